@@ -1,0 +1,53 @@
+package notifier
+
+import (
+	"container/list"
+	"sync"
+)
+
+// maxDestinations is how many destinations are kept for their next message.
+const maxDestinations = 1000
+
+// destinations keeps those that were used last.
+type destinations struct {
+	mu    sync.Mutex
+	by    map[destinationKey]*list.Element
+	order list.List // of *cachedDestination, the last used in front
+}
+
+type destinationKey struct{ guard, text string }
+
+type cachedDestination struct {
+	key destinationKey
+	d   *Destination
+}
+
+func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
+	key := destinationKey{guard.Key(), text}
+	c.mu.Lock()
+	if e := c.by[key]; e != nil {
+		c.order.MoveToFront(e)
+		c.mu.Unlock()
+		return e.Value.(*cachedDestination).d, nil
+	}
+	c.mu.Unlock()
+	d, err := Parse(text, guard)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.by[key]; e != nil { // somebody was faster
+		return e.Value.(*cachedDestination).d, nil
+	}
+	if c.by == nil {
+		c.by = map[destinationKey]*list.Element{}
+	}
+	c.by[key] = c.order.PushFront(&cachedDestination{key, d})
+	if c.order.Len() > maxDestinations {
+		last := c.order.Back()
+		c.order.Remove(last)
+		delete(c.by, last.Value.(*cachedDestination).key)
+	}
+	return d, nil
+}

@@ -1,0 +1,37 @@
+package notifier
+
+import (
+	"html"
+	"strings"
+)
+
+// Convert writes a text that is in one format in another.
+//
+// Text and Markdown pass into each other unchanged, on purpose: Markdown is
+// made to be read as it stands, and what comes as text is often meant for a
+// destination that renders Markdown. An empty format is [Text].
+//
+// Time and size are bounded by the length of the text. Where Markdown is too
+// long or too intricate for that, it becomes HTML as plain text does, and HTML
+// in place of Markdown becomes plain text.
+func Convert(text string, from, to Format) string {
+	switch {
+	case from == to:
+	case to == HTML && from == Markdown:
+		return markdownToHTML(text)
+	case to == HTML:
+		return textToHTML(text)
+	case from == HTML && to == Markdown:
+		return htmlToMarkdown(text)
+	case from == HTML:
+		return htmlToText(text)
+	}
+	return text
+}
+
+var tabsAndLines = strings.NewReplacer("\t", "&emsp;", "\n", "<br/>")
+
+// textToHTML escapes what HTML would read as markup, and keeps the lines.
+func textToHTML(text string) string {
+	return tabsAndLines.Replace(html.EscapeString(text))
+}

@@ -1,0 +1,146 @@
+package notifier
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestConvert(t *testing.T) {
+	const md = "# Release 1.4\n\n- **bold** item\n- a [link](https://example.com/x?a=1&b=2)\n\n`code` and _emphasis_"
+	for _, test := range []struct {
+		name     string
+		from, to Format
+		in, want string
+	}{
+		{"text stays", Text, Text, "a <b>\n", "a <b>\n"},
+		{"HTML stays", HTML, HTML, "<b>a", "<b>a"},
+		{"Markdown is text already", Markdown, Text, md, md},
+		{"text may be Markdown", Text, Markdown, "*a* <b>", "*a* <b>"},
+		{"no format is text", "", HTML, "a<b", "a&lt;b"},
+
+		{"text to HTML", Text, HTML, "1 <b>&\"q\" 'r'</b>\n\tx", "1 &lt;b&gt;&amp;&#34;q&#34; &#39;r&#39;&lt;/b&gt;<br/>&emsp;x"},
+
+		{"Markdown to HTML", Markdown, HTML, md, "<h1>Release 1.4</h1>\n<ul>\n<li><strong>bold</strong> item</li>\n" +
+			"<li>a <a href=\"https://example.com/x?a=1&amp;b=2\">link</a></li>\n</ul>\n<p><code>code</code> and <em>emphasis</em></p>"},
+		{"Markdown line breaks", Markdown, HTML, "a\nb", "<p>a<br />\nb</p>"},
+		{"Markdown tables", Markdown, HTML, "|a|\n|-|\n|b|", "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table>"},
+		{"HTML within Markdown", Markdown, HTML, "a <u>b</u>", "<p>a <u>b</u></p>"},
+
+		{"HTML to text", HTML, Text, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "Nightly\nAll 12 volumes & 3 sites\nsaved"},
+		{"unknown elements", HTML, Text, "Backup <ok>", "Backup"},
+		{"character references", HTML, Text, "&lt;&#9731;&eacute;&nbsp;x &bogus; &", "<☃é x &bogus; &"},
+		{"white space", HTML, Text, " a \n\t b<b> c</b>  d ", "a b c d"},
+		{"blocks", HTML, Text, "<div>a</div>b<p>c</p><p> </p><div><div>d</div></div>", "a\nb\nc\nd"},
+		{"line breaks", HTML, Text, "a<br>b<br><br/>c", "a\nb\n\nc"},
+		{"lists", HTML, Text, "x<ul><li>a<li><p>b</p><ul><li>c</ul></ul>y", "x\n- a\n- b\n- c\ny"},
+		{"rule", HTML, Text, "a<hr>b", "a\n---\nb"},
+		{"quotation", HTML, Text, "a<blockquote>b<p>c</p></blockquote>d", "a\n> b\n> c\nd"},
+		{"preformatted", HTML, Text, "<pre>a\n  b</pre>c", "a\n  b\nc"},
+		{"what is no text", HTML, Text, "<html><head><title>t</title><style>s</style></head><body>a<script>if (a<b) {}</script><!-- c -->b<textarea>x</textarea></body>", "ab"},
+		{"head without end", HTML, Text, "<head><title>t</title><p>a", "a"},
+		{"ends without beginnings", HTML, Text, "</blockquote></pre></ul>a  b</p>", "a b"},
+		{"half a tag", HTML, Text, "a <b", "a"},
+
+		{"HTML to Markdown", HTML, Markdown, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "# Nightly\n\nAll **12** volumes & 3 sites  \nsaved"},
+		{"Markdown lists", HTML, Markdown, "<ul><li>a</li><li><i>b</i></li></ul><ol><li>c</li></ol>", "- a\n- *b*\n\n1. c"},
+		{"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`, "[x](https://example.com/?a=1&b=2) y"},
+		{"Markdown pictures", HTML, Markdown, `<img src="https://example.com/a.png" alt="x">`, "![x](https://example.com/a.png)"},
+		{"tables", HTML, Markdown, "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "| a | b |\n|---|---|\n| 1 | 2 |"},
+		{"what Markdown would read as markup", HTML, Markdown, "a*b*c [x](y) &lt;u&gt;", `a\*b\*c \[x](y) \<u>`},
+		{"a tag behind a backslash", HTML, Markdown, `a\&lt;u&gt;`, `a\\\<u>`},
+		{"what Markdown would read as a quotation", HTML, Markdown, "&gt; a &gt; b", `\> a > b`},
+	} {
+		if got := Convert(test.in, test.from, test.to); got != test.want {
+			t.Errorf("%s:\n got %q\nwant %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestConvertDefusesLinks(t *testing.T) {
+	for _, address := range []string{
+		"javascript:alert(1)",
+		"JavaScript:alert(1)",
+		" javascript:alert(1)",
+		"java\tscript:alert(1)",
+		"java&#10;script:alert(1)",
+		"&#x1;javascript:alert(1)",
+		"\u200bjavascript:alert(1)",
+		"&amp;#106;avascript:alert(1)",
+		`javascript\:alert(1)`,
+		"vbscript:x",
+		"data:text/html,x",
+		"file:///etc/passwd",
+	} {
+		if got := Convert(`<a href="`+address+`">text</a>`, HTML, Markdown); got != "text" {
+			t.Errorf("link to %q: got %q, want its text only", address, got)
+		}
+		if got := Convert(`<img src="`+address+`" alt="text">`, HTML, Markdown); got != "text" {
+			t.Errorf("picture at %q: got %q, want its text only", address, got)
+		}
+	}
+	for _, address := range []string{"https://example.com/javascript:x", "mailto:a@example.com", "tel:1", "/data:x", "app://x"} {
+		if got, want := Convert(`<a href="`+address+`">text</a>`, HTML, Markdown), "[text]("+address+")"; got != want {
+			t.Errorf("link to %q: got %q, want %q", address, got, want)
+		}
+	}
+}
+
+// The elaborate conversions are given up for texts that would cost them more
+// time, depth or space than their length warrants.
+func TestConvertIsBounded(t *testing.T) {
+	const mega = 1 << 20
+	fill := func(s string) string { return strings.Repeat(s, mega/len(s)) }
+	for name, in := range map[string]string{
+		"quotations": fill(">") + "a",
+		"lists":      fill("- ") + "a",
+		"numbers":    fill("1. ") + "a",
+		"brackets":   fill("[a]("),
+		"emphasis":   fill("*a_b"),
+		"backticks":  fill("` "),
+		"indented":   strings.Repeat(" ", mega/2) + "- a",
+		"wide table": strings.Repeat("|a", 9999) + "\n" + strings.Repeat("|-", 9999) + "\n" + strings.Repeat("|\n", 99999),
+		"too long":   fill("*a*\n\n") + "*a*\n\n",
+	} {
+		if got := Convert(in, Markdown, HTML); got != textToHTML(in) {
+			t.Errorf("Markdown, %s: not converted as plain text, but into %d bytes", name, len(got))
+		}
+	}
+	for name, in := range map[string]string{
+		"depth":      fill("<div>") + "a",
+		"brackets":   fill("["),
+		"wide table": "<table><tr>" + strings.Repeat("<td>a", 9999) + strings.Repeat("<tr><td>", 9999),
+		"too long":   fill("<b>a</b>") + "<b>a</b>",
+	} {
+		if got := Convert(in, HTML, Markdown); got != htmlToText(in) {
+			t.Errorf("HTML, %s: not converted to plain text, but into %d bytes", name, len(got))
+		}
+	}
+	spans := "<table>" + strings.Repeat("<tr><td rowspan=65534 colspan=1000>a</td></tr>", 1000) + "</table>"
+	if got := Convert(spans, HTML, Markdown); len(got) > len(spans) {
+		t.Errorf("cells that span a lot: %d bytes become %d", len(spans), len(got))
+	}
+	for name, in := range map[string]string{
+		"elements":  fill("<blockquote><li>"),
+		"tags":      fill("<a "),
+		"comments":  fill("<!--"),
+		"brackets":  fill("<"),
+		"ampersand": fill("&"),
+	} {
+		if got := Convert(in, HTML, Text); len(got) > 2*len(in) {
+			t.Errorf("HTML to text, %s: %d bytes become %d", name, len(in), len(got))
+		}
+	}
+}
+
+// What somebody wrote to be read is within the bounds.
+func TestConvertKeepsLongReports(t *testing.T) {
+	report := strings.Repeat("## Host\n\n- [log](https://example.com/a_b): **12** of *20* `ok`\n- > quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", 1000)
+	got := Convert(report, Markdown, HTML)
+	if n := strings.Count(got, "<table>"); n != 1000 {
+		t.Errorf("%d of 1000 tables were rendered", n)
+	}
+	back := Convert(got, HTML, Markdown)
+	if n := strings.Count(back, "[log](https://example.com/a_b)"); n != 1000 {
+		t.Errorf("%d of 1000 links were written", n)
+	}
+}

@@ -1,0 +1,60 @@
+package notifier
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark-emoji/definition"
+)
+
+// emojiNames builds the table when it is first asked for, since most
+// gateways never do.
+var emojiNames = sync.OnceValue(func() definition.Emojis { return definition.Github() })
+
+// maxEmojiName is longer than any name, in bytes.
+const maxEmojiName = 64
+
+// Emojis replaces names between colons, such as :smile: and :+1:, by the
+// characters they stand for. The names are GitHub's, and their case does not
+// count; what is no such name stays as it is.
+func Emojis(s string) string {
+	if strings.Count(s, ":") < 2 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		start := strings.IndexByte(s, ':')
+		if start < 0 {
+			break
+		}
+		b.WriteString(s[:start])
+		s = s[start:]
+		chars, size := leadingEmoji(s)
+		if size == 0 {
+			chars, size = s[:1], 1
+		}
+		b.WriteString(chars)
+		s = s[size:]
+	}
+	b.WriteString(s)
+	return b.String()
+}
+
+// leadingEmoji is what the name at the beginning of s, colons included,
+// stands for, and its size in bytes; 0 if there is none.
+func leadingEmoji(s string) (chars string, size int) {
+	for i := 1; i < len(s) && i <= maxEmojiName; i++ {
+		c := s[i]
+		if c == ':' {
+			e, ok := emojiNames().Get(strings.ToLower(s[1:i]))
+			if !ok || !e.IsUnicode() {
+				return "", 0
+			}
+			return string(e.Unicode), i + 1
+		}
+		if !isTagAlnum(rune(c)) && c != '_' && c != '-' && c != '+' {
+			return "", 0
+		}
+	}
+	return "", 0
+}

@@ -1,0 +1,209 @@
+package notifier
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestParseOverflow(t *testing.T) {
+	for in, want := range map[string]Overflow{"": Upstream, "upstream": Upstream, "Truncate": Truncate, " split ": Split} {
+		if got, err := ParseOverflow(in); err != nil || got != want {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
+	}
+	if _, err := ParseOverflow("cut"); err == nil || !strings.Contains(err.Error(), "upstream, truncate or split") {
+		t.Errorf("an unknown overflow gives %v", err)
+	}
+}
+
+func TestFit(t *testing.T) {
+	long := strings.Repeat("0123456789", 30)
+	for _, test := range []struct {
+		name           string
+		limits         Limits
+		title, body    string
+		format, source Format
+		mode           Overflow
+		want           []Part
+	}{
+		{"white space at the ends", Limits{Title: 10, Body: 10}, " t ", " b \n", Text, Text, Upstream, []Part{{"t", " b"}}},
+		{"nothing at all", Limits{Title: 10, Body: 10}, "", "", Text, Text, Split, []Part{{}}},
+		{"upstream cuts nothing", Limits{Title: 1, Body: 1}, "title", "body", Text, Text, Upstream, []Part{{"title", "body"}}},
+		{"no mode is upstream", Limits{Title: 1, Body: 1}, "title", "body", Text, Text, "", []Part{{"title", "body"}}},
+		{"no limit", Limits{Title: 5}, "title", long, Text, Text, Split, []Part{{"title", long}}},
+
+		{"title into text", Limits{}, "title", "body", Text, Text, Upstream, []Part{{"", "title\r\nbody"}}},
+		{"title into HTML", Limits{}, "title", "body", HTML, Text, Upstream, []Part{{"", "<b>title</b><br />\r\nbody"}}},
+		{"title into an element", Limits{TitleTag: "h1"}, "title", "body", HTML, HTML, Upstream, []Part{{"", "<h1>title</h1><br />\r\nbody"}}},
+		{"title into Markdown", Limits{}, "- # title", "body", Markdown, Text, Upstream, []Part{{"", "# title\nbody"}}},
+		{"title into what was HTML", Limits{}, "title", "body", Markdown, HTML, Upstream, []Part{{"", "# title\nbody"}}},
+		{"title into what was Markdown", Limits{}, "# title", "body", Markdown, Markdown, Upstream, []Part{{"", "# title\r\nbody"}}},
+		{"title of marks only", Limits{}, "---", "body", Markdown, Text, Upstream, []Part{{"", "body"}}},
+		{"title alone", Limits{}, "title", "", Text, Text, Upstream, []Part{{"", "title"}}},
+
+		{"lines", Limits{Title: 5, Body: 99, Lines: 2}, "", "a\r\nb\r\nc", Text, Text, Upstream, []Part{{"", "a\r\nb"}}},
+		{"lines, the title's too", Limits{Body: 99, Lines: 2}, "t", "a\nb", Text, Text, Upstream, []Part{{"", "t\r\na"}}},
+		{"few lines", Limits{Title: 5, Body: 99, Lines: 3}, "", "a\nb", Text, Text, Upstream, []Part{{"", "a\nb"}}},
+
+		{"truncated", Limits{Title: 5, Body: 6}, "title and more", "body and more", Text, Text, Truncate, []Part{{"title", "body a"}}},
+		{"truncated behind a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, Truncate, []Part{{"t", "body"}}},
+		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, Truncate, []Part{{"title", "body"}}},
+		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, Truncate, []Part{{"漢字", "äöü"}}},
+		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, Truncate, []Part{{"", "abc"}}},
+
+		{"title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "title", strings.Repeat("b", 40), Text, Text, Truncate,
+			[]Part{{"title", strings.Repeat("b", 32-5-12)}}},
+		{"no title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "", strings.Repeat("b", 40), Text, Text, Truncate,
+			[]Part{{"", strings.Repeat("b", 32)}}},
+		{"reserve", Limits{Title: 250, Body: 32, InBody: true, Reserve: 2}, "", strings.Repeat("b", 40), Text, Text, Truncate,
+			[]Part{{"", strings.Repeat("b", 30)}}},
+
+		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
+		{"reserve behind the title", Limits{Title: 100, Body: 6, Reserve: 2, TitlePlace: TitleFirst}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"", "def"}, {"", "ghi"}}},
+		{"short title repeated", Limits{Title: 100, Body: 4}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
+		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, Split, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
+		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, Split, []Part{{"", "abc"}, {"", "def"}}},
+		{"merged title not repeated", Limits{Body: 4}, "t", "abc def", Text, Text, Split, []Part{{"", "t"}, {"", "abc"}, {"", "def"}}},
+		{"little room shared", Limits{Title: 250, Body: 20, InBody: true}, "t", "0123456789abcdefghijklmnopqrstuv", Text, Text, Split,
+			[]Part{{"t", "0123456"}, {"", "789abcdefghijklmnopq"}, {"", "rstuv"}}},
+		{"no room left", Limits{Title: 250, Body: 14, InBody: true}, "ti", "0123456789abcdef", Text, Text, Split,
+			[]Part{{"ti", ""}, {"", "0123456789abcd"}, {"", "ef"}}},
+		{"title in the first part only", Limits{Title: 250, Body: 4, TitlePlace: TitleFirst}, "t", "abc def", Text, Text, Split, []Part{{"t", "abc"}, {"", "def"}}},
+		{"title in every part", Limits{Title: 250, Body: 20, InBody: true, TitlePlace: TitleEvery}, "t", "0123456789", Text, Text, Split,
+			[]Part{{"t", "0123456"}, {"t", "789"}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := test.limits.Fit(test.title, test.body, test.format, test.source, test.mode)
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What title and body measure together where they share the room, with the
+// line break between them.
+func TestFitSharedRoomCounted(t *testing.T) {
+	body := strings.TrimSpace(strings.Repeat("some words that fill the line ", 500))
+	parts := Limits{Title: 250, Body: 2000, InBody: true}.Fit("Long log", body, Text, Text, Split)
+	var all []string
+	for i, p := range parts {
+		if want := fmt.Sprintf("Long log [%d/%d]", i+1, len(parts)); p.Title != want {
+			t.Errorf("part %d is titled %q", i, p.Title)
+		}
+		if n := len(p.Title) + len("\r\n") + len(p.Body); n > 2000 || n < 1900 && i < len(parts)-1 {
+			t.Errorf("part %d measures %d", i, n)
+		}
+		all = append(all, p.Body)
+	}
+	if strings.Join(all, " ") != body {
+		t.Error("the parts are not the whole")
+	}
+}
+
+func TestFitLongTitleCounted(t *testing.T) {
+	parts := Limits{Title: 140, Body: 1}.Fit(strings.Repeat("t", 300), strings.Repeat("b", 12), Text, Text, Split)
+	if len(parts) != 12 {
+		t.Fatalf("got %d parts", len(parts))
+	}
+	if want := strings.Repeat("t", 140-len(" [01/12]")) + " [01/12]"; parts[0].Title != want {
+		t.Errorf("got %q, want %q", parts[0].Title, want)
+	}
+}
+
+func TestFitCutsWhereItHurtsLeast(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		format Format
+		room   int
+		body   string
+		want   []string
+	}{
+		{"behind line breaks", Text, 12, "a b\nc d\ne f g h", []string{"a b\nc d", "e f g h"}},
+		{"behind spaces", Text, 8, "abc def ghi", []string{"abc def", "ghi"}},
+		{"behind tabs", Text, 6, "abc\tdef", []string{"abc", "def"}},
+		{"behind punctuation", Text, 6, "abcd.efghi", []string{"abcd.", "efghi"}},
+		{"behind punctuation that is wider", Text, 4, "漢字。漢字漢字", []string{"漢字。", "漢字漢字"}},
+		{"punctuation far from the end", Text, 9, "a.bcdefghijk", []string{"a.bcdefgh", "ijk"}},
+		{"anywhere", Text, 4, "abcdefghij", []string{"abcd", "efgh", "ij"}},
+		{"between code points", Text, 2, "😀😀😀", []string{"😀😀", "😀"}},
+		{"indentation stays", Text, 4, "abc\n  d", []string{"abc", "  d"}},
+		{"blank parts are left out", Text, 2, "a\n\n\n\n\n\nb", []string{"a", "b"}},
+
+		{"not in a reference", HTML, 6, "abcd&amp;efg", []string{"abcd", "&amp;", "efg"}},
+		{"not in a tag", HTML, 12, `ab <a href="x">cd</a>`, []string{"ab", `<a href="x">`, "cd</a>"}},
+		{"in a tag that is too long", HTML, 5, `<a href="x">`, []string{"<a", "href=", `"x">`}},
+		{"text has no tags", Text, 6, "a <b c>", []string{"a <b", "c>"}},
+		{"text has no references", Text, 6, "abcd&amp;", []string{"abcd&a", "mp;"}},
+
+		{"not in a link", Markdown, 20, "see the [log file](https://a.b) x", []string{"see the", "[log", "file](https://a.b) x"}},
+		{"not in a link that fits", Markdown, 24, "see the [log file](https://a.b) x", []string{"see the", "[log file](https://a.b)", "x"}},
+		{"not in a picture", Markdown, 12, "abcdefgh ![i](b)", []string{"abcdefgh", "![i](b)"}},
+		{"not in a linked picture", Markdown, 14, "abc [![i j](b)](c)d", []string{"abc", "[![i j](b)](c)", "d"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, p := range (Limits{Title: 9, Body: test.room}).Fit("", test.body, test.format, test.format, Split) {
+				got = append(got, p.Body)
+				if n := utf8.RuneCountInString(p.Body); n > test.room {
+					t.Errorf("%q measures %d", p.Body, n)
+				}
+			}
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A destination that shows text gets Markdown as it was written, so that its
+// links are to stay whole there, too.
+func TestFitMindsTheSource(t *testing.T) {
+	parts := Limits{Title: 9, Body: 12}.Fit("", "ab [c d](x)", Text, Markdown, Truncate)
+	if want := []Part{{"", "ab [c d](x)"}}; !reflect.DeepEqual(parts, want) {
+		t.Errorf("got %q, want %q", parts, want)
+	}
+	parts = Limits{Title: 9, Body: 9}.Fit("", "ab [c d](x)", Text, Markdown, Truncate)
+	if want := []Part{{"", "ab"}}; !reflect.DeepEqual(parts, want) {
+		t.Errorf("got %q, want %q", parts, want)
+	}
+}
+
+func TestFitMaxParts(t *testing.T) {
+	const mega = 1 << 20
+	for name, body := range map[string]string{
+		"letters":  strings.Repeat("a", mega),
+		"words":    strings.Repeat("a ", mega/2),
+		"lines":    strings.Repeat("a\n", mega/2),
+		"brackets": strings.Repeat("[", mega),
+		"links":    strings.Repeat("[a](b)", mega/6),
+		"tags":     strings.Repeat("<a ", mega/3),
+		"bytes":    strings.Repeat("\xff", mega),
+	} {
+		for _, place := range []TitlePlace{TitleFirst, TitleEvery} {
+			for _, format := range []Format{Text, Markdown, HTML} {
+				for _, room := range []int{1, 7} {
+					parts := Limits{Title: 250, Body: room, TitlePlace: place}.Fit("t", body, format, format, Split)
+					if len(parts) != MaxParts {
+						t.Fatalf("%s, %s: %d parts", name, format, len(parts))
+					}
+					last := parts[MaxParts-1].Body
+					if !strings.HasSuffix(last, "…") || utf8.RuneCountInString(last) > room {
+						t.Errorf("%s, %s: the last part is %q", name, format, last)
+					}
+				}
+			}
+		}
+	}
+	parts := Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("a", MaxParts), Text, Text, Split)
+	if got, want := parts[MaxParts-1], (Part{"t [500/500]", "a"}); got != want {
+		t.Errorf("as many parts as may be: the last is %q, want %q", got, want)
+	}
+	parts = Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("\n", mega)+"a", Text, Text, Split)
+	if want := []Part{{"t", "a"}}; !reflect.DeepEqual(parts, want) {
+		t.Errorf("blank lines: got %q, want %q", parts, want)
+	}
+}

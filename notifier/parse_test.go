@@ -1,0 +1,199 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func parseProbe(t *testing.T, text string) (*Destination, *probe) {
+	t.Helper()
+	d, err := Parse(text, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return d, d.service.(*probe)
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		url       string
+		canonical string // "" for the same
+		redacted  string
+		check     func(*probe) bool
+	}{
+		{"probe://host.example/tok", "", "probe://host.example/xxxxx", func(p *probe) bool { return p.Host == "host.example" && p.token == "tok" && !p.Secure }},
+		{"probes://h/tok", "", "probes://h/xxxxx", func(p *probe) bool { return p.Secure }},
+		{"PRB://h/tok", "prb://h/tok", "prb://h/xxxxx", nil},
+		{
+			"probe://us%40er:p%3Aw%2F%40d@h:8080/a/b/a/tok",
+			"probe://us%40er:p%3Aw%2F%40d@h:8080/a/b/a/tok", "probe://us%40er:xxxxx@h:8080/a/b/a/xxxxx",
+			func(p *probe) bool {
+				return p.User == "us@er" && p.Password == "p:w/@d" && p.Port == 8080 && slices.Equal(p.path, []string{"a", "b", "a"})
+			},
+		},
+		{"probe://user:p@ss@h/tok", "probe://user:p%40ss@h/tok", "probe://user:xxxxx@h/xxxxx", func(p *probe) bool { return p.Password == "p@ss" }},
+		{"probe://user:@h/tok", "", "probe://user:@h/xxxxx", func(p *probe) bool { _, pw := p.Login(); return pw == "" }},
+		{"probe://user@h/tok", "", "probe://user@h/xxxxx", func(p *probe) bool { _, pw := p.Login(); return pw == "None" }},
+		{"probe://[2001:db8::1]:99/tok", "", "probe://[2001:db8::1]:99/xxxxx", func(p *probe) bool { return p.URL() == "http://[2001:db8::1]:99" }},
+		{"probe://h?token=tok", "probe://h/tok", "probe://h/xxxxx", nil},
+		{"probe://h/a/b?key=tok", "probe://h/a/b/tok", "probe://h/a/b/xxxxx", func(p *probe) bool { return len(p.path) == 2 }},
+		{"probe://_/tok?host=h", "probe://h/tok", "probe://h/xxxxx", nil},
+		{"probe://h//a///tok//", "probe://h/a/tok", "probe://h/a/xxxxx", nil},
+		{"probe://h/tok?Level=HI&quiet=n", "probe://h/tok?level=high", "probe://h/xxxxx?level=high", func(p *probe) bool { return p.level == 5 }},
+		{"probe://h/tok?level=5", "probe://h/tok?level=high", "probe://h/xxxxx?level=high", nil},
+		{"probe://h/tok?level=urgent", "probe://h/tok?level=high", "probe://h/xxxxx?level=high", nil},
+		{"probe://h/tok?level=nonsense", "probe://h/tok", "probe://h/xxxxx", func(p *probe) bool { return p.level == 0 }},
+		{"probe://h/tok?count=10&ratio=.25;quiet=Yes", "probe://h/tok?ratio=0.25&count=10&quiet=yes", "probe://h/xxxxx?ratio=0.25&count=10&quiet=yes", nil},
+		{"probe://h/tok?+X-Key=a+b%26c&format=html&retry=3", "probe://h/tok?+X-Key=a%2Bb%26c&format=html&retry=3", "probe://h/xxxxx?+X-Key=xxxxx&format=html&retry=3", func(p *probe) bool { return p.header["X-Key"] == "a+b&c" }},
+		{"many://tok/one/@two/%23three/one?to=four,five", "many://tok/one/%23three/four/five/@two?host=example.com", "many://xxxxx/one/%23three/four/five/@two?host=example.com", func(p *probe) bool {
+			return slices.Equal(p.targets, []string{"one", "#three", "four", "five"}) && slices.Equal(p.users, []string{"two"})
+		}},
+		{"many://tok/#a", "many://tok/%23a?host=example.com", "many://xxxxx/%23a?host=example.com", nil},
+		{"https://hooks.example.com/in/h/tok/x/y?quiet=yes", "probes://h/tok?quiet=yes&targets=x%2Cy", "probes://h/xxxxx?quiet=yes&targets=x%2Cy", func(p *probe) bool { return p.Secure }},
+		{"probe://h/tok?phones=(555) 123-4567,+1.555.765.4321,no", "probe://h/tok?phones=5551234567%2C%2B15557654321", "probe://h/xxxxx?phones=5551234567%2C%2B15557654321", nil},
+		{"probe://h/100%?token=tok", "probe://h/100%25/tok", "probe://h/100%25/xxxxx", nil},
+	}
+	for _, tt := range tests {
+		d, p := parseProbe(t, tt.url)
+		want := tt.canonical
+		if want == "" {
+			want = tt.url
+		}
+		if got := d.URL(); got != want {
+			t.Errorf("%s: canonical\n got %s\nwant %s", tt.url, got, want)
+		}
+		if got := d.String(); got != tt.redacted {
+			t.Errorf("%s: redacted\n got %s\nwant %s", tt.url, got, tt.redacted)
+		}
+		if tt.check != nil && !tt.check(p) {
+			t.Errorf("%s: wrong values: %+v", tt.url, p.Server)
+		}
+		again, _ := parseProbe(t, d.URL())
+		if again.URL() != d.URL() {
+			t.Errorf("%s: prints as %s and then as %s", tt.url, d.URL(), again.URL())
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := []struct{ url, want string }{
+		{"", "begins with a service"},
+		{"tok-secret", "begins with a service"},
+		{"nosuch://tok-secret", "begins with nosuch://, which is no service's"},
+		{"https://example.com/tok-secret", "json://"},
+		{"probe://", "missing host (name or address of the server)"},
+		{"probe://:@/", "missing host"},
+		{"probe://h", "Probe: missing token (the token); expected probe[s]|prb://"},
+		{"probe://h/tok!secret", "token is malformed (the token)"},
+		{"probe://h!x/tok-secret", "host is malformed"},
+		{"probe://h:x/tok-secret", "port is no whole number from 1 to 65535"},
+		{"probe://h:70000/tok-secret", "port is no whole number from 1 to 65535"},
+		{"probe://h/tok-secret?count=11", "count is no whole number from 1 to 10"},
+		{"probe://h/tok-secret?count=x", "count is no whole number"},
+		{"probe://h/tok-secret?ratio=NaN", "ratio is no number from 0 to 1"},
+		{"probe://h/tok-secret?quiet=perhaps", "quiet is neither yes nor no"},
+		{"probe://h/tok-secret?mode=nonsense", "mode is none of post, panic"},
+		{"probe://h/tok-secret?mode=p", "mode is none of"}, // post or panic
+		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
+		{"probe://h/tok-secret?overflow=x", "overflow is none of upstream, truncate, split"},
+		{"probe://h/tok-secret?format=x", "format is none of text, markdown, html"},
+		{"probe://h/tok-secret?tz=Nowhere/City", "tz is no time zone"},
+		{"probe://h/tok-secret?retry=11", "retry is no whole number from 0 to 10"},
+	}
+	for _, tt := range tests {
+		_, err := Parse(tt.url, nil)
+		var u *URLError
+		if !errors.As(err, &u) {
+			t.Errorf("%s: got %v, want a URLError", tt.url, err)
+			continue
+		}
+		if !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s:\n got %s\nwant %s", tt.url, err, tt.want)
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error holds the token: %s", tt.url, err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for url, want := range map[string]string{
+		"probe://h/tok":                         "",
+		"probe://h/tok?nosuch=1":                "query parameter 1, which is ignored",
+		"probe://h/tok?level=nonsense":          "level is none of low, normal, high and keeps its default",
+		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and gets no message",
+		"many://user@tok/a":                     "the user has no meaning",
+	} {
+		d, _ := parseProbe(t, url)
+		if got := strings.Join(d.Warnings(), "; "); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: warnings %q, want %q", url, got, want)
+		}
+	}
+}
+
+// A broken description must not get as far as a user.
+func TestRegisterPanics(t *testing.T) {
+	for name, describe := range map[string]func(*Schema){
+		"no place bound": func(s *Schema) { s.Name = "X"; s.URL("xx1://{host}") },
+		"scheme claimed": func(s *Schema) { s.Name = "X"; s.URL("probe://{host}"); s.Server(new(Server)) },
+		"declared twice": func(s *Schema) { s.Name = "X"; s.String(new(string), "a", "", ""); s.String(new(string), "a", "", "") },
+		"alias taken": func(s *Schema) {
+			s.Name = "X"
+			s.String(new(string), "a", "", "")
+			s.String(new(string), "b", "", "").Alias("a")
+		},
+		"no URL":          func(s *Schema) { s.Name = "X" },
+		"brackets":        func(s *Schema) { s.Name = "X"; s.URL("xx2://{host}[/{a}") },
+		"default unknown": func(s *Schema) { s.Name = "X"; s.Enum(new(int), "a", "b", []Choice{{Name: "c"}}, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("registered")
+				}
+			}()
+			register(func() Service { return &described{describe} })
+		})
+	}
+}
+
+type described struct{ describe func(*Schema) }
+
+func (d *described) Describe(s *Schema) { d.describe(s) }
+
+func (d *described) Send(context.Context, *Client, *Message) error { return nil }
+
+func TestPhone(t *testing.T) {
+	for in, want := range map[string]string{
+		"+1 (555) 123-4567": "+15551234567", "555.123.4567": "5551234567", "12": "", "1234567890123456": "", "555-CALL": "", "": "", "5+5512345": "",
+	} {
+		if got, err := Phone(in); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"probe://user:pass@h:80/a/tok?level=high&+X=1", "many://tok/@a/#b?to=c", "https://hooks.example.com/in/h/tok",
+		"probe://[::1]:1/%zz/%41", "probe://_?host=h&token=t", "json://", "://", "probe://h/tok?a=b;c&=d",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := Parse(s, nil)
+		if err != nil {
+			return
+		}
+		again, err := Parse(d.URL(), nil)
+		if err != nil {
+			t.Fatalf("%q prints as %q, which is refused: %v", s, d.URL(), err)
+		}
+		if again.URL() != d.URL() {
+			t.Fatalf("%q prints as %q and then as %q", s, d.URL(), again.URL())
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package notifier
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Pool holds the connections of the process. One Pool serves all requests
+// and all configurations, so that connections outlive both. Use [NewPool].
+type Pool struct {
+	userAgent string
+	proxy     func(*url.URL) (*url.URL, error)
+	over      http.RoundTripper // instead of transports, where set
+
+	mu         sync.Mutex
+	transports map[transportKey]*http.Transport
+}
+
+// transportKey tells apart connections that must not be shared: one that the
+// operator's URL has opened to a private address is not to be used for a
+// client's.
+type transportKey struct {
+	insecure bool
+	guard    string
+	proxied  bool
+}
+
+// NewPool makes an empty pool. userAgent goes along with each HTTP request.
+// Proxies are taken from the environment as it is now (HTTP_PROXY,
+// HTTPS_PROXY, NO_PROXY, in upper or lower case).
+func NewPool(userAgent string) *Pool {
+	return &Pool{
+		userAgent:  userAgent,
+		proxy:      httpproxy.FromEnvironment().ProxyFunc(),
+		transports: map[transportKey]*http.Transport{},
+	}
+}
+
+// NewPoolOver makes a pool whose HTTP requests all go over rt, for programs
+// that have connections of their own, and for tests.
+func NewPoolOver(userAgent string, rt http.RoundTripper) *Pool {
+	p := NewPool(userAgent)
+	p.over = rt
+	return p
+}
+
+// Close ends the connections that are idle. Those in use end when their
+// request does.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+type connectTimeoutKey struct{}
+
+// transport returns the transport for connections of one kind.
+func (p *Pool) transport(insecure bool, guard *Egress, proxied bool) *http.Transport {
+	key := transportKey{insecure, guard.Key(), proxied}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.transports[key]; t != nil {
+		return t
+	}
+	dialGuard := guard
+	if proxied {
+		dialGuard = nil // what is dialled is the operator's proxy
+	}
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return dial(ctx, dialGuard, network, addr)
+		},
+		MaxIdleConns:           1024,
+		MaxIdleConnsPerHost:    128,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    20 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: 64 << 10,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, //nolint:gosec // the URL says verify=no
+	}
+	if proxied {
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return p.proxy(r.URL) }
+	}
+	p.transports[key] = t
+	return t
+}
+
+// dial opens a connection to an address that guard allows.
+func dial(ctx context.Context, guard *Egress, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	if t, ok := ctx.Value(connectTimeoutKey{}).(time.Duration); ok {
+		d.Timeout = t
+	}
+	if guard != nil {
+		d.ControlContext = guard.Control
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// roundTrip sends a request over the transport that it needs.
+func (p *Pool) roundTrip(r *http.Request, insecure bool, guard *Egress) (*http.Response, error) {
+	proxy, err := p.proxy(r.URL)
+	if err != nil {
+		return nil, errors.New("the proxy that the environment names is no usable address")
+	}
+	// The dialled address is checked by the dialer; a literal one also
+	// here, where a proxy dials or a resolver reads what we would not.
+	if guard != nil {
+		if err := guard.CheckHost(r.URL.Hostname()); err != nil {
+			return nil, err
+		}
+	}
+	if p.over != nil {
+		return p.over.RoundTrip(r)
+	}
+	return p.transport(insecure, guard, proxy != nil).RoundTrip(r)
+}
+
+// maxRedirects is how many redirects are followed.
+const maxRedirects = 5
+
+// do sends a request and follows redirects. Unlike net/http, it keeps method
+// and body for 301 and 302: a message that became a GET would be lost behind
+// an answer that looks like success.
+func (p *Pool) do(r *http.Request, insecure, redirects bool, guard *Egress) (*http.Response, error) {
+	for hop := 0; ; hop++ {
+		resp, err := p.roundTrip(r, insecure, guard)
+		if err != nil {
+			return nil, transportError(err)
+		}
+		location := resp.Header.Get("Location")
+		switch resp.StatusCode {
+		case 301, 302, 303, 307, 308:
+		default:
+			return resp, nil
+		}
+		if !redirects || location == "" {
+			return resp, nil
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+		_ = resp.Body.Close()
+		if hop >= maxRedirects {
+			return nil, fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		next, err := r.URL.Parse(location)
+		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Host == "" {
+			return nil, errors.New("redirected to an address that is none")
+		}
+		if r.URL.Scheme == "https" && next.Scheme == "http" {
+			return nil, errors.New("redirected from https to http, which would send the message in the clear")
+		}
+		same := next.Host == r.URL.Host
+		r2 := r.Clone(r.Context())
+		r2.URL, r2.Host = next, ""
+		if !same {
+			// Headers may hold whatever the service signs in with.
+			for name := range r2.Header {
+				switch name {
+				case "Content-Type", "User-Agent", "Accept", "Idempotency-Key":
+				default:
+					r2.Header.Del(name)
+				}
+			}
+		}
+		if resp.StatusCode == http.StatusSeeOther && r.Method != http.MethodHead {
+			r2.Method, r2.Body, r2.GetBody, r2.ContentLength = http.MethodGet, nil, nil, 0
+			r2.Header.Del("Content-Type")
+		} else if r.GetBody != nil {
+			if r2.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		r = r2
+	}
+}
+
+// get fetches a resource for [Spool.Fetch].
+func (p *Pool) get(ctx context.Context, guard *Egress, u *url.URL) (*http.Response, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		cancel()
+		return nil, nil, transportError(err)
+	}
+	r.Header.Set("User-Agent", p.userAgent)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		r.SetBasicAuth(u.User.Username(), password)
+		r.URL.User = nil
+	}
+	resp, err := p.do(r, false, true, guard)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return resp, cancel, nil
+}
+
+// transportError takes out of an error what holds the URL, which is a secret
+// as a whole.
+func transportError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package notifier
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// probe is a service for tests: it has a parameter of each kind and posts
+// what it gets to its server.
+type probe struct {
+	Server
+	path    []string
+	token   string
+	level   int
+	mode    string
+	ratio   float64
+	count   int
+	quiet   bool
+	targets []string
+	users   []string
+	phones  []string
+	header  map[string]string
+
+	sends atomic.Int32
+}
+
+var _ = Register[probe]()
+
+func (p *probe) Describe(s *Schema) {
+	s.Name, s.Site = "Probe", "https://example.com/probe"
+	s.URL(
+		"probe[s]|prb://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}",
+		"many://{token}/{targets...}",
+	)
+	s.Native("https://hooks.example.com/in/{host}/{token}[/{targets...}]")
+	s.Attachments = true
+	s.Limits = Limits{Title: 250, Body: 1000}
+	s.Server(&p.Server)
+	s.Path(&p.path, "path", "where the service is mounted")
+	s.Secret(&p.token, "token", "the token").Match(`^[a-z0-9-]+$`).Alias("key")
+	s.Enum(&p.level, "level", "normal", []Choice{{Name: "low", Value: -1}, {Name: "normal", Value: 0}, {Name: "high", Value: 5, Synonyms: []string{"urgent"}}}, "how loud").Lenient()
+	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once"}, "what to do")
+	s.Float(&p.ratio, "ratio", 0.5, "a share").Range(0, 1)
+	s.Int(&p.count, "count", 3, "a number").Range(1, 10)
+	s.Bool(&p.quiet, "quiet", false, "make no sound")
+	s.List(&p.targets, "targets", "who gets it").Alias("to").Part("@", &p.users, "a user")
+	s.Phones(&p.phones, "phones", "numbers to call").DropInvalid()
+	s.Map(&p.header, "+", "header", "HTTP header")
+}
+
+func (p *probe) Finish(s *Schema) error {
+	if p.quiet && p.level > 0 {
+		return errors.New("a message cannot be quiet and loud; drop quiet or level")
+	}
+	if s.Scheme == "many" && p.Host == "" {
+		p.Host = "example.com"
+	}
+	return nil
+}
+
+func (p *probe) Send(ctx context.Context, c *Client, m *Message) error {
+	n := p.sends.Add(1)
+	switch p.mode {
+	case "panic":
+		panic("with the token " + p.token)
+	case "hang":
+		<-ctx.Done()
+		return ctx.Err()
+	case "deaf":
+		time.Sleep(time.Minute)
+	case "each":
+		return c.Each(ctx, p.targets, func(ctx context.Context, target string) error {
+			return c.PostJSON(ctx, p.URL(target), m.Body)
+		})
+	case "once":
+		if err := c.Once("upload", func() error { return c.PostJSON(ctx, p.URL("upload"), n) }); err != nil {
+			return err
+		}
+	}
+	parts := []FormPart{{Name: "title", Value: m.Title}, {Name: "body", Value: m.Body}, {Name: "token", Value: p.token}}
+	for _, a := range m.Attachments {
+		parts = append(parts, FormPart{Name: "file", File: a})
+	}
+	return c.Post(ctx, p.URL(append(p.path, "send")...), Multipart(parts...), p.header)
+}

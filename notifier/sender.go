@@ -1,0 +1,424 @@
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Sender sends messages to destinations: all of a request at once, within a
+// bound for the process.
+type Sender struct {
+	pool  *Pool
+	slots chan struct{}
+	cache destinations
+}
+
+// DefaultConcurrency is how many deliveries a [Sender] has under way at most,
+// unless told otherwise.
+const DefaultConcurrency = 1024
+
+// NewSender makes a sender. concurrency is how many deliveries are under way
+// at most; 0 stands for [DefaultConcurrency].
+func NewSender(pool *Pool, concurrency int) *Sender {
+	if concurrency <= 0 {
+		concurrency = DefaultConcurrency
+	}
+	return &Sender{pool: pool, slots: make(chan struct{}, concurrency)}
+}
+
+// Pool is what the sender's connections come from.
+func (s *Sender) Pool() *Pool { return s.pool }
+
+// Parse is like the function [Parse], but gives the same [Destination] for
+// the same URL again, so that sessions, tokens and connections serve more
+// than one request. The thousand that were used last are kept.
+func (s *Sender) Parse(text string, guard *Egress) (*Destination, error) {
+	return s.cache.get(text, guard)
+}
+
+// Target is a destination of one message, with the tags that it was chosen by.
+type Target struct {
+	*Destination
+	Tags []string
+}
+
+// Options are what a message is sent under.
+type Options struct {
+	// Timeout is for one destination, all tries together. Default: 30s.
+	Timeout time.Duration
+	// Logger gets a line for each delivery. nil for none.
+	Logger *zap.Logger
+}
+
+// DefaultTimeout is the time that one destination has, unless told otherwise.
+const DefaultTimeout = 30 * time.Second
+
+// Status is what became of a message at one destination.
+type Status string
+
+// The statuses of a delivery.
+const (
+	Delivered Status = "delivered"
+	Failed    Status = "failed"
+	Skipped   Status = "skipped" // not tried
+)
+
+// Result tells what became of a message at one destination.
+type Result struct {
+	Service     string
+	Destination string // the URL with its secrets masked
+	Tags        []string
+	Status      Status
+	Optional    bool // a failure does not count
+	Attempts    int
+	Elapsed     time.Duration
+	Err         error // its text is free of secrets; nil when delivered
+}
+
+// Level is how serious a [Record] is, in the words of the log that clients of
+// such gateways read.
+type Level string
+
+// The levels of records.
+const (
+	LevelInfo    Level = "INFO"
+	LevelWarning Level = "WARNING"
+	LevelError   Level = "ERROR"
+)
+
+// Record is one line about a delivery, for the answer to the client.
+type Record struct {
+	Time  time.Time
+	Level Level
+	Text  string // free of secrets
+}
+
+// Report is what became of a message.
+type Report struct {
+	Results []Result // one for each target, in their order
+	Records []Record // in the order of time
+}
+
+// OK says whether every destination that is not optional has the message.
+func (r *Report) OK() bool {
+	return !slices.ContainsFunc(r.Results, func(x Result) bool { return x.Status != Delivered && !x.Optional })
+}
+
+// DeliveryError is a failure of a delivery. Its text is free of secrets;
+// errors.As finds the [*StatusError], [*EgressError] or [*PanicError] behind
+// it.
+type DeliveryError struct {
+	text string
+	err  error
+}
+
+func (e *DeliveryError) Error() string { return e.text }
+func (e *DeliveryError) Unwrap() error { return e.err }
+
+// Send sends the message to all targets at once and returns when the last is
+// done. It does not stop when ctx ends, since what was begun is finished;
+// each target has the time of o.Timeout.
+func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
+	ctx = context.WithoutCancel(ctx)
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	m = m.prepared()
+	texts := &renderings{m: m}
+	deliveries := make([]*delivery, len(targets))
+	var wg sync.WaitGroup
+	for i, t := range targets {
+		d := &delivery{sender: s, target: t, message: m, texts: texts, options: o}
+		deliveries[i] = d
+		wg.Go(func() { d.run(ctx) })
+	}
+	wg.Wait()
+	report := &Report{Results: make([]Result, len(targets))}
+	for i, d := range deliveries {
+		report.Results[i] = d.result
+		report.Records = append(report.Records, d.records...)
+	}
+	slices.SortStableFunc(report.Records, func(a, b Record) int { return a.Time.Compare(b.Time) })
+	return report
+}
+
+// prepared is a copy of m with its defaults filled in.
+func (m *Message) prepared() *Message {
+	c := *m
+	c.Type = cmp.Or(c.Type, Info)
+	c.Format = cmp.Or(c.Format, Text)
+	c.Source = c.Format
+	if c.Identity == nil {
+		id := DefaultIdentity()
+		c.Identity = &id
+	}
+	if c.Time.IsZero() {
+		c.Time = time.Now()
+	}
+	return &c
+}
+
+// renderings are the texts of one message in each form that its destinations
+// want, made once for all of them.
+type renderings struct {
+	m  *Message
+	mu sync.Mutex
+	by map[rendering][2]string
+}
+
+type rendering struct {
+	format Format
+	emojis bool
+	merged bool // the title becomes part of the body
+}
+
+func (r *renderings) get(key rendering) (title, body string) {
+	if key.format == r.m.Format && !key.emojis {
+		return r.m.Title, r.m.Body
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t, ok := r.by[key]; ok {
+		return t[0], t[1]
+	}
+	title, body = r.m.Title, Convert(r.m.Body, r.m.Format, key.format)
+	if key.merged {
+		title = Convert(title, r.m.Format, key.format)
+	}
+	if key.emojis {
+		title, body = Emojis(title), Emojis(body)
+	}
+	if r.by == nil {
+		r.by = map[rendering][2]string{}
+	}
+	r.by[key] = [2]string{title, body}
+	return title, body
+}
+
+// delivery is one message on its way to one destination.
+type delivery struct {
+	sender  *Sender
+	target  Target
+	message *Message
+	texts   *renderings
+	options Options
+
+	mu      sync.Mutex
+	closed  bool // the result is out; what comes later is not recorded
+	records []Record
+	result  Result
+}
+
+func (d *delivery) record(level Level, text string) {
+	text = d.target.redact(text)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.records = append(d.records, Record{time.Now(), level, text})
+	}
+}
+
+// abandonAfter is how long a service may go on when its time is over, before
+// its delivery is given up with it still running.
+const abandonAfter = 2 * time.Second
+
+// run delivers within the timeout, even where the service does not heed it.
+func (d *delivery) run(ctx context.Context) {
+	start := time.Now()
+	r := Result{
+		Service:     d.target.Service(),
+		Destination: d.target.String(),
+		Tags:        d.target.Tags,
+		Optional:    d.target.Optional(),
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.options.Timeout, fmt.Errorf("not done within %s (timeout)", d.options.Timeout))
+	defer cancel()
+	select {
+	case d.sender.slots <- struct{}{}:
+		defer func() { <-d.sender.slots }()
+	default:
+		select {
+		case d.sender.slots <- struct{}{}:
+			defer func() { <-d.sender.slots }()
+		case <-ctx.Done():
+			d.finish(r, start, 0, errors.New("the gateway had no room for the delivery within the timeout"))
+			return
+		}
+	}
+	var attempts int // written before done is closed, unless abandoned
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n, e := d.attempts(ctx)
+		attempts, err = n, e
+	}()
+	select {
+	case <-done:
+		d.finish(r, start, attempts, err)
+		return
+	case <-ctx.Done():
+	}
+	// The time is over; a service that heeds its context is about to return.
+	t := time.NewTimer(abandonAfter)
+	defer t.Stop()
+	select {
+	case <-done:
+		d.finish(r, start, attempts, err)
+	case <-t.C:
+		d.finish(r, start, 1, context.Cause(ctx))
+	}
+}
+
+// finish writes the result, the record and the log line.
+func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
+	r.Attempts, r.Elapsed = attempts, time.Since(start)
+	r.Status = Delivered
+	if err == nil {
+		d.record(LevelInfo, "Sent "+r.Service+" notification.")
+	} else {
+		r.Status = Failed
+		r.Err = &DeliveryError{text: d.target.redact(err.Error()), err: err}
+		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
+		if r.Optional {
+			d.record(LevelInfo, "Optional service "+r.Service+" failed; its failure is ignored.")
+		}
+	}
+	d.mu.Lock()
+	d.closed = true
+	d.result = r
+	d.mu.Unlock()
+	d.log(r)
+}
+
+func (d *delivery) log(r Result) {
+	if d.options.Logger == nil {
+		return
+	}
+	level, text := zapcore.DebugLevel, "delivered"
+	if r.Err != nil {
+		level, text = zapcore.ErrorLevel, "delivery failed"
+	}
+	c := d.options.Logger.Check(level, text)
+	if c == nil {
+		return
+	}
+	fields := []zap.Field{
+		zap.String("service", r.Service), zap.String("destination", r.Destination),
+		zap.Int("attempts", r.Attempts), zap.Duration("elapsed", r.Elapsed),
+	}
+	if r.Err != nil {
+		fields = append(fields, zap.String("error", r.Err.Error()))
+		var p *PanicError
+		if errors.As(r.Err, &p) {
+			fields = append(fields, zap.String("panic", d.target.redact(p.Value)), zap.String("stack", d.target.redact(p.Stack)))
+		}
+	}
+	c.Write(fields...)
+}
+
+// maxWaits is how often a destination may ask to be waited for.
+const maxWaits = 10
+
+// attempts sends until it succeeds, the tries are used up or the time is over.
+func (d *delivery) attempts(ctx context.Context) (n int, err error) {
+	t := d.target.Destination
+	if !t.options.store {
+		if t, err = t.copy(); err != nil {
+			return 0, err
+		}
+	}
+	parts, err := d.parts(t)
+	if err != nil {
+		return 0, err
+	}
+	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record}
+	tries, waits := t.options.retry+1, 0
+	for {
+		n++
+		for len(parts) > 0 {
+			err = protect(func() error { return t.service.Send(ctx, client, parts[0]) })
+			if err != nil {
+				break
+			}
+			parts, client.done = parts[1:], nil
+		}
+		if err == nil {
+			return n, nil
+		}
+		if ctx.Err() != nil {
+			return n, outOfTime(ctx, err)
+		}
+		pause, again := seconds(t.options.wait), n-waits < tries
+		var status *StatusError
+		if errors.As(err, &status) && status.RetryAfter > 0 && (status.Code == 429 || status.Code == 503) && waits < maxWaits {
+			pause, again = status.RetryAfter, true
+			waits++
+		}
+		if !again || !mayRetry(err) {
+			return n, err
+		}
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+			return n, fmt.Errorf("%w (the next try, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
+		}
+		d.record(LevelWarning, fmt.Sprintf("%s: try %d failed, next in %s: %v", t.Service(), n, pause.Round(time.Millisecond), err))
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return n, outOfTime(ctx, err)
+		}
+	}
+}
+
+// outOfTime says that the time is over, and what the matter was until then.
+func outOfTime(ctx context.Context, err error) error {
+	over := context.Cause(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, over) {
+		return over
+	}
+	return fmt.Errorf("%w; %w", over, err)
+}
+
+// mayRetry says whether another try can turn out differently.
+func mayRetry(err error) bool {
+	var egress *EgressError
+	var internal *PanicError
+	return !errors.As(err, &egress) && !errors.As(err, &internal)
+}
+
+// parts are what the service is to send: the message in the destination's
+// format and cut to its limits.
+func (d *delivery) parts(t *Destination) ([]*Message, error) {
+	m, s := d.message, t.schema
+	if m.Body == "" && !s.Attachments && len(m.Attachments) > 0 {
+		return nil, errors.New("the service cannot send files, and the message has no text")
+	}
+	if len(m.Attachments) > 0 && !s.Attachments {
+		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
+	}
+	format := cmp.Or(Format(t.options.format), s.Format)
+	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0})
+	texts := s.Limits.Fit(title, body, format, m.Source, Overflow(t.options.overflow))
+	parts := make([]*Message, len(texts))
+	for i, text := range texts {
+		c := *m
+		c.Title, c.Body, c.Format = text.Title, text.Body, format
+		c.Time = m.Time.In(t.location)
+		c.Attachments = nil
+		if s.Attachments && i == len(texts)-1 {
+			c.Attachments = m.Attachments
+		}
+		parts[i] = &c
+	}
+	return parts, nil
+}

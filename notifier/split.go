@@ -1,0 +1,148 @@
+package notifier
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What is better not cut in two. The patterns are about what writers use, not
+// about all that the grammars of HTML and Markdown allow.
+var (
+	htmlAtom     = regexp.MustCompile(atomTag + `|` + atomReference)
+	markdownAtom = regexp.MustCompile(atomLink + `|` + atomTag + `|` + atomReference)
+)
+
+const (
+	atomTag       = `<[A-Za-z/!?][^<>]*>`
+	atomReference = `&#?[A-Za-z0-9]{1,31};`
+
+	// atomLink is ![label](url "title"). The label may hold an image, and
+	// the url a pair of parentheses.
+	atomLink = `!?\[(?:[^\[\]]|!\[[^\[\]]*\]\([^()\s]*\))*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"\n]*")?\)`
+
+	// maxAtom is how far around a cut an atom is looked for, in bytes. It
+	// keeps the work linear.
+	maxAtom = 2 << 10
+)
+
+// A cutter finds where a text can be cut.
+type cutter struct {
+	atom *regexp.Regexp // nil where everything can be cut
+}
+
+func newCutter(format, source Format) cutter {
+	switch {
+	case format == HTML:
+		return cutter{htmlAtom}
+	case format == Markdown, source == Markdown:
+		return cutter{markdownAtom}
+	}
+	return cutter{}
+}
+
+// split cuts s into parts of at most room code points, and at most max of
+// them. A part that would be blank is left out.
+func (c cutter) split(s string, room, max int) []string {
+	var parts []string
+	for {
+		s = trimPart(s)
+		if s == "" {
+			return parts
+		}
+		if len(parts) == max-1 && runeIndex(s, room) < len(s) {
+			return append(parts, c.head(s, room-1)+"…")
+		}
+		end := c.cut(s, room)
+		if part := trimPart(s[:end]); part != "" {
+			parts = append(parts, part)
+		}
+		s = s[end:]
+	}
+}
+
+// cut is where the first part of s ends, in bytes; it is never 0.
+func (c cutter) cut(s string, room int) int {
+	end := runeIndex(s, room)
+	if end == len(s) {
+		return end
+	}
+	window := s[:end]
+	first := 0
+	for _, at := range [...]int{
+		strings.LastIndexAny(window, "\r\n") + 1,
+		strings.LastIndexAny(window, " \t") + 1,
+		behindPunctuation(window),
+		end,
+	} {
+		if first == 0 {
+			first = at
+		}
+		if at = c.before(s, at, room); at > 0 {
+			return at
+		}
+	}
+	return first
+}
+
+// head is as much of s as fits, without what would be half an atom.
+func (c cutter) head(s string, room int) string {
+	end := runeIndex(s, room)
+	if end < len(s) {
+		if at := c.before(s, end, room); at > 0 {
+			end = at
+		}
+	}
+	return s[:end]
+}
+
+// before moves a cut that would go through an atom to the atom's beginning.
+// An atom of more than room code points fits nowhere, so it is not sought.
+func (c cutter) before(s string, at, room int) int {
+	if c.atom == nil || at == 0 {
+		return at
+	}
+	reach := min(maxAtom, utf8.UTFMax*room)
+	from := max(0, at-reach)
+	for _, m := range c.atom.FindAllStringIndex(s[from:min(len(s), at+reach)], -1) {
+		if from+m[0] < at && at < from+m[1] {
+			return from + m[0]
+		}
+	}
+	return at
+}
+
+// behindPunctuation is the end of the last punctuation mark, or 0 if that
+// would leave the part less than half full.
+func behindPunctuation(s string) int {
+	i := strings.LastIndexAny(s, ".!?:;。！？：；")
+	if i < len(s)/2 {
+		return 0
+	}
+	_, size := utf8.DecodeRuneInString(s[i:])
+	return i + size
+}
+
+// runeIndex is where the code point with number n begins in s, in bytes, or
+// the length of s if it has no more than n.
+func runeIndex(s string, n int) int {
+	if n <= 0 {
+		return 0
+	}
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// trimPart drops line breaks before and white space behind, but keeps the
+// first line's indentation.
+func trimPart(s string) string {
+	return trimEnd(strings.TrimLeft(s, "\r\n\v\f"))
+}
+
+func trimEnd(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
