@@ -648,12 +648,12 @@ func (s *Schema) describeCommon(o *options) {
 	if !own("format") {
 		// The default is the service's format, which may depend on the mode
 		// that Finish finds; a format that is given counts in every mode.
-		p := s.Choice(&o.format, "format", string(s.Format), []string{"text", "markdown", "html"}, "what the message is converted to")
+		p := s.Choice(&o.format, "format", string(s.Format), []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 		p.reset = func() { o.format, p.def = "", string(s.Format) }
 		p.get = func() string { return cmp.Or(o.format, p.def) }
 		o.format = ""
 	}
-	s.Choice(&o.overflow, "overflow", string(Upstream), []string{"upstream", "truncate", "split"}, "what to do with a message that is too long")
+	s.Choice(&o.overflow, "overflow", string(Upstream), []string{"upstream", "truncate", "split"}, "what to do with a message that is too long").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Item(timeZone)
 	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server")

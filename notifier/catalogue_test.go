@@ -1,0 +1,267 @@
+package notifier_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services"
+)
+
+// catalogue lists the services that a build has, without those of tests.
+func catalogue() []notifier.ServiceInfo {
+	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return s.Name == "Probe" })
+}
+
+// goldenURLs are the URLs of the golden files by scheme: with those of the
+// descriptions they show every parameter at work.
+func goldenURLs(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("services/testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no golden files", err)
+	}
+	out := map[string][]string{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if u, ok := strings.CutPrefix(strings.TrimSpace(line), "url: "); ok {
+				if d, err := notifier.Parse(u, nil); err == nil {
+					out[d.Service()] = append(out[d.Service()], u)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestExamples(t *testing.T) {
+	golden := goldenURLs(t)
+	for _, s := range catalogue() {
+		for i, example := range s.Examples {
+			d, err := notifier.Parse(example, nil)
+			if err != nil {
+				t.Errorf("%s: the example %s of %s is refused: %v", s.Name, example, s.URLs[i], err)
+				continue
+			}
+			if d.Service() != s.Name {
+				t.Errorf("%s: the example %s is one of %s", s.Name, example, d.Service())
+			}
+		}
+		if len(golden[s.Name]) == 0 {
+			t.Errorf("%s has no golden file", s.Name)
+		}
+	}
+}
+
+// Every URL prints and parses back to the same, and no form of it that people
+// get to see holds a secret.
+func TestRoundTrip(t *testing.T) {
+	golden := goldenURLs(t)
+	for _, s := range catalogue() {
+		for _, u := range append(slices.Clone(s.Examples), golden[s.Name]...) {
+			d, err := notifier.Parse(u, nil)
+			if err != nil {
+				continue
+			}
+			again, err := notifier.Parse(d.URL(), nil)
+			if err != nil {
+				t.Errorf("%s prints as %s, which is refused: %v", u, d.URL(), err)
+				continue
+			}
+			if again.URL() != d.URL() {
+				t.Errorf("%s prints as %s and then as %s", u, d.URL(), again.URL())
+			}
+			for _, secret := range notifier.Secrets(d) {
+				// A secret that is also the name of something cannot be told
+				// from it; real ones are no words.
+				if len(secret) > 7 && strings.Contains(d.String(), secret) {
+					t.Errorf("%s shows a secret: %s", u, d.String())
+				}
+			}
+		}
+	}
+}
+
+func TestDocumentation(t *testing.T) {
+	for _, s := range catalogue() {
+		if !strings.HasPrefix(s.Site, "https://") {
+			t.Errorf("%s has no site: %q", s.Name, s.Site)
+		}
+		for _, p := range s.Params {
+			first, _ := regexp.MatchString(`^[\p{Ll}\p{Lu}0-9@#+]`, p.Doc)
+			if !first || strings.HasSuffix(p.Doc, ".") || len([]rune(p.Doc)) > 75 {
+				t.Errorf("%s: the text of %s is %q", s.Name, p.Name, p.Doc)
+			}
+		}
+	}
+}
+
+// wire answers every request with success in all dialects at once, and
+// remembers what was asked.
+type wire struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		body, _ = io.ReadAll(r.Body)
+	}
+	text := fmt.Sprint(r.Method, r.URL, r.Header, string(body))
+	if _, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && params["boundary"] != "" {
+		text = strings.ReplaceAll(text, params["boundary"], "")
+	}
+	w.mu.Lock()
+	w.seen = append(w.seen, text)
+	w.mu.Unlock()
+	return &http.Response{StatusCode: 200, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"ok":true}`))}, nil
+}
+
+// sent is all that goes over the wire for a URL and the messages that parameters can
+// depend on.
+func sent(t *testing.T, u string) (string, error) {
+	w := &wire{}
+	sender := notifier.NewSender(notifier.NewPoolOver("test", w), 0)
+	d, err := sender.Parse(u, nil)
+	if err != nil {
+		return "", err
+	}
+	var all strings.Builder
+	for _, m := range probes(t) {
+		w.seen = nil
+		ctx := context.Background()
+		sender.Send(ctx, m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 5 * time.Second})
+		slices.Sort(w.seen)
+		fmt.Fprintln(&all, w.seen)
+	}
+	return all.String(), nil
+}
+
+func probes(t *testing.T) []*notifier.Message {
+	t.Helper()
+	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := &notifier.Identity{Name: "Caddy", Description: "D", URL: "https://caddyserver.com/", Icon: "https://icons.example.com/{type}-{size}.png", Logo: "https://icons.example.com/logo.png"}
+	when := time.Date(2026, 3, 1, 12, 30, 15, 0, time.UTC)
+	return []*notifier.Message{
+		{Title: "Title", Body: "a body\nwith http://example.com/ @mention and **stars**", Type: notifier.Warning, Identity: id, Time: when},
+		{Body: strings.Repeat("many words ", 100), Type: notifier.Failure, Identity: id, Time: when},
+		{Title: "Title", Body: "# Heading\n\n- **bold**", Format: notifier.Markdown, Identity: id, Time: when},
+		{Title: "Title", Body: "see attached", Identity: id, Time: when, Attachments: []*notifier.Attachment{
+			notifier.NewAttachment("report.txt", "text/plain", []byte("report")), notifier.NewAttachment("graph.png", "image/png", pixel),
+		}},
+	}
+}
+
+// Declared means obeyed: for each parameter of the query there is a URL in
+// whose requests it makes a difference.
+func TestNoIdleParameter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends some thousand messages to nowhere")
+	}
+	golden := goldenURLs(t)
+	for _, s := range catalogue() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			var bases []string
+			plain := map[string]string{}
+			for _, u := range append(slices.Clone(s.Examples), golden[s.Name]...) {
+				a, err := sent(t, u)
+				if err != nil || slices.Contains(bases, u) {
+					continue
+				}
+				if b, _ := sent(t, u); a != b {
+					continue // a difference would say nothing
+				}
+				bases = append(bases, u)
+				plain[u] = a
+			}
+			if len(bases) == 0 {
+				t.Skip("nothing goes over HTTP, or never the same twice; the service has tests of its own")
+			}
+			for _, p := range s.Params {
+				if p.Common || p.InURL {
+					continue
+				}
+				obeyed, accepted := false, false
+				for _, u := range bases {
+					for _, v := range values(p) {
+						with := withParam(u, p, v)
+						got, err := sent(t, with)
+						accepted = accepted || err == nil
+						if err == nil && got != plain[u] {
+							obeyed = true
+						}
+					}
+				}
+				switch {
+				case !accepted:
+					t.Errorf("no value was accepted for %s (%s); give the parameter an example", p.Name, p.Doc)
+				case !obeyed:
+					t.Errorf("%s (%s) changes nothing in any URL of the description and the golden file", p.Name, p.Doc)
+				}
+			}
+		})
+	}
+}
+
+// values are some that the parameter may take.
+func values(p notifier.ParamInfo) []string {
+	switch p.Kind {
+	case notifier.KindBool:
+		return []string{"yes", "no"}
+	case notifier.KindChoice:
+		return p.Choices
+	case notifier.KindInt, notifier.KindFloat:
+		out := []string{"1", "2", "7", "60", "3600", "90000"}
+		if p.Min != nil {
+			out = append(out, fmt.Sprint(*p.Min), fmt.Sprint(*p.Min+1))
+		}
+		if p.Max != nil {
+			out = append(out, fmt.Sprint(*p.Max))
+		}
+		return out
+	}
+	return []string{p.Example, "value1", "https://example.com/x", "someone@example.com", "15551230000", "QQ==", "value1,value2"}
+}
+
+func withParam(u string, p notifier.ParamInfo, v string) string {
+	key := p.Name
+	if p.Kind == notifier.KindMap {
+		key = p.Prefix + "Key1"
+	}
+	// What the URL says already is taken out, or it would be said twice.
+	base, query, _ := strings.Cut(u, "?")
+	var keep []string
+	for _, kv := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, _, _ := strings.Cut(kv, "=")
+		if !strings.EqualFold(name, key) && !slices.ContainsFunc(p.Aliases, func(a string) bool { return strings.EqualFold(a, name) }) {
+			keep = append(keep, kv)
+		}
+	}
+	var b bytes.Buffer
+	for _, c := range []byte(v) {
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return base + "?" + strings.Join(append(keep, key+"="+b.String()), "&")
+}

@@ -1,0 +1,152 @@
+package services
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// texts are the messages that carry the text. There is more than one only
+// where a Markdown text has more headings than an embed has fields.
+func (d *discord) texts(m *notifier.Message) []map[string]any {
+	first := d.payload(m, d.tts)
+	if m.Format != notifier.Markdown {
+		first["content"] = m.Text("\r\n") + discordPing(first, strings.Join(d.ping, " "))
+		return []map[string]any{first}
+	}
+	if ping := discordPing(first, m.Body+" "+strings.Join(d.ping, " ")); ping != "" {
+		first["content"] = ping
+	}
+	embed := d.embed(m)
+	var fields []discordField
+	if d.fields {
+		embed["description"], fields = discordSections(m.Body)
+	}
+	var out []map[string]any
+	for chunk := range slices.Chunk(fields, discordFields) {
+		payload := first
+		if len(out) > 0 {
+			payload, embed = d.payload(m, d.tts), d.embed(m)
+			embed["description"] = ""
+		}
+		embed["fields"] = chunk
+		payload["embeds"] = []any{embed}
+		out = append(out, payload)
+	}
+	if len(out) == 0 {
+		first["embeds"] = []any{embed}
+		out = append(out, first)
+	}
+	return out
+}
+
+func (d *discord) embed(m *notifier.Message) map[string]any {
+	e := map[string]any{
+		"author":      map[string]string{"name": m.Identity.Name, "url": m.Identity.URL},
+		"title":       m.Title,
+		"description": m.Body,
+		"color":       m.Type.ColorInt(),
+	}
+	if d.link != "" {
+		e["url"] = d.link
+	}
+	if d.href != "" {
+		e["url"] = d.href
+	}
+	if d.footer {
+		footer := map[string]string{"text": m.Identity.Description}
+		if d.footerLogo && m.Identity.Logo != "" {
+			footer["icon_url"] = m.Identity.Logo
+		}
+		e["footer"] = footer
+	}
+	if icon := m.Icon(256); d.image && icon != "" {
+		e["thumbnail"] = map[string]any{"url": icon, "height": 256, "width": 256}
+	}
+	return e
+}
+
+// discordField is a heading of a text with what stands below it.
+type discordField struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// discordSections takes a Markdown text apart: what stands before the first
+// heading, and a field for each heading. A text with a section that is longer
+// than a field may be stays in one piece.
+func discordSections(text string) (description string, fields []discordField) {
+	var section []string
+	name, heading := "", false
+	long := false
+	flush := func() {
+		value := strings.TrimSpace(strings.Join(section, "\n"))
+		section = nil
+		if !heading {
+			description = value
+			return
+		}
+		f := discordField{name, "```\n```"}
+		if value != "" {
+			f.Value = "```md\n" + value + "\n```"
+		}
+		long = long || utf8.RuneCountInString(f.Name) > 256 || utf8.RuneCountInString(f.Value) > 1024
+		fields = append(fields, f)
+	}
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
+		title := strings.Trim(line, "#`* \r\t\v")
+		if title == "" || !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			section = append(section, line)
+			continue
+		}
+		flush()
+		name, heading = title, true
+	}
+	flush()
+	if long {
+		return text, nil
+	}
+	return description, fields
+}
+
+var discordMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
+
+// discordPing finds the mentions in a text, declares them in the payload and
+// returns a line that pings them, or "" where there are none: within an embed
+// a mention alerts nobody.
+func discordPing(payload map[string]any, text string) string {
+	parse, users, roles := []string{}, []string{}, []string{}
+	add := func(to *[]string, v string) {
+		if !slices.Contains(*to, v) {
+			*to = append(*to, v)
+		}
+	}
+	for _, m := range discordMention.FindAllStringSubmatch(text, -1) {
+		switch {
+		case m[3] != "":
+			add(&parse, m[3])
+		case m[1] != "":
+			add(&roles, m[2])
+		default:
+			add(&users, m[2])
+		}
+	}
+	var line []string
+	for _, v := range parse {
+		line = append(line, "@"+v)
+	}
+	for _, v := range roles {
+		line = append(line, "<@&"+v+">")
+	}
+	for _, v := range users {
+		line = append(line, "<@"+v+">")
+	}
+	if len(line) == 0 {
+		return ""
+	}
+	payload["allow_mentions"] = map[string]any{"parse": parse, "users": users, "roles": roles}
+	return "👉 " + strings.Join(line, " ")
+}

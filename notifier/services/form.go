@@ -1,0 +1,71 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[formHook]()
+
+// formHook posts the message as a web form to an address of the user's.
+type formHook struct {
+	webhook
+	params   map[string]string
+	attachAs string
+}
+
+func (f *formHook) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Form", "https://url.spec.whatwg.org/#application/x-www-form-urlencoded"
+	f.describe(s, "form[s]")
+	describeParams(s, &f.params)
+	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Item(fileField)
+}
+
+var fileFieldPattern = regexp.MustCompile(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
+
+// fileField checks the name of a file's field, which may hold a wildcard.
+func fileField(s string) (string, error) {
+	m := fileFieldPattern.FindStringSubmatch(s)
+	switch {
+	case m == nil || m[0] != s || len(strings.Trim(s, "*?+$:.%")) == 0:
+		return "", errors.New("is no field name with a * in it")
+	case strings.ContainsAny(s, "*?+$:.%"):
+		return m[1] + "*" + m[2], nil
+	}
+	return s, nil
+}
+
+func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	fields := f.fields(
+		field{"version", "1.0"}, field{"title", m.Title}, field{"message", m.Body}, field{"type", string(m.Type)},
+	)
+	form := map[string]string{}
+	var parts []notifier.FormPart
+	for _, x := range fields {
+		form[x.name] = x.value.(string)
+		parts = append(parts, notifier.FormPart{Name: x.name, Value: x.value.(string)})
+	}
+	for i, a := range m.Attachments {
+		name := strings.Replace(f.attachAs, "*", fmt.Sprintf("%02d", i+1), 1)
+		parts = append(parts, notifier.FormPart{Name: name, File: a})
+	}
+	q := f.request(nil)
+	q.Query = values(f.params)
+	switch {
+	case len(m.Attachments) > 0:
+		q.Body = notifier.Multipart(parts...)
+	case f.method == "GET":
+		for name, value := range form {
+			q.Query.Set(name, value)
+		}
+	default:
+		q.Body = notifier.Form(values(form))
+	}
+	_, err := c.Do(ctx, q)
+	return err
+}

@@ -1,0 +1,37 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[gotify]()
+
+// gotify posts to a self-hosted Gotify server.
+type gotify struct {
+	notifier.Server
+	path     []string
+	token    string
+	priority int
+}
+
+func (g *gotify) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Gotify", "https://gotify.net/docs/pushmsg"
+	s.URL("gotify[s]://{host}[:{port}][/{path...}]/{token}")
+	s.Server(&g.Server)
+	s.Path(&g.path, "path", "where on the server Gotify is mounted")
+	s.Secret(&g.token, "token", "application token")
+	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
+		{Name: "low", Value: 0}, {Name: "moderate", Value: 3}, {Name: "normal", Value: 5},
+		{Name: "high", Value: 8}, {Name: "emergency", Value: 10},
+	}, "priority of the message").Lenient()
+}
+
+func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{"title": m.Title, "message": m.Body, "priority": g.priority}
+	if m.Format == notifier.Markdown {
+		payload["extras"] = map[string]any{"client::display": map[string]string{"contentType": "text/markdown"}}
+	}
+	return c.PostJSON(ctx, g.URL(append(append([]string{}, g.path...), "message")...), payload, "X-Gotify-Key", g.token)
+}

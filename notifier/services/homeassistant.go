@@ -1,0 +1,152 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[homeAssistant]()
+
+// homeAssistant calls notify services of Home Assistant, or shows the message
+// on its dashboard.
+type homeAssistant struct {
+	notifier.Server
+	token, id, prefix string
+	batch             bool
+	targets           []string
+	invalid           bool // the URL names a target that is none
+	services          []hassService
+}
+
+// hassService is a service of Home Assistant, and what it is to notify.
+type hassService struct {
+	domain, name string
+	targets      []string
+}
+
+const hassBatch = 10
+
+func (h *homeAssistant) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "HomeAssistant", "https://developers.home-assistant.io/docs/api/rest/"
+	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
+	s.Server(&h.Server)
+	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`)
+	s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Whole().
+		DropInvalid().Item(func(text string) (string, error) {
+		if !hassToken.MatchString(text) && hassServices(text) == nil {
+			h.invalid = true
+			return "", errors.New("is no [domain.]service[:target]")
+		}
+		return text, nil
+	})
+	s.String(&h.id, "nid", "", "id of the note, which replaces an older one of that id").Match(`^[a-z0-9_-]+$`)
+	s.Bool(&h.batch, "batch", false, "notify 10 targets of a service in one request")
+	s.String(&h.prefix, "prefix", "", "path below which Home Assistant stands")
+}
+
+var (
+	hassToken = regexp.MustCompile(`(?i)^([0-9a-f]{8}\.[0-9a-f]{64}|[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+)$`)
+	hassItem  = regexp.MustCompile(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
+)
+
+// hassServices reads services with their targets; nil where one is none. A
+// word behind a service that has targets is one more of these.
+func hassServices(text string) (out []hassService) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; /\t\r\n", r) }) {
+		m := hassItem.FindStringSubmatch(word)
+		if m == nil {
+			return nil
+		}
+		if n := len(out) - 1; n >= 0 && len(out[n].targets) > 0 && m[2] == word {
+			out[n].targets = append(out[n].targets, word)
+			continue
+		}
+		service := hassService{domain: m[1], name: m[2]}
+		if service.domain == "" {
+			service.domain = "notify"
+		}
+		if m[3] != "" {
+			service.targets = []string{m[3]}
+		}
+		out = append(out, service)
+	}
+	return out
+}
+
+// Finish finds the token where the services stand before it.
+func (h *homeAssistant) Finish(*notifier.Schema) error {
+	if !hassToken.MatchString(h.token) {
+		if i := slices.IndexFunc(h.targets, hassToken.MatchString); i >= 0 {
+			h.token, h.targets[i] = h.targets[i], h.token
+		}
+	}
+	for _, text := range h.targets {
+		services := hassServices(text)
+		if services == nil {
+			return errors.New("there are two access tokens, or a target that is none")
+		}
+		h.services = append(h.services, services...)
+	}
+	if h.invalid && len(h.services) == 0 {
+		return errors.New("none of the targets is usable; write service, domain.service or service:target")
+	}
+	if h.Port == 0 && !h.Secure {
+		h.Port = 8123
+	}
+	return nil
+}
+
+func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{"title": m.Title, "message": m.Body}
+	if len(h.services) == 0 {
+		payload["notification_id"] = h.id
+		if h.id == "" {
+			// The same on a retry, which then replaces the note.
+			payload["notification_id"], _ = notifier.Kept(c, "id", func() (string, error) { return uuid.NewString(), nil })
+		}
+		return h.call(ctx, c, payload, "persistent_notification/create")
+	}
+	size := 1
+	if h.batch {
+		size = hassBatch
+	}
+	var calls []string
+	for _, s := range h.services {
+		path := s.domain + "/" + s.name
+		if len(s.targets) == 0 {
+			calls = append(calls, path)
+		}
+		for batch := range slices.Chunk(s.targets, size) {
+			calls = append(calls, path+":"+strings.Join(batch, ","))
+		}
+	}
+	return c.Each(ctx, calls, func(ctx context.Context, call string) error {
+		p := maps.Clone(payload)
+		path, targets, found := strings.Cut(call, ":")
+		if found {
+			p["target"] = strings.Split(targets, ",")
+		}
+		return h.call(ctx, c, p, path)
+	})
+}
+
+func (h *homeAssistant) call(ctx context.Context, c *notifier.Client, payload any, service string) error {
+	q := &notifier.Request{
+		URL:   h.URL() + notifier.Path(strings.Split(h.prefix, "/")...) + "/api/services/" + service,
+		Login: &h.Server,
+		Body:  notifier.JSON(payload),
+	}
+	if h.User == "" {
+		q.Header = map[string]string{"Authorization": "Bearer " + h.token}
+	}
+	_, err := c.Do(ctx, q)
+	return err
+}

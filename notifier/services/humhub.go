@@ -1,0 +1,72 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[humhub]()
+
+// humhub posts to spaces and profiles of a HumHub server.
+type humhub struct {
+	notifier.Server
+	token   string
+	targets []string
+}
+
+func (h *humhub) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "HumHub", "https://marketplace.humhub.com/module/rest/docs/html/post.html"
+	s.URL("humhub[s]://{token}@{host}[:{port}]/{targets...}", "humhub[s]://{user}:{password}@{host}[:{port}]/{targets...}")
+	s.Limits = notifier.Limits{Body: 4000}
+	s.Attachments = true
+	s.Server(&h.Server)
+	s.Secret(&h.token, "token", "bearer token, instead of user and password")
+	s.List(&h.targets, "targets", "numbers of the content containers").Alias("to").Item(humhubContainer).Example("1")
+}
+
+func humhubContainer(s string) (string, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return "", errors.New("is no whole number of at least 1")
+	}
+	return strconv.Itoa(n), nil
+}
+
+func (h *humhub) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, h.targets, func(ctx context.Context, container string) error {
+		post, err := notifier.Kept(c, "post in "+container, func() (int, error) {
+			var answer struct{ ID int }
+			err := h.call(ctx, c, notifier.JSON(map[string]any{"data": map[string]string{"message": m.Body}}), &answer,
+				"api", "v1", "post", "container", container)
+			return answer.ID, err
+		})
+		if err != nil || len(m.Attachments) == 0 {
+			return err
+		}
+		if post == 0 {
+			return errors.New("the service does not say which post the files belong to")
+		}
+		number := strconv.Itoa(post)
+		for i, a := range m.Attachments {
+			err := c.Once("file "+strconv.Itoa(i)+" of "+number, func() error {
+				return h.call(ctx, c, notifier.Multipart(notifier.FormPart{Name: "files[]", File: a, NoType: true}), nil,
+					"api", "v1", "post", number, "upload-files")
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (h *humhub) call(ctx context.Context, c *notifier.Client, body *notifier.Body, answer any, path ...string) error {
+	q := &notifier.Request{URL: h.URL(path...), Login: &h.Server, Body: body}
+	if h.token != "" {
+		q.Header = map[string]string{"Authorization": "Bearer " + h.token}
+	}
+	return c.DoJSON(ctx, q, answer)
+}

@@ -1,0 +1,30 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[misskey]()
+
+// misskey posts a note on a Misskey server.
+type misskey struct {
+	notifier.Server
+	token, visibility string
+}
+
+func (k *misskey) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Misskey", "https://misskey-hub.net/en/docs/for-developers/api/"
+	s.URL("misskey[s]://{token}@{host}[:{port}]")
+	s.Limits = notifier.Limits{Body: 512}
+	s.Server(&k.Server)
+	s.Secret(&k.token, "token", "access token")
+	s.Choice(&k.visibility, "visibility", "public", []string{"public", "home", "followers", "specified"}, "who can read the note")
+}
+
+func (k *misskey) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.PostJSON(ctx, k.URL("api", "notes", "create"), map[string]string{
+		"i": k.token, "text": m.Body, "visibility": k.visibility,
+	})
+}

@@ -1,0 +1,40 @@
+package services
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[nextcloudTalk]()
+
+// nextcloudTalk writes into conversations of Nextcloud Talk.
+type nextcloudTalk struct {
+	nextcloudServer
+	rooms []string
+}
+
+func (n *nextcloudTalk) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Nextcloud Talk", "https://nextcloud-talk.readthedocs.io/en/latest/chat/"
+	s.URL("nctalk[s]://{user}:{password}@{host}[:{port}]/{targets...}")
+	n.describe(s)
+	s.List(&n.rooms, "targets", "tokens of the conversations").Alias("to")
+}
+
+func (n *nextcloudTalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	text := *m
+	if text.Title == "" {
+		text.Title = m.Identity.Description
+	}
+	path := "/ocs/v2.php/apps/spreed/api/v1/chat/"
+	if strings.Trim(n.prefix, "/") == "" {
+		path = "/" + path // as proxies in front of such servers have been seeing it
+	}
+	message := map[string]string{"message": text.Text("\r\n")}
+	return c.Each(ctx, n.rooms, func(ctx context.Context, room string) error {
+		_, err := c.Do(ctx, n.request(path+url.PathEscape(room), notifier.JSON(message)))
+		return err
+	})
+}

@@ -1,0 +1,44 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// session is what a service keeps between messages after it has signed in.
+// The zero value is signed out.
+type session[T any] struct{ cached notifier.Cached[T] }
+
+// with runs f signed in. Where the service refuses a session that was kept
+// from an earlier message, it signs in anew and runs f once more.
+func (s *session[T]) with(ctx context.Context, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
+	for {
+		kept := true
+		value, err := s.cached.Get(ctx, func(ctx context.Context) (T, time.Duration, error) {
+			kept = false
+			return signIn(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		if err = f(value); !signedOut(err) {
+			return err
+		}
+		s.cached.Drop(ctx)
+		if !kept {
+			return err
+		}
+	}
+}
+
+// errSignedOut marks the answer of a service that says by other means than
+// its status code that it does not know the session.
+var errSignedOut = errors.New("the service does not accept the session")
+
+func signedOut(err error) bool {
+	var status *notifier.StatusError
+	return errors.Is(err, errSignedOut) || errors.As(err, &status) && status.Code == 401
+}

@@ -1,0 +1,106 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[signal]()
+
+// signal sends through a server that runs signal-cli's REST API.
+type signal struct {
+	notifier.Server
+	from          string
+	targets       []string
+	invalid       bool // the URL names a target that is none
+	status, batch bool
+}
+
+// signalBatch is how many recipients one request has at most.
+const signalBatch = 10
+
+func (g *signal) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Signal API", "https://bbernhard.github.io/signal-cli-rest-api/"
+	s.URL("signal[s]://[{user}[:{password}]@]{host}[:{port}]/{from_phone}[/{targets...}]")
+	s.Limits.Title = 0
+	s.Attachments = true
+	s.Server(&g.Server)
+	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Item(signalPhone).Example("15551234567")
+	s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").DropInvalid().
+		Item(func(text string) (string, error) {
+			target, err := signalTarget(text)
+			g.invalid = g.invalid || err != nil
+			return target, err
+		})
+	s.Bool(&g.status, "status", false, "put a sign of the message's type before the text")
+	s.Bool(&g.batch, "batch", false, "send to 10 targets in one request")
+}
+
+func signalPhone(text string) (string, error) {
+	phone, err := notifier.FullPhone(text)
+	return "+" + phone, err
+}
+
+var signalGroup = regexp.MustCompile(`(?i)^(?:@|@?group\.)([a-z0-9+/_=-]+)$`)
+
+func signalTarget(text string) (string, error) {
+	if m := signalGroup.FindStringSubmatch(text); m != nil {
+		return "@group." + strings.TrimPrefix(m[1], "group."), nil
+	}
+	if phone, err := signalPhone(text); err == nil {
+		return phone, nil
+	}
+	return "", errors.New("is neither a telephone number with its country code nor a group")
+}
+
+// Finish refuses a URL all of whose targets are invalid, which must not
+// become a note to the sender.
+func (g *signal) Finish(*notifier.Schema) error {
+	if len(g.targets) == 0 && g.invalid {
+		return errors.New("none of the targets is usable; write telephone numbers with their country code, or @ and a group's id")
+	}
+	return nil
+}
+
+func (g *signal) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{"message": m.Body, "number": g.from, "text_mode": "normal"}
+	if g.status {
+		payload["message"] = strings.TrimSpace(m.Type.Symbol() + " " + m.Body)
+	}
+	if m.Format == notifier.Markdown {
+		payload["text_mode"] = "styled"
+	}
+	var files []string
+	for _, a := range m.Attachments {
+		files = append(files, notifier.Base64(a))
+	}
+	if files != nil {
+		payload["base64_attachments"] = files
+	}
+	targets := g.targets
+	if len(targets) == 0 {
+		targets = []string{g.from}
+	}
+	size := 1
+	if g.batch {
+		size = signalBatch
+	}
+	var batches []string
+	for batch := range slices.Chunk(targets, size) {
+		batches = append(batches, strings.Join(batch, ","))
+	}
+	return c.Each(ctx, batches, func(ctx context.Context, batch string) error {
+		p := maps.Clone(payload)
+		p["recipients"] = strings.Split(strings.ReplaceAll(batch, "@", ""), ",")
+		_, err := c.Do(ctx, &notifier.Request{
+			URL: g.URL("v2", "send"), Login: &g.Server, Body: notifier.JSON(p, m.Attachments...),
+		})
+		return err
+	})
+}

@@ -1,0 +1,106 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var (
+	slackChannel = regexp.MustCompile(`(?i)^([+#@]?[a-z0-9_-]{1,32})(?::([0-9.]+))?$`)
+	slackEmail   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
+)
+
+// post sends the payload to each target, and then the files to those that
+// have got it. A target that is none keeps no other from its message.
+func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Message, payload map[string]any) error {
+	targets := k.targets
+	if len(targets) == 0 {
+		targets = []string{""} // the channel that the webhook was made for
+	}
+	var channels []string
+	var errs []error
+	for i, target := range targets {
+		channel, err := notifier.Kept(c, "text "+target, func() (string, error) {
+			p := maps.Clone(payload)
+			if err := k.address(ctx, c, target, p); err != nil {
+				return "", err
+			}
+			return k.deliver(ctx, c, p)
+		})
+		switch {
+		case err != nil && len(targets) > 1:
+			errs = append(errs, fmt.Errorf("target %d of %d: %w", i+1, len(targets), err))
+		case err != nil:
+			errs = append(errs, err)
+		case channel != "":
+			channels = append(channels, channel)
+		}
+	}
+	if k.accessToken != "" && len(m.Attachments) > 0 {
+		if len(channels) == 0 && len(errs) == 0 {
+			c.Warn("Slack has not named the channel, so the files could not follow the message")
+		}
+		errs = append(errs, k.share(ctx, c, m.Attachments, channels))
+	}
+	return errors.Join(errs...)
+}
+
+// address sets the channel, and the thread, that a target stands for.
+func (k *slack) address(ctx context.Context, c *notifier.Client, target string, p map[string]any) error {
+	if target == "" {
+		return nil
+	}
+	if slackEmail.MatchString(target) {
+		id, err := k.lookup(ctx, c, target)
+		p["channel"] = id
+		return err
+	}
+	m := slackChannel.FindStringSubmatch(target)
+	if m == nil {
+		return errors.New("the target is none of #channel, @user, +id and an e-mail address")
+	}
+	switch m[1][0] {
+	case '+':
+		p["channel"] = m[1][1:]
+	case '@', '#':
+		p["channel"] = m[1]
+	default:
+		p["channel"] = "#" + m[1]
+	}
+	if m[2] != "" {
+		p["thread_ts"] = m[2]
+	}
+	return nil
+}
+
+// deliver posts a message and returns the channel that it has gone to, where
+// Slack says so.
+func (k *slack) deliver(ctx context.Context, c *notifier.Client, p map[string]any) (channel string, err error) {
+	if k.accessToken != "" {
+		var answer struct {
+			slackAnswer
+			Channel string `json:"channel"`
+		}
+		q := k.api("chat.postMessage")
+		q.Body = notifier.JSON(p)
+		if err := c.DoJSON(ctx, q, &answer); err != nil {
+			return "", err
+		}
+		return answer.Channel, answer.check()
+	}
+	base := "https://hooks.slack.com/services"
+	if k.mode == slackGov {
+		base = "https://hooks.slack-gov.com/services"
+	}
+	resp, err := c.Do(ctx, &notifier.Request{URL: base + notifier.Path(k.token[:]...), Body: notifier.JSON(p)})
+	if err == nil && strings.TrimSpace(string(resp.Body)) != "ok" {
+		err = fmt.Errorf("Slack did not answer ok but %.200q", resp.Body)
+	}
+	return "", err
+}

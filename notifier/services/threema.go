@@ -1,0 +1,60 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[threema]()
+
+// threema sends through the Threema gateway, which encrypts for the reader.
+type threema struct {
+	id, secret string
+	targets    []string
+}
+
+func (t *threema) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
+	s.URL("threema://{gateway_id}@{secret}/{targets...}")
+	s.Limits = notifier.Limits{Body: 3500}
+	s.Secret(&t.id, "gateway_id", "gateway ID, 8 characters with a * in front").Alias("from", "gwid").
+		Match(`^.{8}$`).Example("*GATEWAY")
+	s.Secret(&t.secret, "secret", "API secret")
+	s.Phones(&t.targets, "targets", "Threema IDs, telephone numbers and e-mail addresses").Alias("to").
+		Item(func(text string) (string, error) { _, target, err := threemaTarget(text); return target, err })
+}
+
+var threemaID = regexp.MustCompile(`(?i)^[*a-z0-9][a-z0-9]{7}$`)
+
+// threemaTarget says what a target is in the words of the gateway.
+func threemaTarget(text string) (kind, target string, err error) {
+	if threemaID.MatchString(text) {
+		return "to", text, nil
+	}
+	if _, err := notifier.Email(text); err == nil {
+		return "email", text, nil
+	}
+	if phone, err := notifier.FullPhone(text); err == nil {
+		return "phone", phone, nil
+	}
+	return "", "", errors.New("is neither a Threema ID nor a telephone number with its country code nor an e-mail address")
+}
+
+func (t *threema) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, t.targets, func(ctx context.Context, target string) error {
+		kind, target, err := threemaTarget(target)
+		if err != nil {
+			return err
+		}
+		_, err = c.Do(ctx, &notifier.Request{
+			Method: "POST",
+			URL:    "https://msgapi.threema.ch/send_simple",
+			Query:  notifier.Fields("from", t.id, "secret", t.secret, kind, target, "text", m.Body),
+			Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
+		})
+		return err
+	})
+}

@@ -1,0 +1,69 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[viber]()
+
+// viber writes to subscribers of a Viber bot.
+type viber struct {
+	token, from, avatar string
+	targets             []string
+}
+
+func (v *viber) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
+	// With the token in the query all of the path is targets, the host too.
+	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
+	s.Limits = notifier.Limits{Body: 30000}
+	s.Secret(&v.token, "token", "authentication token of the bot").Required()
+	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to")
+	s.String(&v.from, "from", "", "name to send as, cut to 28 characters; the gateway's by default").Item(viberName)
+	s.String(&v.avatar, "avatar", "", "address of the sender's picture")
+}
+
+// viberName cuts a sender's name to the length that the service takes.
+func viberName(name string) (string, error) {
+	r := []rune(name)
+	return string(r[:min(len(r), 28)]), nil
+}
+
+func (v *viber) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	name := v.from
+	if name == "" {
+		name, _ = viberName(m.Identity.Description)
+	}
+	sender := map[string]string{"name": name}
+	if v.avatar != "" {
+		sender["avatar"] = v.avatar
+	}
+	return c.Each(ctx, v.targets, func(ctx context.Context, target string) error {
+		resp, err := c.Do(ctx, &notifier.Request{
+			URL:    "https://chatapi.viber.com/pa/send_message",
+			Header: map[string]string{"X-Viber-Auth-Token": v.token},
+			Body:   notifier.JSON(map[string]any{"receiver": target, "type": "text", "text": m.Body, "sender": sender}),
+		})
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Status  *int
+			Message string `json:"status_message"`
+		}
+		if err := resp.JSON(&answer); err != nil {
+			return err
+		}
+		switch {
+		case answer.Status == nil:
+			return errors.New("the service does not say that it took the message")
+		case *answer.Status != 0:
+			return fmt.Errorf("the service refused with status %d: %s", *answer.Status, answer.Message)
+		}
+		return nil
+	})
+}

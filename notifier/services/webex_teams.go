@@ -1,0 +1,85 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[webex]()
+
+// webex writes into rooms of Cisco Webex, through an incoming webhook or as a
+// bot.
+type webex struct {
+	token, mode string
+	rooms       []string
+	bot         bool
+}
+
+func (w *webex) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Cisco Webex Teams", "https://developer.webex.com/messaging/docs/api/v1/messages/create-a-message"
+	s.URL("wxteams|webex://{token}[/{targets...}]")
+	s.Native("https://api.ciscospark.com/v1/webhooks/incoming/{token}", "https://webexapis.com/v1/webhooks/incoming/{token}")
+	s.Format = notifier.Markdown
+	s.Limits.Title = 0
+	s.Attachments = true
+	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token")
+	s.List(&w.rooms, "targets", "ids of the rooms that the bot writes to").Alias("to")
+	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; bot where rooms are given")
+}
+
+var webexWebhook = regexp.MustCompile(`(?i)^[a-z0-9]{80,160}$`)
+
+// Finish finds out the mode and sets its limits.
+func (w *webex) Finish(s *notifier.Schema) error {
+	hook := webexWebhook.MatchString(w.token)
+	w.bot = w.mode == "bot" || w.mode == "" && (len(w.rooms) > 0 || !hook)
+	switch {
+	case w.bot && len(w.rooms) == 0:
+		return errors.New("a bot needs the id of a room behind its token; a webhook's token has 80 to 160 letters and digits")
+	case !w.bot && !hook:
+		return errors.New("the token of a webhook has 80 to 160 letters and digits")
+	case !w.bot && len(w.rooms) > 0:
+		return errors.New("a webhook belongs to one room already; leave out the rooms, or mode=webhook")
+	}
+	s.Limits.Body = 7439
+	if !w.bot {
+		s.Limits.Body, s.Attachments = 1000, false
+	}
+	return nil
+}
+
+func (w *webex) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	kind := "text"
+	if m.Format == notifier.Markdown {
+		kind = "markdown"
+	}
+	if !w.bot {
+		return c.PostJSON(ctx, "https://api.ciscospark.com/v1/webhooks/incoming//"+w.token, map[string]string{kind: m.Body})
+	}
+	return c.Each(ctx, w.rooms, func(ctx context.Context, room string) error {
+		if len(m.Attachments) == 0 {
+			return w.post(ctx, c, notifier.JSON(map[string]string{"roomId": room, kind: m.Body}))
+		}
+		// A message holds one file at most; the text goes with the first.
+		for i, a := range m.Attachments {
+			parts := []notifier.FormPart{{Name: "roomId", Value: room}}
+			if i == 0 && m.Body != "" {
+				parts = append(parts, notifier.FormPart{Name: kind, Value: m.Body})
+			}
+			parts = append(parts, notifier.FormPart{Name: "files", File: a})
+			err := c.Once("file "+strconv.Itoa(i)+" to "+room, func() error { return w.post(ctx, c, notifier.Multipart(parts...)) })
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (w *webex) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
+	return c.Post(ctx, "https://webexapis.com/v1/messages", body, map[string]string{"Authorization": "Bearer " + w.token})
+}

@@ -1,0 +1,62 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[zulip]()
+
+// zulip posts to streams and users of a Zulip organization as a bot.
+type zulip struct {
+	bot, organization, token string
+	targets                  []string
+}
+
+func (z *zulip) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Zulip", "https://zulip.com/api/send-message"
+	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
+	s.Limits = notifier.Limits{Title: 60, Body: 10000}
+	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`)
+	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host of a server").
+		Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
+	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
+	s.List(&z.targets, "targets", "streams and users' e-mail addresses; the stream general if none").Alias("to")
+}
+
+// Finish takes the separators that only Zulip's URLs know out of the targets.
+func (z *zulip) Finish(*notifier.Schema) error {
+	z.targets = strings.FieldsFunc(strings.Join(z.targets, "/"), func(r rune) bool { return strings.ContainsRune(`/\#`, r) })
+	z.bot = strings.TrimSuffix(z.bot, "-bot")
+	return nil
+}
+
+func (z *zulip) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	host := z.organization
+	if !strings.Contains(host, ".") {
+		host += ".zulipchat.com"
+	}
+	targets := z.targets
+	if len(targets) == 0 {
+		targets = []string{"general"}
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		kind := "stream"
+		if _, err := notifier.Email(target); err == nil {
+			kind = "private"
+		}
+		var answer struct{ Result, Msg string }
+		err := c.DoJSON(ctx, &notifier.Request{
+			URL:  "https://" + host + "/api/v1/messages",
+			User: z.bot + "-bot@" + host, Password: z.token,
+			Body: notifier.Form(notifier.Fields("type", kind, "to", target, "subject", m.Title, "content", m.Body)),
+		}, &answer)
+		if err == nil && answer.Result == "error" {
+			err = fmt.Errorf("the service refused: %s", answer.Msg)
+		}
+		return err
+	})
+}
