@@ -42,6 +42,9 @@ func (b *Body) addFile(a *Attachment, b64 bool) {
 	b.segments = append(b.segments, segment{file: a, b64: b64})
 }
 
+// Size is the length of the body in bytes.
+func (b *Body) Size() int64 { return b.size }
+
 func (b *Body) open() io.ReadCloser {
 	if len(b.segments) == 1 && b.segments[0].file == nil {
 		return io.NopCloser(bytes.NewReader(b.segments[0].bytes))

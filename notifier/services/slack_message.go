@@ -1,8 +1,6 @@
 package services
 
 import (
-	"strings"
-
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -69,5 +67,3 @@ func (k *slack) layout(m *notifier.Message, body, icon string) (blocks []any) {
 	}
 	return blocks
 }
-
-var slackEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -1,0 +1,53 @@
+package notifier
+
+import (
+	"reflect"
+	"testing"
+)
+
+// TestPlaces reads and writes the two places that a template's host may have
+// in common with its path.
+func TestPlaces(t *testing.T) {
+	type values = map[string][]string
+	for _, c := range []struct {
+		template, url string
+		given         string // what the query brings
+		want          values // nil where the template does not fit
+		printed       string
+	}{
+		{"x://{targets...}", "x://a/b/c", "", values{"targets": {"a", "b", "c"}}, "x://a/b/c"},
+		{"x://{targets...}", "x://a", "", values{"targets": {"a"}}, "x://a"},
+		{"x://{targets...}", "x:///b", "", values{"targets": {"b"}}, "x://b"},
+		{"x://{targets...}", "x://", "", nil, ""},
+		{"x://{targets...}", "x://", "targets", values{}, ""},
+		{"x://{key}@{targets...}", "x://k@a%20b/c", "", values{"key": {"k"}, "targets": {"a b", "c"}}, "x://k@a%20b/c"},
+		{"x://{key|targets}[/{targets...}]", "x://k/a", "", values{"key": {"k"}, "targets": {"a"}}, "x://k/a"},
+		{"x://{key|targets}[/{targets...}]", "x://a/b", "key", values{"targets": {"a", "b"}}, ""},
+		{"x://{key|targets}[/{targets...}]", "x://", "key", values{}, ""},
+		{"x://{key|targets}[/{targets...}]", "x://", "", nil, ""},
+	} {
+		tpl, err := compileTemplate(c.template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := splitURL(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := tpl.match(u, func(name string) bool { return name == c.given }, false)
+		switch {
+		case b == nil && c.want == nil:
+			continue
+		case b == nil || !reflect.DeepEqual(b.values, c.want):
+			t.Errorf("%s, %s: %v, want %v", c.template, c.url, b, c.want)
+			continue
+		}
+		if c.printed == "" {
+			continue
+		}
+		got := tpl.print("x", func(name string) []string { return b.values[name] }, false)
+		if got != c.printed {
+			t.Errorf("%s, %s: printed %s, want %s", c.template, c.url, got, c.printed)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[bluesky]()
+
+// bluesky posts on Bluesky, or on another server of its network.
+type bluesky struct {
+	user, password string
+	session        session[blueskySession]
+}
+
+func (b *bluesky) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "BlueSky", "https://docs.bsky.app/docs/api/com-atproto-repo-create-record"
+	s.URL("bsky|bluesky://{user}@{password}")
+	s.Limits = notifier.Limits{Body: 280}
+	s.Attachments = true
+	s.String(&b.user, "user", "", "handle; at bsky.social if it has no dot").Match(`^[a-z0-9._-]+$`)
+	s.Secret(&b.password, "password", "app password")
+}
+
+func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	signIn := func(ctx context.Context) (blueskySession, time.Duration, error) { return b.signIn(ctx, c) }
+	return b.session.with(ctx, signIn, func(s blueskySession) error {
+		images, err := s.upload(ctx, c, m.Attachments)
+		if err != nil {
+			return err
+		}
+		// A post of its own for each picture; the text goes with the first.
+		for i := range max(len(images), 1) {
+			record := map[string]any{
+				"$type": "app.bsky.feed.post", "text": m.Body, "createdAt": m.Time.UTC().Format(time.RFC3339),
+			}
+			if i > 0 {
+				record["text"] = fmt.Sprintf("%02d/%02d", i+1, len(images))
+			}
+			if len(images) > 0 {
+				record["embed"] = map[string]any{"$type": "app.bsky.embed.images", "images": images[i : i+1]}
+			}
+			err := c.Once(fmt.Sprint("post ", i), func() error {
+				return s.call(ctx, c, "repo.createRecord", notifier.JSON(map[string]any{
+					"collection": "app.bsky.feed.post", "repo": s.did, "record": record,
+				}), nil)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// blueskyImage is a picture that a post shows.
+type blueskyImage struct {
+	Image json.RawMessage `json:"image"`
+	Alt   string          `json:"alt"`
+}
+
+func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []*notifier.Attachment) (images []blueskyImage, err error) {
+	for i, a := range files {
+		if a.Kind() != "image" {
+			c.Warn("Bluesky shows pictures only; file %d is left out", i+1)
+			continue
+		}
+		blob, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (json.RawMessage, error) {
+			var answer struct{ Blob json.RawMessage }
+			err := s.call(ctx, c, "repo.uploadBlob", notifier.File("", a), &answer)
+			return answer.Blob, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
+		}
+		if len(blob) == 0 {
+			return nil, fmt.Errorf("uploading file %d: the service does not say that it has it", i+1)
+		}
+		images = append(images, blueskyImage{blob, a.Name})
+	}
+	return images, nil
+}
+
+// blueskySession is an account that has signed in at its server.
+type blueskySession struct{ did, server, token string }
+
+// call runs a procedure of the protocol's namespace com.atproto.
+func (s blueskySession) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body, answer any) error {
+	q := &notifier.Request{URL: s.server + "/xrpc/com.atproto." + method, Body: body}
+	if s.token != "" {
+		q.Header = map[string]string{"Authorization": "Bearer " + s.token}
+	}
+	err := c.DoJSON(ctx, q, answer)
+	var status *notifier.StatusError
+	if errors.As(err, &status) && strings.Contains(status.Body, `"ExpiredToken"`) {
+		err = fmt.Errorf("%w: %w", errSignedOut, err)
+	}
+	return err
+}

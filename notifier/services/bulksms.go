@@ -1,0 +1,83 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[bulkSMS]()
+
+// bulkSMS sends text messages to numbers, and to groups of contacts that
+// BulkSMS keeps.
+type bulkSMS struct {
+	sms
+	groups                      []string
+	user, password, from, route string
+	unicode                     bool
+}
+
+func (b *bulkSMS) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "BulkSMS", "https://www.bulksms.com/developer/json/v1/"
+	s.URL("bulksms://{user}:{password}@{targets...}")
+	b.describe(s, bulkSMSTarget).Part("@", &b.groups, "group of contacts")
+	b.describeBatch(s)
+	s.String(&b.user, "user", "", "user name, or token's id")
+	s.Secret(&b.password, "password", "password, or token's secret").Alias("pass")
+	s.String(&b.from, "from", "", "telephone number to send from").Item(smsPlus).Example("+15557654321")
+	s.Choice(&b.route, "route", "STANDARD", []string{"ECONOMY", "STANDARD", "PREMIUM"}, "routing group")
+	s.Bool(&b.unicode, "unicode", true, "send characters beyond those of GSM")
+}
+
+var bulkSMSGroup = regexp.MustCompile(`(?i)^@?([A-Z0-9_-]*[A-Z_-][A-Z0-9_-]*)$`)
+
+// bulkSMSTarget reads a number, or the name of a group, with or without an @.
+func bulkSMSTarget(s string) (string, error) {
+	if number, err := smsPlus(s); err == nil {
+		return number, nil
+	}
+	if m := bulkSMSGroup.FindStringSubmatch(s); m != nil {
+		return "@" + m[1], nil
+	}
+	return "", errors.New("is neither a telephone number nor a group")
+}
+
+func (b *bulkSMS) Finish(s *notifier.Schema) error {
+	if len(b.groups) > 0 {
+		return nil
+	}
+	return b.sms.Finish(s)
+}
+
+func (b *bulkSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	encoding := "TEXT"
+	if b.unicode {
+		encoding = "UNICODE"
+	}
+	post := func(ctx context.Context, to any) error {
+		payload := map[string]any{
+			"to": to, "body": m.Body, "routingGroup": b.route, "encoding": encoding, "deliveryReports": "ERRORS",
+		}
+		if b.from != "" {
+			payload["from"] = b.from
+		}
+		_, err := c.Do(ctx, &notifier.Request{
+			URL: "https://api.bulksms.com/v1/messages", User: b.user, Password: b.password, Body: notifier.JSON(payload),
+		})
+		return err
+	}
+	return errors.Join(
+		b.each(ctx, c, b.targets, 4000, func(ctx context.Context, numbers []string) error {
+			if b.batch {
+				return post(ctx, numbers)
+			}
+			return post(ctx, strings.Join(numbers, ""))
+		}),
+		c.Each(ctx, b.groups, func(ctx context.Context, group string) error {
+			return post(ctx, map[string]string{"type": "GROUP", "name": group})
+		}),
+	)
+}

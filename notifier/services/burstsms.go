@@ -1,0 +1,46 @@
+package services
+
+import (
+	"context"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[burstSMS]()
+
+// burstSMS sends text messages through Burst SMS (TransmitSMS).
+type burstSMS struct {
+	sms
+	key, secret, from, country string
+}
+
+func (b *burstSMS) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Burst SMS", "https://developer.transmitsms.com/"
+	s.URL("burstsms://{apikey}:{secret}@{sender_id}/{targets...}")
+	b.describe(s, notifier.FullPhone)
+	b.describeBatch(s)
+	s.Secret(&b.key, "apikey", "API key").Match(`^[a-z0-9]+$`).Alias("key")
+	s.Secret(&b.secret, "secret", "API secret").Match(`^[a-z0-9]+$`)
+	s.String(&b.from, "sender_id", "", "number or name to send from").Alias("from", "source")
+	s.Choice(&b.country, "country", "us", []string{"au", "nz", "gb", "us"}, "country of numbers without a country code")
+}
+
+func (b *burstSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return b.each(ctx, c, b.targets, 500, func(ctx context.Context, numbers []string) error {
+		var answer struct {
+			Error struct{ Code, Description string }
+		}
+		err := smsAsk(ctx, c, &notifier.Request{
+			URL:    "https://api.transmitsms.com/send-sms.json",
+			Header: map[string]string{"Accept": "application/json"},
+			User:   b.key, Password: b.secret,
+			Body: notifier.Form(notifier.Fields(
+				"countrycode", b.country, "message", m.Body, "from", b.from, "to", strings.Join(numbers, ","))),
+		}, &answer)
+		if err == nil && answer.Error.Code != "" && answer.Error.Code != "SUCCESS" {
+			err = smsRefused(answer.Error.Description, answer.Error.Code)
+		}
+		return err
+	})
+}

@@ -1,0 +1,56 @@
+package services
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[d7Networks]()
+
+// d7Networks sends text messages through D7 Networks.
+type d7Networks struct {
+	sms
+	token, rest, from string
+	unicode           bool
+}
+
+func (d *d7Networks) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "D7 Networks", "https://d7networks.com/docs/Messages/Send_Message/"
+	s.URL("d7sms://[{token}[:{password}]@]{targets...}")
+	d.describe(s, notifier.FullPhone)
+	d.describeBatch(s)
+	s.Secret(&d.token, "token", "API token")
+	s.Secret(&d.rest, "password", "what follows a colon in the API token").Alias("pass")
+	s.String(&d.from, "source", "", "number or name to send from").Alias("from")
+	s.Bool(&d.unicode, "unicode", false, "send as Unicode; else as the text needs it")
+}
+
+func (d *d7Networks) Finish(s *notifier.Schema) error {
+	if d.rest != "" {
+		// A token may hold a colon, which URLs take for that of a password.
+		d.token, d.rest = d.token+":"+d.rest, ""
+	}
+	if d.token == "" {
+		return errors.New("missing token (API token); write it before an @, as in d7sms://token@15551234567")
+	}
+	return d.sms.Finish(s)
+}
+
+func (d *d7Networks) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	globals := map[string]string{"channel": "sms"}
+	if d.from != "" {
+		globals["originator"] = d.from
+	}
+	coding := "auto"
+	if d.unicode {
+		coding = "unicode"
+	}
+	return d.each(ctx, c, d.targets, len(d.targets), func(ctx context.Context, numbers []string) error {
+		return c.PostJSON(ctx, "https://api.d7networks.com/messages/v1/send", map[string]any{
+			"message_globals": globals,
+			"messages":        []any{map[string]any{"recipients": numbers, "content": m.Body, "data_coding": coding}},
+		}, "Accept", "application/json", "Authorization", "Bearer "+d.token)
+	})
+}

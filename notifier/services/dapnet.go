@@ -1,0 +1,74 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[dapnet]()
+
+// dapnet sends pager messages to radio amateurs over the DAPNET.
+type dapnet struct {
+	sms
+	user, password string
+	groups         []string
+	priority       int
+}
+
+func (d *dapnet) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Dapnet", "https://hampager.de/dokuwiki/doku.php"
+	s.URL("dapnet://{user}:{password}@{targets...}")
+	s.Limits.Title, s.Limits.Body = 0, 80
+	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Item(dapnetCallSign).DropInvalid().Example("DF1ABC")
+	d.describeBatch(s)
+	s.String(&d.user, "user", "", "user name")
+	s.Secret(&d.password, "password", "password").Alias("pass")
+	s.Enum(&d.priority, "priority", "normal", []notifier.Choice{
+		{Name: "normal", Value: 0}, {Name: "emergency", Value: 1},
+	}, "priority of the message").Lenient()
+	s.List(&d.groups, "txgroups", "groups of transmitters; dl-all if none").Secret()
+}
+
+// A call sign: a prefix, a digit and a suffix, and perhaps the number of one
+// of its owner's stations, which pagers do not tell apart.
+var dapnetPattern = regexp.MustCompile(`(?i)^([0-9a-z]{1,2}[0-9][a-z0-9]{1,3})(-[0-9]{1,2})?$`)
+
+func dapnetCallSign(s string) (string, error) {
+	m := dapnetPattern.FindStringSubmatch(s)
+	if m == nil {
+		return "", errors.New("is no call sign")
+	}
+	return m[1], nil
+}
+
+func (d *dapnet) Finish(*notifier.Schema) error {
+	if len(d.targets) == 0 {
+		return errors.New("there is no call sign to send to; write one behind the @, as in DF1ABC")
+	}
+	return nil
+}
+
+func (d *dapnet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	groups := []string{"dl-all"}
+	if len(d.groups) > 0 {
+		groups = strings.Split(strings.ToLower(strings.Join(d.groups, ",")), ",")
+		slices.Sort(groups)
+	}
+	return d.each(ctx, c, d.targets, 50, func(ctx context.Context, names []string) error {
+		_, err := c.Do(ctx, &notifier.Request{
+			URL:  "http://www.hampager.de:8080/calls",
+			User: d.user, Password: d.password,
+			Body: notifier.JSON(map[string]any{
+				"text": m.Body, "callSignNames": names, "transmitterGroupNames": groups, "emergency": d.priority == 1,
+			}),
+			Accept: func(code int) bool { return code == http.StatusCreated },
+		})
+		return err
+	})
+}

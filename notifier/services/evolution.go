@@ -1,0 +1,62 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[evolution]()
+
+// evolution sends WhatsApp messages through a self-hosted Evolution API.
+type evolution struct {
+	sms
+	notifier.Server
+	key, instance string
+}
+
+func (e *evolution) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Evolution API", "https://doc.evolution-api.com/"
+	s.URL("evolution[s]://{apikey}@{host}[:{port}]/{instance}/{targets...}")
+	s.Server(&e.Server)
+	e.describe(s, notifier.FullPhone)
+	s.Format = notifier.Markdown
+	// WhatsApp has no titles; here one comes by itself, so that it can be
+	// written in bold.
+	s.Limits = notifier.Limits{Title: 32768, Body: 32768, InBody: true}
+	s.Secret(&e.key, "apikey", "API key")
+	s.String(&e.instance, "instance", "", "name of the instance")
+}
+
+func (e *evolution) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	text := evolutionText(m)
+	return c.Each(ctx, e.targets, func(ctx context.Context, number string) error {
+		return c.PostJSON(ctx, e.URL("message", "sendText", e.instance),
+			map[string]string{"number": number, "text": text}, "apikey", e.key)
+	})
+}
+
+// evolutionText is the message in one text. Only what was made of HTML is
+// rewritten the way WhatsApp marks text up; Markdown of the client's own is
+// taken to be meant for it.
+func evolutionText(m *notifier.Message) string {
+	title := m.Title
+	if m.Format != notifier.Markdown || m.Source == notifier.Markdown {
+		return m.Text("\r\n")
+	}
+	format, body := "# %s", m.Body
+	if m.Source == notifier.HTML {
+		title, format, body = notifier.Convert(title, notifier.HTML, notifier.Text), "*%s*", whatsappText(body)
+	}
+	title = strings.TrimLeft(title, "\r\n\t\v\f #-")
+	mark := fmt.Sprintf(format, title)
+	switch {
+	case title == "":
+		return body
+	case body == "":
+		return mark
+	}
+	return mark + "\n" + body
+}

@@ -1,0 +1,59 @@
+package services
+
+import (
+	"regexp"
+	"strings"
+)
+
+// whatsappTokens finds, in Markdown: an escaped character, code, a link and
+// marks of emphasis.
+var whatsappTokens = regexp.MustCompile("(?s)\\\\([!-/:-@\\[-`{-~])" +
+	"|```(.*?)```|`([^`]+)`" +
+	`|!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^()<>\s]*)>?(?:\s+"[^"]*")?\)` +
+	`|(\*\*\*|\*\*|\*|~~)`)
+
+// whatsappText rewrites Markdown the way WhatsApp marks text up: *bold*,
+// _italic_, ~struck~ and ```code```. A link becomes its text with the address
+// behind it.
+func whatsappText(markdown string) string {
+	var out strings.Builder
+	last := 0
+	bold := false
+	for _, m := range whatsappTokens.FindAllStringSubmatchIndex(markdown, -1) {
+		out.WriteString(markdown[last:m[0]])
+		last = m[1]
+		group := func(i int) string { return markdown[m[2*i]:m[2*i+1]] }
+		switch {
+		case m[2] >= 0:
+			out.WriteString(group(1))
+		case m[4] >= 0:
+			out.WriteString("```" + group(2) + "```")
+		case m[6] >= 0:
+			out.WriteString("```" + group(3) + "```")
+		case m[8] >= 0:
+			text, address := whatsappText(group(4)), group(5)
+			if text == "" || text == address {
+				out.WriteString(address)
+			} else {
+				out.WriteString(text + " (" + address + ")")
+			}
+		default:
+			switch mark := group(6); {
+			case mark == "~~":
+				out.WriteString("~")
+			case mark == "*":
+				out.WriteString("_")
+			case mark == "**":
+				out.WriteString("*")
+				bold = !bold
+			case bold:
+				out.WriteString("_*")
+				bold = false
+			default:
+				out.WriteString("*_")
+				bold = true
+			}
+		}
+	}
+	return out.String() + markdown[last:]
+}

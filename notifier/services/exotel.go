@@ -1,0 +1,87 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[exotel]()
+
+// exotel sends text messages through Exotel.
+type exotel struct {
+	sms
+	sid, token, key, from, region, priority string
+	unicode                                 bool
+}
+
+func (e *exotel) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Exotel", "https://developer.exotel.com/api/sms"
+	s.URL("exotel://{sid}:{token}@{from_phone}[/{targets...}]")
+	e.describe(s, exotelNumber)
+	e.describeBatch(s)
+	e.toSelf = smsIfNone
+	s.Limits.Body = 2000
+	s.Secret(&e.sid, "sid", "SID of the account")
+	s.Secret(&e.token, "token", "API token")
+	s.Secret(&e.key, "apikey", "API key, where it is not the SID").Alias("key")
+	s.String(&e.from, "from_phone", "", "number or sender ID to send from").Alias("from", "source").
+		Item(exotelSender).Example("EXOTEL")
+	s.Bool(&e.unicode, "unicode", true, "send characters beyond those of GSM")
+	s.Choice(&e.region, "region", "us", []string{"us", "in"}, "where the account is kept")
+	s.Choice(&e.priority, "priority", "normal", []string{"normal", "high"}, "priority of the message")
+}
+
+func exotelNumber(s string) (string, error) {
+	s, err := smsAsWritten(9)(s)
+	return strings.TrimPrefix(s, "+"), err
+}
+
+var (
+	exotelSenderID = regexp.MustCompile(`(?i)^[A-Z0-9][A-Z0-9.-]{2,15}$`)
+	exotelDigits   = regexp.MustCompile(`^[0-9]+$`)
+)
+
+// exotelSender reads a number, a sender ID that is not only digits, or one of
+// six digits.
+func exotelSender(s string) (string, error) {
+	if number, err := exotelNumber(s); err == nil {
+		return number, nil
+	}
+	if exotelSenderID.MatchString(s) && (len(s) == 6 || !exotelDigits.MatchString(s)) {
+		return s, nil
+	}
+	return "", errors.New("is neither a telephone number nor a sender ID")
+}
+
+func (e *exotel) Finish(s *notifier.Schema) error {
+	if _, err := exotelNumber(e.from); err != nil && len(e.targets) == 0 {
+		return errors.New("a sender ID receives no messages; add a telephone number to send to")
+	}
+	return e.sms.Finish(s)
+}
+
+func (e *exotel) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	host, encoding, user := "api.exotel.com", "plain", e.sid
+	if e.region == "in" {
+		host = "api.in.exotel.com"
+	}
+	if e.unicode {
+		encoding = "unicode"
+	}
+	if e.key != "" {
+		user = e.key
+	}
+	return e.each(ctx, c, e.or(e.from), 100, func(ctx context.Context, numbers []string) error {
+		form := notifier.Fields("From", e.from, "Body", m.Body, "EncodingType", encoding, "Priority", e.priority)
+		form["To"] = numbers
+		_, err := c.Do(ctx, &notifier.Request{
+			URL:  "https://" + host + notifier.Path("v1", "Accounts", e.sid, "Sms", "send"),
+			User: user, Password: e.token, Body: notifier.Form(form),
+		})
+		return err
+	})
+}

@@ -1,0 +1,26 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[freeMobile]()
+
+// freeMobile sends a text message to the owner of an account with Free
+// Mobile.
+type freeMobile struct{ user, password string }
+
+func (f *freeMobile) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Free-Mobile", "https://mobile.free.fr/"
+	s.URL("freemobile://{user}@{password}")
+	s.Limits.Title, s.Limits.Body = 0, 160
+	s.String(&f.user, "user", "", "user name")
+	s.Secret(&f.password, "password", "key for the option of notifications").Alias("pass")
+}
+
+func (f *freeMobile) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.PostJSON(ctx, "https://smsapi.free-mobile.fr/sendmsg",
+		map[string]string{"user": f.user, "pass": f.password, "msg": m.Body})
+}

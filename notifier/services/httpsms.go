@@ -1,0 +1,31 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[httpSMS]()
+
+// httpSMS sends text messages through an Android phone that runs httpSMS.
+type httpSMS struct {
+	sms
+	key, from string
+}
+
+func (h *httpSMS) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "httpSMS", "https://docs.httpsms.com/"
+	s.URL("httpsms://{apikey}@{from_phone|targets}[/{targets...}]")
+	h.describe(s, notifier.FullPhone)
+	h.toSelf = smsIfNone
+	s.Secret(&h.key, "apikey", "API key").Alias("key")
+	smsSender(s, &h.from, "from_phone").Alias("from")
+}
+
+func (h *httpSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, h.or(h.from), func(ctx context.Context, number string) error {
+		return c.PostJSON(ctx, "https://api.httpsms.com/v1/messages/send",
+			map[string]string{"from": "+" + h.from, "to": "+" + number, "content": m.Body}, "x-api-key", h.key)
+	})
+}

@@ -1,0 +1,136 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[mastodon]()
+
+// mastodon posts a status on a Mastodon server.
+type mastodon struct {
+	notifier.Server
+	token, scheme                      string
+	targets, ping                      []string
+	visibility, spoiler, key, language string
+	sensitive, batch                   bool
+	me                                 notifier.Cached[string]
+}
+
+// mastodonImages is how many pictures a status holds.
+const mastodonImages = 4
+
+func (t *mastodon) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Mastodon", "https://docs.joinmastodon.org/methods/statuses/"
+	s.URL("mastodon[s]|toot[s]://{token}@{host}[:{port}][/{targets...}]")
+	s.Attachments = true
+	s.Server(&t.Server)
+	s.Secret(&t.token, "token", "access token")
+	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Item(mastodonMention).Example("@user")
+	s.List(&t.ping, "ping", "further @users and #tags to mention").Item(mastodonPing)
+	s.Choice(&t.visibility, "visibility", "default", []string{"default", "direct", "private", "unlisted", "public"},
+		"who sees the status; public where the scheme is toot")
+	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")
+	s.String(&t.key, "key", "", "idempotency key")
+	s.String(&t.language, "language", "", "language of the status, as in en")
+	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until they are asked for")
+	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a status")
+}
+
+var (
+	mastodonUser = regexp.MustCompile(`(?i)^@?([a-z0-9_]+(?:@[a-z0-9_.-]+)?)$`)
+	mastodonTag  = regexp.MustCompile(`^#[\pL\pN][\pL\pN_]*$`)
+	// mastodonMentions finds users and tags in a text.
+	mastodonMentions = regexp.MustCompile(`(?i)@[a-z0-9_]+(?:@[a-z0-9_.-]*[a-z0-9_-])?|#[\pL\pN][\pL\pN_]*`)
+)
+
+func mastodonMention(text string) (string, error) {
+	if m := mastodonUser.FindStringSubmatch(text); m != nil {
+		return "@" + m[1], nil
+	}
+	if mastodonTag.MatchString(text) && strings.Trim(text, "#_0123456789") != "" {
+		return text, nil
+	}
+	return "", errors.New("is neither a user nor a tag")
+}
+
+// mastodonPing is like mastodonMention where the @ must be written.
+func mastodonPing(text string) (string, error) {
+	if !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#") {
+		return "", errors.New("begins with neither @ nor #")
+	}
+	return mastodonMention(text)
+}
+
+// Finish leaves room for the mentions behind the text.
+func (t *mastodon) Finish(s *notifier.Schema) error {
+	t.scheme = s.Scheme
+	s.Limits.Title = 0
+	s.Limits.Body = max(500-len([]rune(strings.Join(append([]string{""}, t.mentions("")...), " "))), 1)
+	return nil
+}
+
+// mentions lists whom to mention that text does not.
+func (t *mastodon) mentions(text string) (out []string) {
+	seen := mastodonMentions.FindAllString(text, -1)
+	for _, name := range slices.Concat(t.targets, t.ping) {
+		if !slices.ContainsFunc(seen, func(s string) bool { return strings.EqualFold(s, name) }) {
+			out, seen = append(out, name), append(seen, name)
+		}
+	}
+	return out
+}
+
+func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	visibility := t.visibility
+	if visibility == "default" {
+		visibility = ""
+		if strings.HasPrefix(t.scheme, "toot") {
+			visibility = "public"
+		}
+	}
+	text := m.Body
+	if visibility == "direct" {
+		var err error
+		if text, err = t.address(ctx, c, text); err != nil {
+			return err
+		}
+	}
+	text = strings.Join(append([]string{text}, t.mentions(text)...), " ")
+	batches, err := t.upload(ctx, c, m.Attachments)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i, media := range batches {
+		status := mastodonStatus{
+			Status: text, Sensitive: t.sensitive, Visibility: visibility, Spoiler: t.spoiler, Key: t.key, Language: t.language, Media: media,
+		}
+		if len(media) > 0 && (i > 0 || m.Body == "") {
+			status.Status, status.Sensitive = fmt.Sprintf("%02d/%02d", i+1, len(batches)), false
+			if t.key != "" {
+				status.Key = fmt.Sprintf("%s-part%02d", t.key, i)
+			}
+		}
+		errs = append(errs, c.Once(fmt.Sprint("status ", i), func() error {
+			return t.call(ctx, c, "POST", notifier.JSON(status), nil, "statuses")
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+type mastodonStatus struct {
+	Status     string   `json:"status"`
+	Sensitive  bool     `json:"sensitive"`
+	Visibility string   `json:"visibility,omitempty"`
+	Spoiler    string   `json:"spoiler_text,omitempty"`
+	Key        string   `json:"Idempotency-Key,omitempty"`
+	Language   string   `json:"language,omitempty"`
+	Media      []string `json:"media_ids,omitempty"`
+}

@@ -1,0 +1,90 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// address puts those before the text who are to see a direct status: without
+// a mention nobody does. If the URL names none it is the account itself.
+func (t *mastodon) address(ctx context.Context, c *notifier.Client, text string) (string, error) {
+	readers := t.targets
+	if len(readers) == 0 {
+		me, err := t.me.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
+			var account struct{ Username string }
+			// The null is what servers have been seeing.
+			err := t.call(ctx, c, "GET", notifier.JSON(nil), &account, "accounts", "verify_credentials")
+			if err == nil && account.Username == "" {
+				err = errors.New("the service does not say whose token it is")
+			}
+			return "@" + account.Username, 0, err
+		})
+		if err != nil {
+			return "", fmt.Errorf("looking up the account: %w", err)
+		}
+		readers = []string{me}
+	}
+	there := mastodonMentions.FindAllString(text, -1)
+	var words []string
+	for _, r := range readers {
+		if !slices.Contains(there, r) {
+			words = append(words, r)
+		}
+	}
+	return strings.Join(append(words, text), " "), nil
+}
+
+// upload stores the files and returns their numbers, those of each status
+// together. There is one status at least.
+func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*notifier.Attachment) (batches [][]string, err error) {
+	room := 1
+	if t.batch {
+		room = mastodonImages
+	}
+	var batch []string
+	for i, a := range files {
+		if kind := a.Kind(); kind != "image" && kind != "video" && kind != "audio" {
+			c.Warn("Mastodon shows pictures, videos and sounds only; file %d is left out", i+1)
+			continue
+		}
+		id, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (string, error) {
+			var media struct{ ID string }
+			err := t.call(ctx, c, "POST", notifier.Multipart(
+				notifier.FormPart{Name: "description", Value: a.Name},
+				notifier.FormPart{Name: "file", File: a, ContentType: "application/octet-stream"},
+			), &media, "media")
+			return media.ID, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
+		}
+		if id == "" {
+			c.Warn("Mastodon gave file %d no number; it is left out", i+1)
+			continue
+		}
+		batch = append(batch, id)
+		still := a.ContentType == "image/png" || a.ContentType == "image/jpeg" || a.ContentType == "image/jpg"
+		if !still || len(batch) >= room {
+			batches, batch = append(batches, batch), nil
+		}
+	}
+	if len(batch) > 0 || len(batches) == 0 {
+		batches = append(batches, batch)
+	}
+	return batches, nil
+}
+
+func (t *mastodon) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body, answer any, path ...string) error {
+	return c.DoJSON(ctx, &notifier.Request{
+		Method: method,
+		URL:    t.URL(append([]string{"api", "v1"}, path...)...),
+		Header: map[string]string{"Authorization": "Bearer " + t.token},
+		Body:   body,
+	}, answer)
+}

@@ -1,0 +1,70 @@
+package services
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[msg91]()
+
+// msg91 sends text messages by a flow of MSG91, a template that is kept there.
+type msg91 struct {
+	sms
+	template, key string
+	short         bool
+	fields        map[string]string
+}
+
+func (x *msg91) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
+	s.URL("msg91://{template}@{authkey}/{targets...}")
+	x.describe(s, notifier.FullPhone)
+	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`)
+	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`)
+	s.Bool(&x.short, "short_url", false, "shorten addresses in the text")
+	s.Map(&x.fields, ":", "variable", "variable to add, or new name of body or type")
+}
+
+// variables are what the template may use: the message under the names that
+// the URL gives its parts, and what the URL adds.
+func (x *msg91) variables(m *notifier.Message) map[string]string {
+	own := map[string]string{"body": m.Body, "type": string(m.Type)}
+	out := maps.Clone(own)
+	for name := range x.fields {
+		delete(out, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.fields)) {
+		value := x.fields[name]
+		if part, ok := own[name]; !ok {
+			out[name] = value
+		} else if value != "" {
+			out[value] = part
+		}
+	}
+	return out
+}
+
+func (x *msg91) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	recipients := make([]map[string]string, len(x.targets))
+	for i, number := range x.targets {
+		recipients[i] = x.variables(m)
+		recipients[i]["mobiles"] = number
+	}
+	short := 0
+	if x.short {
+		short = 1
+	}
+	var answer struct{ Type, Message string }
+	err := smsAsk(ctx, c, &notifier.Request{
+		URL:    "https://control.msg91.com/api/v5/flow/",
+		Header: map[string]string{"authkey": x.key},
+		Body:   notifier.JSON(map[string]any{"template_id": x.template, "short_url": short, "recipients": recipients}),
+	}, &answer)
+	if err == nil && answer.Type == "error" {
+		err = smsRefused(answer.Message)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package services
+
+import (
+	"cmp"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[ntfy]()
+
+// ntfy publishes to topics of ntfy.sh or of a server of the user's own.
+type ntfy struct {
+	notifier.Server
+	topic    string
+	targets  []string
+	token    string
+	auth     string
+	mode     string
+	attach   string
+	filename string
+	image    bool
+	icon     string
+	click    string
+	delay    string
+	email    string
+	priority int
+	tags     []string
+	actions  string
+
+	topics []string // all of them, wherever the URL has them
+}
+
+// ntfyMessage is how many bytes of JSON a server takes; a message that has
+// more goes as a file.
+const ntfyMessage = 8000
+
+func (n *ntfy) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "ntfy", "https://docs.ntfy.sh/publish/"
+	s.URL(
+		"ntfy[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}",
+		"ntfy[s]://[{user}[:{password}]@]{topic}",
+	)
+	s.Native(
+		"https://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
+		"http://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
+	)
+	s.Attachments = true
+	s.Limits = notifier.Limits{Title: 200, Body: 7800, InBody: true}
+	s.Server(&n.Server)
+	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic)
+	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid()
+	s.Secret(&n.token, "token", "access token; also as user or password, see auth")
+	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password are; a user tk_… is a token")
+	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh, or to the host; found out unless given")
+	s.String(&n.attach, "attach", "", "address of a file for the server to attach")
+	s.String(&n.filename, "filename", "", "name of that file").Item(ntfyBase)
+	s.Bool(&n.image, "image", true, "show the icon of the message's type")
+	s.String(&n.icon, "avatar_url", "", "picture to show in place of that icon")
+	s.String(&n.click, "click", "", "address to open when the notification is clicked")
+	s.String(&n.delay, "delay", "", "deliver later: seconds, 30m, tomorrow 10am")
+	s.String(&n.email, "email", "", "e-mail address to forward to")
+	s.Enum(&n.priority, "priority", "default", []notifier.Choice{
+		{Name: "min", Value: 1}, {Name: "low", Value: 2, Synonyms: []string{"moderate"}},
+		{Name: "default", Value: 3, Synonyms: []string{"normal"}}, {Name: "high", Value: 4},
+		{Name: "max", Value: 5, Synonyms: []string{"emergency"}},
+	}, "priority of the message").Lenient()
+	s.List(&n.tags, "xtags", "tags, which may be names of emojis").Alias("tags")
+	s.String(&n.actions, "actions", "", "buttons, as in view, Open, https://example.com")
+}
+
+const ntfyTopic = `^[a-z0-9_-]{1,64}$`
+
+func ntfyBase(s string) (string, error) { return s[strings.LastIndexByte(s, '/')+1:], nil }
+
+func (n *ntfy) Finish(*notifier.Schema) error {
+	n.topics = n.targets
+	if n.mode == "" && n.topic != "" {
+		n.mode = "cloud"
+	}
+	if n.mode == "cloud" {
+		for _, t := range []string{n.Host, n.topic} {
+			if t != "" && !strings.EqualFold(t, "ntfy.sh") {
+				n.topics = append([]string{t}, n.topics...)
+			}
+		}
+	} else if n.topic != "" {
+		return errors.New("mode private needs a host before the topic, as in ntfys://ntfy.example.com/topic")
+	}
+	if len(n.topics) == 0 {
+		return errors.New("there is no topic to publish to, as in ntfys://ntfy.example.com/topic")
+	}
+	if n.auth == "token" || n.auth == "" && (n.token != "" || n.Password == "" && ntfyToken.MatchString(n.User)) {
+		// Kept where it counts as a secret.
+		n.token, n.User, n.Password = cmp.Or(n.token, n.Password, n.User), "", ""
+		if n.token == "" {
+			return errors.New("auth=token needs a token, as in ntfys://tk_abc@ntfy.example.com/topic")
+		}
+		return nil
+	}
+	n.token = ""
+	return nil
+}
+
+var ntfyToken = regexp.MustCompile(`(?i)^tk_\S+`)

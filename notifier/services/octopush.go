@@ -1,0 +1,85 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[octopush]()
+
+// octopush sends text messages through Octopush.
+type octopush struct {
+	sms
+	login, mailbox, domain, key, from string
+	replies                           bool
+	kind                              int
+	purpose                           string
+}
+
+func (o *octopush) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Octopush", "https://dev.octopush.com/en/sms-gateway-api-documentation/"
+	s.URL(
+		"octopush://{sender}:{mailbox}@{domain}/{api_key}[/{targets...}]",
+		"octopush://{mailbox}@{domain}/{api_key}[/{targets...}]",
+		"octopush://{api_login}/{api_key}[/{targets...}]",
+	)
+	o.describe(s, smsPlus)
+	o.describeBatch(s)
+	s.Limits.Body = 1224
+	s.Secret(&o.login, "api_login", "e-mail address of the account").Alias("login").Example("user@example.com")
+	s.Secret(&o.mailbox, "mailbox", "the e-mail address up to its @").Example("user")
+	s.String(&o.domain, "domain", "", "the e-mail address behind its @").Example("example.com")
+	s.Secret(&o.key, "api_key", "API key").Alias("key")
+	s.String(&o.from, "sender", "", "name to send from; the sender's name if empty")
+	s.Bool(&o.replies, "replies", false, "let the message be answered")
+	s.Choice(&o.purpose, "purpose", "alert", []string{"alert", "wholesale"}, "what the message is for")
+	s.Enum(&o.kind, "type", "sms_premium", []notifier.Choice{
+		{Name: "sms_premium", Value: 0, Synonyms: []string{"premium", "p", "smsp", "+"}},
+		{Name: "sms_low_cost", Value: 1, Synonyms: []string{"low_cost", "low", "l", "smsl", "-"}},
+	}, "quality of the message's route")
+}
+
+var octopushTypes = []string{"sms_premium", "sms_low_cost"}
+
+func (o *octopush) Finish(s *notifier.Schema) error {
+	if _, err := notifier.Email(o.account()); err != nil {
+		return errors.New("api_login is no e-mail address; write octopush://user@example.com/api_key/number")
+	}
+	return o.sms.Finish(s)
+}
+
+// account is the e-mail address that the URL says in one piece or in two.
+func (o *octopush) account() string {
+	if o.login != "" {
+		return o.login
+	}
+	return o.mailbox + "@" + o.domain
+}
+
+func (o *octopush) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	from := o.from
+	if from == "" {
+		from = m.Identity.Name
+	}
+	return o.each(ctx, c, o.targets, 500, func(ctx context.Context, numbers []string) error {
+		recipients := make([]map[string]string, len(numbers))
+		for i, number := range numbers {
+			recipients[i] = map[string]string{"phone_number": number}
+		}
+		_, err := c.Do(ctx, &notifier.Request{
+			URL: "https://api.octopush.com/v1/public/sms-campaign/send",
+			Header: map[string]string{
+				"Accept": "application/json", "api-key": o.key, "api-login": o.account(), "cache-control": "no-cache",
+			},
+			Body: notifier.JSON(map[string]any{
+				"recipients": recipients, "text": m.Body, "type": octopushTypes[o.kind], "purpose": o.purpose,
+				"sender": from, "with_replies": o.replies,
+			}),
+			Accept: func(code int) bool { return code == http.StatusCreated },
+		})
+		return err
+	})
+}

@@ -1,0 +1,133 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[reddit]()
+
+// reddit submits a post to subreddits.
+type reddit struct {
+	user, password, id, secret string
+	targets                    []string
+	kind, flairID, flair       string
+	nsfw, spoiler, resubmit    bool
+	session                    session[string]
+}
+
+func (r *reddit) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Reddit", "https://www.reddit.com/dev/api/#POST_api_submit"
+	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")
+	s.Format = notifier.Markdown
+	s.Limits = notifier.Limits{Title: 300, Body: 6000}
+	s.String(&r.user, "user", "", "user name")
+	s.Secret(&r.password, "password", "password")
+	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)
+	s.Secret(&r.secret, "app_secret", "client secret of the app").Match(`^[a-z0-9_-]+$`)
+	s.List(&r.targets, "targets", "subreddits").Alias("to").
+		Item(func(name string) (string, error) { return strings.TrimLeft(name, "#"), nil })
+	s.Choice(&r.kind, "kind", "auto", []string{"auto", "self", "link"}, "kind of post; link for a body that is just an address")
+	s.String(&r.flairID, "flair_id", "", "id of the flair's template")
+	s.String(&r.flair, "flair_text", "", "text of the flair")
+	s.Bool(&r.nsfw, "nsfw", false, "mark the post as not safe for work")
+	s.Bool(&r.spoiler, "spoiler", false, "mark the post as a spoiler")
+	s.Bool(&r.resubmit, "resubmit", false, "submit an address that was submitted before")
+}
+
+// signIn gets an access token (RFC 6749, section 4.3).
+func (r *reddit) signIn(ctx context.Context, c *notifier.Client) (string, time.Duration, error) {
+	answer := struct {
+		redditAnswer
+		Token string `json:"access_token"`
+		Life  int    `json:"expires_in"`
+	}{Life: 3600}
+	err := c.DoJSON(ctx, &notifier.Request{
+		URL:  "https://www.reddit.com/api/v1/access_token",
+		User: r.id, Password: r.secret,
+		Body: notifier.Form(notifier.Fields("grant_type", "password", "username", r.user, "password", r.password)),
+	}, &answer)
+	if err == nil {
+		err = answer.refusal()
+	}
+	if err == nil && answer.Token == "" {
+		err = errors.New("the service gave no token")
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("signing in: %w", err)
+	}
+	return answer.Token, time.Duration(answer.Life) * time.Second, nil
+}
+
+var redditLink = regexp.MustCompile(`(?i)^https?://[^\s/]\S*$`)
+
+func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	title := m.Title
+	if title == "" {
+		title = m.Identity.Description
+	}
+	kind := r.kind
+	if kind == "auto" {
+		kind = "self"
+		if redditLink.MatchString(m.Body) {
+			kind = "link"
+		}
+	}
+	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
+	return r.session.with(ctx, signIn, func(token string) error {
+		if len(r.targets) == 0 {
+			return errors.New("the URL names no subreddit; write one behind the app's secret")
+		}
+		return c.Each(ctx, r.targets, func(ctx context.Context, target string) error {
+			form := notifier.Fields("api_type", "json", "extension", "json", "sr", target, "title", title, "kind", kind,
+				"ad", "False", "sendreplies", "True",
+				"nsfw", redditBool(r.nsfw), "spoiler", redditBool(r.spoiler), "resubmit", redditBool(r.resubmit))
+			if kind == "link" {
+				form.Set("url", m.Body)
+			} else {
+				form.Set("text", m.Body)
+			}
+			if r.flairID != "" {
+				form.Set("flair_id", r.flairID)
+			}
+			if r.flair != "" {
+				form.Set("flair_text", r.flair)
+			}
+			var answer redditAnswer
+			err := c.DoJSON(ctx, &notifier.Request{
+				URL:    "https://oauth.reddit.com/api/submit",
+				Header: map[string]string{"Authorization": "Bearer " + token},
+				Body:   notifier.Form(form),
+			}, &answer)
+			if err != nil {
+				return err
+			}
+			return answer.refusal()
+		})
+	})
+}
+
+func redditBool(b bool) string {
+	if b {
+		return "True"
+	}
+	return "False"
+}
+
+// redditAnswer is where the service puts what is wrong with a post.
+type redditAnswer struct {
+	JSON struct{ Errors [][]any }
+}
+
+func (a *redditAnswer) refusal() error {
+	if len(a.JSON.Errors) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the service refused: %v", a.JSON.Errors[0])
+}

@@ -1,0 +1,93 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sfr]()
+
+// sfr sends text messages through the messaging service of Société Française
+// du Radiotéléphone.
+type sfr struct {
+	sms
+	user, password, space, lang, from, media, voice string
+	timeout                                         int
+}
+
+func (x *sfr) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Société Française du Radiotéléphone", "https://www.dmc.sfr-sh.fr/"
+	s.URL("sfr://{user}:{password}@{space_id}/{targets...}")
+	x.describe(s, notifier.FullPhone)
+	s.String(&x.user, "user", "", "ID of the service")
+	s.Secret(&x.password, "password", "password of the service").Alias("pass")
+	s.Secret(&x.space, "space_id", "ID of the space")
+	s.String(&x.lang, "lang", "fr_FR", "language of the service's answers")
+	s.String(&x.from, "sender", "", "name to send from").Alias("from")
+	s.Choice(&x.media, "media", "SMSUnicode", []string{"SMS", "SMSLong", "SMSUnicode", "SMSUnicodeLong"}, "kind of message")
+	s.Int(&x.timeout, "timeout", 2880, "minutes for which delivery is tried").Range(0, 1e6).Lenient()
+	s.Choice(&x.voice, "voice", "claire08s", []string{"claire08s", "laura8k"}, "voice that reads the message aloud")
+}
+
+func (x *sfr) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	authenticate := sfrObject("serviceId", sfrString(x.user), "servicePassword", sfrString(x.password),
+		"spaceId", sfrString(x.space), "lang", sfrString(x.lang))
+	return c.Each(ctx, x.targets, func(ctx context.Context, number string) error {
+		message := sfrObject("media", sfrString(x.media), "textMsg", sfrString(m.Body), "to", sfrString(number),
+			"from", sfrString(x.from), "timeout", strconv.Itoa(x.timeout), "ttsVoice", sfrString(x.voice))
+		var answer struct {
+			Success     bool
+			ErrorDetail string
+		}
+		err := smsAsk(ctx, c, &notifier.Request{
+			Method: http.MethodPost,
+			URL:    "https://www.dmc.sfr-sh.fr/DmcWS/1.5.8/JsonService/MessagesUnitairesWS/addSingleCall",
+			Query:  notifier.Fields("authenticate", authenticate, "messageUnitaire", message),
+		}, &answer)
+		if err == nil && !answer.Success {
+			err = smsRefused(answer.ErrorDetail)
+		}
+		return err
+	})
+}
+
+// sfrObject is a JSON object of pairs of a name and a value in JSON. The
+// service takes it as a query parameter, where other characters than ASCII
+// depend on how the server reads them, so there are none in it.
+func sfrObject(pairs ...string) string {
+	var members []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		members = append(members, sfrString(pairs[i])+": "+pairs[i+1])
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// sfrString is a JSON string of ASCII characters alone (RFC 8259, section 7).
+func sfrString(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r >= ' ' && r < 0x7f:
+			b.WriteRune(r)
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	return `"` + b.String() + `"`
+}

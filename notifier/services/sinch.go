@@ -1,0 +1,41 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sinch]()
+
+// sinch sends text messages through Sinch.
+type sinch struct {
+	sms
+	plan, token, from, region string
+}
+
+func (x *sinch) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Sinch", "https://developers.sinch.com/docs/sms/api-reference/"
+	s.URL("sinch://{service_plan_id}:{api_token}@{from_phone}[/{targets...}]")
+	x.describe(s, smsPlus)
+	s.Secret(&x.plan, "service_plan_id", "ID of the service plan").Alias("spi").Match(`^[a-f0-9]+$`).Example("abc123")
+	s.Secret(&x.token, "api_token", "API token").Alias("token").Match(`^[a-f0-9]+$`).Example("def456")
+	s.String(&x.from, "from_phone", "", "number or short code to send from").Alias("from", "source").
+		Item(smsCode).Example("15557654321")
+	s.Choice(&x.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+}
+
+func (x *sinch) Finish(s *notifier.Schema) error {
+	// A short code cannot receive.
+	if len(x.from) > 6 {
+		x.toSelf = smsIfNoGood
+	}
+	return x.sms.Finish(s)
+}
+
+func (x *sinch) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, x.or(x.from), func(ctx context.Context, number string) error {
+		return c.PostJSON(ctx, "https://"+x.region+".sms.api.sinch.com"+notifier.Path("xms", "v1", x.plan, "batches"),
+			map[string]any{"body": m.Body, "from": x.from, "to": []string{number}}, "Authorization", "Bearer "+x.token)
+	})
+}

@@ -1,0 +1,85 @@
+package services
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSMSNumbers(t *testing.T) {
+	for _, c := range []struct {
+		read     func(string) (string, error)
+		in, want string
+	}{
+		{smsPlus, "+1 (555) 123-4567", "+15551234567"},
+		{smsPlus, "15551234567", "+15551234567"},
+		{smsPlus, "555", ""},
+		{smsAsWritten(10), "+15551234567", "+15551234567"},
+		{smsAsWritten(10), "15551234567", "15551234567"},
+		{smsAsWritten(10), "155512345", ""},
+		{smsAsWritten(9), "155512345", "155512345"},
+		{smsAsWritten(9), "155512345678901", ""},
+		{smsCode, "12345", "12345"},
+		{smsCode, "123456", "123456"},
+		{smsCode, "1234567", ""},
+		{smsCode, "+15551234567", "+15551234567"},
+		{smsCode, "nobody", ""},
+	} {
+		got, err := c.read(c.in)
+		if err != nil {
+			got = ""
+		}
+		if got != c.want {
+			t.Errorf("%q is read as %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// TestSMSBatch sends to more numbers than one request may name: each gets
+// the message once, in as few requests as the URL asks for.
+func TestSMSBatch(t *testing.T) {
+	var numbers []string
+	for i := range 50 {
+		numbers = append(numbers, fmt.Sprintf("+%d", 15550000000+i))
+	}
+	for query, want := range map[string][]int{"": slices.Repeat([]int{1}, 50), "&batch=yes": {10, 20, 20}} {
+		r := &recorder{}
+		result, err := deliver(r, "plivo://"+strings.Join(numbers, "/")+"?id=MAXXXXXXXXXXXXXXXXXX&from=15557654321"+
+			"&token=abcdefghijklmnopqrstuvwxyz0123456789abcd"+query, message(t, "plain"))
+		if err != nil || result.Err != nil {
+			t.Fatal(err, result.Err)
+		}
+		var sizes []int
+		var sent []string
+		for _, request := range r.seen {
+			_, to, _ := strings.Cut(request, `"dst": "`)
+			to, _, _ = strings.Cut(to, `"`)
+			group := strings.Split(to, "<")
+			sizes, sent = append(sizes, len(group)), append(sent, group...)
+		}
+		slices.Sort(sizes)
+		slices.Sort(sent)
+		if !slices.Equal(sizes, want) || !slices.Equal(sent, numbers) {
+			t.Errorf("%q: requests for %v numbers, want %v; in all %v", query, sizes, want, sent)
+		}
+	}
+}
+
+// TestSMSNoGoodTarget: only where the gateway's users rely on it does a
+// message whose targets are all useless go to the sender instead.
+func TestSMSNoGoodTarget(t *testing.T) {
+	for address, sent := range map[string]int{
+		"bulkvs://u:p@15557654321/123":         0,
+		"httpsms://k3y@15557654321/123":        0,
+		"vonage://k3y:s3c@15557654321/123":     1,
+		"sinch://abc:def@15557654321/123":      1,
+		"twilio://AC01:t0ken@15557654321/w:12": 1,
+	} {
+		r := &recorder{}
+		_, _ = deliver(r, address, message(t, "plain"))
+		if len(r.seen) != sent {
+			t.Errorf("%s: %d requests, want %d", address, len(r.seen), sent)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[smsc]()
+
+// smsc sends text messages, and files by MMS, through SMSC.ru.
+type smsc struct {
+	sms
+	user, password, sender string
+	translit               bool
+}
+
+func (x *smsc) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SMSC", "https://smsc.ru/api/http/"
+	s.URL("smsc://{user}:{password}@{targets...}")
+	x.describe(s, notifier.FullPhone)
+	s.Attachments = true
+	s.String(&x.user, "user", "", "login")
+	s.Secret(&x.password, "password", "password").Alias("pass")
+	s.String(&x.sender, "sender", "", "number or name to send from")
+	s.Bool(&x.translit, "translit", false, "write the text in Latin letters")
+}
+
+func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	parts := []notifier.FormPart{
+		{Name: "login", Value: x.user}, {Name: "psw", Value: x.password},
+		{Name: "phones", Value: strings.Join(x.targets, ",")}, {Name: "fmt", Value: "3"}, // answers in JSON
+	}
+	if x.sender != "" {
+		parts = append(parts, notifier.FormPart{Name: "sender", Value: x.sender})
+	}
+	if x.translit {
+		parts = append(parts, notifier.FormPart{Name: "translit", Value: "1"})
+	}
+	parts = append(parts, notifier.FormPart{Name: "mes", Value: m.Body})
+	q := &notifier.Request{URL: "https://smsc.ru/sys/send.php"}
+	if len(m.Attachments) > 0 {
+		parts = append(parts, notifier.FormPart{Name: "mms", Value: "1"})
+		for i, a := range m.Attachments {
+			parts = append(parts, notifier.FormPart{Name: fmt.Sprintf("mes%d", i), File: a})
+		}
+		q.Body = notifier.Multipart(parts...)
+	} else {
+		form := notifier.Fields()
+		for _, p := range parts {
+			form.Set(p.Name, p.Value)
+		}
+		q.Body = notifier.Form(form)
+	}
+	var answer struct {
+		Code  *int `json:"error_code"`
+		Error string
+	}
+	err := smsAsk(ctx, c, q, &answer)
+	if err == nil && answer.Code != nil {
+		err = smsRefused(answer.Error, fmt.Sprintf("error %d", *answer.Code))
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package services
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[twilio]()
+
+// twilio sends text messages and WhatsApp messages, or calls and reads the
+// message aloud, through Twilio.
+type twilio struct {
+	sms
+	sid, token, key, from, method string
+}
+
+func (t *twilio) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Twilio", "https://www.twilio.com/docs/messaging/api/message-resource"
+	s.URL("twilio://{account_sid}:{auth_token}@{from_phone}[/{targets...}]")
+	t.describe(s, twilioNumber(smsPlus))
+	s.Secret(&t.sid, "account_sid", "SID of the account").Alias("sid").Match(`^AC[a-f0-9]+$`).Example("AC0123456789")
+	s.Secret(&t.token, "auth_token", "auth token, or the secret of the API key").Alias("token").Match(`^[a-z0-9]+$`).
+		Example("abc123")
+	s.String(&t.from, "from_phone", "", "number, w:number or short code to send from").Alias("from", "source").
+		Item(twilioNumber(smsCode)).Example("15557654321")
+	s.Secret(&t.key, "apikey", "SID of an API key to sign in with").Match(`^SK[a-f0-9]+$`).Example("SK0123456789")
+	s.Choice(&t.method, "method", "sms", []string{"sms", "call"}, "send a text, or call and read it aloud")
+}
+
+const twilioWhatsApp = "whatsapp:"
+
+// twilioNumber makes a reader of numbers that may have "w:" before them, or
+// another word that begins with w, for WhatsApp.
+func twilioNumber(number func(string) (string, error)) func(string) (string, error) {
+	return func(s string) (string, error) {
+		mode, rest, found := strings.Cut(s, ":")
+		if !found {
+			return number(s)
+		}
+		n, err := number(strings.TrimSpace(rest))
+		if mode = strings.TrimSpace(mode); mode != "" && (mode[0] == 'w' || mode[0] == 'W') {
+			n = twilioWhatsApp + n
+		}
+		return n, err
+	}
+}
+
+func (t *twilio) Finish(s *notifier.Schema) error {
+	whatsapp := func(number string) bool { return strings.HasPrefix(number, twilioWhatsApp) }
+	short := len(strings.TrimPrefix(t.from, twilioWhatsApp)) <= 6
+	if t.method == "call" {
+		if whatsapp(t.from) {
+			return errors.New("there are no calls over WhatsApp; leave out the w: before the number")
+		}
+		s.Limits.Body = 4000
+	} else if !short {
+		t.toSelf = smsIfNoGood
+	}
+	if short || t.method == "call" {
+		t.targets = slices.DeleteFunc(t.targets, whatsapp)
+	}
+	return t.sms.Finish(s)
+}
+
+func (t *twilio) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	resource, field, text := "Messages.json", "Body", m.Body
+	if t.method == "call" {
+		resource, field, text = "Calls.json", "Twiml", twilioSpeech(m.Body)
+	}
+	user := t.key
+	if user == "" {
+		user = t.sid
+	}
+	own := strings.TrimPrefix(t.from, twilioWhatsApp)
+	return c.Each(ctx, t.or(own), func(ctx context.Context, number string) error {
+		from, to := own, number
+		if t.from != own || strings.HasPrefix(to, twilioWhatsApp) {
+			from, to = twilioWhatsApp+own, twilioWhatsApp+strings.TrimPrefix(to, twilioWhatsApp)
+		}
+		_, err := c.Do(ctx, &notifier.Request{
+			URL:    "https://api.twilio.com" + notifier.Path("2010-04-01", "Accounts", t.sid, resource),
+			Header: map[string]string{"Accept": "application/json"},
+			User:   user, Password: t.token,
+			Body: notifier.Form(notifier.Fields("From", from, "To", to, field, text)),
+		})
+		return err
+	})
+}
+
+// twilioSpeech is what a call is to do: what the text says, where it is
+// TwiML already, else read it aloud.
+func twilioSpeech(text string) string {
+	if s := strings.TrimSpace(text); strings.HasPrefix(s, "<Response") || strings.HasPrefix(s, "<?xml") {
+		return text
+	}
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text))
+	return "<Response><Say>" + b.String() + "</Say></Response>"
+}

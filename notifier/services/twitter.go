@@ -1,0 +1,133 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[twitter]()
+
+// twitter tweets on X, or writes direct messages there.
+type twitter struct {
+	oauth1
+	user, mode string
+	targets    []string
+	batch      bool
+	public     bool // tweet rather than write
+	readers    notifier.Cached[[]string]
+}
+
+// twitterImages is how many pictures a tweet holds.
+const twitterImages = 4
+
+func (t *twitter) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Twitter", "https://docs.x.com/x-api/posts/create-post"
+	s.URL("x|twitter|tweet://[{user}@]{ckey}/{csecret}/{akey}/{asecret}[/{targets...}]")
+	s.Attachments = true
+	s.Secret(&t.key, "ckey", "consumer key of the app")
+	s.Secret(&t.secret, "csecret", "consumer secret of the app")
+	s.Secret(&t.token, "akey", "access token of the account")
+	s.Secret(&t.tokenSecret, "asecret", "access token's secret")
+	s.String(&t.user, "user", "", "user to write to").Match(twitterUser)
+	s.List(&t.targets, "targets", "users to write to; the account's own if none").Alias("to").Match(twitterUser)
+	s.Choice(&t.mode, "mode", "", []string{"dm", "tweet"}, "kind of message; dm unless the scheme is tweet")
+	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a tweet")
+}
+
+const twitterUser = `^@?[a-z0-9_]+$`
+
+// Finish finds out the mode.
+func (t *twitter) Finish(s *notifier.Schema) error {
+	t.public = t.mode == "tweet" || t.mode == "" && s.Scheme == "tweet"
+	s.Limits = notifier.Limits{Body: 10000}
+	if t.public {
+		s.Limits.Body = 280
+	}
+	return nil
+}
+
+func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	var images []twitterImage
+	for i, a := range m.Attachments {
+		if a.Kind() != "image" {
+			c.Warn("Twitter takes pictures only; file %d is left out", i+1)
+			continue
+		}
+		id, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (string, error) { return t.upload(ctx, c, a) })
+		if err != nil {
+			return fmt.Errorf("uploading file %d: %w", i+1, err)
+		}
+		if id == "" {
+			c.Warn("Twitter gave file %d no number; it is left out", i+1)
+			continue
+		}
+		images = append(images, twitterImage{id, slices.Contains([]string{"image/png", "image/jpeg", "image/jpg"}, a.ContentType)})
+	}
+	if t.public {
+		return t.tweet(ctx, c, m, images)
+	}
+	return t.write(ctx, c, m, images)
+}
+
+// tweet posts in public, with the pictures that go together in one tweet.
+func (t *twitter) tweet(ctx context.Context, c *notifier.Client, m *notifier.Message, images []twitterImage) error {
+	room := 1
+	if t.batch {
+		room = twitterImages
+	}
+	var batches [][]string
+	open := false // the last batch has room
+	for _, i := range images {
+		if n := len(batches) - 1; open && i.still && len(batches[n]) < room {
+			batches[n] = append(batches[n], i.id)
+			continue
+		}
+		batches, open = append(batches, []string{i.id}), i.still
+	}
+	if len(batches) == 0 {
+		return t.post(ctx, c, "tweets", map[string]any{"text": m.Body})
+	}
+	var errs []error
+	for i, ids := range batches {
+		payload := map[string]any{"text": twitterText(m.Body, i, len(batches)), "media": map[string]any{"media_ids": ids}}
+		errs = append(errs, c.Once(fmt.Sprint("tweet ", i), func() error { return t.post(ctx, c, "tweets", payload) }))
+	}
+	return errors.Join(errs...)
+}
+
+// write sends direct messages, one for each picture.
+func (t *twitter) write(ctx context.Context, c *notifier.Client, m *notifier.Message, images []twitterImage) error {
+	readers, err := t.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.Each(ctx, readers, func(ctx context.Context, id string) error {
+		path := "dm_conversations/with/" + id + "/messages"
+		if len(images) == 0 {
+			return t.post(ctx, c, path, map[string]any{"text": m.Body})
+		}
+		for i, image := range images {
+			payload := map[string]any{
+				"text":        twitterText(m.Body, i, len(images)),
+				"attachments": []map[string]string{{"media_id": image.id}},
+			}
+			if err := c.Once(fmt.Sprintf("message %d to %s", i, id), func() error { return t.post(ctx, c, path, payload) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// twitterText is the text that goes with the i-th of n pictures.
+func twitterText(body string, i, n int) string {
+	if i == 0 && strings.TrimSpace(body) != "" {
+		return body
+	}
+	return fmt.Sprintf("%02d/%02d", i+1, n)
+}

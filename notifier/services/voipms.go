@@ -1,0 +1,64 @@
+package services
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[voipMS]()
+
+// voipMS sends text messages through VoIP.ms, within North America.
+type voipMS struct {
+	sms
+	password, mailbox, domain, from string
+}
+
+func (v *voipMS) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "VoIPms", "https://voip.ms/m/apidocs.php"
+	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")
+	v.describe(s, voipMSNumber)
+	v.toSelf = smsIfNone
+	s.Secret(&v.password, "password", "password of the API")
+	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address up to its @").Example("user")
+	s.String(&v.domain, "domain", "", "the account's e-mail address behind its @").Example("example.com")
+	s.String(&v.from, "from_phone", "", "telephone number to send from").Alias("from").
+		Item(voipMSNumber).Example("15557654321")
+}
+
+// voipMSNumber reads a number with or without the country code 1, which is
+// left out.
+func voipMSNumber(s string) (string, error) {
+	s, err := notifier.FullPhone(s)
+	if err == nil && len(s) == 11 && s[0] == '1' {
+		s = s[1:]
+	}
+	if err == nil && len(s) != 10 {
+		err = errors.New("is no telephone number of North America")
+	}
+	return s, err
+}
+
+func (v *voipMS) Finish(s *notifier.Schema) error {
+	if _, err := notifier.Email(v.mailbox + "@" + v.domain); err != nil {
+		return errors.New("the account is no e-mail address; write voipms://password:user@example.com/from/to")
+	}
+	return v.sms.Finish(s)
+}
+
+func (v *voipMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
+		var answer struct{ Status, Message string }
+		err := smsAsk(ctx, c, &notifier.Request{
+			URL: "https://voip.ms/api/v1/rest.php",
+			Query: notifier.Fields("api_username", v.mailbox+"@"+v.domain, "api_password", v.password,
+				"did", v.from, "dst", number, "message", m.Body, "method", "sendSMS"),
+			Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+		}, &answer)
+		if err == nil && answer.Status != "" && answer.Status != "success" {
+			err = smsRefused(answer.Message, answer.Status)
+		}
+		return err
+	})
+}

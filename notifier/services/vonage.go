@@ -1,0 +1,50 @@
+package services
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[vonage]()
+
+// vonage sends text messages through Vonage, formerly Nexmo.
+type vonage struct {
+	sms
+	key, secret, from string
+	ttl               int
+}
+
+func (v *vonage) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Vonage", "https://developer.vonage.com/en/api/sms"
+	s.URL("vonage|nexmo://{apikey}:{secret}@{from_phone}[/{targets...}]")
+	v.describe(s, notifier.FullPhone)
+	v.toSelf = smsIfNoGood
+	s.Secret(&v.key, "apikey", "API key").Alias("key").Match(`^[a-z0-9]+$`)
+	s.Secret(&v.secret, "secret", "API secret").Match(`^[a-z0-9]+$`)
+	smsSender(s, &v.from, "from_phone").Alias("from", "source")
+	s.Int(&v.ttl, "ttl", 900000, "milliseconds for which delivery is tried").Range(20000, 604800000)
+}
+
+func (v *vonage) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
+		var answer struct {
+			Messages []struct {
+				Status string
+				Error  string `json:"error-text"`
+			}
+		}
+		err := smsAsk(ctx, c, &notifier.Request{
+			URL: "https://rest.nexmo.com/sms/json",
+			Body: notifier.Form(notifier.Fields("api_key", v.key, "api_secret", v.secret, "ttl", strconv.Itoa(v.ttl),
+				"from", v.from, "text", m.Body, "to", number)),
+		}, &answer)
+		for _, r := range answer.Messages {
+			if err == nil && r.Status != "0" && r.Status != "" {
+				err = smsRefused(r.Error, "status "+r.Status)
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,118 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[whatsApp]()
+
+// whatsApp sends messages through WhatsApp's own Cloud API, as text or by a
+// template that is kept there.
+type whatsApp struct {
+	sms
+	groups                          []string
+	token, from, template, language string
+	mapping                         map[string]string
+	components                      []whatsAppComponent
+}
+
+// whatsAppComponent is what goes in the place {{index}} of a template: a text,
+// or the message's body or type.
+type whatsAppComponent struct {
+	index      int
+	text, part string
+}
+
+func (w *whatsApp) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "WhatsApp", "https://developers.facebook.com/docs/whatsapp/cloud-api"
+	s.URL(
+		"whatsapp://{token}@{from_phone_id}/{targets...}",
+		"whatsapp://{template}:{token}@{from_phone_id}/{targets...}",
+	)
+	w.describe(s, whatsAppTarget).Part("#", &w.groups, "ID of a group")
+	s.Limits.Body = 1024
+	s.Secret(&w.token, "token", "access token").Match(`^[a-z0-9]+$`)
+	s.Secret(&w.from, "from_phone_id", "ID of the number to send from").Alias("from", "source").Match(`^[0-9]+$`).
+		Example("10123456789")
+	s.String(&w.template, "template", "", "name of a template to send by").Match(`^\S+$`)
+	s.String(&w.language, "language", "en_US", "language of the template").Alias("lang").Match(`^[^0-9\s]+$`)
+	s.Map(&w.mapping, ":", "component", "number=text; body=number or type=number: the template's places")
+}
+
+var whatsAppGroup = regexp.MustCompile(`(?i)^#?([0-9]{16,})(@g\.us)?$`)
+
+// whatsAppTarget reads a number, or the ID of a group.
+func whatsAppTarget(s string) (string, error) {
+	if m := whatsAppGroup.FindStringSubmatch(s); m != nil {
+		return "#" + m[1], nil
+	}
+	return smsPlus(s)
+}
+
+func (w *whatsApp) Finish(s *notifier.Schema) error {
+	w.components = nil
+	for key, value := range w.mapping {
+		place := whatsAppComponent{text: value}
+		number := key
+		if part := strings.ToLower(key); part == "body" || part == "type" {
+			place, number = whatsAppComponent{part: part}, value
+		}
+		index, err := strconv.Atoi(number)
+		if err != nil || index < 1 {
+			return errors.New("a place of the template is malformed; write :1=text, :body=2 or :type=3")
+		}
+		if place.index = index; slices.ContainsFunc(w.components, func(c whatsAppComponent) bool { return c.index == index }) {
+			return errors.New("a place of the template is filled twice; give each number once")
+		}
+		w.components = append(w.components, place)
+	}
+	slices.SortFunc(w.components, func(a, b whatsAppComponent) int { return cmp.Compare(a.index, b.index) })
+	if len(w.groups) > 0 {
+		return nil
+	}
+	return w.sms.Finish(s)
+}
+
+func (w *whatsApp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	post := func(kind, suffix string) func(context.Context, string) error {
+		return func(ctx context.Context, to string) error {
+			payload := map[string]any{"messaging_product": "whatsapp", "recipient_type": kind, "to": to + suffix}
+			if w.template == "" {
+				payload["type"], payload["text"] = "text", map[string]string{"body": m.Body}
+			} else {
+				payload["type"], payload["template"] = "template", w.fill(m)
+			}
+			return c.PostJSON(ctx, "https://graph.facebook.com"+notifier.Path("v21.0", w.from, "messages"), payload,
+				"Accept", "application/json", "Authorization", "Bearer "+w.token)
+		}
+	}
+	return errors.Join(c.Each(ctx, w.targets, post("individual", "")), c.Each(ctx, w.groups, post("group", "@g.us")))
+}
+
+// fill is the template with what goes in its places.
+func (w *whatsApp) fill(m *notifier.Message) map[string]any {
+	out := map[string]any{"name": w.template, "language": map[string]string{"code": w.language}}
+	var parameters []map[string]string
+	for _, place := range w.components {
+		text := place.text
+		switch place.part {
+		case "body":
+			text = m.Body
+		case "type":
+			text = string(m.Type)
+		}
+		parameters = append(parameters, map[string]string{"type": "text", "text": text})
+	}
+	if parameters != nil {
+		out["components"] = []any{map[string]any{"type": "body", "parameters": parameters}}
+	}
+	return out
+}
