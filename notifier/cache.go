@@ -45,9 +45,21 @@ func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
 	}
 	c.by[key] = c.order.PushFront(&cachedDestination{key, d})
 	if c.order.Len() > maxDestinations {
-		last := c.order.Back()
-		c.order.Remove(last)
-		delete(c.by, last.Value.(*cachedDestination).key)
+		last := c.order.Remove(c.order.Back()).(*cachedDestination)
+		delete(c.by, last.key)
+		defer last.d.Close()
 	}
 	return d, nil
+}
+
+// clear forgets and closes all destinations.
+func (c *destinations) clear() {
+	c.mu.Lock()
+	all := c.by
+	c.by = nil
+	c.order.Init()
+	c.mu.Unlock()
+	for _, e := range all {
+		e.Value.(*cachedDestination).d.Close()
+	}
 }

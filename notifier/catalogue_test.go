@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,25 +27,55 @@ func catalogue() []notifier.ServiceInfo {
 	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return s.Name == "Probe" })
 }
 
-// goldenURLs are the URLs of the golden files by scheme: with those of the
-// descriptions they show every parameter at work.
-func goldenURLs(t *testing.T) map[string][]string {
+// example is a URL of a service, and what the destination answers to it.
+type example struct {
+	url     string
+	answers []answer
+}
+
+// answer is what a destination says to requests of which the first line
+// matches.
+type answer struct {
+	match *regexp.Regexp
+	code  int
+	body  string
+}
+
+// examples are the URLs of the descriptions and those of the golden files, by
+// service: together they show every parameter at work.
+func examples(t *testing.T) map[string][]example {
 	t.Helper()
+	out := map[string][]example{}
+	for _, s := range catalogue() {
+		for _, u := range s.Examples {
+			out[s.Name] = append(out[s.Name], example{url: u})
+		}
+	}
 	files, err := filepath.Glob("services/testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden files", err)
 	}
-	out := map[string][]string{}
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(data)) {
-			if u, ok := strings.CutPrefix(strings.TrimSpace(line), "url: "); ok {
-				if d, err := notifier.Parse(u, nil); err == nil {
-					out[d.Service()] = append(out[d.Service()], u)
+		for text := range strings.SplitSeq(string(data), "===\n") {
+			top, _, _ := strings.Cut(text, "---\n")
+			var e example
+			for line := range strings.Lines(top) {
+				key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
+				switch key {
+				case "url":
+					e.url = value
+				case "answer":
+					f := strings.SplitN(value, " ", 3)
+					code, _ := strconv.Atoi(f[1])
+					e.answers = append(e.answers, answer{regexp.MustCompile(f[0]), code, append(f, "")[2]})
 				}
+			}
+			if d, err := notifier.Parse(e.url, nil); err == nil {
+				out[d.Service()] = append(out[d.Service()], e)
 			}
 		}
 	}
@@ -51,7 +83,7 @@ func goldenURLs(t *testing.T) map[string][]string {
 }
 
 func TestExamples(t *testing.T) {
-	golden := goldenURLs(t)
+	all := examples(t)
 	for _, s := range catalogue() {
 		for i, example := range s.Examples {
 			d, err := notifier.Parse(example, nil)
@@ -63,7 +95,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: the example %s is one of %s", s.Name, example, d.Service())
 			}
 		}
-		if len(golden[s.Name]) == 0 {
+		if len(all[s.Name]) == len(s.Examples) {
 			t.Errorf("%s has no golden file", s.Name)
 		}
 	}
@@ -72,9 +104,10 @@ func TestExamples(t *testing.T) {
 // Every URL prints and parses back to the same, and no form of it that people
 // get to see holds a secret.
 func TestRoundTrip(t *testing.T) {
-	golden := goldenURLs(t)
+	all := examples(t)
 	for _, s := range catalogue() {
-		for _, u := range append(slices.Clone(s.Examples), golden[s.Name]...) {
+		for _, e := range all[s.Name] {
+			u := e.url
 			d, err := notifier.Parse(u, nil)
 			if err != nil {
 				continue
@@ -111,9 +144,10 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// wire answers every request with success in all dialects at once, and
-// remembers what was asked.
+// wire answers every request and remembers what was asked.
 type wire struct {
+	answers []answer
+
 	mu   sync.Mutex
 	seen []string
 }
@@ -121,7 +155,10 @@ type wire struct {
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
-		body, _ = io.ReadAll(r.Body)
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	text := fmt.Sprint(r.Method, r.URL, r.Header, string(body))
 	if _, params, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && params["boundary"] != "" {
@@ -130,13 +167,20 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	w.seen = append(w.seen, text)
 	w.mu.Unlock()
-	return &http.Response{StatusCode: 200, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"ok":true}`))}, nil
+	code, out := 200, "{}"
+	for _, a := range w.answers {
+		if a.match.MatchString(r.Method + " " + r.URL.String()) {
+			code, out = a.code, a.body
+			break
+		}
+	}
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
 }
 
-// sent is all that goes over the wire for a URL and the messages that parameters can
-// depend on.
-func sent(t *testing.T, u string) (string, error) {
-	w := &wire{}
+// sent is all that goes over the wire for a URL and the messages that
+// parameters can depend on; "" if that is nothing.
+func sent(t *testing.T, u string, answers []answer) (string, error) {
+	w := &wire{answers: answers}
 	sender := notifier.NewSender(notifier.NewPoolOver("test", w), 0)
 	d, err := sender.Parse(u, nil)
 	if err != nil {
@@ -144,11 +188,16 @@ func sent(t *testing.T, u string) (string, error) {
 	}
 	var all strings.Builder
 	for _, m := range probes(t) {
+		w.mu.Lock()
 		w.seen = nil
-		ctx := context.Background()
-		sender.Send(ctx, m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 5 * time.Second})
+		w.mu.Unlock()
+		sender.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 5 * time.Second})
+		w.mu.Lock()
 		slices.Sort(w.seen)
-		fmt.Fprintln(&all, w.seen)
+		for _, text := range w.seen {
+			fmt.Fprintln(&all, text)
+		}
+		w.mu.Unlock()
 	}
 	return all.String(), nil
 }
@@ -177,22 +226,22 @@ func TestNoIdleParameter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends some thousand messages to nowhere")
 	}
-	golden := goldenURLs(t)
+	all := examples(t)
 	for _, s := range catalogue() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
-			var bases []string
+			var bases []example
 			plain := map[string]string{}
-			for _, u := range append(slices.Clone(s.Examples), golden[s.Name]...) {
-				a, err := sent(t, u)
-				if err != nil || slices.Contains(bases, u) {
+			for _, e := range all[s.Name] {
+				a, err := sent(t, e.url, e.answers)
+				if err != nil || a == "" {
 					continue
 				}
-				if b, _ := sent(t, u); a != b {
+				if b, _ := sent(t, e.url, e.answers); a != b {
 					continue // a difference would say nothing
 				}
-				bases = append(bases, u)
-				plain[u] = a
+				bases = append(bases, e)
+				plain[e.url] = a
 			}
 			if len(bases) == 0 {
 				t.Skip("nothing goes over HTTP, or never the same twice; the service has tests of its own")
@@ -201,18 +250,7 @@ func TestNoIdleParameter(t *testing.T) {
 				if p.Common || p.InURL {
 					continue
 				}
-				obeyed, accepted := false, false
-				for _, u := range bases {
-					for _, v := range values(p) {
-						with := withParam(u, p, v)
-						got, err := sent(t, with)
-						accepted = accepted || err == nil
-						if err == nil && got != plain[u] {
-							obeyed = true
-						}
-					}
-				}
-				switch {
+				switch accepted, obeyed := obeys(t, p, bases, plain); {
 				case !accepted:
 					t.Errorf("no value was accepted for %s (%s); give the parameter an example", p.Name, p.Doc)
 				case !obeyed:
@@ -221,6 +259,21 @@ func TestNoIdleParameter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// obeys says whether the parameter is accepted in one of the URLs, and
+// whether it makes a difference in one.
+func obeys(t *testing.T, p notifier.ParamInfo, bases []example, plain map[string]string) (accepted, obeyed bool) {
+	for _, e := range bases {
+		for _, v := range values(p) {
+			got, err := sent(t, withParam(e.url, p, v), e.answers)
+			accepted = accepted || err == nil
+			if err == nil && got != plain[e.url] {
+				return true, true
+			}
+		}
+	}
+	return accepted, false
 }
 
 // values are some that the parameter may take.
@@ -247,6 +300,9 @@ func withParam(u string, p notifier.ParamInfo, v string) string {
 	key := p.Name
 	if p.Kind == notifier.KindMap {
 		key = p.Prefix + "Key1"
+		if name, value, ok := strings.Cut(p.Example, "="); ok {
+			key, v = p.Prefix+name, value
+		}
 	}
 	// What the URL says already is taken out, or it would be said twice.
 	base, query, _ := strings.Cut(u, "?")

@@ -279,8 +279,12 @@ func (c *Client) DoJSON(ctx context.Context, q *Request, v any) error {
 }
 
 // Dial opens a connection for a protocol other than HTTP, under the same
-// rules and timeouts.
+// rules and timeouts. It fails where the pool is one of [NewPoolOver], which
+// has no connections but those of its HTTP.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.pool.over != nil {
+		return nil, errors.New("this program sends over HTTP only")
+	}
 	ctx = context.WithValue(ctx, connectTimeoutKey{}, seconds(c.options.cto))
 	if host, _, err := net.SplitHostPort(address); err == nil && c.guard != nil {
 		if err := c.guard.CheckHost(host); err != nil {
@@ -293,6 +297,10 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 // Verify says whether certificates of TLS servers are to be checked, for
 // protocols other than HTTP.
 func (c *Client) Verify() bool { return c.options.verify }
+
+// AnswerTimeout is how long to wait for each answer of a server, for protocols
+// other than HTTP; 0 for as long as the context allows.
+func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
 
 // Warn adds a line to the record of this delivery, which the client of the
 // gateway gets to see.

@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"encoding/base64"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -130,6 +131,14 @@ func (d *Destination) finish() (*Destination, error) {
 
 // copy is the destination without what it has kept.
 func (d *Destination) copy() (*Destination, error) { return Parse(d.text, d.guard) }
+
+// Close ends what the service keeps between messages, such as a connection.
+// The destination can be used again afterwards, and opens what it needs.
+func (d *Destination) Close() {
+	if c, ok := d.service.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
 
 // Service is the name of the destination's service, for example "Discord".
 func (d *Destination) Service() string { return d.schema.Name }

@@ -531,6 +531,8 @@ func compileNative(text string) (*native, error) {
 		b.WriteString(p[last:m[0]])
 		n.names = append(n.names, p[m[2]:m[3]])
 		switch {
+		case p[m[2]:m[3]] == "host":
+			b.WriteString(`([^/]+)`)
 		case m[4] >= 0:
 			b.WriteString(`(.+?)`)
 		case m[0] < hostEnd:

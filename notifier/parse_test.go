@@ -98,8 +98,6 @@ func TestParseErrors(t *testing.T) {
 		{"probe://h/tok-secret?mode=nonsense", "mode is none of post, panic"},
 		{"probe://h/tok-secret?mode=p", "mode is none of"}, // post or panic
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
-		{"probe://h/tok-secret?overflow=x", "overflow is none of upstream, truncate, split"},
-		{"probe://h/tok-secret?format=x", "format is none of text, markdown, html"},
 		{"probe://h/tok-secret?tz=Nowhere/City", "tz is no time zone"},
 		{"probe://h/tok-secret?retry=11", "retry is no whole number from 0 to 10"},
 	}
@@ -126,6 +124,8 @@ func TestWarnings(t *testing.T) {
 		"probe://h/tok?level=nonsense":          "level is none of low, normal, high and keeps its default",
 		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and gets no message",
 		"many://user@tok/a":                     "the user has no meaning",
+		"probe://h/tok?format=x":                "format is none of text, markdown, html and keeps its default",
+		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split and keeps its default",
 	} {
 		d, _ := parseProbe(t, url)
 		if got := strings.Join(d.Warnings(), "; "); want == "" && got != "" || !strings.Contains(got, want) {

@@ -47,7 +47,8 @@ func NewPool(userAgent string) *Pool {
 }
 
 // NewPoolOver makes a pool whose HTTP requests all go over rt, for programs
-// that have connections of their own, and for tests.
+// that have connections of their own, and for tests. Nothing but HTTP can be
+// sent with it.
 func NewPoolOver(userAgent string, rt http.RoundTripper) *Pool {
 	p := NewPool(userAgent)
 	p.over = rt

@@ -192,7 +192,8 @@ func (s *Schema) paramInfo(p *Param) ParamInfo {
 	return i
 }
 
-// example is a URL in which every place of the template has a value.
+// example is a URL in which every place of the template has a value, and what
+// is required beyond.
 func (s *Schema) example(t *template) string {
 	values := func(name string) []string {
 		p := s.byName[name]
@@ -208,5 +209,13 @@ func (s *Schema) example(t *template) string {
 		}
 		return []string{p.name}
 	}
-	return t.print(t.schemes[len(t.schemes)-1].name, values, false)
+	out := t.print(t.schemes[len(t.schemes)-1].name, values, false)
+	separator := "?"
+	for _, p := range s.params {
+		if p.required && !t.has(p.name) {
+			out += separator + p.name + "=" + escapeUser(values(p.name)[0])
+			separator = "&"
+		}
+	}
+	return out
 }

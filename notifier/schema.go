@@ -20,7 +20,8 @@ import (
 // effects: it runs once when the service is registered and again for every
 // URL. One value of a service serves all messages to one destination, from
 // several goroutines at once, so Send changes fields only under a lock (see
-// [Cached]).
+// [Cached]). A service that keeps a connection implements io.Closer; it may be
+// used again after Close.
 type Service interface {
 	Describe(s *Schema)
 	Send(ctx context.Context, c *Client, m *Message) error
@@ -491,6 +492,7 @@ func (p *Param) Required() *Param { p.required = true; return p }
 func (p *Param) Lenient() *Param { p.lenient = true; return p }
 
 // Example gives a value for example URLs, where the parameter's name is none.
+// For a map it is a pair: key=value.
 func (p *Param) Example(value string) *Param { p.example = value; return p }
 
 // Whole keeps commas and spaces within the items of a list.

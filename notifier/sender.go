@@ -37,9 +37,15 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 // Pool is what the sender's connections come from.
 func (s *Sender) Pool() *Pool { return s.pool }
 
+// Close ends what the destinations of [Sender.Parse] keep. Deliveries under
+// way finish, and the sender can still be used; it keeps nothing then.
+func (s *Sender) Close() { s.cache.clear() }
+
 // Parse is like the function [Parse], but gives the same [Destination] for
-// the same URL again, so that sessions, tokens and connections serve more
-// than one request. The thousand that were used last are kept.
+// the same URL again, so that sessions, tokens and connections outlive a
+// configuration. It is for URLs of the operator: what a client brings is
+// parsed anew for each request, and closed after it. The thousand that were
+// used last are kept.
 func (s *Sender) Parse(text string, guard *Egress) (*Destination, error) {
 	return s.cache.get(text, guard)
 }
@@ -335,23 +341,21 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		if t, err = t.copy(); err != nil {
 			return 0, err
 		}
+		defer t.Close()
 	}
 	parts, err := d.parts(t)
 	if err != nil {
 		return 0, err
 	}
+	pending := make(outstanding, len(parts))
+	for i, m := range parts {
+		pending[i] = part{message: m}
+	}
 	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record}
 	tries, waits := t.options.retry+1, 0
 	for {
 		n++
-		for len(parts) > 0 {
-			err = protect(func() error { return t.service.Send(ctx, client, parts[0]) })
-			if err != nil {
-				break
-			}
-			parts, client.done = parts[1:], nil
-		}
-		if err == nil {
+		if err = pending.send(ctx, t.service, client); err == nil {
 			return n, nil
 		}
 		if ctx.Err() != nil {
@@ -378,6 +382,39 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			return n, outOfTime(ctx, err)
 		}
 	}
+}
+
+// part is one part of a message that has not arrived, with what of it has.
+type part struct {
+	message *Message
+	done    map[string]any
+}
+
+// outstanding are the parts that have not arrived.
+type outstanding []part
+
+// send sends each part, whatever becomes of those before it, and keeps those
+// that fail for the next try.
+func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
+	var left outstanding
+	var errs []error
+	for i, p := range *o {
+		if ctx.Err() != nil {
+			left = append(left, (*o)[i:]...)
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
+		c.done = p.done
+		if err := protect(func() error { return s.Send(ctx, c, p.message) }); err != nil {
+			left = append(left, part{p.message, c.done})
+			errs = append(errs, err)
+		}
+	}
+	*o = left
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
 }
 
 // outOfTime says that the time is over, and what the matter was until then.

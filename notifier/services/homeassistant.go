@@ -22,7 +22,7 @@ type homeAssistant struct {
 	token, id, prefix string
 	batch             bool
 	targets           []string
-	invalid           bool // the URL names a target that is none
+	to                *notifier.Param
 	services          []hassService
 }
 
@@ -39,14 +39,8 @@ func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
 	s.Server(&h.Server)
 	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`)
-	s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Whole().
-		DropInvalid().Item(func(text string) (string, error) {
-		if !hassToken.MatchString(text) && hassServices(text) == nil {
-			h.invalid = true
-			return "", errors.New("is no [domain.]service[:target]")
-		}
-		return text, nil
-	})
+	h.to = s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Whole().
+		Item(hassTarget).DropInvalid()
 	s.String(&h.id, "nid", "", "id of the note, which replaces an older one of that id").Match(`^[a-z0-9_-]+$`)
 	s.Bool(&h.batch, "batch", false, "notify 10 targets of a service in one request")
 	s.String(&h.prefix, "prefix", "", "path below which Home Assistant stands")
@@ -56,6 +50,15 @@ var (
 	hassToken = regexp.MustCompile(`(?i)^([0-9a-f]{8}\.[0-9a-f]{64}|[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+)$`)
 	hassItem  = regexp.MustCompile(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
 )
+
+// hassTarget checks services, and lets the token pass, which may stand among
+// them.
+func hassTarget(text string) (string, error) {
+	if !hassToken.MatchString(text) && hassServices(text) == nil {
+		return "", errors.New("is no [domain.]service[:target]")
+	}
+	return text, nil
+}
 
 // hassServices reads services with their targets; nil where one is none. A
 // word behind a service that has targets is one more of these.
@@ -95,7 +98,7 @@ func (h *homeAssistant) Finish(*notifier.Schema) error {
 		}
 		h.services = append(h.services, services...)
 	}
-	if h.invalid && len(h.services) == 0 {
+	if len(h.services) == 0 && h.to.Dropped() {
 		return errors.New("none of the targets is usable; write service, domain.service or service:target")
 	}
 	if h.Port == 0 && !h.Secure {

@@ -18,7 +18,7 @@ type signal struct {
 	notifier.Server
 	from          string
 	targets       []string
-	invalid       bool // the URL names a target that is none
+	to            *notifier.Param
 	status, batch bool
 }
 
@@ -32,12 +32,8 @@ func (g *signal) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Server(&g.Server)
 	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Item(signalPhone).Example("15551234567")
-	s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").DropInvalid().
-		Item(func(text string) (string, error) {
-			target, err := signalTarget(text)
-			g.invalid = g.invalid || err != nil
-			return target, err
-		})
+	g.to = s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").
+		Item(signalTarget).DropInvalid()
 	s.Bool(&g.status, "status", false, "put a sign of the message's type before the text")
 	s.Bool(&g.batch, "batch", false, "send to 10 targets in one request")
 }
@@ -62,7 +58,7 @@ func signalTarget(text string) (string, error) {
 // Finish refuses a URL all of whose targets are invalid, which must not
 // become a note to the sender.
 func (g *signal) Finish(*notifier.Schema) error {
-	if len(g.targets) == 0 && g.invalid {
+	if len(g.targets) == 0 && g.to.Dropped() {
 		return errors.New("none of the targets is usable; write telephone numbers with their country code, or @ and a group's id")
 	}
 	return nil

@@ -44,7 +44,7 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 		Example("10123456789")
 	s.String(&w.template, "template", "", "name of a template to send by").Match(`^\S+$`)
 	s.String(&w.language, "language", "en_US", "language of the template").Alias("lang").Match(`^[^0-9\s]+$`)
-	s.Map(&w.mapping, ":", "component", "number=text; body=number or type=number: the template's places")
+	s.Map(&w.mapping, ":", "component", "number=text; body=number or type=number: the template's places").Example("1=text")
 }
 
 var whatsAppGroup = regexp.MustCompile(`(?i)^#?([0-9]{16,})(@g\.us)?$`)

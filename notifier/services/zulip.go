@@ -24,12 +24,17 @@ func (z *zulip) Describe(s *notifier.Schema) {
 	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host of a server").
 		Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
-	s.List(&z.targets, "targets", "streams and users' e-mail addresses; the stream general if none").Alias("to")
+	s.List(&z.targets, "targets", "streams and users' e-mail addresses; the stream general if none").Alias("to").Split(zulipTargets)
 }
 
-// Finish takes the separators that only Zulip's URLs know out of the targets.
+// zulipTargets takes lists apart, where slashes and the # of a stream separate
+// items, too.
+func zulipTargets(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; \t\r\n/\\#", r) })
+}
+
+// Finish takes off the ending that the service gives to the names of bots.
 func (z *zulip) Finish(*notifier.Schema) error {
-	z.targets = strings.FieldsFunc(strings.Join(z.targets, "/"), func(r rune) bool { return strings.ContainsRune(`/\#`, r) })
 	z.bot = strings.TrimSuffix(z.bot, "-bot")
 	return nil
 }

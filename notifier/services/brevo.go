@@ -1,0 +1,63 @@
+package services
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[brevo]()
+
+// brevo sends e-mail through Brevo, once Sendinblue.
+type brevo struct {
+	mailAPI
+	reply string
+}
+
+func (b *brevo) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
+	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
+	mailReply(s, &b.reply)
+}
+
+// mailReply binds the one address that answers go to.
+func mailReply(s *notifier.Schema, v *string) {
+	s.String(v, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
+}
+
+func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{
+		"sender": b.sender.named(), "subject": mailSubject(m),
+		"htmlContent": notifier.Convert(m.Body, m.Format, notifier.HTML),
+		"textContent": notifier.Convert(m.Body, m.Format, notifier.Text),
+	}
+	if r, ok := parseMailbox(b.reply); ok {
+		payload["replyTo"] = map[string]string{"email": r.address}
+	}
+	var files []map[string]string
+	for _, a := range m.Attachments {
+		files = append(files, map[string]string{"name": brevoFileName(a.Name), "content": notifier.Base64(a)})
+	}
+	if files != nil {
+		payload["attachment"] = files
+	}
+	return b.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+		return c.Post(ctx, "https://api.brevo.com/v3/smtp/email",
+			notifier.JSON(l.emails(payload, "to", "cc", "bcc"), m.Attachments...), map[string]string{"api-key": b.apikey})
+	})
+}
+
+// brevoFileName gives a file whose kind Brevo refuses, and with it the whole
+// message, the ending of a text.
+func brevoFileName(name string) string {
+	if slices.Contains(brevoKinds, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
+		return name
+	}
+	return name + ".txt"
+}
+
+var brevoKinds = strings.Fields(`xlsx xls ods docx docm doc csv pdf txt rtf msg pub mobi ppt pptx eps odt ics xml css html htm shtml
+	gif jpg jpeg png tif tiff bmp cgm zip tar ez pkpass mp3 m4a m4v wma ogg flac wav aif aifc aiff mp4 mov avi mkv mpeg mpg wmv`)

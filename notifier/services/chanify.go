@@ -1,0 +1,23 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[chanify]()
+
+// chanify pushes to the devices of an account of Chanify.
+type chanify struct{ token string }
+
+func (h *chanify) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Chanify", "https://github.com/chanify/chanify#http-api"
+	s.URL("chanify://{token}")
+	s.Limits.Title = 0
+	s.Secret(&h.token, "token", "token of the channel").Match(`^[A-Z0-9._-]+$`)
+}
+
+func (h *chanify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.PostForm(ctx, "https://api.chanify.net/v1/sender"+notifier.Path(h.token)+"/", notifier.Fields("text", m.Body))
+}

@@ -1,0 +1,31 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[chime]()
+
+// chime posts to a webhook of an Amazon Chime chat room.
+type chime struct{ id, token string }
+
+func (h *chime) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Amazon Chime", "https://docs.aws.amazon.com/chime/latest/ug/webhooks.html"
+	s.URL("chime://{webhook_id}/{token}")
+	s.Native("https://hooks.chime.aws/incomingwebhooks/{webhook_id}")
+	s.Format = notifier.Markdown
+	s.Limits.Title, s.Limits.Body = 0, 4096
+	s.Secret(&h.id, "webhook_id", "ID of the webhook").Match(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`).Example("aabbccdd-1234")
+	s.Secret(&h.token, "token", "token of the webhook").Match(`\S`)
+}
+
+func (h *chime) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:   "https://hooks.chime.aws/incomingwebhooks" + notifier.Path(h.id),
+		Query: notifier.Fields("token", h.token),
+		Body:  notifier.JSON(map[string]string{"Content": m.Body}),
+	})
+	return err
+}

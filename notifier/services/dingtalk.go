@@ -1,0 +1,81 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[dingtalk]()
+
+// dingtalk posts to a group of DingTalk through its robot.
+type dingtalk struct {
+	token  string
+	secret string
+	phones []string
+	format string
+}
+
+func (d *dingtalk) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
+	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
+	s.Native("https://oapi.dingtalk.com/robot/send")
+	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required()
+	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
+	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Item(dingtalkPhone).DropInvalid()
+	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to")
+}
+
+func dingtalkPhone(s string) (string, error) {
+	s, err := notifier.Phone(s)
+	s = strings.TrimPrefix(s, "+")
+	if err == nil && (len(s) < 11 || len(s) > 14) {
+		err = errors.New("is no telephone number of 11 to 14 digits")
+	}
+	return s, err
+}
+
+// Finish leaves the title to the body, except in Markdown, where DingTalk has
+// a place for it.
+func (d *dingtalk) Finish(s *notifier.Schema) error {
+	s.Format = notifier.Format(d.format)
+	if s.Format != notifier.Markdown {
+		s.Limits.Title = 0
+	}
+	return nil
+}
+
+func (d *dingtalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	phones := d.phones
+	if phones == nil {
+		phones = []string{}
+	}
+	payload := map[string]any{"at": map[string]any{"atMobiles": phones, "isAtAll": false}}
+	if m.Format == notifier.Markdown {
+		// The title is compulsory; lists of conversations show it.
+		payload["msgtype"] = "markdown"
+		payload["markdown"] = map[string]string{"title": cmp.Or(m.Title, m.Identity.Name), "text": m.Body}
+	} else {
+		payload["msgtype"] = "text"
+		payload["text"] = map[string]string{"content": m.Body}
+	}
+	query := notifier.Fields("access_token", d.token)
+	if d.secret != "" {
+		now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+		mac := hmac.New(sha256.New, []byte(d.secret))
+		mac.Write([]byte(now + "\n" + d.secret))
+		query.Set("timestamp", now)
+		query.Set("sign", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return verdict(ctx, c, &notifier.Request{
+		URL: "https://oapi.dingtalk.com/robot/send", Query: query, Body: notifier.JSON(payload),
+	}, "errcode", "errmsg", 0)
+}

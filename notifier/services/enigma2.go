@@ -1,0 +1,59 @@
+package services
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[enigma2]()
+
+// enigma2 shows a message on the television of a receiver that runs Enigma2
+// with OpenWebif.
+type enigma2 struct {
+	notifier.Server
+	path    []string
+	timeout int
+	header  map[string]string
+}
+
+func (e *enigma2) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Enigma2", "https://github.com/E2OpenPlugins/e2openplugin-OpenWebif/wiki/OpenWebif-API-documentation"
+	s.URL("enigma2[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
+	s.Limits = notifier.Limits{Body: 1000}
+	s.Server(&e.Server)
+	s.Path(&e.path, "path", "where on the receiver OpenWebif is mounted")
+	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Item(enigma2Timeout).Range(-1, 86400).Lenient()
+	s.Map(&e.header, "+", "header", "HTTP header to add")
+}
+
+// enigma2Timeout takes any negative number for -1.
+func enigma2Timeout(s string) (string, error) {
+	if digits, negative := strings.CutPrefix(s, "-"); negative && strings.Trim(digits, "0123456789") == "" {
+		return "-1", nil
+	}
+	return s, nil
+}
+
+var enigma2Types = map[notifier.Type]string{
+	notifier.Info: "1", notifier.Success: "1", notifier.Warning: "2", notifier.Failure: "3",
+}
+
+func (e *enigma2) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	var answer struct {
+		Result  bool
+		Message string
+	}
+	err := c.DoJSON(ctx, &notifier.Request{
+		URL:    e.URL(append(append([]string{}, e.path...), "api", "message")...),
+		Query:  notifier.Fields("text", m.Body, "type", enigma2Types[m.Type], "timeout", strconv.Itoa(e.timeout)),
+		Header: e.header,
+		Login:  &e.Server,
+	}, &answer)
+	if err == nil && !answer.Result {
+		err = refusal(0, answer.Message)
+	}
+	return err
+}

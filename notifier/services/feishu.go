@@ -1,0 +1,24 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[feishu]()
+
+// feishu posts to a group of Feishu through the webhook of its bot.
+type feishu struct{ token string }
+
+func (f *feishu) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Feishu", "https://open.feishu.cn/document/client-docs/bot-v3/add-custom-bot"
+	s.URL("feishu://{token}")
+	s.Native("https://open.feishu.cn/open-apis/bot/v2/hook/{token}")
+	s.Limits = notifier.Limits{Body: 19985}
+	s.Secret(&f.token, "token", "token of the bot's webhook").Match(`^[A-Z0-9_-]+$`)
+}
+
+func (f *feishu) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return larkPost(ctx, c, "https://open.feishu.cn/open-apis/bot/v2/hook"+notifier.Path(f.token)+"/", m.Body)
+}

@@ -1,0 +1,88 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"html"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[flock]()
+
+// flock posts to Flock: through a webhook, or as a bot to users and groups.
+type flock struct {
+	token, bot string
+	targets    []string
+	image      bool
+	dropped    bool // some target was none
+}
+
+func (f *flock) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
+	s.URL("flock://[{botname}@]{token}[/{targets...}]")
+	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
+	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`)
+	s.String(&f.bot, "botname", "", "name to post under")
+	s.List(&f.targets, "targets", "@users or u:users, #groups or g:groups to send to").Alias("to").DropInvalid().
+		Item(func(text string) (string, error) {
+			target, err := flockTarget(text)
+			f.dropped = f.dropped || err != nil
+			return target, err
+		})
+	s.Bool(&f.image, "image", true, "show the picture for the message's type")
+}
+
+var flockID = regexp.MustCompile(`(?i)^([@#]|[ug]:)?([a-z0-9_]+)$`)
+
+// flockTarget is the ID that Flock knows a user or a group by.
+func flockTarget(text string) (string, error) {
+	m := flockID.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return "", errors.New("is neither a user's nor a group's ID")
+	case m[1] == "#" || strings.EqualFold(m[1], "g:"):
+		return "g:" + m[2], nil
+	}
+	return "u:" + m[2], nil
+}
+
+// Finish refuses a bot without anybody to send to.
+func (f *flock) Finish(*notifier.Schema) error {
+	if f.dropped && len(f.targets) == 0 {
+		return errors.New("none of the targets is a user's or a group's ID such as u:abc123")
+	}
+	return nil
+}
+
+func (f *flock) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	title, body := m.Title, m.Body
+	if title != "" {
+		title = "<b>" + html.EscapeString(title) + "</b><br/>"
+	}
+	if m.Format != notifier.HTML {
+		body = html.EscapeString(body)
+	}
+	as := map[string]any{"name": f.bot, "profileImage": nil}
+	if f.bot == "" {
+		as["name"] = m.Identity.Name
+	}
+	if icon := m.Icon(72); f.image && icon != "" {
+		as["profileImage"] = icon
+	}
+	payload := func(to string) map[string]any {
+		p := map[string]any{"token": f.token, "flockml": "<flockml>" + title + body + "</flockml>", "sendAs": as}
+		if to != "" {
+			p["to"] = to
+		}
+		return p
+	}
+	if len(f.targets) == 0 {
+		return c.PostJSON(ctx, "https://api.flock.com/hooks/sendMessage"+notifier.Path(f.token), payload(""))
+	}
+	return c.Each(ctx, f.targets, func(ctx context.Context, to string) error {
+		return c.PostJSON(ctx, "https://api.flock.co/v1/chat.sendMessage", payload(to))
+	})
+}

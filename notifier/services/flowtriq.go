@@ -1,0 +1,34 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[flowtriq]()
+
+// flowtriq posts to a webhook of Flowtriq.
+type flowtriq struct {
+	notifier.Server
+	apikey string
+	path   []string
+}
+
+func (f *flowtriq) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Flowtriq", "https://flowtriq.com/docs"
+	s.URL("flowtriq[s]://{apikey}@{host}[:{port}]/{path...}")
+	s.Server(&f.Server)
+	s.Secret(&f.apikey, "apikey", "API key").Match(`\S`)
+	s.Path(&f.path, "path", "path of the webhook")
+}
+
+func (f *flowtriq) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	severity := string(m.Type)
+	if m.Type == notifier.Failure {
+		severity = "critical"
+	}
+	return c.PostJSON(ctx, f.URL(f.path...), map[string]string{
+		"title": m.Title, "body": m.Body, "type": string(m.Type), "severity": severity, "source": "apprise",
+	}, "X-API-Key", f.apikey)
+}

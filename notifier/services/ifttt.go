@@ -1,0 +1,38 @@
+package services
+
+import (
+	"context"
+	"errors"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[ifttt]()
+
+// ifttt triggers events of IFTTT's Webhooks.
+type ifttt struct {
+	key    string
+	events []string
+}
+
+func (i *ifttt) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "IFTTT", "https://help.ifttt.com/hc/en-us/articles/115010230347-Webhooks-service-FAQ"
+	s.URL("ifttt://{webhook_id|events}/{events...}", "ifttt://{webhook_id}@{events...}")
+	s.Native("https://maker.ifttt.com/use/{webhook_id}[/{events...}]")
+	s.Secret(&i.key, "webhook_id", "key of Webhooks, which ends the address in its settings")
+	s.List(&i.events, "events", "names of events").Alias("to")
+}
+
+func (i *ifttt) Finish(*notifier.Schema) error {
+	if len(i.events) == 0 {
+		return errors.New("names no event to trigger; add its name to the path")
+	}
+	return nil
+}
+
+func (i *ifttt) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	values := map[string]string{"value1": m.Title, "value2": m.Body, "value3": string(m.Type)}
+	return c.Each(ctx, i.events, func(ctx context.Context, event string) error {
+		return c.PostJSON(ctx, "https://maker.ifttt.com"+notifier.Path("trigger", event, "with", "key", i.key), values)
+	})
+}

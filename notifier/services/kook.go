@@ -1,0 +1,146 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[kook]()
+
+// kook sends to channels and users of KOOK as a bot, or to a channel through
+// its webhook.
+type kook struct {
+	token    string
+	mode     string
+	channels []string
+	users    []string
+}
+
+// The types of a message of KOOK.
+const (
+	kookText     = 1
+	kookImage    = 2
+	kookFile     = 4
+	kookMarkdown = 9
+)
+
+const kookAPI = "https://www.kookapp.cn/api/v3"
+
+func (k *kook) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "KOOK", "https://developer.kookapp.cn/doc/http/message"
+	s.URL("kook://{token}[/{targets...}]")
+	s.Native(kookAPI + "/incoming/{token}?mode=webhook")
+	s.Attachments = true
+	s.Format = notifier.Markdown
+	s.Limits = notifier.Limits{Body: 5000}
+	s.Secret(&k.token, "token", "token of the bot, or key of the webhook")
+	s.List(&k.channels, "targets", "IDs of channels").Alias("to").Item(kookTarget).Example("1234567890").
+		Part("@", &k.users, "ID of a user")
+	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "whether the token is a bot's or a webhook's")
+}
+
+var kookTargetPattern = regexp.MustCompile(`^@?[0-9]{1,20}$`)
+
+func kookTarget(s string) (string, error) {
+	if s = strings.TrimPrefix(s, "#"); !kookTargetPattern.MatchString(s) {
+		return "", errors.New("is no channel's ID and no user's with an @ before it")
+	}
+	return s, nil
+}
+
+func (k *kook) Finish(s *notifier.Schema) error {
+	if k.mode == "webhook" {
+		s.Attachments = false
+	} else if len(k.channels)+len(k.users) == 0 {
+		return errors.New("a bot needs somewhere to write to; add the ID of a channel, or of a user as @ID, to the path")
+	}
+	return nil
+}
+
+func (k *kook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	kind := kookText
+	if m.Format == notifier.Markdown {
+		kind = kookMarkdown
+	}
+	if k.mode == "webhook" {
+		return k.post(ctx, c, "/incoming"+notifier.Path(k.token), map[string]any{"type": kind, "content": m.Body})
+	}
+	if m.Body != "" {
+		if err := k.each(ctx, c, "text", kind, m.Body); err != nil {
+			return err
+		}
+	}
+	for i, a := range m.Attachments {
+		key := "file " + strconv.Itoa(i)
+		err := c.Once(key, func() error {
+			address, err := k.upload(ctx, c, a)
+			if err != nil {
+				return fmt.Errorf("uploading an attachment: %w", err)
+			}
+			kind := kookFile
+			if a.Kind() == "image" {
+				kind = kookImage
+			}
+			return k.each(ctx, c, key, kind, address)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each sends to all targets; step tells apart what one target gets.
+func (k *kook) each(ctx context.Context, c *notifier.Client, step string, kind int, content string) error {
+	var targets []string
+	for _, id := range k.channels {
+		targets = append(targets, step+"/message/"+id)
+	}
+	for _, id := range k.users {
+		targets = append(targets, step+"/direct-message/"+id)
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		part := strings.Split(target, "/")
+		return k.post(ctx, c, "/"+part[1]+"/create", map[string]any{"type": kind, "target_id": part[2], "content": content})
+	})
+}
+
+func (k *kook) post(ctx context.Context, c *notifier.Client, path string, payload any) error {
+	q := &notifier.Request{URL: kookAPI + path, Header: k.header(), Body: notifier.JSON(payload)}
+	return verdict(ctx, c, q, "code", "message", 0)
+}
+
+func (k *kook) header() map[string]string {
+	if k.mode == "webhook" {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bot " + k.token}
+}
+
+// upload stores a file and returns its address.
+func (k *kook) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
+	resp, err := c.Do(ctx, &notifier.Request{
+		URL: kookAPI + "/asset/create", Header: k.header(),
+		Body: notifier.Multipart(notifier.FormPart{Name: "file", File: a}),
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := readVerdict(resp, "code", "message", 0); err != nil {
+		return "", err
+	}
+	var stored struct{ Data struct{ URL string } }
+	if err := resp.JSON(&stored); err != nil {
+		return "", err
+	}
+	if stored.Data.URL == "" {
+		return "", errors.New("the service did not say where the file is")
+	}
+	return stored.Data.URL, nil
+}

@@ -1,0 +1,39 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[kumulos]()
+
+// kumulos pushes to all devices that have an app of Kumulos.
+type kumulos struct {
+	apiKey    string
+	serverKey string
+}
+
+func (k *kumulos) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Kumulos", "https://docs.kumulos.com/"
+	s.URL("kumulos://{apikey}/{serverkey}")
+	s.Limits = notifier.Limits{Title: 64, Body: 240}
+	s.Secret(&k.apiKey, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")
+	s.Secret(&k.serverKey, "serverkey", "server key").Match(`^[A-Z0-9+]{36}$`).Example("wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww")
+}
+
+// uuid4 is a random UUID (RFC 9562).
+const uuid4 = `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
+
+func (k *kumulos) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:      "https://messages.kumulos.com/v2/notifications",
+		User:     k.apiKey,
+		Password: k.serverKey,
+		Body: notifier.JSON(map[string]any{
+			"target":  map[string]bool{"broadcast": true},
+			"content": map[string]string{"title": m.Title, "message": m.Body},
+		}),
+	})
+	return err
+}

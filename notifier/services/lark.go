@@ -1,0 +1,29 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[lark]()
+
+// lark posts to a group of Lark, which is Feishu outside China.
+type lark struct{ token string }
+
+func (l *lark) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
+	s.URL("lark://{token}")
+	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")
+	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`)
+}
+
+func (l *lark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return larkPost(ctx, c, "https://open.larksuite.com/open-apis/bot/v2/hook"+notifier.Path(l.token), m.Text("\n"))
+}
+
+// larkPost sends a text to a webhook of Lark or Feishu.
+func larkPost(ctx context.Context, c *notifier.Client, address, text string) error {
+	payload := map[string]any{"msg_type": "text", "content": map[string]string{"text": text}}
+	return verdict(ctx, c, &notifier.Request{URL: address, Body: notifier.JSON(payload)}, "code", "msg", 0)
+}

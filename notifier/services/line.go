@@ -1,0 +1,59 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[line]()
+
+// line sends to users, groups and rooms of LINE as a bot.
+type line struct {
+	token   string
+	targets []string
+	image   bool
+}
+
+func (l *line) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
+	s.URL("line://{token}/{targets...}")
+	s.Limits = notifier.Limits{Body: 5000}
+	s.Secret(&l.token, "token", "channel access token")
+	// A token may hold slashes, so the path may begin with a part of it, in
+	// which two segments may be alike.
+	s.Path(&l.targets, "targets", "IDs of users, groups and rooms").Alias("to")
+	s.Bool(&l.image, "image", true, "show the icon of the message's type")
+}
+
+// Finish gives the token back its part of the path: it ends in an equals sign.
+func (l *line) Finish(*notifier.Schema) error {
+	if !strings.HasSuffix(l.token, "=") {
+		for i, segment := range l.targets {
+			if strings.HasSuffix(segment, "=") {
+				l.token += "/" + strings.Join(l.targets[:i+1], "/")
+				l.targets = l.targets[i+1:]
+				break
+			}
+		}
+	}
+	l.targets = strings.FieldsFunc(strings.Join(l.targets, ","), func(r rune) bool { return strings.ContainsRune(", \t\r\n#/\\", r) })
+	if len(l.targets) == 0 {
+		return errors.New("names nobody to send to; add the ID of a user, group or room to the path")
+	}
+	return nil
+}
+
+func (l *line) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	sender := map[string]string{"name": m.Identity.Name}
+	if icon := m.Icon(128); icon != "" && l.image {
+		sender["iconUrl"] = icon
+	}
+	messages := []any{map[string]any{"type": "text", "text": m.Body, "sender": sender}}
+	return c.Each(ctx, l.targets, func(ctx context.Context, target string) error {
+		return c.PostJSON(ctx, "https://api.line.me/v2/bot/message/push",
+			map[string]any{"to": target, "messages": messages}, "Authorization", "Bearer "+l.token)
+	})
+}

@@ -1,0 +1,104 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[mailgun]()
+
+// mailgun sends e-mail through Mailgun.
+type mailgun struct {
+	mailAPI
+	region         string
+	batch          bool
+	header, tokens map[string]string
+}
+
+// mailgunBatch is how many recipients Mailgun takes in one message.
+const mailgunBatch = 1000
+
+func (g *mailgun) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Mailgun", "https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages"
+	g.describeUserFirst(s, "mailgun")
+	g.describeName(s)
+	s.Choice(&g.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+	s.Bool(&g.batch, "batch", false, "send one message to all targets")
+	s.Map(&g.header, "+", "headers", "header of the e-mail to add")
+	s.Map(&g.tokens, ":", "tokens", "variable to attach to the e-mail")
+}
+
+func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := "https://api.mailgun.net/v3"
+	if g.region == "eu" {
+		address = "https://api.eu.mailgun.net/v3"
+	}
+	atOnce := 1
+	if g.batch {
+		atOnce = mailgunBatch
+	}
+	return g.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+		_, err := c.Do(ctx, &notifier.Request{
+			URL:  address + notifier.Path(g.host, "messages"),
+			User: "api", Password: g.apikey,
+			Body: mailgunBody(g.form(c, m, l), m.Attachments),
+		})
+		return err
+	})
+}
+
+// form is what Mailgun wants to know, apart from files, as names and values.
+func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l letter) (form [][2]string) {
+	add := func(name, value string) { form = append(form, [2]string{name, value}) }
+	sender := g.sender
+	if sender.name == "" && g.from == "" {
+		sender.name = m.Identity.Name
+	}
+	skip := "False"
+	if !c.Verify() {
+		skip = "True"
+	}
+	add("o:skip-verification", skip)
+	add("from", sender.header())
+	add("subject", m.Title)
+	if m.Format == notifier.HTML {
+		add("html", m.Body)
+	} else {
+		add("text", m.Body)
+	}
+	add("to", strings.Join(mailHeaders(l.to), ","))
+	if len(l.cc) > 0 {
+		add("cc", strings.Join(mailHeaders(l.cc), ","))
+	}
+	if len(l.bcc) > 0 {
+		add("bcc", strings.Join(mailAddresses(l.bcc), ","))
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.tokens)) {
+		add("v:"+name, g.tokens[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.header)) {
+		add("h:"+name, g.header[name])
+	}
+	return form
+}
+
+func mailgunBody(form [][2]string, files []*notifier.Attachment) *notifier.Body {
+	fields := notifier.Fields()
+	var parts []notifier.FormPart
+	for _, f := range form {
+		fields.Add(f[0], f[1])
+		parts = append(parts, notifier.FormPart{Name: f[0], Value: f[1]})
+	}
+	if len(files) == 0 {
+		return notifier.Form(fields)
+	}
+	for i, f := range files {
+		parts = append(parts, notifier.FormPart{Name: fmt.Sprintf("attachment[%d]", i), File: f, NoType: true})
+	}
+	return notifier.Multipart(parts...)
+}

@@ -1,0 +1,47 @@
+package services
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[notica]()
+
+// notica shows a notification in browsers that have a page of Notica open,
+// at its own server or at another.
+type notica struct {
+	notifier.Server
+	path   []string
+	token  string
+	header map[string]string
+}
+
+func (n *notica) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Notica", "https://github.com/tannercollin/Notica#usage"
+	s.URL("notica[s]://{token}", "notica[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
+	s.Native("https://notica.us[/]?{token}")
+	s.Limits.Title = 0
+	s.Server(&n.Server)
+	s.Path(&n.path, "path", "where on the server Notica is mounted")
+	s.Secret(&n.token, "token", "what stands behind the ? of the page's address").Item(noticaToken)
+	s.Map(&n.header, "+", "header", "HTTP header to add for a server of one's own")
+}
+
+func noticaToken(s string) (string, error) { return strings.TrimLeft(s, "?"), nil }
+
+func (n *notica) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	q := &notifier.Request{
+		URL: "https://notica.us/",
+		// The message is the name of a form field that has no value.
+		Body: notifier.Bytes("application/x-www-form-urlencoded", []byte("d:"+url.QueryEscape(m.Body))),
+	}
+	if n.Host != "" {
+		q.URL, q.Header, q.Login = n.URL(n.path...)+"/", n.header, &n.Server
+	}
+	q.URL += "?" + url.QueryEscape(n.token)
+	_, err := c.Do(ctx, q)
+	return err
+}

@@ -1,0 +1,79 @@
+package services
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[notifico]()
+
+// notifico says a message in the IRC channels of a project of Notifico.
+type notifico struct {
+	notifier.Server
+	project string
+	hook    string
+	color   bool
+	prefix  bool
+}
+
+func (n *notifico) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Notifico", "https://n.tkte.ch/"
+	s.URL(
+		"notifico[s]://{project_id}/{msghook}",
+		"notifico[s]://[{user}[:{password}]@]{host}[:{port}]/{project_id}/{msghook}",
+	)
+	s.Native("https://n.tkte.ch/h/{project_id}/{msghook}")
+	s.Limits = notifier.Limits{Body: 512}
+	s.Server(&n.Server)
+	s.Secret(&n.project, "project_id", "number of the project").Match(`^[0-9]+$`).Alias("project").Example("1234")
+	s.Secret(&n.hook, "msghook", "key of the message hook").Match(`^[a-z0-9]+$`).Alias("token")
+	s.Bool(&n.color, "color", true, "colour the prefix, and keep colours in messages")
+	s.Bool(&n.prefix, "prefix", true, "begin with the message's type and the sender's name")
+}
+
+// What IRC clients understand as formatting (https://modern.ircdocs.horse/formatting).
+const (
+	notificoBold  = "\x02"
+	notificoColor = "\x03"
+	notificoReset = "\x0f"
+)
+
+var notificoColorCode = regexp.MustCompile(notificoColor + `([0-9]{1,2}(,[0-9]{1,2})?)?`)
+
+var notificoMarks = map[notifier.Type]struct{ color, mark string }{
+	notifier.Info:    {"10", "i"},
+	notifier.Success: {"09", "✔"},
+	notifier.Warning: {"07", "!"},
+	notifier.Failure: {"04", "✗"},
+}
+
+func (n *notifico) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := "https://n.tkte.ch"
+	if n.Host != "" {
+		address = n.URL()
+	}
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:      address + "/h" + notifier.Path(n.project, n.hook),
+		Query:    notifier.Fields("payload", n.text(m)),
+		Header:   map[string]string{"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
+		User:     n.User,
+		Password: n.Password,
+	})
+	return err
+}
+
+func (n *notifico) text(m *notifier.Message) string {
+	body, t := m.Body, notificoMarks[m.Type]
+	if !n.color {
+		body = notificoColorCode.ReplaceAllString(body, "")
+	}
+	switch {
+	case !n.prefix:
+		return body
+	case !n.color:
+		return "[" + t.mark + "] " + m.Identity.Name + ": " + body
+	}
+	return notificoColor + t.color + "[" + t.mark + "]" + notificoColor + " " + notificoBold + m.Identity.Name + notificoReset + ": " + body + notificoReset
+}

@@ -1,0 +1,26 @@
+package services
+
+import "github.com/caddy-notify/caddy-notify/notifier"
+
+var _ = notifier.Register[opsgenie]()
+
+// opsgenie raises alerts in Opsgenie.
+type opsgenie struct {
+	jsm
+	region string
+}
+
+func (o *opsgenie) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Opsgenie", "https://docs.opsgenie.com/docs/alert-api"
+	o.describe(s, "opsgenie")
+	s.Choice(&o.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+}
+
+// Finish chooses the server.
+func (o *opsgenie) Finish(s *notifier.Schema) error {
+	o.base = "https://api.opsgenie.com/v2/alerts"
+	if o.region == "eu" {
+		o.base = "https://api.eu.opsgenie.com/v2/alerts"
+	}
+	return o.jsm.Finish(s)
+}

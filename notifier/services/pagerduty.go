@@ -1,0 +1,70 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pagerduty]()
+
+// pagerduty triggers events in PagerDuty.
+type pagerduty struct {
+	key, apikey                           string
+	source, component, group, class, link string
+	region, severity                      string
+	image                                 bool
+	details                               map[string]string
+}
+
+func (p *pagerduty) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "PagerDuty", "https://developer.pagerduty.com/docs/send-alert-event"
+	s.URL("pagerduty://{integrationkey}@{apikey}[/{source}[/{component}]]")
+	s.Limits.Title = 0
+	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`)
+	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`)
+	s.String(&p.source, "source", "Apprise", "what the event happened to").Match(`\S`)
+	s.String(&p.component, "component", "Notification", "part of the source").Match(`\S`)
+	s.String(&p.group, "group", "", "what the component belongs to")
+	s.String(&p.class, "class", "", "kind of the event")
+	s.String(&p.link, "click", "", "address that the event links to")
+	s.Choice(&p.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+	s.Choice(&p.severity, "severity", "", []string{"info", "warning", "critical", "error"}, "severity; by the message's type if not given")
+	s.Bool(&p.image, "image", true, "show the picture for the message's type")
+	s.Map(&p.details, "+", "details", "detail of the event to add")
+}
+
+func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	severity := p.severity
+	if severity == "" {
+		severity = pagerdutySeverities[m.Type]
+	}
+	payload := map[string]any{"summary": m.Body, "severity": severity, "source": p.source, "component": p.component}
+	if p.group != "" {
+		payload["group"] = p.group
+	}
+	if p.class != "" {
+		payload["class"] = p.class
+	}
+	if len(p.details) > 0 {
+		payload["custom_details"] = p.details
+	}
+	event := map[string]any{
+		"routing_key": p.key, "event_action": "trigger", "client": m.Identity.Name, "payload": payload,
+	}
+	if p.link != "" {
+		event["links"] = []map[string]string{{"href": p.link}}
+	}
+	if icon := m.Icon(128); p.image && icon != "" {
+		event["images"] = []map[string]string{{"src": icon, "alt": string(m.Type)}}
+	}
+	address := "https://events.pagerduty.com/v2/enqueue"
+	if p.region == "eu" {
+		address = "https://events.eu.pagerduty.com/v2/enqueue"
+	}
+	return c.PostJSON(ctx, address, event, "Authorization", "Token token="+p.apikey)
+}
+
+var pagerdutySeverities = map[notifier.Type]string{
+	notifier.Info: "info", notifier.Success: "info", notifier.Warning: "warning", notifier.Failure: "critical",
+}

@@ -1,0 +1,55 @@
+package services
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pagertree]()
+
+// pagertree creates and resolves alerts in PagerTree.
+type pagertree struct {
+	integration, action, thirdparty, urgency string
+	tags                                     []string
+	header, extra, meta                      map[string]string
+}
+
+func (p *pagertree) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "PagerTree", "https://pagertree.com/docs/integration-guides/webhook"
+	s.URL("pagertree://{integration}")
+	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id")
+	s.Choice(&p.action, "action", "create", []string{"create", "acknowledge", "resolve"}, "what to do with the alert")
+	s.String(&p.thirdparty, "thirdparty", "", "identity of the alert; a new one for each message if not given").Alias("tid")
+	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert")
+	s.List(&p.tags, "tags", "tags of the alert")
+	s.Map(&p.header, "+", "headers", "HTTP header to add")
+	s.Map(&p.extra, ":", "payload_extras", "field of the request to add")
+	s.Map(&p.meta, "-", "meta_extras", "field of the alert's meta data to add")
+}
+
+func (p *pagertree) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{"id": p.thirdparty, "event_type": p.action}
+	if p.thirdparty == "" {
+		payload["id"] = uuid.NewString()
+	}
+	if p.action == "create" {
+		payload["title"], payload["description"] = m.Title, m.Body
+		if m.Title == "" {
+			payload["title"] = m.Identity.Description
+		}
+		payload["tags"], payload["meta"] = append([]string{}, p.tags...), p.meta
+		if p.meta == nil {
+			payload["meta"] = map[string]string{}
+		}
+		if p.urgency != "" {
+			payload["urgency"] = p.urgency
+		}
+	}
+	for name, value := range p.extra {
+		payload[name] = value
+	}
+	return c.Post(ctx, "https://api.pagertree.com/integration"+notifier.Path(p.integration), notifier.JSON(payload), p.header)
+}

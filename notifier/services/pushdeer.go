@@ -1,0 +1,39 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushdeer]()
+
+// pushdeer pushes to the devices of an account of PushDeer, at its own server
+// or at another.
+type pushdeer struct {
+	notifier.Server
+	key string
+}
+
+func (p *pushdeer) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "PushDeer", "https://www.pushdeer.com/dev.html"
+	s.URL("pushdeer[s]://{pushkey}", "pushdeer[s]://{host}[:{port}]/{pushkey}")
+	s.Server(&p.Server)
+	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`)
+}
+
+func (p *pushdeer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	server := p.Server
+	if server.Host == "" {
+		server.Host = "api2.pushdeer.com"
+	}
+	text, more := m.Title, m.Body
+	if text == "" {
+		text, more = more, ""
+	}
+	return verdict(ctx, c, &notifier.Request{
+		URL:   server.URL("message", "push"),
+		Query: notifier.Fields("pushkey", p.key),
+		Body:  notifier.Form(notifier.Fields("text", text, "desp", more, "type", "text")),
+	}, "code", "error", 0)
+}

@@ -1,0 +1,187 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushover]()
+
+// pushover notifies the devices of a user or of a group.
+type pushover struct {
+	user, token string
+	devices     []string
+	groups      []string
+	priority    int
+	sound       string
+	link        string
+	linkTitle   string
+	interval    int
+	expire      int
+	key         string
+	e2ee        bool
+
+	targets *notifier.Param
+}
+
+const (
+	pushoverEmergency = 2
+	pushoverImage     = 5 << 20 // bytes of a picture at most
+)
+
+func (p *pushover) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pushover", "https://pushover.net/api"
+	s.URL("pover://{user_key}@{token}[/{targets...}]")
+	s.Attachments = true
+	s.Limits.Body = 1024
+	s.Secret(&p.user, "user_key", "user key")
+	s.Secret(&p.token, "token", "API token of the application")
+	p.targets = s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none").Alias("to").
+		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`).DropInvalid().Part("#", &p.groups, "key of a group")
+	s.Enum(&p.priority, "priority", "normal", []notifier.Choice{
+		{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
+		{Name: "high", Value: 1}, {Name: "emergency", Value: pushoverEmergency},
+	}, "priority of the message").Lenient()
+	s.String(&p.sound, "sound", "pushover", "sound, one of Pushover's or of your own").Item(func(s string) (string, error) { return strings.ToLower(s), nil })
+	s.String(&p.link, "url", "", "address to show with the message")
+	s.String(&p.linkTitle, "url_title", "", "title of that address")
+	s.Int(&p.interval, "interval", 900, "seconds between two alarms of an emergency, from 30").Lenient()
+	s.Int(&p.expire, "expire", 3600, "seconds until an emergency ends, to 10800").Lenient()
+	s.Secret(&p.key, "key", "key for end-to-end encryption").Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64))
+	s.Bool(&p.e2ee, "e2ee", true, "encrypt where there is a key")
+}
+
+func (p *pushover) Finish(*notifier.Schema) error {
+	switch {
+	case len(p.devices)+len(p.groups) == 0 && p.targets.Dropped():
+		return errors.New("none of the targets is a device's name or the #key of a group")
+	case p.priority == pushoverEmergency && p.interval < 30:
+		return errors.New("interval is at least 30 seconds")
+	case p.priority == pushoverEmergency && (p.expire < 0 || p.expire > 10800):
+		return errors.New("expire is from 0 to 10800 seconds")
+	}
+	return nil
+}
+
+func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	var targets []string
+	if len(p.devices) > 0 || len(p.groups) == 0 {
+		targets = append(targets, "")
+	}
+	return c.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
+		files := m.Attachments
+		first := (*notifier.Attachment)(nil)
+		if len(files) > 0 && files[0].Kind() == "image" {
+			first, files = files[0], files[1:]
+		}
+		if m.Title != "" || m.Body != "" || first != nil {
+			if err := p.post(ctx, c, m, group, 0, first); err != nil {
+				return err
+			}
+		}
+		for i, f := range files {
+			if f.Kind() != "image" {
+				c.Warn("Pushover takes pictures only; the message goes without one of its files")
+			} else if err := p.post(ctx, c, &notifier.Message{Identity: m.Identity}, group, i+1, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// post sends one message with at most one picture. What carries no text has
+// the picture's name for one, and makes no sound.
+func (p *pushover) post(ctx context.Context, c *notifier.Client, m *notifier.Message, group string, n int, f *notifier.Attachment) error {
+	if f != nil && f.Size > pushoverImage {
+		return errors.New("Pushover takes pictures of up to 5 MiB")
+	}
+	fields, err := p.fields(m, group, n > 0, f)
+	if err != nil {
+		return err
+	}
+	var body *notifier.Body
+	if f == nil {
+		form := url.Values{}
+		for _, x := range fields {
+			form.Set(x.Name, x.Value)
+		}
+		body = notifier.Form(form)
+	} else {
+		body = notifier.Multipart(append(fields, notifier.FormPart{Name: "attachment", File: f, NoType: true})...)
+	}
+	return c.Once(fmt.Sprint("message ", n, " to ", group), func() error {
+		var answer struct {
+			Status *int     `json:"status"`
+			Errors []string `json:"errors"`
+		}
+		err := c.DoJSON(ctx, &notifier.Request{URL: "https://api.pushover.net/1/messages.json", User: p.token, Body: body}, &answer)
+		if err == nil && answer.Status != nil && *answer.Status != 1 {
+			err = fmt.Errorf("Pushover answered: %s", strings.Join(answer.Errors, "; "))
+		}
+		return err
+	})
+}
+
+// fields are the parameters of a message.
+func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *notifier.Attachment) (fields []notifier.FormPart, err error) {
+	add := func(name, value string) { fields = append(fields, notifier.FormPart{Name: name, Value: value}) }
+	text := func(name, value string) {
+		if p.key != "" && p.e2ee && value != "" && err == nil {
+			value, err = pushoverSeal(p.key, value)
+		}
+		add(name, value)
+	}
+	title, body, sound := m.Title, m.Body, p.sound
+	if title == "" {
+		title = m.Identity.Description
+	}
+	if m.Format == notifier.Markdown {
+		// Pushover knows no Markdown, but it knows HTML.
+		body = notifier.Convert(body, notifier.Markdown, notifier.HTML)
+	}
+	if picture {
+		title, sound = "", "none"
+	}
+	if body == "" && f != nil {
+		body = f.Name
+	}
+	add("token", p.token)
+	add("priority", strconv.Itoa(p.priority))
+	text("title", title)
+	text("message", body)
+	add("sound", sound)
+	if p.link != "" {
+		text("url", p.link)
+	}
+	if p.linkTitle != "" {
+		text("url_title", p.linkTitle)
+	}
+	if m.Format == notifier.HTML || m.Format == notifier.Markdown {
+		add("html", "1")
+	}
+	if p.priority == pushoverEmergency {
+		add("retry", strconv.Itoa(p.interval))
+		add("expire", strconv.Itoa(p.expire))
+	}
+	if p.key != "" && p.e2ee {
+		add("encrypted", "1")
+	}
+	switch {
+	case group != "":
+		add("user", group)
+	case len(p.devices) > 0:
+		add("user", p.user)
+		add("device", strings.Join(p.devices, ","))
+	default:
+		add("user", p.user)
+		add("device", "ALL_DEVICES")
+	}
+	return fields, err
+}

@@ -1,0 +1,82 @@
+package services
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushplus]()
+
+// pushplus sends to WeChat and other channels by way of Pushplus.
+type pushplus struct {
+	token   string
+	topics  []string
+	webhook string
+	channel string
+	wecom   bool // by the scheme
+}
+
+func (p *pushplus) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pushplus", "https://www.pushplus.plus/doc/"
+	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
+	s.Native("https://www.pushplus.plus/send")
+	s.Format = notifier.HTML
+	s.Limits = notifier.Limits{Title: 200, Body: 20000}
+	s.Secret(&p.token, "token", "token of the user").Match(`^[a-z0-9_-]{32,64}$`).Example("abc123def456ghi789jkl012mno345pq").Required()
+	s.List(&p.topics, "targets", "codes of the groups to send to").Alias("to", "topic").Match(`^[a-z0-9_-]{1,50}$`).DropInvalid()
+	s.String(&p.webhook, "name", "", "code of the webhook that the channel webhook uses")
+	s.Choice(&p.channel, "channel", "", []string{"wechat", "webhook", "cp", "mail", "sms", "wecom"},
+		"default: webhook with a name, cp with wecom://, else wechat").Alias("mode")
+}
+
+func (p *pushplus) Finish(s *notifier.Schema) error {
+	p.wecom = s.Scheme == "wecom"
+	return nil
+}
+
+// where is the channel, which the URL need not name.
+func (p *pushplus) where() string {
+	switch {
+	case p.channel == "wecom":
+		return "cp"
+	case p.channel != "":
+		return p.channel
+	case p.webhook != "":
+		return "webhook"
+	case p.wecom:
+		return "cp"
+	}
+	return "wechat"
+}
+
+var pushplusTemplates = map[notifier.Format]string{notifier.Text: "txt", notifier.Markdown: "markdown", notifier.HTML: "html"}
+
+func (p *pushplus) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	topics := p.topics
+	if len(topics) == 0 {
+		topics = []string{""}
+	}
+	return c.Each(ctx, topics, func(ctx context.Context, topic string) error {
+		payload := map[string]string{
+			"token": p.token, "title": cmp.Or(m.Title, m.Body), "content": m.Body,
+			"template": pushplusTemplates[m.Format], "channel": p.where(),
+		}
+		if topic != "" {
+			payload["topic"] = topic
+		}
+		if p.where() == "webhook" && p.webhook != "" {
+			payload["webhook"] = p.webhook
+		}
+		var answer struct {
+			Code int
+			Msg  string
+		}
+		err := c.DoJSON(ctx, &notifier.Request{URL: "https://www.pushplus.plus/send", Body: notifier.JSON(payload)}, &answer)
+		if err == nil && answer.Code != 200 {
+			err = refusal(answer.Code, answer.Msg)
+		}
+		return err
+	})
+}

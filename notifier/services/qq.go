@@ -1,0 +1,26 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[qq]()
+
+// qq sends to QQ by way of Qmsg.
+type qq struct{ token string }
+
+func (q *qq) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "QQ Push", "https://qmsg.zendee.cn/docs/api/"
+	s.URL("qq://{token}")
+	s.Native("https://qmsg.zendee.cn/send/{token}")
+	s.Secret(&q.token, "token", "key of the account").Match(`^[a-z0-9]{24,64}$`).Example("abc123def456ghi789jkl012mno345pq")
+}
+
+func (q *qq) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return verdict(ctx, c, &notifier.Request{
+		URL:  "https://qmsg.zendee.cn/send" + notifier.Path(q.token),
+		Body: notifier.Form(notifier.Fields("msg", m.Text("\n"))),
+	}, "code", "reason", 0)
+}

@@ -1,0 +1,51 @@
+package services
+
+import (
+	"context"
+	"maps"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sendgrid]()
+
+// sendgrid sends e-mail through Twilio SendGrid.
+type sendgrid struct {
+	mailAPI
+	template string
+	data     map[string]string
+}
+
+func (g *sendgrid) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SendGrid", "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send"
+	g.describeKeyFirst(s, "sendgrid").Match(`^[a-z0-9._-]+$`)
+	s.String(&g.template, "template", "", "identifier of a dynamic template")
+	s.Map(&g.data, "+", "template_data", "value for the template")
+}
+
+func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	kind := "text/plain"
+	if m.Format == notifier.HTML {
+		kind = "text/html"
+	}
+	payload := map[string]any{
+		"from": g.sender.named(), "subject": mailSubject(m),
+		"content": []map[string]string{{"type": kind, "value": m.Body}},
+	}
+	personal := map[string]any{}
+	if g.template != "" {
+		payload["template_id"] = g.template
+		if len(g.data) > 0 {
+			personal["dynamic_template_data"] = g.data
+		}
+	}
+	if files := mailFiles(m.Attachments); files != nil {
+		payload["attachments"] = files
+	}
+	return g.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+		p := maps.Clone(payload)
+		p["personalizations"] = []any{l.emails(personal, "to", "cc", "bcc")}
+		return c.Post(ctx, "https://api.sendgrid.com/v3/mail/send", notifier.JSON(p, m.Attachments...),
+			map[string]string{"Authorization": "Bearer " + g.apikey})
+	})
+}

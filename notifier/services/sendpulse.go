@@ -1,0 +1,135 @@
+package services
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sendpulse]()
+
+// sendpulse sends e-mail through SendPulse.
+type sendpulse struct {
+	mailAPI
+	id, secret string
+	template   int
+	data       map[string]string
+	token      notifier.Cached[string]
+}
+
+const sendpulseAPI = "https://api.sendpulse.com"
+
+func (p *sendpulse) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SendPulse", "https://sendpulse.com/integrations/api/smtp"
+	s.URL(
+		"sendpulse://{user}@{host}/{client_id}/{client_secret}[/{targets...}]",
+		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
+	)
+	p.describeMail(s)
+	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id")
+	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret")
+	s.Int(&p.template, "template", 0, "number of the template to use")
+	s.Map(&p.data, "+", "template_data", "value for the template")
+}
+
+// Finish has the sender get what no target is an address for, as URLs in use
+// rely on.
+func (p *sendpulse) Finish(s *notifier.Schema) error {
+	p.dropped = false
+	return p.mailAPI.Finish(s)
+}
+
+func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	sender := p.sender
+	if sender.name == "" {
+		sender.name = m.Identity.Name
+	}
+	return p.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+		if l.to[0] == (emailAddress{address: sender.address}) {
+			l.to[0] = sender
+		}
+		email := map[string]any{"from": sender.named(), "subject": mailSubject(m), "text": notifier.Convert(m.Body, m.Format, notifier.Text)}
+		if m.Format == notifier.HTML {
+			html := m.Body
+			if m.Source == notifier.Text {
+				html = sendpulseSpaces.Replace(html)
+			}
+			email["html"] = base64.StdEncoding.EncodeToString([]byte(html))
+		}
+		for name, list := range map[string][]emailAddress{"to": l.to, "cc": l.cc, "bcc": l.bcc} {
+			var boxes []map[string]string
+			for _, b := range list {
+				boxes = append(boxes, b.named())
+			}
+			if boxes != nil {
+				email[name] = boxes
+			}
+		}
+		if len(m.Attachments) > 0 {
+			email["attachments_binary"] = sendpulseFiles(m.Attachments)
+		}
+		if p.template != 0 {
+			data := p.data
+			if data == nil {
+				data = map[string]string{}
+			}
+			email["template"] = map[string]any{"id": p.template, "variables": data}
+		}
+		return p.post(ctx, c, notifier.JSON(map[string]any{"email": email}, m.Attachments...))
+	})
+}
+
+// sendpulseSpaces keeps the white space of a plain text, such as a table,
+// where mail programs would run it together.
+var sendpulseSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
+
+// post hands over an e-mail, with a new token where the old one has expired.
+func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
+	for try := 0; ; try++ {
+		token, err := p.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) { return p.login(ctx, c) })
+		if err != nil {
+			return err
+		}
+		err = c.Post(ctx, sendpulseAPI+"/smtp/emails", body, map[string]string{"Authorization": "Bearer " + token})
+		var status *notifier.StatusError
+		if try > 0 || !errors.As(err, &status) || status.Code != http.StatusUnauthorized {
+			return err
+		}
+		p.token.Drop(ctx)
+	}
+}
+
+func (p *sendpulse) login(ctx context.Context, c *notifier.Client) (token string, life time.Duration, err error) {
+	var answer struct {
+		Token   string `json:"access_token"`
+		Expires int    `json:"expires_in"` // seconds
+	}
+	err = c.DoJSON(ctx, &notifier.Request{URL: sendpulseAPI + "/oauth/access_token", Body: notifier.JSON(map[string]string{
+		"grant_type": "client_credentials", "client_id": p.id, "client_secret": p.secret,
+	})}, &answer)
+	if err == nil && answer.Token == "" {
+		err = errors.New("the service gave no access token")
+	}
+	if answer.Expires <= 0 {
+		answer.Expires = 3600
+	}
+	return answer.Token, time.Duration(answer.Expires) * time.Second, err
+}
+
+// sendpulseFiles are the attachments by their names, which must differ.
+func sendpulseFiles(attachments []*notifier.Attachment) map[string]string {
+	files := map[string]string{}
+	for _, a := range attachments {
+		name := a.Name
+		for files[name] != "" {
+			name = "_" + name
+		}
+		files[name] = notifier.Base64(a)
+	}
+	return files
+}

@@ -1,0 +1,25 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[serverchan]()
+
+// serverchan pushes to WeChat by way of ServerChan.
+type serverchan struct{ token string }
+
+func (h *serverchan) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "ServerChan", "https://sct.ftqq.com/"
+	s.URL("schan://{token}")
+	s.Secret(&h.token, "token", "send key").Match(`^[a-z0-9-]+$`)
+}
+
+func (h *serverchan) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return verdict(ctx, c, &notifier.Request{
+		URL:  "https://sctapi.ftqq.com" + notifier.Path(h.token+".send"),
+		Body: notifier.Form(notifier.Fields("title", m.Title, "desp", m.Body)),
+	}, "code", "message", 0)
+}

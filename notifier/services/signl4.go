@@ -1,0 +1,46 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[signl4]()
+
+// signl4 raises alerts in SIGNL4.
+type signl4 struct {
+	secret, service, location, scenario, id, status string
+	filtering                                       bool
+}
+
+func (p *signl4) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SIGNL4", "https://docs.signl4.com/integrations/webhook/webhook.html"
+	s.URL("signl4://{secret}")
+	s.Secret(&p.secret, "secret", "team or integration secret").Match(`\S`)
+	s.String(&p.service, "service", "", "service or category of the alert")
+	s.String(&p.location, "location", "", "latitude and longitude, as in 40.64,-73.77")
+	s.String(&p.scenario, "alerting_scenario", "", "single_ack, multi_ack or emergency")
+	s.Bool(&p.filtering, "filtering", false, "raise an alert only where a filter of the team lets it")
+	s.String(&p.id, "external_id", "", "identity of the alert in your system")
+	s.String(&p.status, "status", "", "status of the alert: new, acknowledged or resolved")
+}
+
+func (p *signl4) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload := map[string]any{"title": m.Title, "body": m.Body, "X-S4-SourceSystem": m.Identity.Name}
+	if m.Title == "" {
+		payload["title"] = m.Identity.Description
+	}
+	for name, value := range map[string]string{
+		"X-S4-Service": p.service, "X-S4-Location": p.location, "X-S4-AlertingScenario": p.scenario,
+		"X-S4-ExternalID": p.id, "X-S4-Status": p.status,
+	} {
+		if value != "" {
+			payload[name] = value
+		}
+	}
+	if p.filtering {
+		payload["X-S4-Filtering"] = true
+	}
+	return c.PostJSON(ctx, "https://connect.signl4.com/webhook"+notifier.Path(p.secret)+"/", payload)
+}

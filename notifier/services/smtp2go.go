@@ -1,0 +1,84 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[smtp2go]()
+
+// smtp2go sends e-mail through SMTP2GO.
+type smtp2go struct {
+	mailAPI
+	batch  bool
+	header map[string]string
+}
+
+// smtp2goBatch is how many recipients SMTP2GO takes in one message.
+const smtp2goBatch = 100
+
+func (g *smtp2go) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SMTP2GO", "https://developers.smtp2go.com/reference/send-standard-email"
+	g.describeUserFirst(s, "smtp2go")
+	g.describeName(s)
+	s.Bool(&g.batch, "batch", false, "send one message to all targets")
+	s.Map(&g.header, "+", "headers", "header of the e-mail to add")
+}
+
+func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	text := "text_body"
+	if m.Format == notifier.HTML {
+		text = "html_body"
+	}
+	payload := map[string]any{"api_key": g.apikey, "sender": g.sender.header(), "subject": m.Title, text: m.Body}
+	var files, header []map[string]string
+	for _, a := range m.Attachments {
+		files = append(files, map[string]string{
+			"filename": a.Name, "fileblob": notifier.Base64(a), "mimetype": a.ContentType,
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.header)) {
+		header = append(header, map[string]string{"header": name, "value": g.header[name]})
+	}
+	if files != nil {
+		payload["attachments"] = files
+	}
+	if header != nil {
+		payload["custom_headers"] = header
+	}
+	atOnce := 1
+	if g.batch {
+		atOnce = smtp2goBatch
+	}
+	return g.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+		p := maps.Clone(payload)
+		p["to"] = mailHeaders(l.to)
+		if len(l.cc) > 0 {
+			p["cc"] = mailHeaders(l.cc)
+		}
+		if len(l.bcc) > 0 {
+			p["bcc"] = mailAddresses(l.bcc)
+		}
+		resp, err := c.Do(ctx, &notifier.Request{
+			URL: "https://api.smtp2go.com/v3/email/send", Body: notifier.JSON(p, m.Attachments...),
+		})
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Data struct {
+				Failed   int      `json:"failed"`
+				Failures []string `json:"failures"`
+			} `json:"data"`
+		}
+		if resp.JSON(&answer) == nil && answer.Data.Failed > 0 {
+			return fmt.Errorf("the service did not send to %d: %s", answer.Data.Failed, strings.Join(answer.Data.Failures, "; "))
+		}
+		return nil
+	})
+}

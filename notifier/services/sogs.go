@@ -1,0 +1,111 @@
+package services
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/blake2b"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sogs]()
+
+// sogs posts to rooms of a Session open group server.
+type sogs struct {
+	notifier.Server
+	publicKey string
+	seed      string
+	rooms     []string
+}
+
+func (g *sogs) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Session Open Group Server", "https://github.com/oxen-io/session-pysogs"
+	s.URL("session[s]|sogs://{public_key}:{seed}@{host}[:{port}]/{targets...}")
+	s.Limits = notifier.Limits{Body: 2000}
+	s.Server(&g.Server)
+	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
+		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")
+	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("a", 64))
+	s.List(&g.rooms, "targets", "rooms").Alias("to").Item(sogsRoom)
+}
+
+var sogsRoomPattern = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+func sogsRoom(s string) (string, error) {
+	if s = strings.ToLower(s); !sogsRoomPattern.MatchString(s) {
+		return "", errors.New("is no room")
+	}
+	return s, nil
+}
+
+// Finish makes TLS the meaning of sogs, too.
+func (g *sogs) Finish(s *notifier.Schema) error {
+	g.Secure = g.Secure || s.Scheme == "sogs"
+	return nil
+}
+
+func (g *sogs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	server, err := hex.DecodeString(g.publicKey)
+	if err != nil {
+		return fmt.Errorf("reading public_key: %w", err)
+	}
+	seed, err := hex.DecodeString(g.seed)
+	if err != nil {
+		return errors.New("reading seed: it is not hexadecimal")
+	}
+	key := ed25519.NewKeyFromSeed(seed)
+	data := sogsMessage(m.Body)
+	body, err := json.Marshal(map[string][]byte{"data": data, "signature": ed25519.Sign(key, data)})
+	if err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return c.Each(ctx, g.rooms, func(ctx context.Context, room string) error {
+		path := "/room/" + room + "/message"
+		return c.Post(ctx, g.URL()+path, notifier.Bytes("application/json", body), sogsSign(server, key, path, body))
+	})
+}
+
+// sogsSign makes the headers that prove who sends a request: the signature
+// is over the server's key, a nonce, the time, the method, the path and the
+// hash of the body.
+func sogsSign(server []byte, key ed25519.PrivateKey, path string, body []byte) map[string]string {
+	nonce := make([]byte, 16)
+	rand.Read(nonce) // never fails
+	now := strconv.FormatInt(time.Now().Unix(), 10)
+	hash := blake2b.Sum512(body)
+	text := append([]byte{}, server...)
+	text = append(text, nonce...)
+	text = append(text, now+"POST"+path...)
+	text = append(text, hash[:]...)
+	return map[string]string{
+		// 00 marks a key that is not blinded.
+		"X-SOGS-Pubkey":    "00" + hex.EncodeToString(key.Public().(ed25519.PublicKey)),
+		"X-SOGS-Nonce":     base64.StdEncoding.EncodeToString(nonce),
+		"X-SOGS-Timestamp": now,
+		"X-SOGS-Signature": base64.StdEncoding.EncodeToString(ed25519.Sign(key, text)),
+	}
+}
+
+// sogsMessage is a text as Session wants it: the field body of a DataMessage
+// in a Content, as protocol buffers, and the mark of the padding's beginning.
+func sogsMessage(text string) []byte {
+	return append(sogsField(sogsField([]byte(text))), 0x80)
+}
+
+// sogsField is field 1 of a protocol buffer, of the type that holds bytes.
+func sogsField(data []byte) []byte {
+	const tag = 1<<3 | 2
+	return append(binary.AppendUvarint([]byte{tag}, uint64(len(data))), data...)
+}

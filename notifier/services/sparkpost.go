@@ -1,0 +1,128 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sparkpost]()
+
+// sparkpost sends e-mail through SparkPost.
+type sparkpost struct {
+	mailAPI
+	region         string
+	batch          bool
+	header, tokens map[string]string
+}
+
+// sparkpostBatch is how many targets go into one transmission.
+const sparkpostBatch = 2000
+
+func (k *sparkpost) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
+	k.describeUserFirst(s, "sparkpost")
+	k.describeName(s)
+	s.Choice(&k.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+	s.Bool(&k.batch, "batch", false, "send one message to all targets")
+	s.Map(&k.header, "+", "headers", "header of the e-mail to add")
+	s.Map(&k.tokens, ":", "tokens", "value to put into the text, as for {{name}}")
+}
+
+func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := "https://api.sparkpost.com/api/v1/transmissions/"
+	if k.region == "eu" {
+		address = "https://api.eu.sparkpost.com/api/v1/transmissions/"
+	}
+	atOnce := 1
+	if k.batch {
+		atOnce = sparkpostBatch
+	}
+	return k.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+		tokens := k.tokens
+		if tokens == nil {
+			tokens = map[string]string{}
+		}
+		resp, err := c.Do(ctx, &notifier.Request{
+			URL:    address,
+			Header: map[string]string{"Authorization": k.apikey},
+			Body: notifier.JSON(map[string]any{
+				"options":           map[string]bool{"open_tracking": false, "click_tracking": false},
+				"content":           k.content(m, l),
+				"recipients":        sparkpostRecipients(l),
+				"substitution_data": tokens,
+			}, m.Attachments...),
+		})
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Results struct {
+				Accepted int `json:"total_accepted_recipients"`
+				Rejected int `json:"total_rejected_recipients"`
+			} `json:"results"`
+		}
+		if resp.JSON(&answer) == nil && answer.Results.Accepted == 0 && answer.Results.Rejected > 0 {
+			return errors.New("the service has rejected all recipients")
+		}
+		return nil
+	})
+}
+
+func (k *sparkpost) content(m *notifier.Message, l letter) map[string]any {
+	sender := k.sender
+	if sender.name == "" {
+		sender.name = m.Identity.Description
+	}
+	content := map[string]any{"from": sender.named(), "reply_to": k.sender.header(), "subject": m.Title}
+	if strings.TrimSpace(m.Title) == "" {
+		content["subject"] = "." // an empty one is refused
+	}
+	if m.Format == notifier.HTML {
+		content["html"] = m.Body
+	} else {
+		content["text"] = m.Body
+	}
+	header := maps.Clone(k.header)
+	if len(l.cc) > 0 {
+		if header == nil {
+			header = map[string]string{}
+		}
+		header["CC"] = strings.Join(mailAddresses(l.cc), ",")
+	}
+	if len(header) > 0 {
+		content["headers"] = header
+	}
+	var files []map[string]string
+	for _, a := range m.Attachments {
+		files = append(files, map[string]string{"name": a.Name, "type": a.ContentType, "data": notifier.Base64(a)})
+	}
+	if files != nil {
+		content["attachments"] = files
+	}
+	return content
+}
+
+// sparkpostRecipients are all who get the letter; copies say whom their
+// header names as its receiver.
+func sparkpostRecipients(l letter) (out []map[string]any) {
+	add := func(list []emailAddress, copies, names bool) {
+		for _, b := range list {
+			address := map[string]string{"email": b.address}
+			if names && b.name != "" {
+				address["name"] = b.name
+			}
+			if copies {
+				address["header_to"] = l.to[0].address
+			}
+			out = append(out, map[string]any{"address": address})
+		}
+	}
+	add(l.to, false, true)
+	add(l.cc, true, true)
+	add(l.bcc, true, false)
+	return out
+}

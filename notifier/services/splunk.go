@@ -1,0 +1,77 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[splunk]()
+
+// splunk raises alerts in Splunk On-Call, once VictorOps.
+type splunk struct {
+	apikey, route string
+	entity        []string
+	action        int
+	mapping       map[string]string
+	kinds         map[notifier.Type]string
+}
+
+var (
+	splunkKinds = []string{"critical", "warning", "acknowledgement", "info", "recovery"}
+	// The action 0 goes by the type of the message; the others are kinds.
+	splunkActions = []notifier.Choice{
+		{Name: "map"}, {Name: "info", Value: 4}, {Name: "acknowledgement", Value: 3}, {Name: "warning", Value: 2},
+		{Name: "recovery", Value: 5}, {Name: "resolve", Value: 5}, {Name: "critical", Value: 1},
+	}
+)
+
+func (p *splunk) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Splunk On-Call", "https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/integrations-for-splunk-on-call/rest-endpoint-integration-guide"
+	s.URL("splunk|victorops://{routing_key}@{apikey}[/{entity_id...}]")
+	s.Native("https://alert.victorops.com/integrations/generic/20131114/alert/{apikey}/{routing_key}[/{entity_id...}]")
+	s.Limits.Title, s.Limits.Body = 60, 400
+	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`)
+	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route")
+	s.Path(&p.entity, "entity_id", "identity of the incident")
+	s.Enum(&p.action, "action", "map", splunkActions, "what the message does; map goes by its type")
+	s.Map(&p.mapping, ":", "mapping", "what a type of message does, as in :warning=critical").Example("warning=info")
+}
+
+func (p *splunk) Finish(*notifier.Schema) (err error) {
+	p.kinds, err = mapTypes(map[notifier.Type]string{
+		notifier.Info: "info", notifier.Success: "recovery", notifier.Warning: "warning", notifier.Failure: "critical",
+	}, p.mapping, splunkKinds)
+	return err
+}
+
+func (p *splunk) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	kind := p.kinds[m.Type]
+	if p.action > 0 {
+		kind = splunkKinds[p.action-1]
+	}
+	entity, title := strings.Join(p.entity, "/"), m.Title
+	if entity == "" {
+		entity = m.Identity.Name + "/" + p.route
+	}
+	if title == "" {
+		title = m.Identity.Description
+	}
+	resp, err := c.Do(ctx, &notifier.Request{
+		URL: "https://alert.victorops.com/integrations/generic/20131114/alert" + notifier.Path(p.apikey, p.route),
+		Body: notifier.JSON(map[string]string{
+			"message_type": strings.ToUpper(kind), "entity_id": entity, "entity_display_name": title,
+			"state_message": m.Body, "monitoring_tool": m.Identity.Name,
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	var answer struct{ Result, Message, Messages string }
+	if resp.JSON(&answer) == nil && answer.Result == "failure" {
+		return errors.New("the service refused the alert: " + answer.Message + answer.Messages)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package services
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[streamlabs]()
+
+// streamlabs shows an alert, or a donation, on a stream.
+type streamlabs struct {
+	token      string
+	call       string
+	alert      string
+	image      string
+	sound      string
+	duration   int
+	color      string
+	name       string
+	identifier string
+	amount     int
+	currency   string
+}
+
+func (l *streamlabs) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Streamlabs", "https://dev.streamlabs.com/reference/alerts"
+	s.URL("strmlabs://{access_token}")
+	s.Limits.Body = 255
+	s.Secret(&l.token, "access_token", "access token").Match(`^[a-z0-9]{40}$`).Example("IcIcArukDQtuC1is1X1UdKZjTg118Lag2vScOmso")
+	s.Choice(&l.call, "call", "ALERTS", []string{"ALERTS", "DONATIONS"}, "what to show the message as")
+	s.Choice(&l.alert, "alert_type", "donation", []string{"follow", "subscription", "donation", "host"}, "alert box that an alert goes to")
+	s.String(&l.image, "image_href", "", "address of a picture for an alert")
+	s.String(&l.sound, "sound_href", "", "address of a sound for an alert")
+	s.Int(&l.duration, "duration", 1000, "milliseconds for which an alert shows").Range(0, 3600000)
+	s.String(&l.color, "special_text_color", "", "CSS colour of an alert's special words").Item(streamlabsUpper)
+	s.String(&l.name, "name", "Anon", "name of the donor, of 2 to 25 characters").Match(`^[^\s].{1,24}$`).Item(streamlabsUpper)
+	s.String(&l.identifier, "identifier", "Apprise", "what donations of one donor have in common").Item(streamlabsUpper)
+	s.Int(&l.amount, "amount", 0, "amount of the donation").Range(0, 1e9)
+	s.String(&l.currency, "currency", "USD", "currency of the donation, in three letters").Match(`^[A-Z]{3}$`).Item(streamlabsUpper)
+}
+
+func streamlabsUpper(s string) (string, error) { return strings.ToUpper(s), nil }
+
+func (l *streamlabs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	form := notifier.Fields("access_token", l.token)
+	add := func(name, value string) { form.Set(name, value) }
+	if l.call == "DONATIONS" {
+		add("name", l.name)
+		add("identifier", l.identifier)
+		add("amount", strconv.Itoa(l.amount))
+		add("currency", l.currency)
+		add("message", m.Body)
+	} else {
+		add("type", l.alert)
+		add("image_href", l.image)
+		add("sound_href", l.sound)
+		add("duration", strconv.Itoa(l.duration))
+		add("special_text_color", l.color)
+		add("message", m.Title)
+		add("user_message", m.Body)
+	}
+	return c.PostForm(ctx, "https://streamlabs.com/api/v1.0/"+strings.ToLower(l.call), form)
+}

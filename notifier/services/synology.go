@@ -1,0 +1,57 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[synology]()
+
+// synology posts to a channel of Synology Chat through its incoming webhook.
+type synology struct {
+	notifier.Server
+	token   string
+	path    []string
+	slash   bool
+	fileURL string
+	header  map[string]string
+}
+
+func (y *synology) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Synology Chat", "https://kb.synology.com/en-global/DSM/help/Chat/chat_integration"
+	s.URL("synology[s]://[{user}[:{password}]@]{host}[:{port}]/{token}[/{path...}]")
+	s.Limits.Title = 0
+	s.Server(&y.Server)
+	s.Secret(&y.token, "token", "token of the webhook")
+	s.Path(&y.path, "path", "where on the server its web API is mounted")
+	s.TrailingSlash(&y.slash)
+	s.String(&y.fileURL, "file_url", "", "address of a file for Synology Chat to fetch and show")
+	s.Map(&y.header, "+", "header", "HTTP header to add")
+}
+
+func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := y.URL(y.path...)
+	if y.slash { // belongs to the path, as in the address of any webhook
+		address += "/"
+	}
+	payload := `{"text": ` + synologyText(m.Body)
+	if y.fileURL != "" {
+		payload += `, "file_url": ` + synologyText(y.fileURL)
+	}
+	return verdict(ctx, c, &notifier.Request{
+		URL:    address + "/webapi/entry.cgi",
+		Query:  notifier.Fields("api", "SYNO.Chat.External", "method", "incoming", "version", "2", "token", y.token),
+		Header: y.header,
+		Login:  &y.Server,
+		Body:   notifier.Form(notifier.Fields("payload", payload+"}")),
+	}, "success", "error")
+}
+
+// synologyText is a JSON string. Escapes for HTML, which encoding/json adds,
+// do no harm in one.
+func synologyText(s string) string {
+	b, _ := json.Marshal(s) // cannot fail for a string
+	return string(b)
+}

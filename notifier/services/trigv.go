@@ -1,0 +1,70 @@
+package services
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[trigv]()
+
+// trigv reports events to channels of Trigv, at its own server or at another.
+type trigv struct {
+	notifier.Server
+	key      string
+	channels []string
+	link     string
+	image    string
+	urgency  string
+	event    string
+	priority int
+}
+
+func (t *trigv) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Trigv", "https://trigv.com/"
+	s.URL("trigv[s]://{api_key}[/{targets...}]", "trigv[s]://{api_key}@{host}[:{port}][/{targets...}]")
+	s.Limits = notifier.Limits{Title: 255, Body: 1000}
+	s.Server(&t.Server)
+	s.Secret(&t.key, "api_key", "API key").Match(`^trgv_[a-z0-9]{8}_[a-z0-9]{32}$`).
+		Example("trgv_a1b2c3d4_0123456789abcdef0123456789abcdef")
+	s.List(&t.channels, "targets", "channels; general where there is none").Alias("to").Match(`^[a-z0-9][a-z0-9_-]{0,119}$`)
+	s.String(&t.link, "url", "", "address to open from the event")
+	s.String(&t.image, "image_url", "", "address of a picture")
+	s.Choice(&t.urgency, "urgency", "standard", []string{"standard", "time_sensitive"}, "urgency; failures are time sensitive anyway")
+	s.String(&t.event, "event_type", "", "type of the event")
+	s.Int(&t.priority, "priority", 0, "priority as of Pushover; from 1 on time sensitive").Range(-2, 2)
+}
+
+var trigvLevels = map[notifier.Type]string{
+	notifier.Info: "info", notifier.Success: "success", notifier.Warning: "warning", notifier.Failure: "error",
+}
+
+func (t *trigv) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := "https://api.trigv.com"
+	if t.Host != "" {
+		address = t.URL()
+	}
+	urgency := t.urgency
+	if t.priority >= 1 || m.Type == notifier.Failure {
+		urgency = "time_sensitive"
+	}
+	channels := t.channels
+	if len(channels) == 0 {
+		channels = []string{"general"}
+	}
+	return c.Each(ctx, channels, func(ctx context.Context, channel string) error {
+		event := map[string]string{
+			"channel": channel, "level": trigvLevels[m.Type], "delivery_urgency": urgency,
+			"title": cmp.Or(m.Title, m.Identity.Description),
+		}
+		for name, value := range map[string]string{
+			"description": m.Body, "url": t.link, "image_url": t.image, "event_type": t.event,
+		} {
+			if value != "" {
+				event[name] = value
+			}
+		}
+		return c.PostJSON(ctx, address+"/api/v1/events", event, "Authorization", "Bearer "+t.key)
+	})
+}

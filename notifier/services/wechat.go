@@ -1,0 +1,119 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[wechat]()
+
+// wechat sends as an application of a company in WeCom (WeChat Work).
+type wechat struct {
+	corp        string
+	secret      string
+	agent       int
+	users       []string
+	departments []string
+	tags        []string
+	token       notifier.Cached[string]
+}
+
+func (w *wechat) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
+	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
+	s.Limits = notifier.Limits{Body: 2048}
+	s.String(&w.corp, "user", "", "ID of the company")
+	s.Secret(&w.secret, "password", "secret of the application")
+	s.Int(&w.agent, "host", 0, "ID of the application (AgentId)").Range(0, 1<<31-1)
+	s.List(&w.users, "targets", "users; @all for everybody").Alias("to").Item(wechatTarget).
+		Part("#", &w.departments, "department").Part("+", &w.tags, "tag")
+}
+
+var wechatTargetPattern = regexp.MustCompile(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#+][0-9]+)$`)
+
+// wechatTarget checks a recipient; users may be written with an @.
+func wechatTarget(s string) (string, error) {
+	if !wechatTargetPattern.MatchString(s) {
+		return "", errors.New("is no user, #department or +tag")
+	}
+	if s = strings.TrimPrefix(s, "@"); s == "all" {
+		s = "@all"
+	}
+	return s, nil
+}
+
+func (w *wechat) Finish(*notifier.Schema) error {
+	if len(w.users)+len(w.departments)+len(w.tags) == 0 {
+		return errors.New("names nobody to send to; add /@all, a user, a #department (written %23) or a +tag")
+	}
+	return nil
+}
+
+func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	kind := "text"
+	if m.Format == notifier.Markdown {
+		kind = "markdown"
+	}
+	payload := map[string]any{"agentid": w.agent, "msgtype": kind, kind: map[string]string{"content": m.Body}}
+	for field, ids := range map[string][]string{"touser": w.users, "toparty": w.departments, "totag": w.tags} {
+		if len(ids) > 0 {
+			payload[field] = strings.Join(ids, "|")
+		}
+	}
+	for first := true; ; first = false {
+		token, err := w.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) })
+		if err != nil {
+			return err
+		}
+		var answer wechatAnswer
+		err = c.DoJSON(ctx, &notifier.Request{
+			URL:   "https://qyapi.weixin.qq.com/cgi-bin/message/send",
+			Query: notifier.Fields("access_token", token),
+			Body:  notifier.JSON(payload),
+		}, &answer)
+		if err != nil || answer.Code == 0 {
+			return err
+		}
+		if !slices.Contains(wechatExpired, answer.Code) {
+			return refusal(answer.Code, answer.Text)
+		}
+		w.token.Drop(ctx)
+		if !first {
+			return refusal(answer.Code, answer.Text)
+		}
+	}
+}
+
+// wechatExpired are the codes of answers that refuse the access token.
+var wechatExpired = []int{40001, 40014, 42001}
+
+type wechatAnswer struct {
+	Code  int    `json:"errcode"`
+	Text  string `json:"errmsg"`
+	Token string `json:"access_token"`
+	Life  int    `json:"expires_in"` // seconds
+}
+
+// signIn gets an access token.
+func (w *wechat) signIn(ctx context.Context, c *notifier.Client) (string, time.Duration, error) {
+	var answer wechatAnswer
+	err := c.DoJSON(ctx, &notifier.Request{
+		URL:   "https://qyapi.weixin.qq.com/cgi-bin/gettoken",
+		Query: notifier.Fields("corpid", w.corp, "corpsecret", w.secret),
+	}, &answer)
+	switch {
+	case err != nil:
+		return "", 0, err
+	case answer.Code != 0:
+		return "", 0, refusal(answer.Code, answer.Text)
+	case answer.Token == "":
+		return "", 0, errors.New("the service gave no access token")
+	}
+	return answer.Token, time.Duration(answer.Life) * time.Second, nil
+}

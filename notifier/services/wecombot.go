@@ -1,0 +1,28 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[wecombot]()
+
+// wecombot posts to a group of WeCom through the webhook of its robot.
+type wecombot struct{ key string }
+
+func (w *wecombot) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "WeCom Bot", "https://developer.work.weixin.qq.com/document/path/91770"
+	s.URL("wecombot://{key}")
+	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send")
+	s.Limits.Title = 0
+	s.Secret(&w.key, "key", "key of the robot's webhook").Match(`^[a-z0-9_-]+$`).Required()
+}
+
+func (w *wecombot) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return verdict(ctx, c, &notifier.Request{
+		URL:   "https://qyapi.weixin.qq.com/cgi-bin/webhook/send",
+		Query: notifier.Fields("key", w.key),
+		Body:  notifier.JSON(map[string]any{"msgtype": "text", "text": map[string]string{"content": m.Body}}),
+	}, "errcode", "errmsg", 0)
+}

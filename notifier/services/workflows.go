@@ -1,0 +1,90 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[workflows]()
+
+// workflows starts a workflow of Microsoft Teams or Power Automate that takes
+// an Adaptive Card.
+type workflows struct {
+	notifier.Server
+	workflow  string
+	signature string
+	image     bool
+	automate  bool
+	route     string
+	wrap      bool
+	version   string
+}
+
+func (w *workflows) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Power Automate / Workflows (for MSTeams)", "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using"
+	s.URL("workflow|workflows://{host}[:{port}]/{workflow}/{signature}")
+	s.Native(
+		"https://{host...}/workflows/{workflow}/triggers/manual/paths/invoke",
+		"https://{host...}/powerautomate/automations/direct/workflows/{workflow}/triggers/manual/paths/invoke?pa=yes",
+		"https://{host...}/powerautomate/automations/direct/cu/{route}/workflows/{workflow}/triggers/manual/paths/invoke?pa=yes",
+	)
+	s.Format = notifier.Markdown
+	s.Limits.Body = 1000
+	s.Server(&w.Server)
+	s.Secret(&w.workflow, "workflow", "workflow of the address").Match(`^[a-z0-9_-]+$`).Alias("id").Example("643e69f83c8944")
+	s.Secret(&w.signature, "signature", "signature (sig) of the address").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("KODuebWbDGYFr0z0eu")
+	s.Bool(&w.image, "image", true, "show the icon of the message's type")
+	s.Bool(&w.automate, "pa", false, "the address has /powerautomate/ in it").Alias("powerautomate")
+	s.String(&w.route, "route", "", "number behind /cu/ in such an address").Match(`^[0-9]+$`).Alias("routeid").Example("42")
+	s.Bool(&w.wrap, "wrap", true, "break long lines")
+	s.String(&w.version, "ver", "", "api-version of the address").Alias("api-version")
+}
+
+func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	var path []string
+	version := "2016-06-01"
+	if w.automate {
+		path, version = []string{"powerautomate", "automations", "direct"}, "2022-03-01-preview"
+		if w.route != "" {
+			path = append(path, "cu", w.route)
+		}
+	}
+	if w.version != "" {
+		version = w.version
+	}
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:   w.URLWith("https", append(path, "workflows", w.workflow, "triggers", "manual", "paths", "invoke")...),
+		Query: notifier.Fields("api-version", version, "sp", "/triggers/manual/run", "sv", "1.0", "sig", w.signature),
+		Body:  notifier.JSON(w.card(m)),
+	})
+	return err
+}
+
+// card is the message as an Adaptive Card.
+// See https://adaptivecards.io/explorer/AdaptiveCard.html.
+func (w *workflows) card(m *notifier.Message) any {
+	type object = map[string]any
+	var body []any
+	if icon := m.Icon(32); w.image && icon != "" {
+		body = append(body, object{"type": "Image", "url": icon, "height": "32px", "altText": string(m.Type)})
+	}
+	if m.Title != "" {
+		body = append(body, object{"type": "TextBlock", "id": "title", "style": "heading", "weight": "Bolder", "size": "Large", "text": m.Title})
+	}
+	body = append(body, object{"type": "TextBlock", "id": "body", "style": "default", "text": m.Body, "wrap": w.wrap})
+	return object{
+		"type": "message",
+		"attachments": []any{object{
+			"contentType": "application/vnd.microsoft.card.adaptive",
+			"contentUrl":  nil,
+			"content": object{
+				"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+				"type":    "AdaptiveCard",
+				"version": "1.4",
+				"msteams": object{"width": "full"},
+				"body":    body,
+			},
+		}},
+	}
+}

@@ -1,0 +1,78 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[wxpusher]()
+
+// wxpusher sends to users and topics of an application of WxPusher.
+type wxpusher struct {
+	token  string
+	topics []string
+	users  []string
+}
+
+func (w *wxpusher) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "WxPusher", "https://wxpusher.zjiecode.com/docs/"
+	s.URL("wxpusher://{token|targets}[/{targets...}]")
+	s.Secret(&w.token, "token", "token of the application, which begins with AT_").Match(`^AT_\S+$`).Example("AT_abc1234")
+	s.List(&w.topics, "targets", "IDs of topics").Alias("to").Item(wxpusherTarget).Example("123").
+		Part("UID_", &w.users, "ID of a user")
+}
+
+var wxpusherTargetPattern = regexp.MustCompile(`^((?i:UID_)\S+|[1-9][0-9]{0,17})$`)
+
+func wxpusherTarget(s string) (string, error) {
+	if !wxpusherTargetPattern.MatchString(s) {
+		return "", errors.New("is no topic's ID, which is a number, and no user's, which begins with UID_")
+	}
+	if s[0] > '9' {
+		s = "UID_" + s[len("UID_"):]
+	}
+	return s, nil
+}
+
+func (w *wxpusher) Finish(*notifier.Schema) error {
+	if len(w.topics)+len(w.users) == 0 {
+		return errors.New("names nobody to send to; add the ID of a topic or, with UID_ before it, of a user to the path")
+	}
+	return nil
+}
+
+var wxpusherTypes = map[notifier.Format]int{notifier.Text: 1, notifier.HTML: 2, notifier.Markdown: 3}
+
+func (w *wxpusher) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	topics, users := []int{}, []string{}
+	for _, id := range w.topics {
+		n, err := strconv.Atoi(id)
+		if err != nil {
+			return err
+		}
+		topics = append(topics, n)
+	}
+	for _, id := range w.users {
+		users = append(users, "UID_"+strings.TrimSpace(id))
+	}
+	var answer struct {
+		Code int
+		Msg  string
+	}
+	err := c.DoJSON(ctx, &notifier.Request{
+		URL: "https://wxpusher.zjiecode.com/api/send/message",
+		Body: notifier.JSON(map[string]any{
+			"appToken": w.token, "summary": m.Title, "content": m.Body, "contentType": wxpusherTypes[m.Format],
+			"topicIds": topics, "uids": users, "url": nil,
+		}),
+	}, &answer)
+	if err == nil && answer.Code != 1000 {
+		err = refusal(answer.Code, answer.Msg)
+	}
+	return err
+}
