@@ -213,7 +213,7 @@ func probes(t *testing.T) []*notifier.Message {
 	return []*notifier.Message{
 		{Title: "Title", Body: "a body\nwith http://example.com/ @mention and **stars**", Type: notifier.Warning, Identity: id, Time: when},
 		{Body: strings.Repeat("many words ", 100), Type: notifier.Failure, Identity: id, Time: when},
-		{Title: "Title", Body: "# Heading\n\n- **bold**", Format: notifier.Markdown, Identity: id, Time: when},
+		{Title: "Title", Body: "# Heading\n\n- **bold**", Type: notifier.Success, Format: notifier.Markdown, Identity: id, Time: when},
 		{Title: "Title", Body: "see attached", Identity: id, Time: when, Attachments: []*notifier.Attachment{
 			notifier.NewAttachment("report.txt", "text/plain", []byte("report")), notifier.NewAttachment("graph.png", "image/png", pixel),
 		}},

@@ -279,11 +279,14 @@ func (c *Client) DoJSON(ctx context.Context, q *Request, v any) error {
 }
 
 // Dial opens a connection for a protocol other than HTTP, under the same
-// rules and timeouts. It fails where the pool is one of [NewPoolOver], which
-// has no connections but those of its HTTP.
+// rules and timeouts. A network of the unix family is subject to
+// [Client.Local]. Dial fails where the pool is one of [NewPoolOver] that has
+// no connections but those of its HTTP.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if c.pool.over != nil {
-		return nil, errors.New("this program sends over HTTP only")
+	if strings.HasPrefix(network, "unix") {
+		if err := c.Local(); err != nil {
+			return nil, err
+		}
 	}
 	ctx = context.WithValue(ctx, connectTimeoutKey{}, seconds(c.options.cto))
 	if host, _, err := net.SplitHostPort(address); err == nil && c.guard != nil {
@@ -291,7 +294,26 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 			return nil, err
 		}
 	}
+	if c.pool.over != nil {
+		d, ok := c.pool.over.(interface {
+			DialContext(ctx context.Context, network, address string) (net.Conn, error)
+		})
+		if !ok {
+			return nil, errors.New("this program sends over HTTP only")
+		}
+		return d.DialContext(ctx, network, address)
+	}
 	return dial(ctx, c.guard, network, address)
+}
+
+// Local returns an [*EgressError] where the destination must leave alone what
+// belongs to the gateway's own machine, such as its sockets and its standard
+// error: a client has brought the URL.
+func (c *Client) Local() error {
+	if c.guard == nil {
+		return nil
+	}
+	return &EgressError{Rule: ownMachine}
 }
 
 // Verify says whether certificates of TLS servers are to be checked, for
@@ -301,6 +323,10 @@ func (c *Client) Verify() bool { return c.options.verify }
 // AnswerTimeout is how long to wait for each answer of a server, for protocols
 // other than HTTP; 0 for as long as the context allows.
 func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
+
+// Store says whether sessions and tokens are kept for the next message. Where
+// they are not, a service that signs in should sign out as well.
+func (c *Client) Store() bool { return c.options.store }
 
 // Warn adds a line to the record of this delivery, which the client of the
 // gateway gets to see.

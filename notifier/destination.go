@@ -38,9 +38,14 @@ func Parse(text string, guard *Egress) (*Destination, error) {
 	}
 	k := registry.byScheme[u.scheme]
 	if k == nil {
-		return nil, &URLError{Problem: "begins with " + u.scheme + "://, which is no service's; see the list of services"}
+		return nil, unknownScheme(u.scheme)
 	}
 	d := k.fresh(text, guard)
+	if r, ok := d.service.(Rewriter); ok {
+		if u, err = splitURL(r.Rewrite(text)); err != nil {
+			return nil, err
+		}
+	}
 	if d.warnings, d.template, err = d.schema.parse(u); err != nil {
 		return nil, err
 	}

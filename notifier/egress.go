@@ -43,6 +43,9 @@ type EgressError struct {
 }
 
 func (e *EgressError) Error() string {
+	if e.Rule == ownMachine {
+		return "this reaches into the gateway's own machine, which destinations named by clients may not; the operator can name it in the configuration"
+	}
 	if !e.Addr.IsValid() {
 		return "the host is " + e.Rule + "; write a host name, or an IP address in its usual form"
 	}
@@ -181,6 +184,10 @@ func (e *Egress) refusal(a netip.Addr) string {
 	}
 	return ""
 }
+
+// ownMachine is the rule for what has no address, but is part of the machine
+// that the gateway runs on.
+const ownMachine = "part of the gateway's machine"
 
 // unreadable is the rule for a host that is neither a name nor an address.
 const unreadable = "no name, and no address that can be read for certain"

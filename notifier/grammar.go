@@ -16,7 +16,8 @@ import (
 // parameter and {name...} that of all path segments that remain; in place of
 // the host, {name...} is the host and all path segments. {name|list} in place
 // of the host is name, and one more item of the list where the query brings
-// name. Everything else stands for itself.
+// name. An authority that is nothing but [{name}] may be empty. Everything
+// else stands for itself.
 type template struct {
 	text     string
 	schemes  []scheme
@@ -53,6 +54,7 @@ type pathNode struct {
 
 var (
 	schemesPattern   = regexp.MustCompile(`^[a-z0-9]+(\[s\])?(\|[a-z0-9]+(\[s\])?)*$`)
+	optionalHost     = regexp.MustCompile(`^\[(\{\w+\})\]$`)
 	authorityPattern = regexp.MustCompile(`^(\[)?(?:\{(\w+)\}(\[)?(?::\{(\w+)\})?\]?@)?\]?\{(\w+)(\.\.\.|\|\w+)?\}(?:(\[)?:\{(\w+)\}\]?)?$`)
 )
 
@@ -78,6 +80,10 @@ func compileTemplate(text string) (*template, error) {
 		}
 		authority, path = rest[:i], rest[i:]
 	}
+	hostOptional := false
+	if m := optionalHost.FindStringSubmatch(authority); m != nil {
+		hostOptional, authority = true, m[1]
+	}
 	m := authorityPattern.FindStringSubmatch(authority)
 	if m == nil {
 		return nil, fmt.Errorf("template %q: cannot read %q", text, authority)
@@ -88,7 +94,7 @@ func compileTemplate(text string) (*template, error) {
 	if m[4] != "" {
 		t.password = place{m[4], m[1] != "" || m[3] != ""}
 	}
-	t.host = place{m[5], false}
+	t.host = place{m[5], hostOptional}
 	t.instead = strings.TrimPrefix(m[6], "|")
 	if t.spread = m[6] == "..."; t.spread {
 		t.instead, path = "", path+"[/{"+m[5]+"...}]"
@@ -505,7 +511,7 @@ var nativeToken = regexp.MustCompile(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
 
 // compileNative makes a pattern of an address: {name} is anything up to a
 // slash or, in the host, a dot; {name...} anything, and {host...} a host with
-// all that belongs to it; brackets enclose what may
+// all that belongs to it, and with what is written before it; brackets enclose what may
 // be left out. Behind a question mark stand parameters that the address
 // stands for, or a {name} that the key of a query without values is.
 func compileNative(text string) (*native, error) {
@@ -528,11 +534,17 @@ func compileNative(text string) (*native, error) {
 	var b strings.Builder
 	last := 0
 	for _, m := range nativeToken.FindAllStringSubmatchIndex(p, -1) {
-		b.WriteString(p[last:m[0]])
+		before := p[last:m[0]]
 		n.names = append(n.names, p[m[2]:m[3]])
+		if p[m[2]:m[3]] == "host" {
+			// What stands before the place is a part of the host, too.
+			scheme, start, _ := strings.Cut(before, "://")
+			b.WriteString(scheme + "://(" + start + `[^/]+)`)
+			last = m[1]
+			continue
+		}
+		b.WriteString(before)
 		switch {
-		case p[m[2]:m[3]] == "host":
-			b.WriteString(`([^/]+)`)
 		case m[4] >= 0:
 			b.WriteString(`(.+?)`)
 		case m[0] < hostEnd:

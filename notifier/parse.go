@@ -39,7 +39,6 @@ func (s *Schema) parse(u *raw) (warnings []string, used *template, err error) {
 	s.Scheme = u.scheme
 	given := s.given(u)
 	var first error
-	fitted := false // first comes from a template that fits
 	// A template that leaves nothing over is better than one that does,
 	// though URLs with too much in them are in use and mean what they say.
 	for _, excess := range []bool{false, true} {
@@ -71,8 +70,8 @@ func (s *Schema) parse(u *raw) (warnings []string, used *template, err error) {
 				}
 				return warnings, t, nil
 			}
-			if !fitted {
-				first, fitted = err, true
+			if first == nil {
+				first = err
 			}
 		}
 		if first != nil {

@@ -25,6 +25,9 @@ func TestPlaces(t *testing.T) {
 		{"x://{key|targets}[/{targets...}]", "x://a/b", "key", values{"targets": {"a", "b"}}, ""},
 		{"x://{key|targets}[/{targets...}]", "x://", "key", values{}, ""},
 		{"x://{key|targets}[/{targets...}]", "x://", "", nil, ""},
+		{"x://[{key}]", "x://", "", values{}, "x://"},
+		{"x://[{key}]", "x://k", "", values{"key": {"k"}}, "x://k"},
+		{"x://[{key}]", "x://", "key", values{}, "x://"},
 	} {
 		tpl, err := compileTemplate(c.template)
 		if err != nil {

@@ -47,8 +47,9 @@ func NewPool(userAgent string) *Pool {
 }
 
 // NewPoolOver makes a pool whose HTTP requests all go over rt, for programs
-// that have connections of their own, and for tests. Nothing but HTTP can be
-// sent with it.
+// that have connections of their own, and for tests. What is not HTTP goes
+// over connections from rt.DialContext, a method like that of [net.Dialer];
+// without that method, nothing but HTTP can be sent.
 func NewPoolOver(userAgent string, rt http.RoundTripper) *Pool {
 	p := NewPool(userAgent)
 	p.over = rt

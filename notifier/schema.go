@@ -35,6 +35,13 @@ type Finisher interface {
 	Finish(s *Schema) error
 }
 
+// A Rewriter is a [Service] whose URLs are in use with parts that the grammar
+// takes for others, such as a user name with a slash in it: Rewrite returns
+// the URL with such parts escaped, before it is taken apart.
+type Rewriter interface {
+	Rewrite(url string) string
+}
+
 // Schema is the description of a service and of one URL of it. The exported
 // fields are for Describe to set.
 type Schema struct {

@@ -30,7 +30,7 @@ func (b *bluesky) Describe(s *notifier.Schema) {
 
 func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (blueskySession, time.Duration, error) { return b.signIn(ctx, c) }
-	return b.session.with(ctx, signIn, func(s blueskySession) error {
+	return b.session.with(ctx, c, signIn, func(s blueskySession) error {
 		images, err := s.upload(ctx, c, m.Attachments)
 		if err != nil {
 			return err

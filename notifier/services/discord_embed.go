@@ -11,7 +11,10 @@ import (
 
 // texts are the messages that carry the text. There is more than one only
 // where a Markdown text has more headings than an embed has fields.
-func (d *discord) texts(m *notifier.Message) []map[string]any {
+func (d *discordHook) texts(m *notifier.Message) []map[string]any {
+	if m.Title == "" && m.Body == "" {
+		return nil
+	}
 	first := d.payload(m, d.tts)
 	if m.Format != notifier.Markdown {
 		first["content"] = m.Text("\r\n") + discordPing(first, strings.Join(d.ping, " "))
@@ -43,7 +46,7 @@ func (d *discord) texts(m *notifier.Message) []map[string]any {
 	return out
 }
 
-func (d *discord) embed(m *notifier.Message) map[string]any {
+func (d *discordHook) embed(m *notifier.Message) map[string]any {
 	e := map[string]any{
 		"author":      map[string]string{"name": m.Identity.Name, "url": m.Identity.URL},
 		"title":       m.Title,

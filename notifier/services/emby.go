@@ -51,6 +51,12 @@ func (e *embyServer) describe(s *notifier.Schema, schemes string) {
 
 // Finish fills in the port of such servers.
 func (e *embyServer) Finish(*notifier.Schema) error {
+	e.session.signOut = func(ctx context.Context, c *notifier.Client, u embyUser) error {
+		q := e.request(u, nil, "Sessions", "Logout")
+		q.Method = "POST"
+		_, err := c.Do(ctx, q)
+		return err
+	}
 	if e.Port == 0 {
 		e.Port = 8096
 	}
@@ -66,7 +72,7 @@ func (e *embyServer) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if !e.modal {
 		payload["TimeoutMs"] = time.Minute.Milliseconds()
 	}
-	return e.session.with(ctx, signIn, func(u embyUser) error {
+	return e.session.with(ctx, c, signIn, func(u embyUser) error {
 		var screens []struct{ ID string }
 		q := e.request(u, nil, "Sessions")
 		q.Query = url.Values{"ControllableByUserId": {u.id}}

@@ -29,13 +29,12 @@ type office365 struct {
 
 func (o *office365) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Office 365", "https://learn.microsoft.com/graph/api/user-sendmail"
-	s.URL("azure|o365://[{user}@]{source}/{tenant}/{client_id}/{secret...}[/{targets...}]",
-		"azure|o365://[{user}@]{source}/{client_id}/{secret...}[/{targets...}]")
+	s.URL("azure|o365://[{user}@]{source}[/{tenant}]/{client_id}/{secret...}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
 	s.String(&o.user, "user", "", "the mailbox's address before the @")
 	s.String(&o.source, "source", "", "the mailbox's domain, or its whole address or id").Alias("from").Example("example.com")
-	s.Secret(&o.tenant, "tenant", "directory (tenant) ID").Match(`^[a-z0-9.-]*[a-z0-9-]$`)
-	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Match(`^[a-z0-9-]+$`)
+	s.Secret(&o.tenant, "tenant", "directory (tenant) ID, which only organizations have")
+	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Example("client-id")
 	s.Path(&o.secret, "secret", "client secret; of a personal mailbox the refresh token").Alias("oauth_secret").Secret()
 	o.to = mailList(s, &o.targets, "targets", "addresses to send to; the mailbox's own if none").Alias("to").Example("you@example.com")
 	mailList(s, &o.cc, "cc", "addresses that get a copy")
@@ -48,6 +47,10 @@ func (o *office365) Describe(s *notifier.Schema) {
 // office365Personal matches the domains of mailboxes that belong to no
 // organization.
 var office365Personal = regexp.MustCompile(`(?i)@((outlook|hotmail|live)\.(com|(com?\.)?[a-z]{2})|msn\.com)$`)
+
+// office365ID matches the IDs of tenants and applications, and the domain that
+// stands for a tenant.
+var office365ID = regexp.MustCompile(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
 
 // Finish sorts out what the grammar cannot: which mode it is, and where the
 // secret ends, since it may hold slashes.
@@ -70,6 +73,11 @@ func (o *office365) Finish(*notifier.Schema) error {
 		o.secret, o.id, o.tenant = append([]string{o.id}, o.secret...), o.tenant, ""
 	case !o.personal && o.tenant == "":
 		return errors.New("the tenant is missing; write it before the application's ID")
+	case !o.personal && !office365ID.MatchString(o.tenant):
+		return errors.New("the tenant is malformed; it is an ID or a domain of the organization")
+	}
+	if !office365ID.MatchString(o.id) {
+		return errors.New("the application's ID is malformed; it has letters, digits and hyphens")
 	}
 	for len(o.secret) > 0 {
 		last, ok := parseMailbox(o.secret[len(o.secret)-1])
@@ -93,7 +101,7 @@ func (o *office365) Finish(*notifier.Schema) error {
 
 func (o *office365) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (office365Session, time.Duration, error) { return o.signIn(ctx, c) }
-	return o.session.with(ctx, signIn, func(s office365Session) error {
+	return o.session.with(ctx, c, signIn, func(s office365Session) error {
 		targets := o.targets
 		if len(targets) == 0 {
 			targets = []string{o.from}

@@ -80,7 +80,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 	}
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
-	return r.session.with(ctx, signIn, func(token string) error {
+	return r.session.with(ctx, c, signIn, func(token string) error {
 		if len(r.targets) == 0 {
 			return errors.New("the URL names no subreddit; write one behind the app's secret")
 		}

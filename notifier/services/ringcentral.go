@@ -70,6 +70,16 @@ func (r *ringcentral) signIn(ctx context.Context, c *notifier.Client) (string, t
 	return answer.Token, time.Duration(answer.Life) * time.Second, nil
 }
 
+func (r *ringcentral) Finish(*notifier.Schema) error {
+	r.session.signOut = func(ctx context.Context, c *notifier.Client, token string) error {
+		_, err := c.Do(ctx, &notifier.Request{
+			URL: r.url("oauth/revoke"), User: r.id, Password: r.secret, Body: notifier.Form(notifier.Fields("token", token)),
+		})
+		return err
+	}
+	return nil
+}
+
 func (r *ringcentral) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	targets := r.targets
 	if len(targets) == 0 {
@@ -80,7 +90,7 @@ func (r *ringcentral) Send(ctx context.Context, c *notifier.Client, m *notifier.
 		return err
 	}
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
-	return r.session.with(ctx, signIn, func(token string) error {
+	return r.session.with(ctx, c, signIn, func(token string) error {
 		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
 			sms := fmt.Sprintf(`{"from": {"phoneNumber": "+%s"}, "to": [{"phoneNumber": "+%s"}], "text": %s}`, r.from, target, text)
 			q := &notifier.Request{

@@ -10,11 +10,16 @@ import (
 
 // session is what a service keeps between messages after it has signed in.
 // The zero value is signed out.
-type session[T any] struct{ cached notifier.Cached[T] }
+type session[T any] struct {
+	// signOut, where it is set, ends a session that is not kept.
+	signOut func(context.Context, *notifier.Client, T) error
+
+	cached notifier.Cached[T]
+}
 
 // with runs f signed in. Where the service refuses a session that was kept
 // from an earlier message, it signs in anew and runs f once more.
-func (s *session[T]) with(ctx context.Context, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
+func (s *session[T]) with(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
 	for {
 		kept := true
 		value, err := s.cached.Get(ctx, func(ctx context.Context) (T, time.Duration, error) {
@@ -24,13 +29,19 @@ func (s *session[T]) with(ctx context.Context, signIn func(context.Context) (T, 
 		if err != nil {
 			return err
 		}
-		if err = f(value); !signedOut(err) {
-			return err
+		err = f(value)
+		if signedOut(err) {
+			s.cached.Drop(ctx)
+			if kept {
+				continue
+			}
+		} else if s.signOut != nil && !c.Store() {
+			s.cached.Drop(ctx)
+			if err := s.signOut(ctx, c, value); err != nil {
+				c.Warn("signing out: %v", err)
+			}
 		}
-		s.cached.Drop(ctx)
-		if !kept {
-			return err
-		}
+		return err
 	}
 }
 

@@ -38,9 +38,16 @@ func (t *twist) Describe(s *notifier.Schema) {
 		Match(`^#?([\w-]+:)?[^\s:]{1,64}$`)
 }
 
+func (t *twist) Finish(*notifier.Schema) error {
+	t.session.signOut = func(ctx context.Context, c *notifier.Client, s *twistSession) error {
+		return s.call(ctx, c, "users/logout", nil)
+	}
+	return nil
+}
+
 func (t *twist) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (*twistSession, time.Duration, error) { return t.signIn(ctx, c) }
-	return t.session.with(ctx, signIn, func(s *twistSession) error {
+	return t.session.with(ctx, c, signIn, func(s *twistSession) error {
 		return c.Each(ctx, s.channels, func(ctx context.Context, id string) error {
 			return s.call(ctx, c, "threads/add", nil, "channel_id", id, "title", m.Title, "content", m.Body)
 		})

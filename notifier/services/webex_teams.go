@@ -27,7 +27,7 @@ func (w *webex) Describe(s *notifier.Schema) {
 	s.Limits.Title = 0
 	s.Attachments = true
 	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token")
-	s.List(&w.rooms, "targets", "ids of the rooms that the bot writes to").Alias("to")
+	s.List(&w.rooms, "targets", "ids of the rooms that a bot writes to; a webhook has one").Alias("to")
 	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; bot where rooms are given")
 }
 
@@ -42,8 +42,6 @@ func (w *webex) Finish(s *notifier.Schema) error {
 		return errors.New("a bot needs the id of a room behind its token; a webhook's token has 80 to 160 letters and digits")
 	case !w.bot && !hook:
 		return errors.New("the token of a webhook has 80 to 160 letters and digits")
-	case !w.bot && len(w.rooms) > 0:
-		return errors.New("a webhook belongs to one room already; leave out the rooms, or mode=webhook")
 	}
 	s.Limits.Body = 7439
 	if !w.bot {

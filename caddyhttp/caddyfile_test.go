@@ -1,0 +1,264 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+)
+
+// TestAdapt holds each file of testdata against what stands in it: a
+// Caddyfile, a line of dashes, and the JSON that it becomes or a part of the
+// error.
+func TestAdapt(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.caddyfiletest")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no test files", err)
+	}
+	adapter := caddyconfig.GetAdapter("caddyfile")
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, want, ok := strings.Cut(string(text), "\n----------\n")
+			if !ok {
+				t.Fatal("no line of dashes")
+			}
+			got, warnings, err := adapter.Adapt([]byte(source+"\n"), map[string]any{"filename": "Caddyfile"})
+			if !strings.HasPrefix(want, "{") {
+				if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+					t.Errorf("error %v\nwant %s", err, want)
+				}
+				return
+			}
+			if err != nil || len(warnings) > 0 {
+				t.Fatalf("error %v, warnings %v", err, warnings)
+			}
+			if indented(t, got) != indented(t, []byte(want)) {
+				t.Errorf("got\n%s", indented(t, got))
+			}
+		})
+	}
+}
+
+func indented(t *testing.T, text []byte) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.MarshalIndent(v, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Every mistake is refused with the line it is on, what was expected, and no
+// secret.
+func TestCaddyfileMistakes(t *testing.T) {
+	const url = "url json://user:secretsecret@h"
+	for name, tt := range map[string]struct {
+		block string // begins on line 2
+		line  string
+		text  string
+	}{
+		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, services, stateless, timeout"},
+		"a URL out of place":         {"json://secretsecret", "2", "this is no subdirective"},
+		"a URL out of place in key":  {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, url"},
+		"a key without a name":       {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
+		"a key with two names":       {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
+		"a key's name":               {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
+		"a key's name is too long":   {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
+		"a key twice":                {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "a key k already"},
+		"a key without a block":      {"key k", "2", "needs a block"},
+		"a key with an empty block":  {"key k {\n}", "2", "needs a block"},
+		"a key without a URL":        {"key k {\ndefault_tag untagged\n}", "2", "the key k needs a URL"},
+		"an empty url":               {"key k {\nurl\n}", "3", "expected url <url> [<tags...>]"},
+		"a URL of no service":        {"key k {\nurl nonsense://secretsecret\n}", "3", "no service"},
+		"a URL that lacks a part":    {"key k {\n" + url + "\nurl discord://secretsecret\n}", "4", "Discord"},
+		"a tag":                      {"key k {\n" + url + " a,b\n}", "3", "a tag is"},
+		"the tag untagged":           {"key k {\n" + url + " a Untagged\n}", "3", "untagged is no tag"},
+		"a url with a block":         {"key k {\n" + url + " {\n}\n}", "3", "url takes no block"},
+		"two default tags":           {"key k {\n" + url + " a\ndefault_tag a\ndefault_tag a\n}", "5", "default_tag stands in this block already"},
+		"default_tag of two":         {"key k {\n" + url + " a\ndefault_tag a b\n}", "4", "expected default_tag <expression>|untagged"},
+		"default_tag of none":        {"key k {\n" + url + " a\ndefault_tag \"\"\n}", "4", "a tag expression is expected"},
+		"default_tag of a comma":     {"key k {\n" + url + " a\ndefault_tag ,\n}", "4", "default_tag"},
+		"default_tag is malformed":   {"key k {\n" + url + " a\ndefault_tag $\n}", "4", "default_tag"},
+		"default_tag that fits none": {"key k {\n" + url + " a\ndefault_tag b\n}", "4", "reach nobody"},
+		"untagged where all have":    {"key k {\n" + url + " a\ndefault_tag untagged\n}", "4", "reach nobody"},
+		"stateless":                  {"stateless", "2", "expected stateless on|off"},
+		"stateless of another value": {"stateless yes", "2", "on or off"},
+		"stateless twice":            {"stateless on\nstateless off", "3", "already"},
+		"default_urls of none":       {"default_urls", "2", "expected default_urls <url...>"},
+		"default_urls of no service": {"default_urls json://h nonsense://secretsecret", "2", "no service"},
+		"a placeholder of a request": {"default_urls json://{http.request.host}/x", "2", "{http.request.host} has no value"},
+		"services without a block":   {"services", "2", "services needs a block"},
+		"services with arguments":    {"services json", "2", "expected services { … }"},
+		"services of none":           {"services {\nallow\n}", "3", "expected allow <schema...>"},
+		"an unknown service":         {"services {\ndeny json nonsense\n}", "3", "nonsense is no schema"},
+		"a URL for a service":        {"services {\ndeny json://secretsecret\n}", "3", "this is no schema"},
+		"a key's URL that is denied": {"key k {\n" + url + "\n}\nservices {\ndeny jsons\n}", "3", "may not be used"},
+		"egress without a block":     {"egress", "2", "egress needs a block"},
+		"egress of none":             {"egress {\nallow\n}", "3", "expected allow"},
+		"egress of a name":           {"egress {\nallow example.com\n}", "3", "example.com"},
+		"egress deny all":            {"egress {\nallow all\ndeny all\n}", "4", "all"},
+		"egress of another word":     {"egress {\npermit all\n}", "3", "permit is no subdirective of egress"},
+		"attachments empty":          {"attachments {\n}", "2", "attachments needs a block"},
+		"max_size of no size":        {"attachments {\nmax_size big\n}", "3", "a size above 0"},
+		"max_size of 0":              {"attachments {\nmax_size 0\n}", "3", "a size above 0"},
+		"max_count below 0":          {"attachments {\nmax_count -1\n}", "3", "a number from 0"},
+		"remote of another value":    {"attachments {\nremote true\n}", "3", "on or off"},
+		"max_body of two":            {"max_body 1 2", "2", "expected max_body <size>"},
+		"max_body that overflows":    {"max_body 16EiB", "2", "a size above 0"},
+		"timeout of no duration":     {"timeout soon", "2", "a duration"},
+		"timeout of 0":               {"timeout 0s", "2", "a duration"},
+		"timeout with a block":       {"timeout 3s {\n}", "2", "timeout takes no block"},
+		"timeout twice":              {"timeout 3s\ntimeout 3s", "3", "already"},
+		"identity without a block":   {"identity Caddy", "2", "expected identity { … }"},
+		"identity of two words":      {"identity {\nname a b\n}", "3", "expected name <text>"},
+		"identity of nothing":        {"identity {\nname \"\"\n}", "3", "must not be empty"},
+		"identity's icon":            {"identity {\nicon file:///x\n}", "3", "icon must be an address"},
+		"identity's name twice":      {"identity {\nname a\nname b\n}", "4", "already"},
+	} {
+		for kind, to := range map[string]caddyfile.Unmarshaler{"directive": new(Handler), "global option": new(App)} {
+			err := to.UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + tt.block + "\n}"))
+			if err == nil {
+				t.Errorf("%s of the %s: no error", name, kind)
+				continue
+			}
+			if !strings.Contains(err.Error(), tt.text) || !strings.HasSuffix(err.Error(), ", at Testfile:"+tt.line) {
+				t.Errorf("%s of the %s: %v\nwant %q and line %s", name, kind, err, tt.text, tt.line)
+			}
+			if strings.Contains(err.Error(), "secretsecret") {
+				t.Errorf("%s of the %s: the error shows the URL: %v", name, kind, err)
+			}
+		}
+	}
+	err := new(Handler).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify json://secretsecret"))
+	if err == nil || !strings.Contains(err.Error(), "no arguments") || strings.Contains(err.Error(), "secretsecret") {
+		t.Errorf("an argument: %v", err)
+	}
+}
+
+// The same rules hold for JSON, which has no lines.
+func TestJSONMistakes(t *testing.T) {
+	for config, text := range map[string]string{
+		`{"keys":{"a.b":{"urls":[{"url":"json://h"}]}}}`: "1 to 128 letters",
+		`{"keys":{"k":null}}`:                            "key k",
+		`{"keys":{"k":{}}}`:                              "key k: it needs a URL",
+		`{"keys":{"k":{"urls":[{"url":"json://h"},{"url":"x://secretsecret"}]}}}`: "key k, URL 2: ",
+		`{"keys":{"k":{"urls":[{"url":"json://h","tags":["a b"]}]}}}`:             "key k, URL 1: a tag",
+		`{"keys":{"k":{"urls":[{"url":"json://h"}],"default_tag":"a"}}}`:          "key k: default_tag",
+		`{"default_urls":["json://h","secretsecret"]}`:                            "default_urls, URL 2: ",
+		`{"services":{"allow":["nonsense"]}}`:                                     "services: nonsense",
+		`{"egress":{"allow":["nonsense"]}}`:                                       "nonsense",
+		`{"attachments":{"max_size":-1}}`:                                         "max_size",
+		`{"attachments":{"max_count":-1}}`:                                        "max_count",
+		`{"max_body":-1}`:                                                         "max_body",
+		`{"timeout":-1}`:                                                          "timeout",
+		`{"identity":{"logo":"nonsense"}}`:                                        "identity: logo",
+		`{"bogus":1}`:                                                             "bogus",
+	} {
+		for _, id := range []string{"notify", "http.handlers.notify"} {
+			ctx, err := caddy.ProvisionContext(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = ctx.LoadModuleByID(id, []byte(config))
+			if err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "secretsecret") {
+				t.Errorf("%s: %s: %v, want %q", id, config, err, text)
+			}
+		}
+	}
+}
+
+// An error that only the real values show names the key, the URL's place and
+// the placeholder.
+func TestPlaceholders(t *testing.T) {
+	s := newStation(t)
+	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
+	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
+	file := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(file, []byte("file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newGateway(t, "key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.url("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}", "")
+	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != 200 {
+		t.Fatal(got.body)
+	}
+	if paths := s.paths(); paths != "env file" {
+		t.Errorf("messages at %q", paths)
+	}
+	for block, text := range map[string]string{
+		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: .*env.NOTIFY_TEST_UNSET",
+		"key k {\nurl json://{file./no/such/file}\n}":           "key k, URL 1: .*file./no/such/file",
+		"default_urls json://h {env.NOTIFY_TEST_UNSET}":         "default_urls, URL 2: .*env.NOTIFY_TEST_UNSET",
+		"key k {\nurl discord://{env.NOTIFY_TEST_TOKEN}\n}":     "key k, URL 1: Discord",
+	} {
+		_, err := provision(t, block, "")
+		if err == nil || !regexp.MustCompile(text).MatchString(err.Error()) || strings.Contains(err.Error(), "secretsecret") {
+			t.Errorf("%s: %v, want %q", block, err, text)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	base, err := defaultRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newGateway(t, "", "")
+	if *h.rules.identity != *base.identity {
+		t.Errorf("default: %+v", h.rules.identity)
+	}
+	h = newGateway(t, "", "identity {\nname Ops\nicon https://i.example.com/{type}-{size}.png\n}")
+	want := *base.identity
+	want.Name, want.Icon = "Ops", "https://i.example.com/{type}-{size}.png"
+	if *h.rules.identity != want {
+		t.Errorf("got %+v, want %+v", *h.rules.identity, want)
+	}
+}
+
+// Caddyfile.example is there to be run.
+func TestExample(t *testing.T) {
+	text, err := os.ReadFile("../Caddyfile.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if formatted := caddyfile.Format(text); string(formatted) != string(text) {
+		t.Error("it is not as caddy fmt would have it")
+	}
+	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": "Caddyfile.example"})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	var c caddy.Config
+	if err := json.Unmarshal(config, &c); err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Validate(&c); err != nil {
+		t.Error(err)
+	}
+	// The commented destinations must be right, too.
+	for _, m := range regexp.MustCompile(`# url (\S+)`).FindAllStringSubmatch(string(text), -1) {
+		u := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(m[1], func(p string) string {
+			return map[string]string{
+				"{env.DISCORD_URL}": "https://discord.com/api/webhooks/1234567890/" + strings.Repeat("a", 68), "{env.TELEGRAM_TOKEN}": "123456789:" + strings.Repeat("a", 35),
+				"{env.TELEGRAM_CHAT}": "1234567", "{env.NTFY_TOPIC}": "topic", "{env.MAIL_USER}": "me", "{file./run/secrets/mail}": "password",
+			}[p]
+		})
+		if err := checkURL(u, nil); err != nil {
+			t.Errorf("%s: %v", m[0], err)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package caddyhttp
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/caddytest"
+)
+
+// serve runs a Caddy with the sites in it; again, it reloads it.
+func serve(t *testing.T, options, notify string) {
+	t.Helper()
+	caddytest.NewTester(t).InitServer(`{
+	admin localhost:2999
+	skip_install_trust
+	http_port 9080
+	https_port 9443
+	`+options+`
+}
+http://localhost:9080 {
+	handle_path /prefix/* {
+		notify {
+			`+notify+`
+		}
+	}
+	notify {
+		`+notify+`
+	}
+	respond next 404
+}
+`, "caddyfile")
+}
+
+const server = "http://localhost:9080"
+
+func send(t *testing.T, ctx context.Context, path, form string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", typeForm)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	s := newStation(t)
+	serve(t, "", "key k {\nurl "+s.url("/k")+"\n}")
+	for path, want := range map[string]int{"/notify/k": 200, "/prefix/notify/k/": 200, "/notify/none": 404, "/other": 404} {
+		if got, body := send(t, t.Context(), path, "body=x"); got != want {
+			t.Errorf("%s: status %d, want %d: %s", path, got, want, body)
+		}
+	}
+	if paths := s.paths(); paths != "k k" {
+		t.Errorf("messages at %q", paths)
+	}
+}
+
+// A send that was begun is finished, though the configuration is replaced and
+// the client hangs up.
+func TestReloadAndHangUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	arrived, release, cut := make(chan struct{}, 2), make(chan struct{}), make(chan bool, 2)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		// The connection is watched for its end only when the body is read.
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		select {
+		case <-release:
+			cut <- false
+		case <-r.Context().Done():
+			cut <- true
+		}
+	}))
+	defer slow.Close()
+	key := "key k {\nurl json://" + strings.TrimPrefix(slow.URL, "http://") + "/\n}"
+	serve(t, "", key)
+
+	patient := make(chan int, 1)
+	go func() {
+		status, _ := send(t, context.Background(), "/notify/k", "body=x")
+		patient <- status
+	}()
+	<-arrived
+	ctx, hangUp := context.WithCancel(context.Background())
+	hungUp := make(chan struct{})
+	go func() {
+		defer close(hungUp)
+		_, _ = send(t, ctx, "/notify/k", "body=x")
+	}()
+	<-arrived
+	hangUp()
+	<-hungUp
+	serve(t, "", "timeout 29s\n"+key)
+	close(release)
+	for range 2 {
+		if <-cut {
+			t.Error("a send was cut off")
+		}
+	}
+	if status := <-patient; status != 200 {
+		t.Errorf("the client that waited got status %d", status)
+	}
+}
+
+// Connections are kept over a reload.
+func TestReloadKeepsConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	var opened atomic.Int32
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	key := "key k {\nurl json://" + strings.TrimPrefix(s.URL, "http://") + "/\n}"
+	for _, timeout := range []string{"10s", "11s", "12s"} {
+		serve(t, "", "timeout "+timeout+"\n"+key)
+		if status, body := send(t, t.Context(), "/notify/k", "body=x"); status != 200 {
+			t.Fatal(body)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections were opened for three messages", n)
+	}
+}
+
+// Secrets of the configuration's URLs and of clients' are in no log, not even
+// with debug, and in no answer of the admin API.
+func TestSecretsStayHidden(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "caddy.log")
+	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
+	s := newStation(t)
+	address := strings.TrimPrefix(s.URL, "http://")
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	gone := strings.TrimPrefix(closed.URL, "http://")
+	serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",
+		open+"key k {\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+address+"/refuse a\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+gone+"/ b\n}")
+	var answers strings.Builder
+	for _, form := range []string{
+		"body=x", "body=x&tag=z", "body=x&type=bogus",
+		"body=x&urls=json://user:secretsecret@" + gone,
+		"body=x&urls=nonsense://secretsecret",
+		"body=x&attach=http://user:secretsecret@" + gone + "/secretsecret",
+	} {
+		for _, path := range []string{"/notify/k", "/notify"} {
+			_, body := send(t, t.Context(), path, form)
+			answers.WriteString(body)
+		}
+	}
+	resp, err := http.Get("http://localhost:2999/config/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || !strings.Contains(string(config), "{env.NOTIFY_TEST_SECRET}") {
+		t.Errorf("the configuration does not show the placeholder: %v\n%s", err, config)
+	}
+	log := readLog(t, file, "delivery failed")
+	for name, text := range map[string]string{"log": log, "answers": answers.String(), "configuration": string(config)} {
+		if i := strings.Index(text, "secretsecret"); i >= 0 {
+			t.Errorf("%s: …%s", name, text[max(0, i-300):i+12])
+		}
+	}
+	if !strings.Contains(log, "request refused") {
+		t.Error("refused requests are not in the debug log")
+	}
+	serve(t, "", "") // so that nothing writes to the log any more
+}
+
+// readLog reads a log file when the text is in it.
+func readLog(t *testing.T, file, text string) string {
+	t.Helper()
+	for range 100 {
+		if log, err := os.ReadFile(file); err == nil && strings.Contains(string(log), text) {
+			return string(log)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("the log does not say %q", text)
+	return ""
+}

@@ -1,0 +1,303 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Settings are what can be set both for one site, on its handler, and for all
+// sites, on the app. What a site does not set, it has from the app; what it
+// does set replaces the app's value as a whole. Only keys add up: a site has
+// those of the app and its own, and its own win.
+type Settings struct {
+	// The sets of destinations that `POST /notify/{KEY}` sends to, by name. A
+	// name has 1 to 128 letters, digits, `_` and `-`; upper and lower case differ.
+	Keys map[string]*Key `json:"keys,omitempty"`
+
+	// Whether `POST /notify`, where the client brings the URLs, is open.
+	// Default: true.
+	Stateless *bool `json:"stateless,omitempty"`
+
+	// The notification URLs that `POST /notify` sends to when a request brings
+	// none. Placeholders such as `{env.DISCORD}` and `{file./run/secrets/discord}`
+	// are resolved when the configuration loads.
+	DefaultURLs []string `json:"default_urls,omitempty"`
+
+	// Which services may be used. Default: all.
+	Services *Services `json:"services,omitempty"`
+
+	// Where the URLs that clients bring, and the attachments that they ask to
+	// be fetched, may lead. Default: to public addresses.
+	Egress *Egress `json:"egress,omitempty"`
+
+	// What files clients may send along.
+	Attachments *Attachments `json:"attachments,omitempty"`
+
+	// How many bytes the JSON of a request may have, files in base64 included,
+	// or the text of a form without its files. Default: 8388608 (8 MiB).
+	MaxBody int64 `json:"max_body,omitempty"`
+
+	// How long the delivery to one destination may take, all attempts together;
+	// also how long fetching a request's attachments may take. Default: 30s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	// Who messages come from, where a destination shows it.
+	Identity *Identity `json:"identity,omitempty"`
+}
+
+// Services says which services notification URLs may name. A service is named
+// by any of its schemas: `mailto` also stands for `mailtos`. Clients have to
+// obey it, and so have keys and default URLs: a key of the app what the app
+// says, a key of a site what the site says or else the app.
+type Services struct {
+	// If set, only these may be used.
+	Allow []string `json:"allow,omitempty"`
+
+	// These may not be used, even if they are allowed.
+	Deny []string `json:"deny,omitempty"`
+}
+
+// Egress says which addresses URLs of clients, redirects of theirs, and
+// attachments fetched for clients may lead to. Loopback, private, link-local
+// and other addresses that are not public are refused unless they are allowed.
+// URLs of the configuration may lead anywhere.
+type Egress struct {
+	// Ranges in CIDR notation, IP addresses, `private_ranges`, or `all`.
+	Allow []string `json:"allow,omitempty"`
+
+	// Ranges in CIDR notation, IP addresses, or `private_ranges`, refused even
+	// if they are allowed.
+	Deny []string `json:"deny,omitempty"`
+}
+
+// Attachments limits the files that go along with a message.
+type Attachments struct {
+	// How many bytes one file may have. Default: 209715200 (200 MiB).
+	MaxSize int64 `json:"max_size,omitempty"`
+
+	// How many files one request may have; 0 for none at all. Default: 6.
+	MaxCount *int `json:"max_count,omitempty"`
+
+	// Whether files are fetched from `http` and `https` addresses that a client
+	// names. Default: true.
+	Remote *bool `json:"remote,omitempty"`
+}
+
+// Identity is who messages come from. Placeholders are not resolved in it.
+type Identity struct {
+	// The sender's name. Default: Caddy.
+	Name string `json:"name,omitempty"`
+
+	// What the sender is, in a few words. Default: Caddy Notifications.
+	Description string `json:"description,omitempty"`
+
+	// Where to read about the sender. Default: https://caddyserver.com/.
+	URL string `json:"url,omitempty"`
+
+	// The address of a picture for the message. `{type}` in it becomes `info`,
+	// `success`, `warning` or `failure`, and `{size}` the size in pixels, such as
+	// `72x72`. Default: none.
+	Icon string `json:"icon,omitempty"`
+
+	// The address of a picture of the sender. Default: none.
+	Logo string `json:"logo,omitempty"`
+}
+
+// MarshalLogObject implements zapcore.ObjectMarshaler. Caddy's debug log
+// prints whole modules; this shows counts and hides the URLs.
+func (s *Settings) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddInt("keys", len(s.Keys))
+	enc.AddInt("default_urls", len(s.DefaultURLs))
+	return nil
+}
+
+const (
+	defaultMaxBody  = 8 << 20
+	defaultMaxSize  = 200 << 20
+	defaultMaxCount = 6
+)
+
+// rules are settings that are complete, checked and ready for use. They do not
+// change.
+type rules struct {
+	keys      map[string]*key
+	stateless bool
+	defaults  []notifier.Target
+	services  *Services
+	egress    *notifier.Egress
+	maxSize   int64
+	maxCount  int
+	remote    bool
+	maxBody   int64
+	timeout   time.Duration
+	identity  *notifier.Identity
+}
+
+// defaultRules are those of an app that sets nothing.
+func defaultRules() (*rules, error) {
+	egress, err := notifier.NewEgress(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	identity := notifier.DefaultIdentity()
+	return &rules{
+		stateless: true,
+		egress:    egress,
+		maxSize:   defaultMaxSize,
+		maxCount:  defaultMaxCount,
+		remote:    true,
+		maxBody:   defaultMaxBody,
+		timeout:   notifier.DefaultTimeout,
+		identity:  &identity,
+	}, nil
+}
+
+// over completes the settings with the rules of base.
+func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (*rules, error) {
+	r := *base
+	if s.Services != nil {
+		if err := s.Services.check(); err != nil {
+			return nil, fmt.Errorf("services: %w", err)
+		}
+		r.services = s.Services
+	}
+	if s.Egress != nil {
+		var err error
+		if r.egress, err = notifier.NewEgress(s.Egress.Allow, s.Egress.Deny); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.limits(&r); err != nil {
+		return nil, err
+	}
+	if s.Stateless != nil {
+		r.stateless = *s.Stateless
+	}
+	if s.Identity != nil {
+		if err := s.Identity.check(); err != nil {
+			return nil, fmt.Errorf("identity: %w", err)
+		}
+		r.identity = s.Identity.complete()
+	}
+	load := loader{sender: sender, services: r.services, log: log}
+	if len(s.DefaultURLs) > 0 {
+		r.defaults = nil
+		for i, text := range s.DefaultURLs {
+			d, err := load.destination(text, fmt.Sprintf("default_urls, URL %d", i+1))
+			if err != nil {
+				return nil, err
+			}
+			r.defaults = append(r.defaults, notifier.Target{Destination: d})
+		}
+	}
+	r.keys = maps.Clone(base.keys)
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		k, err := load.key(name, s.Keys[name])
+		if err != nil {
+			return nil, err
+		}
+		if r.keys == nil {
+			r.keys = map[string]*key{}
+		}
+		r.keys[name] = k
+	}
+	return &r, nil
+}
+
+// limits takes over sizes, counts and times.
+func (s *Settings) limits(r *rules) error {
+	switch {
+	case s.MaxBody < 0:
+		return errors.New("max_body must be a number of bytes above 0")
+	case s.MaxBody > 0:
+		r.maxBody = s.MaxBody
+	}
+	switch {
+	case s.Timeout < 0:
+		return errors.New("timeout must be longer than 0")
+	case s.Timeout > 0:
+		r.timeout = time.Duration(s.Timeout)
+	}
+	a := s.Attachments
+	if a == nil {
+		return nil
+	}
+	r.maxSize, r.maxCount, r.remote = defaultMaxSize, defaultMaxCount, true
+	switch {
+	case a.MaxSize < 0:
+		return errors.New("attachments: max_size must be a number of bytes above 0")
+	case a.MaxSize > 0:
+		r.maxSize = a.MaxSize
+	}
+	if a.MaxCount != nil {
+		if *a.MaxCount < 0 {
+			return errors.New("attachments: max_count must be 0, for none, or more")
+		}
+		r.maxCount = *a.MaxCount
+	}
+	if a.Remote != nil {
+		r.remote = *a.Remote
+	}
+	return nil
+}
+
+func (s *Services) check() error {
+	for _, schema := range slices.Concat(s.Allow, s.Deny) {
+		if notifier.SchemesOf(schema) == nil {
+			return fmt.Errorf("%s is no schema of a service; write what stands before :// in its URLs, such as discord", plainWord(schema))
+		}
+	}
+	return nil
+}
+
+// permit returns an error where the destination's service may not be used. A
+// nil s permits all.
+func (s *Services) permit(d *notifier.Destination) error {
+	if s == nil {
+		return nil
+	}
+	names := func(list []string) bool {
+		return slices.ContainsFunc(list, func(schema string) bool {
+			return slices.Contains(d.Schemes(), strings.ToLower(schema))
+		})
+	}
+	if len(s.Allow) > 0 && !names(s.Allow) || names(s.Deny) {
+		return fmt.Errorf("%s: the service may not be used here", d.Service())
+	}
+	return nil
+}
+
+func (id *Identity) check() error {
+	for _, p := range []struct{ name, value string }{{"url", id.URL}, {"icon", id.Icon}, {"logo", id.Logo}} {
+		if p.value == "" {
+			continue
+		}
+		u, err := url.Parse(strings.NewReplacer("{type}", "info", "{size}", "72x72").Replace(p.value))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return fmt.Errorf("%s must be an address that begins with http:// or https:// and a host", p.name)
+		}
+	}
+	return nil
+}
+
+// complete fills in what is not set.
+func (id *Identity) complete() *notifier.Identity {
+	out := notifier.DefaultIdentity()
+	out.Name = cmp.Or(id.Name, out.Name)
+	out.Description = cmp.Or(id.Description, out.Description)
+	out.URL = cmp.Or(id.URL, out.URL)
+	out.Icon, out.Logo = id.Icon, id.Logo
+	return &out
+}

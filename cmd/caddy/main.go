@@ -1,0 +1,15 @@
+// Command caddy is Caddy with the notify module in it: the program that
+// xcaddy would generate for this module.
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/caddy-notify/caddy-notify"
+)
+
+func main() {
+	caddycmd.Main()
+}

@@ -1,0 +1,138 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[bark]()
+
+// bark pushes to the Bark app on iOS by way of a Bark server.
+type bark struct {
+	notifier.Server
+	devices         []string
+	sound, level    string
+	volume, badge   int
+	click, icon     string
+	category, group string
+	image, call     bool
+	key             string
+}
+
+const barkDefaultVolume = math.MinInt32
+
+func (b *bark) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
+	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
+	s.Server(&b.Server)
+	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret()
+	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()
+	s.Choice(&b.level, "level", "", []string{"active", "timeSensitive", "passive", "critical"}, "how urgently to alert").Lenient()
+	s.Int(&b.volume, "volume", barkDefaultVolume, "volume of a critical alert, from 0 to 10").Unset().Lenient()
+	s.Int(&b.badge, "badge", -1, "number on the app's icon").Range(0, math.MaxInt32).Unset().Lenient()
+	s.String(&b.click, "click", "", "address to open when the message is touched")
+	s.String(&b.icon, "icon", "", "address of the icon to show")
+	s.String(&b.category, "category", "", "category of the message")
+	s.String(&b.group, "group", "", "group that the message is listed in")
+	s.Bool(&b.image, "image", true, "show an icon for the type of the message")
+	s.Bool(&b.call, "call", false, "repeat the sound for 30 seconds")
+	s.Secret(&b.key, "key", "key that the app decrypts with, of 16, 24 or 32 letters").Item(barkKey).
+		Example("1234567890abcdef")
+}
+
+func barkKey(s string) (string, error) {
+	if _, err := aes.NewCipher([]byte(s)); err != nil {
+		return "", errors.New("has not 16, 24 or 32 letters")
+	}
+	return s, nil
+}
+
+func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload, err := b.payload(m)
+	if err != nil {
+		return err
+	}
+	return c.Each(ctx, b.devices, func(ctx context.Context, device string) error {
+		request := map[string]any{"device_key": device}
+		maps.Copy(request, payload)
+		_, err := c.Do(ctx, &notifier.Request{URL: b.URL("push"), Login: &b.Server, Body: notifier.JSON(request)})
+		return err
+	})
+}
+
+// payload is the message without its device.
+func (b *bark) payload(m *notifier.Message) (map[string]any, error) {
+	payload := map[string]any{"title": cmp.Or(m.Title, m.Identity.Description)}
+	if m.Format == notifier.Markdown {
+		payload["markdown"] = m.Body
+	} else {
+		payload["body"] = m.Body
+	}
+	icon := b.icon
+	if icon == "" && b.image {
+		icon = m.Icon(128)
+	}
+	for name, v := range map[string]string{
+		"icon": icon, "sound": b.sound, "url": b.click, "level": b.level, "category": b.category, "group": b.group,
+	} {
+		if v != "" {
+			payload[name] = v
+		}
+	}
+	if b.badge >= 0 {
+		payload["badge"] = b.badge
+	}
+	if b.volume != barkDefaultVolume {
+		payload["volume"] = b.volume
+	}
+	if b.call {
+		payload["call"] = 1
+	}
+	if b.key == "" {
+		return payload, nil
+	}
+	return b.encrypt(payload)
+}
+
+// encrypt makes a payload that only the app can read: AES in GCM mode, with
+// an initialisation vector of twelve letters since the app takes it as text.
+func (b *bark) encrypt(payload map[string]any) (map[string]any, error) {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return nil, fmt.Errorf("writing the message: %w", err)
+	}
+	block, err := aes.NewCipher([]byte(b.key))
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	random := make([]byte, 9)
+	rand.Read(random)
+	iv := base64.RawURLEncoding.EncodeToString(random)
+	return map[string]any{
+		"iv": iv, "ciphertext": base64.StdEncoding.EncodeToString(gcm.Seal(nil, []byte(iv), text, nil)),
+	}, nil
+}
+
+var barkSounds = []string{
+	"alarm.caf", "anticipate.caf", "bell.caf", "birdsong.caf", "bloom.caf", "calypso.caf", "chime.caf",
+	"choo.caf", "descent.caf", "electronic.caf", "fanfare.caf", "glass.caf", "gotosleep.caf",
+	"healthnotification.caf", "horn.caf", "ladder.caf", "mailsent.caf", "minuet.caf", "multiwayinvitation.caf",
+	"newmail.caf", "newsflash.caf", "noir.caf", "paymentsuccess.caf", "shake.caf", "sherwoodforest.caf",
+	"silence.caf", "spell.caf", "suspense.caf", "telegraph.caf", "tiptoes.caf", "typewriters.caf",
+	"update.caf",
+}

@@ -1,0 +1,115 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[fcm]()
+
+// fcm pushes by way of Firebase Cloud Messaging: with the key file of a
+// service account, or to servers that still take the server keys of the
+// legacy API.
+type fcm struct {
+	apikey   string // or the project
+	keyFile  string
+	account  serviceAccount
+	mode     string
+	oauth2   bool
+	targets  []string
+	priority string
+	color    string
+	image    int
+	imageURL string
+	data     map[string]string
+}
+
+const (
+	fcmScope = "https://www.googleapis.com/auth/firebase.messaging"
+
+	fcmImage   = 1 // values of image; 0 is for a picture only if there is an address of one
+	fcmNoImage = 2
+)
+
+func (f *fcm) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
+	s.URL("fcm://{apikey}/{targets...}")
+	s.Limits.Body = 1024
+	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`)
+	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to")
+	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Item(inlineFileItem)
+	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
+	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
+	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Item(fcmColor)
+	s.Enum(&f.image, "image", "", []notifier.Choice{
+		{Name: "yes", Value: fcmImage, Synonyms: []string{"true", "on"}},
+		{Name: "no", Value: fcmNoImage, Synonyms: []string{"false", "off", "0"}},
+	}, "show a picture; default: yes if there is an image_url")
+	s.String(&f.imageURL, "image_url", "", "address of the picture; default: that of the type")
+	s.Map(&f.data, "+", "data", "data for the app")
+}
+
+var fcmHex = regexp.MustCompile(`^#?([0-9a-f]{3}|[0-9a-f]{6})$`)
+
+func fcmColor(s string) (string, error) {
+	s = strings.ToLower(s)
+	if m := fcmHex.FindStringSubmatch(s); m != nil {
+		if x := m[1]; len(x) == 3 {
+			return "#" + strings.Repeat(x[:1], 2) + strings.Repeat(x[1:2], 2) + strings.Repeat(x[2:], 2), nil
+		}
+		return "#" + m[1], nil
+	}
+	switch s {
+	case "yes", "true", "on", "y":
+		return "yes", nil
+	case "no", "false", "off", "n":
+		return "no", nil
+	}
+	return "", errors.New("is neither yes, no nor a colour such as #3aa3e3")
+}
+
+func (f *fcm) Finish(*notifier.Schema) error {
+	f.oauth2 = f.mode == "oauth2" || f.mode == "" && f.keyFile != ""
+	if !f.oauth2 {
+		return nil
+	}
+	if f.keyFile == "" {
+		return errors.New("mode oauth2 takes the content of the service account's key file in base64 as keyfile")
+	}
+	file, err := inlineFile(f.keyFile)
+	if err != nil {
+		return err
+	}
+	if err := f.account.load(file); err != nil {
+		return err
+	}
+	if f.account.project != f.apikey {
+		return errors.New("the key file is for another project than the URL names")
+	}
+	return nil
+}
+
+func (f *fcm) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	shown := map[string]string{"title": m.Title, "body": m.Body}
+	if image := cmp.Or(f.imageURL, m.Icon(256)); image != "" && (f.image == fcmImage || f.image == 0 && f.imageURL != "") {
+		shown["image"] = image
+	}
+	color := map[string]string{"yes": m.Type.Color(), "no": ""}
+	if strings.HasPrefix(f.color, "#") {
+		color[f.color] = f.color
+	}
+	return c.Each(ctx, f.targets, func(ctx context.Context, target string) error {
+		if !f.oauth2 {
+			return f.legacy(ctx, c, target, shown, color[f.color])
+		}
+		return f.account.do(ctx, c, &notifier.Request{
+			URL:  "https://fcm.googleapis.com/v1" + notifier.Path("projects", f.account.project, "messages:send"),
+			Body: notifier.JSON(map[string]any{"message": f.message(target, shown, color[f.color])}),
+		}, fcmScope)
+	})
+}

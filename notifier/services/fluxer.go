@@ -1,0 +1,87 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[fluxer]()
+
+// fluxer posts to a channel of Fluxer or of a server of its kind, whose
+// webhooks are much like Discord's.
+type fluxer struct {
+	notifier.Server
+	discordHook
+	mode       string
+	threadName string
+}
+
+func (f *fluxer) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Fluxer", "https://docs.fluxer.app/resources/webhooks"
+	s.URL(
+		"fluxer[s]://[{botname}@]{host}[:{port}]/{webhook_id}/{webhook_token}",
+		"fluxer[s]://[{botname}@]{webhook_id}/{webhook_token}",
+	)
+	s.Native(
+		"https://api.fluxer.app/webhooks/{webhook_id}/{webhook_token}",
+		"https://api.fluxer.app/v1/webhooks/{webhook_id}/{webhook_token}",
+	)
+	s.Server(&f.Server)
+	f.describe(s)
+	s.Choice(&f.mode, "mode", "", []string{"cloud", "private"}, "post to fluxer.app, or to the host; found out unless given")
+	s.String(&f.threadName, "thread_name", "", "thread to begin with the message")
+}
+
+func (f *fluxer) Finish(s *notifier.Schema) error {
+	if strings.Contains(strings.ToLower(f.Host), "fluxer.app") {
+		f.mode = "cloud"
+	}
+	if cmp.Or(f.mode, "cloud") == "private" && f.Host == "" {
+		return errors.New("mode private needs a host, as in fluxers://fluxer.example.com/0000000000/token")
+	}
+	return f.discordHook.Finish(s)
+}
+
+func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address := "https://api.fluxer.app"
+	if f.Host != "" && f.mode != "cloud" {
+		address = f.URL()
+	}
+	address += notifier.Path("webhooks", f.id, f.token)
+	for i, payload := range f.texts(m) {
+		f.tidy(payload)
+		if err := f.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
+			return err
+		}
+	}
+	for i, file := range m.Attachments {
+		name, _ := json.Marshal(file.Name)
+		payload := f.payload(m, false)
+		payload["wait"], payload["content"] = false, file.Name
+		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
+		f.tidy(payload)
+		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy adapts a message to where Fluxer differs from Discord.
+func (f *fluxer) tidy(payload map[string]any) {
+	if f.threadName != "" {
+		payload["thread_name"] = f.threadName
+	}
+	embeds, _ := payload["embeds"].([]any)
+	for _, e := range embeds {
+		if embed := e.(map[string]any); embed["title"] == "" {
+			delete(embed, "title")
+		}
+	}
+}

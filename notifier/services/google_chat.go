@@ -1,0 +1,75 @@
+package services
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[googleChat]()
+
+// googleChat posts to a webhook of a Google Chat space.
+type googleChat struct{ space, key, token, thread string }
+
+func (g *googleChat) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Google Chat", "https://developers.google.com/workspace/chat/quickstart/webhooks"
+	s.URL("gchat://{workspace}/{webhook_key}/{webhook_token}[/{thread_key}]")
+	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages")
+	s.Format = notifier.Markdown
+	s.Limits.Title, s.Limits.Body = 0, 4000
+	s.Secret(&g.space, "workspace", "ID of the space").Match(`\S`)
+	s.Secret(&g.key, "webhook_key", "key of the webhook").Alias("key").Match(`\S`)
+	s.Secret(&g.token, "webhook_token", "token of the webhook").Alias("token").Match(`\S`)
+	s.Secret(&g.thread, "thread_key", "name of the thread to reply in").Alias("thread", "threadkey").Match(`\S`)
+}
+
+func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	text := m.Body
+	if m.Format == notifier.Markdown && m.Source == notifier.HTML {
+		text = googleChatText(text)
+	}
+	payload, query := map[string]any{"text": text}, notifier.Fields("key", g.key, "token", g.token)
+	if g.thread != "" {
+		payload["thread"] = map[string]string{"thread_key": g.thread}
+		query.Set("messageReplyOption", "REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD")
+	}
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:   "https://chat.googleapis.com/v1/spaces" + notifier.Path(g.space, "messages"),
+		Query: query,
+		Body:  notifier.JSON(payload),
+	})
+	return err
+}
+
+var (
+	googleChatEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	googleChatAddress  = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
+	googleChatIndent   = regexp.MustCompile(`\n +`)
+)
+
+// googleChatText turns Markdown that was made of HTML into the markup of
+// https://developers.google.com/workspace/chat/format-messages, where a level
+// of a list is twice as far in.
+func googleChatText(md string) string {
+	return markup{
+		bold: "*", italic: "_",
+		text: func(s string) string {
+			return googleChatIndent.ReplaceAllStringFunc(googleChatEntities.Replace(s), func(s string) string { return s + s[1:] })
+		},
+		quoted: func(s string) string {
+			if strings.ContainsAny(s, "*_~`") {
+				return `\` + s
+			}
+			return googleChatEntities.Replace(s)
+		},
+		code: func(fence, text string) string { return fence + googleChatEntities.Replace(text) + fence },
+		link: func(label, address string) string {
+			if label != "" {
+				label = "|" + label
+			}
+			return "<" + googleChatAddress.Replace(address) + label + ">"
+		},
+	}.rewrite(md)
+}

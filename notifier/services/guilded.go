@@ -1,0 +1,27 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[guilded]()
+
+// guilded posts to a channel of Guilded, whose webhooks are like Discord's.
+type guilded struct{ discordHook }
+
+func (g *guilded) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Guilded", "https://www.guilded.gg/docs/api/webhook/RunWebhook"
+	s.URL("guilded://[{botname}@]{webhook_id}/{webhook_token}")
+	s.Native(
+		"https://media.guilded.gg/webhooks/{webhook_id}/{webhook_token}",
+		"https://guilded.gg/webhooks/{webhook_id}/{webhook_token}",
+	)
+	g.describe(s)
+	g.describeBatch(s)
+}
+
+func (g *guilded) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return g.send(ctx, c, m, "https://media.guilded.gg/webhooks"+notifier.Path(g.id, g.token))
+}

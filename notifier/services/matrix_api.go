@@ -1,0 +1,112 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// discover asks the server where its API is, and checks the answer as
+// https://spec.matrix.org/latest/client-server-api/#well-known-uris demands.
+func (s *matrixSession) discover(ctx context.Context, c *notifier.Client) error {
+	var answer struct {
+		Home *struct {
+			BaseURL string `json:"base_url"`
+		} `json:"m.homeserver"`
+		Identity *struct {
+			BaseURL string `json:"base_url"`
+		} `json:"m.identity_server"`
+	}
+	resp, err := c.Do(ctx, matrixGet(s.base+"/.well-known/matrix/client"))
+	if resp != nil && resp.Code == 404 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// Many a server answers every path with a page of its own.
+	if resp.JSON(&answer) != nil || matrixEmpty.MatchString(string(resp.Body)) {
+		return nil
+	}
+	if answer.Home == nil || !strings.HasPrefix(answer.Home.BaseURL, "http") {
+		return errors.New("the server names no address")
+	}
+	s.base = strings.TrimRight(answer.Home.BaseURL, "/")
+	if _, err := c.Do(ctx, matrixGet(s.base+"/_matrix/client/versions")); err != nil {
+		return err
+	}
+	if answer.Identity != nil {
+		_, err = c.Do(ctx, matrixGet(strings.TrimRight(answer.Identity.BaseURL, "/")+"/_matrix/identity/v2"))
+	}
+	return err
+}
+
+var matrixEmpty = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
+
+// matrixGet is a request without a token. The null is what servers have been
+// seeing.
+func matrixGet(address string) *notifier.Request {
+	return &notifier.Request{Method: "GET", URL: address, Body: notifier.JSON(nil)}
+}
+
+// request is one to the API; a GET carries the null of [matrixGet].
+func (s *matrixSession) request(method string, payload any, path ...string) *notifier.Request {
+	api := "v3"
+	if s.version == "2" {
+		api = "r0"
+	}
+	q := &notifier.Request{
+		Method: method,
+		URL:    s.base + notifier.Path(append([]string{"_matrix", "client", api}, path...)...),
+		Body:   notifier.JSON(payload),
+	}
+	if s.token != "" {
+		q.Header = map[string]string{"Authorization": "Bearer " + s.token}
+	}
+	return q
+}
+
+func (s *matrixSession) call(ctx context.Context, c *notifier.Client, method string, payload, answer any, path ...string) error {
+	return s.do(ctx, c, s.request(method, payload, path...), answer)
+}
+
+func (s *matrixSession) do(ctx context.Context, c *notifier.Client, q *notifier.Request, answer any) error {
+	resp, err := c.Do(ctx, q)
+	var status *notifier.StatusError
+	if errors.As(err, &status) && status.Code == 429 && status.RetryAfter == 0 {
+		// Older servers say it in the body.
+		var limit struct {
+			After float64 `json:"retry_after_ms"`
+		}
+		if json.Unmarshal(resp.Body, &limit) == nil {
+			status.RetryAfter = time.Duration(limit.After) * time.Millisecond
+		}
+	}
+	if err != nil || answer == nil {
+		return err
+	}
+	return resp.JSON(answer)
+}
+
+// event gives the next event of the session a number, by which the server
+// tells a second try from a second message.
+func (s *matrixSession) event() string {
+	if s.foreign {
+		return uuid.NewString()
+	}
+	return strconv.FormatInt(s.events.Add(1)-1, 10)
+}
+
+// matrixNotFound says that what was asked for is not there.
+func matrixNotFound(err error) bool {
+	var status *notifier.StatusError
+	return errors.As(err, &status) && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))
+}

@@ -1,0 +1,72 @@
+package services
+
+import (
+	"context"
+	"html"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// hook posts to a webhook of one of the bridges: matrix-appservice-webhooks in
+// its own way (also at t2bot.io) and in Slack's, and matrix-hookshot.
+func (x *matrix) hook(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	name := x.User
+	if name == "" {
+		name = m.Identity.Name
+	}
+	address := x.URL("api", "v1", "matrix", "hook", x.token)
+	var payload map[string]any
+	switch x.mode {
+	case "slack":
+		payload = map[string]any{
+			"username": name,
+			"mrkdwn":   m.Format == notifier.Markdown,
+			"attachments": []map[string]any{{
+				"title": matrixSlackText.Replace(m.Title), "text": matrixSlackText.Replace(m.Body),
+				"color": m.Type.Color(), "ts": m.Time.Unix(), "footer": m.Identity.Name,
+			}},
+		}
+	case "hookshot":
+		address = x.URL() + notifier.Path(strings.Split(x.path, "/")...) + notifier.Path(x.token)
+		payload = map[string]any{"username": name, "text": matrixPlain(m, "\r\n"), "html": matrixHTML(m)}
+	default:
+		payload = map[string]any{"displayName": name, "format": "html", "text": matrixHTML(m)}
+		if m.Format == notifier.Text {
+			payload["format"], payload["text"] = "plain", m.Text("\r\n")
+		}
+	}
+	if x.mode == "t2bot" {
+		address = "https://webhooks.t2bot.io/api/v1/matrix/hook/" + x.token
+		if icon := m.Icon(32); x.image && icon != "" {
+			payload["avatarUrl"] = icon
+		}
+	}
+	return c.PostJSON(ctx, address, payload)
+}
+
+var matrixSlackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// matrixHTML is the message for clients that show HTML.
+func matrixHTML(m *notifier.Message) string {
+	title := ""
+	if m.Title != "" {
+		title = "<h1>" + html.EscapeString(m.Title) + "</h1>"
+	}
+	switch m.Format {
+	case notifier.HTML:
+		return title + m.Body
+	case notifier.Markdown:
+		return title + notifier.Convert(m.Body, notifier.Markdown, notifier.HTML)
+	}
+	return strings.ReplaceAll(html.EscapeString(m.Text("\r\n")), "\n", "<br/>")
+}
+
+// matrixPlain is the message for clients that do not.
+func matrixPlain(m *notifier.Message, sep string) string {
+	text := *m
+	if m.Format == notifier.HTML {
+		text.Body = notifier.Convert(m.Body, notifier.HTML, notifier.Text)
+	}
+	return text.Text(sep)
+}

@@ -1,0 +1,148 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[mattermost]()
+
+// mattermost posts to a Mattermost server: through an incoming webhook, or as
+// a bot, which can also send files.
+type mattermost struct {
+	notifier.Server
+	path    []string
+	botname string
+	token   string
+	targets []string
+	team    string
+	mode    string
+	image   bool
+	icon    string
+}
+
+func (t *mattermost) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Mattermost", "https://developers.mattermost.com/integrate/webhooks/incoming/"
+	s.URL("mmost[s]://[{botname}@]{host}[:{port}][/{path...}]/{token}")
+	s.Native(
+		"https://mattermost.{host...}/hooks/{token}",
+		"http://mattermost.{host...}/hooks/{token}",
+	)
+	s.Attachments = true
+	s.Limits = notifier.Limits{Body: 4000}
+	s.Server(&t.Server)
+	s.String(&t.botname, "botname", "", "name to post under; of a bot: its team")
+	s.Path(&t.path, "path", "where on the server Mattermost is mounted")
+	s.Secret(&t.token, "token", "token of the webhook or of the bot")
+	s.List(&t.targets, "targets", "channels; of a bot: #channels and ids of channels").Alias("to", "channel", "channels").
+		Match(`^[#+]?[a-z0-9_-]+$`).DropInvalid()
+	s.String(&t.team, "team", "", "team of a bot's #channels; the mode becomes bot")
+	s.Choice(&t.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; found out unless given")
+	s.Bool(&t.image, "image", true, "show the icon of the message's type")
+	s.String(&t.icon, "icon_url", "", "picture of the sender, in place of that icon")
+}
+
+func (t *mattermost) Finish(s *notifier.Schema) error {
+	if t.team != "" {
+		t.mode = cmp.Or(t.mode, "bot")
+	}
+	s.Attachments = t.mode == "bot"
+	if t.mode != "bot" {
+		return nil
+	}
+	t.team = cmp.Or(t.team, t.botname)
+	if len(t.targets) == 0 {
+		return errors.New("a bot needs a channel, as in mmosts://mattermost.example.com/token?mode=bot&to=channelid")
+	}
+	for _, target := range t.targets {
+		if target[0] == '#' && t.team == "" {
+			return errors.New("a bot finds a #channel only with its team, as in team=myteam")
+		}
+	}
+	return nil
+}
+
+func (t *mattermost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	targets := t.targets
+	if len(targets) == 0 {
+		targets = []string{""} // the channel that the webhook was made for
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		if t.mode == "bot" {
+			return t.post(ctx, c, m, target)
+		}
+		payload := map[string]string{"text": m.Body, "username": cmp.Or(t.botname, m.Identity.Name)}
+		if icon := m.Icon(72); t.image && icon != "" {
+			payload["icon_url"] = icon
+		}
+		if t.icon != "" {
+			payload["icon_url"] = t.icon
+		}
+		if target != "" {
+			payload["channel"] = strings.TrimLeft(target, "#+")
+		}
+		return c.PostJSON(ctx, t.address("hooks", t.token), payload)
+	})
+}
+
+func (t *mattermost) address(segments ...string) string {
+	return t.URL(append(append([]string{}, t.path...), segments...)...)
+}
+
+// post writes a message as a bot.
+// See https://api.mattermost.com/#tag/posts/operation/CreatePost.
+func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.Message, target string) error {
+	header := map[string]string{"Authorization": "Bearer " + t.token}
+	channel := strings.TrimPrefix(target, "+")
+	if name, ok := strings.CutPrefix(target, "#"); ok {
+		var err error
+		channel, err = notifier.Kept(c, "channel "+name, func() (string, error) {
+			var answer struct {
+				ID string `json:"id"`
+			}
+			address := t.address("api", "v4", "teams", "name", t.team, "channels", "name", name)
+			err := c.DoJSON(ctx, &notifier.Request{URL: address, Header: header}, &answer)
+			if err == nil && answer.ID == "" {
+				err = errors.New("Mattermost has not told the channel's id")
+			}
+			return answer.ID, err
+		})
+		if err != nil {
+			return fmt.Errorf("looking up the channel: %w", err)
+		}
+	}
+	payload := map[string]any{"channel_id": channel, "message": m.Body}
+	var files []string
+	for i, f := range m.Attachments {
+		id, err := notifier.Kept(c, fmt.Sprint("file ", i, " ", channel), func() (string, error) {
+			var answer struct {
+				Infos []struct {
+					ID string `json:"id"`
+				} `json:"file_infos"`
+			}
+			body := notifier.Multipart(notifier.FormPart{Name: "channel_id", Value: channel}, notifier.FormPart{Name: "files", File: f})
+			err := c.DoJSON(ctx, &notifier.Request{URL: t.address("api", "v4", "files"), Header: header, Body: body}, &answer)
+			if err == nil && (len(answer.Infos) == 0 || answer.Infos[0].ID == "") {
+				err = errors.New("Mattermost has not told the file's id")
+			}
+			if err != nil {
+				return "", err
+			}
+			return answer.Infos[0].ID, nil
+		})
+		if err != nil {
+			return fmt.Errorf("uploading file %d of %d: %w", i+1, len(m.Attachments), err)
+		}
+		files = append(files, id)
+	}
+	if len(files) > 0 {
+		payload["file_ids"] = files
+	}
+	_, err := c.Do(ctx, &notifier.Request{URL: t.address("api", "v4", "posts"), Header: header, Body: notifier.JSON(payload)})
+	return err
+}

@@ -1,0 +1,104 @@
+package services
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[oneSignal]()
+
+// oneSignal pushes by way of OneSignal to devices, e-mail addresses, users
+// and segments of an app.
+type oneSignal struct {
+	app, key, template string
+	players            []string // and e-mail addresses
+	users, segments    []string
+	subtitle, language string
+	image, contents    bool
+	batch, decode      bool
+	custom, data       map[string]string
+	values             map[string]string // of custom, decoded
+}
+
+// oneSignalBatch is how many recipients one request may name.
+const oneSignalBatch = 2000
+
+func (o *oneSignal) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "OneSignal", "https://documentation.onesignal.com/reference/create-notification"
+	s.URL("onesignal://{app}@{apikey}/{targets...}", "onesignal://{template}:{app}@{apikey}/{targets...}")
+	s.Secret(&o.app, "app", "app ID")
+	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`)
+	s.Secret(&o.template, "template", "ID of a template")
+	s.List(&o.players, "targets", "player IDs, e-mail addresses, @users and #segments").Alias("to").Match("^..").DropInvalid().
+		Part("@", &o.users, "external ID of a user").Part("#", &o.segments, "name of a segment")
+	s.String(&o.subtitle, "subtitle", "", "line below the title")
+	s.String(&o.language, "language", "en", "language that the message is in").Alias("lang").Item(oneSignalLanguage)
+	s.Bool(&o.image, "image", true, "show an icon for the type of the message")
+	s.Bool(&o.contents, "contents", true, "send the message's text when there is a template")
+	s.Bool(&o.batch, "batch", false, "name several recipients in one request")
+	s.Bool(&o.decode, "decode", false, "values of custom data are in base64")
+	s.Map(&o.custom, ":", "custom", "custom data for the template")
+	s.Map(&o.data, "+", "postback", "data for the app")
+}
+
+// oneSignalLanguage keeps the two letters that the service knows a language
+// by, except where it tells two scripts apart.
+func oneSignalLanguage(s string) (string, error) {
+	if i := slices.Index([]string{"zh-hans", "zh-hant"}, strings.ToLower(s)); i >= 0 {
+		return []string{"zh-Hans", "zh-Hant"}[i], nil
+	}
+	if len(s) < 2 {
+		return "", errors.New("is no language code such as en")
+	}
+	return strings.ToLower(s[:2]), nil
+}
+
+func (o *oneSignal) Finish(*notifier.Schema) error {
+	if len(o.players)+len(o.users)+len(o.segments) == 0 {
+		return errors.New("name a player ID, an e-mail address, a @user or a #segment behind the API key")
+	}
+	o.values = o.custom
+	if !o.decode {
+		return nil
+	}
+	o.values = map[string]string{}
+	for k, v := range o.custom {
+		text, err := base64.StdEncoding.DecodeString(v)
+		if err != nil {
+			return errors.New("a value of custom data is no base64; leave out decode=yes if it is not meant to be")
+		}
+		o.values[k] = string(text)
+	}
+	return nil
+}
+
+func (o *oneSignal) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	size := 1
+	if o.batch {
+		size = oneSignalBatch
+	}
+	isEmail := func(s string) bool { return strings.Contains(s, "@") }
+	batches := map[string][]string{}
+	for field, targets := range map[string][]string{
+		"include_player_ids":        slices.DeleteFunc(slices.Clone(o.players), isEmail),
+		"include_email_tokens":      slices.DeleteFunc(slices.Clone(o.players), func(s string) bool { return !isEmail(s) }),
+		"include_external_user_ids": o.users,
+		"included_segments":         o.segments,
+	} {
+		for batch := range slices.Chunk(targets, size) {
+			batches[field+" "+batch[0]] = batch
+		}
+	}
+	return c.Each(ctx, slices.Sorted(maps.Keys(batches)), func(ctx context.Context, key string) error {
+		payload := o.payload(m)
+		field, _, _ := strings.Cut(key, " ")
+		payload[field] = batches[key]
+		return o.post(ctx, c, payload)
+	})
+}

@@ -1,0 +1,75 @@
+package services
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pinglet]()
+
+// pinglet posts to a topic of a Pinglet server.
+type pinglet struct {
+	notifier.Server
+	path             []string
+	token            string
+	namespace, topic string
+	priority         string
+	badges, data     map[string]string
+}
+
+func (p *pinglet) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pinglet", "https://pinglet.co.uk/"
+	s.URL("pinglet[s]://{token}@{host}[:{port}][/{path...}]/{namespace}/{topic}")
+	s.Limits.Body = 3000
+	s.Server(&p.Server)
+	s.Path(&p.path, "path", "where on the server Pinglet is mounted")
+	s.Secret(&p.token, "token", "API key")
+	s.String(&p.namespace, "namespace", "", "namespace of the topic")
+	s.String(&p.topic, "topic", "", "topic to post to")
+	s.Choice(&p.priority, "priority", "normal", []string{"silent", "normal", "urgent"}, "how to alert").Lenient()
+	s.Map(&p.badges, ":", "badges", "label to show and its value; three at most")
+	s.Map(&p.data, "+", "data", "key of metadata and its value")
+}
+
+// Finish cuts badges and metadata to what the server takes.
+func (p *pinglet) Finish(*notifier.Schema) error {
+	p.badges = pingletCut(p.badges, 3, 24, 32)
+	p.data = pingletCut(p.data, len(p.data), 64, 256)
+	return nil
+}
+
+func pingletCut(m map[string]string, most, maxKey, maxValue int) map[string]string {
+	cut := func(s string, n int) string {
+		r := []rune(s)
+		return string(r[:min(n, len(r))])
+	}
+	out := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if len(out) < most {
+			out[cut(k, maxKey)] = cut(m[k], maxValue)
+		}
+	}
+	return out
+}
+
+func (p *pinglet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	level := string(m.Type)
+	if m.Type == notifier.Failure {
+		level = "error"
+	}
+	payload := map[string]any{"message": m.Body, "priority": p.priority, "level": level}
+	if m.Title != "" {
+		payload["title"] = m.Title
+	}
+	if len(p.badges) > 0 {
+		payload["badges"] = p.badges
+	}
+	if len(p.data) > 0 {
+		payload["data"] = p.data
+	}
+	address := p.URL(append(slices.Clone(p.path), p.namespace, p.topic)...)
+	return c.PostJSON(ctx, address, payload, "Authorization", "Bearer "+p.token)
+}

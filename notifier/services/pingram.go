@@ -1,0 +1,128 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pingram]()
+
+// pingram notifies people by way of Pingram over one or more channels, with
+// the message itself or with a template that is kept there.
+type pingram struct {
+	key, kind  string
+	targets    []string
+	recipients []map[string]string // made of targets: id, email, number
+	channels   []string
+	via        []string // channels, or the one that the targets ask for
+	region     string
+	mode       string
+	template   bool
+	from       string
+	cc, bcc    []string
+	tokens     map[string]string
+}
+
+var pingramHosts = map[string]string{
+	"us": "https://api.pingram.io", "ca": "https://api.ca.pingram.io", "eu": "https://api.eu.pingram.io",
+}
+
+func (p *pingram) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pingram", "https://www.pingram.io/"
+	s.URL("pingram://[{type}@]{apikey}/{targets...}")
+	s.Secret(&p.key, "apikey", "API key").Match(`^pingram_(sk|pk)_[\w-]+$`).Example("pingram_sk_1234567890")
+	s.String(&p.kind, "type", "", "type of the notification; default: apprise").Match(`^[\w-]+$`)
+	// Their order says who belongs together, and they may be alike.
+	s.Path(&p.targets, "targets", "for each recipient a @user ID, e-mail address and number").Alias("to").
+		Example("user@example.com")
+	s.List(&p.channels, "channels", "channels to use; default: that of the first target").
+		Match("^(call|email|inapp|mobile_push|slack|sms|web_push)$").Example("sms").
+		Item(func(s string) (string, error) { return strings.ToLower(s), nil })
+	s.Choice(&p.region, "region", "us", []string{"us", "ca", "eu"}, "region of the account")
+	s.Choice(&p.mode, "mode", "", []string{"message", "template"}, "what to send; default: template if there is a type")
+	s.String(&p.from, "from", "", "sender's e-mail address, or name").Example("Caddy <caddy@example.com>")
+	mailList(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
+	mailList(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
+	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
+}
+
+func (p *pingram) Finish(*notifier.Schema) error {
+	p.template = p.mode == "template" || p.mode == "" && p.kind != ""
+	p.via = p.channels
+	p.group()
+	if len(p.recipients) == 0 {
+		return errors.New("name a @user ID, an e-mail address or a telephone number behind the API key")
+	}
+	if len(p.via) == 0 && !p.template {
+		return errors.New("user IDs alone do not say how to send; add channels, for instance channels=email,inapp")
+	}
+	return nil
+}
+
+var pingramID = regexp.MustCompile(`^@?([\w-]+)$`)
+
+// group makes recipients of the targets: one ends where the next target is
+// of a kind that it has already. What is no target is left out.
+func (p *pingram) group() {
+	separator := func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
+	current := map[string]string{}
+	for _, target := range strings.FieldsFunc(strings.Join(p.targets, ","), separator) {
+		kind, value, channel := "", target, ""
+		if m, ok := parseMailbox(target); ok {
+			kind, value, channel = "email", m.address, "email"
+		} else if number, err := notifier.FullPhone(target); err == nil {
+			kind, value, channel = "number", number, "sms"
+			if strings.HasPrefix(target, "+") {
+				value = "+" + number
+			}
+		} else if id := pingramID.FindStringSubmatch(target); id != nil {
+			kind, value = "id", id[1]
+		} else {
+			continue
+		}
+		if current[kind] != "" {
+			p.recipients = append(p.recipients, current)
+			current = map[string]string{}
+		}
+		current[kind] = value
+		if len(p.via) == 0 && channel != "" {
+			p.via = []string{channel}
+		}
+	}
+	if len(current) > 0 {
+		p.recipients = append(p.recipients, current)
+	}
+}
+
+func (p *pingram) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	numbers := make([]string, len(p.recipients))
+	for i := range p.recipients {
+		numbers[i] = strconv.Itoa(i)
+	}
+	return c.Each(ctx, numbers, func(ctx context.Context, number string) error {
+		i, err := strconv.Atoi(number)
+		if err != nil {
+			return err
+		}
+		payload := p.payload(m)
+		payload["to"] = p.recipients[i]
+		if options := p.options(m, p.recipients[i]["email"]); len(options) > 0 {
+			payload["options"] = map[string]any{"email": options}
+		}
+		resp, err := c.Do(ctx, &notifier.Request{
+			URL:    pingramHosts[p.region] + "/send",
+			Header: map[string]string{"Authorization": "Bearer " + p.key},
+			Body:   notifier.JSON(payload),
+		})
+		if err == nil && !json.Valid(resp.Body) {
+			return errors.New("the service's answer is not the JSON it should be")
+		}
+		return err
+	})
+}

@@ -1,0 +1,90 @@
+package services
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// payload is the message without its recipient.
+func (p *pingram) payload(m *notifier.Message) map[string]any {
+	payload := map[string]any{"type": cmp.Or(p.kind, "apprise")}
+	if p.template {
+		fields := map[string]string{
+			"appBody": m.Body, "appTitle": m.Title, "appType": string(m.Type), "appColor": m.Type.Color(),
+			"appId": m.Identity.Name, "appDescription": m.Identity.Description,
+			"appImageUrl": m.Icon(72), "appUrl": m.Identity.URL,
+		}
+		all := map[string]string{}
+		maps.Copy(all, p.tokens)
+		maps.Copy(all, fields)
+		payload["parameters"] = all
+		return payload
+	}
+	title := cmp.Or(m.Title, m.Identity.Name)
+	text := m.Body
+	if m.Format == notifier.HTML {
+		text = notifier.Convert(m.Body, notifier.HTML, notifier.Text)
+	}
+	both := (&notifier.Message{Title: m.Title, Body: text}).Text("\n")
+	for _, channel := range p.via {
+		content := map[string]string{}
+		switch channel {
+		case "sms", "call":
+			content["message"] = both
+		case "slack":
+			content["text"] = both
+		case "email":
+			content["subject"], content["html"] = title, notifier.Convert(m.Body, m.Format, notifier.HTML)
+			name, address := p.sender(m)
+			if address != "" {
+				content["senderEmail"] = address
+			}
+			if name != "" {
+				content["senderName"] = name
+			}
+		case "inapp":
+			content["title"] = title
+			if icon := m.Icon(72); icon != "" {
+				content["image"] = icon
+			}
+		case "web_push":
+			content["title"], content["message"] = title, text
+			if icon := m.Icon(72); icon != "" {
+				content["icon"] = icon
+			}
+		case "mobile_push":
+			content["title"], content["message"] = title, text
+		}
+		payload[channel] = content
+	}
+	return payload
+}
+
+// sender is what from says: a name, an address or both. Without from, it is
+// the account's.
+func (p *pingram) sender(m *notifier.Message) (name, address string) {
+	if b, ok := parseMailbox(p.from); ok {
+		return cmp.Or(b.name, m.Identity.Name), b.address
+	}
+	return p.from, ""
+}
+
+// options are those of an e-mail to the address, which may be "".
+func (p *pingram) options(m *notifier.Message, to string) map[string]any {
+	options := map[string]any{}
+	if name, address := p.sender(m); address != "" {
+		options["fromAddress"], options["fromName"] = address, name
+	}
+	bcc := mailWithout(mailboxes(p.bcc), []emailAddress{{address: to}})
+	cc := mailWithout(mailboxes(p.cc), append(slices.Clone(bcc), emailAddress{address: to}))
+	if len(cc) > 0 {
+		options["ccAddresses"] = mailAddresses(cc)
+	}
+	if len(bcc) > 0 {
+		options["bccAddresses"] = mailAddresses(bcc)
+	}
+	return options
+}

@@ -1,0 +1,101 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushbullet]()
+
+// pushbullet pushes to the devices of a Pushbullet account, to those who
+// follow a channel, and to e-mail addresses.
+type pushbullet struct {
+	token   string
+	targets []string
+}
+
+const pushbulletAPI = "https://api.pushbullet.com/v2/"
+
+func (p *pushbullet) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pushbullet", "https://docs.pushbullet.com/"
+	s.URL("pbul://{accesstoken}[/{targets...}]")
+	s.Attachments = true
+	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`)
+	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all").Alias("to")
+}
+
+func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	pushes := []map[string]string{{"type": "note", "title": m.Title, "body": m.Body}}
+	if m.Body == "" && len(m.Attachments) > 0 {
+		pushes = nil
+	}
+	for _, a := range m.Attachments {
+		push, err := p.upload(ctx, c, a)
+		if err != nil {
+			return err
+		}
+		pushes = append(pushes, push)
+	}
+	targets := p.targets
+	if len(targets) == 0 {
+		targets = []string{""}
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		for i, push := range pushes {
+			push = maps.Clone(push)
+			if channel, ok := strings.CutPrefix(target, "#"); ok {
+				push["channel_tag"] = channel
+			} else if strings.Contains(target, "@") {
+				push["email"] = target
+			} else if target != "" {
+				push["device_iden"] = target
+			}
+			err := c.Once(fmt.Sprint(i, " ", target), func() error {
+				return p.post(ctx, c, pushbulletAPI+"pushes", notifier.JSON(push), nil)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// upload puts a file where pushes can refer to it, and returns the push that
+// does.
+func (p *pushbullet) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (map[string]string, error) {
+	var place struct {
+		FileName  string `json:"file_name"`
+		FileType  string `json:"file_type"`
+		FileURL   string `json:"file_url"`
+		UploadURL string `json:"upload_url"`
+	}
+	request := notifier.JSON(map[string]string{"file_name": a.Name, "file_type": a.ContentType})
+	if err := p.post(ctx, c, pushbulletAPI+"upload-request", request, &place); err != nil {
+		return nil, fmt.Errorf("asking where to upload a file: %w", err)
+	}
+	if place.FileURL == "" || place.UploadURL == "" {
+		return nil, errors.New("the service does not say where to upload a file")
+	}
+	file := notifier.Multipart(notifier.FormPart{Name: "file", File: a, NoType: true})
+	if err := p.post(ctx, c, place.UploadURL, file, nil); err != nil {
+		return nil, fmt.Errorf("uploading a file: %w", err)
+	}
+	push := map[string]string{
+		"type": "file", "file_name": place.FileName, "file_type": place.FileType, "file_url": place.FileURL,
+	}
+	if strings.HasPrefix(place.FileType, "image/") {
+		push["image_url"] = place.FileURL
+	}
+	return push, nil
+}
+
+// post sends body and reads the answer into v, which may be nil.
+func (p *pushbullet) post(ctx context.Context, c *notifier.Client, address string, body *notifier.Body, v any) error {
+	return c.DoJSON(ctx, &notifier.Request{URL: address, User: p.token, Body: body}, v)
+}

@@ -1,0 +1,35 @@
+package services
+
+import (
+	"context"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushjet]()
+
+// pushjet posts to a self-hosted Pushjet server.
+type pushjet struct {
+	notifier.Server
+	secret string
+}
+
+func (p *pushjet) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
+	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
+	s.Server(&p.Server)
+	s.Secret(&p.secret, "secret_key", "secret key of the service").Alias("secret")
+}
+
+func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": nil, "level": nil})
+	// Clients in use send JSON under the name of a form.
+	body.ContentType = "application/x-www-form-urlencoded; charset=utf-8"
+	_, err := c.Do(ctx, &notifier.Request{
+		URL:   p.URL("message") + "/",
+		Query: notifier.Fields("secret", p.secret),
+		Login: &p.Server,
+		Body:  body,
+	})
+	return err
+}

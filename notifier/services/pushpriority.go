@@ -1,0 +1,10 @@
+package services
+
+import "github.com/caddy-notify/caddy-notify/notifier"
+
+// pushPriorities are the five priorities that several push services have in
+// common.
+var pushPriorities = []notifier.Choice{
+	{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
+	{Name: "high", Value: 1}, {Name: "emergency", Value: 2},
+}

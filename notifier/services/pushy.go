@@ -1,0 +1,71 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[pushy]()
+
+// pushy pushes by way of Pushy to devices and to those who subscribed to a
+// topic.
+type pushy struct {
+	key             string
+	topics, devices []string
+	sound           string
+	badge           int
+}
+
+func (p *pushy) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Pushy", "https://pushy.me/docs/api/send-notifications"
+	s.URL("pushy://{apikey}/{targets...}")
+	s.Limits.Body = 4096
+	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key")
+	s.List(&p.topics, "targets", "topics and @devices").Alias("to").Match("^[#@]?[a-z0-9]+$").
+		Item(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil }).
+		Part("@", &p.devices, "token of a device")
+	s.String(&p.sound, "sound", "", "sound file of the app to play")
+	s.Int(&p.badge, "badge", -1, "number on the app's icon").Range(0, 1<<31-1).Unset().Lenient()
+}
+
+func (p *pushy) Finish(*notifier.Schema) error {
+	if len(p.topics)+len(p.devices) == 0 {
+		return errors.New("name a topic or a @device behind the API key")
+	}
+	return nil
+}
+
+func (p *pushy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	shown := map[string]any{"body": m.Body}
+	if m.Title != "" {
+		shown["title"] = m.Title
+	}
+	if p.sound != "" {
+		shown["sound"] = p.sound
+	}
+	if p.badge >= 0 {
+		shown["badge"] = p.badge
+	}
+	return c.Each(ctx, slices.Concat(p.topics, p.devices), func(ctx context.Context, target string) error {
+		var answer struct {
+			Success bool
+			Error   string
+		}
+		err := c.DoJSON(ctx, &notifier.Request{
+			URL:    "https://api.pushy.me/push",
+			Query:  notifier.Fields("api_key", p.key),
+			Header: map[string]string{"Accepts": "application/json"},
+			Body: notifier.JSON(map[string]any{
+				"to": target, "data": map[string]string{"message": m.Body}, "notification": shown,
+			}),
+		}, &answer)
+		if err == nil && !answer.Success {
+			return refusal(0, answer.Error)
+		}
+		return err
+	})
+}

@@ -1,0 +1,162 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[rocketChat]()
+
+// rocketChat posts to a Rocket.Chat server: through an incoming webhook, or
+// as a user with a password or an access token.
+type rocketChat struct {
+	notifier.Server
+	webhook  string
+	rooms    []string
+	channels []string
+	users    []string
+	mode     string
+	avatar   int
+}
+
+func (r *rocketChat) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
+	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
+	s.Format = notifier.Markdown
+	s.Limits = notifier.Limits{Body: 1000}
+	s.Server(&r.Server)
+	s.Secret(&r.webhook, "webhook", "the two parts of an incoming webhook; also as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
+	s.List(&r.rooms, "targets", "#channels, @users and ids of rooms").Alias("to").
+		Match(`^[#@]?[a-z0-9_.-]+$`).DropInvalid().Example("#general").
+		Part("#", &r.channels, "channel").Part("@", &r.users, "user")
+	s.Choice(&r.mode, "mode", "", []string{"webhook", "token", "basic"}, "how to sign in; found out unless given")
+	s.Enum(&r.avatar, "avatar", "", []notifier.Choice{
+		{Name: "yes", Value: 1, Synonyms: []string{"true", "on"}}, {Name: "no", Value: 2, Synonyms: []string{"false", "off", "0"}},
+	}, "show the icon of the message's type; yes but for mode basic")
+}
+
+var (
+	rocketSlash   = regexp.MustCompile(`(?i)^(\s*[^:]+://(?:[^:/@]+:)?[a-z0-9]+)/([a-z0-9]+@)`)
+	rocketWebhook = regexp.MustCompile(`(?i)^[a-z0-9]+/[a-z0-9]+$`)
+)
+
+// Rewrite escapes the slash of a webhook, which people leave as it is.
+func (r *rocketChat) Rewrite(url string) string { return rocketSlash.ReplaceAllString(url, "$1%2F$2") }
+
+func (r *rocketChat) Finish(*notifier.Schema) error {
+	hook := r.mode == "" || r.mode == "webhook"
+	for _, part := range []*string{&r.Password, &r.User} {
+		if hook && r.webhook == "" && rocketWebhook.MatchString(*part) {
+			r.webhook, *part = *part, ""
+		}
+	}
+	if r.mode == "" {
+		switch {
+		case r.webhook != "":
+			r.mode = "webhook"
+		case len(r.Password) > 32:
+			r.mode = "token"
+		default:
+			r.mode = "basic"
+		}
+	}
+	switch {
+	case r.mode == "webhook" && r.webhook == "":
+		return errors.New("the webhook is missing, as in rockets://abc/def@chat.example.com/#general")
+	case r.mode == "webhook":
+	case r.User == "" || r.Password == "":
+		return errors.New("user and password, or user id and token, are missing, as in rockets://user:password@chat.example.com/#general")
+	case len(r.targets()) == 0:
+		return errors.New("there is no #channel, @user or room to post to")
+	}
+	if r.avatar == 0 && r.mode != "basic" {
+		r.avatar = 1
+	}
+	return nil
+}
+
+// targets are all that the URL names, in Rocket.Chat's spelling.
+func (r *rocketChat) targets() (out []string) {
+	for _, u := range r.users {
+		out = append(out, "@"+u)
+	}
+	for _, c := range r.channels {
+		out = append(out, "#"+c)
+	}
+	return append(out, r.rooms...)
+}
+
+func (r *rocketChat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	address, header, field := r.URL("api", "v1", "chat.postMessage"), map[string]string{}, "roomId"
+	targets := r.targets()
+	switch r.mode {
+	case "webhook":
+		address, field = r.URL("hooks")+"/"+r.webhook, "channel"
+		if len(targets) == 0 {
+			targets = []string{""} // where the webhook posts
+		}
+	case "token":
+		header = map[string]string{"X-User-Id": r.User, "X-Auth-Token": r.Password}
+	default:
+		var err error
+		if header, err = r.signIn(ctx, c); err != nil {
+			return err
+		}
+		defer r.signOut(ctx, c, header)
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		payload := map[string]string{"text": m.Body}
+		if icon := m.Icon(128); r.avatar == 1 && icon != "" {
+			payload["avatar"] = icon
+		}
+		switch {
+		case target == "":
+		case target[0] == '#' || target[0] == '@':
+			payload["channel"] = target
+		default:
+			payload[field] = target
+		}
+		var answer struct {
+			Success *bool  `json:"success"`
+			Error   string `json:"error"`
+		}
+		err := c.DoJSON(ctx, &notifier.Request{URL: address, Header: header, Body: notifier.JSON(payload)}, &answer)
+		if err == nil && answer.Success != nil && !*answer.Success {
+			err = errors.New("Rocket.Chat answered: " + answer.Error)
+		}
+		return err
+	})
+}
+
+// signIn begins a session. It lasts for one message, as a server keeps each
+// session for months and limits how many there are.
+func (r *rocketChat) signIn(ctx context.Context, c *notifier.Client) (map[string]string, error) {
+	var answer struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+		Data    struct {
+			AuthToken string `json:"authToken"`
+			UserID    string `json:"userId"`
+		} `json:"data"`
+	}
+	err := c.DoJSON(ctx, &notifier.Request{
+		URL:  r.URL("api", "v1", "login"),
+		Body: notifier.Form(notifier.Fields("username", r.User, "password", r.Password)),
+	}, &answer)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status != "success" || answer.Data.AuthToken == "" {
+		return nil, errors.New("Rocket.Chat has not let the user in: " + answer.Message)
+	}
+	return map[string]string{"X-User-Id": answer.Data.UserID, "X-Auth-Token": answer.Data.AuthToken}, nil
+}
+
+// signOut ends a session; the message has arrived, so that a failure is none.
+func (r *rocketChat) signOut(ctx context.Context, c *notifier.Client, header map[string]string) {
+	_, _ = c.Do(ctx, &notifier.Request{Method: http.MethodPost, URL: r.URL("api", "v1", "logout"), Header: header})
+}

@@ -1,0 +1,53 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[ses]()
+
+// ses sends e-mail by way of Amazon's Simple Email Service.
+type ses struct {
+	aws
+	mailAPI
+	reply string
+}
+
+func (e *ses) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "AWS SES", "https://docs.aws.amazon.com/ses/latest/APIReference/API_SendRawEmail.html"
+	s.URL(
+		"ses://{user}[:{token}]@{host}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",
+		"ses://{from}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",
+	)
+	e.aws.describe(s)
+	e.describeMail(s)
+	e.describeName(s)
+	mailReply(s, &e.reply)
+}
+
+func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	sender := e.sender
+	reply, _ := parseMailbox(e.reply)
+	sender.name = cmp.Or(sender.name, reply.name, mailName(m.Identity.Description))
+	return e.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+		mime, err := sesMail(m, sender, reply, l)
+		if err != nil {
+			return fmt.Errorf("writing the message: %w", err)
+		}
+		form := notifier.Fields(
+			"Action", "SendRawEmail", "Version", "2010-12-01",
+			"Source", sender.header(), "RawMessage.Data", base64.StdEncoding.EncodeToString(mime),
+		)
+		for i, address := range mailAddresses(slices.Concat(l.to, l.bcc, l.cc)) {
+			form.Set(fmt.Sprintf("Destinations.member.%d", i+1), address)
+		}
+		_, err = e.post(ctx, c, "email", "ses", form)
+		return err
+	})
+}

@@ -1,0 +1,45 @@
+package services
+
+import (
+	"bytes"
+	"net/mail"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// sesMail is the message as e-mail (RFC 5322), with an answer's address where
+// it has one. Who gets an unseen copy is no part of it.
+func sesMail(m *notifier.Message, from, reply emailAddress, l letter) ([]byte, error) {
+	addresses := func(list []emailAddress) (out []*mail.Address) {
+		for _, a := range list {
+			out = append(out, &mail.Address{Name: a.name, Address: a.address})
+		}
+		return out
+	}
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(&mail.Address{Name: from.name, Address: from.address})
+	msg.ToMailAddress(addresses(l.to)...)
+	msg.CcMailAddress(addresses(l.cc)...)
+	if reply.address != "" && reply.address != from.address {
+		msg.ReplyToMailAddress(&mail.Address{Name: from.name, Address: reply.address})
+	}
+	msg.Subject(m.Title)
+	msg.SetDateWithValue(m.Time)
+	if m.Format == notifier.HTML {
+		msg.SetBodyString(gomail.TypeTextPlain, notifier.Convert(m.Body, notifier.HTML, notifier.Text))
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.Body)
+	} else {
+		msg.SetBodyString(gomail.TypeTextPlain, m.Body)
+	}
+	for _, a := range m.Attachments {
+		err := msg.AttachReader(a.Name, a.Open(), gomail.WithFileContentType(gomail.ContentType(a.ContentType)))
+		if err != nil {
+			return nil, err
+		}
+	}
+	var out bytes.Buffer
+	_, err := msg.WriteTo(&out)
+	return out.Bytes(), err
+}

@@ -1,0 +1,94 @@
+package services
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[sns]()
+
+// sns publishes by way of Amazon's Simple Notification Service: as SMS to
+// telephone numbers, and to topics.
+type sns struct {
+	aws
+	targets []string // +number or #topic
+	mode    string
+}
+
+func (n *sns) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
+	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")
+	n.describe(s)
+	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Item(snsTarget)
+	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "length of messages; default: topic if there are topics only")
+}
+
+var snsTopic = regexp.MustCompile(`^#?([A-Za-z0-9_-]{1,256})$`)
+
+func snsTarget(s string) (string, error) {
+	if phone, err := notifier.FullPhone(s); err == nil {
+		return "+" + phone, nil
+	}
+	if topic := snsTopic.FindStringSubmatch(s); topic != nil {
+		return "#" + topic[1], nil
+	}
+	return "", errors.New("is neither a telephone number nor the name of a topic")
+}
+
+func (n *sns) Finish(s *notifier.Schema) error {
+	isPhone := func(t string) bool { return strings.HasPrefix(t, "+") }
+	s.Limits.Title, s.Limits.Body = 0, 160
+	if n.mode == "topic" || n.mode == "" && !slices.ContainsFunc(n.targets, isPhone) {
+		s.Limits.Title, s.Limits.Body = 100, 256000
+	}
+	return nil
+}
+
+func (n *sns) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	return c.Each(ctx, n.targets, func(ctx context.Context, target string) error {
+		if topic, ok := strings.CutPrefix(target, "#"); ok {
+			return n.publish(ctx, c, topic, m)
+		}
+		return n.act(ctx, c, nil, "Publish", "PhoneNumber", target, "Message", m.Text("\r\n"))
+	})
+}
+
+// publish sends to a topic, which is made where there is none.
+func (n *sns) publish(ctx context.Context, c *notifier.Client, topic string, m *notifier.Message) error {
+	var created struct {
+		ARN string `xml:"CreateTopicResult>TopicArn"`
+	}
+	if err := n.act(ctx, c, &created, "CreateTopic", "Name", topic); err != nil {
+		return err
+	}
+	if created.ARN == "" {
+		return errors.New("the service's answer does not name the topic")
+	}
+	if !snsSubject.MatchString(m.Title) {
+		return n.act(ctx, c, nil, "Publish", "TopicArn", created.ARN, "Message", m.Text("\r\n"))
+	}
+	return n.act(ctx, c, nil, "Publish", "TopicArn", created.ARN, "Message", m.Body, "Subject", m.Title)
+}
+
+// snsSubject is what the service takes for a subject.
+var snsSubject = regexp.MustCompile(`^[!-~][ -~]*$`)
+
+// act calls the API and reads the XML of the answer into v, which may be nil.
+func (n *sns) act(ctx context.Context, c *notifier.Client, v any, action string, params ...string) error {
+	form := notifier.Fields(append([]string{"Action", action, "Version", "2010-03-31"}, params...)...)
+	resp, err := n.post(ctx, c, "sns", "sns", form)
+	if err != nil || v == nil {
+		return err
+	}
+	if err := xml.Unmarshal(resp.Body, v); err != nil {
+		return fmt.Errorf("the service's answer to %s is not the XML it should be", action)
+	}
+	return nil
+}

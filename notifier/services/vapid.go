@@ -1,0 +1,121 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[vapid]()
+
+// vapid pushes to browsers (RFC 8030), encrypted (RFC 8291), and says who
+// pushes (RFC 8292). What it pushes is the text of the message; showing it is
+// up to the service worker of the web site that the browser subscribed on.
+type vapid struct {
+	user, host, from string
+	contact          string // from, or user@host
+	keyFile, subFile string
+	targets          []string
+	ttl              int
+	key              *ecdsa.PrivateKey
+	publicKey        string
+	subscriptions    map[string]*pushSubscription
+}
+
+func (v *vapid) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
+	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
+	// A push service takes 4096 bytes, of which 103 are not the message's.
+	s.Limits.Title, s.Limits.Body = 0, 3993
+	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
+	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
+	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mailboxItem).Example("user@example.com")
+	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Item(inlineFileItem).Required().
+		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
+	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Item(inlineFileItem).Required().
+		Example(vapidExample)
+	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
+	s.Int(&v.ttl, "ttl", 0, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
+}
+
+func (v *vapid) Finish(*notifier.Schema) error {
+	contact, ok := parseMailbox(cmp.Or(v.from, v.user+"@"+v.host))
+	if !ok {
+		return errors.New("begin the URL with the e-mail address that you can be reached at, as in vapid://user@example.com")
+	}
+	v.contact = contact.address
+	file, err := inlineFile(v.keyFile)
+	if err != nil {
+		return err
+	}
+	if v.key, err = vapidKey(file); err != nil {
+		return err
+	}
+	public, err := v.key.PublicKey.ECDH()
+	if err != nil {
+		return errors.New("the private key is not on the curve P-256; make one for VAPID")
+	}
+	v.publicKey = base64.RawURLEncoding.EncodeToString(public.Bytes())
+	if file, err = inlineFile(v.subFile); err != nil {
+		return err
+	}
+	if v.subscriptions, err = readSubscriptions(file); err != nil {
+		return err
+	}
+	for _, name := range v.targets {
+		if v.subscriptions[strings.ToLower(name)] == nil {
+			return errors.New("a target is not the name of a subscription in subfile")
+		}
+	}
+	return nil
+}
+
+func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	targets := v.targets
+	if len(targets) == 0 {
+		targets = slices.Sorted(maps.Keys(v.subscriptions))
+	}
+	return c.Each(ctx, targets, func(ctx context.Context, name string) error {
+		subscription := v.subscriptions[strings.ToLower(name)]
+		body, err := subscription.encrypt([]byte(m.Body))
+		if err != nil {
+			return err
+		}
+		token, err := signedJWT(v.key, "", map[string]any{
+			"aud": subscription.origin(), "exp": time.Now().Add(12 * time.Hour).Unix(), "sub": "mailto:" + v.contact,
+		})
+		if err != nil {
+			return err
+		}
+		_, err = c.Do(ctx, &notifier.Request{
+			URL: subscription.Endpoint,
+			Header: map[string]string{
+				"Authorization":    "vapid t=" + token + ", k=" + v.publicKey,
+				"Content-Encoding": "aes128gcm",
+				"TTL":              strconv.Itoa(v.ttl),
+			},
+			Body: notifier.Bytes("application/octet-stream", body),
+		})
+		var status *notifier.StatusError
+		if errors.As(err, &status) && (status.Code == 404 || status.Code == 410) {
+			return fmt.Errorf("the browser no longer has the subscription; subscribe anew: %w", err)
+		}
+		return err
+	})
+}
+
+// vapidExample is a subscription by the name of jo, with the key and the
+// secret of the example in RFC 8291, section 5.
+const vapidExample = "eyJqbyI6eyJlbmRwb2ludCI6Imh0dHBzOi8vcHVzaC5leGFtcGxlLm5ldC9qbyIsImtleXMiOnsicDI1NmRo" +
+	"IjoiQkNWeHNyN05fZU5nVlJxdkh0RDB6VFpzRWM2LVZWLUp2TGV4aHFVek9SY3hhT3ppNi1BWVdYdlRCSG00" +
+	"Ymp5UGpzN1ZkOHBaR0g2U1Jwa050b0lBaXc0IiwiYXV0aCI6IkJUQlpNcUhINnI0VHRzN0pfYVNJZ2cifX19"

@@ -1,0 +1,237 @@
+package services
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func base64URL(t *testing.T, s string) []byte {
+	t.Helper()
+	data, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// The example of RFC 8291, section 5.
+func TestWebPushExample(t *testing.T) {
+	s := pushSubscription{Endpoint: "https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV"}
+	s.Keys.P256DH = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+	s.Keys.Auth = "BTBZMqHH6r4Tts7J_aSIgg"
+	if err := s.parse(); err != nil {
+		t.Fatal(err)
+	}
+	key, err := ecdh.P256().NewPrivateKey(base64URL(t, "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.encryptWith(key, base64URL(t, "DGv6ra1nlYgDCS1FRnbzlw"), []byte("When I grow up, I want to be a watermelon"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_" +
+		"yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+	if text := base64.RawURLEncoding.EncodeToString(got); text != want {
+		t.Errorf("encrypted as\n%s, want\n%s", text, want)
+	}
+}
+
+// testBrowser is a subscription together with what reads its pushes.
+type testBrowser struct {
+	key  *ecdh.PrivateKey
+	auth []byte
+}
+
+func newTestBrowser(t *testing.T) *testBrowser {
+	key, err := ecdh.P256().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testBrowser{key: key, auth: []byte("sixteen bytes ..")}
+}
+
+func (b *testBrowser) subscription(endpoint string) map[string]any {
+	encode := base64.RawURLEncoding.EncodeToString
+	return map[string]any{"endpoint": endpoint, "expirationTime": nil, "keys": map[string]string{
+		"p256dh": encode(b.key.PublicKey().Bytes()), "auth": encode(b.auth),
+	}}
+}
+
+// read decrypts a push as a browser does (RFC 8188 and RFC 8291).
+func (b *testBrowser) read(t *testing.T, push string) string {
+	t.Helper()
+	if len(push) < 86 {
+		t.Fatalf("%d bytes are no push", len(push))
+	}
+	salt, point, sealed := []byte(push[:16]), []byte(push[21:86]), []byte(push[86:])
+	sender, err := ecdh.P256().NewPublicKey(point)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := b.key.ECDH(sender)
+	if err != nil {
+		t.Fatal(err)
+	}
+	derive := func(secret, salt []byte, info string, n int) []byte {
+		k, err := hkdf.Key(sha256.New, secret, salt, info, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	secret := derive(shared, b.auth, "WebPush: info\x00"+string(b.key.PublicKey().Bytes())+string(point), 32)
+	block, _ := aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16))
+	gcm, _ := cipher.NewGCM(block)
+	text, err := gcm.Open(nil, derive(secret, salt, "Content-Encoding: nonce\x00", 12), sealed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(text), "\x02")
+}
+
+// checkVAPID holds the Authorization header against RFC 8292.
+func checkVAPID(t *testing.T, header, audience string, key *ecdsa.PublicKey) {
+	t.Helper()
+	token, public, ok := strings.Cut(strings.TrimPrefix(header, "vapid t="), ", k=")
+	parts := strings.Split(token, ".")
+	if !ok || len(parts) != 3 {
+		t.Fatalf("Authorization: %s", header)
+	}
+	point, err := key.ECDH()
+	if err != nil || public != base64.RawURLEncoding.EncodeToString(point.Bytes()) {
+		t.Errorf("k=%s is not the public key", public)
+	}
+	signature := base64URL(t, parts[2])
+	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if len(signature) != 64 || !ecdsa.Verify(key, digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+		t.Error("the signature is wrong")
+	}
+	var claims struct {
+		Aud, Sub string
+		Exp      int64
+	}
+	if err := json.Unmarshal(base64URL(t, parts[1]), &claims); err != nil {
+		t.Fatal(err)
+	}
+	left := time.Until(time.Unix(claims.Exp, 0))
+	if claims.Aud != audience || claims.Sub != "mailto:ops@example.com" || left <= 0 || left > 24*time.Hour {
+		t.Errorf("claims: %+v", claims)
+	}
+}
+
+func TestVapid(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := key.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sec1, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inPEM := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+	browsers := map[string]*testBrowser{"/a": newTestBrowser(t), "/b": newTestBrowser(t)}
+	file, err := json.Marshal(map[string]any{
+		"Anna": browsers["/a"].subscription("https://push.example.net:8443/a"),
+		"ben":  browsers["/b"].subscription("https://push.example.net:8443/b"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.URLEncoding.EncodeToString
+	for name, keyFile := range map[string]string{
+		"number": encode(number), "PKCS 8": encode(inPEM("PRIVATE KEY", der)), "SEC 1": encode(inPEM("EC PRIVATE KEY", sec1)),
+	} {
+		for _, tt := range []struct{ url, want string }{
+			{"vapid://ops@example.com?ttl=60", "/a /b"},
+			{"vapid://ops@example.com/anna?ttl=60", "/a"},
+			{"vapid://?from=ops@example.com&to=BEN&ttl=60", "/b"},
+		} {
+			got := map[string]bool{}
+			service := pushService(func(q *http.Request, body string) (int, string) {
+				checkVAPID(t, q.Header.Get("Authorization"), "https://push.example.net:8443", &key.PublicKey)
+				if q.Header.Get("TTL") != "60" || q.Header.Get("Content-Encoding") != "aes128gcm" {
+					t.Errorf("header: %v", q.Header)
+				}
+				if text := browsers[q.URL.Path].read(t, body); text != "Disk almost full\r\nVolume /data is at 91% on host-7" {
+					t.Errorf("the browser reads %q", text)
+				}
+				got[q.URL.Path] = true
+				return 201, ""
+			})
+			send := service.destination(t, tt.url+"&keyfile="+keyFile+"&subfile="+encode(file))
+			if err := send(message(t, "plain")); err != nil {
+				t.Fatal(err)
+			}
+			for path := range browsers {
+				if got[path] != strings.Contains(tt.want, path) {
+					t.Errorf("%s, key as %s: pushed to %v, want %s", tt.url, name, got, tt.want)
+				}
+			}
+		}
+	}
+}
+
+func TestVapidFailures(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := key.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := json.Marshal(newTestBrowser(t).subscription("https://push.example.net/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := base64.URLEncoding.EncodeToString
+	good := "&keyfile=" + encode(number) + "&subfile=" + encode(file)
+	for _, tt := range []struct{ url, want string }{
+		{"vapid://ops@example.com?subfile=" + encode(file), "missing keyfile"},
+		{"vapid://ops@example.com?keyfile=" + encode(number), "missing subfile"},
+		{"vapid://ops@example.com?keyfile=/etc/ssl/key.pem&subfile=" + encode(file), "keyfile is not the content of a file"},
+		{"vapid://ops@example.com?keyfile=AAAA&subfile=" + encode(file), "no private key"},
+		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=AAAA", "not JSON"},
+		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{}`)), "no subscription"},
+		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)), "https endpoint"},
+		{"vapid://ops@example.com/nobody?" + good, "not the name of a subscription"},
+		{"vapid://nonsense?" + good, "missing user"},
+	} {
+		if _, err := notifier.Parse(tt.url, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.60s: %v, want %s", tt.url, err, tt.want)
+		}
+	}
+	gone := pushService(func(*http.Request, string) (int, string) { return 410, "" })
+	if err := gone.destination(t, "vapid://ops@example.com?"+good)(message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe anew") {
+		t.Error(err)
+	}
+	if err := gone.destination(t, "vapid://ops@example.com?"+good)(message(t, "long")); err == nil || !strings.Contains(err.Error(), "overflow=split") {
+		t.Error(err)
+	}
+}

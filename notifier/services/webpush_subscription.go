@@ -1,0 +1,99 @@
+package services
+
+import (
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// pushSubscription is what a browser gives to who may push to it
+// (PushSubscription.toJSON of the Push API).
+type pushSubscription struct {
+	Endpoint string `json:"endpoint"`
+	Keys     struct {
+		P256DH string `json:"p256dh"`
+		Auth   string `json:"auth"`
+	} `json:"keys"`
+
+	public *ecdh.PublicKey
+	auth   []byte
+}
+
+// readSubscriptions reads one subscription, or an object of several by their
+// names; names become lower case. One without a name has the end of its
+// address for one.
+func readSubscriptions(data []byte) (map[string]*pushSubscription, error) {
+	var one pushSubscription
+	all := map[string]*pushSubscription{}
+	if err := json.Unmarshal(data, &one); err != nil {
+		return nil, errors.New("the subscriptions are not JSON as PushSubscription.toJSON makes it")
+	}
+	if one.Endpoint != "" {
+		all[path.Base(one.Endpoint)] = &one
+	} else if err := json.Unmarshal(data, &all); err != nil {
+		return nil, errors.New("the subscriptions are not an object of subscriptions by their names")
+	}
+	named := make(map[string]*pushSubscription, len(all))
+	for name, s := range all {
+		if s == nil || s.parse() != nil {
+			return nil, errors.New("a subscription lacks an https endpoint or a proper key; take it as PushSubscription.toJSON makes it")
+		}
+		named[strings.ToLower(name)] = s
+	}
+	if len(named) == 0 {
+		return nil, errors.New("there is no subscription; put at least one into subfile")
+	}
+	return named, nil
+}
+
+func (s *pushSubscription) parse() error {
+	if u, err := url.Parse(s.Endpoint); err != nil || u.Scheme != "https" || u.Host == "" {
+		return errors.New("no https endpoint")
+	}
+	point, err := inlineFile(s.Keys.P256DH)
+	if err != nil {
+		return err
+	}
+	if s.public, err = ecdh.P256().NewPublicKey(point); err != nil {
+		return err
+	}
+	s.auth, err = inlineFile(s.Keys.Auth)
+	return err
+}
+
+// origin is the scheme, host and port of the push service.
+func (s *pushSubscription) origin() string {
+	u, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return "" // parse has seen to that
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// vapidKey reads a private key on the curve P-256: in PEM, or the 32 bytes of
+// the number itself, as tools for web push print it.
+func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
+	if len(file) == 32 {
+		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), file); err == nil {
+			return key, nil
+		}
+	}
+	if block, _ := pem.Decode(file); block != nil {
+		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+			return key, nil
+		}
+		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			if key, ok := key.(*ecdsa.PrivateKey); ok {
+				return key, nil
+			}
+		}
+	}
+	return nil, errors.New("keyfile is no private key on the curve P-256; make one with a tool for VAPID keys")
+}
