@@ -62,7 +62,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	if m.Attachments, err = q.attach(r.Context(), h.engine.sender.Pool()); err != nil {
 		return nil, err
 	}
-	report := h.engine.sender.Send(r.Context(), m, to.targets, notifier.Options{Timeout: h.rules.timeout, Logger: log})
+	report := h.engine.sender.Send(r.Context(), m, to.targets, notifier.Options{Timeout: h.rules.timeout, Transient: to.brought, Logger: log})
 	return to.answer(report), nil
 }
 

@@ -27,6 +27,8 @@ type Client struct {
 	guard   *Egress
 	log     func(Level, string)
 
+	transient bool // the destination serves one message
+
 	mu   sync.Mutex
 	done map[string]any
 }
@@ -326,7 +328,7 @@ func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
 
 // Store says whether sessions and tokens are kept for the next message. Where
 // they are not, a service that signs in should sign out as well.
-func (c *Client) Store() bool { return c.options.store }
+func (c *Client) Store() bool { return c.options.store && !c.transient }
 
 // Warn adds a line to the record of this delivery, which the client of the
 // gateway gets to see.

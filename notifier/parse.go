@@ -276,6 +276,9 @@ func (s *Schema) print(t *template, redact bool) string {
 		if redact && p.secret && v != "" {
 			return mask
 		}
+		if name, key := p.cutKey(v); redact && key != "" {
+			return name + p.key + mask
+		}
 		return v
 	}
 	values := func(name string) (out []string) {
@@ -328,9 +331,24 @@ func (p *Param) items() []string {
 	return out
 }
 
+// cutKey takes an item of a list apart where its secret begins.
+func (p *Param) cutKey(item string) (name, key string) {
+	if p.key == "" {
+		return item, ""
+	}
+	name, key, _ = strings.Cut(item, p.key)
+	return name, key
+}
+
 // secrets are the values that must not be shown anywhere.
 func (s *Schema) secrets() (out []string) {
 	for _, p := range s.params {
+		if p.key != "" {
+			for _, item := range p.items() {
+				_, key := p.cutKey(item)
+				out = append(out, key)
+			}
+		}
 		if !p.secret {
 			continue
 		}

@@ -34,7 +34,7 @@ func (p *probe) Describe(s *Schema) {
 		"probe[s]|prb://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}",
 		"many://{token}/{targets...}",
 	)
-	s.Native("https://hooks.example.com/in/{host}/{token}[/{targets...}]")
+	s.Native("https://{host...}/in/{token}[/{targets...}]")
 	s.Attachments = true
 	s.Limits = Limits{Title: 250, Body: 1000}
 	s.Server(&p.Server)

@@ -130,7 +130,8 @@ type Param struct {
 	prefix   string // of a map's keys
 	item     func(string) (string, error)
 	drop     bool
-	dropped  bool // an item was left out
+	key      string // behind it, an item of a list is a secret
+	dropped  bool   // an item was left out
 	parts    []listPart
 	schema   *Schema
 
@@ -526,6 +527,10 @@ func (p *Param) Item(f func(string) (string, error)) *Param {
 	}
 	return p
 }
+
+// SecretAfter marks what stands behind sep in an item of a list as a secret,
+// such as the key of a room: #room:key.
+func (p *Param) SecretAfter(sep string) *Param { p.key = sep; return p }
 
 // DropInvalid leaves out the items of a list that cannot be used, because
 // URLs that users have already rely on it, instead of refusing the URL.

@@ -60,6 +60,9 @@ type Target struct {
 type Options struct {
 	// Timeout is for one destination, all tries together. Default: 30s.
 	Timeout time.Duration
+	// Transient says that the destinations serve this message alone, so that
+	// services keep no session and sign out of those that they open.
+	Transient bool
 	// Logger gets a line for each delivery. nil for none.
 	Logger *zap.Logger
 }
@@ -351,7 +354,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	for i, m := range parts {
 		pending[i] = part{message: m}
 	}
-	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record}
+	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, transient: d.options.Transient}
 	tries, waits := t.options.retry+1, 0
 	for {
 		n++

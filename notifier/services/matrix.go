@@ -33,9 +33,9 @@ func (x *matrix) Describe(s *notifier.Schema) {
 	s.Host(&x.Host, "host", "name or address of the server")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).Unset().Example("8080")
 	s.String(&x.User, "user", "", "user name; of a webhook the name that is shown")
-	s.Secret(&x.token, "token", "password; without a user an access token, or a webhook's token").Alias("password", "pass").
+	s.Secret(&x.token, "token", "password; or an access token, or a webhook's token").Alias("password", "pass").
 		Example("t2bothookt2bothookt2bothookt2bothookt2bothookt2bothookt2bothook1")
-	s.List(&x.targets, "targets", "#aliases and !ids of rooms, and @users; all joined rooms if none").Alias("to").
+	s.List(&x.targets, "targets", "#aliases, !ids and @users; all joined rooms if none").Alias("to").
 		Item(matrixTarget).Example("#room")
 	s.Choice(&x.mode, "mode", "", []string{"off", "matrix", "slack", "t2bot", "hookshot"}, "kind of webhook; off to be a user")
 	s.String(&x.path, "path", "/webhook", "path of hookshot's webhooks")

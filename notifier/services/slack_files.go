@@ -9,10 +9,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// share uploads files and shows them in channels.
+// share uploads files and shows them where the message has arrived.
 // See https://api.slack.com/methods/files.getUploadURLExternal.
-func (k *slack) share(ctx context.Context, c *notifier.Client, files []*notifier.Attachment, channels []string) error {
-	if len(channels) == 0 {
+func (k *slack) share(ctx context.Context, c *notifier.Client, files []*notifier.Attachment, arrived []slackArrival) error {
+	if len(arrived) == 0 {
 		return nil
 	}
 	for i, f := range files {
@@ -20,11 +20,11 @@ func (k *slack) share(ctx context.Context, c *notifier.Client, files []*notifier
 		if err != nil {
 			return fmt.Errorf("sending file %d of %d: %w", i+1, len(files), err)
 		}
-		for n, channel := range channels {
-			err := c.Once(fmt.Sprint("share ", i, " ", n, " ", channel), func() error {
+		for _, to := range arrived {
+			err := c.Once(fmt.Sprint("share ", i, " ", to.target), func() error {
 				var answer slackAnswer
 				q := k.api("files.completeUploadExternal")
-				q.Body = notifier.JSON(map[string]any{"channel_id": channel, "files": []any{map[string]string{"id": id, "title": f.Name}}})
+				q.Body = notifier.JSON(map[string]any{"channel_id": to.channel, "files": []any{map[string]string{"id": id, "title": f.Name}}})
 				if err := c.DoJSON(ctx, q, &answer); err != nil {
 					return err
 				}

@@ -16,6 +16,10 @@ var (
 	slackEmail   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
 )
 
+// slackArrival is a target that has got the message, and the channel that it
+// stands for.
+type slackArrival struct{ target, channel string }
+
 // post sends the payload to each target, and then the files to those that
 // have got it. A target that is none keeps no other from its message.
 func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Message, payload map[string]any) error {
@@ -23,7 +27,7 @@ func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(targets) == 0 {
 		targets = []string{""} // the channel that the webhook was made for
 	}
-	var channels []string
+	var arrived []slackArrival
 	var errs []error
 	for i, target := range targets {
 		channel, err := notifier.Kept(c, "text "+target, func() (string, error) {
@@ -39,14 +43,14 @@ func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		case err != nil:
 			errs = append(errs, err)
 		case channel != "":
-			channels = append(channels, channel)
+			arrived = append(arrived, slackArrival{target, channel})
 		}
 	}
 	if k.accessToken != "" && len(m.Attachments) > 0 {
-		if len(channels) == 0 && len(errs) == 0 {
+		if len(arrived) == 0 && len(errs) == 0 {
 			c.Warn("Slack has not named the channel, so the files could not follow the message")
 		}
-		errs = append(errs, k.share(ctx, c, m.Attachments, channels))
+		errs = append(errs, k.share(ctx, c, m.Attachments, arrived))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package services
 
 import (
 	"html"
+	"regexp"
 	"strings"
 
 	nethtml "golang.org/x/net/html"
@@ -14,29 +15,24 @@ type telegramWriter struct {
 	line bool // the line has more than tags in it
 }
 
-// text writes a text; its white space counts only where it is preformatted.
+var telegramNewline = regexp.MustCompile(`[ \t]*[\r\n]\s*`)
+
+// text writes a text. But where it is preformatted, a line break of the
+// source is a mere space, and none where a line begins.
 func (w *telegramWriter) text(s string) {
-	s = strings.NewReplacer("\u00a0", " ", "\u2003", "   ").Replace(s)
 	if w.pre == 0 {
-		lead, trail := strings.TrimLeft(s, " \t\r\n") != s, strings.TrimRight(s, " \t\r\n") != s
-		words := strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }), " ")
-		if lead && !w.fresh() {
-			words = " " + words
+		if out := w.String(); out == "" || strings.HasSuffix(out, "\n") {
+			if rest := strings.TrimLeft(s, " \t\r\n"); rest == "" || strings.ContainsAny(s[:len(s)-len(rest)], "\r\n") {
+				s = rest
+			}
 		}
-		if trail && strings.TrimSpace(words) != "" {
-			words += " "
-		}
-		s = words
+		s = telegramNewline.ReplaceAllString(s, " ")
 	}
 	w.line = w.line || s != ""
-	w.WriteString(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s))
+	w.WriteString(telegramCharacters.Replace(s))
 }
 
-// fresh says whether a white space would be one too many.
-func (w *telegramWriter) fresh() bool {
-	s := w.String()
-	return s == "" || strings.HasSuffix(s, "\n") || strings.HasSuffix(s, " ")
-}
+var telegramCharacters = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\u00a0", " ", "\u2003", "   ")
 
 // newline ends a line; one that has tags only, where asked to.
 func (w *telegramWriter) newline(tags bool) {

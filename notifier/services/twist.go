@@ -34,7 +34,7 @@ func (t *twist) Describe(s *notifier.Schema) {
 	s.Secret(&t.password, "password", "password of the account")
 	s.String(&t.user, "user", "", "the account's e-mail address before the @")
 	s.Host(&t.host, "host", "the account's e-mail address behind the @")
-	s.List(&t.targets, "targets", "numbers or names of channels, or workspace:channel; general if none").Alias("to").
+	s.List(&t.targets, "targets", "channels by number, name or workspace:name; else general").Alias("to").
 		Match(`^#?([\w-]+:)?[^\s:]{1,64}$`)
 }
 

@@ -24,7 +24,7 @@ func (z *zulip) Describe(s *notifier.Schema) {
 	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host of a server").
 		Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
-	s.List(&z.targets, "targets", "streams and users' e-mail addresses; the stream general if none").Alias("to").Split(zulipTargets)
+	s.List(&z.targets, "targets", "streams and users' addresses; the stream general if none").Alias("to").Split(zulipTargets)
 }
 
 // zulipTargets takes lists apart, where slashes and the # of a stream separate

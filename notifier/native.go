@@ -1,0 +1,110 @@
+package notifier
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A native is an address that the service itself gives out, such as that of
+// a webhook, taken as a URL of ours.
+type native struct {
+	text    string
+	pattern *regexp.Regexp
+	names   []string
+	implied []pair // parameters that the address stands for
+	bare    string // parameter whose value is the query's first key
+}
+
+var nativeToken = regexp.MustCompile(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
+
+// compileNative makes a pattern of an address: {name} is anything up to a
+// slash or, in the host, a dot; {name...} anything, and {host...} a host with
+// all that belongs to it, and with what is written before it; brackets enclose what may
+// be left out. Behind a question mark stand parameters that the address
+// stands for, or a {name} that the key of a query without values is.
+func compileNative(text string) (*native, error) {
+	n := &native{text: text}
+	text, query, _ := strings.Cut(text, "?")
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' }) {
+		key, value, _ := strings.Cut(part, "=")
+		if name, ok := strings.CutPrefix(key, "{"); ok {
+			n.bare = strings.TrimSuffix(name, "}")
+			continue
+		}
+		n.implied = append(n.implied, pair{key, value})
+	}
+	p := regexp.QuoteMeta(text)
+	p = strings.NewReplacer(`\[`, `(?:`, `\]`, `)?`).Replace(p)
+	hostEnd := len(p)
+	if i := strings.Index(p[8:], "/"); i >= 0 {
+		hostEnd = i + 8
+	}
+	var b strings.Builder
+	last := 0
+	for _, m := range nativeToken.FindAllStringSubmatchIndex(p, -1) {
+		before := p[last:m[0]]
+		n.names = append(n.names, p[m[2]:m[3]])
+		if p[m[2]:m[3]] == "host" {
+			// What stands before the place is a part of the host, too.
+			scheme, start, _ := strings.Cut(before, "://")
+			b.WriteString(scheme + "://(" + start + `[^/]+)`)
+			last = m[1]
+			continue
+		}
+		b.WriteString(before)
+		switch {
+		case m[4] >= 0:
+			b.WriteString(`(.+?)`)
+		case m[0] < hostEnd:
+			b.WriteString(`([^/.]+)`)
+		default:
+			b.WriteString(`([^/]+)`)
+		}
+		last = m[1]
+	}
+	b.WriteString(p[last:])
+	var err error
+	n.pattern, err = regexp.Compile(`(?i)^` + b.String() + `/*$`)
+	return n, err
+}
+
+// match finds the parameters of the address s, which has no query.
+func (n *native) match(s string) map[string][]string {
+	m := n.pattern.FindStringSubmatch(s)
+	if m == nil {
+		return nil
+	}
+	values := map[string][]string{}
+	for i, name := range n.names {
+		if name == "host" {
+			authority(m[i+1], values)
+			continue
+		}
+		for _, v := range strings.Split(m[i+1], "/") {
+			if v != "" {
+				values[name] = append(values[name], unescape(v))
+			}
+		}
+	}
+	return values
+}
+
+// authority takes apart what stands in the place of a native address's host.
+func authority(s string, values map[string][]string) {
+	set := func(name, v string) {
+		if v != "" {
+			values[name] = []string{unescape(v)}
+		}
+	}
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		user, password, _ := strings.Cut(s[:i], ":")
+		set("user", user)
+		set("password", password)
+		s = s[i+1:]
+	}
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		set("port", s[i+1:])
+		s = s[:i]
+	}
+	set("host", s)
+}

@@ -1,0 +1,227 @@
+package services
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	broker "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/listeners"
+	"github.com/mochi-mqtt/server/v2/packets"
+)
+
+// mqttHook lets one user in, to all topics but those below private/, and
+// writes down what comes.
+type mqttHook struct {
+	broker.HookBase
+	log *wireLog
+	cut atomic.Int32 // a kind of packet behind which the connection is cut, once
+}
+
+func (h *mqttHook) Provides(b byte) bool {
+	return bytes.Contains([]byte{broker.OnConnectAuthenticate, broker.OnACLCheck, broker.OnConnect, broker.OnPublish, broker.OnPacketSent}, []byte{b})
+}
+
+func (h *mqttHook) OnConnectAuthenticate(_ *broker.Client, p packets.Packet) bool {
+	return string(p.Connect.Password) != "wrong-password"
+}
+
+func (h *mqttHook) OnACLCheck(_ *broker.Client, topic string, _ bool) bool {
+	return !strings.HasPrefix(topic, "private/")
+}
+
+func (h *mqttHook) OnConnect(_ *broker.Client, p packets.Packet) error {
+	id := p.Connect.ClientIdentifier
+	if strings.HasPrefix(id, "caddy-") && len(id) <= 23 {
+		id = "made-up"
+	}
+	h.log.add(fmt.Sprintf("CONNECT %s/%d %s user=%s:%s clean=%t", p.Connect.ProtocolName, p.ProtocolVersion, id, p.Connect.Username, p.Connect.Password, p.Connect.Clean))
+	return nil
+}
+
+func (h *mqttHook) OnPublish(_ *broker.Client, p packets.Packet) (packets.Packet, error) {
+	h.log.add(fmt.Sprintf("PUBLISH %s qos=%d retain=%t %s", p.TopicName, p.FixedHeader.Qos, p.FixedHeader.Retain, p.Payload))
+	return p, nil
+}
+
+func (h *mqttHook) OnPacketSent(cl *broker.Client, p packets.Packet, _ []byte) {
+	if h.cut.CompareAndSwap(int32(p.FixedHeader.Type), 0) {
+		h.log.add("cut")
+		cl.Net.Conn.Close()
+	}
+}
+
+// mqttServer starts a server; an empty address is any free one.
+func mqttServer(t *testing.T, address string, config *tls.Config, hook *mqttHook) (server *broker.Server, at string, stop func()) {
+	t.Helper()
+	server = broker.New(&broker.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err := server.AddHook(hook, nil); err != nil {
+		t.Fatal(err)
+	}
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	l := listeners.NewTCP(listeners.Config{ID: "t", Address: address, TLSConfig: config})
+	if err := server.AddListener(l); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	stop = sync.OnceFunc(func() { server.Close() })
+	t.Cleanup(stop)
+	return server, l.Address(), stop
+}
+
+// Each parameter of the description changes what the server sees.
+func TestMQTTParameters(t *testing.T) {
+	const hello, publish = "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH alerts/disk qos=0 retain=false 91% full"
+	cases := []struct {
+		user, rest string
+		want       []string
+	}{
+		{"", "/alerts/disk", []string{hello, publish}},
+		{"bob:secret%40word@", "/alerts/disk", []string{"CONNECT MQTT/4 made-up user=bob:secret@word clean=true", publish}},
+		{"bob@", "/alerts/disk", []string{"CONNECT MQTT/4 made-up user=bob: clean=true", publish}},
+		{"", "/alerts/disk?qos=1", []string{hello, "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
+		{"", "/alerts/disk?qos=2", []string{hello, "PUBLISH alerts/disk qos=2 retain=false 91% full"}},
+		{"", "/alerts/disk?retain=yes", []string{hello, "PUBLISH alerts/disk qos=0 retain=true 91% full"}},
+		{"", "/alerts/disk?version=v3.1", []string{"CONNECT MQIsdp/3 made-up user=: clean=true", publish}},
+		{"", "/alerts/disk?version=3.1.1", []string{hello, publish}},
+		{"", "/alerts/disk?version=5", []string{"CONNECT MQTT/5 made-up user=: clean=true", publish}},
+		{"bob:pass@", "/alerts/disk?version=v5.0&qos=2&retain=yes", []string{"CONNECT MQTT/5 made-up user=bob:pass clean=true", "PUBLISH alerts/disk qos=2 retain=true 91% full"}},
+		{"", "/alerts/disk?version=v5.0&qos=1", []string{"CONNECT MQTT/5 made-up user=: clean=true", "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
+		{"", "/alerts/disk?client_id=gateway", []string{"CONNECT MQTT/4 gateway user=: clean=true", publish}},
+		{"", "/alerts/disk?client_id=gateway&session=yes", []string{"CONNECT MQTT/4 gateway user=: clean=false", publish}},
+		{"", "/alerts/disk?client_id=gateway&session=yes&version=5", []string{"CONNECT MQTT/5 gateway user=: clean=false", publish}},
+		{"", "/alerts/disk?session=yes", []string{hello, publish}},
+		{"", "/alerts/disk,b/%C3%A9?to=c,d/e/", []string{hello, publish, "PUBLISH b/é qos=0 retain=false 91% full", "PUBLISH c qos=0 retain=false 91% full", "PUBLISH d/e/ qos=0 retain=false 91% full"}},
+		{"", "?targets=alerts/disk", []string{hello, publish}},
+	}
+	log := &wireLog{}
+	_, at, _ := mqttServer(t, "", nil, &mqttHook{log: log})
+	for _, c := range cases {
+		t.Run(c.user+c.rest, func(t *testing.T) {
+			sendText(t, wireSender(t), "mqtt://"+c.user+at+c.rest, "91% full")
+			log.expect(t, c.want...)
+		})
+	}
+}
+
+func TestMQTTKeepsItsConnection(t *testing.T) {
+	for _, rest := range []string{"", "?qos=1", "?qos=2&version=5"} {
+		t.Run(rest, func(t *testing.T) {
+			log, s := &wireLog{}, wireSender(t)
+			_, at, stop := mqttServer(t, "", nil, &mqttHook{log: log})
+			url := "mqtt://" + at + "/a" + rest
+			sendText(t, s, url, "one")
+			sendText(t, s, url, "two")
+			if got := strings.Join(log.take(), "\n"); strings.Count(got, "CONNECT") != 1 || strings.Count(got, "PUBLISH") != 2 {
+				t.Errorf("want one connection and two messages, got\n%s", got)
+			}
+			stop()
+			mqttServer(t, at, nil, &mqttHook{log: log})
+			sendText(t, s, url, "three")
+			if got := strings.Join(log.take(), "\n"); strings.Count(got, "CONNECT") != 1 || !strings.HasSuffix(got, " three") {
+				t.Errorf("after a restart, want a new connection and the message, got\n%s", got)
+			}
+		})
+	}
+}
+
+// A connection that breaks while the server already has the message costs no
+// second copy of it where the session is kept.
+func TestMQTTExactlyOnce(t *testing.T) {
+	for _, version := range []string{"v3.1.1", "v5.0"} {
+		t.Run(version, func(t *testing.T) {
+			log, s := &wireLog{}, wireSender(t)
+			hook := &mqttHook{log: log}
+			_, at, _ := mqttServer(t, "", nil, hook)
+			url := "mqtt://" + at + "/a?qos=2&client_id=gateway&session=yes&version=" + version
+			sendText(t, s, url, "one")
+			log.take()
+			hook.cut.Store(int32(packets.Pubrec))
+			sendText(t, s, url, "two")
+			got := strings.Join(log.take(), "\n")
+			if strings.Count(got, "PUBLISH") != 1 || strings.Count(got, "cut") != 1 || strings.Count(got, "CONNECT") != 1 {
+				t.Errorf("want the message, a cut and a new connection, got\n%s", got)
+			}
+		})
+	}
+}
+
+func TestMQTTBytes(t *testing.T) {
+	log := &wireLog{}
+	_, at, _ := mqttServer(t, "", nil, &mqttHook{log: log})
+	body := "line one <b>&\r\nline two: é 漢字 😀\x01 " + strings.Repeat("long ", 20000) + "."
+	for _, version := range []string{"v3.1", "v5.0"} {
+		sendText(t, wireSender(t), "mqtt://"+at+"/a?version="+version, body)
+		if got := log.take(); !strings.HasSuffix(got[1], " "+body) {
+			t.Errorf("%s: the message is not what was sent", version)
+		}
+	}
+}
+
+func TestMQTTRefusals(t *testing.T) {
+	log := &wireLog{}
+	_, at, _ := mqttServer(t, "", nil, &mqttHook{log: log})
+	s := wireSender(t)
+	const refused = "the MQTT server refused the connection: "
+	sendFails(t, s, "mqtt://bob:wrong-password@"+at+"/a", refused, "wrong-password")
+	sendFails(t, s, "mqtt://bob:wrong-password@"+at+"/a?version=5", refused+"Bad User Name or Password", "wrong-password")
+	sendFails(t, s, "mqtt://"+at+"/private/a?version=5&qos=1", "the MQTT server refused the message: The PUBLISH is not authorized")
+	log.take()
+	sendFails(t, s, "mqtt://"+at+"/a,private/b,c?version=5&qos=2", "topic 2 of 3: the MQTT server refused the message")
+	if got := strings.Join(log.take(), "\n"); strings.Count(got, "PUBLISH") != 2 {
+		t.Errorf("the other topics should have the message, got\n%s", got)
+	}
+	sendFails(t, s, "mqtt://"+silentServer(t)+"/a", "not done within")
+	sendFails(t, s, "mqtt://"+silentServer(t)+"/a?rto=0.1", "no answer within 100ms (rto)")
+}
+
+func TestMQTTOverTLS(t *testing.T) {
+	log := &wireLog{}
+	_, at, _ := mqttServer(t, "", ownCertificate(t), &mqttHook{log: log})
+	sendFails(t, wireSender(t), "mqtts://"+at+"/a", "certificate")
+	log.expect(t)
+	sendText(t, wireSender(t), "mqtts://"+at+"/a?verify=no", "one")
+	log.expect(t, "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH a qos=0 retain=false one")
+}
+
+func TestMQTTWithoutKeeping(t *testing.T) {
+	log := &wireLog{}
+	server, at, _ := mqttServer(t, "", nil, &mqttHook{log: log})
+	s := wireSender(t)
+	sendText(t, s, "mqtt://"+at+"/a?store=no", "one")
+	for range 100 {
+		if server.Clients.Len() == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d connections are left", server.Clients.Len())
+}
+
+func TestMQTTLongPacket(t *testing.T) {
+	for name, b := range map[string]string{
+		"longer than any answer": "\x30\xff\xff\xff\x7f",
+		"no length":              "\x30\xff\xff\xff\xff\xff",
+	} {
+		conn := &mqttConn{r: bufio.NewReader(strings.NewReader(b)), wire: mqttV3{mqtt311}}
+		if _, err := conn.read(); err == nil || !strings.Contains(err.Error(), "1048576 bytes") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	conn := &mqttConn{r: bufio.NewReader(strings.NewReader("\x40\x02\x01\x02")), wire: mqttV3{mqtt311}}
+	if a, err := conn.read(); err != nil || a != (mqttAnswer{kind: mqttPuback, id: 0x102}) {
+		t.Error(a, err)
+	}
+}

@@ -1,0 +1,101 @@
+package notifier
+
+import (
+	"regexp"
+	"strings"
+)
+
+// raw is a URL taken apart before it is known what its parts mean. Path
+// segments and query values are percent-decoded.
+type raw struct {
+	scheme    string
+	hasUser   bool
+	user      string
+	hasPass   bool
+	password  string
+	authority string // host and port, still encoded
+	segments  []string
+	slash     bool // the path ends in one
+	query     []pair
+}
+
+type pair struct{ key, value string }
+
+var schemePattern = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]{0,31}|[0-9][A-Za-z0-9]{1,31})://`)
+
+// What a URL may measure. Keys and certificates within URLs make for long
+// ones, and nothing for ones longer than this.
+const (
+	maxURL    = 64 << 10 // bytes
+	maxPieces = 1000     // path segments, and parameters of the query
+)
+
+// splitURL takes a URL apart the way users of notification URLs write them:
+// "#" and "+" stand for themselves, a query parameter may be separated by
+// "&" or ";", empty path segments do not count, and a percent sign that
+// begins no escape is kept.
+func splitURL(s string) (*raw, error) {
+	if len(s) > maxURL {
+		return nil, &URLError{Problem: "is longer than 64 KiB"}
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	m := schemePattern.FindStringSubmatch(s)
+	if m == nil {
+		return nil, &URLError{Problem: "is no notification URL; it begins with a service and ://, as in json://example.com"}
+	}
+	u := &raw{scheme: strings.ToLower(m[1])}
+	rest := strings.TrimSpace(s[len(m[0]):])
+	rest, query, _ := strings.Cut(rest, "?")
+	authority, path, _ := strings.Cut(rest, "/")
+	u.authority = authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		u.hasUser, u.user, u.authority = true, authority[:i], authority[i+1:]
+		u.user, u.password, u.hasPass = strings.Cut(u.user, ":")
+		u.user, u.password = unescape(u.user), unescape(u.password)
+	}
+	u.slash = strings.HasSuffix(rest, "/")
+	for seg := range strings.SplitSeq(path, "/") {
+		if seg != "" {
+			u.segments = append(u.segments, unescape(seg))
+		}
+	}
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		key, value, _ := strings.Cut(part, "=")
+		u.query = append(u.query, pair{unescape(key), strings.TrimSpace(unescape(value))})
+	}
+	if len(u.segments) > maxPieces || len(u.query) > maxPieces {
+		return nil, &URLError{Problem: "has more than 1000 parts"}
+	}
+	return u, nil
+}
+
+// unescape resolves percent escapes and leaves alone what is none.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
+				b.WriteByte(byte(hi<<4 | lo))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
