@@ -26,8 +26,10 @@ type Client struct {
 	options *options
 	guard   *Egress
 	log     func(Level, string)
+	redact  func(string) string
 
 	transient bool // the destination serves one message
+	header    func(context.Context) map[string]string
 
 	mu   sync.Mutex
 	done map[string]any
@@ -120,7 +122,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	if !accept(resp.StatusCode) {
 		return answer, &StatusError{
 			Code:       resp.StatusCode,
-			Body:       excerpt(body),
+			Body:       c.excerpt(body),
 			RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
 			Header:     resp.Header,
 		}
@@ -180,6 +182,11 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 			r.Header.Set("Content-Type", q.Body.ContentType)
 		}
 	}
+	if c.header != nil {
+		for name, value := range c.header(ctx) {
+			r.Header.Set(name, value)
+		}
+	}
 	for name, value := range q.Header {
 		switch {
 		case value == "":
@@ -226,12 +233,16 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// excerpt is the beginning of an answer in one line.
-func excerpt(body []byte) string {
+// excerpt is the beginning of an answer in one line. Secrets are masked before
+// it is cut, since half of one could not be told from other text.
+func (c *Client) excerpt(body []byte) string {
 	const most = 300
-	s := string(body[:min(len(body), 4*most)])
+	s := string(body[:min(len(body), 64<<10)])
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "")
+	}
+	if c.redact != nil {
+		s = c.redact(s)
 	}
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > most {

@@ -1,11 +1,10 @@
 package notifier
 
 import (
-	"encoding/base64"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,8 +21,10 @@ type Destination struct {
 	guard    *Egress
 	location *time.Location
 	redacted string
-	secrets  []string
 	warnings []string
+
+	masking   sync.Once
+	disguises *disguises // of the secrets, once there is something to mask
 }
 
 // Parse reads a notification URL. guard says where messages to it may lead:
@@ -130,7 +131,6 @@ func (d *Destination) finish() (*Destination, error) {
 		}
 	}
 	d.redacted = d.schema.print(d.template, true)
-	d.secrets = hidden(d.schema.secrets())
 	return d, nil
 }
 
@@ -163,33 +163,3 @@ func (d *Destination) Optional() bool { return d.options.optional }
 // Warnings tell what of the URL has no effect, one sentence each and without
 // secrets. Whoever loads URLs of an operator should log them.
 func (d *Destination) Warnings() []string { return d.warnings }
-
-// hidden lists secrets with the spellings in which they may turn up in an
-// error or an answer, the longest first. What is shorter than four characters
-// gives nothing away and would mask half of every sentence.
-func hidden(secrets []string) (out []string) {
-	for _, s := range secrets {
-		if len(s) < 4 {
-			continue
-		}
-		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
-		for _, v := range []string{
-			s, quoted, url.QueryEscape(s), url.PathEscape(s), escapeUser(s), escapeSegment(s),
-			base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
-		} {
-			if !slices.Contains(out, v) {
-				out = append(out, v)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out
-}
-
-// redact masks the destination's secrets in a text.
-func (d *Destination) redact(text string) string {
-	for _, s := range d.secrets {
-		text = strings.ReplaceAll(text, s, mask)
-	}
-	return text
-}

@@ -30,16 +30,15 @@ type Rehearsal struct {
 
 	// Err is why the service has stopped early; its text is free of secrets.
 	// Where there are requests, it is likely that the service misses something
-	// in their answer, which is empty, and where there are connections, that
-	// there are none.
+	// in the answer, and where there are connections, that there are none.
 	Err error
 }
 
 // Rehearse prepares a message for the destination and lets the service go
 // about sending it, but nothing leaves the machine: every HTTP request is
-// answered with 200 and an empty JSON object, and no connection opens. There
-// are no further tries, and the destination keeps nothing. userAgent is as in
-// [NewPool].
+// answered with 200 and, in JSON, with nothing but an access token (RFC 6749,
+// section 5.1), and no connection opens. There are no further tries, and the
+// destination keeps nothing. userAgent is as in [NewPool].
 func (d *Destination) Rehearse(ctx context.Context, userAgent string, m *Message) *Rehearsal {
 	r := new(Rehearsal)
 	t, err := d.copy()
@@ -64,7 +63,7 @@ func (d *Destination) Rehearse(ctx context.Context, userAgent string, m *Message
 	}
 	if err == nil {
 		stage := &stage{destination: t}
-		client := &Client{pool: NewPoolOver(userAgent, stage), options: t.options, guard: t.guard, log: warn}
+		client := &Client{pool: NewPoolOver(userAgent, stage), options: t.options, guard: t.guard, log: warn, redact: t.redact}
 		pending := make(outstanding, len(r.Messages))
 		for i, m := range r.Messages {
 			pending[i] = part{message: m}
@@ -77,6 +76,8 @@ func (d *Destination) Rehearse(ctx context.Context, userAgent string, m *Message
 	}
 	return r
 }
+
+const rehearsedAnswer = `{"access_token": "TOKEN", "token_type": "Bearer", "expires_in": 3600}`
 
 // errRehearsal is what becomes of connections that are not HTTP.
 var errRehearsal = errors.New("no connection is opened in a rehearsal")
@@ -107,7 +108,7 @@ func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, text)
 	return &http.Response{
 		StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader("{}")), ContentLength: 2,
+		Body: io.NopCloser(strings.NewReader(rehearsedAnswer)), ContentLength: int64(len(rehearsedAnswer)),
 	}, nil
 }
 

@@ -2,7 +2,11 @@ package notifier
 
 import (
 	"bytes"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -66,14 +70,35 @@ func (d *Destination) maskText(s string) string {
 	if slices.Contains(d.schema.secrets(), s) {
 		return mask
 	}
-	s = d.redact(s)
-	return encoded.ReplaceAllStringFunc(s, func(word string) string {
+	return encoded.ReplaceAllStringFunc(d.redact(s), func(word string) string {
+		if d.isDigest(word) {
+			return mask
+		}
 		plain, err := base64.RawStdEncoding.DecodeString(standardBase64.Replace(word))
 		if err != nil || !utf8.Valid(plain) || d.redact(string(plain)) == string(plain) {
 			return word
 		}
 		return mask
 	})
+}
+
+// isDigest says whether a word is the hexadecimal digest of a secret, which
+// some services sign in with in place of the secret.
+func (d *Destination) isDigest(word string) bool {
+	switch len(word) {
+	case 2 * md5.Size, 2 * sha1.Size, 2 * sha256.Size:
+	default:
+		return false
+	}
+	for _, secret := range d.schema.secrets() {
+		m, s, s2 := md5.Sum([]byte(secret)), sha1.Sum([]byte(secret)), sha256.Sum256([]byte(secret))
+		for _, sum := range [][]byte{m[:], s[:], s2[:]} {
+			if strings.EqualFold(word, hex.EncodeToString(sum)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // encoded is what may be base64 of a secret among other things, such as a
@@ -132,8 +157,10 @@ func (d *Destination) maskForm(s string) string {
 
 // What proves that the sender knows a secret is as good as the secret for a
 // while.
+const proofs = `(?:sign|sig|signature|x-amz-signature|[a-z_]*assertion|[a-z_]*hash|pass(?:word|wd)?[a-z0-9_]*)`
+
 var (
-	signature    = regexp.MustCompile(`(?i)^(sign|sig|signature|x-amz-signature|assertion|client_assertion)$`)
+	signature    = regexp.MustCompile(`(?i)^` + proofs + `$`)
 	signsIn      = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|sign|password|credential`)
 	harmlessKeys = []string{"Idempotency-Key"}
 )
@@ -166,7 +193,10 @@ func (d *Destination) maskBody(kind, boundary string, body []byte, size int64) s
 	return cut(d.maskText(string(body)))
 }
 
-var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var (
+	jsonText      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	jsonSignature = regexp.MustCompile(`(?i)("` + proofs + `":\s*)"(?:[^"\\]|\\.)*"`)
+)
 
 // maskJSON masks the texts of a JSON document and leaves the order of its
 // fields.
@@ -191,6 +221,7 @@ func (d *Destination) maskJSON(doc []byte) string {
 		}
 		return bytes.TrimRight(b.Bytes(), "\n")
 	})
+	doc = jsonSignature.ReplaceAll(doc, []byte(`${1}"`+mask+`"`))
 	var out bytes.Buffer
 	if json.Indent(&out, doc, "", "  ") != nil {
 		return mask
@@ -198,7 +229,8 @@ func (d *Destination) maskJSON(doc []byte) string {
 	return out.String()
 }
 
-// maskParts masks a multipart body, part by part.
+// maskParts masks a multipart body, part by part. The contents of files are
+// left out.
 func (d *Destination) maskParts(boundary string, body []byte) (string, bool) {
 	var b strings.Builder
 	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
@@ -218,6 +250,10 @@ func (d *Destination) maskParts(boundary string, body []byte) (string, bool) {
 			for _, v := range part.Header[name] {
 				fmt.Fprintf(&b, "%s: %s\n", name, d.maskHeader(name, v))
 			}
+		}
+		if part.FileName() != "" {
+			fmt.Fprintf(&b, "\n(%d bytes)\n", len(content))
+			continue
 		}
 		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 		b.WriteString("\n" + d.maskBody(kind, "", content, int64(len(content))) + "\n")

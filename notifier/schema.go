@@ -609,7 +609,7 @@ func (s *Server) URL(segments ...string) string {
 
 // URLWith is like [Server.URL] with another scheme.
 func (s *Server) URLWith(scheme string, segments ...string) string {
-	host := s.Host
+	host := strings.Replace(s.Host, "%", "%25", 1) // the zone of an IPv6 address (RFC 6874)
 	if s.Port != 0 {
 		host += ":" + strconv.Itoa(s.Port)
 	}

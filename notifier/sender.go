@@ -65,6 +65,16 @@ type Options struct {
 	Transient bool
 	// Logger gets a line for each delivery. nil for none.
 	Logger *zap.Logger
+	// Begin, where set, is called as each delivery begins, by several goroutines
+	// at once. The delivery goes on under the context that it returns, and the
+	// function that it returns gets the result.
+	Begin func(ctx context.Context, t Target) (context.Context, func(Result))
+	// Done, where set, is called as soon as the result of the i-th target is
+	// known, by several goroutines at once.
+	Done func(i int, r Result)
+	// Header, where set, lists headers for each HTTP request of a delivery. Those
+	// that the service sets itself win.
+	Header func(ctx context.Context) map[string]string
 }
 
 // DefaultTimeout is the time that one destination has, unless told otherwise.
@@ -147,7 +157,12 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	for i, t := range targets {
 		d := &delivery{sender: s, target: t, message: m, texts: texts, options: o}
 		deliveries[i] = d
-		wg.Go(func() { d.run(ctx) })
+		wg.Go(func() {
+			d.run(ctx)
+			if o.Done != nil {
+				o.Done(i, d.result)
+			}
+		})
 	}
 	wg.Wait()
 	report := &Report{Results: make([]Result, len(targets))}
@@ -226,8 +241,10 @@ type delivery struct {
 	result  Result
 }
 
-func (d *delivery) record(level Level, text string) {
-	text = d.target.redact(text)
+func (d *delivery) record(level Level, text string) { d.add(level, d.target.redact(text)) }
+
+// add is record for a text that holds no secret for certain.
+func (d *delivery) add(level Level, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closed {
@@ -247,6 +264,11 @@ func (d *delivery) run(ctx context.Context) {
 		Destination: d.target.String(),
 		Tags:        d.target.Tags,
 		Optional:    d.target.Optional(),
+	}
+	if d.options.Begin != nil {
+		var end func(Result)
+		ctx, end = d.options.Begin(ctx, d.target)
+		defer func() { end(d.result) }()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.Timeout, fmt.Errorf("not done within %s (timeout)", d.options.Timeout))
 	defer cancel()
@@ -292,7 +314,7 @@ func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 	r.Attempts, r.Elapsed = attempts, time.Since(start)
 	r.Status = Delivered
 	if err == nil {
-		d.record(LevelInfo, "Sent "+r.Service+" notification.")
+		d.add(LevelInfo, "Sent "+r.Service+" notification.")
 	} else {
 		r.Status = Failed
 		r.Err = &DeliveryError{text: d.target.redact(err.Error()), err: err}
@@ -354,7 +376,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	for i, m := range parts {
 		pending[i] = part{message: m}
 	}
-	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, transient: d.options.Transient}
+	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, redact: d.target.redact, transient: d.options.Transient, header: d.options.Header}
 	tries, waits := t.options.retry+1, 0
 	for {
 		n++

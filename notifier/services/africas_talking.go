@@ -26,9 +26,7 @@ func (a *africasTalking) Describe(s *notifier.Schema) {
 	s.Choice(&a.mode, "mode", "bulksms", []string{"bulksms", "premium", "sandbox"}, "kind of account")
 }
 
-var africasTalkingHosts = map[string]string{
-	"bulksms": "api", "premium": "content", "sandbox": "api.sandbox",
-}
+var africasTalkingHosts = map[string]string{"bulksms": "api", "premium": "content", "sandbox": "api.sandbox"}
 
 func (a *africasTalking) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return a.each(ctx, c, a.targets, 50, func(ctx context.Context, group []string) error {
@@ -44,19 +42,17 @@ func (a *africasTalking) Send(ctx context.Context, c *notifier.Client, m *notifi
 		err := smsAsk(ctx, c, &notifier.Request{
 			URL:    "https://" + africasTalkingHosts[a.mode] + ".africastalking.com/version1/messaging",
 			Header: map[string]string{"Accept": "application/json", "apiKey": a.key},
-			Body: notifier.Form(notifier.Fields(
-				"username", a.user, "to", strings.Join(group, ","), "from", a.from, "message", m.Body)),
+			Body:   notifier.Form(notifier.Fields("username", a.user, "to", strings.Join(group, ","), "from", a.from, "message", m.Body)),
 		}, &answer)
 		if err != nil {
 			return err
 		}
-		data := answer.SMSMessageData
-		for _, r := range data.Recipients {
+		for _, r := range answer.SMSMessageData.Recipients {
 			if r.StatusCode > 102 {
 				return smsRefused(r.Status)
 			}
 		}
-		if data.Message != "" && len(data.Recipients) == 0 {
+		if data := answer.SMSMessageData; data.Message != "" && len(data.Recipients) == 0 {
 			return smsRefused(data.Message)
 		}
 		return nil

@@ -23,11 +23,6 @@ func (b *brevo) Describe(s *notifier.Schema) {
 	mailReply(s, &b.reply)
 }
 
-// mailReply binds the one address that answers go to.
-func mailReply(s *notifier.Schema, v *string) {
-	s.String(v, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
-}
-
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{
 		"sender": b.sender.named(), "subject": mailSubject(m),

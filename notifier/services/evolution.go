@@ -2,8 +2,6 @@ package services
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -36,27 +34,4 @@ func (e *evolution) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		return c.PostJSON(ctx, e.URL("message", "sendText", e.instance),
 			map[string]string{"number": number, "text": text}, "apikey", e.key)
 	})
-}
-
-// evolutionText is the message in one text. Only what was made of HTML is
-// rewritten the way WhatsApp marks text up; Markdown of the client's own is
-// taken to be meant for it.
-func evolutionText(m *notifier.Message) string {
-	title := m.Title
-	if m.Format != notifier.Markdown || m.Source == notifier.Markdown {
-		return m.Text("\r\n")
-	}
-	format, body := "# %s", m.Body
-	if m.Source == notifier.HTML {
-		title, format, body = notifier.Convert(title, notifier.HTML, notifier.Text), "*%s*", whatsappText(body)
-	}
-	title = strings.TrimLeft(title, "\r\n\t\v\f #-")
-	mark := fmt.Sprintf(format, title)
-	switch {
-	case title == "":
-		return body
-	case body == "":
-		return mark
-	}
-	return mark + "\n" + body
 }

@@ -1,8 +1,11 @@
 package services
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // whatsappTokens finds, in Markdown: an escaped character, code, a link and
@@ -56,4 +59,27 @@ func whatsappText(markdown string) string {
 		}
 	}
 	return out.String() + markdown[last:]
+}
+
+// evolutionText is the message in one text. Only what was made of HTML is
+// rewritten the way WhatsApp marks text up; Markdown of the client's own is
+// taken to be meant for it.
+func evolutionText(m *notifier.Message) string {
+	title := m.Title
+	if m.Format != notifier.Markdown || m.Source == notifier.Markdown {
+		return m.Text("\r\n")
+	}
+	format, body := "# %s", m.Body
+	if m.Source == notifier.HTML {
+		title, format, body = notifier.Convert(title, notifier.HTML, notifier.Text), "*%s*", whatsappText(body)
+	}
+	title = strings.TrimLeft(title, "\r\n\t\v\f #-")
+	mark := fmt.Sprintf(format, title)
+	switch {
+	case title == "":
+		return body
+	case body == "":
+		return mark
+	}
+	return mark + "\n" + body
 }

@@ -2,9 +2,7 @@ package services
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -24,20 +22,6 @@ func (f *formHook) Describe(s *notifier.Schema) {
 	f.describe(s, "form[s]")
 	describeParams(s, &f.params)
 	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Item(fileField)
-}
-
-var fileFieldPattern = regexp.MustCompile(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
-
-// fileField checks the name of a file's field, which may hold a wildcard.
-func fileField(s string) (string, error) {
-	m := fileFieldPattern.FindStringSubmatch(s)
-	switch {
-	case m == nil || m[0] != s || len(strings.Trim(s, "*?+$:.%")) == 0:
-		return "", errors.New("is no field name with a * in it")
-	case strings.ContainsAny(s, "*?+$:.%"):
-		return m[1] + "*" + m[2], nil
-	}
-	return s, nil
 }
 
 func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

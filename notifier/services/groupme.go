@@ -12,8 +12,7 @@ var _ = notifier.Register[groupme]()
 
 // groupme posts to a group of GroupMe as a bot.
 type groupme struct {
-	bot   string
-	token string
+	bot, token string
 }
 
 func (g *groupme) Describe(s *notifier.Schema) {
@@ -52,11 +51,8 @@ func (g *groupme) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 // upload stores a picture and returns its address.
 func (g *groupme) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
 	var stored struct{ Payload struct{ URL string } }
-	err := c.DoJSON(ctx, &notifier.Request{
-		URL:    "https://image.groupme.com/pictures",
-		Header: map[string]string{"X-Access-Token": g.token},
-		Body:   notifier.File("", a),
-	}, &stored)
+	header := map[string]string{"X-Access-Token": g.token}
+	err := c.DoJSON(ctx, &notifier.Request{URL: "https://image.groupme.com/pictures", Header: header, Body: notifier.File("", a)}, &stored)
 	if err == nil && stored.Payload.URL == "" {
 		err = errors.New("the service did not say where the picture is")
 	}

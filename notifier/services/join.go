@@ -13,11 +13,10 @@ var _ = notifier.Register[join]()
 
 // join pushes to the devices of a Join account.
 type join struct {
-	key      string
-	device   string
-	targets  []string
-	image    bool
-	priority int
+	key, device string
+	targets     []string
+	image       bool
+	priority    int
 }
 
 func (j *join) Describe(s *notifier.Schema) {
@@ -31,17 +30,16 @@ func (j *join) Describe(s *notifier.Schema) {
 	s.Enum(&j.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 }
 
-var (
-	joinDevice = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
-	joinGroup  = regexp.MustCompile(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
-)
+const joinAPI = "https://joinjoaomgcd.appspot.com/_ah/api/messaging/v1/sendPush"
+
+var joinDevice = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
+var joinGroup = regexp.MustCompile(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
 
 func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	targets := j.targets
 	if j.device != "" {
 		targets = append([]string{j.device}, targets...)
-	}
-	if len(targets) == 0 {
+	} else if len(targets) == 0 {
 		targets = []string{"group.all"}
 	}
 	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
@@ -53,13 +51,9 @@ func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		} else {
 			query.Set("deviceNames", target)
 		}
-		if icon := m.Icon(72); j.image && icon != "" {
-			query.Set("icon", icon)
+		if j.image && m.Icon(72) != "" {
+			query.Set("icon", m.Icon(72))
 		}
-		return verdict(ctx, c, &notifier.Request{
-			URL:   "https://joinjoaomgcd.appspot.com/_ah/api/messaging/v1/sendPush",
-			Query: query,
-			Body:  notifier.Form(nil),
-		}, "success", "errorMessage")
+		return verdict(ctx, c, &notifier.Request{URL: joinAPI, Query: query, Body: notifier.Form(nil)}, "success", "errorMessage")
 	})
 }

@@ -111,3 +111,8 @@ func mailFiles(attachments []*notifier.Attachment) (files []map[string]string) {
 	}
 	return files
 }
+
+// mailReply binds the one address that answers go to.
+func mailReply(s *notifier.Schema, v *string) {
+	s.String(v, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
+}

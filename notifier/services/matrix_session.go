@@ -40,8 +40,10 @@ func (x *matrix) signIn(ctx context.Context, c *notifier.Client, device string) 
 		s.token, s.foreign = x.token, true
 	} else {
 		err := s.login(ctx, c, x, device, &account)
-		if err != nil && s.register(ctx, c, x, device, &account) != nil {
-			return nil, fmt.Errorf("signing in: %w", err)
+		if err != nil {
+			if refused := s.register(ctx, c, x, device, &account); refused != nil {
+				return nil, fmt.Errorf("signing in: %w; registering instead: %w", err, refused)
+			}
 		}
 		if s.token = account.Token; s.token == "" {
 			return nil, errors.New("signing in: the service gave no token")

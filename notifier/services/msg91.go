@@ -53,18 +53,10 @@ func (x *msg91) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		recipients[i] = x.variables(m)
 		recipients[i]["mobiles"] = number
 	}
-	short := 0
-	if x.short {
-		short = 1
-	}
-	var answer struct{ Type, Message string }
-	err := smsAsk(ctx, c, &notifier.Request{
+	short := map[bool]int{true: 1}[x.short]
+	return verdict(ctx, c, &notifier.Request{
 		URL:    "https://control.msg91.com/api/v5/flow/",
 		Header: map[string]string{"authkey": x.key},
 		Body:   notifier.JSON(map[string]any{"template_id": x.template, "short_url": short, "recipients": recipients}),
-	}, &answer)
-	if err == nil && answer.Type == "error" {
-		err = smsRefused(answer.Message)
-	}
-	return err
+	}, "type", "message")
 }

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -35,23 +36,11 @@ func (p *pagerduty) Describe(s *notifier.Schema) {
 }
 
 func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	severity := p.severity
-	if severity == "" {
-		severity = pagerdutySeverities[m.Type]
-	}
-	payload := map[string]any{"summary": m.Body, "severity": severity, "source": p.source, "component": p.component}
-	if p.group != "" {
-		payload["group"] = p.group
-	}
-	if p.class != "" {
-		payload["class"] = p.class
-	}
-	if len(p.details) > 0 {
-		payload["custom_details"] = p.details
-	}
-	event := map[string]any{
-		"routing_key": p.key, "event_action": "trigger", "client": m.Identity.Name, "payload": payload,
-	}
+	payload := filled(map[string]any{
+		"summary": m.Body, "severity": cmp.Or(p.severity, pagerdutySeverities[m.Type]), "source": p.source,
+		"component": p.component, "group": p.group, "class": p.class, "custom_details": p.details,
+	})
+	event := map[string]any{"routing_key": p.key, "event_action": "trigger", "client": m.Identity.Name, "payload": payload}
 	if p.link != "" {
 		event["links"] = []map[string]string{{"href": p.link}}
 	}

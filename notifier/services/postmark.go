@@ -2,7 +2,6 @@ package services
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -50,21 +49,10 @@ func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		if files != nil {
 			payload["Attachments"] = files
 		}
-		resp, err := c.Do(ctx, &notifier.Request{
+		return verdict(ctx, c, &notifier.Request{
 			URL:    "https://api.postmarkapp.com/email",
 			Header: map[string]string{"X-Postmark-Server-Token": p.apikey, "Accept": "application/json"},
 			Body:   notifier.JSON(payload, m.Attachments...),
-		})
-		if err != nil {
-			return err
-		}
-		var answer struct {
-			ErrorCode int
-			Message   string
-		}
-		if resp.JSON(&answer) == nil && answer.ErrorCode != 0 {
-			return fmt.Errorf("the service answered with error %d: %s", answer.ErrorCode, answer.Message)
-		}
-		return nil
+		}, "ErrorCode", "Message", 0)
 	})
 }

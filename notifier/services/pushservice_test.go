@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,10 +28,17 @@ func (f pushService) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: q, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}, nil
 }
 
-// destination is a URL whose messages go to f; send gives what came of one.
+// destination is a URL whose messages go to f, one request at a time; send
+// gives what came of one.
 func (f pushService) destination(t *testing.T, address string) (send func(*notifier.Message) error) {
 	t.Helper()
-	sender := notifier.NewSender(notifier.NewPoolOver("test", f), 0)
+	var mu sync.Mutex
+	one := pushService(func(q *http.Request, body string) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
+		return f(q, body)
+	})
+	sender := notifier.NewSender(notifier.NewPoolOver("test", one), 0)
 	d, err := sender.Parse(address, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -40,31 +40,20 @@ func (p *pushy) Finish(*notifier.Schema) error {
 }
 
 func (p *pushy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	shown := map[string]any{"body": m.Body}
-	if m.Title != "" {
-		shown["title"] = m.Title
-	}
-	if p.sound != "" {
-		shown["sound"] = p.sound
-	}
+	shown := filled(map[string]any{"title": m.Title, "sound": p.sound})
+	shown["body"] = m.Body
 	if p.badge >= 0 {
 		shown["badge"] = p.badge
 	}
 	return c.Each(ctx, slices.Concat(p.topics, p.devices), func(ctx context.Context, target string) error {
-		var answer struct {
-			Success bool
-			Error   string
-		}
+		var answer map[string]any
 		err := c.DoJSON(ctx, &notifier.Request{
-			URL:    "https://api.pushy.me/push",
-			Query:  notifier.Fields("api_key", p.key),
+			URL: "https://api.pushy.me/push", Query: notifier.Fields("api_key", p.key),
 			Header: map[string]string{"Accepts": "application/json"},
-			Body: notifier.JSON(map[string]any{
-				"to": target, "data": map[string]string{"message": m.Body}, "notification": shown,
-			}),
+			Body:   notifier.JSON(map[string]any{"to": target, "data": map[string]string{"message": m.Body}, "notification": shown}),
 		}, &answer)
-		if err == nil && !answer.Success {
-			return refusal(0, answer.Error)
+		if err == nil && answer["success"] != true {
+			err = refusal(0, answer["error"])
 		}
 		return err
 	})

@@ -134,3 +134,16 @@ func smsRefused(texts ...string) error {
 	}
 	return errors.New("the service refused the message")
 }
+
+// smsNorthAmerica reads a number of North America with or without the country code 1, which is
+// left out.
+func smsNorthAmerica(s string) (string, error) {
+	s, err := notifier.FullPhone(s)
+	if err == nil && len(s) == 11 && s[0] == '1' {
+		s = s[1:]
+	}
+	if err == nil && len(s) != 10 {
+		err = errors.New("is no telephone number of North America")
+	}
+	return s, err
+}

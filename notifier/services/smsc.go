@@ -54,13 +54,5 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		}
 		q.Body = notifier.Form(form)
 	}
-	var answer struct {
-		Code  *int `json:"error_code"`
-		Error string
-	}
-	err := smsAsk(ctx, c, q, &answer)
-	if err == nil && answer.Code != nil {
-		err = smsRefused(answer.Error, fmt.Sprintf("error %d", *answer.Code))
-	}
-	return err
+	return verdict(ctx, c, q, "error_code", "error")
 }

@@ -12,17 +12,10 @@ var _ = notifier.Register[streamlabs]()
 
 // streamlabs shows an alert, or a donation, on a stream.
 type streamlabs struct {
-	token      string
-	call       string
-	alert      string
-	image      string
-	sound      string
-	duration   int
-	color      string
-	name       string
-	identifier string
-	amount     int
-	currency   string
+	token, call                string
+	alert, image, sound, color string
+	name, identifier, currency string
+	duration, amount           int
 }
 
 func (l *streamlabs) Describe(s *notifier.Schema) {

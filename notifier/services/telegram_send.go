@@ -2,11 +2,8 @@ package services
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -143,35 +140,4 @@ func telegramKind(contentType string) string {
 func (t telegramChat) post(ctx context.Context, method string, v any) error {
 	_, err := t.call(ctx, t.c, method, notifier.JSON(v))
 	return err
-}
-
-// call asks the bot API to run a method.
-func (t *telegram) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body) (*notifier.Response, error) {
-	resp, err := c.Do(ctx, &notifier.Request{Method: "POST", URL: "https://api.telegram.org/bot" + t.token + "/" + method, Body: body})
-	var answer struct {
-		OK          *bool  `json:"ok"`
-		Description string `json:"description"`
-		Parameters  struct {
-			RetryAfter float64 `json:"retry_after"`
-		} `json:"parameters"`
-	}
-	if resp != nil {
-		_ = json.Unmarshal(resp.Body, &answer)
-	}
-	// Telegram says in the body, not in a header, when to try again.
-	var status *notifier.StatusError
-	if errors.As(err, &status) && status.RetryAfter == 0 {
-		status.RetryAfter = time.Duration(answer.Parameters.RetryAfter * float64(time.Second))
-	}
-	if err == nil && answer.OK != nil && !*answer.OK {
-		err = fmt.Errorf("Telegram answered: %s", answer.Description)
-	}
-	return resp, err
-}
-
-// telegramUnparsed says whether Telegram has refused a message because of its
-// markup.
-func telegramUnparsed(err error) bool {
-	var status *notifier.StatusError
-	return errors.As(err, &status) && status.Code == 400 && strings.Contains(status.Body, "can't parse entities")
 }

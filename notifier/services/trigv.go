@@ -12,13 +12,9 @@ var _ = notifier.Register[trigv]()
 // trigv reports events to channels of Trigv, at its own server or at another.
 type trigv struct {
 	notifier.Server
-	key      string
-	channels []string
-	link     string
-	image    string
-	urgency  string
-	event    string
-	priority int
+	key, link, image, urgency, event string
+	channels                         []string
+	priority                         int
 }
 
 func (t *trigv) Describe(s *notifier.Schema) {
@@ -54,17 +50,11 @@ func (t *trigv) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		channels = []string{"general"}
 	}
 	return c.Each(ctx, channels, func(ctx context.Context, channel string) error {
-		event := map[string]string{
+		event := filled(map[string]any{
 			"channel": channel, "level": trigvLevels[m.Type], "delivery_urgency": urgency,
-			"title": cmp.Or(m.Title, m.Identity.Description),
-		}
-		for name, value := range map[string]string{
-			"description": m.Body, "url": t.link, "image_url": t.image, "event_type": t.event,
-		} {
-			if value != "" {
-				event[name] = value
-			}
-		}
+			"title": cmp.Or(m.Title, m.Identity.Description), "description": m.Body,
+			"url": t.link, "image_url": t.image, "event_type": t.event,
+		})
 		return c.PostJSON(ctx, address+"/api/v1/events", event, "Authorization", "Bearer "+t.key)
 	})
 }

@@ -12,8 +12,8 @@ import (
 
 // verdict sends a request to a service that may answer with status 200 and
 // say in JSON nevertheless that it did not take the message. It did not where
-// the field code is false or a number other than those of good; the field
-// text says why. An answer without such a field counts as consent.
+// the field code is false, the word error or a number other than those of
+// good; the field text says why. An answer without such a field counts as consent.
 func verdict(ctx context.Context, c *notifier.Client, q *notifier.Request, code, text string, good ...int) error {
 	resp, err := c.Do(ctx, q)
 	if err != nil {
@@ -31,6 +31,10 @@ func readVerdict(resp *notifier.Response, code, text string, good ...int) error 
 	switch v := fields[code].(type) {
 	case bool:
 		if v {
+			return nil
+		}
+	case string:
+		if v != "error" {
 			return nil
 		}
 	case float64:

@@ -18,26 +18,13 @@ type voipMS struct {
 func (v *voipMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "VoIPms", "https://voip.ms/m/apidocs.php"
 	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")
-	v.describe(s, voipMSNumber)
+	v.describe(s, smsNorthAmerica)
 	v.toSelf = smsIfNone
 	s.Secret(&v.password, "password", "password of the API")
 	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address up to its @").Example("user")
 	s.String(&v.domain, "domain", "", "the account's e-mail address behind its @").Example("example.com")
 	s.String(&v.from, "from_phone", "", "telephone number to send from").Alias("from").
-		Item(voipMSNumber).Example("15557654321")
-}
-
-// voipMSNumber reads a number with or without the country code 1, which is
-// left out.
-func voipMSNumber(s string) (string, error) {
-	s, err := notifier.FullPhone(s)
-	if err == nil && len(s) == 11 && s[0] == '1' {
-		s = s[1:]
-	}
-	if err == nil && len(s) != 10 {
-		err = errors.New("is no telephone number of North America")
-	}
-	return s, err
+		Item(smsNorthAmerica).Example("15557654321")
 }
 
 func (v *voipMS) Finish(s *notifier.Schema) error {

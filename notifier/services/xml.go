@@ -2,7 +2,6 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -17,30 +16,6 @@ func (x *xmlHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XML", "https://www.w3.org/TR/soap11/"
 	x.describe(s, "xml[s]")
 }
-
-const (
-	envelopeStart = `<?xml version='1.0' encoding='utf-8'?>
-<soapenv:Envelope
-    xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"
-    xmlns:xsd="http://www.w3.org/2001/XMLSchema"
-    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
-    <soapenv:Body>
-`
-	envelopeEnd = `
-       </Notification>
-    </soapenv:Body>
-</soapenv:Envelope>`
-	// Receivers tell the standard message by the address of its schema.
-	notificationSchema = ` xmlns:xsi="https://raw.githubusercontent.com/caronc/apprise/master/apprise/assets/NotifyXML-1.1.xsd"`
-)
-
-var (
-	xmlText     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-	notXMLName  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	notXMLChars = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
-)
-
-func escapeXML(s string) string { return xmlText.Replace(notXMLChars.ReplaceAllString(s, "")) }
 
 func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var b strings.Builder

@@ -2,7 +2,6 @@ package services
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -21,8 +20,7 @@ func (z *zulip) Describe(s *notifier.Schema) {
 	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
 	s.Limits = notifier.Limits{Title: 60, Body: 10000}
 	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`)
-	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host of a server").
-		Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
+	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
 	s.List(&z.targets, "targets", "streams and users' addresses; the stream general if none").Alias("to").Split(zulipTargets)
 }
@@ -53,15 +51,10 @@ func (z *zulip) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		if _, err := notifier.Email(target); err == nil {
 			kind = "private"
 		}
-		var answer struct{ Result, Msg string }
-		err := c.DoJSON(ctx, &notifier.Request{
+		return verdict(ctx, c, &notifier.Request{
 			URL:  "https://" + host + "/api/v1/messages",
 			User: z.bot + "-bot@" + host, Password: z.token,
 			Body: notifier.Form(notifier.Fields("type", kind, "to", target, "subject", m.Title, "content", m.Body)),
-		}, &answer)
-		if err == nil && answer.Result == "error" {
-			err = fmt.Errorf("the service refused: %s", answer.Msg)
-		}
-		return err
+		}, "result", "msg")
 	})
 }

@@ -1,0 +1,248 @@
+//go:build integration
+
+// Package integration sends messages through servers that others wrote, which
+// the tests start on loopback:
+//
+//	go test -tags integration ./integration
+//
+// A test whose server is not installed is skipped, but fails where the
+// environment variable CI is set.
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	_ "github.com/caddy-notify/caddy-notify/notifier/services"
+)
+
+// The text of a message that must arrive as it is.
+const body = "one <b>&\"quoted\"</b> \\ 'x'\ntwo: é ü 漢字 😀 + % # ?\n.\nfour"
+
+// authority signs the certificates that are good; the system trusts nobody
+// else while the tests run.
+var authority *signer
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "integration")
+	if err != nil {
+		panic(err)
+	}
+	authority = newSigner()
+	file := filepath.Join(dir, "ca.pem")
+	if err := os.WriteFile(file, authority.pem, 0o644); err != nil {
+		panic(err)
+	}
+	os.Setenv("SSL_CERT_FILE", file)
+	os.Setenv("SSL_CERT_DIR", dir)
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// signer is a certificate authority.
+type signer struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+func newSigner() *signer {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	cert := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		panic(err)
+	}
+	return &signer{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+}
+
+// certificate writes a server's certificate, for localhost, 127.0.0.1 and
+// these names, and its key to files.
+func (s *signer) certificate(t *testing.T, names ...string) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: append(names, "localhost"), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, s.cert, &key.PublicKey, s.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+}
+
+// writeFile writes a file that servers of other users can read, too.
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// program finds a server's program, which Debian has in a package.
+func program(t *testing.T, name, debian string) string {
+	t.Helper()
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin", "/usr/lib/postfix/sbin") {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is not installed; Debian has it in %s", name, debian)
+	}
+	t.Skipf("%s is not installed; Debian has it in %s", name, debian)
+	return ""
+}
+
+// given are the ports that tests have got.
+var given = map[int]bool{}
+
+// freePort is a TCP port that nobody listens on, and another one each time.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		if !given[port] {
+			given[port] = true
+			return port
+		}
+	}
+}
+
+// server is a process that listens.
+type server struct {
+	cmd *exec.Cmd
+	out bytes.Buffer
+}
+
+// start starts a program in the foreground and waits until it listens on the
+// port. It ends with the test.
+func start(t *testing.T, port int, name string, args ...string) *server {
+	t.Helper()
+	s := &server{cmd: exec.Command(name, args...)}
+	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Dir = &s.out, &s.out, t.TempDir()
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.stop()
+		if t.Failed() {
+			t.Logf("%s says:\n%s", name, s.out.String())
+		}
+	})
+	eventually(t, name+" listens", func() bool {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return s
+}
+
+// stop ends the process and those that it has started, and waits for its end.
+func (s *server) stop() {
+	if s.cmd.ProcessState == nil {
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
+		_ = s.cmd.Wait()
+	}
+}
+
+// eventually waits for something to become true.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain waited until %s", what)
+		}
+	}
+}
+
+// newSender is a sender that is closed at the end of the test.
+func newSender(t *testing.T) *notifier.Sender {
+	t.Helper()
+	s := notifier.NewSender(notifier.NewPool("test"), 0)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// send sends a message to a URL.
+func send(t *testing.T, s *notifier.Sender, url string, m *notifier.Message) (notifier.Result, *notifier.Report) {
+	t.Helper()
+	d, err := s.Parse(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := s.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 15 * time.Second})
+	return report.Results[0], report
+}
+
+// delivers sends a text to a URL, which must succeed.
+func delivers(t *testing.T, s *notifier.Sender, url, text string) {
+	t.Helper()
+	if r, _ := send(t, s, url, &notifier.Message{Body: text}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// fails sends a text to a URL, which must fail with an error that holds want
+// and not the secret, and with a record that names the service.
+func fails(t *testing.T, s *notifier.Sender, url, want, secret string) {
+	t.Helper()
+	r, report := send(t, s, url, &notifier.Message{Body: "x"})
+	if r.Err == nil {
+		t.Fatalf("%s: no error", r.Destination)
+	}
+	last := report.Records[len(report.Records)-1].Text
+	switch {
+	case !strings.Contains(r.Err.Error(), want):
+		t.Errorf("%s: got %q, want an error with %q", r.Destination, r.Err, want)
+	case !strings.Contains(last, r.Service):
+		t.Errorf("the record does not name %s: %q", r.Service, last)
+	case secret != "" && strings.Contains(r.Err.Error()+last, secret):
+		t.Errorf("%s: the error shows the secret", r.Destination)
+	}
+}

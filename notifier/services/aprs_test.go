@@ -1,0 +1,133 @@
+package services
+
+import (
+	"bufio"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// aprsServer is a server of APRS-IS that knows one call sign, DF1ABC-10, and
+// its passcode, 12345.
+func aprsServer(t *testing.T, log *wireLog) (address string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = func() { l.Close() }
+	t.Cleanup(stop)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serveAPRS(conn, log)
+		}
+	}()
+	return l.Addr().String(), stop
+}
+
+func serveAPRS(conn net.Conn, log *wireLog) {
+	defer conn.Close()
+	say := func(line string) { _, _ = conn.Write([]byte(line + "\r\n")) }
+	say("# aprsc 2.1.19 1 Mar 2026 12:30:15 GMT")
+	lines := bufio.NewScanner(conn)
+	verified := false
+	for lines.Scan() {
+		line := lines.Text()
+		log.add(line)
+		if f := strings.Fields(line); len(f) > 3 && f[0] == "user" {
+			verified = f[1] == "DF1ABC-10" && f[3] == "12345"
+			say("# comment")
+			say("# logresp " + f[1] + map[bool]string{true: " verified", false: " unverified"}[verified] + ", server T2TEST")
+			say("DB0XYZ>APRS,TCPIP*:>what others say")
+		} else if !verified {
+			log.add("(dropped)")
+		}
+	}
+	log.add("(closed)")
+}
+
+func TestAPRS(t *testing.T) {
+	log := &wireLog{}
+	euro, _ := aprsServer(t, log)
+	elsewhere := &wireLog{}
+	noam, _ := aprsServer(t, elsewhere)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro, "tcp noam.aprs2.net:14580": noam})
+	const signIn = "user DF1ABC-10 pass 12345 vers caddy-notify 1"
+	const text = "Disk almost full Volume /data is at 91% on host-7"
+	cases := []struct {
+		rest, body string
+		want       []string
+	}{
+		{"df2def", "", []string{"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :" + text}},
+		{"DF2DEF-7/DB3GHI?to=OE1XYZ", "", []string{
+			"DF1ABC-10>APZCDN,TCPIP*::DF2DEF-7 :" + text,
+			"DF1ABC-10>APZCDN,TCPIP*::DB3GHI   :" + text,
+			"DF1ABC-10>APZCDN,TCPIP*::OE1XYZ   :" + text,
+		}},
+		{"nonsense/df2def", "x", []string{"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x"}},
+		{"df2def", "Tür {1}|~ geöffnet\r\nDF9ZZZ>APRS:>forged\x00", []string{
+			"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :Tuer 1 geoeffnet DF9ZZZ>APRS:>forged",
+		}},
+		{"df2def", strings.Repeat("123456789 ", 8), []string{
+			"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :" + strings.Repeat("123456789 ", 6) + "1234567",
+		}},
+		{"df2def?overflow=split", strings.Repeat("123456789 ", 8), []string{
+			"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :" + strings.Repeat("123456789 ", 5) + "123456789",
+			"(closed)", signIn,
+			"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :123456789 123456789",
+		}},
+		{"df2def?delay=0.001", "x", []string{"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x"}},
+	}
+	for _, c := range cases {
+		m := message(t, "plain")
+		if c.body != "" {
+			m = &notifier.Message{Body: c.body}
+		}
+		if r := sendOver(t, s, "aprs://df1abc-10:12345@"+c.rest, m, 10*time.Second); r.Err != nil {
+			t.Errorf("%s: %v", c.rest, r.Err)
+			continue
+		}
+		log.expect(t, append(append([]string{signIn}, c.want...), "(closed)")...)
+	}
+	sendText(t, s, "aprs://df1abc-10:12345@df2def?locale=noam", "x")
+	log.expect(t)
+	elsewhere.expect(t, signIn, "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
+}
+
+// The delay stands between two call signs: with one that is longer than the
+// time of a delivery, the second gets nothing.
+func TestAPRSDelay(t *testing.T) {
+	log := &wireLog{}
+	address, _ := aprsServer(t, log)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": address})
+	r := sendOver(t, s, "aprs://df1abc-10:12345@df2def/db3ghi?delay=5", &notifier.Message{Body: "x"}, time.Second)
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "timeout") {
+		t.Errorf("got %v", r.Err)
+	}
+	if got := strings.Join(log.take(), "\n"); !strings.Contains(got, "DF2DEF") || strings.Contains(got, "DB3GHI") {
+		t.Errorf("the server saw\n%s", got)
+	}
+}
+
+func TestAPRSFailures(t *testing.T) {
+	log := &wireLog{}
+	address, stop := aprsServer(t, log)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": address, "tcp noam.aprs2.net:14580": silentServer(t)})
+	sendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
+	for _, line := range log.take() {
+		if strings.Contains(line, "DF2DEF") {
+			t.Errorf("sent without being signed in: %s", line)
+		}
+	}
+	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM", "timeout")
+	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM&rto=0.1", "no answer within 100ms (rto)")
+	stop()
+	sendFails(t, s, "aprs://df1abc-10:12345@df2def", "refused")
+}

@@ -1,0 +1,54 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[rsyslog]()
+
+// rsyslog sends to the log of another machine, over UDP (RFC 5426). Nothing
+// comes back, so a log that is not there goes unnoticed.
+type rsyslog struct {
+	notifier.Server
+	entry syslogEntry
+}
+
+func (l *rsyslog) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Remote Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
+	s.URL("rsyslog://{host}[:{port}][/{facility}]")
+	s.Server(&l.Server)
+	l.entry.describe(s)
+}
+
+func (l *rsyslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	port := 514
+	if l.Port != 0 {
+		port = l.Port
+	}
+	conn, err := c.Dial(ctx, "udp", net.JoinHostPort(strings.Trim(l.Host, "[]"), strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("reaching the log: %w", err)
+	}
+	defer conn.Close()
+	defer during(ctx, conn)()
+	if _, err := conn.Write([]byte(l.message(m))); err != nil {
+		return fmt.Errorf("sending to the log: %w", because(ctx, err))
+	}
+	return nil
+}
+
+// message is the entry in the form of RFC 5424, section 6, without a message
+// id and structured data.
+func (l *rsyslog) message(m *notifier.Message) string {
+	host, _ := os.Hostname() // "" becomes the nil value
+	return fmt.Sprintf("<%d>1 %s %s %s %s - - %s",
+		l.entry.priority(m.Type), m.Time.Format("2006-01-02T15:04:05.000000Z07:00"),
+		syslogName(host, 255), syslogName(m.Identity.Name, 48), l.entry.process("-"), syslogText(m))
+}

@@ -1,0 +1,116 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/linxGnu/gosmpp/data"
+	"github.com/linxGnu/gosmpp/pdu"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[smpp]()
+
+// smpp sends text messages through a provider's message centre, over SMPP 3.4.
+type smpp struct {
+	notifier.Server
+	sms
+	from string
+	link kept[*smppLink]
+}
+
+func (x *smpp) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "SMPP", "https://smpp.org/SMPP_v3_4_Issue1_2.pdf"
+	s.URL("smpp[s]://{user}:{password}@{host}[:{port}]/{from_phone}/{targets...}")
+	s.Server(&x.Server)
+	smsSender(s, &x.from, "from_phone").Alias("from")
+	x.describe(s, notifier.FullPhone)
+	s.Limits.Body = 32768
+}
+
+func (x *smpp) Finish(s *notifier.Schema) error {
+	// Both are sent as strings that end at a NUL.
+	if strings.ContainsRune(x.User+x.Password, 0) {
+		return errors.New("the user or the password holds a NUL (%00); write %25 for a percent sign")
+	}
+	return x.sms.Finish(s)
+}
+
+func (x *smpp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	coding, parts, err := smppParts(m.Body)
+	if err != nil {
+		return err
+	}
+	group, err := notifier.Kept(c, "group", func() (byte, error) { return smppGroup(), nil })
+	if err != nil {
+		return err
+	}
+	return c.Each(ctx, x.targets, func(ctx context.Context, target string) error {
+		for i, part := range parts {
+			err := c.Once(fmt.Sprintf("part %d for %s", i+1, target), func() error {
+				message, err := x.message(target, coding, part)
+				if err != nil {
+					return err
+				}
+				if len(parts) > 1 {
+					message.EsmClass |= data.SM_UDH_GSM
+					message.Message.SetUDH(pdu.UDH{pdu.NewIEConcatMessage(byte(len(parts)), byte(i+1), group)})
+				}
+				return x.link.with(ctx, idleTime, x.open(c), func(ctx context.Context, l *smppLink) error {
+					return l.submit(ctx, c.AnswerTimeout(), message)
+				})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Close ends the session, if there is one.
+func (x *smpp) Close() error { return x.link.Close() }
+
+const (
+	smppInternational = 1 // type of number
+	smppTelephone     = 1 // numbering plan: ITU-T E.164
+)
+
+// message makes the request that sends one part to one number. No receipt is
+// asked for, since nobody would read it.
+func (x *smpp) message(target string, coding data.Encoding, part []byte) (*pdu.SubmitSM, error) {
+	m := pdu.NewSubmitSM().(*pdu.SubmitSM)
+	var err error
+	if m.SourceAddr, err = pdu.NewAddressWithTonNpiAddr(smppInternational, smppTelephone, x.from); err != nil {
+		return nil, err
+	}
+	if m.DestAddr, err = pdu.NewAddressWithTonNpiAddr(smppInternational, smppTelephone, target); err != nil {
+		return nil, err
+	}
+	return m, m.Message.SetMessageDataWithEncoding(part, coding)
+}
+
+// open makes a session in which messages can be sent.
+func (x *smpp) open(c *notifier.Client) func(context.Context) (*smppLink, error) {
+	return func(ctx context.Context) (*smppLink, error) {
+		port, config := 2775, (*tls.Config)(nil)
+		if x.Secure {
+			port, config = 3550, tlsConfig(c, x.Host)
+		}
+		conn, err := dialServer(ctx, c, x.Host, cmp.Or(x.Port, port), config)
+		if err != nil {
+			return nil, err
+		}
+		l := &smppLink{conn}
+		if err := l.bind(ctx, c.AnswerTimeout(), x.User, x.Password); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return l, nil
+	}
+}

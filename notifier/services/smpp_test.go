@@ -1,0 +1,418 @@
+package services
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fiorix/go-smpp/smpp/pdu"
+	"github.com/fiorix/go-smpp/smpp/pdu/pdufield"
+	"github.com/fiorix/go-smpp/smpp/smpptest"
+	"github.com/linxGnu/gosmpp/data"
+	gosmpp "github.com/linxGnu/gosmpp/pdu"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// smppCentre is a message centre: the server of go-smpp, with what it takes
+// written down, behind an address that can be closed and opened again, and
+// that can have TLS.
+type smppCentre struct {
+	server *smpptest.Server
+	config *tls.Config
+	log    wireLog
+
+	mu       sync.Mutex
+	listener net.Listener
+	conns    []net.Conn
+}
+
+func newSMPPCentre(t *testing.T, config *tls.Config) *smppCentre {
+	t.Helper()
+	c := &smppCentre{server: smpptest.NewUnstartedServer(), config: config}
+	c.server.User, c.server.Passwd, c.server.Handler = "bob", "s3cret&8", c.handle
+	c.server.Start()
+	t.Cleanup(c.server.Close)
+	c.open(t, "127.0.0.1:0")
+	t.Cleanup(c.close)
+	return c
+}
+
+func (c *smppCentre) open(t *testing.T, at string) {
+	t.Helper()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.listener = l
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.log.add("connected")
+			if c.config != nil {
+				conn = tls.Server(conn, c.config)
+			}
+			inner, err := net.Dial("tcp", c.server.Addr())
+			if err != nil {
+				return
+			}
+			c.mu.Lock()
+			c.conns = append(c.conns, conn, inner)
+			c.mu.Unlock()
+			go pipe(conn, inner)
+			go pipe(inner, conn)
+		}
+	}()
+}
+
+func pipe(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	to.Close()
+	from.Close()
+}
+
+func (c *smppCentre) close() {
+	c.listener.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Close()
+	}
+	c.conns = nil
+}
+
+func (c *smppCentre) url(rest string) string {
+	scheme := "smpp"
+	if c.config != nil {
+		scheme = "smpps"
+	}
+	return scheme + "://bob:s3cret%268@" + c.listener.Addr().String() + "/15557654321" + rest
+}
+
+func (c *smppCentre) handle(conn smpptest.Conn, p pdu.Body) {
+	f := p.Fields()
+	var answer pdu.Body
+	switch p.Header().ID {
+	case pdu.SubmitSMID:
+		text, part := f[pdufield.ShortMessage].Bytes(), ""
+		if head, ok := bytes.CutPrefix(text, []byte{5, 0, 3}); ok {
+			part, text = fmt.Sprintf(" part %v", head[1:3]), head[3:] // head[0] is random
+		}
+		c.log.add(fmt.Sprintf("%d/%d %s > %d/%d %s coding=%d class=%d receipt=%d%s %q",
+			f[pdufield.SourceAddrTON].Raw(), f[pdufield.SourceAddrNPI].Raw(), f[pdufield.SourceAddr],
+			f[pdufield.DestAddrTON].Raw(), f[pdufield.DestAddrNPI].Raw(), f[pdufield.DestinationAddr],
+			f[pdufield.DataCoding].Raw(), f[pdufield.ESMClass].Raw(), f[pdufield.RegisteredDelivery].Raw(), part, text))
+		answer = pdu.NewSubmitSMResp()
+		_ = answer.Fields().Set(pdufield.MessageID, "1")
+	case pdu.EnquireLinkID:
+		answer = pdu.NewEnquireLinkResp()
+	case pdu.UnbindID:
+		c.log.add("unbind")
+		answer = pdu.NewUnbindResp()
+	}
+	answer.Header().Seq = p.Header().Seq
+	_ = conn.Write(answer)
+}
+
+func TestSMPP(t *testing.T) {
+	const way = "1/1 15557654321 > 1/1 15551112222 "
+	long := strings.Repeat("0123456789", 20)
+	cases := []struct {
+		rest, title, body string
+		want              []string
+	}{
+		{"/15551112222", "", "91% full", []string{way + `coding=0 class=0 receipt=0 "91% full"`}},
+		{"/+1(555)111-2222/15553334444/nonsense?to=15555556666", "", "x", []string{
+			way + `coding=0 class=0 receipt=0 "x"`,
+			`1/1 15557654321 > 1/1 15553334444 coding=0 class=0 receipt=0 "x"`,
+			`1/1 15557654321 > 1/1 15555556666 coding=0 class=0 receipt=0 "x"`,
+		}},
+		{"/15551112222", "Title", "a@b_{é}", []string{way + `coding=0 class=0 receipt=0 "Title\r\na\x00b\x11\x1b(\x05\x1b)"`}},
+		{"/15551112222", "", "☃ 😀", []string{way + `coding=8 class=0 receipt=0 "&\x03\x00 \xd8=\xde\x00"`}},
+		{"/15551112222", "", long[:160], []string{way + fmt.Sprintf("coding=0 class=0 receipt=0 %q", long[:160])}},
+		{"/15551112222", "", long[:161], []string{
+			way + fmt.Sprintf("coding=0 class=64 receipt=0 part [2 1] %q", long[:153]),
+			way + fmt.Sprintf("coding=0 class=64 receipt=0 part [2 2] %q", long[153:161]),
+		}},
+		// Neither an escape nor a surrogate pair is cut.
+		{"/15551112222", "", long[:152] + "€" + long[:10], []string{
+			way + fmt.Sprintf("coding=0 class=64 receipt=0 part [2 1] %q", long[:152]),
+			way + fmt.Sprintf("coding=0 class=64 receipt=0 part [2 2] %q", "\x1be"+long[:10]),
+		}},
+		{"/15551112222", "", strings.Repeat("😀", 36), []string{
+			way + fmt.Sprintf("coding=8 class=64 receipt=0 part [2 1] %q", strings.Repeat("\xd8=\xde\x00", 33)),
+			way + fmt.Sprintf("coding=8 class=64 receipt=0 part [2 2] %q", strings.Repeat("\xd8=\xde\x00", 3)),
+		}},
+		{"/15551112222?from=15550000000", "", "x", []string{strings.Replace(way, "15557654321", "15550000000", 1) + `coding=0 class=0 receipt=0 "x"`, "1/1 15550000000 > 1/1 15557654321 coding=0 class=0 receipt=0 \"x\""}},
+	}
+	for _, c := range cases {
+		centre, s := newSMPPCentre(t, nil), wireSender(t)
+		if r := sendOver(t, s, centre.url(c.rest), &notifier.Message{Title: c.title, Body: c.body}, 5*time.Second); r.Err != nil {
+			t.Errorf("%s: %v", c.rest, r.Err)
+			continue
+		}
+		got := centre.log.take()
+		if len(got) == 0 || got[0] != "connected" || !sameLines(got[1:], c.want) {
+			t.Errorf("%s, %q: the centre saw\n\t%s\nwant, on one connection,\n\t%s", c.rest, c.body, strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
+		}
+	}
+}
+
+// sameLines compares without regard to order, which several targets do not
+// keep.
+func sameLines(got, want []string) bool {
+	left := append([]string{}, want...)
+	for _, line := range got {
+		found := false
+		for i, w := range left {
+			if w == line {
+				left, found = append(left[:i], left[i+1:]...), true
+				break
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return len(left) == 0
+}
+
+func TestSMPPKeepsItsSession(t *testing.T) {
+	const line = `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "%s"`
+	centre := newSMPPCentre(t, nil)
+	s := notifier.NewSender(notifier.NewPool("test"), 0)
+	url := centre.url("/15551112222")
+	sendText(t, s, url, "one")
+	sendText(t, s, url, "two")
+	centre.log.expect(t, "connected", fmt.Sprintf(line, "one"), fmt.Sprintf(line, "two"))
+
+	at := centre.listener.Addr().String()
+	centre.close()
+	sendFails(t, s, url, "refused")
+	centre.log.take()
+	centre.open(t, at)
+	sendText(t, s, url, "three")
+	centre.log.expect(t, "connected", fmt.Sprintf(line, "three"))
+
+	// A break that only the next message finds out about loses nothing.
+	centre.close()
+	centre.open(t, at)
+	sendText(t, s, url, "four")
+	centre.log.expect(t, "connected", fmt.Sprintf(line, "four"))
+
+	s.Close()
+	for range 100 {
+		got := centre.log.take()
+		if len(got) == 1 && got[0] == "unbind" {
+			return
+		}
+		if len(got) > 0 {
+			t.Fatalf("the centre saw %q", got)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("Close has not ended the session")
+}
+
+func TestSMPPOverTLS(t *testing.T) {
+	centre, s := newSMPPCentre(t, ownCertificate(t, "localhost")), wireSender(t)
+	sendFails(t, s, centre.url("/15551112222"), "certificate", "s3cret")
+	if r := sendOver(t, s, centre.url("/15551112222?verify=no"), &notifier.Message{Body: "x"}, 5*time.Second); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	plain := strings.Replace(centre.url("/15551112222"), "smpps", "smpp", 1)
+	sendFails(t, s, plain, "SMPP")
+}
+
+func TestSMPPWrongPassword(t *testing.T) {
+	centre, s := newSMPPCentre(t, nil), wireSender(t)
+	url := strings.Replace(centre.url("/15551112222"), "s3cret%268", "another1", 1)
+	sendFails(t, s, url, "check the user and the password", "another1")
+	silent := silentServer(t)
+	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
+	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
+}
+
+// smppScript is a message centre that says what a test wants: to the request
+// number n of a connection, and it ends the connection where that is nil.
+func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for number := 1; ; number++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for n := 1; ; n++ {
+					p, err := gosmpp.Parse(conn)
+					if err != nil {
+						return
+					}
+					answers := answer(number, n, p)
+					if answers == nil {
+						return
+					}
+					for _, a := range answers {
+						b := gosmpp.NewBuffer(nil)
+						a.Marshal(b)
+						_, _ = conn.Write(b.Bytes())
+					}
+				}
+			}()
+		}
+	}()
+	return "smpp://bob:s3cret@" + l.Addr().String() + "/15557654321/15551112222"
+}
+
+// says is the answer to a request with a status.
+func says(p gosmpp.PDU, status data.CommandStatusType) gosmpp.PDU {
+	switch a := p.GetResponse().(type) {
+	case *gosmpp.BindResp:
+		a.CommandStatus = status
+		return a
+	case *gosmpp.SubmitSMResp:
+		a.CommandStatus = status
+		return a
+	default:
+		return a
+	}
+}
+
+func TestSMPPRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bind, submit data.CommandStatusType
+		want         string
+	}{
+		{"password", data.ESME_RINVPASWD, 0, "the SMPP server refused to let us in: Invalid Password (ESME_RINVPASWD)"},
+		{"number", 0, data.ESME_RINVDSTADR, "the SMPP server refused the message: Invalid Dest Addr (ESME_RINVDSTADR)"},
+		{"session", 0, data.ESME_RINVBNDSTS, "ESME_RINVBNDSTS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url := smppScript(t, func(_, _ int, p gosmpp.PDU) []gosmpp.PDU {
+				if _, ok := p.(*gosmpp.SubmitSM); ok {
+					return []gosmpp.PDU{says(p, c.submit)}
+				}
+				return []gosmpp.PDU{says(p, c.bind)}
+			})
+			sendFails(t, wireSender(t), url, c.want, "s3cret")
+		})
+	}
+}
+
+// A server may ask things of its own before it answers, end a session, or
+// answer what it was not asked; none of it loses a message, or takes one for
+// sent that was not.
+func TestSMPPServerWithAWill(t *testing.T) {
+	log := &wireLog{}
+	url := smppScript(t, func(conn, n int, p gosmpp.PDU) []gosmpp.PDU {
+		m, ok := p.(*gosmpp.SubmitSM)
+		if !ok {
+			log.add(fmt.Sprintf("%d: %T", conn, p))
+			if p.CanResponse() {
+				return []gosmpp.PDU{says(p, 0)}
+			}
+			return []gosmpp.PDU{}
+		}
+		text, _ := m.Message.GetMessage()
+		log.add(fmt.Sprintf("%d: %s", conn, text))
+		switch {
+		case text == "one":
+			stray := gosmpp.NewSubmitSMResp()
+			stray.SetSequenceNumber(m.GetSequenceNumber() + 1000)
+			return []gosmpp.PDU{gosmpp.NewEnquireLink(), stray, says(p, 0)}
+		case text == "two" && conn == 1:
+			return []gosmpp.PDU{gosmpp.NewUnbind()}
+		case text == "three" && conn == 2:
+			return nil
+		case text == "four" && conn == 3:
+			nack := gosmpp.NewGenericNack().(*gosmpp.GenericNack)
+			nack.CommandStatus = data.ESME_RSYSERR
+			return []gosmpp.PDU{nack}
+		}
+		return []gosmpp.PDU{says(p, 0)}
+	})
+	s := wireSender(t)
+	for i, text := range []string{"one", "two", "three", "four"} {
+		sendText(t, s, url, text)
+		got := strings.Join(log.take(), "\n")
+		if n := i + 1; i > 0 && (!strings.Contains(got, fmt.Sprintf("%d: %s", n-1, text)) || !strings.Contains(got, fmt.Sprintf("%d: %s", n, text))) {
+			t.Errorf("%s: want it on the connection that breaks and on the next, got\n%s", text, got)
+		}
+	}
+}
+
+// With retry, what has arrived is not sent again.
+func TestSMPPRetry(t *testing.T) {
+	log := &wireLog{}
+	first := true
+	url := smppScript(t, func(_, _ int, p gosmpp.PDU) []gosmpp.PDU {
+		m, ok := p.(*gosmpp.SubmitSM)
+		if !ok {
+			return []gosmpp.PDU{says(p, 0)}
+		}
+		text, _ := m.Message.GetMessage()
+		concat, _ := m.Message.UDH().FindInfoElement(data.UDH_CONCAT_MSG_8_BIT_REF)
+		log.add(fmt.Sprint(len(text), concat.Data))
+		if concat.Data[2] == 2 && first {
+			first = false
+			return []gosmpp.PDU{says(p, data.ESME_RMSGQFUL)}
+		}
+		return []gosmpp.PDU{says(p, 0)}
+	})
+	sendText(t, wireSender(t), url+"?retry=1&wait=0", strings.Repeat("x", 310))
+	got := log.take()
+	if len(got) != 4 || got[1] != got[2] || !strings.HasPrefix(got[0], "153 ") || !strings.HasPrefix(got[3], "4 ") {
+		t.Errorf("the centre saw %q", got)
+	}
+}
+
+func TestSMPPParts(t *testing.T) {
+	coding, parts, err := smppParts("")
+	if err != nil || coding != data.GSM7BIT || len(parts) != 1 || len(parts[0]) != 0 {
+		t.Errorf("nothing becomes %v, %q, %v", coding, parts, err)
+	}
+	if _, parts, err = smppParts(strings.Repeat("x", 153*255)); err != nil || len(parts) != 255 {
+		t.Errorf("the longest text becomes %d parts, %v", len(parts), err)
+	}
+	if _, _, err = smppParts(strings.Repeat("x", 153*255+1)); err == nil || !strings.Contains(err.Error(), "overflow") {
+		t.Errorf("a longer one: %v", err)
+	}
+}
+
+func TestSMPPPing(t *testing.T) {
+	url := smppScript(t, func(_, n int, p gosmpp.PDU) []gosmpp.PDU {
+		if _, ok := p.(*gosmpp.EnquireLink); !ok || n > 1 {
+			return nil
+		}
+		return []gosmpp.PDU{says(p, 0)}
+	})
+	address, _, _ := strings.Cut(strings.TrimPrefix(url, "smpp://bob:s3cret@"), "/")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &smppLink{&limitedConn{Conn: conn}}
+	if err := l.ping(t.Context()); err != nil {
+		t.Errorf("a server that is there: %v", err)
+	}
+	if err := l.ping(t.Context()); err == nil {
+		t.Error("a server that has hung up answers")
+	}
+}

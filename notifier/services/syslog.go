@@ -1,0 +1,85 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[syslog]()
+
+// syslog writes to the log of the machine that the gateway runs on. It does so
+// for URLs of the operator alone.
+type syslog struct {
+	entry  syslogEntry
+	stderr bool
+}
+
+func (l *syslog) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
+	s.URL("syslog://[{facility}]")
+	l.entry.describe(s)
+	s.Bool(&l.stderr, "logperror", false, "write to the gateway's standard error, too")
+}
+
+func (l *syslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	if err := c.Local(); err != nil {
+		return err
+	}
+	tag := syslogName(m.Identity.Name, 48)
+	if l.entry.pid {
+		tag += "[" + l.entry.process("") + "]"
+	}
+	entry := fmt.Sprintf("<%d>%s %s: %s", l.entry.priority(m.Type), m.Time.Format(time.Stamp), tag, syslogText(m))
+	if err := l.write(ctx, c, entry); err != nil {
+		return err
+	}
+	if l.stderr {
+		if _, err := fmt.Fprintf(os.Stderr, "%s: %s\n", tag, syslogLine(m)); err != nil {
+			return fmt.Errorf("writing to standard error: %w", err)
+		}
+	}
+	return nil
+}
+
+// syslogSockets is where the daemon listens: on Linux, on macOS and on the
+// BSDs.
+var syslogSockets = []string{"/dev/log", "/var/run/syslog", "/var/run/log"}
+
+// write hands an entry to the daemon, as one datagram.
+func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) error {
+	for _, socket := range syslogSockets {
+		conn, err := c.Dial(ctx, "unixgram", socket)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reaching the log of this machine: %w", err)
+		}
+		defer conn.Close()
+		defer during(ctx, conn)()
+		if _, err := conn.Write([]byte(entry)); err != nil {
+			return fmt.Errorf("writing to the log of this machine: %w", because(ctx, err))
+		}
+		return nil
+	}
+	return errors.New("this machine keeps no log: there is no socket such as /dev/log; in a container, mount the host's")
+}
+
+// syslogLine is the message in one line, so that it cannot pass for another
+// program's.
+func syslogLine(m *notifier.Message) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, m.Text(": "))
+}
