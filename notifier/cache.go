@@ -35,9 +35,19 @@ func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept, last := c.add(key, d)
+	if last != nil {
+		last.Close()
+	}
+	return kept, nil
+}
+
+// add keeps a destination, unless somebody was faster, and gives back the one
+// that had to make room for it.
+func (c *destinations) add(key destinationKey, d *Destination) (kept, last *Destination) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.by[key]; e != nil { // somebody was faster
+	if e := c.by[key]; e != nil {
 		return e.Value.(*cachedDestination).d, nil
 	}
 	if c.by == nil {
@@ -45,11 +55,11 @@ func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
 	}
 	c.by[key] = c.order.PushFront(&cachedDestination{key, d})
 	if c.order.Len() > maxDestinations {
-		last := c.order.Remove(c.order.Back()).(*cachedDestination)
-		delete(c.by, last.key)
-		defer last.d.Close()
+		oldest := c.order.Remove(c.order.Back()).(*cachedDestination)
+		delete(c.by, oldest.key)
+		last = oldest.d
 	}
-	return d, nil
+	return d, last
 }
 
 // clear forgets and closes all destinations.

@@ -218,5 +218,8 @@ func transportError(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("the server closed the connection instead of answering (%w)", err)
+	}
 	return err
 }
