@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 )
 
 func init() {
@@ -20,6 +21,10 @@ type App struct {
 
 	engine engineRef
 	rules  *rules
+	sites  []*rules // of the handlers, which add theirs when they are provisioned
+
+	log     *zap.Logger
+	emitter emitter
 }
 
 // CaddyModule returns the Caddy module information.
@@ -35,20 +40,32 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.engine.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
+	if err := a.engine.metrics.register(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	defaults, err := defaultRules()
 	if err != nil {
 		return err
 	}
-	a.rules, err = a.over(defaults, a.engine.sender, ctx.Logger())
-	return err
+	if a.rules, err = a.over(defaults, a.engine.sender, ctx.Logger()); err != nil {
+		return err
+	}
+	return a.connect(ctx)
 }
 
 // Start implements caddy.App. There is nothing to start: messages are sent
-// while their requests wait.
-func (a *App) Start() error { return nil }
+// while their requests wait. But from now on the admin API shows this app.
+func (a *App) Start() error {
+	a.engine.running.add(a)
+	return nil
+}
 
 // Stop implements caddy.App. Requests that are under way finish.
-func (a *App) Stop() error { return nil }
+func (a *App) Stop() error {
+	a.drain()
+	a.engine.running.remove(a)
+	return nil
+}
 
 // Cleanup implements caddy.CleanerUpper.
 func (a *App) Cleanup() error { return a.engine.release() }

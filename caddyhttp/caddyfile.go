@@ -76,6 +76,10 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //		max_body <size>
 //		timeout <duration>
+//		max_in_flight <n>
+//		propagate_trace on|off
+//		page on|off
+//		trusted_origins <origin...>|*
 //		identity {
 //			name <text>
 //			description <text>
@@ -153,6 +157,21 @@ func (b *settingsBlock) options() options {
 			}
 			b.Timeout = caddy.Duration(t)
 			return nil
+		}},
+		"max_in_flight": {usage: "max_in_flight <n>", least: 1, most: 1, line: func(args []string) error {
+			n, err := strconv.ParseUint(args[0], 10, 31)
+			if err != nil || n == 0 {
+				return errors.New("a number of messages above 0 is expected")
+			}
+			b.MaxInFlight = int(n)
+			return nil
+		}},
+		"propagate_trace": {usage: "propagate_trace on|off", least: 1, most: 1, line: onOff(&b.PropagateTrace)},
+		"page":            {usage: "page on|off", least: 1, most: 1, line: onOff(&b.Page)},
+		"trusted_origins": {usage: "trusted_origins <origin...>|*", least: 1, most: math.MaxInt, many: true, line: func(origins []string) error {
+			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
+			_, err := crossOrigin(origins)
+			return err
 		}},
 		"identity": {usage: "identity { … }", block: b.readIdentity},
 	}

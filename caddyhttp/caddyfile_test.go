@@ -72,13 +72,15 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, services, stateless, timeout"},
+		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, max_in_flight, propagate_trace, services, stateless, timeout"},
 		"a URL out of place":         {"json://secretsecret", "2", "this is no subdirective"},
 		"a URL out of place in key":  {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, url"},
 		"a key without a name":       {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key with two names":       {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key's name":               {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
 		"a key's name is too long":   {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
+		"a parameter that is none":   {"key k {\n" + url + "?methd=put\n}", "3", "query parameter 1, which is ignored"},
+		"an item that is none":       {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is no telephone number"},
 		"a key twice":                {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "a key k already"},
 		"a key without a block":      {"key k", "2", "needs a block"},
 		"a key with an empty block":  {"key k {\n}", "2", "needs a block"},
@@ -120,6 +122,9 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"remote of another value":    {"attachments {\nremote true\n}", "3", "on or off"},
 		"max_body of two":            {"max_body 1 2", "2", "expected max_body <size>"},
 		"max_body that overflows":    {"max_body 16EiB", "2", "a size above 0"},
+		"max_in_flight of 0":         {"max_in_flight 0", "2", "a number of messages above 0"},
+		"max_in_flight of a word":    {"max_in_flight all", "2", "a number of messages above 0"},
+		"propagate_trace of a word":  {"propagate_trace b3", "2", "on or off"},
 		"timeout of no duration":     {"timeout soon", "2", "a duration"},
 		"timeout of 0":               {"timeout 0s", "2", "a duration"},
 		"timeout with a block":       {"timeout 3s {\n}", "2", "timeout takes no block"},

@@ -64,8 +64,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	h.rules, err = h.over(app.(*App).rules, h.engine.sender, h.log)
-	return err
+	if h.rules, err = h.over(app.(*App).rules, h.engine.sender, h.log); err != nil {
+		return err
+	}
+	app.(*App).sites = append(app.(*App).sites, h.rules)
+	return nil
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
@@ -79,11 +82,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	var a *answer
-	if r.Method == http.MethodPost {
+	switch {
+	case name == openAPIName:
+		a = h.describe(w, r)
+	case r.Method != http.MethodPost:
+		a = h.compose(w, r, name, stateful)
+	case r.URL.RawQuery == previewQuery:
+		a = h.preview(w, r, name, stateful)
+	default:
 		a = h.notify(w, r, name, stateful)
-	} else {
-		w.Header().Set("Allow", http.MethodPost)
-		a = refuse(http.StatusMethodNotAllowed, "only POST is possible here").answer()
+	}
+	if a == nil {
+		return nil // it is written already
 	}
 	if c := h.log.Check(zapcore.DebugLevel, "request refused"); c != nil && a.status/100 == 4 {
 		c.Write(zap.Int("status", a.status), zap.String("reason", a.err))

@@ -43,7 +43,7 @@ func TestRoutes(t *testing.T) {
 		if got.status != tt.want {
 			t.Errorf("%s %s: status %d, want %d", tt.method, tt.path, got.status, tt.want)
 		}
-		if allow := got.header.Get("Allow"); (allow == "POST") != (tt.want == 405) {
+		if allow := got.header.Get("Allow"); (allow == "GET, HEAD, POST") != (tt.want == 405) {
 			t.Errorf("%s %s: Allow %q", tt.method, tt.path, allow)
 		}
 		if paths := s.paths(); paths != tt.arrives {

@@ -178,10 +178,20 @@ func (l loader) destination(text, where string) (*notifier.Destination, error) {
 	if err := l.services.permit(d); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	for _, w := range d.Warnings() {
-		l.log.Warn("a part of a notification URL has no effect", zap.String("url", where), zap.String("warning", w))
+	if err := refuseWarnings(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	return d, nil
+}
+
+// refuseWarnings makes an error of what has no effect in an operator's URL. A
+// client's URL works nevertheless, since it may have been in use for long;
+// here whoever wrote it can mend it before the night in which it matters.
+func refuseWarnings(d *notifier.Destination) error {
+	if w := d.Warnings(); len(w) > 0 {
+		return errors.New(w[0])
+	}
+	return nil
 }
 
 // checkURL does what can be done about an operator's URL before its
@@ -195,6 +205,9 @@ func checkURL(text string, services *Services) error {
 	}
 	d, err := notifier.Parse(text, nil)
 	if err != nil {
+		return err
+	}
+	if err := refuseWarnings(d); err != nil {
 		return err
 	}
 	return services.permit(d)

@@ -19,7 +19,7 @@ const (
 func negotiate(accept []string) string {
 	ranges := acceptRanges(strings.Join(accept, ","))
 	best, of := mediaText, acceptRange{}
-	for _, media := range []string{mediaText, mediaJSON, mediaHTML} {
+	for _, media := range []string{mediaText, mediaJSON, mediaHTML, mediaStream} {
 		if r := rangeFor(media, ranges); r.betterThan(of) {
 			best, of = media, r
 		}

@@ -15,22 +15,41 @@ import (
 // notify is the way of one message: it reads the request, chooses the
 // destinations, sends, and tells what became of it.
 func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string, stateful bool) *answer {
+	if !h.engine.traffic.enter(h.rules.maxInFlight) {
+		h.engine.metrics.notSent(http.StatusServiceUnavailable)
+		return overloaded(w).answer()
+	}
+	defer h.engine.traffic.leave()
 	spool := &notifier.Spool{MaxSize: h.rules.maxSize, MaxCount: h.rules.maxCount}
 	defer spool.Close() // behind Send, which returns when nobody needs the files any more
 	a, err := h.deliver(w, r, name, stateful, spool)
 	if err != nil {
-		return h.failure(err)
+		a = h.failure(err)
+		h.engine.metrics.notSent(a.status)
+	}
+	if h.rules.page {
+		a.page = ownAddress(r)
 	}
 	return a
 }
 
-func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, stateful bool, spool *notifier.Spool) (*answer, error) {
-	k := h.rules.keys[name]
+// open says whether messages may be sent here at all.
+func (h *Handler) open(name string, stateful bool) error {
 	switch {
-	case stateful && k == nil:
-		return nil, refuse(http.StatusNotFound, "there is no such key")
+	case stateful && h.rules.keys[name] == nil:
+		return refuse(http.StatusNotFound, "there is no such key")
 	case !stateful && !h.rules.stateless:
-		return nil, refuse(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
+		return refuse(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
+	}
+	return nil
+}
+
+func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, stateful bool, spool *notifier.Spool) (*answer, error) {
+	if err := h.open(name, stateful); err != nil {
+		return nil, err
+	}
+	if err := h.rules.checkOrigin(r); err != nil {
+		return nil, err
 	}
 	hops, err := hops(r.Header)
 	if err != nil {
@@ -49,6 +68,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	var to selection
 	log := h.log
 	if stateful {
+		k := h.rules.keys[name]
 		if to, err = q.tagged(name, k); err != nil {
 			return nil, err
 		}
@@ -62,8 +82,13 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	if m.Attachments, err = q.attach(r.Context(), h.engine.sender.Pool()); err != nil {
 		return nil, err
 	}
-	report := h.engine.sender.Send(r.Context(), m, to.targets, notifier.Options{Timeout: h.rules.timeout, Transient: to.brought, Logger: log})
-	return to.answer(report), nil
+	o := h.rules.options(log)
+	o.Transient = to.brought
+	live := newStream(w, r, to.targets, &o)
+	report := h.engine.send(r.Context(), m, to, o, origin{sourceHTTP, name})
+	a := to.answer(report)
+	a.streamed = live.close()
+	return a, nil
 }
 
 // maxHops is how many gateways a message may have passed through.

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"encoding/json"
 	"html"
 	"net/http"
 	"strconv"
@@ -19,6 +18,9 @@ type answer struct {
 	err     string // "" for success
 	records []notifier.Record
 	results []notifier.Result
+
+	streamed bool   // all but the last line is written
+	page     string // the address to write another message at; "" for none
 }
 
 // write sends the answer in the media type that the client prefers.
@@ -31,20 +33,27 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	case mediaHTML:
 		body = a.html()
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	case mediaStream:
+		body = line(endLine{a.status, a.answerJSON()})
 	default:
 		body = a.text()
 	}
-	if media != mediaJSON { // which is UTF-8 by its definition (RFC 8259)
+	if !a.streamed {
+		answerHeader(w.Header(), media)
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(a.status)
+	}
+	_, _ = w.Write(body) // an error means that the client has gone
+}
+
+func answerHeader(h http.Header, media string) {
+	if strings.HasPrefix(media, "text/") { // JSON is UTF-8 by its definition (RFC 8259)
 		media += "; charset=utf-8"
 	}
-	h := w.Header()
 	h.Set("Content-Type", media)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept")
-	w.WriteHeader(a.status)
-	_, _ = w.Write(body) // an error means that the client has gone
 }
 
 // timestamp is the local time in the form that clients of the older gateway
@@ -95,7 +104,7 @@ ul.logs li.log_ERROR { border-color: #a32037; }
 <h1>{title}</h1>
 <ul class="logs">
 `
-	pageFoot = "</ul>\n</body>\n</html>\n"
+	pageFoot = "</body>\n</html>\n"
 )
 
 // html is a page with the same lines.
@@ -114,6 +123,10 @@ func (a *answer) html() []byte {
 		b = append(b, `</div><div class="log_level">`+string(l.Level)+`</div><div class="log_msg">`...)
 		b = append(b, html.EscapeString(l.Text)...)
 		b = append(b, "</div></li>\n"...)
+	}
+	b = append(b, "</ul>\n"...)
+	if a.page != "" {
+		b = append(b, `<p><a href="`+html.EscapeString(a.page)+"\">Write another message</a></p>\n"...)
 	}
 	return append(b, pageFoot...)
 }
@@ -136,7 +149,9 @@ type jsonResult struct {
 	Error       *string         `json:"error"`
 }
 
-func (a *answer) json() []byte {
+func (a *answer) json() []byte { return line(a.answerJSON()) }
+
+func (a *answer) answerJSON() jsonAnswer {
 	out := jsonAnswer{Details: make([][3]string, len(a.records)), Results: make([]jsonResult, len(a.results))}
 	if a.err != "" {
 		out.Error = &a.err
@@ -145,20 +160,24 @@ func (a *answer) json() []byte {
 		out.Details[i] = [3]string{string(r.Level), timestamp(r.Time), r.Text}
 	}
 	for i, r := range a.results {
-		out.Results[i] = jsonResult{
-			Service: r.Service, Destination: r.Destination, Tags: r.Tags, Status: r.Status,
-			Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(),
-		}
-		if r.Tags == nil {
-			out.Results[i].Tags = []string{}
-		}
-		if r.Err != nil {
-			text := r.Err.Error()
-			out.Results[i].Error = &text
-		}
+		out.Results[i] = resultJSON(r)
 	}
-	b, _ := json.Marshal(out) // there is nothing in it that JSON cannot say
-	return append(b, '\n')
+	return out
+}
+
+func resultJSON(r notifier.Result) jsonResult {
+	j := jsonResult{
+		Service: r.Service, Destination: r.Destination, Tags: r.Tags, Status: r.Status,
+		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(),
+	}
+	if r.Tags == nil {
+		j.Tags = []string{}
+	}
+	if r.Err != nil {
+		text := r.Err.Error()
+		j.Error = &text
+	}
+	return j
 }
 
 // size is a number of bytes for people to read.

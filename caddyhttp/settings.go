@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -52,6 +53,26 @@ type Settings struct {
 	// How long the delivery to one destination may take, all attempts together;
 	// also how long fetching a request's attachments may take. Default: 30s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
+
+	// How many messages of clients the gateway may have under way at once, over
+	// all sites; while it has that many, this site answers 503 to more, with
+	// `Retry-After: 1` and before it reads them. What texts take of memory is
+	// bounded by this number times `max_body`, some times over. Default: 1000.
+	MaxInFlight int `json:"max_in_flight,omitempty"`
+
+	// Whether the HTTP requests to destinations say which trace they belong to
+	// (the headers `traceparent` and `tracestate`), where Caddy's `tracing` is in
+	// front of the handler. Default: false.
+	PropagateTrace *bool `json:"propagate_trace,omitempty"`
+
+	// Whether browsers get a page on which to write a message, in answer to GET.
+	// Default: true.
+	Page *bool `json:"page,omitempty"`
+
+	// The origins, such as `https://example.com`, whose pages may send messages
+	// with the browser of who looks at them, or `*` for all. Other clients are
+	// not concerned, and neither is the site itself. Default: none.
+	TrustedOrigins []string `json:"trusted_origins,omitempty"`
 
 	// Who messages come from, where a destination shows it.
 	Identity *Identity `json:"identity,omitempty"`
@@ -132,17 +153,21 @@ const (
 // rules are settings that are complete, checked and ready for use. They do not
 // change.
 type rules struct {
-	keys      map[string]*key
-	stateless bool
-	defaults  []notifier.Target
-	services  *Services
-	egress    *notifier.Egress
-	maxSize   int64
-	maxCount  int
-	remote    bool
-	maxBody   int64
-	timeout   time.Duration
-	identity  *notifier.Identity
+	keys        map[string]*key
+	stateless   bool
+	defaults    []notifier.Target
+	services    *Services
+	egress      *notifier.Egress
+	maxSize     int64
+	maxCount    int
+	remote      bool
+	maxBody     int64
+	timeout     time.Duration
+	maxInFlight int
+	propagate   bool
+	identity    *notifier.Identity
+	page        bool
+	origins     *http.CrossOriginProtection // nil for no check
 }
 
 // defaultRules are those of an app that sets nothing.
@@ -153,14 +178,17 @@ func defaultRules() (*rules, error) {
 	}
 	identity := notifier.DefaultIdentity()
 	return &rules{
-		stateless: true,
-		egress:    egress,
-		maxSize:   defaultMaxSize,
-		maxCount:  defaultMaxCount,
-		remote:    true,
-		maxBody:   defaultMaxBody,
-		timeout:   notifier.DefaultTimeout,
-		identity:  &identity,
+		stateless:   true,
+		egress:      egress,
+		maxSize:     defaultMaxSize,
+		maxCount:    defaultMaxCount,
+		remote:      true,
+		maxBody:     defaultMaxBody,
+		timeout:     notifier.DefaultTimeout,
+		maxInFlight: defaultMaxInFlight,
+		identity:    &identity,
+		page:        true,
+		origins:     http.NewCrossOriginProtection(),
 	}, nil
 }
 
@@ -184,6 +212,18 @@ func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (
 	}
 	if s.Stateless != nil {
 		r.stateless = *s.Stateless
+	}
+	if s.PropagateTrace != nil {
+		r.propagate = *s.PropagateTrace
+	}
+	if s.Page != nil {
+		r.page = *s.Page
+	}
+	if len(s.TrustedOrigins) > 0 {
+		var err error
+		if r.origins, err = crossOrigin(s.TrustedOrigins); err != nil {
+			return nil, err
+		}
 	}
 	if s.Identity != nil {
 		if err := s.Identity.check(); err != nil {
@@ -229,6 +269,12 @@ func (s *Settings) limits(r *rules) error {
 		return errors.New("timeout must be longer than 0")
 	case s.Timeout > 0:
 		r.timeout = time.Duration(s.Timeout)
+	}
+	switch {
+	case s.MaxInFlight < 0:
+		return errors.New("max_in_flight must be a number of messages above 0")
+	case s.MaxInFlight > 0:
+		r.maxInFlight = s.MaxInFlight
 	}
 	a := s.Attachments
 	if a == nil {

@@ -16,9 +16,10 @@ import (
 // Sender sends messages to destinations: all of a request at once, within a
 // bound for the process.
 type Sender struct {
-	pool  *Pool
-	slots chan struct{}
-	cache destinations
+	pool   *Pool
+	slots  chan struct{}
+	guests chan struct{} // of the slots, those for transient destinations
+	cache  destinations
 }
 
 // DefaultConcurrency is how many deliveries a [Sender] has under way at most,
@@ -26,12 +27,14 @@ type Sender struct {
 const DefaultConcurrency = 1024
 
 // NewSender makes a sender. concurrency is how many deliveries are under way
-// at most; 0 stands for [DefaultConcurrency].
+// at most; 0 stands for [DefaultConcurrency]. Half of them may be to transient
+// destinations, so that clients who name dead ones in their requests cannot
+// hold up the operator's messages.
 func NewSender(pool *Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, slots: make(chan struct{}, concurrency)}
+	return &Sender{pool: pool, slots: make(chan struct{}, concurrency), guests: make(chan struct{}, (concurrency+1)/2)}
 }
 
 // Pool is what the sender's connections come from.
@@ -272,18 +275,12 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.Timeout, fmt.Errorf("not done within %s (timeout)", d.options.Timeout))
 	defer cancel()
-	select {
-	case d.sender.slots <- struct{}{}:
-		defer func() { <-d.sender.slots }()
-	default:
-		select {
-		case d.sender.slots <- struct{}{}:
-			defer func() { <-d.sender.slots }()
-		case <-ctx.Done():
-			d.finish(r, start, 0, errors.New("the gateway had no room for the delivery within the timeout"))
-			return
-		}
+	leave, ok := d.sender.enter(ctx, d.options.Transient)
+	if !ok {
+		d.finish(r, start, 0, errors.New("the gateway had no room for the delivery within the timeout"))
+		return
 	}
+	defer leave()
 	var attempts int // written before done is closed, unless abandoned
 	var err error
 	done := make(chan struct{})
@@ -306,6 +303,36 @@ func (d *delivery) run(ctx context.Context) {
 		d.finish(r, start, attempts, err)
 	case <-t.C:
 		d.finish(r, start, 1, context.Cause(ctx))
+	}
+}
+
+// enter waits for room for a delivery. Whoever has entered must leave.
+func (s *Sender) enter(ctx context.Context, transient bool) (leave func(), ok bool) {
+	if transient {
+		if !take(ctx, s.guests) {
+			return nil, false
+		}
+		if !take(ctx, s.slots) {
+			<-s.guests
+			return nil, false
+		}
+		return func() { <-s.slots; <-s.guests }, true
+	}
+	return func() { <-s.slots }, take(ctx, s.slots)
+}
+
+// take takes one of the slots, even for a context that is over if there is one.
+func take(ctx context.Context, slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -1,0 +1,208 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// ask asks the admin API of the Caddy that serve has started.
+func ask(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://localhost:2999"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// The admin API shows the keys of the configuration that is running, sends
+// tests to them and tells of the last messages, and never shows a secret.
+// Metrics and what is recent survive a reload.
+func TestAdminAPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
+	s := newStation(t)
+	url := func(path string) string {
+		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
+	}
+	global := "notify {\nkey ops {\nurl " + url("/ops") + " chat\nurl " + url("/refuse?optional=yes") + " pager\ndefault_tag chat\n}\nkey own {\nurl " + url("/global") + "\n}\n}"
+	site := "key own {\nurl " + url("/site") + "\n}"
+	serve(t, global, site)
+	var all strings.Builder
+
+	status, text := ask(t, "GET", "/notify/keys", "")
+	all.WriteString(text)
+	masked := "json://user:****@" + strings.TrimPrefix(s.URL, "http://")
+	if i := strings.Index(text, "json://user:"); i >= 0 { // however secrets are masked
+		masked = text[i:i+strings.Index(text[i:], "@")] + "@" + strings.TrimPrefix(s.URL, "http://")
+	}
+	want := fmt.Sprintf(`[{"name":"ops","destinations":2,"definitions":[{"scope":"global","destinations":[`+
+		`{"service":"JSON","destination":"%[1]s/ops","tags":["chat"],"optional":false,"default":true},`+
+		`{"service":"JSON","destination":"%[1]s/refuse?optional=yes","tags":["pager"],"optional":true,"default":false}]}]},`+
+		`{"name":"own","destinations":2,"definitions":[`+
+		`{"scope":"global","destinations":[{"service":"JSON","destination":"%[1]s/global","tags":[],"optional":false,"default":true}]},`+
+		`{"scope":"site","destinations":[{"service":"JSON","destination":"%[1]s/site","tags":[],"optional":false,"default":true}]}]}]`+"\n", masked)
+	if status != 200 || text != want {
+		t.Errorf("keys: status %d\n%swant\n%s", status, text, want)
+	}
+	var keys []json.RawMessage
+	if err := json.Unmarshal([]byte(text), &keys); err != nil || len(keys) != 2 {
+		t.Fatalf("%d keys: %v", len(keys), err)
+	}
+	if status, text := ask(t, "GET", "/notify/keys/ops", ""); status != 200 || strings.TrimSpace(text) != string(keys[0]) {
+		t.Errorf("the key ops: status %d: %s", status, text)
+	}
+
+	for _, tt := range []struct {
+		name, key, body string
+		status          int
+		text            string // of the answer
+		arrives         string
+	}{
+		{"default text", "ops", "", 200, `"error":null`, "ops"},
+		{"everywhere that it is defined", "own", `{"title": "T", "body": "B", "type": "warning"}`, 200, `"error":null`, "global site"},
+		{"by tag, optional", "ops", `{"tag": "pager"}`, 200, "500", "refuse"},
+		{"no such tag", "ops", `{"tag": "none"}`, 424, `{"error":"no destination of the key ops has the tag`, ""},
+		{"tag", "ops", `{"tag": "$"}`, 400, `{"error":"tag: `, ""},
+		{"type", "ops", `{"type": "loud"}`, 400, `{"error":"type: `, ""},
+		{"no JSON", "ops", `title=x`, 400, `{"error":"the body must be one JSON object`, ""},
+		{"an unknown field", "ops", `{"text": "x"}`, 400, `{"error":"the body must be one JSON object`, ""},
+		{"too long", "ops", `{"body": "` + strings.Repeat("x", maxTest) + `"}`, 413, `{"error":"the request is larger`, ""},
+		{"an unknown key", "none", ``, 404, `{"error":"there is no such key`, ""},
+	} {
+		status, text := ask(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)
+		all.WriteString(text)
+		if status != tt.status || !strings.Contains(text, tt.text) {
+			t.Errorf("test, %s: status %d, want %d: %s", tt.name, status, tt.status, text)
+		}
+		got := s.take()
+		var paths []string
+		for _, a := range got {
+			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
+			if tt.key == "own" && (a.Title != "T" || a.Message != "B" || a.Type != "warning") || tt.key == "ops" && (a.Title != "Test" || !strings.Contains(a.Message, "the key ops works")) {
+				t.Errorf("test, %s: arrived %+v", tt.name, a)
+			}
+		}
+		if strings.Join(paths, " ") != tt.arrives {
+			t.Errorf("test, %s: messages at %q, want %q", tt.name, paths, tt.arrives)
+		}
+	}
+	if status, _ := ask(t, "GET", "/notify/keys/ops/test", ""); status != http.StatusMethodNotAllowed {
+		t.Errorf("a test by GET: status %d", status)
+	}
+
+	_, before := ask(t, "GET", "/metrics", "")
+	serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+site)
+	if _, text := ask(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
+		t.Errorf("the keys after a reload: %s", text)
+	}
+	if status, body := send(t, t.Context(), "/notify", "body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
+		t.Errorf("status %d: %s", status, body)
+	}
+	if status, body := send(t, t.Context(), "/notify/own", "body=wordsofmessage&title=wordsofmessage"); status != 200 {
+		t.Errorf("status %d: %s", status, body)
+	}
+	status, text = ask(t, "GET", "/notify/recent", "")
+	all.WriteString(text)
+	var messages []recentMessage
+	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 4 {
+		t.Fatalf("recent: status %d, %v: %s", status, err, text)
+	}
+	for i, want := range []string{"http own delivered site", "test ops delivered refuse?optional=yes", "test own delivered ", "test own delivered "} {
+		m := messages[i]
+		got := strings.Join([]string{m.Source, *m.Key, m.Outcome, m.Results[0].Destination[strings.LastIndexByte(m.Results[0].Destination, '/')+1:]}, " ")
+		if !strings.HasPrefix(got, want) || time.Since(m.Time) > time.Minute {
+			t.Errorf("recent message %d: %s at %s, want %s", i, got, m.Time, want)
+		}
+	}
+	_, after := ask(t, "GET", "/metrics", "")
+	all.WriteString(after)
+	const counter = `caddy_notify_messages_total{outcome="delivered"}`
+	if a, b := metric(t, before, counter), metric(t, after, counter); b != a+1 {
+		t.Errorf("delivered messages: %v before the reload and one more, %v after it", a, b)
+	}
+	if shown := all.String(); strings.Contains(shown, "secretsecret") || strings.Contains(shown, "wordsofmessage") {
+		t.Errorf("a secret or a message is shown:\n%s", shown)
+	}
+
+	caddyWithout(t)
+	for _, path := range []string{"/notify/keys", "/notify/recent"} {
+		if status, text := ask(t, "GET", path, ""); status != 404 || !strings.Contains(text, "has no notify") {
+			t.Errorf("%s without notify: status %d: %s", path, status, text)
+		}
+	}
+}
+
+// metric is the value of one line of /metrics.
+func metric(t *testing.T, text, name string) (value float64) {
+	t.Helper()
+	_, rest, _ := strings.Cut(text, "\n"+name+" ")
+	if _, err := fmt.Sscan(rest, &value); err != nil {
+		t.Fatalf("there is no metric %s", name)
+	}
+	return value
+}
+
+// The newest come first, and neither many messages nor large ones take more
+// memory than they may.
+func TestRecent(t *testing.T) {
+	var r recent
+	add := func(key string, n int, text string) {
+		results := make([]notifier.Result, n)
+		for i := range results {
+			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
+		}
+		r.add(time.Now(), origin{sourceHTTP, key}, n == 0, results)
+	}
+	for i := range maxRecentMessages + 5 {
+		add(fmt.Sprint("k", i), 1, "h")
+	}
+	list := r.list()
+	if len(list) != maxRecentMessages || *list[0].Key != fmt.Sprint("k", maxRecentMessages+4) || *list[len(list)-1].Key != "k5" {
+		t.Errorf("%d messages, from %s to %s", len(list), *list[0].Key, *list[len(list)-1].Key)
+	}
+	add("", maxRecentResults-2, strings.Repeat("ü", maxRecentText))
+	list = r.list()
+	if len(list) != 3 || list[0].Key != nil || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
+		t.Errorf("beside a message to many, %d others are remembered, want 2", len(list)-1)
+	}
+	for _, text := range []string{list[0].Results[0].Destination, *list[0].Results[0].Error} {
+		if len(text) > maxRecentText+len("…") || !strings.HasSuffix(text, "ü…") {
+			t.Errorf("a text of %d bytes: …%s", len(text), text[len(text)-10:])
+		}
+	}
+	add("large", maxRecentResults+7, "h")
+	if list = r.list(); len(list) != 1 || len(list[0].Results) != maxRecentResults || list[0].Omitted != 7 {
+		t.Errorf("%d messages, %d results, %d omitted", len(list), len(list[0].Results), list[0].Omitted)
+	}
+	add("none", 0, "")
+	if list = r.list(); len(list) != 2 || list[0].Outcome != "delivered" {
+		t.Errorf("%d messages", len(list))
+	}
+}
+
+// caddyWithout loads a configuration without the gateway.
+func caddyWithout(t *testing.T) {
+	t.Helper()
+	if status, text := ask(t, "POST", "/load", `{"admin": {"listen": "localhost:2999"}}`); status != 200 {
+		t.Fatalf("status %d: %s", status, text)
+	}
+}

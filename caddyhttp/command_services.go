@@ -1,0 +1,304 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func servicesCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "services [--json] [<name>]",
+		Short: "Lists the services, or tells how the URL of one is written",
+		Long: `
+Lists the services that messages can be sent to, or, with the name or a scheme
+of one, tells how its URL is written, what it takes and where to read more.
+Upper and lower case do not matter.
+`,
+		Example: `  caddy notify services
+  caddy notify services discord
+  caddy notify services --json pushover`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: exiting(func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			if len(args) == 0 {
+				all := notifier.Services()
+				if asJSON {
+					return writeJSON(out, all)
+				}
+				return writeServices(out, all)
+			}
+			s, err := findService(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(out, s)
+			}
+			return writeService(out, s)
+		}),
+		ValidArgsFunction: completeService,
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON")
+	return cmd
+}
+
+func completeService(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []cobra.Completion
+	for _, s := range notifier.Services() {
+		for _, scheme := range s.Schemes {
+			if strings.HasPrefix(scheme, strings.ToLower(word)) {
+				out = append(out, cobra.CompletionWithDesc(scheme, s.Name))
+			}
+		}
+		if !strings.EqualFold(s.Name, s.Schemes[0]) && hasPrefixFold(s.Name, word) {
+			out = append(out, s.Name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// findService finds a service by its name or by one of its schemes.
+func findService(name string) (*notifier.ServiceInfo, error) {
+	name, _, _ = strings.Cut(name, "://")
+	all := notifier.Services()
+	word := letters(name)
+	for _, is := range []func(s notifier.ServiceInfo) bool{
+		func(s notifier.ServiceInfo) bool { return slices.Contains(s.Schemes, strings.ToLower(name)) },
+		func(s notifier.ServiceInfo) bool { return word != "" && letters(s.Name) == word },
+	} {
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			return &all[i], nil
+		}
+	}
+	text := "there is no such service"
+	if s := similarServices(all, word); len(s) > 0 {
+		return nil, fmt.Errorf("%s; did you mean %s?", text, strings.Join(s, " or "))
+	}
+	return nil, fmt.Errorf("%s; caddy notify services lists those that there are", text)
+}
+
+// letters is a name without what people leave out when they type it.
+func letters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// mostSimilar is how many suggestions are made.
+const mostSimilar = 3
+
+// similarServices lists the schemes of the services that somebody who wrote
+// word may have meant, the most similar first.
+func similarServices(all []notifier.ServiceInfo, word string) []string {
+	best := map[string]int{}
+	for _, s := range all {
+		for _, name := range append([]string{letters(s.Name)}, s.Schemes...) {
+			n, ok := unlike(word, name)
+			if !ok {
+				continue
+			}
+			scheme := s.Schemes[0]
+			if old, seen := best[scheme]; !seen || n < old {
+				best[scheme] = n
+			}
+		}
+	}
+	return nearest(best)
+}
+
+// similarSchemes is like similarServices, for what stands before "://".
+func similarSchemes(word string) []string {
+	best := map[string]int{}
+	for _, s := range notifier.Services() {
+		for _, scheme := range s.Schemes {
+			if n, ok := unlike(strings.ToLower(word), scheme); ok {
+				best[scheme] = n
+			}
+		}
+		if n, ok := unlike(letters(word), letters(s.Name)); ok {
+			if old, seen := best[s.Schemes[0]]; !seen || n < old {
+				best[s.Schemes[0]] = n
+			}
+		}
+	}
+	return nearest(best)
+}
+
+func nearest(best map[string]int) []string {
+	var names []string
+	for name := range best {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if best[a] != best[b] {
+			return best[a] - best[b]
+		}
+		return strings.Compare(a, b)
+	})
+	return names[:min(len(names), mostSimilar)]
+}
+
+// unlike says in how many letters two names differ (Levenshtein), and whether
+// that is so few that one may have been meant by the other. A name that the
+// word begins or is part of counts as near.
+func unlike(word, name string) (n int, near bool) {
+	a, b := []rune(word), []rune(name)
+	if len(a) < 2 || len(a) > 64 {
+		return 0, false
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	n = row[len(b)]
+	if len(a) > 2 && (strings.HasPrefix(name, word) || len(b) > 3 && strings.HasPrefix(word, name)) {
+		return min(n, 1), true
+	}
+	if len(a) > 3 && strings.Contains(name, word) {
+		return min(n, 2), true
+	}
+	return n, n <= min(2, len(a)/3)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+func writeServices(w io.Writer, all []notifier.ServiceInfo) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SERVICE\tSCHEMES\tFILES\tLONGEST TEXT")
+	for _, s := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), yesNo(s.Attachments), characters(s.MaxBody))
+	}
+	return table.Flush()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func characters(n int) string {
+	if n <= 0 {
+		return "any length"
+	}
+	return fmt.Sprintf("%d characters", n)
+}
+
+// writeService writes all there is to know about a service.
+func writeService(w io.Writer, s *notifier.ServiceInfo) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "%s\n%s\n\nURLs\n", s.Name, s.Site)
+	for _, u := range s.URLs {
+		fmt.Fprintf(table, "  %s\n", u)
+	}
+	for _, u := range s.Natives {
+		fmt.Fprintf(table, "  %s\n", u)
+	}
+	fmt.Fprintln(table, "\nExamples")
+	for _, u := range s.Examples {
+		fmt.Fprintf(table, "  %s\n", u)
+	}
+	title := "up to " + characters(s.MaxTitle)
+	if s.MaxTitle <= 0 {
+		title = "none; it becomes the beginning of the text"
+	}
+	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n", title, upTo(s.MaxBody), s.Format, yesNo(s.Attachments))
+	for _, part := range []struct {
+		heading string
+		common  bool
+	}{{"Parameters", false}, {"Parameters of every service", true}} {
+		heading := part.heading
+		for _, p := range s.Params {
+			if p.Common != part.common {
+				continue
+			}
+			if heading != "" {
+				fmt.Fprintf(table, "\n%s\n", heading)
+				heading = ""
+			}
+			fmt.Fprintf(table, "  %s\t%s\n", parameterNames(p), describe(p))
+		}
+	}
+	return table.Flush()
+}
+
+func upTo(n int) string {
+	if n <= 0 {
+		return characters(n)
+	}
+	return "up to " + characters(n)
+}
+
+func parameterNames(p notifier.ParamInfo) string {
+	if p.Kind == notifier.KindMap {
+		return p.Prefix + "name"
+	}
+	return strings.Join(append([]string{p.Name}, p.Aliases...), ", ")
+}
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// describe says in a line what a parameter is.
+func describe(p notifier.ParamInfo) string {
+	text := []string{p.Doc}
+	if p.Required {
+		text = append(text, "required")
+	}
+	if p.Secret {
+		text = append(text, "secret")
+	}
+	switch {
+	case p.Kind == notifier.KindBool:
+		text = append(text, "yes or no")
+	case len(p.Choices) > 0:
+		text = append(text, "one of "+strings.Join(p.Choices, ", "))
+	case p.Min != nil && p.Max != nil:
+		text = append(text, decimal(*p.Min)+" to "+decimal(*p.Max))
+	case p.Min != nil:
+		text = append(text, decimal(*p.Min)+" or more")
+	case p.Kind == notifier.KindList:
+		text = append(text, "a list")
+	}
+	for _, part := range p.Parts {
+		text = append(text, "with "+part)
+	}
+	if p.Default != "" {
+		text = append(text, "default "+p.Default)
+	}
+	return strings.Join(text, "; ")
+}

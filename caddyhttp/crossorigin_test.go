@@ -1,0 +1,57 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A page of another site cannot send messages with the browser of who looks
+// at it; clients that are no browsers are not concerned.
+func TestCrossOrigin(t *testing.T) {
+	s := newStation(t)
+	key := "key ops {\nurl " + s.url("/") + "\n}\n"
+	closed := newGateway(t, key, "")
+	some := newGateway(t, key+"trusted_origins https://blog.example", "")
+	every := newGateway(t, key, "trusted_origins *")
+	for name, tt := range map[string]struct {
+		h      *Handler
+		header map[string]string
+		status int
+	}{
+		"no browser":                  {closed, nil, 200},
+		"the page itself":             {closed, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "https://alerts.example"}, 200},
+		"typed in":                    {closed, map[string]string{"Sec-Fetch-Site": "none"}, 200},
+		"another site":                {closed, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		"a neighbour":                 {closed, map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "https://www.example"}, 403},
+		"an old browser, itself":      {closed, map[string]string{"Origin": "http://alerts.example"}, 200},
+		"an old browser, another":     {closed, map[string]string{"Origin": "http://evil.example"}, 403},
+		"a page without an origin":    {closed, map[string]string{"Origin": "null"}, 403},
+		"another site that is let in": {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://blog.example"}, 200},
+		"one that is not":             {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		"all are let in":              {every, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
+	} {
+		for _, target := range []string{"/notify/ops", "/notify/ops?preview"} {
+			r := httptest.NewRequest(http.MethodPost, "http://alerts.example"+target, strings.NewReader("body=x"))
+			r.Header.Set("Content-Type", typeForm)
+			for k, v := range tt.header {
+				r.Header.Set(k, v)
+			}
+			if got := do(t, tt.h, r); got.status != tt.status {
+				t.Errorf("%s, %s: status %d, want %d: %s", name, target, got.status, tt.status, got.body)
+			}
+		}
+		if got := s.take(); len(got) > 0 != (tt.status == 200) {
+			t.Errorf("%s: %d messages arrived", name, len(got))
+		}
+	}
+}
+
+func TestTrustedOriginsAreChecked(t *testing.T) {
+	for _, origin := range []string{"example.com", "https://", "https://example.com/path", "nonsense"} {
+		if _, err := provision(t, "trusted_origins "+origin, ""); err == nil || !strings.Contains(err.Error(), "https://example.com") {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// logDigest is what becomes one message: log entries, counted by what they
+// say. Whatever there is of them, it takes bounded memory.
+type logDigest struct {
+	shown int // how many kinds are shown in full
+
+	count int
+	level zapcore.Level // the highest
+	kinds map[logKind]*logGroup
+	order []*logGroup
+	other int // entries of kinds beyond maxLogKinds
+}
+
+// logKind is what equal entries have in common.
+type logKind struct{ logger, message string }
+
+// logGroup are equal entries.
+type logGroup struct {
+	logKind
+	level       zapcore.Level
+	count       int
+	first, last time.Time
+	fields      string // of the first; "" where it is not shown
+}
+
+// maxLogKinds is how many kinds of entries a digest tells apart.
+const maxLogKinds = 256
+
+// The bounds of the fields of one entry in a message.
+const (
+	maxFieldsAlone   = maxEntryFields
+	maxFieldsOfMany  = 400
+	maxMessageOfMany = 400
+	maxLogTitle      = 150
+)
+
+func newLogDigest(shown int) *logDigest {
+	return &logDigest{shown: shown, level: zapcore.DebugLevel, kinds: map[logKind]*logGroup{}}
+}
+
+func (d *logDigest) add(e logEntry) {
+	d.count++
+	d.level = max(d.level, e.level)
+	k := logKind{e.logger, e.message}
+	g := d.kinds[k]
+	if g == nil {
+		if len(d.kinds) == maxLogKinds {
+			d.other++
+			return
+		}
+		g = &logGroup{logKind: k, level: e.level, first: e.time}
+		if len(d.order) < d.shown {
+			g.fields = e.shortFields(maxFieldsAlone)
+		}
+		d.kinds[k] = g
+		d.order = append(d.order, g)
+	}
+	g.count++
+	g.level = max(g.level, e.level)
+	g.last = e.time
+}
+
+// kind is the type of the message.
+func (d *logDigest) kind() notifier.Type {
+	switch {
+	case d.level >= zapcore.ErrorLevel:
+		return notifier.Failure
+	case d.level == zapcore.WarnLevel:
+		return notifier.Warning
+	}
+	return notifier.Info
+}
+
+// title is one line about the entries.
+func (d *logDigest) title() string {
+	level := d.level.CapitalString()
+	if len(d.order) > 1 || d.other > 0 {
+		return fmt.Sprintf("%s: %s in Caddy's log", level, entries(d.count))
+	}
+	g := d.order[0]
+	text := level + ": " + g.message
+	if g.count > 1 {
+		text = fmt.Sprintf("%s, %d times: %s", level, g.count, g.message)
+	}
+	return clip(text, maxLogTitle)
+}
+
+// body tells how many entries there are and shows each kind.
+func (d *logDigest) body() string {
+	if d.count == 1 {
+		return d.order[0].text(maxFieldsAlone)
+	}
+	var b strings.Builder
+	b.WriteString(entries(d.count))
+	if len(d.order) == 1 && d.other == 0 {
+		b.WriteString(", all alike:\n\n" + d.order[0].text(maxFieldsAlone))
+		return b.String()
+	}
+	if d.other > 0 {
+		fmt.Fprintf(&b, " of more than %d kinds:\n", maxLogKinds)
+	} else {
+		fmt.Fprintf(&b, " of %d kinds:\n", len(d.order))
+	}
+	rest := d.count
+	for _, g := range d.order[:min(d.shown, len(d.order))] {
+		b.WriteString("\n" + g.text(maxFieldsOfMany) + "\n")
+		rest -= g.count
+	}
+	if rest > 0 {
+		fmt.Fprintf(&b, "\nand %s of other kinds%s\n", entries(rest), d.otherLoggers())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// otherLoggers names some of the loggers whose entries are not shown.
+func (d *logDigest) otherLoggers() string {
+	var names []string
+	for _, g := range d.order[min(d.shown, len(d.order)):] {
+		if g.logger != "" && !slices.Contains(names, g.logger) && len(names) < 5 {
+			names = append(names, clip(g.logger, maxLogTitle))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// text shows the group: what its entries say, when, and the fields of the
+// first.
+func (g *logGroup) text(most int) string {
+	message, when, fields := clip(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), clip(g.fields, most)
+	if g.count > 1 {
+		message = fmt.Sprintf("%d × %s", g.count, message)
+		if last := g.last.Format(time.TimeOnly); last != g.first.Format(time.TimeOnly) {
+			when += " to " + last
+		}
+		if fields != "" {
+			fields = "the first with " + fields
+		}
+	}
+	source := g.level.CapitalString()
+	if g.logger != "" {
+		source += " " + g.logger
+	}
+	return lines(message, fields, source+", "+when)
+}

@@ -1,0 +1,101 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// values are the metrics of an engine, by name and labels; of a histogram its
+// count.
+func values(t *testing.T, e *engine) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	for range 2 { // a second time does no harm
+		if err := e.metrics.register(registry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := strings.TrimPrefix(f.GetName(), "caddy_notify_")
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetName() + "=" + l.GetValue()
+			}
+			out[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return out
+}
+
+// Every message is counted once by its outcome, every delivery by its service.
+func TestMetrics(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.url("/k")+" ok\nurl "+s.url("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
+	const json = `{"attachments": [{"base64": "QUJD", "filename": "a.txt"}], `
+	for _, tt := range []struct {
+		name, path, body string
+		status           int
+		want             map[string]float64
+	}{
+		{"delivered", "/notify/k", json + `"body": "x", "tag": "ok"}`, 200, map[string]float64{
+			"messages_total outcome=delivered": 1, "deliveries_total outcome=delivered service=JSON": 1,
+			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1, "attachment_bytes_total": 3,
+		}},
+		{"one of two failed", "/notify/k", `{"body": "x"}`, 424, map[string]float64{
+			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1, "deliveries_total outcome=failed service=JSON": 1,
+			"delivery_duration_seconds service=JSON": 2, "attempts_total service=JSON": 4,
+		}},
+		{"an unusable URL", "/notify", `{"body": "x", "urls": "` + s.url("/m") + `, nonsense://x"}`, 424, map[string]float64{
+			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
+			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1,
+		}},
+		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1}},
+		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1}},
+		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1}},
+	} {
+		before := values(t, h.engine.engine)
+		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {
+			t.Fatalf("%s: status %d, want %d: %s", tt.name, got.status, tt.status, got.body)
+		}
+		after := values(t, h.engine.engine)
+		for name, value := range after {
+			if got := value - before[name]; got != tt.want[name] {
+				t.Errorf("%s: %s: %v more, want %v", tt.name, name, got, tt.want[name])
+			}
+			delete(tt.want, name)
+		}
+		if len(tt.want) > 0 {
+			t.Errorf("%s: there is no %v", tt.name, tt.want)
+		}
+	}
+}
+
+func TestMetricsOfOverload(t *testing.T) {
+	j := newJam(t)
+	h := newGateway(t, "max_in_flight 1\nkey k {\nurl "+j.url()+"\n}", "")
+	done := make(chan int)
+	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()
+	<-j.arrived
+	before := values(t, h.engine.engine)
+	if before["in_flight"] != 1 {
+		t.Errorf("in flight: %v, want 1", before["in_flight"])
+	}
+	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("status %d", got.status)
+	}
+	j.release()
+	<-done
+	after := values(t, h.engine.engine)
+	const overloaded = "messages_total outcome=overloaded"
+	if after[overloaded]-before[overloaded] != 1 || after["in_flight"] != 0 {
+		t.Errorf("overloaded: %v more; in flight: %v", after[overloaded]-before[overloaded], after["in_flight"])
+	}
+}

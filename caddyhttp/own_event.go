@@ -1,0 +1,111 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// The events that the gateway emits: one for each message that was sent,
+// whoever sent it. Their origin is the module notify. Their data are
+//
+//	key           the name of the key; empty for a message without one
+//	source        where the message came from: http, test, event or log
+//	services      the services that have it (notify_delivered) or do not (notify_failed)
+//	destinations  their URLs with the secrets masked, in the same order
+//	errors        what went wrong, in the same order (notify_failed)
+//	error         the same as one text (notify_failed)
+//	delivered     how many destinations have the message
+//	failed        how many do not
+//
+// Lists have 20 items at most. Nothing is of a message's text, and nothing is
+// a secret.
+const (
+	eventDelivered = "notify_delivered"
+	eventFailed    = "notify_failed"
+)
+
+// maxEventItems is how many items a list in an event's data has.
+const maxEventItems = 20
+
+// emitter emits events in the name of an app.
+type emitter struct {
+	ctx    caddy.Context
+	events *caddyevents.App
+}
+
+func newEmitter(ctx caddy.Context) (emitter, error) {
+	app, err := ctx.App("events")
+	if err != nil {
+		return emitter{}, fmt.Errorf("loading the events app: %w", err)
+	}
+	return emitter{ctx, app.(*caddyevents.App)}, nil
+}
+
+// tell emits an event for a message that was sent. A message that an event of
+// the gateway's own has brought about causes none: that would go on forever.
+func (e *engine) tell(from origin, ok bool, results []notifier.Result) {
+	app := e.running.newest()
+	if app == nil || from.source == sourceOwnEvent {
+		return
+	}
+	name := eventFailed
+	if ok {
+		name = eventDelivered
+	}
+	if out := app.emitter; out.ctx.Err() == nil && out.events.ShouldEmit(name) {
+		out.events.Emit(out.ctx, name, ownEventData(from, ok, results))
+	}
+}
+
+func ownEventData(from origin, ok bool, results []notifier.Result) map[string]any {
+	var services, destinations, errs []string
+	delivered := 0
+	for _, r := range results {
+		has := r.Status == notifier.Delivered
+		if has {
+			delivered++
+		}
+		if has != ok || len(services) == maxEventItems {
+			continue
+		}
+		services, destinations = append(services, r.Service), append(destinations, r.Destination)
+		if r.Err != nil {
+			errs = append(errs, clip(r.Err.Error(), 500))
+		}
+	}
+	data := map[string]any{
+		"key": from.key, "source": from.source, "services": services, "destinations": destinations,
+		"delivered": delivered, "failed": len(results) - delivered,
+	}
+	if !ok {
+		data["errors"], data["error"] = errs, strings.Join(errs, "; ")
+	}
+	return data
+}
+
+// connect is the part of provisioning that comes last: it needs the app's
+// keys, and loads the events app, whose handlers may look for them.
+func (a *App) connect(ctx caddy.Context) error {
+	a.log = ctx.Logger()
+	for _, r := range a.engine.logs.expectedBy(ctx) {
+		if _, _, err := r.find(a.rules); err != nil {
+			return fmt.Errorf("log output notify: %w", err)
+		}
+	}
+	var err error
+	a.emitter, err = newEmitter(ctx)
+	return err
+}
+
+// lostMessage tells of messages that the outbox had no room for.
+func (a *App) lostMessage() {
+	a.engine.outbox.lost.add(1, func(n int) {
+		a.log.Error("messages are not sent, since too many wait already", zap.Int("messages", n))
+	})
+}

@@ -1,0 +1,207 @@
+package caddyhttp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func browse(t *testing.T, h *Handler, method, path, accept string) reply {
+	t.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	r.Header.Set("Accept", accept)
+	return do(t, h, r)
+}
+
+func TestPageIsForBrowsers(t *testing.T) {
+	const key = "key ops {\nurl json://h\n}\n"
+	on, off, keysOnly := newGateway(t, key, ""), newGateway(t, key+"page off", ""), newGateway(t, key+"stateless off", "")
+	for _, tt := range []struct {
+		h                    *Handler
+		method, path, accept string
+		status               int
+		allow                string
+	}{
+		{on, "GET", "/notify", browser, 200, ""},
+		{on, "GET", "/notify/", browser, 200, ""},
+		{on, "GET", "/notify/ops", browser, 200, ""},
+		{on, "HEAD", "/notify/ops/", browser, 200, ""},
+		{on, "GET", "/notify/none", browser, 404, ""},
+		{on, "GET", "/notify/ops", "*/*", 405, "GET, HEAD, POST"},
+		{on, "GET", "/notify/ops", "application/json, text/html;q=0.5", 405, "GET, HEAD, POST"},
+		{on, "PUT", "/notify/ops", browser, 405, "GET, HEAD, POST"},
+		{keysOnly, "GET", "/notify", browser, 403, ""},
+		{keysOnly, "GET", "/notify/ops", browser, 200, ""},
+		{off, "GET", "/notify/ops", browser, 405, "POST"},
+		{off, "GET", "/notify/none", browser, 405, "POST"},
+		{off, "POST", "/notify/ops?preview", browser, 403, ""},
+		{on, "POST", "/notify/none?preview", browser, 404, ""},
+		{off, "GET", "/notify/openapi.json", "*/*", 200, ""},
+		{on, "HEAD", "/notify/openapi.json", "*/*", 200, ""},
+		{on, "POST", "/notify/openapi.json", "*/*", 405, "GET, HEAD"},
+	} {
+		got := browse(t, tt.h, tt.method, tt.path, tt.accept)
+		if got.status != tt.status || got.header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s for %s: status %d, Allow %q, want %d, %q", tt.method, tt.path, tt.accept, got.status, got.header.Get("Allow"), tt.status, tt.allow)
+		}
+		if tt.method == "HEAD" && got.body != "" {
+			t.Errorf("HEAD %s has a body", tt.path)
+		}
+	}
+}
+
+// The page shows tags and services, and nothing of the URLs.
+func TestPageShowsChoices(t *testing.T) {
+	h := newGateway(t, `
+key ops {
+	url json://user:secretsecret@host.example/path Chat always
+	url xml://host.example chat OnCall
+	url xml://host.example oncall
+	url form://host.example mail
+	default_tag oncall
+}
+key plain {
+	url json://host.example
+}
+key tagged {
+	url json://host.example a
+}
+default_urls form://host.example
+`, "")
+	for path, want := range map[string][]string{
+		"/notify/ops": {
+			`value="chat"><span>chat <small>JSON, XML</small>`,
+			`value="oncall"><span>oncall <small>JSON, XML ×2</small>`,
+			`value="all"><span>all <small>JSON, XML ×2, Form</small>`,
+			`Without any it goes to JSON, XML ×2.`,
+			`Send a message to <span class="key">ops</span>`,
+		},
+		"/notify/plain":  {`It goes to JSON.`},
+		"/notify/tagged": {`value="a"`, `Without any it goes to all: JSON.`},
+		"/notify":        {`<textarea id="urls"`, `Without any it goes to Form.`},
+	} {
+		got := browse(t, h, "GET", path, browser)
+		for _, text := range want {
+			if !strings.Contains(got.body, text) {
+				t.Errorf("%s does not show %s\n%s", path, text, got.body)
+			}
+		}
+		for _, text := range []string{"secret", "host.example", `value="always"`} {
+			if strings.Contains(got.body, text) {
+				t.Errorf("%s shows %s", path, text)
+			}
+		}
+	}
+	if got := browse(t, h, "GET", "/notify/plain", browser); strings.Contains(got.body, `name="tags"`) {
+		t.Error("a choice of tags where there are none")
+	}
+}
+
+func TestPageWithoutAttachments(t *testing.T) {
+	h := newGateway(t, "attachments {\nmax_count 0\n}", "")
+	if got := browse(t, h, "GET", "/notify", browser); strings.Contains(got.body, `type="file"`) {
+		t.Error("a choice of files where they are turned off")
+	}
+}
+
+// All addresses are relative to that of the page, as the client knows it.
+func TestPageBelowPrefix(t *testing.T) {
+	h := newGateway(t, "key ops {\nurl json://h\n}", "")
+	for original, want := range map[string]string{
+		"/notify/ops": "./ops", "/alerts/notify/ops": "./ops", "/alerts/notify/ops/": "./",
+		"/send%20it": "./send%20it", "/a:b?:body=urls": "./a:b",
+	} {
+		r := httptest.NewRequest("GET", "/notify/ops", nil)
+		r.Header.Set("Accept", browser)
+		first := httptest.NewRequest("GET", original, nil)
+		got := do(t, h, r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, *first)))
+		if !strings.Contains(got.body, ` action="`+want+`"`) || !strings.Contains(got.body, ` formaction="`+want+`?preview"`) {
+			t.Errorf("%s: the form does not lead to %s", original, want)
+		}
+	}
+	if m := regexp.MustCompile(`(?:src|href|action)="[^.{d]|https?://`).FindString(strings.ReplaceAll(pageHTML, "http://www.w3.org/2000/svg", "")); m != "" {
+		t.Errorf("the page leads elsewhere: %s", m)
+	}
+}
+
+// Nothing that is not part of the page can run in it, or be loaded.
+func TestPagePolicy(t *testing.T) {
+	h := newGateway(t, "key ops {\nurl json://h\n}", "")
+	got := browse(t, h, "GET", "/notify/ops", browser)
+	policy := got.header.Get("Content-Security-Policy")
+	for _, m := range regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`).FindAllStringSubmatch(got.body, -1) {
+		if !strings.Contains(policy, cspHash(m[1])) {
+			t.Errorf("the policy does not allow the page's own %.40q", m[1])
+		}
+	}
+	for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("the policy lacks %s: %s", want, policy)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Errorf("the policy is lax: %s", policy)
+	}
+	if got := got.header.Get("Referrer-Policy"); got != "same-origin" {
+		t.Errorf("Referrer-Policy %q", got)
+	}
+}
+
+func TestPreview(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/")+"\n}", "")
+	for form, want := range map[string]string{
+		"body=**x**&format=markdown&title=a%3Cb": "<h1>a&lt;b</h1>\n<p><strong>x</strong></p>",
+		"body=%3Ci%3Ex%3C/i%3E&format=html":      "<i>x</i>",
+		"body=%3Ci%3E%0Ax&format=text":           "&lt;i&gt;<br/>x",
+		"":                                       "<body>\n\n</body>",
+	} {
+		got := post(t, h, "/notify/ops?preview", typeForm, form)
+		if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.body, want) {
+			t.Errorf("%s: status %d\n%s", form, got.status, got.body)
+		}
+		policy := got.header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "; sandbox;") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") || !strings.Contains(pagePolicy, cspHash(previewCSS)) {
+			t.Errorf("policy %q", policy)
+		}
+	}
+	if got := post(t, h, "/notify/ops?preview", typeForm, "body=x&format=rtf"); got.status != 400 {
+		t.Errorf("unknown format: status %d", got.status)
+	}
+	if got := s.take(); len(got) != 0 {
+		t.Errorf("previews were sent: %+v", got)
+	}
+	// Only a query string that is nothing else asks for a preview.
+	if got := post(t, h, "/notify/ops?preview=1", typeForm, "body=x"); got.status != 200 || len(s.take()) != 1 {
+		t.Errorf("?preview=1: status %d", got.status)
+	}
+}
+
+// Without a script, the form is a form, and the answer leads back to it.
+func TestPlainForm(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/a")+" a\nurl "+s.url("/b")+" b\n}", "")
+	const boundary = "----x"
+	part := func(head, text string) string {
+		return "--" + boundary + "\r\nContent-Disposition: form-data; name=" + head + "\r\n\r\n" + text + "\r\n"
+	}
+	r := httptest.NewRequest(http.MethodPost, "/notify/ops/", strings.NewReader(
+		part(`"tags"`, "b")+part(`"type"`, "warning")+part(`"title"`, "")+part(`"body"`, "hello")+part(`"format"`, "text")+
+			part("\"attach\"; filename=\"\"\r\nContent-Type: application/octet-stream", "")+"--"+boundary+"--\r\n"))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+	r.Header.Set("Accept", browser)
+	got := do(t, h, r)
+	if got.status != 200 || !strings.Contains(got.body, `<p><a href="./">Write another message</a></p>`) {
+		t.Errorf("status %d\n%s", got.status, got.body)
+	}
+	if a := s.one(t); a.Path != "/b" || a.Message != "hello" || a.Type != "warning" || len(a.Attachments) != 0 {
+		t.Errorf("%+v", a)
+	}
+}

@@ -1,0 +1,83 @@
+package caddyhttp
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// A result is told when it comes in, while others are still out.
+func TestStreamIsLive(t *testing.T) {
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer slow.Close()
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.url("/refuse")+"\n}", "")
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer front.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/notify/ops", strings.NewReader("body=x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", typeForm)
+	r.Header.Set("Accept", mediaStream)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != mediaStream {
+		t.Fatalf("status %d, Content-Type %q", resp.StatusCode, got)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	next := func(v any) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the stream ends too early: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), v); err != nil {
+			t.Fatalf("%v\n%s", err, lines.Text())
+		}
+	}
+	var begin beginLine
+	var failed, delivered resultLine
+	var end endLine
+	next(&begin)
+	next(&failed)
+	close(release)
+	next(&delivered)
+	next(&end)
+	if lines.Scan() {
+		t.Errorf("a line behind the last: %s", lines.Text())
+	}
+	if len(begin.Sending) != 2 || begin.Sending[0].Service != "JSON" || begin.Sending[0].Tags[0] != "a" {
+		t.Errorf("first line %+v", begin)
+	}
+	if failed.Index != 1 || failed.Result.Status != "failed" || delivered.Index != 0 || delivered.Result.Status != "delivered" {
+		t.Errorf("results %+v, %+v", failed, delivered)
+	}
+	if end.Status != 424 || end.Error == nil || len(end.Results) != 2 || len(end.Details) != 2 {
+		t.Errorf("last line %+v", end)
+	}
+}
+
+// What is refused before anything is sent has its status, and one line.
+func TestStreamOfRefusal(t *testing.T) {
+	h := newGateway(t, "", "")
+	r := httptest.NewRequest(http.MethodPost, "/notify/none", strings.NewReader("body=x"))
+	r.Header.Set("Accept", mediaStream)
+	got := do(t, h, r)
+	var end endLine
+	if err := json.Unmarshal([]byte(got.body), &end); err != nil || got.status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,103 @@
+package caddyhttp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// A message has a span below that of its request and each delivery one below
+// that; only where the operator wants it do destinations hear of them.
+func TestTracing(t *testing.T) {
+	var mu sync.Mutex
+	var heard []http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, r.Header)
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	defer s.Close()
+	base := "json://user:secretsecret@" + strings.TrimPrefix(s.URL, "http://")
+	key := "key k {\nurl " + base + "/ ok\nurl " + base + "/refuse bad\n}"
+	for _, tt := range []struct {
+		name, block, global string
+		traced, propagated  bool
+	}{
+		{"no trace", "propagate_trace on\n" + key, "", false, false},
+		{"by default", key, "", true, false},
+		{"propagated", "propagate_trace on\n" + key, "", true, true},
+		{"propagated everywhere", key, "propagate_trace on", true, true},
+		{"not at this site", "propagate_trace off\n" + key, "propagate_trace on", true, false},
+	} {
+		spans := tracetest.NewInMemoryExporter()
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
+		h := newGateway(t, tt.block, tt.global)
+		heard = nil
+		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
+		r.Header.Set("Content-Type", typeForm)
+		entry, err := baggage.NewMember("client", "says")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bag, err := baggage.New(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, request := baggage.ContextWithBaggage(context.Background(), bag), trace.SpanFromContext(context.Background())
+		if tt.traced {
+			ctx, request = provider.Tracer("test").Start(ctx, "request")
+			request.End()
+			spans.Reset()
+		}
+		if got := do(t, h, r.WithContext(ctx)); got.status != http.StatusFailedDependency {
+			t.Fatalf("%s: status %d: %s", tt.name, got.status, got.body)
+		}
+		for _, header := range heard {
+			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated || header.Get("Baggage") != "" {
+				t.Errorf("%s: the destination heard %v", tt.name, header)
+			}
+		}
+		got := spans.GetSpans()
+		if !tt.traced {
+			if len(got) != 0 {
+				t.Errorf("%s: spans %v", tt.name, got)
+			}
+			continue
+		}
+		if len(got) != 3 {
+			t.Fatalf("%s: %d spans, want 3", tt.name, len(got))
+		}
+		message := got[2] // the one that ends last
+		if message.Name != "notify" || message.Parent.SpanID() != request.SpanContext().SpanID() || message.Status.Code != codes.Error {
+			t.Errorf("%s: the message's span: %+v", tt.name, message)
+		}
+		failed := 0
+		for _, span := range got[:2] {
+			if span.Name != "deliver JSON" || span.Parent.SpanID() != message.SpanContext.SpanID() {
+				t.Errorf("%s: a delivery's span: %+v", tt.name, span)
+			}
+			if span.Status.Code == codes.Error {
+				failed++
+				if set := attribute.NewSet(span.Attributes...); !set.HasValue("notify.destination") || strings.Contains(set.Encoded(attribute.DefaultEncoder()), "secret") || !strings.Contains(span.Status.Description, "403") {
+					t.Errorf("%s: the failed delivery's span: %+v", tt.name, span)
+				}
+			}
+		}
+		if failed != 1 {
+			t.Errorf("%s: %d of 2 deliveries failed, want 1", tt.name, failed)
+		}
+	}
+}

@@ -1,0 +1,389 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// posted is a message as a webhook gets it.
+type posted struct {
+	Path        string `json:"-"`
+	Title       string `json:"title"`
+	Message     string `json:"message"`
+	Type        string `json:"type"`
+	Attachments []struct {
+		Filename string `json:"filename"`
+		Base64   []byte `json:"base64"`
+	} `json:"attachments"`
+}
+
+// webhook collects messages. Those at /slow wait to be released.
+type webhook struct {
+	*httptest.Server
+	release chan struct{}
+	mu      sync.Mutex
+	got     []posted
+}
+
+func newWebhook(t *testing.T) *webhook {
+	w := &webhook{release: make(chan struct{})}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p := posted{Path: r.URL.Path}
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Error(err)
+		}
+		if r.URL.Path == "/slow" {
+			<-w.release
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.got = append(w.got, p)
+		if r.URL.Path == "/refuse" {
+			rw.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(w.Close)
+	return w
+}
+
+// take is the single message that has arrived at the path.
+func (w *webhook) take(t *testing.T, path string) posted {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	got := w.got
+	w.got = nil
+	if len(got) != 1 || got[0].Path != path {
+		t.Fatalf("messages %+v, want one at %s", got, path)
+	}
+	return got[0]
+}
+
+// newPage runs the gateway, below a prefix, and returns the address of its
+// page and the destination of its keys.
+func newPage(t *testing.T) (string, *webhook) {
+	t.Helper()
+	hook := newWebhook(t)
+	to := "json://" + strings.TrimPrefix(hook.URL, "http://")
+	caddy := filepath.Join(t.TempDir(), "caddy")
+	if out, err := exec.Command("go", "build", "-o", caddy, "../cmd/caddy").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	port := freePort(t)
+	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
+	admin off
+	persist_config off
+	auto_https off
+}
+http://localhost:%d {
+	handle_path /alerts/* {
+		notify {
+			key ops {
+				url %[2]s/chat chat
+				url %[2]s/slow slow
+				url %[2]s/refuse refuse
+				default_tag chat
+			}
+			egress {
+				allow 127.0.0.1
+			}
+		}
+	}
+}
+`, port, to))
+	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+	return fmt.Sprintf("http://localhost:%d/alerts/notify", port), hook
+}
+
+// newBrowser starts a browser, and lists what its console says of errors.
+func newBrowser(t *testing.T) (ctx context.Context, complaints func() []string) {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program(t, "chromium", "chromium")), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(800, 1100), chromedp.NoSandbox,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
+	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	t.Cleanup(cancel)
+	ctx, end := chromedp.NewContext(ctx)
+	t.Cleanup(end)
+	var mu sync.Mutex
+	var said []string
+	chromedp.ListenTarget(ctx, func(e any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := e.(type) {
+		case *cdplog.EventEntryAdded:
+			said = append(said, e.Entry.Text)
+		case *cdpruntime.EventExceptionThrown:
+			said = append(said, e.ExceptionDetails.Error())
+		}
+	})
+	run(t, ctx, cdplog.Enable())
+	return ctx, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return said
+	}
+}
+
+func run(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eval is the value of an expression in the page.
+func eval[T any](t *testing.T, ctx context.Context, expression string) (v T) {
+	t.Helper()
+	run(t, ctx, chromedp.Evaluate(expression, &v))
+	return v
+}
+
+func text(t *testing.T, ctx context.Context, selector string) string {
+	t.Helper()
+	return eval[string](t, ctx, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
+}
+
+// shows waits until the element has the text.
+func shows(t *testing.T, ctx context.Context, selector, want string) {
+	t.Helper()
+	eventually(t, selector+" shows "+want, func() bool { return strings.Contains(text(t, ctx, selector), want) })
+}
+
+// A message is written and sent with the keyboard alone, and results come in
+// one by one.
+func TestPageByKeyboard(t *testing.T) {
+	address, hook := newPage(t)
+	ctx, complaints := newBrowser(t)
+	for _, slash := range []string{"", "/"} {
+		run(t, ctx, chromedp.Navigate(address+"/ops"+slash), chromedp.WaitReady("form", chromedp.ByQuery))
+		// Tags in their order: all comes last. A radio group is one stop.
+		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
+		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("Disk"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("91 % full"))
+		if got := eval[string](t, ctx, "new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got, "tags=refuse&type=warning&title=Disk&body=91+%25+full&format=text") {
+			t.Fatalf("the form holds %s", got)
+		}
+		run(t, ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(2))) // Ctrl
+		shows(t, ctx, "#outcome", "1 of 1 notifications could not be sent.")
+		shows(t, ctx, "#results li.failed", "JSON refuse: failed. the service answered 500")
+		if got := hook.take(t, "/refuse"); got.Title != "Disk" || got.Message != "91 % full" || got.Type != "warning" {
+			t.Errorf("%+v", got)
+		}
+		// What was written is still there, for another try: elsewhere, by the
+		// button, with Enter in the title.
+		run(t, ctx, chromedp.Click(`[value=refuse]`, chromedp.ByQuery), chromedp.Focus("#title", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+		shows(t, ctx, "#outcome", "Sent.")
+		shows(t, ctx, "#results li.delivered", "JSON chat: delivered in")
+		if got := hook.take(t, "/chat"); got.Message != "91 % full" {
+			t.Errorf("%+v", got)
+		}
+		if got := eval[string](t, ctx, "document.getElementById('body').value"); got != "" {
+			t.Errorf("the message that was sent is still in the form: %q", got)
+		}
+	}
+	run(t, ctx, chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.Click(`[value=chat]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#results li:nth-child(1)", "delivered")
+	shows(t, ctx, "#results li:nth-child(2)", "JSON slow: sending…")
+	if got := text(t, ctx, "#outcome"); got != "Sending…" {
+		t.Errorf("the outcome is %q before all is sent", got)
+	}
+	close(hook.release)
+	shows(t, ctx, "#results li:nth-child(2)", "delivered")
+	shows(t, ctx, "#outcome", "Sent.")
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("the browser complains: %q", got)
+	}
+}
+
+func TestPageWithoutKey(t *testing.T) {
+	address, hook := newPage(t)
+	ctx, _ := newBrowser(t)
+	to := "json://" + strings.TrimPrefix(hook.URL, "http://") + "/chat"
+	run(t, ctx, chromedp.Navigate(address), chromedp.WaitReady("form", chromedp.ByQuery),
+		chromedp.SendKeys("#urls", "nonsense://x\n"+to, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#outcome", "1 of 2 notifications could not be sent.")
+	shows(t, ctx, "#results li:nth-child(1)", "URL: not sent. URL 1 of 2")
+	shows(t, ctx, "#results li:nth-child(2)", "JSON: delivered")
+	hook.take(t, "/chat")
+	eval[string](t, ctx, `document.getElementById("body").value = ""`)
+	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#outcome", "The message was not sent: the field body is missing")
+}
+
+// Files are chosen and dropped, and taken back.
+func TestPageFiles(t *testing.T) {
+	address, hook := newPage(t)
+	ctx, complaints := newBrowser(t)
+	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
+		chromedp.SetUploadFiles("#files", []string{writeFile(t, "one.txt", "1"), writeFile(t, "two.txt", "2")}, chromedp.ByQuery))
+	shows(t, ctx, "#chosen", "two.txt (1 B)")
+	eval[bool](t, ctx, `(() => {
+		const t = new DataTransfer();
+		t.items.add(new File(["3"], "<b>three.txt"));
+		return document.getElementById("body").dispatchEvent(new DragEvent("drop", { dataTransfer: t, bubbles: true, cancelable: true }));
+	})()`)
+	shows(t, ctx, "#chosen", "<b>three.txt")
+	run(t, ctx, chromedp.Click(`[aria-label="Remove two.txt"]`, chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#outcome", "Sent.")
+	got := hook.take(t, "/chat")
+	if len(got.Attachments) != 2 || got.Attachments[0].Filename != "one.txt" || string(got.Attachments[1].Base64) != "3" {
+		t.Errorf("%+v", got.Attachments)
+	}
+	if got := text(t, ctx, "#chosen"); got != "" {
+		t.Errorf("files that were sent are still chosen: %s", got)
+	}
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("the browser complains: %q", got)
+	}
+}
+
+// The preview follows what is written; nothing in it runs or loads.
+func TestPagePreview(t *testing.T) {
+	address, hook := newPage(t)
+	var loaded []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { loaded = append(loaded, r.URL.Path) }))
+	ctx, _ := newBrowser(t)
+	evil := `<script>parent.document.title = "bad"; top.location = "` + elsewhere.URL + `/top"</script><img src="` + elsewhere.URL + `/img" onerror="parent.document.title = 'bad'">` +
+		`<link rel=stylesheet href="` + elsewhere.URL + `/css"><iframe src="` + elsewhere.URL + `/frame"></iframe><meta http-equiv=refresh content="0;url=` + elsewhere.URL + `/refresh">`
+	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
+		chromedp.Click("summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.SendKeys("#title", "a <b>", chromedp.ByQuery), chromedp.SendKeys("#body", "**bold**", chromedp.ByQuery))
+	document := func(want string) {
+		t.Helper()
+		eventually(t, "the preview shows "+want, func() bool {
+			return strings.Contains(eval[string](t, ctx, "document.querySelector('iframe').srcdoc"), want)
+		})
+	}
+	document("<h1>a &lt;b&gt;</h1>\n<p><strong>bold</strong></p>")
+	run(t, ctx, chromedp.Click("[value=html]", chromedp.ByQuery), chromedp.SendKeys("#body", evil+"<i>end</i>", chromedp.ByQuery))
+	document("<i>end</i>")
+	time.Sleep(time.Second) // for what must not happen
+	if got := eval[string](t, ctx, "document.title + location.pathname"); got != "Send a message to ops/alerts/notify/ops" {
+		t.Errorf("the page has become %s", got)
+	}
+	elsewhere.Close()
+	if len(loaded) > 0 {
+		t.Errorf("the preview has loaded %q", loaded)
+	}
+	if len(hook.got) > 0 {
+		t.Errorf("previews were sent: %+v", hook.got)
+	}
+}
+
+// Without scripts the page is a form, and its answer a page that leads back.
+func TestPageWithoutScript(t *testing.T) {
+	address, hook := newPage(t)
+	ctx, complaints := newBrowser(t)
+	run(t, ctx, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(address+"/ops/"), chromedp.WaitReady("form", chromedp.ByQuery),
+		chromedp.Click("summary", chromedp.ByQuery), chromedp.SendKeys("#body", "*hi*", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.Click("#preview button", chromedp.ByQuery))
+	eventually(t, "the preview is shown", func() bool {
+		frames, err := chromedp.Targets(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range frames {
+			t.Log(f.Type, f.URL)
+		}
+		var b []byte
+		run(t, ctx, chromedp.FullScreenshot(&b, 100))
+		os.WriteFile("/tmp/c4/nojs.png", b, 0o644)
+		t.Log(complaints())
+		return slices.ContainsFunc(frames, func(f *target.Info) bool { return strings.HasSuffix(f.URL, "/alerts/notify/ops/?preview") })
+	})
+	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	shows(t, ctx, "ul.logs", "Sent JSON notification.")
+	if got := hook.take(t, "/chat"); got.Message != "*hi*" {
+		t.Errorf("%+v", got)
+	}
+	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery), chromedp.WaitReady("form", chromedp.ByQuery))
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("the browser complains: %q", got)
+	}
+}
+
+// Everything that can be operated has a name for who does not see it, and the
+// colours are those that the reader prefers.
+func TestPageForEveryone(t *testing.T) {
+	address, _ := newPage(t)
+	ctx, _ := newBrowser(t)
+	for _, path := range []string{"", "/ops"} {
+		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery), chromedp.Click("summary", chromedp.ByQuery))
+		var tree struct {
+			Nodes []struct {
+				Ignored bool `json:"ignored"`
+				Role    struct {
+					Value any `json:"value"`
+				} `json:"role"`
+				Name struct {
+					Value any `json:"value"`
+				} `json:"name"`
+			} `json:"nodes"`
+		}
+		run(t, ctx, chromedp.ActionFunc(func(ctx context.Context) error {
+			return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
+		}))
+		seen := map[string]bool{}
+		for _, n := range tree.Nodes {
+			switch role, _ := n.Role.Value.(string); role {
+			case "textbox", "checkbox", "radio", "button", "Iframe":
+				if seen[role] = true; !n.Ignored && (n.Name.Value == nil || n.Name.Value == "") {
+					t.Errorf("%s: a %s has no name", path, role)
+				}
+			}
+		}
+		if !seen["textbox"] || !seen["radio"] || !seen["button"] || !seen["Iframe"] {
+			t.Errorf("%s: the page has %v", path, seen)
+		}
+		colours := map[string]string{}
+		for _, scheme := range []string{"light", "dark"} {
+			run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			colours[scheme] = eval[string](t, ctx, "getComputedStyle(document.body).backgroundColor")
+		}
+		if colours["light"] != "rgb(244, 246, 248)" || colours["dark"] != "rgb(18, 22, 27)" {
+			t.Errorf("backgrounds %v", colours)
+		}
+		if wide := eval[bool](t, ctx, "document.documentElement.scrollWidth > document.documentElement.clientWidth"); wide {
+			t.Error("the page is wider than the window")
+		}
+	}
+}
+
+// A page of another site cannot send a message with its reader's browser.
+func TestPageOfAnotherSite(t *testing.T) {
+	address, hook := newPage(t)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<form method="post" action="`+address+`/ops"><input name="body" value="x"></form><script>document.forms[0].submit()</script>`)
+	}))
+	defer other.Close()
+	ctx, _ := newBrowser(t)
+	run(t, ctx, chromedp.Navigate(other.URL))
+	shows(t, ctx, "ul.logs", "a page of another site wants to send this message")
+	if len(hook.got) > 0 {
+		t.Errorf("%+v", hook.got)
+	}
+}

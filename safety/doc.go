@@ -1,0 +1,5 @@
+// Package safety holds no program, only tests of one: that the gateway, as it
+// is built and run, keeps the promises that the section Security of the README
+// makes. Its destinations, its clients and its name server are all on
+// loopback.
+package safety

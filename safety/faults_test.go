@@ -1,0 +1,192 @@
+package safety
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fault is a destination that does something wrong.
+type fault struct {
+	name  string
+	query string // of its URL
+	serve func(net.Conn)
+	says  string // what its result has to say
+	good  bool   // the message arrives in the end
+}
+
+// answering reads requests and answers each with the text for its number; the
+// last one goes for all that follow.
+func answering(answers ...string) func(net.Conn) {
+	var mu sync.Mutex
+	n := 0
+	return func(c net.Conn) {
+		in := bufio.NewReader(c)
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		answer := answers[min(n, len(answers)-1)]
+		n++
+		mu.Unlock()
+		_, _ = io.WriteString(c, answer)
+	}
+}
+
+func status(line string, header ...string) string {
+	return "HTTP/1.1 " + line + "\r\nContent-Length: 0\r\nConnection: close\r\n" + strings.Join(append(header, ""), "\r\n") + "\r\n"
+}
+
+// forever writes a text again and again.
+func forever(first, text string, pause time.Duration) func(net.Conn) {
+	return func(c net.Conn) {
+		if _, err := io.WriteString(c, first); err != nil {
+			return
+		}
+		for {
+			if _, err := io.WriteString(c, text); err != nil {
+				return
+			}
+			time.Sleep(pause)
+		}
+	}
+}
+
+func faults() []fault {
+	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+	megabyte := strings.Repeat("gigabyte", 1<<17)
+	return []fault{
+		{name: "resets", says: "reset", serve: func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.(*net.TCPConn).SetLinger(0)
+		}},
+		{name: "hangs up", says: "closed the connection", serve: func(c net.Conn) { _, _ = c.Read(make([]byte, 64<<10)) }},
+		{name: "accepts and stays silent", says: "timeout", serve: silent},
+		{name: "stays silent, rto", query: "?rto=0.3", says: "no answer within", serve: silent},
+		{name: "one byte at a time in the headers", says: "timeout", serve: forever("HTTP/1.1 200 OK\r\nX: ", "x", 100*time.Millisecond)},
+		{name: "one byte at a time in the answer", says: "timeout", serve: forever("HTTP/1.1 200 OK\r\n\r\n", "x", 100*time.Millisecond)},
+		{name: "a gigabyte of answer", says: "longer than 1 MiB", serve: forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0)},
+		{name: "a gigabyte of refusal", says: "longer than 1 MiB", serve: forever("HTTP/1.1 400 Bad\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0)},
+		{name: "a gigabyte of headers", says: "header", serve: forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0)},
+		{name: "a gigabyte of status", says: "", serve: forever("HTTP/1.1 200 ", megabyte, 0)},
+		{name: "a gigabyte of redirect", query: "?redirect=yes", says: "", serve: forever("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", megabyte, 0)},
+		{name: "invalid HTTP", says: "malformed", serve: answering("SSH-2.0-OpenSSH_9.2\r\n")},
+		{name: "informs without end", says: "", serve: forever("", "HTTP/1.1 102 Processing\r\n\r\n", time.Millisecond)},
+		{name: "broken chunks", says: "", serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx")},
+		{name: "short answer", says: "EOF", serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")},
+		{name: "redirects in a circle", query: "?redirect=yes", says: "redirects", serve: answering(status("307 Temporary Redirect", "Location: /again"))},
+		{name: "redirects to nowhere", query: "?redirect=yes", says: "redirected to an address that is none", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
+		{name: "429", says: "429 Too Many Requests", serve: answering(status("429 Too Many"))},
+		{name: "429 for long", says: "after the timeout", serve: answering(status("429 Too Many", "Retry-After: 3600"))},
+		{name: "429 for a moment", good: true, serve: answering(status("429 Too Many", "Retry-After: 0.2"), status("200 OK"))},
+		{name: "429 with nonsense", says: "429", serve: answering(status("429 Too Many", "Retry-After: never", "Retry-After: -1"))},
+		{name: "429 again and again", says: "429", serve: answering(status("429 Too Many", "Retry-After: 0"))},
+		{name: "503 for a moment", good: true, serve: answering(status("503 Busy", "Retry-After: 0.2"), status("200 OK"))},
+		{name: "500", says: "500 Internal Server Error", serve: answering(status("500 Oh"))},
+		{name: "500, then 200", query: "?retry=1&wait=0.1", good: true, serve: answering(status("500 Oh"), status("200 OK"))},
+		{name: "500, then 200, without retry", says: "500", serve: answering(status("500 Oh"), status("200 OK"))},
+		{name: "hangs up, then 200", query: "?retry=1&wait=0.1", good: true, serve: answering("", status("200 OK"))},
+		{name: "refuses", says: "refused"},
+		{name: "TLS", query: "jsons", says: "", serve: answering(status("200 OK"))},
+	}
+}
+
+// Whatever a destination does, the others have the message at once, the result
+// says what happened, within the timeout, and nothing is left of it.
+func TestFaults(t *testing.T) {
+	var mu sync.Mutex
+	arrived := map[string]int{}
+	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // so that the gateway keeps none
+		mu.Lock()
+		defer mu.Unlock()
+		arrived[r.URL.Path]++
+	})
+	g := start(t, "", "timeout 3s\nservices {\nallow json\n}\nkey k {\nurl json://"+authority(fine)+"/k\n}\negress {\nallow 127.0.0.1\n}")
+	g.post("/notify/k", message{"body": "x"})
+	var urls []string
+	all := faults()
+	for i, f := range all {
+		address := "127.0.0.1:" + freePort(t)
+		if f.serve != nil {
+			address = listen(t, "127.0.0.1:0", f.serve)
+		}
+		scheme := "json"
+		if f.query == "jsons" {
+			scheme, f.query = "jsons", ""
+		}
+		urls = append(urls, scheme+"://"+address+"/"+f.query, fmt.Sprintf("json://%s/%d", authority(fine), i))
+	}
+	// What a message costs that has nothing wrong with it, for comparison.
+	before, _ := g.goroutines()
+	peak := g.peak()
+
+	done := make(chan reply)
+	begun := time.Now()
+	go func() { done <- g.post("/notify", message{"body": "x", "urls": urls}) }()
+	// The good ones have it while the slow ones are being waited for.
+	eventually(t, "the others have the message", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(arrived) == len(all)+1
+	})
+	select {
+	case <-done:
+		t.Error("the good destinations were not served at once, or nothing was slow")
+	default:
+	}
+	got := <-done
+	if took := time.Since(begun); took > 10*time.Second { // with room for a machine that is busy
+		t.Errorf("the answer took %s, and the timeout is 3s", took)
+	}
+	if got.Status != 424 || len(got.Results) != len(urls) {
+		t.Fatalf("status %d, %d results", got.Status, len(got.Results))
+	}
+	for i, f := range all {
+		bad, good := got.Results[2*i], got.Results[2*i+1]
+		if good.Status != "delivered" || good.Attempts != 1 {
+			t.Errorf("beside %s: %+v", f.name, good)
+		}
+		if (bad.Status == "delivered") != f.good {
+			t.Errorf("%s: %+v", f.name, bad)
+		}
+		if !f.good && (bad.Error == "" || !strings.Contains(bad.Error, f.says)) {
+			t.Errorf("%s: the result says %q, without %q", f.name, bad.Error, f.says)
+		}
+		if len(bad.Error) > 2000 {
+			t.Errorf("%s: the result is %d characters long", f.name, len(bad.Error))
+		}
+		if testing.Verbose() {
+			t.Logf("%-35s %d× %s", f.name, bad.Attempts, bad.Error)
+		}
+	}
+	if more := g.peak() - peak; more > 96<<20 {
+		t.Errorf("the memory grew by %d MiB", more>>20)
+	}
+	g.settles(before)
+}
+
+// settles waits until the gateway has no more than so many goroutines, and no
+// file of a message.
+func (g *gateway) settles(most int) {
+	g.t.Helper()
+	var n int
+	var text string
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if n, text = g.goroutines(); n <= most {
+			if files := g.files(); len(files) > 0 {
+				continue
+			}
+			return
+		}
+	}
+	g.t.Errorf("%d goroutines are left, of which %d were expected, and these files: %v\n%s", n, most, g.files(), text)
+}

@@ -1,0 +1,118 @@
+package safety
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// proxy is a forward proxy that plays all of the web: whoever it is asked to
+// connect to, it answers itself, in the way of the day.
+type proxy struct {
+	address string
+	ca      string // the file of the certificate to trust
+	way     atomic.Pointer[string]
+
+	key    *ecdsa.PrivateKey
+	issuer *x509.Certificate
+	mu     sync.Mutex
+	certs  map[string]*tls.Certificate
+}
+
+func newProxy(t *testing.T) *proxy {
+	t.Helper()
+	p := &proxy{ca: filepath.Join(t.TempDir(), "ca.pem"), certs: map[string]*tls.Certificate{}}
+	p.is("400")
+	var err error
+	if p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	p.issuer = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, p.issuer, p.issuer, p.key.Public(), p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.address = listen(t, "127.0.0.1:0", p.serve)
+	return p
+}
+
+func (p *proxy) is(way string) { p.way.Store(&way) }
+
+// environment makes a program use the proxy and trust it.
+func (p *proxy) environment() []string {
+	return []string{"HTTP_PROXY=http://" + p.address, "HTTPS_PROXY=http://" + p.address, "SSL_CERT_FILE=" + p.ca}
+}
+
+func (p *proxy) serve(c net.Conn) {
+	way := *p.way.Load()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	in := bufio.NewReader(c)
+	r, err := http.ReadRequest(in)
+	if err != nil {
+		return
+	}
+	if r.Method == http.MethodConnect {
+		if way == "no such host" {
+			fmt.Fprintf(c, "HTTP/1.1 502 no such host\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
+		host, _, _ := strings.Cut(r.Host, ":")
+		if way == "TLS" {
+			host = "another.example"
+		}
+		secure := tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate(host) }})
+		c, in = secure, bufio.NewReader(secure)
+		if r, err = http.ReadRequest(in); err != nil {
+			return
+		}
+	}
+	switch way {
+	case "silence":
+		_, _ = io.Copy(io.Discard, in)
+	case "reset":
+	case "not HTTP":
+		fmt.Fprintf(c, "%s\r\n%s\r\n", r.URL, wire(r))
+	default:
+		text := wire(r)
+		fmt.Fprintf(c, "HTTP/1.1 %s %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", way, r.URL.EscapedPath(), len(text), text)
+	}
+}
+
+func (p *proxy) certificate(host string) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.certs[host]; c != nil {
+		return c, nil
+	}
+	t := &x509.Certificate{SerialNumber: big.NewInt(int64(len(p.certs) + 2)), DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, t, p.issuer, p.key.Public(), p.key)
+	if err != nil {
+		return nil, err
+	}
+	p.certs[host] = &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: p.key}
+	return p.certs[host], nil
+}

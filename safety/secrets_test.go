@@ -1,0 +1,199 @@
+package safety
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// mishap is a network in which something goes wrong.
+type mishap func(r *http.Request) (*http.Response, error)
+
+func (m mishap) RoundTrip(r *http.Request) (*http.Response, error) { return m(r) }
+
+// DialContext fails: what is not HTTP is tried on real connections.
+func (m mishap) DialContext(_ context.Context, network, address string) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused: " + address)}
+}
+
+func answerOf(r *http.Request, code int, body string) (*http.Response, error) {
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// wire is a request as its receiver has it.
+func wire(r *http.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL)
+	_ = r.Header.Write(&b)
+	if r.Body != nil {
+		_, _ = io.Copy(&b, io.LimitReader(r.Body, 1<<20))
+	}
+	return b.String()
+}
+
+func echoes() map[string]mishap {
+	echo := func(code int, form func(string) string) mishap {
+		return func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) }
+	}
+	quoted := func(s string) string {
+		b, _ := json.Marshal(map[string]any{"ok": false, "error": s, "message": s, "description": s, "errors": []string{s}, "status": "error", "code": 40001, "errcode": 40001, "errmsg": s})
+		return string(b)
+	}
+	short := func(s string) string { // the request line alone, with what it says unescaped
+		line, _, _ := strings.Cut(s, "\n")
+		plain, err := url.PathUnescape(line)
+		if err != nil {
+			plain = line
+		}
+		return "not found: " + plain
+	}
+	return map[string]mishap{
+		"400 echo":            echo(400, func(s string) string { return s }),
+		"401 echo of headers": echo(401, func(s string) string { _, s, _ = strings.Cut(s, "\n"); return s }),
+		"403 echo as JSON":    echo(403, quoted),
+		"404 echo of path":    echo(404, short),
+		"404 echo as HTML":    echo(404, func(s string) string { return html.EscapeString(short(s)) }),
+		"200 echo as JSON":    echo(200, quoted),
+		"500 echo":            echo(500, func(s string) string { return s }),
+		"503 echo":            echo(503, quoted),
+	}
+}
+
+func mishaps() map[string]mishap {
+	out := echoes()
+	out["no such host"] = func(r *http.Request) (*http.Response, error) {
+		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), IsNotFound: true}}}
+	}
+	out["TLS"] = func(r *http.Request) (*http.Response, error) {
+		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+	}
+	out["panic"] = func(r *http.Request) (*http.Response, error) { panic(wire(r)) }
+	out["silence"] = func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: r.Context().Err()}
+	}
+	// A place of an answer where the cut of a long one goes through a secret.
+	for pad := 200; pad < 320; pad += 9 {
+		out[fmt.Sprintf("400 echo behind %d characters", pad)] = func(r *http.Request) (*http.Response, error) {
+			user, password, _ := r.BasicAuth()
+			text := strings.TrimPrefix(r.URL.Path, "/") + " " + r.Header.Get("Authorization") + " " + user + " " + password
+			return answerOf(r, 400, strings.Repeat("x", pad)+" "+text)
+		}
+	}
+	return out
+}
+
+// journal is a log and everything else that one gets to see of a delivery.
+type journal struct {
+	mu sync.Mutex
+	strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.Builder.Write(p)
+}
+
+func (j *journal) Sync() error { return nil }
+
+// Whatever goes wrong on the way to whichever service, its URL's secrets are
+// in no result, no record and no log line.
+func TestSecretsOfEveryService(t *testing.T) {
+	all := catalogue(t)
+	for name, mishap := range mishaps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := 5 * time.Second
+			if name == "silence" {
+				timeout = 50 * time.Millisecond
+			}
+			sender := notifier.NewSender(notifier.NewPoolOver("test", mishap), 0)
+			var wg sync.WaitGroup
+			room := make(chan struct{}, 64)
+			for _, m := range all {
+				room <- struct{}{}
+				wg.Go(func() {
+					defer func() { <-room }()
+					log := new(journal)
+					logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.DebugLevel))
+					d, err := notifier.Parse(m.url, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					msg := &notifier.Message{Title: "a title", Body: "a body", Attachments: []*notifier.Attachment{notifier.NewAttachment("a.txt", "text/plain", []byte("a file"))}}
+					report := sender.Send(t.Context(), msg, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout, Logger: logger, Transient: true})
+					for _, r := range report.Results {
+						fmt.Fprintln(log, r.Destination, r.Err)
+					}
+					for _, r := range report.Records {
+						fmt.Fprintln(log, r.Text)
+					}
+					for _, w := range d.Warnings() {
+						fmt.Fprintln(log, w)
+					}
+					if s := m.shows(log.String()); s != "" {
+						t.Errorf("%s: %s shows %s", m.service, m.url, s)
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// However a URL is broken, the error that says so holds none of its secrets.
+func TestSecretsOfBrokenURLs(t *testing.T) {
+	for _, m := range catalogue(t) {
+		scheme, rest, _ := strings.Cut(m.url, "://")
+		broken := []string{
+			rest, scheme + ":/" + rest, scheme + ":" + rest, scheme + "x://" + rest, "x" + scheme + "://" + rest, "http://" + rest, "https://" + rest,
+			m.url + "%zz", scheme + "://%zz" + rest, scheme + "://" + rest + "\x00", scheme + "://\n" + rest, scheme + "://[" + rest, scheme + "://:::" + rest,
+			strings.Replace(m.url, "/", "//", 5), scheme + "://@" + rest, scheme + "://a:b@c:99999/" + rest, strings.ToUpper(scheme) + ":\\\\" + rest,
+			scheme + "://" + strings.ReplaceAll(rest, "/", " "), scheme + "://" + strings.ReplaceAll(rest, "@", "/"), scheme + "://" + strings.ReplaceAll(rest, ":", "/"),
+		}
+		join := "?"
+		if strings.Contains(m.url, "?") {
+			join = "&"
+		}
+		for _, mark := range m.marks {
+			for _, p := range []string{"format", "overflow", "tz", "rto", "cto", "retry", "wait", "verify", "emojis", "unknown", mark, "to", "from", "port", "mode", "method", "priority", "ttl", "url", "icon"} {
+				broken = append(broken, m.url+join+p+"="+mark, m.url+join+p+"="+mark+","+mark)
+			}
+			broken = append(broken, strings.ReplaceAll(m.url, mark, mark+"%21%20%40"), strings.ReplaceAll(m.url, mark, "$"+mark+"$"), strings.ReplaceAll(m.url, mark, mark+"\x01"))
+		}
+		for i := len(scheme); i < len(m.url); i++ {
+			broken = append(broken, m.url[:i], m.url[:i]+"?")
+		}
+		for _, u := range broken {
+			d, err := notifier.Parse(u, nil)
+			var text string
+			if err != nil {
+				text = err.Error()
+			} else {
+				text = strings.Join(d.Warnings(), "\n")
+			}
+			if s := m.shows(text); s != "" {
+				t.Errorf("%s: %s shows %s", m.service, u, s)
+			}
+		}
+	}
+}
