@@ -1,6 +1,8 @@
 package safety
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,20 +80,27 @@ func TestClientsDoNotStarveTheOperator(t *testing.T) {
 	for i := range urls {
 		urls[i] = fmt.Sprintf("json://%s/%d", deaf, i)
 	}
-	var done sync.WaitGroup
+	body, err := json.Marshal(message{"body": "x", "urls": urls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, hangUp := context.WithCancel(t.Context())
+	ended := make(chan struct{}, 3)
 	for range 3 {
-		done.Go(func() { g.post("/notify", message{"body": "x", "urls": urls}) })
+		go func() {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, g.url+"/notify", bytes.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			if resp, err := http.DefaultClient.Do(r); err == nil {
+				_ = resp.Body.Close()
+			}
+			ended <- struct{}{}
+		}()
 	}
 	eventually(t, "the clients have taken what they can get", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return waiting >= 500
 	})
-	ended := make(chan struct{})
-	go func() {
-		done.Wait()
-		close(ended)
-	}()
 	for range 10 {
 		if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
 			t.Errorf("the operator's message: status %d: %s", got.Status, got.Body)
@@ -101,6 +110,10 @@ func TestClientsDoNotStarveTheOperator(t *testing.T) {
 	case <-ended:
 		t.Error("the operator's messages waited for those of the clients")
 	default:
+	}
+	hangUp()
+	for range 3 {
+		<-ended
 	}
 }
 

@@ -1,0 +1,96 @@
+package appriseconfig
+
+import (
+	"errors"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// source is where a file is.
+type source struct {
+	location string // a path, or an http or https URL
+	name     string // the path, or the host of the URL, which may hold a password
+	fetched  bool
+	format   string // "yaml" or "text", where the location says so
+}
+
+var schemePattern = regexp.MustCompile(`^([A-Za-z0-9]{1,32})://`)
+
+// resolve reads a location that stands in from, or nowhere where that is
+// zero.
+func resolve(location string, from source) (source, error) {
+	location = strings.TrimSpace(location)
+	if location == "" {
+		return source{}, errEmptyLocation
+	}
+	m := schemePattern.FindStringSubmatch(location)
+	if m == nil {
+		return local(location, "", from)
+	}
+	switch strings.ToLower(m[1]) {
+	case "http", "https":
+		u, err := url.Parse(location)
+		if err != nil || u.Host == "" {
+			return source{}, errors.New("the address cannot be read; it begins with http:// or https:// and a host")
+		}
+		return source{location: location, name: u.Host, fetched: true, format: formatOf(u.Query().Get("format"), u.Path)}, nil
+	case "file":
+		name, query, _ := strings.Cut(location[len(m[0]):], "?")
+		name, err := url.PathUnescape(name)
+		if err != nil {
+			return source{}, errors.New("the file:// address cannot be read; write the path of the file")
+		}
+		values, _ := url.ParseQuery(query)
+		return local(name, values.Get("format"), from)
+	}
+	return source{}, errors.New("the location must be the path of a file, or begin with file://, http:// or https://")
+}
+
+func local(name, format string, from source) (source, error) {
+	switch {
+	case name == "":
+		return source{}, errEmptyLocation
+	case from.fetched:
+		return source{}, errors.New("a file that was fetched may not include a local one; write the whole address")
+	case from.location != "" && !filepath.IsAbs(name):
+		name = filepath.Join(filepath.Dir(from.location), name)
+	}
+	name = filepath.Clean(name)
+	return source{location: name, name: name, format: formatOf(format, filepath.ToSlash(name))}, nil
+}
+
+// formatOf is the format that a location asks for, or that the ending of the
+// name shows; "" is for neither.
+func formatOf(asked, name string) string {
+	switch strings.ToLower(asked) {
+	case "yaml", "text":
+		return strings.ToLower(asked)
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml":
+		return "yaml"
+	}
+	return ""
+}
+
+// isYAML says of which format the file is. If its location does not tell, its
+// first line that is no comment does.
+func (f *file) isYAML(text string) bool {
+	if f.format != "" {
+		return f.format == "yaml"
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !isComment(line) {
+			return yamlStart.MatchString(line)
+		}
+	}
+	return false
+}
+
+// yamlStart is the beginning of a YAML file: a marker, or a key.
+var yamlStart = regexp.MustCompile(`^(---|%YAML|[{&!]|["']?[A-Za-z0-9_]+["']?\s*:(\s|$))`)
+
+func isComment(line string) bool { return line[0] == '#' || line[0] == ';' }

@@ -1,0 +1,90 @@
+package appriseconfig
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// group is a name for the destinations that have one of the tags.
+type group struct {
+	name string
+	tags []string
+}
+
+// splitTags takes a list of tags apart.
+func splitTags(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("[];, \t\r\n\v\f", r) })
+}
+
+var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
+
+// entryTags checks the tags of an entry. Of a priority, as in 2:ops, only the
+// tag remains: it says who is asked first, and here all are at once.
+func (f *file) entryTags(line int, tags []string) (out []string, err error) {
+	for _, tag := range tags {
+		m := tagPattern.FindStringSubmatch(tag)
+		switch {
+		case m != nil && m[3] != "":
+			return nil, f.mistake(line, "a tag takes no number of retries; write ?retry=3 into the URL, or retry: 3 below it")
+		case m == nil || !notifier.ValidTag(m[2]):
+			return nil, f.mistake(line, "a tag is a letter or digit, then letters, digits, _ and -")
+		case m[1] != "":
+			f.warn(line, "the priority before a tag is passed over: a message goes to all destinations with the tag at once")
+		}
+		out = addTag(out, m[2])
+	}
+	return out, nil
+}
+
+func addTag(tags []string, tag string) []string {
+	if hasTag(tags, tag) {
+		return tags
+	}
+	return append(tags, tag)
+}
+
+func hasTag(tags []string, tag string) bool {
+	return slices.ContainsFunc(tags, func(t string) bool { return strings.EqualFold(t, tag) })
+}
+
+// addGroups notes that each of the groups has these tags.
+func (f *file) addGroups(line int, names, tags []string) error {
+	if len(names) == 0 {
+		return f.mistake(line, "the name of a group is missing before its tags")
+	}
+	for _, name := range slices.Concat(names, tags) {
+		if !notifier.ValidTag(name) {
+			return f.mistake(line, "the names of groups and the tags in them are a letter or digit, then letters, digits, _ and -")
+		}
+	}
+	if len(tags) == 0 {
+		f.warn(line, "the group has no tags")
+	}
+	for _, name := range names {
+		f.groups = append(f.groups, group{name, tags})
+	}
+	return nil
+}
+
+// spread adds to the tags of each entry the groups that they are in, and the
+// groups that those are in.
+func (f *file) spread() {
+	within := map[string][]string{} // by tag, the groups that it is in
+	for _, g := range f.groups {
+		for _, tag := range g.tags {
+			tag = strings.ToLower(tag)
+			within[tag] = addTag(within[tag], g.name)
+		}
+	}
+	for i := range f.entries {
+		e := &f.entries[i]
+		for k := 0; k < len(e.Tags); k++ { // the list grows meanwhile
+			for _, name := range within[strings.ToLower(e.Tags[k])] {
+				e.Tags = addTag(e.Tags, name)
+			}
+		}
+	}
+}
