@@ -57,6 +57,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //	notify [<matcher>] {
 //		key <name> {
 //			url <url> [<tags...>]
+//			import_apprise <file|url...>
 //			default_tag <expression>|untagged
 //		}
 //		stateless on|off
@@ -89,7 +90,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //	}
 //
-// The subdirectives key, url, default_urls, allow and deny may be repeated;
+// The subdirectives key, url, import_apprise, default_urls, allow and deny may be repeated;
 // lists add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, nil)
@@ -197,6 +198,16 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 			k.URLs = append(k.URLs, KeyURL{URL: args[0], Tags: args[1:]})
 			return nil
 		}},
+		"import_apprise": {usage: "import_apprise <file|url...>", least: 1, most: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, locations []string) error {
+			for _, location := range locations {
+				path, err := importPath(location, d.File())
+				if err != nil {
+					return err
+				}
+				k.ImportApprise = append(k.ImportApprise, path)
+			}
+			return nil
+		}},
 		"default_tag": {usage: "default_tag <expression>|untagged", least: 1, most: 1, at: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
 				return errors.New("a tag expression is expected, such as ops,dev, or untagged")
@@ -208,14 +219,15 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case len(k.URLs) == 0:
+	case len(k.URLs)+len(k.ImportApprise) == 0:
 		return start.Errf("the key %s needs a URL at least: url <url> [<tags...>]", name)
 	}
 	targets := make([]notifier.Target, len(k.URLs))
 	for i, u := range k.URLs {
 		targets[i].Tags = u.Tags
 	}
-	if _, err := defaultTargets(targets, k.DefaultTag); err != nil {
+	// Which tags imported files have is known when they are read.
+	if _, err := defaultTargets(targets, k.DefaultTag); err != nil && (len(k.ImportApprise) == 0 || !errors.Is(err, errNobody)) {
 		return tagAt.WrapErr(err)
 	}
 	if b.Keys == nil {

@@ -72,9 +72,9 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, max_in_flight, propagate_trace, services, stateless, timeout"},
+		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, services, stateless, timeout, trusted_origins"},
 		"a URL out of place":         {"json://secretsecret", "2", "this is no subdirective"},
-		"a URL out of place in key":  {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, url"},
+		"a URL out of place in key":  {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, import_apprise, url"},
 		"a key without a name":       {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key with two names":       {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key's name":               {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
@@ -125,6 +125,9 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"max_in_flight of 0":         {"max_in_flight 0", "2", "a number of messages above 0"},
 		"max_in_flight of a word":    {"max_in_flight all", "2", "a number of messages above 0"},
 		"propagate_trace of a word":  {"propagate_trace b3", "2", "on or off"},
+		"page of another value":      {"page yes", "2", "on or off"},
+		"trusted_origins of none":    {"trusted_origins", "2", "expected trusted_origins <origin...>|*"},
+		"trusted_origins of a host":  {"trusted_origins example.com", "2", "an origin is a scheme and a host"},
 		"timeout of no duration":     {"timeout soon", "2", "a duration"},
 		"timeout of 0":               {"timeout 0s", "2", "a duration"},
 		"timeout with a block":       {"timeout 3s {\n}", "2", "timeout takes no block"},

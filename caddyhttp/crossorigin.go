@@ -1,7 +1,7 @@
 package caddyhttp
 
 import (
-	"fmt"
+	"errors"
 	"net/http"
 	"slices"
 )
@@ -20,7 +20,7 @@ func crossOrigin(trusted []string) (*http.CrossOriginProtection, error) {
 	check := http.NewCrossOriginProtection()
 	for _, origin := range trusted {
 		if err := check.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("trusted_origins: an origin is a scheme and a host, as in https://example.com, or * for all; one is something else")
+			return nil, errors.New("an origin is a scheme and a host, as in https://example.com, or * for all")
 		}
 	}
 	return check, nil

@@ -35,7 +35,11 @@ func init() {
 // `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
 // `markdown`, `html`), `tag`, `attach` and `urls`. The answer has status 200
 // when every destination has taken the message and 424 when one has not; it is
-// plain text, JSON or HTML, as the `Accept` header asks.
+// plain text, JSON or HTML, as the `Accept` header asks; `application/x-ndjson`
+// gets each result as soon as it is known.
+//
+// In answer to `GET` at the same addresses, a browser gets a page on which to
+// write a message, and `GET /notify/openapi.json` describes the API.
 //
 // The handler sets no placeholders, and resolves none in what clients send.
 type Handler struct {

@@ -16,8 +16,17 @@ import (
 
 // Key is a named set of destinations.
 type Key struct {
-	// The destinations. There must be at least one.
+	// The destinations. There must be at least one, here or in a file that is
+	// imported.
 	URLs []KeyURL `json:"urls,omitempty"`
+
+	// Configuration files of Apprise, text or YAML, whose destinations the key
+	// has, too: paths, or addresses that begin with `http://` or `https://`. In
+	// JSON, paths are relative to the working directory. The files are read when
+	// the configuration loads, each at most 1 MiB long and all of a key within
+	// 10 seconds; a mistake in one is an error. Placeholders are resolved in the
+	// locations, but not in the files.
+	ImportApprise []string `json:"import_apprise,omitempty"`
 
 	// A tag expression such as `ops,dev`, for requests that name no tag, or
 	// `untagged` for the URLs without tags. It must fit one of the URLs at
@@ -42,6 +51,7 @@ type KeyURL struct {
 // hides the URLs.
 func (k *Key) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("urls", len(k.URLs))
+	enc.AddInt("import_apprise", len(k.ImportApprise))
 	return nil
 }
 
@@ -97,6 +107,8 @@ func fitting(targets []notifier.Target, e notifier.TagExpr) (out []notifier.Targ
 	return out
 }
 
+var errNobody = errors.New("default_tag: no URL of the key fits, so that a message without a tag would reach nobody")
+
 // defaultTargets lists the targets for requests without a tag.
 func defaultTargets(targets []notifier.Target, tag string) ([]notifier.Target, error) {
 	if tag == "" {
@@ -120,7 +132,7 @@ func defaultTargets(targets []notifier.Target, tag string) ([]notifier.Target, e
 		out = fitting(targets, e)
 	}
 	if len(out) == 0 {
-		return nil, errors.New("default_tag: no URL of the key fits, so that a message without a tag would reach nobody")
+		return nil, errNobody
 	}
 	return out, nil
 }
@@ -136,7 +148,7 @@ func (l loader) key(name string, c *Key) (*key, error) {
 	if err := checkKeyName(name); err != nil {
 		return nil, err
 	}
-	if c == nil || len(c.URLs) == 0 {
+	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
 		return nil, fmt.Errorf("key %s: it needs a URL at least", name)
 	}
 	k := &key{log: l.log.With(zap.String("key", name))}
@@ -153,7 +165,13 @@ func (l loader) key(name string, c *Key) (*key, error) {
 		}
 		k.targets = append(k.targets, notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)})
 	}
-	var err error
+	imported, err := l.importApprise(name, c.ImportApprise)
+	if err != nil {
+		return nil, err
+	}
+	if k.targets = append(k.targets, imported...); len(k.targets) == 0 {
+		return nil, fmt.Errorf("key %s: it needs a URL at least, and the imported files have none", name)
+	}
 	if k.fallback, err = defaultTargets(k.targets, c.DefaultTag); err != nil {
 		return nil, fmt.Errorf("key %s: %w", name, err)
 	}

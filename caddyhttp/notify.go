@@ -77,6 +77,9 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 		return nil, err
 	}
 	defer to.close()
+	if err := to.bear(m); err != nil {
+		return nil, err
+	}
 
 	// Last, since it is the only check that takes long.
 	if m.Attachments, err = q.attach(r.Context(), h.engine.sender.Pool()); err != nil {
@@ -129,6 +132,19 @@ func (s selection) close() {
 	for _, t := range s.targets {
 		t.Close()
 	}
+}
+
+// maxBurden is how much text one request may make the gateway hold: that of
+// the message, once for each URL that the client brings.
+const maxBurden = 64 << 20
+
+// bear refuses a message that is too long for so many destinations of a
+// client.
+func (s selection) bear(m *notifier.Message) error {
+	if n := len(s.targets); s.brought && (len(m.Title)+len(m.Body))*n > maxBurden {
+		return refuse(http.StatusRequestEntityTooLarge, "the message is too long for %d URLs; to so many it may have %s", n, size(int64(maxBurden/n)))
+	}
+	return nil
 }
 
 // tagged chooses among the destinations of a key.

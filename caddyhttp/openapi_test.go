@@ -125,8 +125,8 @@ func TestDescriptionOfFields(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query title, query type",
-		"/notify/{KEY}": "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query tag, query tags, query title, query type",
+		"/notify":       "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
+		"/notify/{KEY}": "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {

@@ -97,17 +97,17 @@
 		item.replaceChildren(name);
 		if (d.tags.length) {
 			const tags = document.createElement("small");
-			tags.textContent = ` ${d.tags.join(", ")}`;
+			tags.textContent = ` (${d.tags.join(", ")})`;
 			item.append(tags);
 		}
-		item.append(`: ${text}`);
+		item.append(` ${text}`);
 		return item;
 	}
 
 	function showResult(item, r) {
 		const seconds = (r.elapsed_ms / 1000).toFixed(1);
 		const tries = r.attempts > 1 ? `, ${r.attempts} attempts` : "";
-		return show(item, r, r.status, r.error ? `${words[r.status]}. ${r.error}` : `${words[r.status]} in ${seconds} s${tries}`);
+		return show(item, r, r.status, r.error ? `${words[r.status]}: ${r.error}` : `${words[r.status]} in ${seconds} s${tries}`);
 	}
 
 	function take(line) {

@@ -222,7 +222,7 @@ func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (
 	if len(s.TrustedOrigins) > 0 {
 		var err error
 		if r.origins, err = crossOrigin(s.TrustedOrigins); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("trusted_origins: %w", err)
 		}
 	}
 	if s.Identity != nil {

@@ -40,11 +40,15 @@ const body = "one <b>&\"quoted\"</b> \\ 'x'\ntwo: é ü 漢字 😀 + % # ?\n.\n
 // else while the tests run.
 var authority *signer
 
+// scratch is a directory that lasts for the run.
+var scratch string
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "integration")
 	if err != nil {
 		panic(err)
 	}
+	scratch = dir
 	authority = newSigner()
 	file := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(file, authority.pem, 0o644); err != nil {

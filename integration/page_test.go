@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -42,20 +41,21 @@ type posted struct {
 // webhook collects messages. Those at /slow wait to be released.
 type webhook struct {
 	*httptest.Server
-	release chan struct{}
+	release func()
 	mu      sync.Mutex
 	got     []posted
 }
 
 func newWebhook(t *testing.T) *webhook {
-	w := &webhook{release: make(chan struct{})}
+	released := make(chan struct{})
+	w := &webhook{release: sync.OnceFunc(func() { close(released) })}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p := posted{Path: r.URL.Path}
 		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
 			t.Error(err)
 		}
 		if r.URL.Path == "/slow" {
-			<-w.release
+			<-released
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -65,6 +65,7 @@ func newWebhook(t *testing.T) *webhook {
 		}
 	}))
 	t.Cleanup(w.Close)
+	t.Cleanup(w.release)
 	return w
 }
 
@@ -190,15 +191,15 @@ func TestPageByKeyboard(t *testing.T) {
 		}
 		run(t, ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(2))) // Ctrl
 		shows(t, ctx, "#outcome", "1 of 1 notifications could not be sent.")
-		shows(t, ctx, "#results li.failed", "JSON refuse: failed. the service answered 500")
+		shows(t, ctx, "#results li.failed", "JSON (refuse) failed: the service answered 500")
 		if got := hook.take(t, "/refuse"); got.Title != "Disk" || got.Message != "91 % full" || got.Type != "warning" {
 			t.Errorf("%+v", got)
 		}
-		// What was written is still there, for another try: elsewhere, by the
-		// button, with Enter in the title.
+		// What was written is still there, for another try with Enter in the
+		// title.
 		run(t, ctx, chromedp.Click(`[value=refuse]`, chromedp.ByQuery), chromedp.Focus("#title", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 		shows(t, ctx, "#outcome", "Sent.")
-		shows(t, ctx, "#results li.delivered", "JSON chat: delivered in")
+		shows(t, ctx, "#results li.delivered", "JSON (chat) delivered in")
 		if got := hook.take(t, "/chat"); got.Message != "91 % full" {
 			t.Errorf("%+v", got)
 		}
@@ -208,11 +209,11 @@ func TestPageByKeyboard(t *testing.T) {
 	}
 	run(t, ctx, chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.Click(`[value=chat]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#results li:nth-child(1)", "delivered")
-	shows(t, ctx, "#results li:nth-child(2)", "JSON slow: sending…")
+	shows(t, ctx, "#results li:nth-child(2)", "JSON (slow) sending…")
 	if got := text(t, ctx, "#outcome"); got != "Sending…" {
 		t.Errorf("the outcome is %q before all is sent", got)
 	}
-	close(hook.release)
+	hook.release()
 	shows(t, ctx, "#results li:nth-child(2)", "delivered")
 	shows(t, ctx, "#outcome", "Sent.")
 	if got := complaints(); len(got) > 0 {
@@ -227,8 +228,8 @@ func TestPageWithoutKey(t *testing.T) {
 	run(t, ctx, chromedp.Navigate(address), chromedp.WaitReady("form", chromedp.ByQuery),
 		chromedp.SendKeys("#urls", "nonsense://x\n"+to, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#outcome", "1 of 2 notifications could not be sent.")
-	shows(t, ctx, "#results li:nth-child(1)", "URL: not sent. URL 1 of 2")
-	shows(t, ctx, "#results li:nth-child(2)", "JSON: delivered")
+	shows(t, ctx, "#results li:nth-child(1)", "URL not sent: URL 1 of 2")
+	shows(t, ctx, "#results li:nth-child(2)", "JSON delivered")
 	hook.take(t, "/chat")
 	eval[string](t, ctx, `document.getElementById("body").value = ""`)
 	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery))
@@ -305,13 +306,6 @@ func TestPageWithoutScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range frames {
-			t.Log(f.Type, f.URL)
-		}
-		var b []byte
-		run(t, ctx, chromedp.FullScreenshot(&b, 100))
-		os.WriteFile("/tmp/c4/nojs.png", b, 0o644)
-		t.Log(complaints())
 		return slices.ContainsFunc(frames, func(f *target.Info) bool { return strings.HasSuffix(f.URL, "/alerts/notify/ops/?preview") })
 	})
 	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))

@@ -115,7 +115,54 @@ func TestSecretsOfTheProgram(t *testing.T) {
 	}
 }
 
-// The same for services that speak something other than HTTP, with servers
+// A configuration that does not load because of a URL is refused without
+// showing it, as a Caddyfile and as JSON.
+func TestSecretsOfBrokenConfigurations(t *testing.T) {
+	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
+	var all []marked
+	for i, m := range web(t) {
+		if i%3 == 0 {
+			all = append(all, m)
+		}
+	}
+	var said strings.Builder
+	load := func(contentType, config string) {
+		var resp *http.Response
+		eventually(t, "the admin API answers", func() (ok bool) { // it begins anew with each configuration
+			var err error
+			resp, err = http.Post(g.adminURL+"/load", contentType, strings.NewReader(config))
+			return err == nil
+		})
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode == 200 {
+			t.Errorf("a broken configuration was loaded: %s %v\n%s", resp.Status, err, config)
+		}
+		said.Write(text)
+	}
+	for _, m := range all {
+		scheme, rest, _ := strings.Cut(m.url, "://")
+		for i, u := range []string{"no" + scheme + "://" + rest, m.url + "?&format=" + m.marks[0] + "&rto=" + m.marks[0], m.url + "%zz{env.NONE}"} {
+			quoted := "`" + u + "`"
+			load("text/caddyfile", g.caddyfile("", "key k {\nurl "+quoted+"\n}"))
+			if i > 0 {
+				continue
+			}
+			load("text/caddyfile", g.caddyfile("", "key k {\nurl "+quoted+" {\n}\n}"))
+			load("text/caddyfile", g.caddyfile("", "default_urls "+quoted+" "+quoted))
+			load("application/json", fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
+		}
+	}
+	for where, text := range map[string]string{"an answer": said.String(), "the gateway": g.everything()} {
+		for _, m := range all {
+			if s := m.shows(text); s != "" {
+				t.Errorf("%s: %s shows %s", m.service, where, s)
+			}
+		}
+	}
+}
+
+// Nor does it of services that speak something other than HTTP, with servers
 // that say back what they hear.
 func TestSecretsOfConversations(t *testing.T) {
 	echo := listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })

@@ -39,6 +39,9 @@ func override(base, over []option) []option {
 // withOptions puts options into the query of a notification URL, in place of
 // the parameters of the same names.
 func withOptions(text string, options []option) string {
+	if !slices.ContainsFunc(options, func(o option) bool { return !o.isTags() }) {
+		return text
+	}
 	base, query, _ := strings.Cut(text, "?")
 	var parts []string
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {

@@ -34,6 +34,9 @@ func (f *file) parseYAML(text string) error {
 		if m := yamlProblem.FindStringSubmatch(err.Error()); m != nil {
 			line, _ = strconv.Atoi(m[1])
 			problem = m[2]
+			if strings.HasPrefix(problem, "did not find expected") {
+				line++ // what the parser finds, other than the scanner, is counted from 0
+			}
 		}
 		return f.mistake(line, "the YAML is malformed: "+problem)
 	}
@@ -242,7 +245,7 @@ func (f *file) parseIncludes(n *yaml.Node) error {
 	}
 	for _, item := range list {
 		item = deref(item)
-		texts, err := f.texts(item, "include")
+		texts, err := f.texts(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, "include")
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,177 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// configuration writes a file and gives its path.
+func configuration(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestImportApprise(t *testing.T) {
+	s := newStation(t)
+	more := configuration(t, "more", "crew=bob\nbob="+s.url("/bob"))
+	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.url("/alice"), s.url("/plain")))
+	t.Setenv("NOTIFY_TEST_FILE", first)
+	h := newGateway(t, "key k {\nurl "+s.url("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\ndefault_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
+	for _, tt := range []struct{ target, arrives string }{
+		{"/notify/k", "bob own"},
+		{"/notify/k?tag=all", "alice bob own plain"},
+		{"/notify/k?tag=alice", "alice"},
+		{"/notify/k?tag=crew", "bob"},
+		{"/notify/only", "bob"},
+	} {
+		if got := post(t, h, tt.target, typeForm, "body=x"); got.status != 200 {
+			t.Errorf("%s: status %d: %s", tt.target, got.status, got.body)
+		}
+		if got := s.paths(); got != tt.arrives {
+			t.Errorf("%s: messages at %q, want %q", tt.target, got, tt.arrives)
+		}
+	}
+}
+
+// A server of configurations wants POST, others GET.
+func TestImportAppriseFromServer(t *testing.T) {
+	s := newStation(t)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			user, password, _ := r.BasicAuth()
+			switch {
+			case r.Method != method:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			case user != "u" || password != "secretsecret":
+				w.WriteHeader(http.StatusUnauthorized)
+			default:
+				fmt.Fprintf(w, "ops=%s\n", s.url("/fetched"))
+			}
+		}))
+		address := strings.Replace(server.URL, "//", "//u:secretsecret@", 1) + "/get/k?format=text"
+		h := newGateway(t, "key k {\nimport_apprise "+address+"\n}", "")
+		if got := post(t, h, "/notify/k?tag=ops", typeForm, "body=x"); got.status != 200 || s.paths() != "fetched" {
+			t.Errorf("%s: status %d: %s", method, got.status, got.body)
+		}
+		server.Close()
+	}
+}
+
+func TestBadImports(t *testing.T) {
+	large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, maxImport+1))
+	}))
+	defer large.Close()
+	nowhere := httptest.NewServer(http.NotFoundHandler())
+	defer nowhere.Close()
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("json://localhost\ninclude /etc/passwd"))
+	}))
+	defer thief.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	file := func(text string) string { return configuration(t, "f.conf", text) }
+	for _, tt := range []struct{ name, location, block, want string }{
+		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
+		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: evaluated placeholder {env.NOTIFY_TEST_UNSET} is empty"},
+		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
+		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which is for the desktop"},
+		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
+		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: JSON: the service may not be used here"},
+		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: the line is none of"},
+		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged is no tag"},
+		{"status", nowhere.URL + "/secretsecret", "", "reading it: the server answers with status 404"},
+		{"size", large.URL + "/secretsecret", "", "reading it: it is larger than 1 MiB"},
+		{"nobody there", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
+		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched may not include a local one"},
+	} {
+		empty := configuration(t, "empty", "")
+		_, err := provision(t, "key k {\nimport_apprise "+empty+" "+tt.location+"\n}\n"+tt.block, "")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "key k, import_apprise 2: ") {
+			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
+			continue
+		}
+		text := strings.Replace(err.Error(), "begins with secretsecret://", "", 1) // what stands before :// is no secret
+		if strings.Contains(text, "secretsecret") {
+			t.Errorf("%s: the error shows a secret: %v", tt.name, err)
+		}
+	}
+	for block, want := range map[string]string{
+		"import_apprise " + file(""): "key k: it needs a URL at least, and the imported files have none",
+		"import_apprise " + file("a=json://localhost") + "\ndefault_tag other": "key k: default_tag: no URL of the key fits",
+		"import_apprise " + file("a=json://localhost") + "\ndefault_tag +":     "default_tag: it names no tag",
+		"import_apprise \"\"": "the path of a file or its address is expected",
+	} {
+		if _, err := provision(t, "key k {\n"+block+"\n}", ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", block, err, want)
+		}
+	}
+}
+
+// What has no effect is refused in the Caddyfile, but logged of an imported
+// file. No placeholder is resolved in one.
+func TestImportAppriseWarnings(t *testing.T) {
+	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
+	core, logs := observer.New(zap.WarnLevel)
+	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
+	sender := notifier.NewSender(notifier.NewPool(userAgent), 1)
+	defer sender.Close()
+	k, err := loader{sender: sender, log: zap.New(core)}.key("k", &Key{ImportApprise: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range k.targets {
+		if strings.Contains(target.Destination.URL(), "secretsecret") {
+			t.Error("a placeholder in the file was resolved")
+		}
+	}
+	var got []string
+	for _, e := range logs.All() {
+		if e.ContextMap()["key"] != "k" {
+			t.Errorf("the key is missing: %v", e)
+		}
+		w := e.ContextMap()["warning"].(string)
+		got = append(got, strings.TrimPrefix(w, path))
+	}
+	want := []string{":1: asset is passed over", ":4: E-Mail has no parameter of the name"}
+	if len(got) != len(want) {
+		t.Fatalf("warnings %q", got)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("warning %q, want %q", got[i], want[i])
+		}
+	}
+}
+
+// A relative path is relative to the file that it stands in, which need not be
+// the Caddyfile itself.
+func TestImportPath(t *testing.T) {
+	var h Handler
+	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\nimport_apprise a.yml ../b c/d /e https://example.com/f {env.G}/g\n}\n}"), "/etc/caddy/sites/Caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.UnmarshalCaddyfile(caddyfile.NewDispenser(tokens)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "/etc/caddy/sites/a.yml /etc/caddy/b /etc/caddy/sites/c/d /e https://example.com/f {env.G}/g"
+	if got := strings.Join(h.Keys["k"].ImportApprise, " "); got != want {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,173 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// buildGateway builds the program once for the run.
+var buildGateway = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(scratch, "bin", "caddy")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/caddy").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// newGateway runs the gateway with what stands in its block, and returns its
+// host and port.
+func newGateway(t *testing.T, block string) string {
+	t.Helper()
+	caddy, err := buildGateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	config := writeFile(t, "Caddyfile", fmt.Sprintf("{\nadmin off\npersist_config off\n}\nhttp://127.0.0.1:%d {\nhandle_path /sub/* {\nnotify {\n%[2]s\n}\n}\nnotify {\n%[2]s\n}\n}\n", port, block))
+	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// to is the notification URL of a path on the webhook.
+func (w *webhook) to(path string) string {
+	return "json://" + strings.TrimPrefix(w.URL, "http://") + path
+}
+
+// paths are the paths that messages have arrived at, sorted, which are then
+// forgotten.
+func (w *webhook) paths() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, p := range w.got {
+		out = append(out, strings.Trim(p.Path, "/"))
+	}
+	w.got = nil
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// apprise runs the command line of Apprise without the user's files, and says
+// whether it takes the messages for sent.
+func apprise(t *testing.T, args ...string) (ok bool, said string) {
+	t.Helper()
+	cmd := exec.Command(program(t, "apprise", "apprise"), append([]string{"-vv"}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	return err == nil, string(out)
+}
+
+// The command line of Apprise sends through the gateway with apprise:// URLs.
+func TestApprise(t *testing.T) {
+	hook := newWebhook(t)
+	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}", hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
+	file := writeFile(t, "graph.txt", "the\x00file\n")
+	const text = "one <b>&\"quoted\"</b> é 漢字 😀 + % # ?"
+	for _, method := range []string{"form", "json"} {
+		for _, place := range []string{"/ops", "/sub/ops"} {
+			to := "apprise://" + gateway + place + "?method=" + method
+			if ok, said := apprise(t, "-t", "A title", "-b", text, "-n", "warning", to); !ok {
+				t.Errorf("%s: %s", to, said)
+				continue
+			}
+			p := hook.take(t, "/chat")
+			if p.Title != "A title" || p.Message != text || p.Type != "warning" || len(p.Attachments) != 0 {
+				t.Errorf("%s: arrived %+v", to, p)
+			}
+		}
+		to := "apprise://" + gateway + "/ops?method=" + method
+		if ok, said := apprise(t, "-b", text, "-a", file, "-a", file, to); !ok {
+			t.Errorf("%s: files: %s", to, said)
+			continue
+		}
+		p := hook.take(t, "/chat")
+		if p.Message != text || len(p.Attachments) != 2 || string(p.Attachments[1].Base64) != "the\x00file\n" || p.Attachments[0].Filename != "graph.txt" {
+			t.Errorf("%s: files: arrived %+v", to, p)
+		}
+		for _, bad := range []string{"apprise://" + gateway + "/other?method=" + method} {
+			if ok, said := apprise(t, "-b", "x", bad); ok {
+				t.Errorf("%s: no failure: %s", bad, said)
+			}
+		}
+	}
+	// With the method json, a client that is given tags sends nothing at all.
+	for _, tt := range []struct {
+		tags, arrives string
+		ok            bool
+	}{
+		{"mail", "mail", true},
+		{"mail,chat", "chat mail", true},
+		{"refuse", "refuse", false},
+		{"none", "", false},
+	} {
+		ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/ops?tags="+tt.tags)
+		if got := hook.paths(); ok != tt.ok || got != tt.arrives {
+			t.Errorf("tags=%s: success %t, messages at %q, want %q\n%s", tt.tags, ok, got, tt.arrives, said)
+		}
+	}
+}
+
+// Programs that have Apprise within reach the gateway with its json:// URLs,
+// too. A parameter with a colon makes it send another field than message.
+func TestAppriseJSON(t *testing.T) {
+	hook := newWebhook(t)
+	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
+	ok, said := apprise(t, "-t", "A title", "-b", "A body", "-n", "failure", "json://"+gateway+"/notify/ops?:message=body")
+	if !ok {
+		t.Fatal(said)
+	}
+	if p := hook.take(t, "/chat"); p.Title != "A title" || p.Message != "A body" || p.Type != "failure" {
+		t.Errorf("arrived %+v", p)
+	}
+}
+
+// A configuration reaches the same destinations through the gateway as it does
+// through Apprise itself.
+func TestImportedConfiguration(t *testing.T) {
+	hook := newWebhook(t)
+	host := hook.to("")
+	more := writeFile(t, "more.conf", "eve="+host+"/eve\n")
+	for name, text := range map[string]string{
+		"f.conf": "# c\n; c\n\ninclude " + more + "\n" + host + "/plain\n ops, dev = " + host + "/a?overflow=split\nops=" + host + "/b\nmail " + "=" + host + "/c\n",
+		"f.yml": `version: 1
+include: ` + more + `
+urls:
+  - ` + host + `/plain
+  - ` + host + `/a?overflow=split:
+      tag: ops, dev
+  - ` + host + `/b:
+    - tag: ops
+    - tag: mail
+      format: markdown
+  - ` + host + `/c:
+      tag: [mail, other]
+      +X-Header: value
+`,
+	} {
+		file := writeFile(t, name, text)
+		gateway := newGateway(t, "key k {\nimport_apprise "+file+"\n}")
+		for _, tag := range []string{"all", "ops", "dev", "mail", "other", "eve", "none"} {
+			said, wanted := "", ""
+			_, said = apprise(t, "-b", "x", "-c", file, "-g", tag)
+			wanted = hook.paths()
+			resp, err := http.PostForm("http://"+gateway+"/notify/k", url.Values{"body": {"x"}, "tag": {tag}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if got := hook.paths(); got != wanted || (got == "") != (tag == "none") {
+				t.Errorf("%s, tag %s: messages at %q, want %q\n%s", name, tag, got, wanted, said)
+			}
+		}
+	}
+}
