@@ -125,6 +125,7 @@ func TestBadMultipart(t *testing.T) {
 		"two payloads":                 {h, []part{{"payload", "", "application/json", "{}"}, {"payload", "", "application/json", "{}"}}, 400, "more than one"},
 		"a payload of the wrong type":  {h, []part{{"payload", "", "application/json", `{"body":1}`}}, 400, "the field body is a number"},
 		"no body":                      {h, []part{{"title", "", "", "T"}}, 400, "the field body is missing"},
+		"a payload without its type":   {h, []part{{"payload", "", "", `{"body":"P"}`}}, 400, "a part payload is read as the fields of a message where its type is application/json"},
 		"a text for an address":        {h, []part{text, {"attach", "", "", "nonsense"}}, 400, "the field attach"},
 		"base64 for an address":        {h, []part{text, {"attach", "", "", "data:text/plain;base64,eA=="}}, 400, "the field attach"},
 		"a file and too many with it ": {h, []part{file, file, {"attach", "", "", "http://127.0.0.1/"}}, 400, "at most 2"},

@@ -119,6 +119,10 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"max_size of no size":        {"attachments {\nmax_size big\n}", "3", "a size above 0"},
 		"max_size of 0":              {"attachments {\nmax_size 0\n}", "3", "a size above 0"},
 		"max_count below 0":          {"attachments {\nmax_count -1\n}", "3", "a number from 0"},
+		"no placeholder":             {"key k {\nurl json://h/{evn.X}\n}", "3", "something in braces is no placeholder"},
+		"no placeholder, the second": {"key k {\nurl json://{env.X}{secretsecret}/x\n}", "3", "use {env.NAME} or {file./path}"},
+		"a secret in braces":         {"key k {\nurl tgram://{123456789:secretsecret}/1\n}", "3", "something in braces"},
+		"no default placeholder":     {"default_urls json://h/{system.nothing}", "2", "something in braces"},
 		"remote of another value":    {"attachments {\nremote true\n}", "3", "on or off"},
 		"max_body of two":            {"max_body 1 2", "2", "expected max_body <size>"},
 		"max_body that overflows":    {"max_body 16EiB", "2", "a size above 0"},
@@ -206,6 +210,13 @@ func TestPlaceholders(t *testing.T) {
 	}
 	if paths := s.paths(); paths != "env file" {
 		t.Errorf("messages at %q", paths)
+	}
+	// Braces of other languages are no placeholders, nor are those of {system.*}
+	// and {time.*} unknown.
+	for _, u := range []string{"json://h/{system.os}", "json://h/{time.now.year}", "json://h/%7Bx%7D", "json://h/?-x={{x}}", `json://h/?-x={"a":1}`} {
+		if err := checkURL(u, nil); err != nil {
+			t.Errorf("%s: %v", u, err)
+		}
 	}
 	for block, text := range map[string]string{
 		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: .*env.NOTIFY_TEST_UNSET",

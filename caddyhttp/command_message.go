@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -150,11 +151,18 @@ func readURLFile(name string) ([]string, error) {
 	return readURLs(file)
 }
 
-// readURLs reads one URL from each line. Lines that begin with # are comments.
+var comment = regexp.MustCompile(`(^|\s)#`)
+
+// readURLs reads one URL from each line. A # at the beginning of a line or
+// behind a space begins a comment; any other one is part of the URL.
 func readURLs(r io.Reader) (urls []string, err error) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" && line[0] != '#' {
+		line := lines.Text()
+		if at := comment.FindStringIndex(line); at != nil {
+			line = line[:at[0]]
+		}
+		if line = strings.TrimSpace(line); line != "" {
 			urls = append(urls, line)
 		}
 	}

@@ -135,6 +135,9 @@ func (q *request) message() (*notifier.Message, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(m.Body) == "" && len(q.sources)+len(q.files) == 0 {
+		if len(q.fields[payloadPart].texts) > 0 {
+			return nil, badRequest("the field body is missing; a part payload is read as the fields of a message where its type is application/json")
+		}
 		return nil, badRequest("the field body is missing; only a message with an attachment can do without it")
 	}
 	return m, nil

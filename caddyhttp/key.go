@@ -233,12 +233,32 @@ func checkURL(text string, services *Services) error {
 
 var requestPlaceholder = regexp.MustCompile(`\{(http|vars)\.[^{}]*\}`)
 
-// checkPlaceholders refuses placeholders that have a value only while a
-// request is handled. The Caddyfile makes such a one of {file.token}, which is
-// then hard to tell from a URL that merely does not work.
+// placeholder is what stands in braces as a placeholder does. Braces with
+// quotes or spaces in them are some other language's.
+var placeholder = regexp.MustCompile(`\{([^{}\s"']+)\}`)
+
+// checkPlaceholders refuses placeholders that have no value when the
+// configuration loads. Those that have one while a request is handled are told
+// apart: the Caddyfile makes such a one of {file.token}. What is misspelt, or
+// was left as the documentation has it, would go into the URL as it stands, and
+// messages to nowhere.
 func checkPlaceholders(text string) error {
 	if p := requestPlaceholder.FindString(text); p != "" {
 		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a path that begins with a slash", p)
+	}
+	known := caddy.NewReplacer()
+	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		switch {
+		case at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0: // {{x}} and \{x}
+			continue
+		case strings.HasPrefix(name, "env."), strings.HasPrefix(name, "file."):
+			continue // the replacer tells of what does not exist
+		}
+		if _, ok := known.Get(name); !ok {
+			// Somebody may have put a secret in braces: it is not shown.
+			return errors.New("something in braces is no placeholder; use {env.NAME} or {file./path}, and in a URL %7B for a brace that is meant")
+		}
 	}
 	return nil
 }

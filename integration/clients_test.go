@@ -71,10 +71,9 @@ func apprise(t *testing.T, args ...string) (ok bool, said string) {
 func TestApprise(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}", hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
-	file := writeFile(t, "graph.txt", "the\x00file\n")
 	const text = "one <b>&\"quoted\"</b> é 漢字 😀 + % # ?"
-	for _, method := range []string{"form", "json"} {
-		for _, place := range []string{"/ops", "/sub/ops"} {
+	for _, place := range []string{"/ops", "/sub/ops"} {
+		for _, method := range []string{"form", "json"} {
 			to := "apprise://" + gateway + place + "?method=" + method
 			if ok, said := apprise(t, "-t", "A title", "-b", text, "-n", "warning", to); !ok {
 				t.Errorf("%s: %s", to, said)
@@ -85,20 +84,9 @@ func TestApprise(t *testing.T) {
 				t.Errorf("%s: arrived %+v", to, p)
 			}
 		}
-		to := "apprise://" + gateway + "/ops?method=" + method
-		if ok, said := apprise(t, "-b", text, "-a", file, "-a", file, to); !ok {
-			t.Errorf("%s: files: %s", to, said)
-			continue
-		}
-		p := hook.take(t, "/chat")
-		if p.Message != text || len(p.Attachments) != 2 || string(p.Attachments[1].Base64) != "the\x00file\n" || p.Attachments[0].Filename != "graph.txt" {
-			t.Errorf("%s: files: arrived %+v", to, p)
-		}
-		for _, bad := range []string{"apprise://" + gateway + "/other?method=" + method} {
-			if ok, said := apprise(t, "-b", "x", bad); ok {
-				t.Errorf("%s: no failure: %s", bad, said)
-			}
-		}
+	}
+	if ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/other"); ok {
+		t.Errorf("no such key: no failure: %s", said)
 	}
 	// With the method json, a client that is given tags sends nothing at all.
 	for _, tt := range []struct {
@@ -117,12 +105,32 @@ func TestApprise(t *testing.T) {
 	}
 }
 
-// Programs that have Apprise within reach the gateway with its json:// URLs,
-// too. A parameter with a colon makes it send another field than message.
+func TestAppriseFiles(t *testing.T) {
+	if _, version := apprise(t, "--version"); strings.Contains(version, "v1.2.") {
+		t.Skip("this Apprise, which is that of Debian 12, sends no files to apprise:// URLs, and JSON only")
+	}
+	hook := newWebhook(t)
+	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
+	file := writeFile(t, "graph.txt", "the\x00file\n")
+	for _, method := range []string{"form", "json"} {
+		to := "apprise://" + gateway + "/ops?method=" + method
+		if ok, said := apprise(t, "-b", "see", "-a", file, "-a", file, to); !ok {
+			t.Errorf("%s: %s", to, said)
+			continue
+		}
+		p := hook.take(t, "/chat")
+		if p.Message != "see" || len(p.Attachments) != 2 || string(p.Attachments[1].Base64) != "the\x00file\n" || p.Attachments[0].Filename != "graph.txt" {
+			t.Errorf("%s: arrived %+v", to, p)
+		}
+	}
+}
+
+// Programs that have Apprise within, such as changedetection.io, reach the
+// gateway with json:// URLs, too. What has a hyphen goes into the query.
 func TestAppriseJSON(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
-	ok, said := apprise(t, "-t", "A title", "-b", "A body", "-n", "failure", "json://"+gateway+"/notify/ops?:message=body")
+	ok, said := apprise(t, "-t", "A title", "-b", "A body", "-n", "failure", "json://"+gateway+"/notify/ops?-:message=body")
 	if !ok {
 		t.Fatal(said)
 	}
@@ -138,7 +146,7 @@ func TestImportedConfiguration(t *testing.T) {
 	host := hook.to("")
 	more := writeFile(t, "more.conf", "eve="+host+"/eve\n")
 	for name, text := range map[string]string{
-		"f.conf": "# c\n; c\n\ninclude " + more + "\n" + host + "/plain\n ops, dev = " + host + "/a?overflow=split\nops=" + host + "/b\nmail " + "=" + host + "/c\n",
+		"f.conf": "# c\n; c\n\ninclude " + more + "\n" + host + "/plain\n ops, dev = " + host + "/a?overflow=split\nops=" + host + "/b\nmail other= " + host + "/c\n",
 		"f.yml": `version: 1
 include: ` + more + `
 urls:
@@ -157,9 +165,8 @@ urls:
 		file := writeFile(t, name, text)
 		gateway := newGateway(t, "key k {\nimport_apprise "+file+"\n}")
 		for _, tag := range []string{"all", "ops", "dev", "mail", "other", "eve", "none"} {
-			said, wanted := "", ""
-			_, said = apprise(t, "-b", "x", "-c", file, "-g", tag)
-			wanted = hook.paths()
+			_, said := apprise(t, "-b", "x", "-c", file, "-g", tag)
+			wanted := hook.paths()
 			resp, err := http.PostForm("http://"+gateway+"/notify/k", url.Values{"body": {"x"}, "tag": {tag}})
 			if err != nil {
 				t.Fatal(err)

@@ -26,6 +26,7 @@ type Attachment struct {
 	Size        int64  // in bytes
 
 	data io.ReaderAt
+	body *Body // in place of data
 }
 
 // NewAttachment makes an attachment of bytes in memory. The content type is
@@ -35,6 +36,12 @@ func NewAttachment(name, contentType string, data []byte) *Attachment {
 	a := &Attachment{Name: name, ContentType: contentType, Size: int64(len(data)), data: bytes.NewReader(data)}
 	a.findType(data)
 	return a
+}
+
+// ComposedAttachment makes an attachment that consists of what body does, and
+// is put together as it is read.
+func ComposedAttachment(name string, body *Body) *Attachment {
+	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
 func (a *Attachment) findType(start []byte) {
@@ -66,7 +73,12 @@ var typesByExtension = map[string]string{
 }
 
 // Open begins to read the file from its start.
-func (a *Attachment) Open() io.Reader { return io.NewSectionReader(a.data, 0, a.Size) }
+func (a *Attachment) Open() io.Reader {
+	if a.body != nil {
+		return a.body.open()
+	}
+	return io.NewSectionReader(a.data, 0, a.Size)
+}
 
 // ReadAll is the whole file, for services whose protocol wants it in one
 // piece, for instance because they encrypt it.
@@ -203,7 +215,7 @@ func attachmentName(name string, n int) string {
 	if name == "" || name == "." || name == "/" || name == ".." {
 		return fmt.Sprintf("attachment.%03d", n)
 	}
-	for utf8.RuneCountInString(name) > 250 {
+	for range utf8.RuneCountInString(name) - 250 { // the end says what it is
 		_, size := utf8.DecodeRuneInString(name)
 		name = name[size:]
 	}
@@ -276,5 +288,72 @@ func (b *base64Reader) Read(p []byte) (int, error) {
 	}
 	n := copy(p, b.left)
 	b.left = b.left[n:]
+	return n, nil
+}
+
+// formReader escapes base64 for a form, as it is read.
+type formReader struct {
+	r    io.Reader
+	in   [1 << 10]byte
+	out  [3 << 10]byte
+	left []byte
+	err  error
+}
+
+func (f *formReader) Read(p []byte) (int, error) {
+	for len(f.left) == 0 {
+		if f.err != nil {
+			return 0, f.err
+		}
+		var n int
+		n, f.err = f.r.Read(f.in[:])
+		f.left = f.out[:0]
+		for _, c := range f.in[:n] {
+			switch c {
+			case '+':
+				f.left = append(f.left, "%2B"...)
+			case '/':
+				f.left = append(f.left, "%2F"...)
+			case '=':
+				f.left = append(f.left, "%3D"...)
+			default:
+				f.left = append(f.left, c)
+			}
+		}
+	}
+	n := copy(p, f.left)
+	f.left = f.left[n:]
+	return n, nil
+}
+
+// lineLength is how many characters of base64 a line of a mail has.
+const lineLength = 76
+
+// lineReader puts a line break before each line but the first.
+type lineReader struct {
+	r    io.Reader
+	in   [lineLength]byte
+	out  [2 + lineLength]byte
+	left []byte
+	more bool
+}
+
+func (l *lineReader) Read(p []byte) (int, error) {
+	if len(l.left) == 0 {
+		n, err := io.ReadFull(l.r, l.in[:])
+		if n == 0 {
+			return 0, err
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return 0, err
+		}
+		l.left = l.out[:0]
+		if l.more {
+			l.left = append(l.left, "\r\n"...)
+		}
+		l.left, l.more = append(l.left, l.in[:n]...), true
+	}
+	n := copy(p, l.left)
+	l.left = l.left[n:]
 	return n, nil
 }

@@ -3,6 +3,7 @@ package notifier
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,7 +26,32 @@ type Body struct {
 type segment struct {
 	bytes []byte
 	file  *Attachment
-	b64   bool
+	code  encoding
+}
+
+// encoding is how a file stands in a body.
+type encoding int
+
+const (
+	asItIs     encoding = iota
+	inBase64            // in one line
+	inLines             // in base64, in lines of 76 characters (RFC 2045, section 6.8)
+	inFormData          // in base64, escaped as in forms
+)
+
+func (s segment) open() io.Reader {
+	if s.file == nil {
+		return bytes.NewReader(s.bytes)
+	}
+	switch s.code {
+	case inBase64:
+		return &base64Reader{r: s.file.Open()}
+	case inLines:
+		return &lineReader{r: &base64Reader{r: s.file.Open()}}
+	case inFormData:
+		return &formReader{r: &base64Reader{r: s.file.Open()}}
+	}
+	return s.file.Open()
 }
 
 func (b *Body) add(data []byte) {
@@ -33,13 +59,24 @@ func (b *Body) add(data []byte) {
 	b.segments = append(b.segments, segment{bytes: data})
 }
 
-func (b *Body) addFile(a *Attachment, b64 bool) {
-	if b64 {
-		b.size += base64Size(a.Size)
-	} else {
-		b.size += a.Size
+func (b *Body) addFile(a *Attachment, code encoding) {
+	s := segment{file: a, code: code}
+	size := a.Size
+	switch code {
+	case inBase64:
+		size = base64Size(a.Size)
+	case inLines:
+		size = base64Size(a.Size)
+		size += max(size-1, 0) / lineLength * 2
+	case inFormData:
+		// Only the content says how much of it has to be escaped.
+		var err error
+		if size, err = io.Copy(io.Discard, s.open()); err != nil {
+			b.err = fmt.Errorf("reading attachment: %w", err)
+		}
 	}
-	b.segments = append(b.segments, segment{file: a, b64: b64})
+	b.size += size
+	b.segments = append(b.segments, s)
 }
 
 // Size is the length of the body in bytes.
@@ -51,16 +88,17 @@ func (b *Body) open() io.ReadCloser {
 	}
 	readers := make([]io.Reader, len(b.segments))
 	for i, s := range b.segments {
-		switch {
-		case s.file == nil:
-			readers[i] = bytes.NewReader(s.bytes)
-		case s.b64:
-			readers[i] = &base64Reader{r: s.file.Open()}
-		default:
-			readers[i] = s.file.Open()
-		}
+		readers[i] = s.open()
 	}
 	return io.NopCloser(io.MultiReader(readers...))
+}
+
+// WriteTo writes the body as it goes over the wire, as often as it is called.
+func (b *Body) WriteTo(w io.Writer) (int64, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	return io.Copy(w, b.open())
 }
 
 // Bytes is a body of any type.
@@ -77,7 +115,7 @@ func File(contentType string, a *Attachment) *Body {
 		contentType = a.ContentType
 	}
 	b := &Body{ContentType: contentType}
-	b.addFile(a, false)
+	b.addFile(a, asItIs)
 	return b
 }
 
@@ -94,18 +132,33 @@ func JSON(v any, files ...*Attachment) *Body {
 	return Splice("application/json", bytes.TrimRight(buf.Bytes(), "\n"), files...)
 }
 
-// Base64 stands for the base64 encoding of a file in a body that [JSON] or
-// [Splice] makes.
+// Base64 stands for the base64 encoding of a file in a body that [JSON],
+// [Splice] or [Form] makes.
 func Base64(a *Attachment) string { return fmt.Sprintf("\uE000base64:%p\uE001", a) }
 
 // Splice is a body of text in which the encoding of each of the files stands
 // in the place of its [Base64].
 func Splice(contentType string, text []byte, files ...*Attachment) *Body {
 	b := &Body{ContentType: contentType}
+	b.splice(text, files, Base64, inBase64)
+	return b
+}
+
+// MIME is a body of text in which each of the files stands in the place of
+// its [Base64], which is itself in base64 there. It is for mails.
+func MIME(text []byte, files ...*Attachment) *Body {
+	b := &Body{ContentType: "message/rfc822"}
+	mark := func(a *Attachment) string { return base64.StdEncoding.EncodeToString([]byte(Base64(a))) }
+	b.splice(text, files, mark, inLines)
+	return b
+}
+
+// splice adds text, and in the place of each mark in it the mark's file.
+func (b *Body) splice(text []byte, files []*Attachment, markOf func(*Attachment) string, code encoding) {
 	for len(files) > 0 {
 		at, found, mark := len(text), (*Attachment)(nil), ""
 		for _, f := range files {
-			m := Base64(f)
+			m := markOf(f)
 			if i := bytes.Index(text, []byte(m)); i >= 0 && i < at {
 				at, found, mark = i, f, m
 			}
@@ -114,16 +167,19 @@ func Splice(contentType string, text []byte, files ...*Attachment) *Body {
 			break
 		}
 		b.add(text[:at])
-		b.addFile(found, true)
+		b.addFile(found, code)
 		text = text[at+len(mark):]
 	}
 	b.add(text)
-	return b
 }
 
-// Form is an application/x-www-form-urlencoded body.
-func Form(v url.Values) *Body {
-	return Bytes("application/x-www-form-urlencoded", []byte(v.Encode()))
+// Form is an application/x-www-form-urlencoded body. A [Base64] within v
+// becomes the file's encoding, provided that the file is among files.
+func Form(v url.Values, files ...*Attachment) *Body {
+	b := &Body{ContentType: "application/x-www-form-urlencoded"}
+	mark := func(a *Attachment) string { return url.QueryEscape(Base64(a)) }
+	b.splice([]byte(v.Encode()), files, mark, inFormData)
+	return b
 }
 
 // Fields makes form values of pairs of a name and a value.
@@ -172,7 +228,7 @@ func Multipart(parts ...FormPart) *Body {
 		}
 		b.add([]byte(head.String()))
 		if p.File != nil {
-			b.addFile(p.File, false)
+			b.addFile(p.File, asItIs)
 		}
 		b.add([]byte("\r\n"))
 	}

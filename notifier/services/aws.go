@@ -35,30 +35,36 @@ func (a *aws) describe(s *notifier.Schema) {
 const awsForm = "application/x-www-form-urlencoded; charset=utf-8"
 
 // post sends an action of the service that signs as name and stands at
-// host.REGION.
-func (a *aws) post(ctx context.Context, c *notifier.Client, host, name string, form url.Values) (*notifier.Response, error) {
+// host.REGION, with the files that the form names.
+func (a *aws) post(ctx context.Context, c *notifier.Client, host, name string, form url.Values, files ...*notifier.Attachment) (*notifier.Response, error) {
 	host += "." + a.region + ".amazonaws.com"
 	if strings.HasPrefix(a.region, "cn-") {
 		host += ".cn"
 	}
-	body := []byte(form.Encode())
+	body := notifier.Form(form, files...)
+	body.ContentType = awsForm
+	digest := sha256.New()
+	if _, err := body.WriteTo(digest); err != nil {
+		return nil, err
+	}
 	now := time.Now().UTC()
 	return c.Do(ctx, &notifier.Request{
 		URL: "https://" + host + "/",
 		Header: map[string]string{
-			"Authorization":        a.sign(now, name, host, awsForm, body),
+			"Authorization":        a.sign(now, name, host, awsForm, digest.Sum(nil)),
 			"X-Amz-Date":           now.Format(awsTime),
 			"X-Amz-Security-Token": a.token,
 		},
-		Body: notifier.Bytes(awsForm, body),
+		Body: body,
 	})
 }
 
 const awsTime = "20060102T150405Z"
 
-// sign is the Authorization header of a POST to the root of host (Signature
+// sign is the Authorization header of a POST to the root of host, of a body
+// with this SHA-256 (Signature
 // Version 4, https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
-func (a *aws) sign(now time.Time, service, host, contentType string, body []byte) string {
+func (a *aws) sign(now time.Time, service, host, contentType string, digest []byte) string {
 	headers := []string{"content-type:" + contentType, "host:" + host, "x-amz-date:" + now.Format(awsTime)}
 	if a.token != "" {
 		headers = append(headers, "x-amz-security-token:"+a.token)
@@ -68,7 +74,7 @@ func (a *aws) sign(now time.Time, service, host, contentType string, body []byte
 		names[i], _, _ = strings.Cut(h, ":")
 	}
 	signed := strings.Join(names, ";")
-	request := fmt.Sprintf("POST\n/\n\n%s\n\n%s\n%x", strings.Join(headers, "\n"), signed, sha256.Sum256(body))
+	request := fmt.Sprintf("POST\n/\n\n%s\n\n%s\n%x", strings.Join(headers, "\n"), signed, digest)
 	scope := strings.Join([]string{now.Format("20060102"), a.region, service, "aws4_request"}, "/")
 	text := fmt.Sprintf("AWS4-HMAC-SHA256\n%s\n%s\n%x", now.Format(awsTime), scope, sha256.Sum256([]byte(request)))
 

@@ -68,8 +68,12 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 			c.Warn("Mastodon gave file %d no number; it is left out", i+1)
 			continue
 		}
-		batch = append(batch, id)
 		still := a.ContentType == "image/png" || a.ContentType == "image/jpeg" || a.ContentType == "image/jpg"
+		if !still && len(batch) > 0 {
+			// A status holds pictures, or one file of another kind.
+			batches, batch = append(batches, batch), nil
+		}
+		batch = append(batch, id)
 		if !still || len(batch) >= room {
 			batches, batch = append(batches, batch), nil
 		}

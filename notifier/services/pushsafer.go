@@ -2,7 +2,6 @@ package services
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -36,30 +35,28 @@ func (p *pushsafer) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-// pushsaferPictures are the fields that a request has for pictures.
-var pushsaferPictures = []string{"p", "p2", "p3"}
+// pushsaferFields are those that a request has for pictures.
+var pushsaferFields = []string{"p", "p2", "p3"}
 
 func (p *pushsafer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	pictures, err := pushsaferData(c, m.Attachments)
-	if err != nil {
-		return err
-	}
+	pictures := pushsaferPictures(c, m.Attachments)
 	targets := p.targets
 	if len(targets) == 0 {
 		targets = []string{"a"}
 	}
 	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
 		form := p.form(m, target)
-		for n := 0; n == 0 || n < len(pictures); n += len(pushsaferPictures) {
+		for n := 0; n == 0 || n < len(pictures); n += len(pushsaferFields) {
 			if n > 0 {
 				form = p.form(m, target)
 				form.Set("t", "")
 				form.Set("m", "...")
 			}
-			for i, data := range pictures[n:min(n+len(pushsaferPictures), len(pictures))] {
-				form.Set(pushsaferPictures[i], data)
+			batch := pictures[n:min(n+len(pushsaferFields), len(pictures))]
+			for i, a := range batch {
+				form.Set(pushsaferFields[i], "data:"+a.ContentType+";base64,"+notifier.Base64(a))
 			}
-			if err := c.Once(fmt.Sprint(n, " ", target), func() error { return p.post(ctx, c, form) }); err != nil {
+			if err := c.Once(fmt.Sprint(n, " ", target), func() error { return p.post(ctx, c, notifier.Form(form, batch...)) }); err != nil {
 				return err
 			}
 		}
@@ -78,7 +75,7 @@ func (p *pushsafer) form(m *notifier.Message, target string) url.Values {
 	return form
 }
 
-func (p *pushsafer) post(ctx context.Context, c *notifier.Client, form url.Values) error {
+func (p *pushsafer) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
 	scheme := "http"
 	if p.secure {
 		scheme = "https"
@@ -87,26 +84,22 @@ func (p *pushsafer) post(ctx context.Context, c *notifier.Client, form url.Value
 		Status int
 		Error  string
 	}
-	err := c.DoJSON(ctx, &notifier.Request{URL: scheme + "://www.pushsafer.com/api", Body: notifier.Form(form)}, &answer)
+	err := c.DoJSON(ctx, &notifier.Request{URL: scheme + "://www.pushsafer.com/api", Body: body}, &answer)
 	if err == nil && answer.Status != 1 {
 		return refusal(0, answer.Error)
 	}
 	return err
 }
 
-// pushsaferData makes data URLs of the pictures among the files, which is all
-// that the service shows.
-func pushsaferData(c *notifier.Client, files []*notifier.Attachment) (pictures []string, err error) {
+// pushsaferPictures are the pictures among the files, which is all that the
+// service shows.
+func pushsaferPictures(c *notifier.Client, files []*notifier.Attachment) (pictures []*notifier.Attachment) {
 	for _, a := range files {
-		if a.Kind() != "image" {
-			c.Warn("Pushsafer shows pictures only; a file of type %s is left out.", a.ContentType)
+		if a.Kind() == "image" {
+			pictures = append(pictures, a)
 			continue
 		}
-		data, err := a.ReadAll()
-		if err != nil {
-			return nil, err
-		}
-		pictures = append(pictures, "data:"+a.ContentType+";base64,"+base64.StdEncoding.EncodeToString(data))
+		c.Warn("Pushsafer shows pictures only; a file of type %s is left out.", a.ContentType)
 	}
-	return pictures, nil
+	return pictures
 }

@@ -3,7 +3,6 @@ package services
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -36,18 +35,18 @@ func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	reply, _ := parseMailbox(e.reply)
 	sender.name = cmp.Or(sender.name, reply.name, mailName(m.Identity.Description))
 	return e.each(ctx, c, 1, func(ctx context.Context, l letter) error {
-		mime, err := sesMail(m, sender, reply, l)
+		mail, err := sesMail(m, sender, reply, l)
 		if err != nil {
 			return fmt.Errorf("writing the message: %w", err)
 		}
 		form := notifier.Fields(
 			"Action", "SendRawEmail", "Version", "2010-12-01",
-			"Source", sender.header(), "RawMessage.Data", base64.StdEncoding.EncodeToString(mime),
+			"Source", sender.header(), "RawMessage.Data", notifier.Base64(mail),
 		)
 		for i, address := range mailAddresses(slices.Concat(l.to, l.bcc, l.cc)) {
 			form.Set(fmt.Sprintf("Destinations.member.%d", i+1), address)
 		}
-		_, err = e.post(ctx, c, "email", "ses", form)
+		_, err = e.post(ctx, c, "email", "ses", form, mail)
 		return err
 	})
 }

@@ -3,6 +3,7 @@ package services
 import (
 	"bytes"
 	"net/mail"
+	"strings"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -10,8 +11,9 @@ import (
 )
 
 // sesMail is the message as e-mail (RFC 5322), with an answer's address where
-// it has one. Who gets an unseen copy is no part of it.
-func sesMail(m *notifier.Message, from, reply emailAddress, l letter) ([]byte, error) {
+// it has one. Who gets an unseen copy is no part of it. The files in it are
+// encoded as it is read.
+func sesMail(m *notifier.Message, from, reply emailAddress, l letter) (*notifier.Attachment, error) {
 	addresses := func(list []emailAddress) (out []*mail.Address) {
 		for _, a := range list {
 			out = append(out, &mail.Address{Name: a.name, Address: a.address})
@@ -34,12 +36,14 @@ func sesMail(m *notifier.Message, from, reply emailAddress, l letter) ([]byte, e
 		msg.SetBodyString(gomail.TypeTextPlain, m.Body)
 	}
 	for _, a := range m.Attachments {
-		err := msg.AttachReader(a.Name, a.Open(), gomail.WithFileContentType(gomail.ContentType(a.ContentType)))
+		err := msg.AttachReader(a.Name, strings.NewReader(notifier.Base64(a)), gomail.WithFileContentType(gomail.ContentType(a.ContentType)))
 		if err != nil {
 			return nil, err
 		}
 	}
 	var out bytes.Buffer
-	_, err := msg.WriteTo(&out)
-	return out.Bytes(), err
+	if _, err := msg.WriteTo(&out); err != nil {
+		return nil, err
+	}
+	return notifier.ComposedAttachment("", notifier.MIME(out.Bytes(), m.Attachments...)), nil
 }

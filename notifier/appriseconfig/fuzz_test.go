@@ -1,0 +1,32 @@
+package appriseconfig
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Whatever a file holds, it gives destinations with their place, or an error
+// that names the file.
+func FuzzLoad(f *testing.F) {
+	for _, seed := range []string{
+		"a, 2:b=json://x?a=b\ng=a\n;c\ninclude y",
+		"urls:\n- json://a:\n  - tag: [a, b]\n    +X: y\n- &x {json://b: , to: [c, d]}\n- *x\ngroups: [{a: b}]\ninclude: y",
+		"urls: &a [*a]", "<<: [{tag: a}, {}]\nurls: [{json://a: {<<: {a: b}}}]", "---\n", "? {a: b}\n: c",
+	} {
+		f.Add("/f", seed)
+		f.Add("/f.yml", seed)
+	}
+	f.Fuzz(func(t *testing.T, location, content string) {
+		entries, _, err := load(location, map[string]string{location: content})
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || e.File == "") {
+			t.Errorf("error %v", err)
+		}
+		for _, e := range entries {
+			if e.File == "" || e.Line < 1 || !strings.Contains(e.URL, "://") {
+				t.Errorf("entry %+v", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package notifier_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// drain answers requests and counts the bytes of their bodies.
+type drain struct {
+	answers []answer
+	bytes   atomic.Int64
+	differs atomic.Bool // a body was not as long as its header says
+}
+
+func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil {
+			return nil, err
+		}
+		d.bytes.Add(n)
+		if n != r.ContentLength {
+			d.differs.Store(true)
+		}
+	}
+	code, out := 200, "{}"
+	for _, a := range d.answers {
+		if a.match.MatchString(r.Method + " " + r.URL.String()) {
+			code, out = a.code, a.body
+			break
+		}
+	}
+	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
+}
+
+// A file goes to a service that takes files, from memory as from the disk, and
+// no destination makes a copy of it.
+func TestAttachmentsAreNotCopied(t *testing.T) {
+	const size = 2 << 20 // more than is kept in memory, and less than is sent in pieces
+	data := bytes.Repeat([]byte("\x89PNG\r\n\x1a\nfile"), size/12)
+	spool := &notifier.Spool{MaxSize: 2 * size, MaxCount: 1, Dir: t.TempDir()}
+	defer spool.Close()
+	stored, err := spool.Add("graph.png", "image/png", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// sent says how many bytes went out, and how many were allocated for it.
+	sent := func(e example, a *notifier.Attachment) (out int64, allocated uint64) {
+		d := &drain{answers: e.answers}
+		sender := notifier.NewSender(notifier.NewPoolOver("test", d), 0)
+		defer sender.Close()
+		destination, err := sender.Parse(e.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &notifier.Message{Body: "see attached", Identity: new(notifier.Identity), Time: time.Now(), Attachments: []*notifier.Attachment{a}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		sender.Send(context.Background(), m, []notifier.Target{{Destination: destination}}, notifier.Options{Timeout: 30 * time.Second})
+		runtime.ReadMemStats(&after)
+		if d.differs.Load() {
+			t.Errorf("%s: the length of a body is not what its header says", e.url)
+		}
+		return d.bytes.Load(), after.TotalAlloc - before.TotalAlloc
+	}
+	// What a message costs with a small file does not count.
+	small := notifier.NewAttachment("graph.png", "image/png", data[:100])
+	all := examples(t)
+	for _, s := range catalogue() {
+		if !s.Attachments {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			arrived, http := false, false
+			for _, e := range all[s.Name] {
+				_, base := sent(e, small)
+				for where, a := range map[string]*notifier.Attachment{"the disk": stored, "memory": notifier.NewAttachment("graph.png", "image/png", data)} {
+					out, allocated := sent(e, a)
+					http = http || out > 0
+					arrived = arrived || out >= size
+					if allocated > base+size/2 {
+						t.Errorf("%s: from %s, %d KiB were allocated for a file of %d KiB", e.url, where, (allocated-base)>>10, size>>10)
+					}
+				}
+			}
+			if http && !arrived {
+				t.Error("the file goes out with none of the URLs")
+			}
+		})
+	}
+}
