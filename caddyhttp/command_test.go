@@ -432,3 +432,10 @@ func TestProgram(t *testing.T) {
 		}
 	}
 }
+
+func TestReadURLs(t *testing.T) {
+	got, err := readURLs(strings.NewReader("# all\n json://a/1 # the first\n\t# none\n\nslack://x/#room\t#second\n"))
+	if want := []string{"json://a/1", "slack://x/#room"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}

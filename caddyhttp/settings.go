@@ -211,7 +211,9 @@ func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (
 		return nil, err
 	}
 	if s.Stateless != nil {
-		r.stateless = *s.Stateless
+		if r.stateless = *s.Stateless; !r.stateless && len(s.DefaultURLs) > 0 {
+			return nil, errors.New("default_urls are what POST /notify sends to, which stateless off turns off; leave one of them out")
+		}
 	}
 	if s.PropagateTrace != nil {
 		r.propagate = *s.PropagateTrace

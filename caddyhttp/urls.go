@@ -7,18 +7,14 @@ const maxURLs = 1000
 
 // urls are the notification URLs that the request brings.
 func (q *request) urls() ([]string, error) {
-	items, array, err := q.fields[fieldURLs].items(fieldURLs, false)
+	items, _, err := q.fields[fieldURLs].items(fieldURLs, false)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, item := range items {
 		s := strings.TrimSpace(item.(string))
-		switch {
-		case s == "":
-		case array: // one URL each
-			out = append(out, s)
-		default:
+		if s != "" {
 			out = append(out, splitURLs(s)...)
 		}
 		if len(out) > maxURLs {

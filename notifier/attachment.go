@@ -80,16 +80,6 @@ func (a *Attachment) Open() io.Reader {
 	return io.NewSectionReader(a.data, 0, a.Size)
 }
 
-// ReadAll is the whole file, for services whose protocol wants it in one
-// piece, for instance because they encrypt it.
-func (a *Attachment) ReadAll() ([]byte, error) {
-	b := make([]byte, a.Size)
-	if _, err := io.ReadFull(a.Open(), b); err != nil {
-		return nil, fmt.Errorf("reading attachment: %w", err)
-	}
-	return b, nil
-}
-
 // Kind is the part of the content type before the slash: image, audio, video,
 // text or application.
 func (a *Attachment) Kind() string {

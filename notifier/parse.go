@@ -273,7 +273,7 @@ const mask = "xxxxx"
 // masked.
 func (s *Schema) print(t *template, redact bool) string {
 	shown := func(p *Param, v string) string {
-		if redact && p.secret && v != "" {
+		if redact && v != "" && (p.secret || p.token(v)) {
 			return mask
 		}
 		if name, key := p.cutKey(v); redact && key != "" {
@@ -340,6 +340,9 @@ func (p *Param) cutKey(item string) (name, key string) {
 	return name, key
 }
 
+// token says whether an item of a list is long enough to be one.
+func (p *Param) token(v string) bool { return p.tokens > 0 && len(v) >= p.tokens }
+
 // secrets are the values that must not be shown anywhere.
 func (s *Schema) secrets() (out []string) {
 	for _, p := range s.params {
@@ -348,6 +351,9 @@ func (s *Schema) secrets() (out []string) {
 				_, key := p.cutKey(item)
 				out = append(out, key)
 			}
+		}
+		if p.tokens > 0 {
+			out = append(out, slices.DeleteFunc(p.items(), func(v string) bool { return !p.token(v) })...)
 		}
 		if !p.secret {
 			continue

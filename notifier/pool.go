@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -220,6 +221,10 @@ func transportError(err error) error {
 	}
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("the server closed the connection instead of answering (%w)", err)
+	}
+	// The text that net/http has for bytes that come before the request is gone.
+	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
+		return errors.New("the server sent something before it was asked; is that an HTTP server?")
 	}
 	return err
 }

@@ -131,6 +131,7 @@ type Param struct {
 	item     func(string) (string, error)
 	drop     bool
 	key      string // behind it, an item of a list is a secret
+	tokens   int    // from so many bytes on, an item of a list is a secret; 0 for never
 	dropped  bool   // an item was left out
 	parts    []listPart
 	schema   *Schema
@@ -531,6 +532,11 @@ func (p *Param) Item(f func(string) (string, error)) *Param {
 // SecretAfter marks what stands behind sep in an item of a list as a secret,
 // such as the key of a room: #room:key.
 func (p *Param) SecretAfter(sep string) *Param { p.key = sep; return p }
+
+// Tokens marks the items of a list that have so many bytes or more as secrets:
+// in an address of the user's own, what gives access is often a part of the
+// path, and it is longer than words are.
+func (p *Param) Tokens(least int) *Param { p.tokens = least; return p }
 
 // DropInvalid leaves out the items of a list that cannot be used, because
 // URLs that users have already rely on it, instead of refusing the URL.

@@ -293,7 +293,7 @@ func TestAttachments(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%d temporary files are left", len(left))
 	}
-	if _, err := a.ReadAll(); err == nil {
+	if _, err := io.ReadAll(a.Open()); err == nil {
 		t.Error("the file can be read after Close")
 	}
 }

@@ -48,6 +48,10 @@ func status(line string, header ...string) string {
 // forever writes a text again and again.
 func forever(first, text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
+		// What comes before the request has gone is no answer to it.
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
 		if _, err := io.WriteString(c, first); err != nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 
 // yamlProblem is what the YAML package says of a mistake. What it quotes of
 // the file is left out.
-var yamlProblem = regexp.MustCompile("^yaml: (?:line (\\d+): )?([a-z ,-]*[a-z])")
+var yamlProblem = regexp.MustCompile(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
 
 func (f *file) parseYAML(text string) error {
 	d := yaml.NewDecoder(strings.NewReader(text))

@@ -210,7 +210,7 @@ func TestMailtoContent(t *testing.T) {
 			t.Fatal(p.kind)
 		}
 		for i, a := range m.Attachments {
-			want, _ := a.ReadAll()
+			want, _ := io.ReadAll(a.Open())
 			if part := p.parts[2+i]; part.disposition != "attachment" || part.filename != a.Name || part.params["name"] != a.Name || part.body != string(want) {
 				t.Errorf("%q: %q %q, %d bytes", a.Name, part.disposition, part.filename, len(part.body))
 			}
