@@ -222,6 +222,9 @@ func transportError(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("the server closed the connection instead of answering (%w)", err)
 	}
+	if errors.Is(err, net.ErrClosed) {
+		return errors.New("the server closed the connection before it had the whole request")
+	}
 	// The text that net/http has for bytes that come before the request is gone.
 	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
 		return errors.New("the server sent something before it was asked; is that an HTTP server?")

@@ -91,6 +91,7 @@ func TestSendFaults(t *testing.T) {
 			}
 		}},
 		{"no HTTP", "", "malformed HTTP", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
 			c, _, _ := w.(http.Hijacker).Hijack()
 			_, _ = io.WriteString(c, "SSH-2.0\r\n\r\n")
 			_ = c.Close()
