@@ -180,7 +180,7 @@ func (h *Handler) addressed(q *request) (selection, error) {
 	s := selection{brought: true, unused: map[int]notifier.Result{}}
 	var first error
 	for i, text := range urls {
-		d, err := notifier.Parse(text, h.rules.egress)
+		d, err := h.engine.sender.ParseOnce(text, h.rules.egress)
 		if err == nil {
 			err = h.rules.services.permit(d)
 		}

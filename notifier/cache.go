@@ -10,6 +10,8 @@ const maxDestinations = 1000
 
 // destinations keeps those that were used last.
 type destinations struct {
+	plain bool // only those of services that keep nothing themselves
+
 	mu    sync.Mutex
 	by    map[destinationKey]*list.Element
 	order list.List // of *cachedDestination, the last used in front
@@ -34,6 +36,9 @@ func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
 	d, err := Parse(text, guard)
 	if err != nil {
 		return nil, err
+	}
+	if c.plain && d.kind.keeps {
+		return d, nil
 	}
 	kept, last := c.add(key, d)
 	if last != nil {

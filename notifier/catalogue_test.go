@@ -24,7 +24,7 @@ import (
 
 // catalogue lists the services that a build has, without those of tests.
 func catalogue() []notifier.ServiceInfo {
-	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return s.Name == "Probe" })
+	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return s.Name == "Probe" || s.Name == "Plain" })
 }
 
 // example is a URL of a service, and what the destination answers to it.

@@ -85,3 +85,16 @@ func (p *probe) Send(ctx context.Context, c *Client, m *Message) error {
 	}
 	return c.Post(ctx, p.URL(append(p.path, "send")...), Multipart(parts...), p.header)
 }
+
+// plain is a service that can keep nothing.
+type plain struct{ Server }
+
+var _ = Register[plain]()
+
+func (p *plain) Describe(s *Schema) {
+	s.Name, s.Site = "Plain", "https://example.com/plain"
+	s.URL("plain://{host}")
+	s.Server(&p.Server)
+}
+
+func (p *plain) Send(context.Context, *Client, *Message) error { return nil }

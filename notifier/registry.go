@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type kind struct {
 	schema   *Schema // of the zero value
 	compiled *compiled
 	schemes  []string
+	keeps    bool // the service has fields that can hold more than its parameters
 }
 
 // Register adds a service to those that URLs may name. It is called for its
@@ -68,7 +70,33 @@ func register(make func() Service) {
 		}
 		registry.byScheme[s] = k
 	}
+	k.keeps = keeps(reflect.TypeOf(make()).Elem())
 	registry.kinds = append(registry.kinds, k)
+}
+
+// keeps says whether values of the type can hold anything but plain data,
+// such as a session behind a lock. Services without it are the same for
+// every message.
+func keeps(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64, reflect.String:
+		return false
+	case reflect.Slice:
+		return keeps(t.Elem())
+	case reflect.Map:
+		return keeps(t.Key()) || keeps(t.Elem())
+	case reflect.Struct:
+		if strings.HasPrefix(t.PkgPath(), "sync") {
+			return true
+		}
+		for i := range t.NumField() {
+			if keeps(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 func newCompiled() *compiled {

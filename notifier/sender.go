@@ -20,6 +20,7 @@ type Sender struct {
 	slots  chan struct{}
 	guests chan struct{} // of the slots, those for transient destinations
 	cache  destinations
+	once   destinations // those of clients
 }
 
 // DefaultConcurrency is how many deliveries a [Sender] has under way at most,
@@ -34,7 +35,10 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, slots: make(chan struct{}, concurrency), guests: make(chan struct{}, (concurrency+1)/2)}
+	return &Sender{
+		pool: pool, slots: make(chan struct{}, concurrency), guests: make(chan struct{}, (concurrency+1)/2),
+		once: destinations{plain: true},
+	}
 }
 
 // Pool is what the sender's connections come from.
@@ -51,6 +55,13 @@ func (s *Sender) Close() { s.cache.clear() }
 // used last are kept.
 func (s *Sender) Parse(text string, guard *Egress) (*Destination, error) {
 	return s.cache.get(text, guard)
+}
+
+// ParseOnce is like the function [Parse], for a URL that a client brings for
+// one message. Those of services that can keep nothing are not read anew when
+// they come again; sessions and connections are never shared.
+func (s *Sender) ParseOnce(text string, guard *Egress) (*Destination, error) {
+	return s.once.get(text, guard)
 }
 
 // Target is a destination of one message, with the tags that it was chosen by.

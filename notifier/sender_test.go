@@ -242,6 +242,21 @@ func TestParseCache(t *testing.T) {
 	}
 }
 
+// A client's URL is read once where its service can keep nothing, and anew
+// for each message where it can.
+func TestParseOnce(t *testing.T) {
+	s := newTestSender(t)
+	for url, same := range map[string]bool{"plain://h": true, "probe://h/tok": false} {
+		a, err := s.ParseOnce(url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := s.ParseOnce(url, nil); (a == b) != same {
+			t.Errorf("%s: the same destination: %t, want %t", url, a == b, same)
+		}
+	}
+}
+
 func TestStoreNo(t *testing.T) {
 	s := newTestSender(t)
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {})
