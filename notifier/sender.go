@@ -171,12 +171,17 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	for i, t := range targets {
 		d := &delivery{sender: s, target: t, message: m, texts: texts, options: o}
 		deliveries[i] = d
-		wg.Go(func() {
+		deliver := func() {
 			d.run(ctx)
 			if o.Done != nil {
 				o.Done(i, d.result)
 			}
-		})
+		}
+		if i == len(targets)-1 {
+			deliver() // there is nothing left to start
+		} else {
+			wg.Go(deliver)
+		}
 	}
 	wg.Wait()
 	report := &Report{Results: make([]Result, len(targets))}
