@@ -47,7 +47,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.rules, err = a.over(defaults, a.engine.sender, ctx.Logger()); err != nil {
+	if a.rules, err = a.over(defaults, a.engine.parse, ctx.Logger()); err != nil {
 		return err
 	}
 	return a.connect(ctx)

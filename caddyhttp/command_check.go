@@ -64,9 +64,7 @@ func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) e
 	}
 	var checks []urlCheck
 	if f.key != "" {
-		sender, done := newSender()
-		defer done()
-		to, err := f.keyAudience(cmd, args, sender)
+		to, err := f.keyAudience(cmd, args)
 		if err != nil {
 			return err
 		}

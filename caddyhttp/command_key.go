@@ -15,8 +15,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"go.uber.org/zap"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // readConfig reads a configuration as JSON, or what an adapter makes of it.
@@ -51,7 +49,7 @@ func readConfig(stdin io.Reader, file, adapter string) ([]byte, error) {
 // URLs of other keys are not looked at.
 //
 // A key of the notify app comes before one of the same name in a site.
-func loadKey(config []byte, name string, sender *notifier.Sender) (*rules, error) {
+func loadKey(config []byte, name string) (*rules, error) {
 	app, sites, err := findSettings(config)
 	if err != nil {
 		return nil, err
@@ -61,7 +59,7 @@ func loadKey(config []byte, name string, sender *notifier.Sender) (*rules, error
 		return nil, err
 	}
 	_, shared := app.Keys[name]
-	if r, err = app.only(name).over(r, sender, zap.NewNop()); err != nil {
+	if r, err = app.only(name).over(r, parseAlone, zap.NewNop()); err != nil {
 		return nil, fmt.Errorf("the global notify block: %w", err)
 	}
 	if shared {
@@ -74,7 +72,7 @@ func loadKey(config []byte, name string, sender *notifier.Sender) (*rules, error
 	if site == nil {
 		return nil, noSuchKey(name, append(sites, app))
 	}
-	return site.only(name).over(r, sender, zap.NewNop())
+	return site.only(name).over(r, parseAlone, zap.NewNop())
 }
 
 // only is the settings without what sending to one key does not need.

@@ -175,8 +175,15 @@ type audience struct {
 	rules   *rules
 }
 
+// close ends what the destinations keep.
+func (a *audience) close() {
+	for _, t := range a.targets {
+		t.Close()
+	}
+}
+
 // keyAudience is the audience where the flags name a key.
-func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string, sender *notifier.Sender) (*audience, error) {
+func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string) (*audience, error) {
 	if len(args) > 0 {
 		return nil, errors.New("give either URLs or --key")
 	}
@@ -197,7 +204,7 @@ func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string, sender *no
 	if err != nil {
 		return nil, err
 	}
-	rules, err := loadKey(config, f.key, sender)
+	rules, err := loadKey(config, f.key)
 	if err != nil {
 		return nil, err
 	}
@@ -270,14 +277,4 @@ func completeURL(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-}
-
-// newSender makes what one command sends with.
-func newSender() (*notifier.Sender, func()) {
-	pool := notifier.NewPool(userAgent)
-	sender := notifier.NewSender(pool, 0)
-	return sender, func() {
-		sender.Close()
-		pool.Close()
-	}
 }

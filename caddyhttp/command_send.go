@@ -61,12 +61,11 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
-	sender, done := newSender()
-	defer done()
-	to, err := f.audience(cmd, args, sender)
+	to, err := f.audience(cmd, args)
 	if err != nil {
 		return err
 	}
+	defer to.close()
 	spool := f.spool()
 	defer spool.Close()
 	m, err := f.message(spool)
@@ -85,7 +84,9 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 	if timeout <= 0 {
 		timeout = to.rules.timeout
 	}
-	report := sender.Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
+	pool := notifier.NewPool(userAgent)
+	defer pool.Close()
+	report := notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
 	out := cmd.OutOrStdout()
 	if asJSON {
 		_, err = out.Write(selection{targets: to.targets}.answer(report).json())
@@ -109,9 +110,9 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 }
 
 // audience is who the message goes to. One unusable URL makes it fail.
-func (f *messageFlags) audience(cmd *cobra.Command, args []string, sender *notifier.Sender) (*audience, error) {
+func (f *messageFlags) audience(cmd *cobra.Command, args []string) (*audience, error) {
 	if f.key != "" {
-		return f.keyAudience(cmd, args, sender)
+		return f.keyAudience(cmd, args)
 	}
 	urls, err := f.urls(cmd, args)
 	if err != nil {

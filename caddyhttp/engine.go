@@ -42,10 +42,12 @@ func (e *engine) Destruct() error {
 	return nil
 }
 
-// engineRef is one use of the engine. The zero value is none.
+// engineRef is one use of the engine, and of destinations of it. The zero value
+// is none.
 type engineRef struct {
 	*engine
 	loaded bool
+	held   []*notifier.Destination
 }
 
 // load takes a use of the engine.
@@ -60,14 +62,29 @@ func (r *engineRef) load() error {
 	return nil
 }
 
-// release gives the use back, if there is one: a module is also cleaned up
-// when its provisioning has failed. The engine remains, for requests that
-// outlive their configuration.
+// parse makes a destination of a URL of the operator's, and holds it. On a
+// reload the new configuration takes what it has in common with the old one
+// before the old one lets go, so that only what nobody uses any more is closed.
+func (r *engineRef) parse(url string) (*notifier.Destination, error) {
+	d, err := r.sender.Parse(url, nil)
+	if err == nil {
+		r.held = append(r.held, d)
+	}
+	return d, err
+}
+
+// release gives the uses back, if there are any: a module is also cleaned up
+// when its provisioning has failed. Engine and destinations remain, for
+// requests that outlive their configuration.
 func (r *engineRef) release() error {
 	if !r.loaded {
 		return nil
 	}
 	r.loaded = false
+	for _, d := range r.held {
+		r.sender.Release(d)
+	}
+	r.held = nil
 	_, err := engines.Delete(engineName)
 	return err
 }

@@ -68,7 +68,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	if h.rules, err = h.over(app.(*App).rules, h.engine.sender, h.log); err != nil {
+	if h.rules, err = h.over(app.(*App).rules, h.engine.parse, h.log); err != nil {
 		return err
 	}
 	app.(*App).sites = append(app.(*App).sites, h.rules)

@@ -88,7 +88,7 @@ func (l loader) imported(e appriseconfig.Entry) (*notifier.Destination, error) {
 			return nil, err
 		}
 	}
-	d, err := l.sender.Parse(e.URL, nil)
+	d, err := l.parse(e.URL)
 	if err != nil {
 		return nil, err
 	}

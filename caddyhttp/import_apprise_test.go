@@ -12,8 +12,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // configuration writes a file and gives its path.
@@ -129,9 +127,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
-	sender := notifier.NewSender(notifier.NewPool(userAgent), 1)
-	defer sender.Close()
-	k, err := loader{sender: sender, log: zap.New(core)}.key("k", &Key{ImportApprise: []string{path}})
+	k, err := loader{parse: parseAlone, log: zap.New(core)}.key("k", &Key{ImportApprise: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

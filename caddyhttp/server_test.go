@@ -2,18 +2,24 @@ package caddyhttp
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/caddytest"
+	broker "github.com/mochi-mqtt/server/v2"
+	"github.com/mochi-mqtt/server/v2/hooks/auth"
+	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
 // serve runs a Caddy with the sites in it; again, it reloads it.
@@ -152,6 +158,55 @@ func TestReloadKeepsConnections(t *testing.T) {
 	}
 }
 
+// A reload closes the connections of destinations that the new configuration
+// does not have, keeps the others, and leaves none behind with the last key.
+func TestReloadClosesConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	b := broker.New(&broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err := b.AddHook(new(auth.AllowHook), nil); err != nil {
+		t.Fatal(err)
+	}
+	l := listeners.NewTCP(listeners.Config{ID: "t", Address: "127.0.0.1:0"})
+	if err := b.AddListener(l); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Serve(); err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	keys := map[string]string{}
+	for _, name := range []string{"one", "two", "three"} {
+		keys[name] = "key " + name + " {\nurl mqtt://" + l.Address() + "/" + name + "?client_id=" + name + "&session=yes\n}\n"
+	}
+	connected := func() (out []string) {
+		for name, c := range b.Clients.GetAll() {
+			if !c.Closed() && keys[name] != "" {
+				out = append(out, fmt.Sprintf("%s since %p", name, c)) // a new connection is a new client
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+
+	// Of three keys, one is the site's, one the app's, and one moves.
+	serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
+	for name := range keys {
+		if status, body := send(t, t.Context(), "/notify/"+name, "body=x"); status != 200 {
+			t.Fatal(body)
+		}
+	}
+	before := connected()
+	if len(before) != 3 {
+		t.Fatalf("connected: %v", before)
+	}
+	serve(t, "notify {\n"+keys["one"]+"}", keys["three"])
+	eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
+	serve(t, "", "")
+	eventually(t, func() bool { return len(connected()) == 0 })
+}
+
 // Secrets of the configuration's URLs and of clients' are in no log, not even
 // with debug, and in no answer of the admin API.
 func TestSecretsStayHidden(t *testing.T) {
@@ -212,4 +267,14 @@ func readLog(t *testing.T, file, text string) string {
 	}
 	t.Fatalf("the log does not say %q", text)
 	return ""
+}
+
+// eventually waits for what is bound to come.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not come to pass")
+		}
+	}
 }

@@ -193,7 +193,7 @@ func defaultRules() (*rules, error) {
 }
 
 // over completes the settings with the rules of base.
-func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (*rules, error) {
+func (s *Settings) over(base *rules, parse parser, log *zap.Logger) (*rules, error) {
 	r := *base
 	if s.Services != nil {
 		if err := s.Services.check(); err != nil {
@@ -233,7 +233,7 @@ func (s *Settings) over(base *rules, sender *notifier.Sender, log *zap.Logger) (
 		}
 		r.identity = s.Identity.complete()
 	}
-	load := loader{sender: sender, services: r.services, log: log}
+	load := loader{parse: parse, services: r.services, log: log}
 	if len(s.DefaultURLs) > 0 {
 		r.defaults = nil
 		for i, text := range s.DefaultURLs {

@@ -5,76 +5,133 @@ import (
 	"sync"
 )
 
-// maxDestinations is how many destinations are kept for their next message.
-const maxDestinations = 1000
-
-// destinations keeps those that were used last.
-type destinations struct {
-	plain bool // only those of services that keep nothing themselves
-
+// operators holds the destinations of the configurations that are loaded, so
+// that two of them, before and after a reload, share what they both have.
+type operators struct {
 	mu    sync.Mutex
-	by    map[destinationKey]*list.Element
-	order list.List // of *cachedDestination, the last used in front
+	by    map[destinationKey]*sharedDestination
+	ofURL map[*Destination]destinationKey
 }
 
 type destinationKey struct{ guard, text string }
 
-type cachedDestination struct {
-	key destinationKey
-	d   *Destination
+type sharedDestination struct {
+	d    *Destination
+	uses int
 }
 
-func (c *destinations) get(text string, guard *Egress) (*Destination, error) {
+// acquire gives the destination of a URL, which has one more use then.
+func (o *operators) acquire(text string, guard *Egress) (*Destination, error) {
 	key := destinationKey{guard.Key(), text}
-	c.mu.Lock()
-	if e := c.by[key]; e != nil {
-		c.order.MoveToFront(e)
-		c.mu.Unlock()
-		return e.Value.(*cachedDestination).d, nil
+	if d := o.use(key, nil); d != nil {
+		return d, nil
 	}
-	c.mu.Unlock()
 	d, err := Parse(text, guard)
 	if err != nil {
 		return nil, err
 	}
-	if c.plain && d.kind.keeps {
-		return d, nil
-	}
-	kept, last := c.add(key, d)
-	if last != nil {
-		last.Close()
-	}
-	return kept, nil
+	return o.use(key, d), nil
 }
 
-// add keeps a destination, unless somebody was faster, and gives back the one
-// that had to make room for it.
-func (c *destinations) add(key destinationKey, d *Destination) (kept, last *Destination) {
+// use takes a use of the destination that is there, or else of the fresh one.
+func (o *operators) use(key destinationKey, fresh *Destination) *Destination {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.by[key]
+	if s == nil {
+		if fresh == nil {
+			return nil
+		}
+		if o.by == nil {
+			o.by, o.ofURL = map[destinationKey]*sharedDestination{}, map[*Destination]destinationKey{}
+		}
+		s = &sharedDestination{d: fresh}
+		o.by[key], o.ofURL[fresh] = s, key
+	}
+	s.uses++
+	return s.d
+}
+
+// release gives back a use, and closes the destination with the last.
+func (o *operators) release(d *Destination) {
+	o.mu.Lock()
+	key, known := o.ofURL[d]
+	last := false
+	if known {
+		s := o.by[key]
+		s.uses--
+		if last = s.uses == 0; last {
+			delete(o.by, key)
+			delete(o.ofURL, d)
+		}
+	}
+	o.mu.Unlock()
+	if last {
+		d.Close()
+	}
+}
+
+// clear forgets and closes all destinations.
+func (o *operators) clear() {
+	o.mu.Lock()
+	all := o.ofURL
+	o.by, o.ofURL = nil, nil
+	o.mu.Unlock()
+	for d := range all {
+		d.Close()
+	}
+}
+
+// maxRemembered is how many URLs of clients are remembered.
+const maxRemembered = 1000
+
+// clients remembers the destinations that clients used last, of those
+// services that keep nothing between messages.
+type clients struct {
+	mu    sync.Mutex
+	by    map[destinationKey]*list.Element
+	order list.List // of rememberedDestination, the last used in front
+}
+
+type rememberedDestination struct {
+	key destinationKey
+	d   *Destination
+}
+
+func (c *clients) get(text string, guard *Egress) (*Destination, error) {
+	key := destinationKey{guard.Key(), text}
+	if d := c.remembered(key); d != nil {
+		return d, nil
+	}
+	d, err := Parse(text, guard)
+	if err == nil && !d.kind.keeps {
+		c.remember(key, d)
+	}
+	return d, err
+}
+
+func (c *clients) remembered(key destinationKey) *Destination {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.by[key]; e != nil {
-		return e.Value.(*cachedDestination).d, nil
+	e := c.by[key]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(rememberedDestination).d
+}
+
+func (c *clients) remember(key destinationKey, d *Destination) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[key] != nil {
+		return // somebody was faster
 	}
 	if c.by == nil {
 		c.by = map[destinationKey]*list.Element{}
 	}
-	c.by[key] = c.order.PushFront(&cachedDestination{key, d})
-	if c.order.Len() > maxDestinations {
-		oldest := c.order.Remove(c.order.Back()).(*cachedDestination)
-		delete(c.by, oldest.key)
-		last = oldest.d
-	}
-	return d, last
-}
-
-// clear forgets and closes all destinations.
-func (c *destinations) clear() {
-	c.mu.Lock()
-	all := c.by
-	c.by = nil
-	c.order.Init()
-	c.mu.Unlock()
-	for _, e := range all {
-		e.Value.(*cachedDestination).d.Close()
+	c.by[key] = c.order.PushFront(rememberedDestination{key, d})
+	if c.order.Len() > maxRemembered {
+		delete(c.by, c.order.Remove(c.order.Back()).(rememberedDestination).key)
 	}
 }

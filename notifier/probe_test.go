@@ -23,10 +23,16 @@ type probe struct {
 	phones  []string
 	header  map[string]string
 
-	sends atomic.Int32
+	sends  atomic.Int32
+	closed atomic.Int32 // how often it was told to end what it keeps
 }
 
 var _ = Register[probe]()
+
+func (p *probe) Close() error {
+	p.closed.Add(1)
+	return nil
+}
 
 func (p *probe) Describe(s *Schema) {
 	s.Name, s.Site = "Probe", "https://example.com/probe"

@@ -19,8 +19,8 @@ type Sender struct {
 	pool   *Pool
 	slots  chan struct{}
 	guests chan struct{} // of the slots, those for transient destinations
-	cache  destinations
-	once   destinations // those of clients
+	loaded operators     // destinations of the operator
+	once   clients       // those of clients
 }
 
 // DefaultConcurrency is how many deliveries a [Sender] has under way at most,
@@ -37,7 +37,6 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 	}
 	return &Sender{
 		pool: pool, slots: make(chan struct{}, concurrency), guests: make(chan struct{}, (concurrency+1)/2),
-		once: destinations{plain: true},
 	}
 }
 
@@ -45,21 +44,26 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 func (s *Sender) Pool() *Pool { return s.pool }
 
 // Close ends what the destinations of [Sender.Parse] keep. Deliveries under
-// way finish, and the sender can still be used; it keeps nothing then.
-func (s *Sender) Close() { s.cache.clear() }
+// way finish, and the sender can still be used.
+func (s *Sender) Close() { s.loaded.clear() }
 
-// Parse is like the function [Parse], but gives the same [Destination] for
-// the same URL again, so that sessions, tokens and connections outlive a
-// configuration. It is for URLs of the operator: what a client brings is
-// parsed anew for each request, and closed after it. The thousand that were
-// used last are kept.
+// Parse is like the function [Parse], for a URL of the operator: it gives the
+// same [Destination] for the same URL again, so that sessions, tokens and
+// connections outlive a configuration. Whoever has no more use for the
+// destination gives it back with [Sender.Release], once for each Parse.
 func (s *Sender) Parse(text string, guard *Egress) (*Destination, error) {
-	return s.cache.get(text, guard)
+	return s.loaded.acquire(text, guard)
 }
+
+// Release gives back a destination of [Sender.Parse]. When nobody else has it,
+// it is closed: at once, or where a message is under way, after that.
+func (s *Sender) Release(d *Destination) { s.loaded.release(d) }
 
 // ParseOnce is like the function [Parse], for a URL that a client brings for
 // one message. Those of services that can keep nothing are not read anew when
-// they come again; sessions and connections are never shared.
+// they come again, which the thousand that were used last are remembered for;
+// sessions and connections are never shared. The destination is to be closed
+// behind the message.
 func (s *Sender) ParseOnce(text string, guard *Egress) (*Destination, error) {
 	return s.once.get(text, guard)
 }

@@ -232,13 +232,29 @@ func TestParseCache(t *testing.T) {
 	if a != b || a == c || c != d || a == e {
 		t.Error(a == b, a == c, c == d, a == e)
 	}
-	for i := range 2 * maxDestinations {
-		if _, err := s.Parse(fmt.Sprintf("probe://h/tok%d", i), nil); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// A destination is closed when the last configuration that has it gives it
+// back, and not before; the next one is new.
+func TestRelease(t *testing.T) {
+	s := newTestSender(t)
+	a, _ := s.Parse("probe://h/tok", nil)
+	b, _ := s.Parse("probe://h/tok", nil)
+	closed := &a.service.(*probe).closed
+	s.Release(a)
+	if closed.Load() != 0 {
+		t.Error("closed though it is in use")
 	}
-	if n := s.cache.order.Len(); n > maxDestinations || n != len(s.cache.by) {
-		t.Errorf("%d destinations are kept", n)
+	s.Release(b)
+	s.Release(b) // once too often
+	if closed.Load() != 1 {
+		t.Errorf("closed %d times", closed.Load())
+	}
+	if c, _ := s.Parse("probe://h/tok", nil); c == a {
+		t.Error("a destination that was closed came back")
+	}
+	if n := len(s.loaded.by); n != 1 || n != len(s.loaded.ofURL) {
+		t.Errorf("%d destinations are held", n)
 	}
 }
 
@@ -254,6 +270,14 @@ func TestParseOnce(t *testing.T) {
 		if b, _ := s.ParseOnce(url, nil); (a == b) != same {
 			t.Errorf("%s: the same destination: %t, want %t", url, a == b, same)
 		}
+	}
+	for i := range 2 * maxRemembered {
+		if _, err := s.ParseOnce(fmt.Sprintf("plain://h%d", i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.once.order.Len(); n != maxRemembered || n != len(s.once.by) {
+		t.Errorf("%d destinations are remembered", n)
 	}
 }
 
