@@ -31,7 +31,33 @@ func Convert(text string, from, to Format) string {
 
 var tabsAndLines = strings.NewReplacer("\t", "&emsp;", "\n", "<br/>")
 
-// textToHTML escapes what HTML would read as markup, and keeps the lines.
+// textToHTML escapes what HTML would read as markup, and keeps the lines, with
+// how they are indented and the gaps between columns: of several spaces all
+// but the last become no-break spaces, and so does one that begins a line.
 func textToHTML(text string) string {
-	return tabsAndLines.Replace(html.EscapeString(text))
+	return tabsAndLines.Replace(html.EscapeString(hardenGaps(text)))
+}
+
+const hardSpace = "\u00a0"
+
+func hardenGaps(text string) string {
+	if !strings.Contains(text, "  ") && !strings.Contains(text, "\n ") && !strings.HasPrefix(text, " ") {
+		return text
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		if text[i] == ' ' && (i == 0 || text[i-1] == '\n' || i+1 < len(text) && text[i+1] == ' ') {
+			b.WriteString(hardSpace)
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+var hardSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
+
+// textToHardHTML is textToHTML for services of [Schema.HardSpaces].
+func textToHardHTML(text string) string {
+	return hardSpaces.Replace(tabsAndLines.Replace(html.EscapeString(text)))
 }

@@ -19,6 +19,8 @@ func TestConvert(t *testing.T) {
 		{"no format is text", "", HTML, "a<b", "a&lt;b"},
 
 		{"text to HTML", Text, HTML, "1 <b>&\"q\" 'r'</b>\n\tx", "1 &lt;b&gt;&amp;&#34;q&#34; &#39;r&#39;&lt;/b&gt;<br/>&emsp;x"},
+		{"columns", Text, HTML, "a   b c\n  d\n e ", "a\u00a0\u00a0 b c<br/>\u00a0 d<br/>\u00a0e "},
+		{"only spaces", Text, HTML, "  ", "\u00a0 "},
 
 		{"Markdown to HTML", Markdown, HTML, md, "<h1>Release 1.4</h1>\n<ul>\n<li><strong>bold</strong> item</li>\n" +
 			"<li>a <a href=\"https://example.com/x?a=1&amp;b=2\">link</a></li>\n</ul>\n<p><code>code</code> and <em>emphasis</em></p>"},
@@ -32,6 +34,7 @@ func TestConvert(t *testing.T) {
 		{"white space", HTML, Text, " a \n\t b<b> c</b>  d ", "a b c d"},
 		{"blocks", HTML, Text, "<div>a</div>b<p>c</p><p> </p><div><div>d</div></div>", "a\nb\nc\nd"},
 		{"line breaks", HTML, Text, "a<br>b<br><br/>c", "a\nb\n\nc"},
+		{"columns", HTML, Text, "a\u00a0&nbsp; b<br/>\u00a0 c", "a   b\n  c"},
 		{"lists", HTML, Text, "x<ul><li>a<li><p>b</p><ul><li>c</ul></ul>y", "x\n- a\n- b\n- c\ny"},
 		{"rule", HTML, Text, "a<hr>b", "a\n---\nb"},
 		{"quotation", HTML, Text, "a<blockquote>b<p>c</p></blockquote>d", "a\n> b\n> c\nd"},

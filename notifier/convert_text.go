@@ -127,20 +127,24 @@ func (w *textWriter) text(s string) {
 		return
 	}
 	for s != "" {
-		word := strings.TrimLeftFunc(s, unicode.IsSpace)
+		word := strings.TrimLeftFunc(s, isSoftSpace)
 		if len(word) < len(s) {
 			w.space = true
 		}
-		end := strings.IndexFunc(word, unicode.IsSpace)
+		end := strings.IndexFunc(word, isSoftSpace)
 		if end < 0 {
 			end = len(word)
 		}
 		if end > 0 {
-			w.write(word[:end])
+			w.write(strings.ReplaceAll(word[:end], hardSpace, " "))
 		}
 		s = word[end:]
 	}
 }
+
+// isSoftSpace says whether HTML runs a character together with white space
+// next to it.
+func isSoftSpace(c rune) bool { return unicode.IsSpace(c) && c != '\u00a0' }
 
 // write adds text to the line, behind white space if any is due.
 func (w *textWriter) write(s string) {

@@ -56,6 +56,10 @@ type Schema struct {
 	// it unless the URL's parameter format says otherwise. Default: [Text].
 	Format Format
 
+	// HardSpaces has every space of a plain text become a no-break space when
+	// the text becomes HTML, and not only those that HTML would drop.
+	HardSpaces bool
+
 	// Limits are what a message may measure. Describe starts from a title
 	// of 250 and a body of 32768 characters; a title of 0 means that the
 	// service knows no title, and the core puts it into the body.

@@ -225,6 +225,7 @@ type rendering struct {
 	format Format
 	emojis bool
 	merged bool // the title becomes part of the body
+	hard   bool // as Schema.HardSpaces says
 }
 
 func (r *renderings) get(key rendering) (title, body string) {
@@ -237,6 +238,9 @@ func (r *renderings) get(key rendering) (title, body string) {
 		return t[0], t[1]
 	}
 	title, body = r.m.Title, Convert(r.m.Body, r.m.Format, key.format)
+	if key.hard && r.m.Format == Text && key.format == HTML {
+		body = textToHardHTML(r.m.Body)
+	}
 	if key.merged {
 		title = Convert(title, r.m.Format, key.format)
 	}
@@ -516,7 +520,7 @@ func (d *delivery) parts(t *Destination) ([]*Message, error) {
 		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
 	}
 	format := cmp.Or(Format(t.options.format), s.Format)
-	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0})
+	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0, s.HardSpaces})
 	texts := s.Limits.Fit(title, body, format, m.Source, Overflow(t.options.overflow))
 	parts := make([]*Message, len(texts))
 	for i, text := range texts {

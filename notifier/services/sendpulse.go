@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -31,6 +30,7 @@ func (p *sendpulse) Describe(s *notifier.Schema) {
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
 	)
 	p.describeMail(s)
+	s.HardSpaces = true
 	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id")
 	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret")
 	s.Int(&p.template, "template", 0, "number of the template to use")
@@ -55,11 +55,7 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		}
 		email := map[string]any{"from": sender.named(), "subject": mailSubject(m), "text": notifier.Convert(m.Body, m.Format, notifier.Text)}
 		if m.Format == notifier.HTML {
-			html := m.Body
-			if m.Source == notifier.Text {
-				html = sendpulseSpaces.Replace(html)
-			}
-			email["html"] = base64.StdEncoding.EncodeToString([]byte(html))
+			email["html"] = base64.StdEncoding.EncodeToString([]byte(m.Body))
 		}
 		for name, list := range map[string][]emailAddress{"to": l.to, "cc": l.cc, "bcc": l.bcc} {
 			var boxes []map[string]string
@@ -83,10 +79,6 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		return p.post(ctx, c, notifier.JSON(map[string]any{"email": email}, m.Attachments...))
 	})
 }
-
-// sendpulseSpaces keeps the white space of a plain text, such as a table,
-// where mail programs would run it together.
-var sendpulseSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
 
 // post hands over an e-mail, with a new token where the old one has expired.
 func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
