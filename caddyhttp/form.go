@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // pair is a name and a value of a form or a query string.
@@ -33,34 +35,7 @@ func parsePairs(s string) (out []pair, err error) {
 }
 
 func unescape(s string) string {
-	if !strings.ContainsAny(s, "%+") {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '+':
-			b = append(b, ' ')
-		case s[i] == '%' && i+2 < len(s) && unhex(s[i+1]) >= 0 && unhex(s[i+2]) >= 0:
-			b = append(b, byte(unhex(s[i+1])<<4|unhex(s[i+2])))
-			i += 2
-		default:
-			b = append(b, s[i])
-		}
-	}
-	return string(b)
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
+	return notifier.PercentDecode(strings.ReplaceAll(s, "+", " "))
 }
 
 // readForm reads an urlencoded form.

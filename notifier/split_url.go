@@ -70,22 +70,27 @@ func splitURL(s string) (*raw, error) {
 }
 
 // unescape resolves percent escapes and leaves alone what is none.
-func unescape(s string) string {
+func unescape(s string) string { return strings.ToValidUTF8(PercentDecode(s), "\uFFFD") }
+
+// PercentDecode resolves the percent escapes of a text. A percent sign that
+// begins none stays (WHATWG URL, section 1.3). The bytes that come of it need
+// not be UTF-8.
+func PercentDecode(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
 	}
-	var b strings.Builder
+	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
 			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
-				b.WriteByte(byte(hi<<4 | lo))
+				b = append(b, byte(hi<<4|lo))
 				i += 2
 				continue
 			}
 		}
-		b.WriteByte(s[i])
+		b = append(b, s[i])
 	}
-	return strings.ToValidUTF8(b.String(), "\uFFFD")
+	return string(b)
 }
 
 func unhex(c byte) int {
