@@ -16,11 +16,12 @@ import (
 // Sender sends messages to destinations: all of a request at once, within a
 // bound for the process.
 type Sender struct {
-	pool   *Pool
-	slots  chan struct{}
-	guests chan struct{} // of the slots, those for transient destinations
-	loaded operators     // destinations of the operator
-	once   clients       // those of clients
+	pool    *Pool
+	slots   chan struct{}
+	guests  chan struct{} // of the slots, those for transient destinations
+	workers workers
+	loaded  operators // destinations of the operator
+	once    clients   // those of clients
 }
 
 // DefaultConcurrency is how many deliveries a [Sender] has under way at most,
@@ -37,6 +38,7 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 	}
 	return &Sender{
 		pool: pool, slots: make(chan struct{}, concurrency), guests: make(chan struct{}, (concurrency+1)/2),
+		workers: newWorkers(),
 	}
 }
 
@@ -308,11 +310,11 @@ func (d *delivery) run(ctx context.Context) {
 	var attempts int // written before done is closed, unless abandoned
 	var err error
 	done := make(chan struct{})
-	go func() {
+	d.sender.workers.do(func() {
 		defer close(done)
 		n, e := d.attempts(ctx)
 		attempts, err = n, e
-	}()
+	})
 	select {
 	case <-done:
 		d.finish(r, start, attempts, err)

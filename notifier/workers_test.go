@@ -1,0 +1,35 @@
+package notifier
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Each delivery runs at once, whether or not a worker is free, and workers that
+// have nothing to do end.
+func TestWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkers()
+		var running atomic.Int32
+		for _, many := range []int{1, 3, 2} {
+			goOn := make(chan struct{})
+			for range many {
+				w.do(func() {
+					running.Add(1)
+					<-goOn
+					running.Add(-1)
+				})
+			}
+			synctest.Wait()
+			if n := running.Load(); int(n) != many {
+				t.Errorf("%d of %d run", n, many)
+			}
+			close(goOn)
+			synctest.Wait()
+			time.Sleep(workerIdle / 2)
+		}
+		time.Sleep(workerIdle) // whoever has not ended by now is a deadlock
+	})
+}
