@@ -199,8 +199,9 @@ func writeJSON(w io.Writer, v any) error {
 func writeServices(w io.Writer, all []notifier.ServiceInfo) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tSCHEMES\tFILES\tLONGEST TEXT")
-	for _, s := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), yesNo(s.Attachments), characters(s.MaxBody))
+	for i := range all {
+		s := &all[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), yesNo(s.Attachments), length(s, s.MaxBody))
 	}
 	return table.Flush()
 }
@@ -212,11 +213,11 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-func characters(n int) string {
+func length(s *notifier.ServiceInfo, n int) string {
 	if n <= 0 {
 		return "any length"
 	}
-	return fmt.Sprintf("%d characters", n)
+	return fmt.Sprintf("%d %s", n, s.Unit)
 }
 
 // writeService writes all there is to know about a service.
@@ -233,11 +234,11 @@ func writeService(w io.Writer, s *notifier.ServiceInfo) error {
 	for _, u := range s.Examples {
 		fmt.Fprintf(table, "  %s\n", u)
 	}
-	title := "up to " + characters(s.MaxTitle)
+	title := "up to " + length(s, s.MaxTitle)
 	if s.MaxTitle <= 0 {
 		title = "none; it becomes the beginning of the text"
 	}
-	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n", title, upTo(s.MaxBody), s.Format, yesNo(s.Attachments))
+	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n", title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments))
 	for _, part := range []struct {
 		heading string
 		common  bool
@@ -257,11 +258,11 @@ func writeService(w io.Writer, s *notifier.ServiceInfo) error {
 	return table.Flush()
 }
 
-func upTo(n int) string {
+func upTo(s *notifier.ServiceInfo, n int) string {
 	if n <= 0 {
-		return characters(n)
+		return length(s, n)
 	}
-	return "up to " + characters(n)
+	return "up to " + length(s, n)
 }
 
 func parameterNames(p notifier.ParamInfo) string {

@@ -3,6 +3,7 @@ package notifier
 import (
 	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -13,7 +14,7 @@ type Overflow string
 // The ways to treat a message that is too long. The zero Overflow counts as
 // [Upstream].
 const (
-	Upstream Overflow = "upstream" // send it as it is; the destination may cut or refuse it
+	Upstream Overflow = "upstream" // send it as it is; the destination may cut it, and where it refuses it, parts are sent
 	Truncate Overflow = "truncate" // send what fits
 	Split    Overflow = "split"    // send it in several parts
 )
@@ -54,12 +55,57 @@ const (
 	TitleEvery                   // all parts
 )
 
-// Limits are what a message to a destination may measure. Lengths are in
-// Unicode code points.
+// Unit is what the length of a text is counted in.
+type Unit string
+
+// The units of limits.
+const (
+	Characters Unit = "characters" // Unicode code points
+	UTF8Bytes  Unit = "bytes"
+	UTF16Units Unit = "UTF-16 units" // of which a character beyond U+FFFF has two
+)
+
+// of is the length of a character.
+func (u Unit) of(c rune) int {
+	switch u {
+	case UTF8Bytes:
+		return utf8.RuneLen(c)
+	case UTF16Units:
+		return utf16.RuneLen(c)
+	}
+	return 1
+}
+
+// length is that of a text.
+func (u Unit) length(s string) (n int) {
+	switch u {
+	case UTF8Bytes:
+		return len(s)
+	case UTF16Units:
+		for _, c := range s {
+			n += u.of(c)
+		}
+		return n
+	}
+	return utf8.RuneCountInString(s)
+}
+
+// index is how many bytes of s have a length of at most n.
+func (u Unit) index(s string, n int) int {
+	for i, c := range s {
+		if n -= u.of(c); n < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// Limits are what a message to a destination may measure.
 type Limits struct {
-	Title int // length of the title; 0 for a destination without titles, where it becomes the body's first line
-	Body  int // length of the body; 0 for any
-	Lines int // lines of the body, cut whatever the overflow says; 0 for any
+	Unit  Unit // what lengths are counted in; "" means [Characters]
+	Title int  // length of the title; 0 for a destination without titles, where it becomes the body's first line
+	Body  int  // length of the body; 0 for any
+	Lines int  // lines of the body, cut whatever the overflow says; 0 for any
 
 	// InBody says that title and body are sent as one text, so that both
 	// together may be as long as Body.
@@ -103,12 +149,12 @@ func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []
 	}
 
 	titleRoom := l.titleRoom(title)
-	title = trimEnd(title[:runeIndex(title, titleRoom)])
+	title = trimEnd(title[:l.Unit.index(title, titleRoom)])
 	room := l.bodyRoom(title, titleRoom)
-	if body == "" || runeIndex(body, room) == len(body) {
+	if body == "" || l.Unit.index(body, room) == len(body) {
 		return []Part{{title, body}}
 	}
-	c := newCutter(format, source)
+	c := newCutter(format, source, l.Unit)
 	if mode == Truncate {
 		return []Part{{title, trimPart(c.head(body, room))}}
 	}
@@ -148,7 +194,7 @@ func (l Limits) titleRoom(title string) int {
 	if !l.InBody {
 		return l.Title
 	}
-	return min(utf8.RuneCountInString(title)+counterWidth, l.Title, l.Body)
+	return min(l.Unit.length(title)+counterWidth, l.Title, l.Body)
 }
 
 // bodyRoom is what the title leaves to the body; it may be nothing.
@@ -185,7 +231,7 @@ func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int
 	parts := make([]Part, len(bodies))
 	if counted && len(bodies) > 1 {
 		digits := len(fmt.Sprint(len(bodies)))
-		title = title[:runeIndex(title, titleRoom-2*digits-len(" [/]"))]
+		title = title[:l.Unit.index(title, titleRoom-2*digits-len(" [/]"))]
 		for i, b := range bodies {
 			parts[i] = Part{fmt.Sprintf("%s [%0*d/%d]", title, digits, i+1, len(bodies)), b}
 		}

@@ -52,6 +52,10 @@ func TestFit(t *testing.T) {
 		{"truncated behind a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, Truncate, []Part{{"t", "body"}}},
 		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, Truncate, []Part{{"title", "body"}}},
 		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, Truncate, []Part{{"漢字", "äöü"}}},
+		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, Truncate, []Part{{"漢字", "äö"}}},
+		{"parts in bytes", Limits{Title: 6, Body: 4, Unit: UTF8Bytes}, "", "äöü a漢", Text, Text, Split, []Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}}},
+		{"UTF-16", Limits{Title: 6, Body: 3, Unit: UTF16Units}, "", "a🙂🙂", Text, Text, Split, []Part{{"", "a🙂"}, {"", "🙂"}}},
+		{"a character longer than the room", Limits{Title: 6, Body: 2, Unit: UTF8Bytes}, "", "漢字", Text, Text, Split, []Part{{"", "漢"}, {"", "字"}}},
 		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, Truncate, []Part{{"", "abc"}}},
 
 		{"title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "title", strings.Repeat("b", 40), Text, Text, Truncate,

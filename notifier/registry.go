@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -120,6 +121,7 @@ type ServiceInfo struct {
 	Format      Format      `json:"format"`
 	MaxTitle    int         `json:"max_title"`
 	MaxBody     int         `json:"max_body"`
+	Unit        Unit        `json:"unit"` // what the two are counted in
 	Attachments bool        `json:"attachments"`
 }
 
@@ -167,7 +169,7 @@ func (k *kind) info() ServiceInfo {
 	s := k.schema
 	info := ServiceInfo{
 		Name: s.Name, Site: s.Site, Schemes: k.schemes, Format: s.Format,
-		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Attachments: s.Attachments,
+		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, Characters), Attachments: s.Attachments,
 	}
 	for _, t := range s.templates {
 		info.URLs = append(info.URLs, t.text)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -425,10 +426,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	pending := make(outstanding, len(parts))
-	for i, m := range parts {
-		pending[i] = part{message: m}
-	}
+	pending := allOf(parts)
 	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, redact: d.target.redact, transient: d.options.Transient, header: d.options.Header}
 	tries, waits := t.options.retry+1, 0
 	for {
@@ -440,13 +438,12 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			return n, outOfTime(ctx, err)
 		}
 		pause, again := seconds(t.options.wait), n-waits < tries
-		var status *StatusError
-		if errors.As(err, &status) && status.RetryAfter > 0 && (status.Code == 429 || status.Code == 503) && waits < maxWaits {
-			pause, again = status.RetryAfter, true
+		if asked := askedToWait(err); asked > 0 && waits < maxWaits {
+			pause, again = asked, true
 			waits++
 		}
 		if !again || !mayRetry(err) {
-			return n, err
+			return d.rescue(ctx, t, client, pending, n, err)
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 			return n, fmt.Errorf("%w (the next try, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
@@ -471,6 +468,14 @@ type part struct {
 // outstanding are the parts that have not arrived.
 type outstanding []part
 
+func allOf(messages []*Message) outstanding {
+	o := make(outstanding, len(messages))
+	for i, m := range messages {
+		o[i].message = m
+	}
+	return o
+}
+
 // send sends each part, whatever becomes of those before it, and keeps those
 // that fail for the next try.
 func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
@@ -493,6 +498,31 @@ func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
 		return errs[0]
 	}
 	return errors.Join(errs...)
+}
+
+// statuses are the refusals among what an error is made of.
+func statuses(err error) (out []*StatusError) {
+	switch e := err.(type) {
+	case *StatusError:
+		return []*StatusError{e}
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			out = append(out, statuses(err)...)
+		}
+	case interface{ Unwrap() error }:
+		return statuses(e.Unwrap())
+	}
+	return out
+}
+
+// askedToWait is the longest time for which one of the service's answers asks.
+func askedToWait(err error) (most time.Duration) {
+	for _, s := range statuses(err) {
+		if s.Code == http.StatusTooManyRequests || s.Code == http.StatusServiceUnavailable {
+			most = max(most, s.RetryAfter)
+		}
+	}
+	return most
 }
 
 // outOfTime says that the time is over, and what the matter was until then.
@@ -523,17 +553,26 @@ func (d *delivery) parts(t *Destination) ([]*Message, error) {
 	}
 	format := cmp.Or(Format(t.options.format), s.Format)
 	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0, s.HardSpaces})
-	texts := s.Limits.Fit(title, body, format, m.Source, Overflow(t.options.overflow))
+	c := *m
+	c.Title, c.Body, c.Format = title, body, format
+	c.Time = m.Time.In(t.location)
+	if !s.Attachments {
+		c.Attachments = nil
+	}
+	return s.fit(&c, Overflow(t.options.overflow)), nil
+}
+
+// fit makes messages of one that are within the limits. The last has the files.
+func (s *Schema) fit(m *Message, mode Overflow) []*Message {
+	texts := s.Limits.Fit(m.Title, m.Body, m.Format, m.Source, mode)
 	parts := make([]*Message, len(texts))
 	for i, text := range texts {
 		c := *m
-		c.Title, c.Body, c.Format = text.Title, text.Body, format
-		c.Time = m.Time.In(t.location)
-		c.Attachments = nil
-		if s.Attachments && i == len(texts)-1 {
-			c.Attachments = m.Attachments
+		c.Title, c.Body = text.Title, text.Body
+		if i < len(texts)-1 {
+			c.Attachments = nil
 		}
 		parts[i] = &c
 	}
-	return parts, nil
+	return parts
 }

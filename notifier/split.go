@@ -30,19 +30,23 @@ const (
 // A cutter finds where a text can be cut.
 type cutter struct {
 	atom *regexp.Regexp // nil where everything can be cut
+	unit Unit
 }
 
-func newCutter(format, source Format) cutter {
+func newCutter(format, source Format, unit Unit) cutter {
+	c := cutter{unit: unit}
 	switch {
 	case format == HTML:
-		return cutter{htmlAtom}
+		c.atom = htmlAtom
 	case format == Markdown, source == Markdown:
-		return cutter{markdownAtom}
+		c.atom = markdownAtom
 	}
-	return cutter{}
+	return c
 }
 
-// split cuts s into parts of at most room code points, and at most max of
+const ellipsis = "…"
+
+// split cuts s into parts of at most that length, and at most max of
 // them. A part that would be blank is left out.
 func (c cutter) split(s string, room, max int) []string {
 	var parts []string
@@ -51,8 +55,8 @@ func (c cutter) split(s string, room, max int) []string {
 		if s == "" {
 			return parts
 		}
-		if len(parts) == max-1 && runeIndex(s, room) < len(s) {
-			return append(parts, c.head(s, room-1)+"…")
+		if len(parts) == max-1 && c.unit.index(s, room) < len(s) {
+			return append(parts, c.head(s, room-c.unit.length(ellipsis))+ellipsis)
 		}
 		end := c.cut(s, room)
 		if part := trimPart(s[:end]); part != "" {
@@ -64,7 +68,10 @@ func (c cutter) split(s string, room, max int) []string {
 
 // cut is where the first part of s ends, in bytes; it is never 0.
 func (c cutter) cut(s string, room int) int {
-	end := runeIndex(s, room)
+	end := c.unit.index(s, room)
+	if end == 0 { // a character that is longer than the room
+		_, end = utf8.DecodeRuneInString(s)
+	}
 	if end == len(s) {
 		return end
 	}
@@ -88,7 +95,7 @@ func (c cutter) cut(s string, room int) int {
 
 // head is as much of s as fits, without what would be half an atom.
 func (c cutter) head(s string, room int) string {
-	end := runeIndex(s, room)
+	end := c.unit.index(s, room)
 	if end < len(s) {
 		if at := c.before(s, end, room); at > 0 {
 			end = at
@@ -98,7 +105,7 @@ func (c cutter) head(s string, room int) string {
 }
 
 // before moves a cut that would go through an atom to the atom's beginning.
-// An atom of more than room code points fits nowhere, so it is not sought.
+// An atom that is longer than room fits nowhere, so it is not sought.
 func (c cutter) before(s string, at, room int) int {
 	if c.atom == nil || at == 0 {
 		return at
@@ -122,21 +129,6 @@ func behindPunctuation(s string) int {
 	}
 	_, size := utf8.DecodeRuneInString(s[i:])
 	return i + size
-}
-
-// runeIndex is where the code point with number n begins in s, in bytes, or
-// the length of s if it has no more than n.
-func runeIndex(s string, n int) int {
-	if n <= 0 {
-		return 0
-	}
-	for i := range s {
-		if n == 0 {
-			return i
-		}
-		n--
-	}
-	return len(s)
 }
 
 // trimPart drops line breaks before and white space behind, but keeps the
