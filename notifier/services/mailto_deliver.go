@@ -116,7 +116,7 @@ func (mc *mailtoConn) transact(e *mailtoEnvelope) (again bool, err error) {
 		return true, mailtoError("sending the mail", err)
 	}
 	if err := w.Close(); err != nil {
-		return false, mailtoError("end of the mail", err)
+		return false, mailtoError(mailtoEnd, err)
 	}
 	for _, address := range taken {
 		e.progress.got[address] = true

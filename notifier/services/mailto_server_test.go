@@ -40,7 +40,8 @@ type mailServer struct {
 	password   string     // of every user, and every token
 	utf8       bool
 	refuse     func(recipient string) error
-	limit      int // mails on one connection, after which it breaks; 0 for any
+	most       int64 // bytes of a mail; 0 for any
+	limit      int   // mails on one connection, after which it breaks; 0 for any
 
 	server      *smtp.Server
 	listener    net.Listener
@@ -80,6 +81,7 @@ func (s *mailServer) start(t *testing.T, address string) {
 	s.address, s.listener = l.Addr().String(), l
 	s.server = smtp.NewServer(s)
 	s.server.Domain, s.server.AllowInsecureAuth, s.server.EnableSMTPUTF8 = "mail.example.com", true, s.utf8
+	s.server.MaxMessageBytes = s.most
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
 	if len(s.config.Certificates) > 0 {
 		if s.implicit {

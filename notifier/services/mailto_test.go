@@ -1,6 +1,7 @@
 package services
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -209,6 +210,19 @@ func (s *mailServer) waitForQuits(t *testing.T, n int) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("the server has not seen %d connections end", n)
+}
+
+// A mail that is too large for the server arrives without its file.
+func TestMailtoTooLarge(t *testing.T) {
+	s, sender := startMail(t, &mailServer{most: 8 << 10}), wireSender(t)
+	m := &notifier.Message{Title: "Disk full", Body: "91%", Attachments: []*notifier.Attachment{notifier.NewAttachment("big.bin", "", make([]byte, 64<<10))}}
+	r := sendOver(t, sender, s.url("mailto", "user", "/to@example.org"), m, mailTime)
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "the text has arrived, but not the files, which were refused: the mail server answered 552") {
+		t.Errorf("got %v", r.Err)
+	}
+	if got := s.got(); len(got) != 1 || !bytes.Contains(got[0].data, []byte("Disk full")) || bytes.Contains(got[0].data, []byte("big.bin")) {
+		t.Errorf("arrived: %d mails", len(got))
+	}
 }
 
 // A try that follows a partial refusal goes to those only who have nothing.

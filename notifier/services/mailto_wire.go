@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // mailtoWire bounds what a server can have us wait for and read.
@@ -42,11 +44,20 @@ func mailtoError(step string, err error) error {
 	return &mailtoRefusal{step: step, code: answer.Code, text: strings.ToValidUTF8(text, "")}
 }
 
+// mailtoEnd is the step behind which a server says what it thinks of a mail.
+const mailtoEnd = "end of the mail"
+
 // mailtoRefusal is an answer by which a server declines.
 type mailtoRefusal struct {
 	step string
 	code int
 	text string
+}
+
+// Is says that a mail which was heard to its end, or that is too large (552),
+// was refused for what it is.
+func (e *mailtoRefusal) Is(err error) bool {
+	return err == notifier.ErrRefused && (e.code == 552 || e.code/100 == 5 && e.step == mailtoEnd)
 }
 
 func (e *mailtoRefusal) Error() string {

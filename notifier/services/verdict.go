@@ -60,5 +60,5 @@ func refusal(code int, reason any) error {
 	} else if b, err := json.Marshal(reason); err == nil && !ok && reason != nil {
 		text += ": " + string(b)
 	}
-	return errors.New(text)
+	return notifier.Refused(errors.New(text))
 }
