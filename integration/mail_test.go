@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -12,6 +13,7 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,6 +73,11 @@ login:
   public_name = LOGIN
   server_prompts = Username:: : Password::
   server_condition = ${if and{{eq{$auth1}{gateway}}{eq{$auth2}{secret-word}}}}
+xoauth2:
+  driver = plaintext
+  public_name = XOAUTH2
+  server_prompts = :
+  server_condition = ${if eq{$auth1}{user=gateway\x01auth=Bearer secret-word\x01\x01}}
 cram:
   driver = cram_md5
   public_name = CRAM-MD5
@@ -121,6 +128,16 @@ func (e *exim) url(scheme, login, rest string) string {
 // next waits for a mail and takes it out of the folder.
 func (e *exim) next(t *testing.T) *mail.Message {
 	t.Helper()
+	m, err := mail.ReadMessage(bytes.NewReader(e.source(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// source is [exim.next] for the mail as it is.
+func (e *exim) source(t *testing.T) []byte {
+	t.Helper()
 	var files []string
 	eventually(t, "a mail is there", func() bool {
 		files, _ = filepath.Glob(filepath.Join(e.box, "*"))
@@ -133,11 +150,7 @@ func (e *exim) next(t *testing.T) *mail.Message {
 	if err := os.Remove(files[0]); err != nil {
 		t.Fatal(err)
 	}
-	m, err := mail.ReadMessage(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return data
 }
 
 // leaves are the parts of a mail that are no containers, each with its type
@@ -180,6 +193,7 @@ func TestExim(t *testing.T) {
 	// Exim answers to each kind of connection and of signing in.
 	for _, c := range []struct{ scheme, rest, connection, auth string }{
 		{"mailto", "", "clear", "cram"}, {"mailto", "auth=plain", "clear", "plain"}, {"mailto", "auth=login", "clear", "login"},
+		{"mailtos", "auth=xoauth2", "encrypted", "xoauth2"},
 		{"mailtos", "", "encrypted", "plain"}, {"mailtos", "auth=login", "encrypted", "login"}, {"mailtos", "mode=ssl", "encrypted", "plain"}, {"mailtos", "mode=ssl&auth=cram-md5", "encrypted", "cram"},
 	} {
 		delivers(t, newSender(t), e.url(c.scheme, login, c.rest+"&format=text"), body)
@@ -232,7 +246,7 @@ func TestExim(t *testing.T) {
 		delivers(t, newSender(t), stranger.url("mailtos", login, mode+"&verify=no"), body)
 		stranger.next(t)
 	}
-	for _, auth := range []string{"plain", "login", "cram-md5"} {
+	for _, auth := range []string{"plain", "login", "cram-md5", "xoauth2"} {
 		fails(t, newSender(t), e.url("mailtos", "gateway:wrong-password", "auth="+auth), "the mail server answered 535 Incorrect authentication data (signing in)", "wrong-password")
 	}
 	fails(t, newSender(t), e.url("mailto", "gateway", ""), "550 sign in first", "")
@@ -247,5 +261,143 @@ func TestExim(t *testing.T) {
 	delivers(t, s, e.url("mailtos", login, "format=text"), "after")
 	if m := e.next(t); !strings.Contains(fmt.Sprint(leaves(t, m.Header, m.Body)), "after") {
 		t.Error("another mail arrived")
+	}
+}
+
+// mailReader prints what the parser of Python makes of a mail, which is none of
+// ours and says what is wrong with it.
+const mailReader = `
+import base64, email, email.policy, json, sys
+m = email.message_from_binary_file(sys.stdin.buffer, policy=email.policy.default)
+print(json.dumps({
+  "defects": [str(d) for p in m.walk() for d in p.defects + [d for v in p.values() for d in v.defects]],
+  "header": {name: str(m[name]) for name in m.keys()},
+  "text": m.get_body(("plain",)).get_content(),
+  "html": m.get_body(("html",)).get_content(),
+  "files": [{"kind": p.get_content_disposition() + " " + p.get_content_type(), "name": p.get_filename(), "id": p["Content-ID"],
+    "data": base64.b64encode(p.get_payload(decode=True)).decode()} for p in m.walk() if p.get_content_disposition()],
+}))`
+
+// readMail is what that parser says.
+type readMail struct {
+	Defects    []string
+	Header     map[string]string
+	Text, HTML string
+	Files      []struct {
+		Kind, Name, ID string
+		Data           []byte
+	}
+}
+
+func readWithPython(t *testing.T, source []byte) (m readMail) {
+	t.Helper()
+	cmd := exec.Command(program(t, "python3", "python3"), "-c", mailReader)
+	cmd.Stdin = bytes.NewReader(source)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A mail program shows a mail as it was meant.
+func TestMailReadsRight(t *testing.T) {
+	e := startExim(t, authority)
+	picture, file := []byte("\x89PNG\r\n\x1a\n\x00\xff"), []byte("line\r\n.\r\nline\n")
+	url := e.url("mailtos", "gateway:secret-word", "name=Die%20W%C3%A4chter&reply=%22Hilfe,%20Z%C3%BCrich%22%3Chelp@example.com%3E&bcc=secret@example.org"+
+		"&+X-Ort=Z%C3%BCrich%20%E2%98%83&inline=yes&format=html")
+	r, _ := send(t, newSender(t), strings.Replace(url, "/you@", "/%22D%C3%B6e,%20Jo%22%3Cyou@", 1), &notifier.Message{
+		Title: strings.Repeat("Über 90 % ☃ ", 20) + "Ende", Body: "<p>Größe: 漢字</p>" + strings.Repeat("<p>long</p>", 300), Format: notifier.HTML,
+		Attachments: []*notifier.Attachment{
+			notifier.NewAttachment("Kurve ☃.png", "image/png", picture),
+			notifier.NewAttachment("größe.txt", "text/plain", file),
+		},
+	})
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	var to []string
+	for range 2 {
+		source := e.source(t)
+		m := readWithPython(t, source)
+		to = append(to, m.Header["Envelope-to"])
+		if len(m.Defects) > 0 {
+			t.Errorf("Python finds %q", m.Defects)
+		}
+		for name, want := range map[string]string{
+			"Subject": strings.Repeat("Über 90 % ☃ ", 20) + "Ende", "From": "Die Wächter <gateway@example.com>", "To": `"Döe, Jo" <you@example.org>`,
+			"Reply-To": `"Hilfe, Zürich" <help@example.com>`, "X-Ort": "Zürich ☃", "Bcc": "",
+		} {
+			if m.Header[name] != want {
+				t.Errorf("%s is %q instead of %q", name, m.Header[name], want)
+			}
+		}
+		if !strings.Contains(m.Text, "Größe: 漢字") || !strings.Contains(m.HTML, "<p>Größe: 漢字</p>") {
+			t.Errorf("the text reads %.100q, and %.100q", m.Text, m.HTML)
+		}
+		if len(m.Files) != 2 {
+			t.Fatalf("the files are %+v", m.Files)
+		}
+		if p := m.Files[0]; p.Kind != "inline image/png" || p.Name != "Kurve ☃.png" || !bytes.Equal(p.Data, picture) || !strings.Contains(m.HTML, `<img src="cid:`+strings.Trim(p.ID, "<>")+`">`) {
+			t.Errorf("the picture is %+v", p)
+		}
+		if p := m.Files[1]; p.Kind != "attachment text/plain" || p.Name != "größe.txt" || !bytes.Equal(p.Data, file) {
+			t.Errorf("the file is %+v", p)
+		}
+		// Exim says in a line of its own whom it delivers to.
+		if bytes.Count(source, []byte("secret@example.org")) != strings.Count(m.Header["Envelope-to"], "secret@example.org") {
+			t.Error("the mail names who got a blind copy")
+		}
+	}
+	if slices.Sort(to); !slices.Equal(to, []string{"secret@example.org", "you@example.org"}) {
+		t.Errorf("it went to %q", to)
+	}
+}
+
+// What is encrypted and signed for somebody, GnuPG opens and trusts.
+func TestMailGnuPG(t *testing.T) {
+	home, e := t.TempDir(), startExim(t, authority)
+	// GnuPG starts an agent, which would outlive the test.
+	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() })
+	gpg := func(in []byte, args ...string) (out []byte, said string) {
+		t.Helper()
+		cmd := exec.Command(program(t, "gpg", "gnupg"), append([]string{"--homedir", home, "--batch", "--pinentry-mode", "loopback", "--passphrase", ""}, args...)...)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &stdout, &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, stderr.String())
+		}
+		return stdout.Bytes(), stderr.String()
+	}
+	for _, user := range []string{"you@example.org", "gateway@example.com"} {
+		gpg(nil, "--quick-generate-key", user)
+	}
+	public, _ := gpg(nil, "--export", "you@example.org")
+	private, _ := gpg(nil, "--export-secret-keys", "gateway@example.com")
+	for _, c := range []struct{ rest, says string }{
+		{"pgpprv=" + base64.StdEncoding.EncodeToString(private), `Good signature from "gateway@example.com"`},
+		{"", "encrypted with"},
+	} {
+		query := strings.NewReplacer("+", "%2B", "=", "%3D").Replace(base64.StdEncoding.EncodeToString(public))
+		delivers(t, newSender(t), e.url("mailtos", "gateway:secret-word", "format=text&pgppub="+query+"&"+strings.ReplaceAll(c.rest, "+", "%2B")), body)
+		m := e.next(t)
+		parts := leaves(t, m.Header, m.Body)
+		if len(parts) != 4 || parts[0] != "application/pgp-encrypted" || strings.Contains(parts[3], "漢字") {
+			t.Fatalf("got %.300q", parts)
+		}
+		inner, said := gpg([]byte(parts[3]), "--decrypt")
+		if !strings.Contains(said, c.says) {
+			t.Errorf("GnuPG says %s", said)
+		}
+		clear, err := mail.ReadMessage(bytes.NewReader(inner))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := leaves(t, clear.Header, clear.Body); len(got) != 2 || strings.ReplaceAll(got[1], "\r\n", "\n") != body {
+			t.Errorf("within is %q", got)
+		}
 	}
 }

@@ -677,7 +677,7 @@ func (s *Schema) describeCommon(o *options) {
 		p.get = func() string { return cmp.Or(o.format, p.def) }
 		o.format = ""
 	}
-	s.Choice(&o.overflow, "overflow", string(Upstream), []string{"upstream", "truncate", "split"}, "a text that is too long: sent as it is, and in parts where that is refused; cut; or sent in parts").Lenient()
+	s.Choice(&o.overflow, "overflow", string(Upstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Item(timeZone)
 	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server")

@@ -12,28 +12,12 @@ import (
 
 // aprsServer is a server of APRS-IS that knows one call sign, DF1ABC-10, and
 // its passcode, 12345.
-func aprsServer(t *testing.T, log *wireLog) (address string, stop func()) {
+func aprsServer(t *testing.T, address string, log *wireLog) *wireServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop = func() { l.Close() }
-	t.Cleanup(stop)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serveAPRS(conn, log)
-		}
-	}()
-	return l.Addr().String(), stop
+	return serveWire(t, address, nil, func(conn net.Conn) { serveAPRS(conn, log) })
 }
 
 func serveAPRS(conn net.Conn, log *wireLog) {
-	defer conn.Close()
 	say := func(line string) { _, _ = conn.Write([]byte(line + "\r\n")) }
 	say("# aprsc 2.1.19 1 Mar 2026 12:30:15 GMT")
 	lines := bufio.NewScanner(conn)
@@ -55,10 +39,10 @@ func serveAPRS(conn net.Conn, log *wireLog) {
 
 func TestAPRS(t *testing.T) {
 	log := &wireLog{}
-	euro, _ := aprsServer(t, log)
+	euro := aprsServer(t, "", log)
 	elsewhere := &wireLog{}
-	noam, _ := aprsServer(t, elsewhere)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro, "tcp noam.aprs2.net:14580": noam})
+	noam := aprsServer(t, "", elsewhere)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro.at(), "tcp noam.aprs2.net:14580": noam.at()})
 	const signIn = "user DF1ABC-10 pass 12345 vers caddy-notify 1"
 	const text = "Disk almost full Volume /data is at 91% on host-7"
 	cases := []struct {
@@ -105,8 +89,8 @@ func TestAPRS(t *testing.T) {
 // time of a delivery, the second gets nothing.
 func TestAPRSDelay(t *testing.T) {
 	log := &wireLog{}
-	address, _ := aprsServer(t, log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": address})
+	server := aprsServer(t, "", log)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.at()})
 	r := sendOver(t, s, "aprs://df1abc-10:12345@df2def/db3ghi?delay=5", &notifier.Message{Body: "x"}, time.Second)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "timeout") {
 		t.Errorf("got %v", r.Err)
@@ -118,8 +102,8 @@ func TestAPRSDelay(t *testing.T) {
 
 func TestAPRSFailures(t *testing.T) {
 	log := &wireLog{}
-	address, stop := aprsServer(t, log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": address, "tcp noam.aprs2.net:14580": silentServer(t)})
+	server := aprsServer(t, "", log)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.at(), "tcp noam.aprs2.net:14580": silentServer(t)})
 	sendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
 	for _, line := range log.take() {
 		if strings.Contains(line, "DF2DEF") {
@@ -128,6 +112,10 @@ func TestAPRSFailures(t *testing.T) {
 	}
 	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM", "timeout")
 	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM&rto=0.1", "no answer within 100ms (rto)")
-	stop()
+	server.stop()
 	sendFails(t, s, "aprs://df1abc-10:12345@df2def", "refused")
+	log.take()
+	aprsServer(t, server.at(), log)
+	sendText(t, s, "aprs://df1abc-10:12345@df2def", "x")
+	log.expect(t, "user DF1ABC-10 pass 12345 vers caddy-notify 1", "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
 }

@@ -12,15 +12,12 @@ import (
 var _ = notifier.Register[brevo]()
 
 // brevo sends e-mail through Brevo, once Sendinblue.
-type brevo struct {
-	mailAPI
-	reply string
-}
+type brevo struct{ mailAPI }
 
 func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
-	mailReply(s, &b.reply)
+	b.describeReply(s)
 }
 
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -29,7 +26,7 @@ func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		"htmlContent": notifier.Convert(m.Body, m.Format, notifier.HTML),
 		"textContent": notifier.Convert(m.Body, m.Format, notifier.Text),
 	}
-	if r, ok := parseMailbox(b.reply); ok {
+	if r, ok := parseMailbox(b.replyTo); ok {
 		payload["replyTo"] = map[string]string{"email": r.address}
 	}
 	var files []map[string]string

@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -13,6 +14,7 @@ var _ = notifier.Register[burstSMS]()
 type burstSMS struct {
 	sms
 	key, secret, from, country string
+	validity                   int
 }
 
 func (b *burstSMS) Describe(s *notifier.Schema) {
@@ -24,10 +26,15 @@ func (b *burstSMS) Describe(s *notifier.Schema) {
 	s.Secret(&b.secret, "secret", "API secret").Match(`^[a-z0-9]+$`)
 	s.String(&b.from, "sender_id", "", "number or name to send from").Alias("from", "source")
 	s.Choice(&b.country, "country", "us", []string{"au", "nz", "gb", "us"}, "country of numbers without a country code")
+	s.Int(&b.validity, "validity", 0, "minutes for which delivery is tried; 0 for no limit").Range(0, 1e5)
 }
 
 func (b *burstSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return b.each(ctx, c, b.targets, 500, func(ctx context.Context, numbers []string) error {
+		form := notifier.Fields("countrycode", b.country, "message", m.Body, "from", b.from, "to", strings.Join(numbers, ","))
+		if b.validity > 0 {
+			form.Set("validity", strconv.Itoa(b.validity))
+		}
 		var answer struct {
 			Error struct{ Code, Description string }
 		}
@@ -35,8 +42,7 @@ func (b *burstSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 			URL:    "https://api.transmitsms.com/send-sms.json",
 			Header: map[string]string{"Accept": "application/json"},
 			User:   b.key, Password: b.secret,
-			Body: notifier.Form(notifier.Fields(
-				"countrycode", b.country, "message", m.Body, "from", b.from, "to", strings.Join(numbers, ","))),
+			Body: notifier.Form(form),
 		}, &answer)
 		if err == nil && answer.Error.Code != "" && answer.Error.Code != "SUCCESS" {
 			err = smsRefused(answer.Error.Description, answer.Error.Code)

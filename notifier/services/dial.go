@@ -27,6 +27,8 @@ func dialServer(ctx context.Context, c *notifier.Client, host string, port int, 
 	if config == nil {
 		return conn, nil
 	}
+	ctx, cancel := patient(ctx, c.AnswerTimeout())
+	defer cancel()
 	secure := tls.Client(conn.Conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()

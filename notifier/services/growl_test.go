@@ -32,27 +32,11 @@ type growlDesktop struct {
 	apps []string
 }
 
-func (d *growlDesktop) start(t *testing.T, at string) (address string, stop func()) {
+func (d *growlDesktop) start(t *testing.T, at string) *wireServer {
 	t.Helper()
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop = func() { l.Close() }
-	t.Cleanup(stop)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, _ = io.WriteString(conn, d.serve(bufio.NewReader(conn)))
-			}()
-		}
-	}()
-	return l.Addr().String(), stop
+	return serveWire(t, at, nil, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, d.serve(bufio.NewReader(conn)))
+	})
 }
 
 func (d *growlDesktop) serve(r *bufio.Reader) string {
@@ -173,7 +157,7 @@ func TestGrowl(t *testing.T) {
 	for _, c := range cases {
 		urls = append(urls, c.rest)
 		d := &growlDesktop{password: c.password}
-		at, _ := d.start(t, "127.0.0.1:0")
+		at := d.start(t, "").at()
 		user := ""
 		if c.password != "" {
 			user = strings.ReplaceAll(c.password, " ", "%20") + "@"
@@ -192,7 +176,7 @@ func TestGrowl(t *testing.T) {
 // Nothing in a message begins a new header, and two lines of it are shown.
 func TestGrowlLines(t *testing.T) {
 	d := &growlDesktop{}
-	at, _ := d.start(t, "127.0.0.1:0")
+	at := d.start(t, "").at()
 	s := wireSender(t)
 	r := sendOver(t, s, "growl://"+at, &notifier.Message{
 		Title: "One\r\nNotification-Sticky: False", Body: "a\r\nNotification-Priority: 2\r\n\r\nd", Identity: &notifier.Identity{Name: "My\r\nCaddy"},
@@ -212,12 +196,13 @@ func TestGrowlLines(t *testing.T) {
 func TestGrowlRegistersAgain(t *testing.T) {
 	const notify = `NOTIFY Caddy|New Messages|Caddy|%q|sticky=True|priority=0|icon=`
 	d := &growlDesktop{}
-	at, stop := d.start(t, "127.0.0.1:0")
+	server := d.start(t, "")
+	at := server.at()
 	s := wireSender(t)
 	sendText(t, s, "growl://"+at, "one")
 	sendText(t, s, "growl://"+at, "two")
 	d.log.expect(t, "REGISTER Caddy: New Messages True", fmt.Sprintf(notify, "one"), fmt.Sprintf(notify, "two"))
-	stop()
+	server.stop()
 	sendFails(t, s, "growl://"+at, "refused")
 	d = &growlDesktop{}
 	d.start(t, at)
@@ -227,7 +212,7 @@ func TestGrowlRegistersAgain(t *testing.T) {
 
 func TestGrowlFailures(t *testing.T) {
 	d := &growlDesktop{password: "correct"}
-	at, _ := d.start(t, "127.0.0.1:0")
+	at := d.start(t, "").at()
 	s := wireSender(t)
 	sendFails(t, s, "growl://wrong-one@"+at, "password", "wrong-one")
 	sendFails(t, s, "growl://"+at, "password")
@@ -247,7 +232,7 @@ func TestGrowlFailures(t *testing.T) {
 // An icon that cannot be had does not keep the message back.
 func TestGrowlWithoutItsIcon(t *testing.T) {
 	d := &growlDesktop{}
-	at, _ := d.start(t, "127.0.0.1:0")
+	at := d.start(t, "").at()
 	m := message(t, "plain")
 	m.Identity.Icon = "http://127.0.0.1:1/{type}"
 	if r := sendOver(t, wireSender(t), "growl://"+at+"?version=1", m, 5*time.Second); r.Err != nil {

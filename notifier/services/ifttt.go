@@ -11,8 +11,9 @@ var _ = notifier.Register[ifttt]()
 
 // ifttt triggers events of IFTTT's Webhooks.
 type ifttt struct {
-	key    string
-	events []string
+	key       string
+	events    []string
+	set, drop map[string]string
 }
 
 func (i *ifttt) Describe(s *notifier.Schema) {
@@ -21,6 +22,8 @@ func (i *ifttt) Describe(s *notifier.Schema) {
 	s.Native("https://maker.ifttt.com/use/{webhook_id}[/{events...}]")
 	s.Secret(&i.key, "webhook_id", "key of Webhooks, which ends the address in its settings")
 	s.List(&i.events, "events", "names of events").Alias("to")
+	s.Map(&i.set, "+", "set", "text for value1, value2 or value3").Example("value3=disk")
+	s.Map(&i.drop, "-", "drop", "value1, value2 or value3 to leave out").Example("value3=")
 }
 
 func (i *ifttt) Finish(*notifier.Schema) error {
@@ -32,6 +35,16 @@ func (i *ifttt) Finish(*notifier.Schema) error {
 
 func (i *ifttt) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	values := map[string]string{"value1": m.Title, "value2": m.Body, "value3": string(m.Type)}
+	for name, text := range i.set {
+		if _, known := values[name]; !known {
+			c.Warn("IFTTT takes value1, value2 and value3 only; another field that the URL sets is left out")
+			continue
+		}
+		values[name] = text
+	}
+	for name := range i.drop {
+		delete(values, name)
+	}
 	return c.Each(ctx, i.events, func(ctx context.Context, event string) error {
 		return c.PostJSON(ctx, "https://maker.ifttt.com"+notifier.Path("trigger", event, "with", "key", i.key), values)
 	})

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,55 +21,19 @@ import (
 // "bob:secret-word" at the door is refused.
 type ircNet struct {
 	wireLog
-	listener net.Listener
-	mu       sync.Mutex
-	conns    []net.Conn
+	*wireServer
 }
 
 func newIRCNet(t *testing.T, address string, config *tls.Config) *ircNet {
 	t.Helper()
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if config != nil {
-		l = tls.NewListener(l, config)
-	}
-	n := &ircNet{listener: l}
-	t.Cleanup(n.stop)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			n.mu.Lock()
-			n.conns = append(n.conns, conn)
-			n.mu.Unlock()
-			go n.serve(conn)
-		}
-	}()
+	n := &ircNet{}
+	n.wireServer = serveWire(t, address, config, n.serve)
 	return n
-}
-
-func (n *ircNet) at() string { return n.listener.Addr().String() }
-
-func (n *ircNet) stop() {
-	n.listener.Close()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, c := range n.conns {
-		c.Close()
-	}
 }
 
 var madeUp = regexp.MustCompile(`caddy[a-z0-9]{4}`)
 
 func (n *ircNet) serve(conn net.Conn) {
-	defer conn.Close()
 	say := func(format string, args ...any) { fmt.Fprintf(conn, format+"\r\n", args...) }
 	nick, user, password, welcome := "", false, "", false
 	joined := map[string]bool{}
@@ -242,8 +205,10 @@ func TestIRCRefusals(t *testing.T) {
 	if got := n.take(); got[len(got)-1] != "PRIVMSG bob :x" {
 		t.Errorf("the others should have the message: %q", got)
 	}
-	sendFails(t, s, "irc://"+silentServer(t)+"/bob", "not done within")
-	sendFails(t, s, "irc://"+silentServer(t)+"/bob?rto=0.1", "no answer within 100ms (rto)")
+	silent := silentServer(t)
+	sendFails(t, s, "irc://"+silent+"/bob", "not done within")
+	sendFails(t, s, "irc://"+silent+"/bob?rto=0.1", "no answer within 100ms (rto)")
+	sendFails(t, s, "ircs://"+silent+"/bob?rto=0.1", "no answer within 100ms (rto)")
 }
 
 func TestIRCOverTLS(t *testing.T) {
@@ -252,6 +217,11 @@ func TestIRCOverTLS(t *testing.T) {
 	n.expect(t)
 	sendText(t, wireSender(t), "ircs://"+n.at()+"/bob?verify=no", "one")
 	n.expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "PRIVMSG bob :one")
+
+	config := testCA.certificate(t, "127.0.0.1")
+	n = newIRCNet(t, "", &config)
+	sendText(t, wireSender(t), "ircs://"+n.at()+"/bob", "two")
+	n.expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "PRIVMSG bob :two")
 }
 
 // Networks that are known get TLS and NickServ unless the URL says otherwise.

@@ -41,17 +41,6 @@ type kept[C pinger] struct {
 	closed bool
 }
 
-// errBroken marks the errors after which a connection is of no use. An error
-// without it is what the destination says of the message.
-var errBroken = errors.New("the connection broke")
-
-// broken marks err with [errBroken], without a word more in its text.
-func broken(err error) error { return brokenError{err} }
-
-type brokenError struct{ error }
-
-func (e brokenError) Unwrap() []error { return []error{e.error, errBroken} }
-
 // with runs use on the connection that was kept, or on a new one from open.
 // Where one that was kept turns out to be broken, use runs a second time on a
 // new one. Afterwards the connection is kept for idle.
@@ -81,14 +70,6 @@ func (k *kept[C]) with(ctx context.Context, idle time.Duration, open func(contex
 			return because(ctx, err)
 		}
 	}
-}
-
-// because prefers the reason for which the time ended to what came of it.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // living takes the connection that waits, unless it is dead.

@@ -14,6 +14,7 @@ type mailAPI struct {
 	from, name string
 	targets    []string
 	cc, bcc    []string
+	replyTo    string
 
 	sender  emailAddress // what Finish makes of user, host, from and name
 	to      []string     // the targets, or the sender where there are none
@@ -64,6 +65,12 @@ func (m *mailAPI) describeName(s *notifier.Schema) *notifier.Param {
 	return s.String(&m.name, "name", "", "sender's name")
 }
 
+// describeReply binds the address that answers go to, with providers that take
+// one.
+func (m *mailAPI) describeReply(s *notifier.Schema) {
+	s.String(&m.replyTo, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
+}
+
 // Finish works out the sender.
 func (m *mailAPI) Finish(*notifier.Schema) error {
 	m.sender.address = m.user + "@" + m.host
@@ -112,7 +119,10 @@ func mailFiles(attachments []*notifier.Attachment) (files []map[string]string) {
 	return files
 }
 
-// mailReply binds the one address that answers go to.
-func mailReply(s *notifier.Schema, v *string) {
-	s.String(v, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
+// mailFilesAs are the attachments as objects whose keys a provider calls so.
+func mailFilesAs(attachments []*notifier.Attachment, name, kind, content string) (files []map[string]string) {
+	for _, a := range attachments {
+		files = append(files, map[string]string{name: a.Name, kind: a.ContentType, content: notifier.Base64(a)})
+	}
+	return files
 }

@@ -9,15 +9,12 @@ import (
 var _ = notifier.Register[mailersend]()
 
 // mailersend sends e-mail through MailerSend.
-type mailersend struct {
-	mailAPI
-	reply string
-}
+type mailersend struct{ mailAPI }
 
 func (e *mailersend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MailerSend", "https://developers.mailersend.com/api/v1/email.html"
 	e.describeKeyFirst(s, "mailersend").Match(`^[a-z0-9._-]+$`)
-	mailReply(s, &e.reply)
+	e.describeReply(s)
 }
 
 func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -26,7 +23,7 @@ func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		"html": notifier.Convert(m.Body, m.Format, notifier.HTML),
 		"text": notifier.Convert(m.Body, m.Format, notifier.Text),
 	}
-	if r, ok := parseMailbox(e.reply); ok {
+	if r, ok := parseMailbox(e.replyTo); ok {
 		payload["reply_to"] = map[string]string{"email": r.address}
 	}
 	var files []map[string]string

@@ -14,10 +14,9 @@ var _ = notifier.Register[mailgun]()
 
 // mailgun sends e-mail through Mailgun.
 type mailgun struct {
-	mailAPI
-	region         string
-	batch          bool
-	header, tokens map[string]string
+	mailBulk
+	region string
+	tokens map[string]string
 }
 
 // mailgunBatch is how many recipients Mailgun takes in one message.
@@ -25,26 +24,15 @@ const mailgunBatch = 1000
 
 func (g *mailgun) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mailgun", "https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages"
-	g.describeUserFirst(s, "mailgun")
-	g.describeName(s)
-	s.Choice(&g.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
-	s.Bool(&g.batch, "batch", false, "send one message to all targets")
-	s.Map(&g.header, "+", "headers", "header of the e-mail to add")
+	g.describe(s, "mailgun")
+	mailRegion(s, &g.region)
 	s.Map(&g.tokens, ":", "tokens", "variable to attach to the e-mail")
 }
 
 func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	address := "https://api.mailgun.net/v3"
-	if g.region == "eu" {
-		address = "https://api.eu.mailgun.net/v3"
-	}
-	atOnce := 1
-	if g.batch {
-		atOnce = mailgunBatch
-	}
-	return g.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+	return g.eachBatch(ctx, c, mailgunBatch, func(ctx context.Context, l letter) error {
 		_, err := c.Do(ctx, &notifier.Request{
-			URL:  address + notifier.Path(g.host, "messages"),
+			URL:  mailHost(g.region, "mailgun.net") + notifier.Path("v3", g.host, "messages"),
 			User: "api", Password: g.apikey,
 			Body: mailgunBody(g.form(c, m, l), m.Attachments),
 		})

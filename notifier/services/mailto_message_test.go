@@ -124,8 +124,7 @@ func TestMailtoHeader(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), wireSender(t)
 	u := s.url("mailto", "user", "/"+`J%C3%BCrgen%20M%C3%BCller%3Cyou@example.org%3E`+
 		"?cc=Al:al@example.org,%22Doe,%20Jo%22%3Cjo@example.org%3E&bcc=secret@example.org,you@example.org&reply=help@example.org"+
-		"&name=Die%20W%C3%A4chter&%2BX-Origin=gate%20way&%2BX-L%C3%A4nge=&tz=Asia/Tokyo")
-	u = strings.Replace(u, "&%2BX-L%C3%A4nge=", "&%2BX-Long="+strings.Repeat("x", 1200), 1)
+		"&name=Die%20W%C3%A4chter&%2BX-Origin=gate%20way&%2BX-Place=Z%C3%BCrich%20%E2%98%83&%2BX-Long="+strings.Repeat("x", 1200)+"&tz=Asia/Tokyo")
 	m := message(t, "plain")
 	m.Title = "Platte fast voll: 91 % – " + strings.Repeat("☃", 100)
 	got := mustSend(t, sender, s, u, m)
@@ -142,12 +141,15 @@ func TestMailtoHeader(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"Subject": m.Title, "X-Origin": "gate way", "X-Long": strings.Repeat("x", 1200), "Date": "Sun, 01 Mar 2026 21:30:15 +0900",
+		"Subject": m.Title, "X-Origin": "gate way", "X-Place": "Zürich ☃", "X-Long": strings.Repeat("x", 1200), "Date": "Sun, 01 Mar 2026 21:30:15 +0900",
 		"Mime-Version": "1.0", "Auto-Submitted": "auto-generated",
 	} {
 		if got := decoded(t, p.header.Get(name)); got != want {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+	if header, _, _ := strings.Cut(string(got.data), "\r\n\r\n"); !isASCII(header) {
+		t.Errorf("the header is no ASCII:\n%s", header)
 	}
 	if id := p.header.Get("Message-Id"); !strings.HasPrefix(id, "<") || !strings.HasSuffix(id, "@example.com>") {
 		t.Errorf("Message-ID: %q", id)
@@ -274,7 +276,7 @@ func TestMailtoInjection(t *testing.T) {
 			}
 		}
 	}
-	for _, rest := range []string{"?%2BBcc=evil@example.org", "?%2Bcontent-type=text/html", "?%2BX%0D%0ABcc:=x", "?%2BX:%20y=x"} {
+	for _, rest := range []string{"?%2BBcc=evil@example.org", "?%2Bcontent-type=text/html", "?%2BX%0D%0ABcc:=x", "?%2BX:%20y=x", "?%2BX-L%C3%A4nge=x"} {
 		if _, err := sender.Parse(s.url("mailto", "user", rest), nil); err == nil {
 			t.Errorf("%s is taken", rest)
 		}

@@ -51,13 +51,14 @@ func (s *matrixSession) discover(ctx context.Context, c *notifier.Client) error 
 
 var matrixEmpty = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
 
-// matrixGet is a request without a token. The null is what servers have been
-// seeing.
+// matrixGet is a request without a token. It has no body, since the networks
+// that serve such addresses may refuse a GET that has one.
 func matrixGet(address string) *notifier.Request {
-	return &notifier.Request{Method: "GET", URL: address, Body: notifier.JSON(nil)}
+	return &notifier.Request{Method: "GET", URL: address}
 }
 
-// request is one to the API; a GET carries the null of [matrixGet].
+// request is one to the API. A GET carries null, which is what servers have
+// been seeing.
 func (s *matrixSession) request(method string, payload any, path ...string) *notifier.Request {
 	api := "v3"
 	if s.version == "2" {

@@ -183,8 +183,10 @@ func TestMQTTRefusals(t *testing.T) {
 	if got := strings.Join(log.take(), "\n"); strings.Count(got, "PUBLISH") != 2 {
 		t.Errorf("the other topics should have the message, got\n%s", got)
 	}
-	sendFails(t, s, "mqtt://"+silentServer(t)+"/a", "not done within")
-	sendFails(t, s, "mqtt://"+silentServer(t)+"/a?rto=0.1", "no answer within 100ms (rto)")
+	silent := silentServer(t)
+	sendFails(t, s, "mqtt://"+silent+"/a", "not done within")
+	sendFails(t, s, "mqtt://"+silent+"/a?rto=0.1", "no answer within 100ms (rto)")
+	sendFails(t, s, "mqtts://"+silent+"/a?rto=0.1", "no answer within 100ms (rto)")
 }
 
 func TestMQTTOverTLS(t *testing.T) {
@@ -194,20 +196,29 @@ func TestMQTTOverTLS(t *testing.T) {
 	log.expect(t)
 	sendText(t, wireSender(t), "mqtts://"+at+"/a?verify=no", "one")
 	log.expect(t, "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH a qos=0 retain=false one")
+
+	config := testCA.certificate(t, "127.0.0.1")
+	_, at, _ = mqttServer(t, "", &config, &mqttHook{log: log})
+	sendText(t, wireSender(t), "mqtts://"+at+"/a", "two")
+	log.expect(t, "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH a qos=0 retain=false two")
 }
 
-func TestMQTTWithoutKeeping(t *testing.T) {
-	log := &wireLog{}
-	server, at, _ := mqttServer(t, "", nil, &mqttHook{log: log})
-	s := wireSender(t)
-	sendText(t, s, "mqtt://"+at+"/a?store=no", "one")
-	for range 100 {
-		if server.Clients.Len() == 0 {
-			return
+// A connection ends with its message where store says no, else with the sender.
+func TestMQTTCloses(t *testing.T) {
+	for _, rest := range []string{"?store=no", ""} {
+		server, at, _ := mqttServer(t, "", nil, &mqttHook{log: &wireLog{}})
+		s := wireSender(t)
+		sendText(t, s, "mqtt://"+at+"/a"+rest, "one")
+		if rest == "" {
+			s.Close()
 		}
-		time.Sleep(10 * time.Millisecond)
+		for tries := 0; server.Clients.Len() > 0; tries++ {
+			if tries == 100 {
+				t.Fatalf("%s: %d connections are left", rest, server.Clients.Len())
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
-	t.Errorf("%d connections are left", server.Clients.Len())
 }
 
 func TestMQTTLongPacket(t *testing.T) {

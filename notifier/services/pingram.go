@@ -26,6 +26,7 @@ type pingram struct {
 	template   bool
 	from       string
 	cc, bcc    []string
+	reply      []string
 	tokens     map[string]string
 }
 
@@ -49,6 +50,7 @@ func (p *pingram) Describe(s *notifier.Schema) {
 	s.String(&p.from, "from", "", "sender's e-mail address, or name").Example("Caddy <caddy@example.com>")
 	mailList(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
 	mailList(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
+	mailList(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
 	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
 }
 

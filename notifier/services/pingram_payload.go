@@ -86,5 +86,8 @@ func (p *pingram) options(m *notifier.Message, to string) map[string]any {
 	if len(bcc) > 0 {
 		options["bccAddresses"] = mailAddresses(bcc)
 	}
+	if len(p.reply) > 0 {
+		options["replyToAddresses"] = mailAddresses(mailboxes(p.reply))
+	}
 	return options
 }

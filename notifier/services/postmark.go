@@ -27,12 +27,7 @@ func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if m.Format == notifier.HTML {
 		text = "HtmlBody"
 	}
-	var files []map[string]string
-	for _, a := range m.Attachments {
-		files = append(files, map[string]string{
-			"Name": a.Name, "Content": notifier.Base64(a), "ContentType": a.ContentType,
-		})
-	}
+	files := mailFilesAs(m.Attachments, "Name", "ContentType", "Content")
 	return p.each(ctx, c, 1, func(ctx context.Context, l letter) error {
 		payload := map[string]any{
 			"From": p.sender.header(), "To": l.to[0].address, "Subject": mailSubject(m), text: m.Body,

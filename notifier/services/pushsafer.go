@@ -18,6 +18,7 @@ type pushsafer struct {
 	targets   []string
 	sound     int
 	vibration int
+	priority  int
 }
 
 func (p *pushsafer) Describe(s *notifier.Schema) {
@@ -28,6 +29,7 @@ func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.List(&p.targets, "targets", "devices, device groups or guests; default: all").Alias("to")
 	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number")
 	s.Int(&p.vibration, "vibration", 0, "how often to vibrate; 0 for the device's setting").Range(0, 3)
+	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 }
 
 func (p *pushsafer) Finish(s *notifier.Schema) error {
@@ -71,6 +73,9 @@ func (p *pushsafer) form(m *notifier.Message, target string) url.Values {
 	}
 	if p.vibration > 0 {
 		form.Set("v", strconv.Itoa(p.vibration))
+	}
+	if p.priority != 0 {
+		form.Set("pr", strconv.Itoa(p.priority))
 	}
 	return form
 }

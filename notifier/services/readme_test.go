@@ -48,7 +48,7 @@ a test fails when it is stale.
 		if s.Attachments {
 			files = "yes"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, limit(s.MaxBody))
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, limit(s, s.MaxBody))
 	}
 	for _, s := range all {
 		fmt.Fprintf(&b, "\n## %s\n\n<%s>\n\n```\n", s.Name, s.Site)
@@ -58,7 +58,7 @@ a test fails when it is stale.
 		for _, u := range s.Natives {
 			fmt.Fprintf(&b, "%s\n", u)
 		}
-		title := "a title of " + limit(s.MaxTitle)
+		title := "a title of " + limit(s, s.MaxTitle)
 		if s.MaxTitle <= 0 {
 			title = "no title of its own (it becomes the beginning of the text)"
 		}
@@ -66,17 +66,17 @@ a test fails when it is stale.
 		if s.Attachments {
 			files = "files"
 		}
-		fmt.Fprintf(&b, "```\n\nTakes %s, a text of %s in %s, and %s.\n\n", title, limit(s.MaxBody), s.Format, files)
+		fmt.Fprintf(&b, "```\n\nTakes %s, a text of %s in %s, and %s.\n\n", title, limit(s, s.MaxBody), s.Format, files)
 		writeParams(&b, s.Params, func(p notifier.ParamInfo) bool { return !p.Common || p.Name == "format" && p.Default != "text" })
 	}
 	return b.String()
 }
 
-func limit(n int) string {
+func limit(s notifier.ServiceInfo, n int) string {
 	if n <= 0 {
 		return "any length"
 	}
-	return fmt.Sprintf("%d characters", n)
+	return fmt.Sprintf("%d %s", n, s.Unit)
 }
 
 // anchor is what GitHub makes of a heading.

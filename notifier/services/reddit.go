@@ -19,6 +19,7 @@ type reddit struct {
 	targets                    []string
 	kind, flairID, flair       string
 	nsfw, spoiler, resubmit    bool
+	ad, replies                bool
 	session                    session[string]
 }
 
@@ -39,6 +40,8 @@ func (r *reddit) Describe(s *notifier.Schema) {
 	s.Bool(&r.nsfw, "nsfw", false, "mark the post as not safe for work")
 	s.Bool(&r.spoiler, "spoiler", false, "mark the post as a spoiler")
 	s.Bool(&r.resubmit, "resubmit", false, "submit an address that was submitted before")
+	s.Bool(&r.ad, "ad", false, "submit the post as an advertisement")
+	s.Bool(&r.replies, "replies", true, "send the replies to the account's inbox")
 }
 
 // signIn gets an access token (RFC 6749, section 4.3).
@@ -86,7 +89,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		return c.Each(ctx, r.targets, func(ctx context.Context, target string) error {
 			form := notifier.Fields("api_type", "json", "extension", "json", "sr", target, "title", title, "kind", kind,
-				"ad", "False", "sendreplies", "True",
+				"ad", redditBool(r.ad), "sendreplies", redditBool(r.replies),
 				"nsfw", redditBool(r.nsfw), "spoiler", redditBool(r.spoiler), "resubmit", redditBool(r.resubmit))
 			if kind == "link" {
 				form.Set("url", m.Body)

@@ -15,7 +15,6 @@ var _ = notifier.Register[ses]()
 type ses struct {
 	aws
 	mailAPI
-	reply string
 }
 
 func (e *ses) Describe(s *notifier.Schema) {
@@ -27,12 +26,12 @@ func (e *ses) Describe(s *notifier.Schema) {
 	e.aws.describe(s)
 	e.describeMail(s)
 	e.describeName(s)
-	mailReply(s, &e.reply)
+	e.describeReply(s)
 }
 
 func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	sender := e.sender
-	reply, _ := parseMailbox(e.reply)
+	reply, _ := parseMailbox(e.replyTo)
 	sender.name = cmp.Or(sender.name, reply.name, mailName(m.Identity.Description))
 	return e.each(ctx, c, 1, func(ctx context.Context, l letter) error {
 		mail, err := sesMail(m, sender, reply, l)

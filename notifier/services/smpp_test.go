@@ -7,7 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,10 +27,7 @@ type smppCentre struct {
 	server *smpptest.Server
 	config *tls.Config
 	log    wireLog
-
-	mu       sync.Mutex
-	listener net.Listener
-	conns    []net.Conn
+	*wireServer
 }
 
 func newSMPPCentre(t *testing.T, config *tls.Config) *smppCentre {
@@ -39,39 +36,21 @@ func newSMPPCentre(t *testing.T, config *tls.Config) *smppCentre {
 	c.server.User, c.server.Passwd, c.server.Handler = "bob", "s3cret&8", c.handle
 	c.server.Start()
 	t.Cleanup(c.server.Close)
-	c.open(t, "127.0.0.1:0")
-	t.Cleanup(c.close)
+	c.open(t, "")
 	return c
 }
 
 func (c *smppCentre) open(t *testing.T, at string) {
 	t.Helper()
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.listener = l
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.log.add("connected")
-			if c.config != nil {
-				conn = tls.Server(conn, c.config)
-			}
-			inner, err := net.Dial("tcp", c.server.Addr())
-			if err != nil {
-				return
-			}
-			c.mu.Lock()
-			c.conns = append(c.conns, conn, inner)
-			c.mu.Unlock()
-			go pipe(conn, inner)
-			go pipe(inner, conn)
+	c.wireServer = serveWire(t, at, c.config, func(conn net.Conn) {
+		c.log.add("connected")
+		inner, err := net.Dial("tcp", c.server.Addr())
+		if err != nil {
+			return
 		}
-	}()
+		go pipe(conn, inner)
+		pipe(inner, conn)
+	})
 }
 
 func pipe(to, from net.Conn) {
@@ -80,22 +59,12 @@ func pipe(to, from net.Conn) {
 	from.Close()
 }
 
-func (c *smppCentre) close() {
-	c.listener.Close()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range c.conns {
-		conn.Close()
-	}
-	c.conns = nil
-}
-
 func (c *smppCentre) url(rest string) string {
 	scheme := "smpp"
 	if c.config != nil {
 		scheme = "smpps"
 	}
-	return scheme + "://bob:s3cret%268@" + c.listener.Addr().String() + "/15557654321" + rest
+	return scheme + "://bob:s3cret%268@" + c.at() + "/15557654321" + rest
 }
 
 func (c *smppCentre) handle(conn smpptest.Conn, p pdu.Body) {
@@ -195,8 +164,8 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 	sendText(t, s, url, "two")
 	centre.log.expect(t, "connected", fmt.Sprintf(line, "one"), fmt.Sprintf(line, "two"))
 
-	at := centre.listener.Addr().String()
-	centre.close()
+	at := centre.at()
+	centre.stop()
 	sendFails(t, s, url, "refused")
 	centre.log.take()
 	centre.open(t, at)
@@ -204,7 +173,7 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 	centre.log.expect(t, "connected", fmt.Sprintf(line, "three"))
 
 	// A break that only the next message finds out about loses nothing.
-	centre.close()
+	centre.stop()
 	centre.open(t, at)
 	sendText(t, s, url, "four")
 	centre.log.expect(t, "connected", fmt.Sprintf(line, "four"))
@@ -231,6 +200,12 @@ func TestSMPPOverTLS(t *testing.T) {
 	}
 	plain := strings.Replace(centre.url("/15551112222"), "smpps", "smpp", 1)
 	sendFails(t, s, plain, "SMPP")
+
+	config, otherName := testCA.certificate(t, "127.0.0.1"), testCA.certificate(t, "smpp.example.org")
+	centre = newSMPPCentre(t, &config)
+	sendText(t, s, centre.url("/15551112222"), "vouched for")
+	centre.log.expect(t, "connected", `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "vouched for"`)
+	sendFails(t, s, newSMPPCentre(t, &otherName).url("/15551112222"), "certificate", "s3cret")
 }
 
 func TestSMPPWrongPassword(t *testing.T) {
@@ -240,44 +215,32 @@ func TestSMPPWrongPassword(t *testing.T) {
 	silent := silentServer(t)
 	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
 	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
+	sendFails(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
 }
 
 // smppScript is a message centre that says what a test wants: to the request
 // number n of a connection, and it ends the connection where that is nil.
 func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for number := 1; ; number++ {
-			conn, err := l.Accept()
+	var number atomic.Int32
+	server := serveWire(t, "", nil, func(conn net.Conn) {
+		for c, n := int(number.Add(1)), 1; ; n++ {
+			p, err := gosmpp.Parse(conn)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				for n := 1; ; n++ {
-					p, err := gosmpp.Parse(conn)
-					if err != nil {
-						return
-					}
-					answers := answer(number, n, p)
-					if answers == nil {
-						return
-					}
-					for _, a := range answers {
-						b := gosmpp.NewBuffer(nil)
-						a.Marshal(b)
-						_, _ = conn.Write(b.Bytes())
-					}
-				}
-			}()
+			answers := answer(c, n, p)
+			if answers == nil {
+				return
+			}
+			for _, a := range answers {
+				b := gosmpp.NewBuffer(nil)
+				a.Marshal(b)
+				_, _ = conn.Write(b.Bytes())
+			}
 		}
-	}()
-	return "smpp://bob:s3cret@" + l.Addr().String() + "/15557654321/15551112222"
+	})
+	return "smpp://bob:s3cret@" + server.at() + "/15557654321/15551112222"
 }
 
 // says is the answer to a request with a status.

@@ -13,21 +13,14 @@ import (
 var _ = notifier.Register[smtp2go]()
 
 // smtp2go sends e-mail through SMTP2GO.
-type smtp2go struct {
-	mailAPI
-	batch  bool
-	header map[string]string
-}
+type smtp2go struct{ mailBulk }
 
 // smtp2goBatch is how many recipients SMTP2GO takes in one message.
 const smtp2goBatch = 100
 
 func (g *smtp2go) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMTP2GO", "https://developers.smtp2go.com/reference/send-standard-email"
-	g.describeUserFirst(s, "smtp2go")
-	g.describeName(s)
-	s.Bool(&g.batch, "batch", false, "send one message to all targets")
-	s.Map(&g.header, "+", "headers", "header of the e-mail to add")
+	g.describe(s, "smtp2go")
 }
 
 func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -36,26 +29,17 @@ func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		text = "html_body"
 	}
 	payload := map[string]any{"api_key": g.apikey, "sender": g.sender.header(), "subject": m.Title, text: m.Body}
-	var files, header []map[string]string
-	for _, a := range m.Attachments {
-		files = append(files, map[string]string{
-			"filename": a.Name, "fileblob": notifier.Base64(a), "mimetype": a.ContentType,
-		})
-	}
+	var header []map[string]string
 	for _, name := range slices.Sorted(maps.Keys(g.header)) {
 		header = append(header, map[string]string{"header": name, "value": g.header[name]})
 	}
-	if files != nil {
+	if files := mailFilesAs(m.Attachments, "filename", "mimetype", "fileblob"); files != nil {
 		payload["attachments"] = files
 	}
 	if header != nil {
 		payload["custom_headers"] = header
 	}
-	atOnce := 1
-	if g.batch {
-		atOnce = smtp2goBatch
-	}
-	return g.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+	return g.eachBatch(ctx, c, smtp2goBatch, func(ctx context.Context, l letter) error {
 		p := maps.Clone(payload)
 		p["to"] = mailHeaders(l.to)
 		if len(l.cc) > 0 {

@@ -13,10 +13,9 @@ var _ = notifier.Register[sparkpost]()
 
 // sparkpost sends e-mail through SparkPost.
 type sparkpost struct {
-	mailAPI
-	region         string
-	batch          bool
-	header, tokens map[string]string
+	mailBulk
+	region string
+	tokens map[string]string
 }
 
 // sparkpostBatch is how many targets go into one transmission.
@@ -24,30 +23,19 @@ const sparkpostBatch = 2000
 
 func (k *sparkpost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
-	k.describeUserFirst(s, "sparkpost")
-	k.describeName(s)
-	s.Choice(&k.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
-	s.Bool(&k.batch, "batch", false, "send one message to all targets")
-	s.Map(&k.header, "+", "headers", "header of the e-mail to add")
+	k.describe(s, "sparkpost")
+	mailRegion(s, &k.region)
 	s.Map(&k.tokens, ":", "tokens", "value to put into the text, as for {{name}}")
 }
 
 func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	address := "https://api.sparkpost.com/api/v1/transmissions/"
-	if k.region == "eu" {
-		address = "https://api.eu.sparkpost.com/api/v1/transmissions/"
-	}
-	atOnce := 1
-	if k.batch {
-		atOnce = sparkpostBatch
-	}
-	return k.each(ctx, c, atOnce, func(ctx context.Context, l letter) error {
+	return k.eachBatch(ctx, c, sparkpostBatch, func(ctx context.Context, l letter) error {
 		tokens := k.tokens
 		if tokens == nil {
 			tokens = map[string]string{}
 		}
 		resp, err := c.Do(ctx, &notifier.Request{
-			URL:    address,
+			URL:    mailHost(k.region, "sparkpost.com") + "/api/v1/transmissions/",
 			Header: map[string]string{"Authorization": k.apikey},
 			Body: notifier.JSON(map[string]any{
 				"options":           map[string]bool{"open_tracking": false, "click_tracking": false},
@@ -96,11 +84,7 @@ func (k *sparkpost) content(m *notifier.Message, l letter) map[string]any {
 	if len(header) > 0 {
 		content["headers"] = header
 	}
-	var files []map[string]string
-	for _, a := range m.Attachments {
-		files = append(files, map[string]string{"name": a.Name, "type": a.ContentType, "data": notifier.Base64(a)})
-	}
-	if files != nil {
+	if files := mailFilesAs(m.Attachments, "name", "type", "data"); files != nil {
 		content["attachments"] = files
 	}
 	return content

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -8,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"io"
 	"math/big"
 	"net"
 	"slices"
@@ -30,11 +32,17 @@ func wireSender(t *testing.T) *notifier.Sender {
 // sendOver sends a message to a URL for real.
 func sendOver(t *testing.T, s *notifier.Sender, address string, m *notifier.Message, timeout time.Duration) notifier.Result {
 	t.Helper()
+	return reportOf(t, s, address, m, timeout).Results[0]
+}
+
+// reportOf is [sendOver] with all that there is to tell.
+func reportOf(t *testing.T, s *notifier.Sender, address string, m *notifier.Message, timeout time.Duration) *notifier.Report {
+	t.Helper()
 	d, err := s.Parse(address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout}).Results[0]
+	return s.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: timeout})
 }
 
 // sendText is [sendOver] for a body, and must succeed.
@@ -45,39 +53,80 @@ func sendText(t *testing.T, s *notifier.Sender, address, body string) {
 	}
 }
 
-// sendFails is [sendOver] for a message that cannot arrive. The error must
-// not hold any of the secrets.
+// sendFails is [sendOver] for a message that cannot arrive. The record of it
+// must name the service, and hold none of the secrets; nor must the error.
 func sendFails(t *testing.T, s *notifier.Sender, address, want string, secrets ...string) {
 	t.Helper()
-	r := sendOver(t, s, address, &notifier.Message{Body: "x"}, time.Second)
+	report := reportOf(t, s, address, &notifier.Message{Body: "x"}, time.Second)
+	r := report.Results[0]
 	if r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", r.Err, want)
+		return
+	}
+	record := report.Records[len(report.Records)-1].Text
+	if !strings.Contains(record, r.Service) {
+		t.Errorf("the record does not name %s: %s", r.Service, record)
 	}
 	for _, secret := range secrets {
-		if r.Err != nil && strings.Contains(r.Err.Error(), secret) {
-			t.Errorf("the error shows a secret: %v", r.Err)
+		if strings.Contains(r.Err.Error()+record+r.Destination, secret) {
+			t.Errorf("a secret shows: %v; %s; %s", r.Err, record, r.Destination)
 		}
 	}
 }
 
-// silentServer accepts connections and never says a word.
-func silentServer(t *testing.T) (address string) {
+// wireServer is a server on loopback. When it stops, its connections end.
+type wireServer struct {
+	listener net.Listener
+	mu       sync.Mutex
+	conns    []net.Conn
+}
+
+// serveWire starts a server, with TLS where config is not nil; an empty address
+// is any free one. A connection ends when serve returns.
+func serveWire(t *testing.T, address string, config *tls.Config, serve func(net.Conn)) *wireServer {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", cmp.Or(address, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	s := &wireServer{listener: l}
+	t.Cleanup(s.stop)
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			t.Cleanup(func() { conn.Close() })
+			s.mu.Lock()
+			s.conns = append(s.conns, conn)
+			s.mu.Unlock()
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
 		}
 	}()
-	return l.Addr().String()
+	return s
+}
+
+func (s *wireServer) at() string { return s.listener.Addr().String() }
+
+func (s *wireServer) stop() {
+	s.listener.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+}
+
+// silentServer accepts connections and never says a word.
+func silentServer(t *testing.T) (address string) {
+	t.Helper()
+	return serveWire(t, "", nil, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }).at()
 }
 
 // ownCertificate is of a server that nobody vouches for.

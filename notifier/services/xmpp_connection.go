@@ -1,7 +1,6 @@
 package services
 
 import (
-	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -32,46 +31,6 @@ type xmppConn struct {
 type xmppWait struct {
 	match func(*xmppStanza) bool
 	found chan *xmppStanza
-}
-
-// xmppStanza is what we want to know of anything that comes.
-type xmppStanza struct {
-	XMLName xml.Name
-	ID      string `xml:"id,attr"`
-	From    string `xml:"from,attr"`
-	Type    string `xml:"type,attr"`
-	Body    string `xml:"body"`
-	Status  []struct {
-		Code int `xml:"code,attr"`
-	} `xml:"http://jabber.org/protocol/muc#user x>status"`
-	Error *stanza.Error `xml:"error"`
-}
-
-// self says whether a room's presence is about ourselves (XEP-0045, section
-// 7.2.2).
-func (s *xmppStanza) self() bool {
-	for _, status := range s.Status {
-		if status.Code == 110 {
-			return true
-		}
-	}
-	return false
-}
-
-// refusal is the error in a stanza.
-func (s *xmppStanza) refusal(what string) error {
-	if s.Type != "error" {
-		return nil
-	}
-	reason := "it gives no reason"
-	if s.Error != nil {
-		reason = cmp.Or(string(s.Error.Condition), reason)
-		for _, text := range s.Error.Text {
-			reason += " (" + text + ")"
-			break
-		}
-	}
-	return errors.New("the XMPP server refused " + what + ": " + reason)
 }
 
 // exchange sends and waits for the stanza that matches.

@@ -15,7 +15,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"mellium.im/sasl"
@@ -25,57 +24,22 @@ import (
 // the password "secret-word" and a user bob, and the rooms ops and closed.
 type xmppNet struct {
 	wireLog
-	listener   net.Listener
+	*wireServer
 	startTLS   *tls.Config // offered where it is not nil
 	mechanisms []string
 	oldRooms   bool // they number messages anew and have no status
-
-	mu    sync.Mutex
-	conns []net.Conn
 }
 
 // newXMPPNet starts the server; direct is for TLS from the first byte.
 func newXMPPNet(t *testing.T, n *xmppNet, address string, direct *tls.Config) *xmppNet {
 	t.Helper()
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if direct != nil {
-		l = tls.NewListener(l, direct)
-	}
 	if n.mechanisms == nil {
 		n.mechanisms = []string{"PLAIN", "SCRAM-SHA-1", "SCRAM-SHA-256"}
 	}
-	n.listener = l
-	t.Cleanup(n.stop)
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			n.mu.Lock()
-			n.conns = append(n.conns, conn)
-			n.mu.Unlock()
-			go n.serve(&xmppPeer{net: n, Conn: conn, secure: direct != nil, inside: map[string]bool{}})
-		}
-	}()
+	n.wireServer = serveWire(t, address, direct, func(conn net.Conn) {
+		n.serve(&xmppPeer{net: n, Conn: conn, secure: direct != nil, inside: map[string]bool{}})
+	})
 	return n
-}
-
-func (n *xmppNet) at() string { return n.listener.Addr().String() }
-
-func (n *xmppNet) stop() {
-	n.listener.Close()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, c := range n.conns {
-		c.Close()
-	}
 }
 
 // xmppPeer is one client.
@@ -109,7 +73,6 @@ type xmppElem struct {
 func (p *xmppPeer) say(format string, args ...any) { fmt.Fprintf(p, format, args...) }
 
 func (n *xmppNet) serve(p *xmppPeer) {
-	defer func() { p.Close() }()
 	p.stream()
 	for {
 		token, err := p.d.Token()

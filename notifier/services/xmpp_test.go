@@ -79,6 +79,15 @@ func TestXMPPOverTLS(t *testing.T) {
 	sendFails(t, wireSender(t), xmppURL("xmpps", n.at(), "/bob"), "certificate")
 	n.expect(t)
 
+	// A certificate that the system trusts, for the name in the addresses.
+	config := testCA.certificate(t, "example.org")
+	n = newXMPPNet(t, &xmppNet{mechanisms: []string{"PLAIN"}}, "", &config)
+	sendText(t, wireSender(t), xmppURL("xmpps", n.at(), "/bob?mode=tls"), "two")
+	n.expect(t, "AUTH PLAIN gateway true", "PRESENCE -1", "MESSAGE chat bob@example.org [] two")
+	n = newXMPPNet(t, &xmppNet{startTLS: &config, mechanisms: []string{"PLAIN"}}, "", nil)
+	sendText(t, wireSender(t), xmppURL("xmpps", n.at(), "/bob"), "three")
+	n.expect(t, "TLS", "AUTH PLAIN gateway true", "PRESENCE -1", "MESSAGE chat bob@example.org [] three")
+
 	// A server, or somebody between, that does not want TLS gets no password.
 	n = newXMPPNet(t, &xmppNet{}, "", nil)
 	sendFails(t, wireSender(t), xmppURL("xmpps", n.at(), "/bob"), "")
@@ -158,6 +167,7 @@ func TestXMPPRefusals(t *testing.T) {
 	sendFails(t, s, xmppURL("xmpp", at, "/bob"), "not done within")
 	sendFails(t, s, xmppURL("xmpps", at, "/bob?mode=tls"), "not done within")
 	sendFails(t, s, xmppURL("xmpp", at, "/bob?rto=0.1"), "no answer within 100ms (rto)")
+	sendFails(t, s, xmppURL("xmpps", at, "/bob?mode=tls&rto=0.1"), "no answer within 100ms (rto)")
 }
 
 // What a server makes us compute has an end.
