@@ -59,6 +59,9 @@ type field struct {
 // them (an empty name leaves one out) and adds the user's fields, in a fixed
 // order.
 func (w *webhook) fields(own ...field) (out []field) {
+	if len(w.payload) == 0 {
+		return own
+	}
 	named := map[string]bool{}
 	for _, f := range own {
 		if name, renamed := w.payload[f.name]; renamed {
