@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type Client struct {
 	redact  func(string) string
 
 	transient bool // the destination serves one message
+	hops      int  // gateways that the message has passed through
 	header    func(context.Context) map[string]string
 
 	mu   sync.Mutex
@@ -92,6 +94,9 @@ func (e *StatusError) Error() string {
 // maxResponse is how much of an answer is read.
 const maxResponse = 1 << 20
 
+// errLongAnswer is final: whoever says so much may well have the message.
+var errLongAnswer = errors.New("the answer is longer than 1 MiB")
+
 // Do sends a request and reads the answer. The error is a [*StatusError]
 // where the destination has refused, with the response beside it; a
 // [*EgressError] where the address may not be reached; and never holds the
@@ -112,7 +117,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 		return nil, fmt.Errorf("reading the answer: %w", cause(r.Context(), err))
 	}
 	if len(body) > maxResponse {
-		return nil, errors.New("the answer is longer than 1 MiB")
+		return nil, errLongAnswer
 	}
 	answer := &Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
 	accept := q.Accept
@@ -164,7 +169,6 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 		}
 		r.URL.RawQuery += q.Query.Encode()
 	}
-	r.Header["User-Agent"] = []string{c.pool.userAgent}
 	// A kept connection may be closed by the other side just as we use it.
 	// This header, which is not sent, lets net/http try again then.
 	r.Header["Idempotency-Key"] = nil
@@ -196,6 +200,7 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 			r.Header.Set(name, strings.TrimSpace(singleLine(value)))
 		}
 	}
+	r.Header["User-Agent"] = []string{c.userAgent(r.Header.Get("User-Agent"))}
 	user, password := q.User, q.Password
 	if q.Login != nil {
 		user, password = q.Login.Login()
@@ -204,6 +209,42 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 		r.SetBasicAuth(user, password)
 	}
 	return r, cancel, nil
+}
+
+// userAgent is what a request says that it comes from, where the URL says
+// given. It tells other gateways how many the message has passed through, as
+// [HopsOf] reads it; only an operator's URL can hide that, since a client could
+// have a message run in circles.
+func (c *Client) userAgent(given string) string {
+	own := c.pool.userAgent
+	if c.hops > 0 {
+		own += hopsMark + strconv.Itoa(c.hops)
+	}
+	switch {
+	case given == "":
+		return own
+	case c.guard == nil:
+		return given
+	}
+	return given + " " + own
+}
+
+const hopsMark = " hops/"
+
+// HopsOf is how many gateways a message had passed through before the one
+// that sent it, as the User-Agent of a request from there says; product is the
+// name that gateways begin theirs with. It is -1 where no gateway has sent it.
+func HopsOf(userAgent, product string) int {
+	ours := strings.LastIndex(userAgent, product) // behind what a client has put there
+	if ours < 0 {
+		return -1
+	}
+	_, n, _ := strings.Cut(userAgent[ours:], hopsMark)
+	hops, err := strconv.Atoi(n)
+	if err != nil || hops < 0 {
+		return 0
+	}
+	return hops
 }
 
 // withAnswerTimeout cancels when an answer takes longer than d from the
@@ -382,8 +423,12 @@ const eachAtOnce = 4
 // others, and returns what went wrong. A target whose f has returned nil is
 // left out when the message is tried again.
 func (c *Client) Each(ctx context.Context, targets []string, f func(ctx context.Context, target string) error) error {
+	once := func(target string) error {
+		_, err := Kept(c, "each "+target, func() (targetDone, error) { return targetDone{}, f(ctx, target) })
+		return err
+	}
 	if len(targets) == 1 {
-		return c.Once(targets[0], func() error { return f(ctx, targets[0]) })
+		return once(targets[0])
 	}
 	errs := make([]error, len(targets))
 	room := make(chan struct{}, eachAtOnce)
@@ -392,16 +437,52 @@ func (c *Client) Each(ctx context.Context, targets []string, f func(ctx context.
 		room <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-room }()
-			errs[i] = protect(func() error {
-				return c.Once("each "+target, func() error { return f(ctx, target) })
-			})
-			if errs[i] != nil && len(targets) > 1 {
+			errs[i] = protect(func() error { return once(target) })
+			if errs[i] != nil {
 				errs[i] = fmt.Errorf("target %d of %d: %w", i+1, len(targets), errs[i])
 			}
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return join(errs)
+}
+
+// targetDone is what is kept of a target that has its message.
+type targetDone struct{}
+
+// severalErrors are what went wrong in several places. Their text is about the
+// first few, since a client decides how many there are.
+type severalErrors []error
+
+const errorsShown = 10
+
+// join is like [errors.Join], but for the text of many errors.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return severalErrors(errs)
+}
+
+func (e severalErrors) Unwrap() []error { return e }
+
+func (e severalErrors) Error() string {
+	var b strings.Builder
+	for i, err := range e {
+		if i == errorsShown {
+			fmt.Fprintf(&b, "\nand %d more", len(e)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(err.Error())
+	}
+	return b.String()
 }
 
 // PanicError is a mistake in a service, made harmless.

@@ -141,7 +141,7 @@ func (d *Destination) copy() (*Destination, error) { return Parse(d.text, d.guar
 // The destination can be used again afterwards, and opens what it needs.
 func (d *Destination) Close() {
 	if c, ok := d.service.(io.Closer); ok {
-		_ = c.Close()
+		_ = protect(c.Close)
 	}
 }
 

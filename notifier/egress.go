@@ -33,26 +33,33 @@ type Egress struct {
 
 // EgressError says that an address may not be reached.
 type EgressError struct {
-	// Addr is what was refused, without its zone. It is not valid where the
-	// host was refused because nobody can say for certain what it denotes.
+	// Addr is what was refused, without its zone. It is not valid where a name
+	// leads there, nor where the host was refused because nobody can say for
+	// certain what it denotes.
 	Addr netip.Addr
 
 	// Rule is "deny" with the range that the operator denied, or the kind of
 	// the address, with its range.
 	Rule string
+
+	ofName bool // the address is that of a host name, and not shown
 }
 
 func (e *EgressError) Error() string {
 	if e.Rule == ownMachine {
 		return "this reaches into the gateway's own machine, which destinations named by clients may not; the operator can name it in the configuration"
 	}
-	if !e.Addr.IsValid() {
+	address := "the address " + e.Addr.String()
+	if e.ofName {
+		address = "the address of the host"
+	}
+	if !e.Addr.IsValid() && !e.ofName {
 		return "the host is " + e.Rule + "; write a host name, or an IP address in its usual form"
 	}
 	if strings.HasPrefix(e.Rule, "deny ") {
-		return fmt.Sprintf("the address %s falls under %s of egress, and destinations named by clients may not reach it", e.Addr, e.Rule)
+		return fmt.Sprintf("%s falls under %s of egress, and destinations named by clients may not reach it", address, e.Rule)
 	}
-	return fmt.Sprintf("the address %s is %s, and destinations named by clients may not reach it; the operator can allow it with egress", e.Addr, e.Rule)
+	return fmt.Sprintf("%s is %s, and destinations named by clients may not reach it; the operator can allow it with egress", address, e.Rule)
 }
 
 // NewEgress makes the policy of two lists. An entry is a range in CIDR
@@ -143,14 +150,14 @@ func (e *Egress) CheckAddr(a netip.Addr) error {
 		return err
 	}
 	if rule := e.refusal(a); rule != "" {
-		return &EgressError{a, rule}
+		return &EgressError{Addr: a, Rule: rule}
 	}
 	if !certain {
 		return nil
 	}
 	for _, v4 := range inner {
 		if rule := e.refusal(v4); rule != "" {
-			return &EgressError{a, fmt.Sprintf("a form of %s, which is %s", v4, rule)}
+			return &EgressError{Addr: a, Rule: fmt.Sprintf("a form of %s, which is %s", v4, rule)}
 		}
 	}
 	return nil
@@ -160,7 +167,7 @@ func (e *Egress) CheckAddr(a netip.Addr) error {
 func (e *Egress) denied(a netip.Addr, inner ...netip.Addr) error {
 	for _, p := range e.deny {
 		if p.Contains(a) || slices.ContainsFunc(inner, p.Contains) {
-			return &EgressError{a, "deny " + p.String()}
+			return &EgressError{Addr: a, Rule: "deny " + p.String()}
 		}
 	}
 	return nil

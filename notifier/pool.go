@@ -110,7 +110,26 @@ func dial(ctx context.Context, guard *Egress, network, addr string) (net.Conn, e
 	if guard != nil {
 		d.ControlContext = guard.Control
 	}
-	return d.DialContext(ctx, network, addr)
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil && guard != nil {
+		err = discreet(err)
+	}
+	return conn, err
+}
+
+// discreet takes out of an error what a client is not to learn: what the names
+// of the gateway's network mean, and who is asked about them.
+func discreet(err error) error {
+	if e, ok := errors.AsType[*EgressError](err); ok {
+		return &EgressError{Rule: e.Rule, ofName: true} // literal addresses are refused before
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		if e.IsNotFound {
+			return errors.New("the host name has no address")
+		}
+		return errors.New("the address of the host name could not be found out")
+	}
+	return err
 }
 
 // roundTrip sends a request over the transport that it needs.
@@ -167,8 +186,9 @@ func (p *Pool) do(r *http.Request, insecure, redirects bool, guard *Egress) (*ht
 		}
 		same := next.Host == r.URL.Host
 		r2 := r.Clone(r.Context())
-		r2.URL, r2.Host = next, ""
+		r2.URL = next
 		if !same {
+			r2.Host = ""
 			// Headers may hold whatever the service signs in with.
 			for name := range r2.Header {
 				switch name {

@@ -31,6 +31,9 @@ var _ = Register[probe]()
 
 func (p *probe) Close() error {
 	p.closed.Add(1)
+	if p.mode == "panic" {
+		panic("once more")
+	}
 	return nil
 }
 

@@ -65,9 +65,9 @@ func (d *delivery) rescue(ctx context.Context, t *Destination, c *Client, left o
 
 // inParts is a message that went as it is, in pieces that are within the
 // limits, or its beginning. It is nil where that is no other message, or where
-// something of it has arrived at some target already.
+// something of it may have arrived already.
 func (o outstanding) inParts(t *Destination) (parts outstanding, cut bool) {
-	if len(o) != 1 || o[0].begun() || Overflow(t.options.overflow) != Upstream {
+	if len(o) != 1 || o[0].begun(true) || Overflow(t.options.overflow) != Upstream {
 		return nil, false
 	}
 	messages := t.schema.fit(o[0].message, Split)
@@ -81,10 +81,13 @@ func (o outstanding) inParts(t *Destination) (parts outstanding, cut bool) {
 }
 
 // withoutFiles is what has a text of what is left, without its files. It is
-// nil if no file is among them.
+// nil if no file is among them, or where something of it may have arrived.
 func (o outstanding) withoutFiles() (bare outstanding) {
 	files := false
 	for _, p := range o {
+		if p.begun(false) {
+			return nil // the text may have arrived with one of the files
+		}
 		if len(p.message.Attachments) > 0 {
 			files = true
 			m := *p.message
@@ -101,11 +104,18 @@ func (o outstanding) withoutFiles() (bare outstanding) {
 	return bare
 }
 
-// begun says whether a step of the part is done that must not be repeated.
-func (p part) begun() bool {
+// begun says whether a step of the part is done that must not be repeated:
+// one of a target that does not have the message yet, or with targets also all
+// that is done for one that has.
+func (p part) begun(targets bool) bool {
 	for _, result := range p.done {
-		if _, once := result.(struct{}); once {
+		switch result.(type) {
+		case struct{}:
 			return true
+		case targetDone:
+			if targets {
+				return true
+			}
 		}
 	}
 	return false

@@ -65,7 +65,7 @@ func TestRescue(t *testing.T) {
 		{"after further tries", &picky{most: taken, code: 400}, long, nil, "?retry=1&wait=0", "1000 1000 500", Delivered, "refused the text in one piece", 3},
 		{"a text that was to be cut is none too long", &picky{most: 500, code: 400}, long, nil, "?overflow=truncate", "", Failed, "answered 400", 1},
 		{"a step is done already", &picky{most: taken, code: 400}, long, nil, "?mode=once", "upload", Failed, "answered 400", 1},
-		{"the steps before the file are not repeated", &picky{most: taken, code: 400}, 5, file, "?mode=once", "upload 5", Failed, "the text has arrived", 2},
+		{"a step is done that may have brought the text", &picky{most: taken, code: 400}, 5, file, "?mode=once", "upload", Failed, "answered 400", 1},
 		{"another refusal", &picky{most: taken, code: 403}, long, file, "", "", Failed, "answered 403", 1},
 		{"in vain", &picky{most: -1, code: 400}, long, file, "", "", Failed, "answered 400", 3},
 		{"nothing but a file", &picky{most: taken, code: 400}, 0, file, "", "", Failed, "answered 400", 1},
@@ -105,5 +105,104 @@ func TestAskedToWait(t *testing.T) {
 	report := send(t, newTestSender(t), hello, Options{}, base+"/tok?mode=each&to=a,b")
 	if r := report.Results[0]; r.Attempts != 2 || !strings.Contains(fmt.Sprint(r.Err), "target 1 of 2: the service answered 403") || strings.Contains(fmt.Sprint(r.Err), "429") {
 		t.Errorf("%d attempts: %v", r.Attempts, r.Err)
+	}
+}
+
+// A service that takes a few parts at a time gets them all, each once, though
+// it asks to be waited for more often than a single message may.
+func TestPartsAreWaitedFor(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	n := 0
+	base := target(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%2 == 0 {
+			w.Header().Set("Retry-After", "0.001")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		got = append(got, r.FormValue("body")[:2])
+	})
+	var body, want strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&body, "%02d%s", i, strings.Repeat("x", 998))
+		fmt.Fprintf(&want, "%02d ", i)
+	}
+	report := send(t, newTestSender(t), &Message{Body: body.String()}, Options{}, base+"/tok?overflow=split")
+	if r := report.Results[0]; r.Err != nil || strings.Join(got, " ")+" " != want.String() {
+		t.Errorf("%v; arrived: %v", r.Err, got)
+	}
+	if n > 2*30 {
+		t.Errorf("%d requests for 30 parts", n)
+	}
+}
+
+// One target that can never be reached does not end the tries for the others.
+func TestRetryBesideWhatIsFinal(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{&EgressError{}, false}, {&PanicError{}, false}, {errLongAnswer, false}, {io.EOF, true},
+		{fmt.Errorf("x: %w", &EgressError{}), false},
+		{join([]error{&EgressError{}, &PanicError{}}), false},
+		{join([]error{fmt.Errorf("target 1: %w", &EgressError{}), io.EOF}), true},
+	} {
+		if got := mayRetry(tt.err); got != tt.want {
+			t.Errorf("%v: %t", tt.err, got)
+		}
+	}
+}
+
+// The text about many failures is short, whoever says how many there are.
+func TestManyErrors(t *testing.T) {
+	base := target(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat("no ", 90))
+	})
+	var targets []string
+	for i := range 300 {
+		targets = append(targets, fmt.Sprint("t", i))
+	}
+	report := send(t, newTestSender(t), hello, Options{}, base+"/tok?mode=each&to="+strings.Join(targets, ","))
+	text := report.Results[0].Err.Error()
+	if len(text) > maxErrorText+len(ellipsis) || !strings.Contains(text, "target 10 of 300") || !strings.Contains(text, "and 290 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+	long := strings.Repeat("ü", maxErrorText)
+	if short := shorten("x" + long); len(short) > maxErrorText+len(ellipsis) || !strings.HasPrefix("x"+long, strings.TrimSuffix(short, ellipsis)) {
+		t.Error("a long text is not cut well")
+	}
+}
+
+// Every request says how many gateways the message has been through, and a
+// client's URL cannot hide it.
+func TestHops(t *testing.T) {
+	const product = "caddy-notify/test"
+	var agent string
+	base := target(t, func(w http.ResponseWriter, r *http.Request) { agent = r.UserAgent() })
+	all, err := NewEgress([]string{"all"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		hops  int
+		guard *Egress
+		query string
+		want  int
+	}{
+		{0, nil, "", 0}, {1, nil, "", 1}, {2, all, "", 2},
+		{0, all, "?%2BUser-Agent=mine", 0}, {2, all, "?%2BUser-Agent=mine", 2}, {2, all, "?%2BUser-Agent=" + product + "%20hops/0", 2},
+		{1, nil, "?%2BUser-Agent=mine", -1},
+	} {
+		d, err := Parse(base+"/tok"+tt.query, tt.guard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newTestSender(t).Send(t.Context(), &Message{Body: "x", Hops: tt.hops}, []Target{{Destination: d}}, Options{})
+		if got := HopsOf(agent, product); got != tt.want {
+			t.Errorf("%s: %d, want %d", agent, got, tt.want)
+		}
 	}
 }

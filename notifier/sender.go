@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -271,7 +272,7 @@ type delivery struct {
 	result  Result
 }
 
-func (d *delivery) record(level Level, text string) { d.add(level, d.target.redact(text)) }
+func (d *delivery) record(level Level, text string) { d.add(level, shorten(d.target.redact(text))) }
 
 // add is record for a text that holds no secret for certain.
 func (d *delivery) add(level Level, text string) {
@@ -313,8 +314,9 @@ func (d *delivery) run(ctx context.Context) {
 	done := make(chan struct{})
 	d.sender.workers.do(func() {
 		defer close(done)
-		n, e := d.attempts(ctx)
-		attempts, err = n, e
+		if e := protect(func() error { attempts, err = d.attempts(ctx); return nil }); e != nil {
+			err = e
+		}
 	})
 	select {
 	case <-done:
@@ -371,7 +373,7 @@ func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 		d.add(LevelInfo, "Sent "+r.Service+" notification.")
 	} else {
 		r.Status = Failed
-		r.Err = &DeliveryError{text: d.target.redact(err.Error()), err: err}
+		r.Err = &DeliveryError{text: shorten(d.target.redact(err.Error())), err: err}
 		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
 		if r.Optional {
 			d.record(LevelInfo, "Optional service "+r.Service+" failed; its failure is ignored.")
@@ -382,6 +384,16 @@ func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 	d.result = r
 	d.mu.Unlock()
 	d.log(r)
+}
+
+// maxErrorText is how long the text of a delivery's error may be, in bytes.
+const maxErrorText = 4 << 10
+
+func shorten(s string) string {
+	if len(s) <= maxErrorText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxErrorText], "") + ellipsis
 }
 
 func (d *delivery) log(r Result) {
@@ -427,12 +439,16 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	pending := allOf(parts)
-	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, redact: d.target.redact, transient: d.options.Transient, header: d.options.Header}
+	client := &Client{pool: d.sender.pool, options: t.options, guard: t.guard, log: d.record, redact: d.target.redact, transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header}
 	tries, waits := t.options.retry+1, 0
 	for {
 		n++
+		before := len(pending)
 		if err = pending.send(ctx, t.service, client); err == nil {
 			return n, nil
+		}
+		if len(pending) < before {
+			waits = 0
 		}
 		if ctx.Err() != nil {
 			return n, outOfTime(ctx, err)
@@ -476,8 +492,8 @@ func allOf(messages []*Message) outstanding {
 	return o
 }
 
-// send sends each part, whatever becomes of those before it, and keeps those
-// that fail for the next try.
+// send sends each part, whatever becomes of those before it, unless the
+// service asks to wait, and keeps those that fail for the next try.
 func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
 	var left outstanding
 	var errs []error
@@ -491,13 +507,14 @@ func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
 		if err := protect(func() error { return s.Send(ctx, c, p.message) }); err != nil {
 			left = append(left, part{p.message, c.done})
 			errs = append(errs, err)
+			if askedToWait(err) > 0 { // which counts for those behind it, too
+				left = append(left, (*o)[i+1:]...)
+				break
+			}
 		}
 	}
 	*o = left
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	return errors.Join(errs...)
+	return join(errs)
 }
 
 // statuses are the refusals among what an error is made of.
@@ -534,11 +551,18 @@ func outOfTime(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %w", over, err)
 }
 
-// mayRetry says whether another try can turn out differently.
+// mayRetry says whether another try can turn out differently, for one target
+// at least.
 func mayRetry(err error) bool {
-	var egress *EgressError
-	var internal *PanicError
-	return !errors.As(err, &egress) && !errors.As(err, &internal)
+	switch e := err.(type) {
+	case *EgressError, *PanicError:
+		return false
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), mayRetry)
+	case interface{ Unwrap() error }:
+		return mayRetry(e.Unwrap())
+	}
+	return err != errLongAnswer
 }
 
 // parts are what the service is to send: the message in the destination's

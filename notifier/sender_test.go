@@ -59,6 +59,7 @@ func TestSendFaults(t *testing.T) {
 		handler         http.HandlerFunc
 	}{
 		{"panic", "?mode=panic", "internal error", nil},
+		{"panic, also at the end", "?mode=panic&store=no", "internal error", nil},
 		{"hang", "?mode=hang", "not done within", nil},
 		{"deaf to its context", "?mode=deaf", "not done within", nil},
 		{"refused", "?port=1", "connection refused", nil},

@@ -245,10 +245,10 @@ func deliver(r *recorder, address string, m *notifier.Message) (notifier.Result,
 	return report.Results[0], nil
 }
 
-func goldenRun(t *testing.T, top string) string {
+// goldenCase reads the upper half of a case.
+func goldenCase(t *testing.T, top string) (r *recorder, address, name string) {
 	t.Helper()
-	r := &recorder{}
-	address, name := "", "plain"
+	r, name = &recorder{}, "plain"
 	for _, line := range strings.Split(top, "\n") {
 		key, value, _ := strings.Cut(line, ": ")
 		switch key {
@@ -271,6 +271,12 @@ func goldenRun(t *testing.T, top string) string {
 			}
 		}
 	}
+	return r, address, name
+}
+
+func goldenRun(t *testing.T, top string) string {
+	t.Helper()
+	r, address, name := goldenCase(t, top)
 	result, err := deliver(r, address, message(t, name))
 	if err != nil {
 		return "refused: " + err.Error() + "\n"
