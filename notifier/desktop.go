@@ -20,5 +20,5 @@ func unknownScheme(scheme string) *URLError {
 	if name := desktop[scheme]; name != "" {
 		return &URLError{Problem: "begins with " + scheme + "://, which is for the desktop (" + name + ") and has no place on a server; use a service that reaches people elsewhere"}
 	}
-	return &URLError{Problem: "begins with " + scheme + "://, which is no service's; see the list of services"}
+	return &URLError{Problem: "begins with " + scheme + "://, which is no service's; caddy notify services lists those that there are"}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func (s *Schema) parse(u *raw) (warnings []string, used *template, err error) {
 			warnings, err := s.assign(b.values, u.query, t)
 			if err == nil {
 				for _, x := range b.excess {
-					warnings = append(warnings, x+" has no meaning to "+s.Name+" and is ignored")
+					warnings = append(warnings, x+" has no meaning to "+s.Name+" and no effect")
 				}
 				return warnings, t, nil
 			}
@@ -126,7 +127,7 @@ func (s *Schema) assign(places map[string][]string, query []pair, t *template) (
 		switch {
 		case p == nil:
 			if kv.key != "" {
-				warnings = append(warnings, fmt.Sprintf("%s has no parameter of the name of query parameter %d, which is ignored", s.Name, slices.Index(query, kv)+1))
+				warnings = append(warnings, fmt.Sprintf("%s has no effect: %s has no parameter of that name", nameOf(kv, places, query), s.Name))
 			}
 		case p.kind == KindMap:
 			if *p.dict == nil {
@@ -160,7 +161,7 @@ func (s *Schema) assign(places map[string][]string, query []pair, t *template) (
 			problem = p.check(v[0])
 		}
 		if problem != nil && p.lenient && p.kind != KindList {
-			warnings = append(warnings, fmt.Sprintf("%s: %s %v and keeps its default", s.Name, p.name, problem))
+			warnings = append(warnings, fmt.Sprintf("%s: %s %v; such a value means the default", s.Name, p.name, problem))
 			problem = nil
 		}
 		if problem != nil {
@@ -172,6 +173,28 @@ func (s *Schema) assign(places map[string][]string, query []pair, t *template) (
 		}
 	}
 	return warnings, nil
+}
+
+// maxNamed is how many query parameters a URL may have for those to be named
+// that have no effect. All of them are compared with each other.
+const maxNamed = 64
+
+// shortWord is what the name of a query parameter looks like.
+var shortWord = regexp.MustCompile(`^[A-Za-z_]{1,24}$`)
+
+// nameOf names a query parameter that no service has. One without a value, one
+// that does not look like a name, and one that stands among the values of the
+// URL may be a token that has got there, and is counted instead.
+func nameOf(kv pair, places map[string][]string, query []pair) string {
+	secret := func(value string) bool { return len(kv.key) >= 4 && strings.Contains(value, kv.key) }
+	shown := len(query) <= maxNamed && kv.value != "" && shortWord.MatchString(kv.key) && !slices.ContainsFunc(query, func(o pair) bool { return secret(o.value) })
+	for _, values := range places {
+		shown = shown && !slices.ContainsFunc(values, secret)
+	}
+	if shown {
+		return kv.key
+	}
+	return fmt.Sprintf("query parameter %d", slices.Index(query, kv)+1)
 }
 
 func (s *Schema) mapFor(key string) *Param {

@@ -120,12 +120,18 @@ func TestParseErrors(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for url, want := range map[string]string{
 		"probe://h/tok":                         "",
-		"probe://h/tok?nosuch=1":                "query parameter 1, which is ignored",
-		"probe://h/tok?level=nonsense":          "level is none of low, normal, high and keeps its default",
+		"probe://h/tok?nosuch=1":                "nosuch has no effect: Probe has no parameter of that name",
+		"probe://h/tok?level=low&no_such=1":     "no_such has no effect",
+		"probe://h/tok?secrettoken":             "query parameter 1 has no effect",
+		"probe://h/secrettoken?secrettoken=1":   "query parameter 1 has no effect",
+		"probe://h/tok?secrettoken=secrettoken": "query parameter 1 has no effect",
+		"probe://h/tok?title=atoken&atoken=1":   "query parameter 2 has no effect",
+		"probe://h/tok?level=low&s3cret=1":      "query parameter 2 has no effect",
+		"probe://h/tok?level=nonsense":          "level is none of low, normal, high; such a value means the default",
 		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and gets no message",
 		"many://user@tok/a":                     "the user has no meaning",
-		"probe://h/tok?format=x":                "format is none of text, markdown, html and keeps its default",
-		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split and keeps its default",
+		"probe://h/tok?format=x":                "format is none of text, markdown, html; such a value means the default",
+		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split; such a value means the default",
 	} {
 		d, _ := parseProbe(t, url)
 		if got := strings.Join(d.Warnings(), "; "); want == "" && got != "" || !strings.Contains(got, want) {

@@ -3,15 +3,10 @@ package services
 import (
 	"cmp"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -32,9 +27,17 @@ type bark struct {
 
 const barkDefaultVolume = math.MinInt32
 
+// Apple's push service takes 4096 bytes of JSON, in which the texts are with
+// the rest of the parameters, with escapes and, if encrypted, in base64.
+const (
+	barkText   = 3400 // bytes of title and body
+	barkSealed = 2400 // the same where they are encrypted
+)
+
 func (b *bark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
+	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 500, Body: barkText, InBody: true}
 	s.Server(&b.Server)
 	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret()
 	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()
@@ -51,11 +54,14 @@ func (b *bark) Describe(s *notifier.Schema) {
 		Example("1234567890abcdef")
 }
 
-func barkKey(s string) (string, error) {
-	if _, err := aes.NewCipher([]byte(s)); err != nil {
-		return "", errors.New("has not 16, 24 or 32 letters")
+// Finish leaves room for what goes along with the text.
+func (b *bark) Finish(s *notifier.Schema) error {
+	if b.key != "" {
+		s.Limits.Body = barkSealed
 	}
-	return s, nil
+	// The group is there twice.
+	s.Limits.Reserve = min(len(b.click)+len(b.icon)+len(b.category)+2*len(b.group), s.Limits.Body/2)
+	return nil
 }
 
 func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -67,6 +73,11 @@ func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		request := map[string]any{"device_key": device}
 		maps.Copy(request, payload)
 		_, err := c.Do(ctx, &notifier.Request{URL: b.URL("push"), Login: &b.Server, Body: notifier.JSON(request)})
+		var status *notifier.StatusError
+		if errors.As(err, &status) && strings.Contains(status.Body, "PayloadTooLarge") {
+			// The server answers 500 for what Apple's has refused.
+			err = notifier.Refused(err)
+		}
 		return err
 	})
 }
@@ -103,29 +114,6 @@ func (b *bark) payload(m *notifier.Message) (map[string]any, error) {
 		return payload, nil
 	}
 	return b.encrypt(payload)
-}
-
-// encrypt makes a payload that only the app can read: AES in GCM mode, with
-// an initialisation vector of twelve letters since the app takes it as text.
-func (b *bark) encrypt(payload map[string]any) (map[string]any, error) {
-	text, err := json.Marshal(payload)
-	if err != nil {
-		return nil, fmt.Errorf("writing the message: %w", err)
-	}
-	block, err := aes.NewCipher([]byte(b.key))
-	if err != nil {
-		return nil, fmt.Errorf("encrypting: %w", err)
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, fmt.Errorf("encrypting: %w", err)
-	}
-	random := make([]byte, 9)
-	rand.Read(random)
-	iv := base64.RawURLEncoding.EncodeToString(random)
-	return map[string]any{
-		"iv": iv, "ciphertext": base64.StdEncoding.EncodeToString(gcm.Seal(nil, []byte(iv), text, nil)),
-	}, nil
 }
 
 var barkSounds = []string{

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -44,5 +45,39 @@ func TestBarkEncryption(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Error("two messages share an initialisation vector")
+	}
+}
+
+// Apple's push service refuses payloads of more than 4096 bytes, which a Bark
+// server reports as a fault of its own.
+func TestBarkLong(t *testing.T) {
+	for _, query := range []string{
+		"", "?overflow=split", "?format=markdown", "?key=1234567890abcdef&overflow=split",
+		"?group=disks&category=alerts&url=https://example.com/a/long/address&key=1234567890abcdef",
+	} {
+		taken := 0
+		server := pushService(func(_ *http.Request, body string) (int, string) {
+			var params map[string]any
+			if err := json.Unmarshal([]byte(body), &params); err != nil {
+				t.Fatal(err)
+			}
+			params["aps"] = map[string]any{
+				"alert":           map[string]any{"title": params["title"], "subtitle": "", "body": params["body"]},
+				"mutable-content": 1, "sound": "1107.caf", "category": "myNotificationCategory", "thread-id": params["group"],
+			}
+			for _, name := range []string{"title", "body", "device_key"} {
+				delete(params, name)
+			}
+			if payload, _ := json.Marshal(params); len(payload) > 4096 {
+				return 500, `{"code": 500, "message": "push failed: PayloadTooLarge"}`
+			}
+			taken++
+			return 200, "{}"
+		})
+		m := message(t, "long")
+		m.Body = strings.ReplaceAll(m.Body, "line", "Zeile für \"Größe\"\n")
+		if err := server.destination(t, "barks://bark.example.org/device-1"+query)(m); err != nil || taken < 2 {
+			t.Errorf("%s: %d parts, %v", query, taken, err)
+		}
 	}
 }

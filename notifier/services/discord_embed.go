@@ -1,6 +1,7 @@
 package services
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -77,12 +78,16 @@ type discordField struct {
 	Value string `json:"value"`
 }
 
+// discordFence is a line that begins a block of code, or ends one.
+var discordFence = regexp.MustCompile("^(?:(`{3,})[^`]*|(~{3,}).*)$")
+
 // discordSections takes a Markdown text apart: what stands before the first
 // heading, and a field for each heading. A text with a section that is longer
 // than a field may be stays in one piece.
 func discordSections(text string) (description string, fields []discordField) {
 	var section []string
 	name, heading := "", false
+	fence := "" // of the block of code that a line stands in
 	long := false
 	flush := func() {
 		value := strings.TrimSpace(strings.Join(section, "\n"))
@@ -92,15 +97,26 @@ func discordSections(text string) (description string, fields []discordField) {
 			return
 		}
 		f := discordField{name, "```\n```"}
-		if value != "" {
+		switch {
+		case strings.Contains(value, "```"):
+			f.Value = value // has blocks of code itself, which do not nest
+		case value != "":
 			f.Value = "```md\n" + value + "\n```"
 		}
 		long = long || utf8.RuneCountInString(f.Name) > 256 || utf8.RuneCountInString(f.Value) > 1024
 		fields = append(fields, f)
 	}
 	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		title := strings.Trim(line, "#`* \r\t\v")
-		if title == "" || !strings.HasPrefix(strings.TrimSpace(line), "#") {
+		title, trimmed := strings.Trim(line, "#`* \r\t\v"), strings.TrimSpace(line)
+		if m := discordFence.FindStringSubmatch(trimmed); m != nil {
+			switch mark := m[1] + m[2]; {
+			case fence == "":
+				fence = mark
+			case strings.HasPrefix(mark, fence) && mark == trimmed:
+				fence = ""
+			}
+		}
+		if title == "" || fence != "" || !strings.HasPrefix(trimmed, "#") {
 			section = append(section, line)
 			continue
 		}

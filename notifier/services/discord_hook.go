@@ -2,9 +2,9 @@ package services
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -28,13 +28,6 @@ type discordHook struct {
 	ping       []string
 	batch      bool
 }
-
-// What one message may hold besides its text.
-const (
-	discordFields    = 10
-	discordFiles     = 10
-	discordFileBytes = 25 << 20
-)
 
 // describe binds all parameters but those of an address.
 func (d *discordHook) describe(s *notifier.Schema) {
@@ -62,11 +55,14 @@ func (d *discordHook) describeBatch(s *notifier.Schema) {
 	s.Bool(&d.batch, "batch", true, "send up to 10 files in one message")
 }
 
-// Finish takes it that who names a link or a thread wants embeds.
+// Finish takes it that who names a link or a thread wants embeds, and leaves
+// room for the mentions, which otherwise stand behind the text.
 func (d *discordHook) Finish(s *notifier.Schema) error {
 	if d.link != "" || d.thread != "" {
 		s.Format = notifier.Markdown
+		return nil
 	}
+	s.Limits.Reserve = utf8.RuneCountInString(discordPing(map[string]any{}, strings.Join(d.ping, " ")))
 	return nil
 }
 
@@ -113,37 +109,4 @@ func (d *discordHook) payload(m *notifier.Message, tts bool) map[string]any {
 		p["username"] = d.botname
 	}
 	return p
-}
-
-// discordFilesBody is a form of the payload and the files.
-func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *notifier.Body {
-	var fields []string
-	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "attachments"} {
-		if v, ok := payload[name]; ok {
-			text, isJSON := v.(json.RawMessage)
-			if !isJSON {
-				text, _ = json.Marshal(v) // a text, a number or a truth value
-			}
-			fields = append(fields, `"`+name+`": `+string(text))
-		}
-	}
-	parts := []notifier.FormPart{{Name: "payload_json", Value: "{" + strings.Join(fields, ", ") + "}"}}
-	for i, f := range files {
-		parts = append(parts, notifier.FormPart{Name: fmt.Sprintf("files[%d]", i), File: f})
-	}
-	return notifier.Multipart(parts...)
-}
-
-// batches deals files out to messages.
-func (d *discordHook) batches(files []*notifier.Attachment) (out [][]*notifier.Attachment) {
-	size := int64(0)
-	for i, f := range files {
-		last := len(out) - 1
-		if i == 0 || !d.batch || len(out[last]) >= discordFiles || size+f.Size > discordFileBytes {
-			out, last, size = append(out, nil), last+1, 0
-		}
-		out[last] = append(out[last], f)
-		size += f.Size
-	}
-	return out
 }

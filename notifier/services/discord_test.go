@@ -18,6 +18,10 @@ func TestDiscordSections(t *testing.T) {
 		{"intro\n\n# One\r\nbody\n## Two ##\n\nmore\nlines\n", "intro", []discordField{
 			{"One", "```md\nbody\n```"}, {"Two", "```md\nmore\nlines\n```"},
 		}},
+		{"# One\n```sh\n# a comment\n```\n~~~~\n~~~\n# another\n~~~~\n# Two\n```x```\n# Three", "", []discordField{
+			{"One", "```sh\n# a comment\n```\n~~~~\n~~~\n# another\n~~~~"}, {"Two", "```x```"}, {"Three", "```\n```"},
+		}},
+		{"```\n# never closed", "```\n# never closed", nil},
 		{"# Alone", "", []discordField{{"Alone", "```\n```"}}},
 		{"###\nno # heading", "###\nno # heading", nil},
 		{"# Long\n" + strings.Repeat("x", 1100), "# Long\n" + strings.Repeat("x", 1100), nil},

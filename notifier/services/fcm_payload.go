@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 
@@ -64,5 +65,36 @@ func (f *fcm) legacy(ctx context.Context, c *notifier.Client, target string, sho
 	if len(f.data) > 0 {
 		payload["data"] = f.data
 	}
-	return c.PostJSON(ctx, "https://fcm.googleapis.com/fcm/send", payload, "Authorization", "key="+f.apikey)
+	resp, err := c.Do(ctx, &notifier.Request{
+		URL:    "https://fcm.googleapis.com/fcm/send",
+		Header: map[string]string{"Authorization": "key=" + f.apikey},
+		Body:   notifier.JSON(payload),
+	})
+	if err != nil {
+		return err
+	}
+	return fcmVerdict(resp)
+}
+
+// fcmVerdict reads what a status of 200 does not say: that the message did not
+// reach the device or the topic.
+func fcmVerdict(resp *notifier.Response) error {
+	type result struct{ Error string }
+	var answer struct {
+		Failure int
+		result  // of a topic
+		Results []result
+	}
+	if resp.JSON(&answer) != nil {
+		return nil
+	}
+	for _, r := range append(answer.Results, answer.result) {
+		if r.Error != "" {
+			return errors.New("the service did not deliver the message: " + r.Error)
+		}
+	}
+	if answer.Failure > 0 {
+		return errors.New("the service did not deliver the message")
+	}
+	return nil
 }

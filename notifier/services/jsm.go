@@ -44,18 +44,18 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.String(&j.user, "user", "", "who is shown as the sender")
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
 		Alias("to").Item(jsmTarget).DropInvalid()
-	s.Choice(&j.action, "action", "map", jsmActions, "what the message does; map goes by its type")
+	s.Choice(&j.action, "action", "map", jsmActions, "map: failure and warning raise an alert, success closes it, info is a note")
 	s.Enum(&j.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: 1, Synonyms: []string{"p1"}}, {Name: "moderate", Value: 2, Synonyms: []string{"p2"}},
-		{Name: "normal", Value: 3, Synonyms: []string{"p3"}}, {Name: "high", Value: 4, Synonyms: []string{"p4"}},
-		{Name: "emergency", Value: 5, Synonyms: []string{"p5"}},
-	}, "number behind the P of the alert's priority").Lenient()
+		{Name: "low", Value: 5, Synonyms: []string{"p5"}}, {Name: "moderate", Value: 4, Synonyms: []string{"p4"}},
+		{Name: "normal", Value: 3, Synonyms: []string{"p3"}}, {Name: "high", Value: 2, Synonyms: []string{"p2"}},
+		{Name: "emergency", Value: 1, Synonyms: []string{"p1"}},
+	}, "priority of the alert, from p1, an emergency, to p5").Lenient()
 	s.String(&j.entity, "entity", "", "what the alert is about, such as a host")
-	s.String(&j.alias, "alias", "", "identity of the alert")
+	s.String(&j.alias, "alias", "", "identity of the alert, by which later messages find it")
 	s.List(&j.tags, "tags", "tags of the alert")
 	s.Bool(&j.batch, "batch", false, "raise one alert for all targets")
 	s.Map(&j.details, "+", "details", "detail of the alert to add")
-	s.Map(&j.mapping, ":", "mapping", "what a type of message does, as in :warning=note").Example("warning=note")
+	s.Map(&j.mapping, ":", "mapping", "what a type of message does instead, as in :info=new").Example("info=new")
 }
 
 func jsmTarget(s string) (string, error) {

@@ -49,27 +49,26 @@ func (j *jsm) remembered(subject string) []string {
 	return slices.Clone(j.requests[subject])
 }
 
-// follow does something to the alerts that this URL has raised about the same
-// subject. Where there are none, there is nothing to do.
+// follow does something to the alert of the URL's alias or else to those that
+// this URL has raised about the same subject. Where there are none, there is
+// nothing to do.
 func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Message, action string) error {
+	if j.alias != "" {
+		_, err := c.Do(ctx, j.step(m, action, "alias", j.alias))
+		return err
+	}
 	subject := j.subject(m)
 	requests := j.remembered(subject)
 	if len(requests) == 0 {
-		c.Warn("no alert about the same subject was raised before, so there is none to %s", action)
+		j.warn(c, m, action)
 		return nil
 	}
-	if j.alias != "" {
-		requests = requests[:1] // alerts of one alias are one alert
-	}
 	err := c.Each(ctx, requests, func(ctx context.Context, request string) error {
-		kind, alert := "alias", j.alias
-		if alert == "" {
-			var err error
-			if kind, alert, err = j.find(ctx, c, request); err != nil {
-				return err
-			}
+		alert, err := j.find(ctx, c, request)
+		if err != nil {
+			return err
 		}
-		_, err := c.Do(ctx, j.step(m, action, kind, alert))
+		_, err = c.Do(ctx, j.step(m, action, "id", alert))
 		return err
 	})
 	if err == nil && action == "delete" {
@@ -78,9 +77,22 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	return err
 }
 
+// warn says that a message reaches nobody, and what would change that.
+func (j *jsm) warn(c *notifier.Client, m *notifier.Message, action string) {
+	remedy := "action=new"
+	if j.action == "map" {
+		remedy = ":" + string(m.Type) + "=new"
+	}
+	c.Warn("nothing was sent: a message of type %s is to %s an alert about the same subject, and none is known; "+
+		"raise one before by a message of type failure, or have this one raise it by %s, "+
+		"or add alias= to the URL, which also finds alerts from before a restart", m.Type, jsmVerbs[action], remedy)
+}
+
+var jsmVerbs = map[string]string{"close": "close", "delete": "delete", "acknowledge": "acknowledge", "note": "add a note to"}
+
 // find is the ID of the alert that a request has raised, since alerts are
 // raised only after the request has been answered.
-func (j *jsm) find(ctx context.Context, c *notifier.Client, request string) (kind, alert string, err error) {
+func (j *jsm) find(ctx context.Context, c *notifier.Client, request string) (alert string, err error) {
 	type status struct {
 		AlertID string `json:"alertId"`
 	}
@@ -91,13 +103,13 @@ func (j *jsm) find(ctx context.Context, c *notifier.Client, request string) (kin
 	err = c.DoJSON(ctx, &notifier.Request{URL: j.base + "/requests" + notifier.Path(request), Header: j.headers()}, &answer)
 	switch {
 	case err != nil:
-		return "", "", err
+		return "", err
 	case answer.Data.AlertID != "":
-		return "id", answer.Data.AlertID, nil
+		return answer.Data.AlertID, nil
 	case answer.AlertID != "":
-		return "id", answer.AlertID, nil
+		return answer.AlertID, nil
 	}
-	return "", "", errors.New("the service has not raised the alert yet; the parameter retry has the gateway try again")
+	return "", errors.New("the service has not raised the alert yet; the parameter retry has the gateway try again")
 }
 
 // step is the request that acts upon an alert.

@@ -61,6 +61,9 @@ func TestJSMFollow(t *testing.T) {
 		{"an alert for each target", "opsgenie://key1/@ann/#ops", "fs", 2, []string{"POST alert-1 close id b", "POST alert-2 close id b"}},
 		{"the entity is the subject", "opsgenie://key1?entity=host-7", "fS", 1, []string{"POST alert-1 close id b"}},
 		{"by alias", "opsgenie://key1/@ann/#ops?alias=disk", "fS", 2, []string{"POST disk close alias b"}},
+		{"by alias, after a restart", "opsgenie://key1?alias=disk", "is", 0, []string{"POST disk notes alias b", "POST disk close alias b"}},
+		{"by alias, with nothing stored", "opsgenie://key1?alias=disk&store=no", "fs", 1, []string{"POST disk close alias b"}},
+		{"with nothing stored", "opsgenie://key1?store=no", "fs", 1, nil},
 		{"the newest alert", "opsgenie://key1", "fws", 2, []string{"POST alert-2 close id b"}},
 		{"delete once", "opsgenie://key1?:success=delete", "fss", 1, []string{"DELETE alert-1  id "}},
 	} {
@@ -85,6 +88,26 @@ func TestJSMFollow(t *testing.T) {
 		slices.Sort(c.steps)
 		if server.alerts != c.alerts || !slices.Equal(server.steps, c.steps) {
 			t.Errorf("%s: %d alerts and %q, want %d and %q", c.name, server.alerts, server.steps, c.alerts, c.steps)
+		}
+	}
+}
+
+// What reaches nobody is not to pass for a message that does.
+func TestJSMNothingToFollow(t *testing.T) {
+	for address, want := range map[string]string{
+		"opsgenie://key1":                "nothing was sent: a message of type info is to add a note to an alert about the same subject, and none is known; raise one before by a message of type failure, or have this one raise it by :info=new, or add alias= to the URL",
+		"jira://key1?action=close":       "to close an alert",
+		"opsgenie://key1?action=delete":  "to delete an alert about the same subject, and none is known; raise one before by a message of type failure, or have this one raise it by action=new,",
+		"jira://key1?action=acknowledge": "to acknowledge an alert",
+	} {
+		sender := notifier.NewSender(notifier.NewPoolOver("test", &jsmServer{}), 0)
+		d, err := sender.Parse(address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := sender.Send(context.Background(), &notifier.Message{Body: "b"}, []notifier.Target{{Destination: d}}, notifier.Options{})
+		if r := report.Records[0]; !report.OK() || r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
+			t.Errorf("%s: %s %s", address, r.Level, r.Text)
 		}
 	}
 }

@@ -8,12 +8,16 @@ import (
 
 var _ = notifier.Register[lark]()
 
+// larkText is what a text leaves of the 20 KB that a request may have.
+const larkText = 19985
+
 // lark posts to a group of Lark, which is Feishu outside China.
 type lark struct{ token string }
 
 func (l *lark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
 	s.URL("lark://{token}")
+	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")
 	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`)
 }

@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -37,7 +38,7 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Choice(&t.visibility, "visibility", "default", []string{"default", "direct", "private", "unlisted", "public"},
 		"who sees the status; public where the scheme is toot")
 	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")
-	s.String(&t.key, "key", "", "idempotency key")
+	s.String(&t.key, "key", "", "posts the same status no more than once an hour; any text")
 	s.String(&t.language, "language", "", "language of the status, as in en")
 	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until they are asked for")
 	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a status")
@@ -110,19 +111,28 @@ func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	var errs []error
 	for i, media := range batches {
 		status := mastodonStatus{
-			Status: text, Sensitive: t.sensitive, Visibility: visibility, Spoiler: t.spoiler, Key: t.key, Language: t.language, Media: media,
+			Status: text, Sensitive: t.sensitive, Visibility: visibility, Spoiler: t.spoiler, Language: t.language, Media: media,
 		}
 		if len(media) > 0 && (i > 0 || m.Body == "") {
 			status.Status, status.Sensitive = fmt.Sprintf("%02d/%02d", i+1, len(batches)), false
-			if t.key != "" {
-				status.Key = fmt.Sprintf("%s-part%02d", t.key, i)
-			}
 		}
-		errs = append(errs, c.Once(fmt.Sprint("status ", i), func() error {
-			return t.call(ctx, c, "POST", notifier.JSON(status), nil, "statuses")
-		}))
+		err := c.Once(fmt.Sprint("status ", i), func() error { return t.post(ctx, c, status) })
+		if err != nil && i == 0 {
+			return err // which may be for a picture, so that the text goes without
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func (t *mastodon) post(ctx context.Context, c *notifier.Client, status mastodonStatus) error {
+	q := t.request("POST", notifier.JSON(status), "statuses")
+	if t.key != "" {
+		// For an hour a server gives what it has under a key in place of a new
+		// status, so that each status needs a key of its own.
+		q.Header["Idempotency-Key"] = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, t.key, status)))
+	}
+	return c.DoJSON(ctx, q, nil)
 }
 
 type mastodonStatus struct {
@@ -130,7 +140,6 @@ type mastodonStatus struct {
 	Sensitive  bool     `json:"sensitive"`
 	Visibility string   `json:"visibility,omitempty"`
 	Spoiler    string   `json:"spoiler_text,omitempty"`
-	Key        string   `json:"Idempotency-Key,omitempty"`
 	Language   string   `json:"language,omitempty"`
 	Media      []string `json:"media_ids,omitempty"`
 }

@@ -85,10 +85,14 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 }
 
 func (t *mastodon) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body, answer any, path ...string) error {
-	return c.DoJSON(ctx, &notifier.Request{
+	return c.DoJSON(ctx, t.request(method, body, path...), answer)
+}
+
+func (t *mastodon) request(method string, body *notifier.Body, path ...string) *notifier.Request {
+	return &notifier.Request{
 		Method: method,
 		URL:    t.URL(append([]string{"api", "v1"}, path...)...),
 		Header: map[string]string{"Authorization": "Bearer " + t.token},
 		Body:   body,
-	}, answer)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -20,6 +21,7 @@ type matrix struct {
 	targets                                     []string
 	image, discovery, homeOnIDs                 bool
 	session                                     session[*matrixSession]
+	events                                      atomic.Int64 // those that were numbered
 }
 
 func (x *matrix) Describe(s *notifier.Schema) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,10 +45,18 @@ func (s *matrixSession) discover(ctx context.Context, c *notifier.Client) error 
 		return err
 	}
 	if answer.Identity != nil {
-		_, err = c.Do(ctx, matrixGet(strings.TrimRight(answer.Identity.BaseURL, "/")+"/_matrix/identity/v2"))
+		ctx, cancel := context.WithTimeout(ctx, matrixIdentityTime)
+		defer cancel()
+		if _, err := c.Do(ctx, matrixGet(strings.TrimRight(answer.Identity.BaseURL, "/")+"/_matrix/identity/v2")); err != nil {
+			c.Warn("Matrix: the server's identity server does not answer as it should, which messages do not need: %v", err)
+		}
 	}
-	return err
+	return nil
 }
+
+// matrixIdentityTime is how long an identity server may take, for which the
+// message waits in vain.
+const matrixIdentityTime = 3 * time.Second
 
 var matrixEmpty = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
 
@@ -97,8 +106,8 @@ func (s *matrixSession) do(ctx context.Context, c *notifier.Client, q *notifier.
 	return resp.JSON(answer)
 }
 
-// event gives the next event of the session a number, by which the server
-// tells a second try from a second message.
+// event gives the destination's next event a number, by which the server tells
+// a second try from a second message.
 func (s *matrixSession) event() string {
 	if s.foreign {
 		return uuid.NewString()
@@ -110,4 +119,10 @@ func (s *matrixSession) event() string {
 func matrixNotFound(err error) bool {
 	var status *notifier.StatusError
 	return errors.As(err, &status) && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))
+}
+
+// matrixAnswered says that the server answered with one of the codes.
+func matrixAnswered(err error, codes ...int) bool {
+	var status *notifier.StatusError
+	return errors.As(err, &status) && slices.Contains(codes, status.Code)
 }

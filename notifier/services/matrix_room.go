@@ -9,19 +9,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// room finds the id of the room that a target stands for, and joins it.
-func (s *matrixSession) room(ctx context.Context, c *notifier.Client, target string, homeOnIDs bool, description string) (string, error) {
+// room finds the id of the room that a target stands for, and joins it unless
+// that is known from an earlier message.
+func (s *matrixSession) room(ctx context.Context, c *notifier.Client, target string, homeOnIDs bool, description string) (id string, known bool, err error) {
 	s.mu.Lock()
-	id := s.rooms[target]
+	id = s.rooms[target]
 	s.mu.Unlock()
 	if id != "" {
-		return id, nil
+		return id, true, nil
 	}
 	full := target
 	if !strings.Contains(target, ":") && (homeOnIDs || target[0] != '!') {
 		full += ":" + s.home
 	}
-	var err error
 	switch target[0] {
 	case '@':
 		if id, err = s.talk(ctx, c, full); err == nil {
@@ -35,12 +35,12 @@ func (s *matrixSession) room(ctx context.Context, c *notifier.Client, target str
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("joining %s: %w", target, err)
+		return "", false, fmt.Errorf("joining %s: %w", target, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rooms[target] = id
-	return id, nil
+	return id, false, nil
 }
 
 // forget makes the next message join the room again, which the user may have

@@ -15,9 +15,9 @@ import (
 type matrixSession struct {
 	base, version string // address and version of the API
 	token         string
-	user, home    string // the user's id, and the server behind its colon
-	foreign       bool   // the token is the operator's, and not from a login of ours
-	events        atomic.Int64
+	user, home    string        // the user's id, and the server behind its colon
+	foreign       bool          // the token is the operator's, and not from a login of ours
+	events        *atomic.Int64 // of the destination: a message may outlive the session that numbered its events
 
 	mu    sync.Mutex
 	rooms map[string]string // ids of the rooms that targets stand for
@@ -25,7 +25,7 @@ type matrixSession struct {
 
 // signIn finds the API, and logs in unless the URL brings an access token.
 func (x *matrix) signIn(ctx context.Context, c *notifier.Client, device string) (*matrixSession, error) {
-	s := &matrixSession{base: x.URL(), version: x.version, rooms: map[string]string{}}
+	s := &matrixSession{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}}
 	if x.Secure && x.discovery {
 		if err := s.discover(ctx, c); err != nil {
 			return nil, fmt.Errorf("looking for the server's API: %w", err)

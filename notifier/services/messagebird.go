@@ -25,8 +25,10 @@ func (b *messageBird) Describe(s *notifier.Schema) {
 
 func (b *messageBird) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return c.Each(ctx, b.or(b.from), func(ctx context.Context, number string) error {
-		return c.PostForm(ctx, "https://rest.messagebird.com/messages",
-			notifier.Fields("originator", "+"+b.from, "recipients", "+"+number, "body", m.Body),
-			"Authorization", "AccessKey "+b.key)
+		form := notifier.Fields("originator", "+"+b.from, "recipients", "+"+number, "body", m.Body)
+		if smsUnicode(m.Body) {
+			form.Set("datacoding", "unicode")
+		}
+		return c.PostForm(ctx, "https://rest.messagebird.com/messages", form, "Authorization", "AccessKey "+b.key)
 	})
 }

@@ -33,9 +33,15 @@ type ntfy struct {
 	topics []string // all of them, wherever the URL has them
 }
 
-// ntfyMessage is how many bytes of JSON a server takes; a message that has
-// more goes as a file.
-const ntfyMessage = 8000
+const (
+	// ntfyMessage is how many bytes of JSON a server takes; a message that has
+	// more goes as a file.
+	ntfyMessage = 8000
+
+	// ntfyQuery is how many bytes of an address a text may have that goes with
+	// a file. Of longer ones servers and proxies on the way may refuse some.
+	ntfyQuery = 2000
+)
 
 func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ntfy", "https://docs.ntfy.sh/publish/"
@@ -48,7 +54,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 		"http://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
 	)
 	s.Attachments = true
-	s.Limits = notifier.Limits{Title: 200, Body: 7800, InBody: true}
+	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 600, Body: 4096}
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic)
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid()

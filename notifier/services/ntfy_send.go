@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 
@@ -11,53 +12,65 @@ import (
 
 func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return c.Each(ctx, n.topics, func(ctx context.Context, topic string) error {
-		if len(m.Attachments) > 0 {
-			return n.files(ctx, c, m, topic, m.Attachments, true)
-		}
-		payload := map[string]string{"topic": topic, "message": m.Body}
-		if m.Title != "" {
-			payload["title"] = m.Title
-		}
-		if n.attach != "" {
-			payload["attach"] = n.attach
-			if n.filename != "" {
-				payload["filename"] = n.filename
+		text := url.Values{} // goes with the first file, in the address
+		for name, v := range map[string]string{"title": m.Title, "message": m.Body} {
+			if v != "" {
+				text.Set(name, v)
 			}
 		}
-		q := n.request(m, notifier.JSON(payload))
-		if q.Body.Size() > ntfyMessage {
-			name := map[notifier.Format]string{notifier.Text: "message.txt", notifier.Markdown: "message.md", notifier.HTML: "message.html"}[m.Format]
-			text := notifier.NewAttachment(name, "", []byte(m.Text("\n")))
-			return n.files(ctx, c, m, topic, []*notifier.Attachment{text}, false)
+		if len(m.Attachments) == 0 || len(text.Encode()) > ntfyQuery {
+			if err := c.Once(topic+" text", func() error { return n.text(ctx, c, m, topic) }); err != nil {
+				return err
+			}
+			text = nil
 		}
-		_, err := c.Do(ctx, q)
-		return err
+		for i, f := range m.Attachments {
+			err := c.Once(fmt.Sprint(topic, " file ", i), func() error { return n.file(ctx, c, m, topic, f, text) })
+			if err != nil {
+				return err
+			}
+			text = nil
+		}
+		return nil
 	})
 }
 
-// files publishes a message for each file; the first one has the text, too,
-// where that is wanted.
-func (n *ntfy) files(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, files []*notifier.Attachment, text bool) error {
-	for i, f := range files {
-		body := notifier.File("", f)
-		body.ContentType = "" // the server finds it out
-		q := n.request(m, body)
-		q.URL += "/" + topic
-		q.Query = notifier.Fields("filename", f.Name)
-		for name, v := range map[string]string{"title": m.Title, "message": m.Body} {
-			if text && i == 0 && v != "" {
-				q.Query.Set(name, v)
-			}
-		}
-		err := c.Once(fmt.Sprint(topic, " file ", i), func() error {
-			_, err := c.Do(ctx, q)
-			return err
-		})
-		if err != nil {
-			return err
+// text publishes the message without its files. A text that is too long for
+// that goes as a file itself.
+func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string) error {
+	payload := map[string]string{"topic": topic, "message": m.Body}
+	if m.Title != "" {
+		payload["title"] = m.Title
+	}
+	if n.attach != "" {
+		payload["attach"] = n.attach
+		if n.filename != "" {
+			payload["filename"] = n.filename
 		}
 	}
-	return nil
+	q := n.request(m, notifier.JSON(payload))
+	if q.Body.Size() > ntfyMessage {
+		name := map[notifier.Format]string{notifier.Text: "message.txt", notifier.Markdown: "message.md", notifier.HTML: "message.html"}[m.Format]
+		title := url.Values{}
+		if m.Title != "" {
+			title.Set("title", m.Title)
+		}
+		return n.file(ctx, c, m, topic, notifier.NewAttachment(name, "", []byte(m.Body)), title)
+	}
+	_, err := c.Do(ctx, q)
+	return err
+}
+
+// file publishes a file, with the title and the text that query holds.
+func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values) error {
+	body := notifier.File("", f)
+	body.ContentType = "" // the server finds it out
+	q := n.request(m, body)
+	q.URL += "/" + topic
+	q.Query = notifier.Fields("filename", f.Name)
+	maps.Copy(q.Query, query)
+	_, err := c.Do(ctx, q)
+	return err
 }
 
 func (n *ntfy) request(m *notifier.Message, body *notifier.Body) *notifier.Request {

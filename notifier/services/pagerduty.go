@@ -3,6 +3,10 @@ package services
 import (
 	"cmp"
 	"context"
+	"maps"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -17,6 +21,10 @@ type pagerduty struct {
 	image                                 bool
 	details                               map[string]string
 }
+
+// pagerdutySummary is how many characters the summary of an event may have.
+// PagerDuty refuses the whole event otherwise.
+const pagerdutySummary = 1024
 
 func (p *pagerduty) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerDuty", "https://developer.pagerduty.com/docs/send-alert-event"
@@ -36,9 +44,17 @@ func (p *pagerduty) Describe(s *notifier.Schema) {
 }
 
 func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	summary, details := m.Body, p.details
+	if utf8.RuneCountInString(summary) > pagerdutySummary {
+		// One event is one page, so the rest does not become another: it is
+		// read in the details of this one.
+		summary, details = pagerdutyCut(m.Body), map[string]string{}
+		maps.Copy(details, p.details)
+		details["message"] = m.Body
+	}
 	payload := filled(map[string]any{
-		"summary": m.Body, "severity": cmp.Or(p.severity, pagerdutySeverities[m.Type]), "source": p.source,
-		"component": p.component, "group": p.group, "class": p.class, "custom_details": p.details,
+		"summary": summary, "severity": cmp.Or(p.severity, pagerdutySeverities[m.Type]), "source": p.source,
+		"component": p.component, "group": p.group, "class": p.class, "custom_details": details,
 	})
 	event := map[string]any{"routing_key": p.key, "event_action": "trigger", "client": m.Identity.Name, "payload": payload}
 	if p.link != "" {
@@ -52,6 +68,15 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		address = "https://events.eu.pagerduty.com/v2/enqueue"
 	}
 	return c.PostJSON(ctx, address, event, "Authorization", "Token token="+p.apikey)
+}
+
+// pagerdutyCut is the beginning of a text that is too long for a summary.
+func pagerdutyCut(text string) string {
+	text = string([]rune(text)[:pagerdutySummary-1])
+	if i := strings.LastIndexFunc(text, unicode.IsSpace); i > len(text)/2 {
+		text = strings.TrimSpace(text[:i])
+	}
+	return text + "…"
 }
 
 var pagerdutySeverities = map[notifier.Type]string{

@@ -30,10 +30,11 @@ func (p *pushbullet) Describe(s *notifier.Schema) {
 }
 
 func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	pushes := []map[string]string{{"type": "note", "title": m.Title, "body": m.Body}}
-	if m.Body == "" && len(m.Attachments) > 0 {
-		pushes = nil
+	var pushes []map[string]string
+	if m.Title+m.Body != "" || len(m.Attachments) == 0 {
+		pushes = append(pushes, map[string]string{"type": "note", "title": m.Title, "body": m.Body})
 	}
+	note := len(pushes)
 	for _, a := range m.Attachments {
 		push, err := p.upload(ctx, c, a)
 		if err != nil {
@@ -55,7 +56,8 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 			} else if target != "" {
 				push["device_iden"] = target
 			}
-			err := c.Once(fmt.Sprint(i, " ", target), func() error {
+			// The files have numbers that are the same with a note and without.
+			err := c.Once(fmt.Sprint(i-note, " ", target), func() error {
 				return p.post(ctx, c, pushbulletAPI+"pushes", notifier.JSON(push), nil)
 			})
 			if err != nil {

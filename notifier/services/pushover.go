@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -31,6 +32,7 @@ type pushover struct {
 
 const (
 	pushoverEmergency = 2
+	pushoverText      = 1024    // characters of a message at most, HTML included
 	pushoverImage     = 5 << 20 // bytes of a picture at most
 )
 
@@ -38,7 +40,7 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushover", "https://pushover.net/api"
 	s.URL("pover://{user_key}@{token}[/{targets...}]")
 	s.Attachments = true
-	s.Limits.Body = 1024
+	s.Limits.Body = pushoverText
 	s.Secret(&p.user, "user_key", "user key")
 	s.Secret(&p.token, "token", "API token of the application")
 	p.targets = s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none").Alias("to").
@@ -69,25 +71,30 @@ func (p *pushover) Finish(*notifier.Schema) error {
 }
 
 func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	pictures := pushoverPictures(c, m.Attachments)
+	if m.Title == "" && m.Body == "" {
+		pictures = slices.DeleteFunc(pictures, func(f *notifier.Attachment) bool { return f == nil })
+		if len(pictures) == 0 {
+			return errors.New("there is nothing to send: Pushover takes text and pictures of up to 5 MiB")
+		}
+	}
 	var targets []string
 	if len(p.devices) > 0 || len(p.groups) == 0 {
 		targets = append(targets, "")
 	}
 	return c.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
-		files := m.Attachments
-		first := (*notifier.Attachment)(nil)
-		if len(files) > 0 && files[0].Kind() == "image" {
-			first, files = files[0], files[1:]
+		first, rest := (*notifier.Attachment)(nil), pictures
+		if len(rest) > 0 {
+			first, rest = rest[0], rest[1:]
 		}
-		if m.Title != "" || m.Body != "" || first != nil {
-			if err := p.post(ctx, c, m, group, 0, first); err != nil {
-				return err
+		if err := p.post(ctx, c, m, group, 0, first); err != nil {
+			return err
+		}
+		for i, f := range rest {
+			if f == nil {
+				continue
 			}
-		}
-		for i, f := range files {
-			if f.Kind() != "image" {
-				c.Warn("Pushover takes pictures only; the message goes without one of its files")
-			} else if err := p.post(ctx, c, &notifier.Message{Identity: m.Identity}, group, i+1, f); err != nil {
+			if err := p.post(ctx, c, &notifier.Message{Identity: m.Identity}, group, i+1, f); err != nil {
 				return err
 			}
 		}
@@ -98,9 +105,6 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 // post sends one message with at most one picture. What carries no text has
 // the picture's name for one, and makes no sound.
 func (p *pushover) post(ctx context.Context, c *notifier.Client, m *notifier.Message, group string, n int, f *notifier.Attachment) error {
-	if f != nil && f.Size > pushoverImage {
-		return errors.New("Pushover takes pictures of up to 5 MiB")
-	}
 	fields, err := p.fields(m, group, n > 0, f)
 	if err != nil {
 		return err

@@ -1,8 +1,10 @@
 package services
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -16,22 +18,31 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 		}
 		add(name, value)
 	}
-	title, body, sound := m.Title, m.Body, p.sound
+	title, body, sound, priority := m.Title, m.Body, p.sound, p.priority
 	if title == "" {
 		title = m.Identity.Description
 	}
+	html := m.Format == notifier.HTML
 	if m.Format == notifier.Markdown {
-		// Pushover knows no Markdown, but it knows HTML.
-		body = notifier.Convert(body, notifier.Markdown, notifier.HTML)
+		// Pushover knows no Markdown, but it knows HTML. That is longer, and
+		// where it is too long, Markdown can be read as it stands.
+		text := notifier.Convert(body, notifier.Markdown, notifier.HTML)
+		if html = utf8.RuneCountInString(text) <= pushoverText; html {
+			body = text
+		}
 	}
 	if picture {
 		title, sound = "", "none"
+		if priority == pushoverEmergency {
+			// The message before it sounds the alarm, which one confirms once.
+			priority = 0
+		}
 	}
 	if body == "" && f != nil {
 		body = f.Name
 	}
 	add("token", p.token)
-	add("priority", strconv.Itoa(p.priority))
+	add("priority", strconv.Itoa(priority))
 	text("title", title)
 	text("message", body)
 	add("sound", sound)
@@ -41,10 +52,10 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 	if p.linkTitle != "" {
 		text("url_title", p.linkTitle)
 	}
-	if m.Format == notifier.HTML || m.Format == notifier.Markdown {
+	if html {
 		add("html", "1")
 	}
-	if p.priority == pushoverEmergency {
+	if priority == pushoverEmergency {
 		add("retry", strconv.Itoa(p.interval))
 		add("expire", strconv.Itoa(p.expire))
 	}
@@ -62,4 +73,22 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 		add("device", "ALL_DEVICES")
 	}
 	return fields, err
+}
+
+// pushoverPictures are the files, with nil in the place of each that Pushover
+// does not take.
+func pushoverPictures(c *notifier.Client, files []*notifier.Attachment) []*notifier.Attachment {
+	pictures := slices.Clone(files)
+	for i, f := range files {
+		switch {
+		case f.Kind() != "image":
+			c.Warn("Pushover takes pictures only; file %d is left out", i+1)
+		case f.Size > pushoverImage:
+			c.Warn("Pushover takes pictures of up to 5 MiB; file %d is left out", i+1)
+		default:
+			continue
+		}
+		pictures[i] = nil
+	}
+	return pictures
 }

@@ -10,8 +10,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // What is sealed opens with the key, is authentic, and never looks the same
@@ -52,5 +59,74 @@ func TestPushoverSeal(t *testing.T) {
 	}
 	if _, err := pushoverSeal("no key", "x"); err == nil {
 		t.Error("a key that is none was taken")
+	}
+}
+
+// pushoverMessage reads a message as the service does.
+func pushoverMessage(t *testing.T, q *http.Request, body string) (fields url.Values, picture string) {
+	t.Helper()
+	r := httptest.NewRequest(q.Method, q.URL.String(), strings.NewReader(body))
+	r.Header = q.Header
+	if err := r.ParseMultipartForm(1 << 20); err != nil && err != http.ErrNotMultipart {
+		t.Fatal(err)
+	}
+	if r.MultipartForm != nil {
+		picture = r.MultipartForm.File["attachment"][0].Filename
+	}
+	return r.PostForm, picture
+}
+
+// An emergency sounds one alarm however many pictures it has, and a file that
+// Pushover does not take is not the end of the message.
+func TestPushoverPictures(t *testing.T) {
+	picture := func(name string) *notifier.Attachment { return notifier.NewAttachment(name, "image/png", pixel) }
+	log := notifier.NewAttachment("a.log", "text/plain", []byte("x"))
+	huge := notifier.NewAttachment("huge.png", "image/png", make([]byte, pushoverImage+1))
+	for _, c := range []struct {
+		name, text string
+		files      []*notifier.Attachment
+		want       []string // the messages: priority, retry, picture
+		err        string
+	}{
+		{"pictures", "disk full", []*notifier.Attachment{picture("a.png"), picture("b.png"), picture("c.png")}, []string{"2 900 a.png", "0  b.png", "0  c.png"}, ""},
+		{"a picture that is too large", "disk full", []*notifier.Attachment{huge, picture("b.png")}, []string{"2 900 ", "0  b.png"}, ""},
+		{"no picture", "disk full", []*notifier.Attachment{log, huge}, []string{"2 900 "}, ""},
+		{"no text", "", []*notifier.Attachment{log, picture("b.png"), picture("c.png")}, []string{"2 900 b.png", "0  c.png"}, ""},
+		{"nothing", "", []*notifier.Attachment{log, huge}, nil, "nothing to send"},
+	} {
+		var got []string
+		service := pushService(func(q *http.Request, body string) (int, string) {
+			fields, name := pushoverMessage(t, q, body)
+			got = append(got, strings.Join([]string{fields.Get("priority"), fields.Get("retry"), name}, " "))
+			return 200, `{"status": 1}`
+		})
+		err := service.destination(t, "pover://user-key@app-token?priority=emergency")(&notifier.Message{Body: c.text, Attachments: c.files})
+		if !slices.Equal(got, c.want) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %q, %v; want %q, %s", c.name, got, err, c.want, c.err)
+		}
+	}
+}
+
+// Markdown becomes HTML where that is no longer than a message may be.
+func TestPushoverMarkdown(t *testing.T) {
+	text := strings.Repeat("- **disk** `sda` is *full*\n", 100)
+	messages := 0
+	service := pushService(func(q *http.Request, body string) (int, string) {
+		fields, _ := pushoverMessage(t, q, body)
+		part := fields.Get("message")
+		messages++
+		if n := utf8.RuneCountInString(part); n > 1024 || strings.Contains(part, "<") != (fields.Get("html") == "1") {
+			t.Errorf("html %q, %d characters: %s", fields.Get("html"), n, part)
+		}
+		return 200, `{"status": 1}`
+	})
+	for _, overflow := range []string{"split", "truncate"} {
+		err := service.destination(t, "pover://user-key@app-token?format=markdown&overflow="+overflow)(&notifier.Message{Body: text, Format: notifier.Markdown})
+		if err != nil {
+			t.Errorf("%s: %v", overflow, err)
+		}
+	}
+	if messages != 4 {
+		t.Errorf("%d messages, want 3 parts and a beginning", messages)
 	}
 }

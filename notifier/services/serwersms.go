@@ -51,9 +51,11 @@ func (x *serwerSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 }
 
 func (x *serwerSMS) post(ctx context.Context, c *notifier.Client, m *notifier.Message, name, value string) error {
-	q := &notifier.Request{URL: "https://api2.serwersms.pl/messages/send_sms", Body: notifier.JSON(map[string]string{
-		"username": x.user, "password": x.password, "text": m.Body, "sender": x.sender, name: value,
-	})}
+	payload := map[string]any{"username": x.user, "password": x.password, "text": m.Body, "sender": x.sender, name: value}
+	if smsUnicode(m.Body) {
+		payload["utf"] = true
+	}
+	q := &notifier.Request{URL: "https://api2.serwersms.pl/messages/send_sms", Body: notifier.JSON(payload)}
 	if len(m.Attachments) > 0 {
 		parts := []notifier.FormPart{
 			{Name: "username", Value: x.user}, {Name: "password", Value: x.password}, {Name: "text", Value: m.Body},

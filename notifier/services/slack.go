@@ -71,6 +71,9 @@ var (
 
 func (k *slack) Finish(s *notifier.Schema) error {
 	k.sortOut()
+	if k.blocks && k.mode != slackWorkflow && k.mode != slackTrigger {
+		s.Limits.Title, s.Limits.Body = slackHeader, slackSection
+	}
 	if k.mode == slackBot || k.mode == "" && k.accessToken != "" {
 		if k.accessToken == "" {
 			return errors.New("a bot needs its OAuth token, which begins with xoxb-")

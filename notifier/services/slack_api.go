@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -29,8 +31,15 @@ func (a slackAnswer) check() error {
 	if a.Error == "" {
 		return errors.New("Slack did not answer ok")
 	}
-	return fmt.Errorf("Slack answered %s", a.Error)
+	err := fmt.Errorf("Slack answered %s", a.Error)
+	if strings.HasPrefix(a.Error, "invalid_blocks") || slices.Contains(slackTooMuch, a.Error) {
+		return notifier.Refused(err)
+	}
+	return err
 }
+
+// slackTooMuch are answers that refuse a message for what it is.
+var slackTooMuch = []string{"msg_too_long", "msg_blocks_too_long", "invalid_attachments", "attachment_payload_limit_exceeded"}
 
 // lookup finds the user who has an e-mail address.
 func (k *slack) lookup(ctx context.Context, c *notifier.Client, email string) (string, error) {

@@ -24,7 +24,11 @@ func (k *slack) share(ctx context.Context, c *notifier.Client, files []*notifier
 			err := c.Once(fmt.Sprint("share ", i, " ", to.target), func() error {
 				var answer slackAnswer
 				q := k.api("files.completeUploadExternal")
-				q.Body = notifier.JSON(map[string]any{"channel_id": to.channel, "files": []any{map[string]string{"id": id, "title": f.Name}}})
+				p := map[string]any{"channel_id": to.channel, "files": []any{map[string]string{"id": id, "title": f.Name}}}
+				if to.thread != "" {
+					p["thread_ts"] = to.thread
+				}
+				q.Body = notifier.JSON(p)
 				if err := c.DoJSON(ctx, q, &answer); err != nil {
 					return err
 				}

@@ -44,6 +44,12 @@ func (k *slack) payload(m *notifier.Message, body string) map[string]any {
 	return p
 }
 
+// What the blocks of a message may hold, in characters.
+const (
+	slackHeader  = 150
+	slackSection = 3000
+)
+
 // layout makes the blocks of a message.
 // See https://api.slack.com/reference/block-kit/blocks.
 func (k *slack) layout(m *notifier.Message, body, icon string) (blocks []any) {

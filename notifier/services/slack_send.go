@@ -12,13 +12,13 @@ import (
 )
 
 var (
-	slackChannel = regexp.MustCompile(`(?i)^([+#@]?[a-z0-9_-]{1,32})(?::([0-9.]+))?$`)
+	slackChannel = regexp.MustCompile(`^([+#@]?[\p{L}\p{M}\p{N}._-]{1,80})(?::([0-9.]+))?$`)
 	slackEmail   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
 )
 
-// slackArrival is a target that has got the message, and the channel that it
-// stands for.
-type slackArrival struct{ target, channel string }
+// slackArrival is a target that has got the message, and the channel and the
+// thread that it stands for.
+type slackArrival struct{ target, channel, thread string }
 
 // post sends the payload to each target, and then the files to those that
 // have got it. A target that is none keeps no other from its message.
@@ -30,20 +30,14 @@ func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	var arrived []slackArrival
 	var errs []error
 	for i, target := range targets {
-		channel, err := notifier.Kept(c, "text "+target, func() (string, error) {
-			p := maps.Clone(payload)
-			if err := k.address(ctx, c, target, p); err != nil {
-				return "", err
-			}
-			return k.deliver(ctx, c, p)
-		})
+		channel, err := k.text(ctx, c, target, payload)
 		switch {
 		case err != nil && len(targets) > 1:
 			errs = append(errs, fmt.Errorf("target %d of %d: %w", i+1, len(targets), err))
 		case err != nil:
 			errs = append(errs, err)
 		case channel != "":
-			arrived = append(arrived, slackArrival{target, channel})
+			arrived = append(arrived, slackArrival{target, channel, slackThread(target)})
 		}
 	}
 	if k.accessToken != "" && len(m.Attachments) > 0 {
@@ -53,6 +47,32 @@ func (k *slack) post(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		errs = append(errs, k.share(ctx, c, m.Attachments, arrived))
 	}
 	return errors.Join(errs...)
+}
+
+// text posts the payload to a target unless that has it, and returns the
+// channel that it has gone to.
+func (k *slack) text(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
+	err = c.Once("text "+target, func() error {
+		p := maps.Clone(payload)
+		err := k.address(ctx, c, target, p)
+		if err == nil {
+			channel, err = k.deliver(ctx, c, p)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	// A later try does not post again, and has the channel from here.
+	return notifier.Kept(c, "channel of "+target, func() (string, error) { return channel, nil })
+}
+
+// slackThread is the thread that a target names.
+func slackThread(target string) string {
+	if m := slackChannel.FindStringSubmatch(target); m != nil {
+		return m[2]
+	}
+	return ""
 }
 
 // address sets the channel, and the thread, that a target stands for.
@@ -77,8 +97,8 @@ func (k *slack) address(ctx context.Context, c *notifier.Client, target string, 
 	default:
 		p["channel"] = "#" + m[1]
 	}
-	if m[2] != "" {
-		p["thread_ts"] = m[2]
+	if thread := slackThread(target); thread != "" {
+		p["thread_ts"] = thread
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func (s *slackServer) answer(q *http.Request, body string) (int, string) {
 	var in struct {
 		Channel   string              `json:"channel"`
 		ChannelID string              `json:"channel_id"`
+		Thread    string              `json:"thread_ts"`
 		Files     []map[string]string `json:"files"`
 	}
 	_ = json.Unmarshal([]byte(body), &in)
@@ -69,7 +70,7 @@ func (s *slackServer) answer(q *http.Request, body string) (int, string) {
 			if s.uploads[f["id"]] == "" {
 				return 200, `{"ok": false, "error": "file_not_found"}`
 			}
-			s.shared = append(s.shared, f["id"]+" "+in.ChannelID)
+			s.shared = append(s.shared, strings.TrimSpace(f["id"]+" "+in.ChannelID+" "+in.Thread))
 		}
 		return 200, `{"ok": true, "files": [{}]}`
 	}
@@ -86,6 +87,10 @@ func TestSlackBot(t *testing.T) {
 		{
 			name: "files go to every channel", url: "slack://xoxb-1-abc/#a/joe@example.com",
 			posted: []string{"#a", "U1"}, shared: []string{"F0 CU1", "F0 Ca", "F1 CU1", "F1 Ca"},
+		},
+		{
+			name: "files go to the thread of the message", url: "slack://xoxb-1-abc/#a:1234.5",
+			posted: []string{"#a"}, shared: []string{"F0 Ca 1234.5", "F1 Ca 1234.5"},
 		},
 		{
 			name: "what failed is tried again, and nothing else", url: "slack://xoxb-1-abc/#a/#b?retry=2&wait=0", fail: "files.completeUploadExternal",
@@ -117,6 +122,52 @@ func TestSlackBot(t *testing.T) {
 				t.Errorf("shared %q, want %q", s.shared, tt.shared)
 			}
 		})
+	}
+}
+
+// A text that is longer than a section of blocks may be goes in parts, as a bot
+// and through a webhook.
+func TestSlackBlocks(t *testing.T) {
+	for _, address := range []string{"slack://xoxb-1-abc/#a?blocks=yes", "slack://T1/A1/x?blocks=yes"} {
+		var lengths []int
+		err := pushService(func(q *http.Request, body string) (int, string) {
+			var in struct {
+				Attachments []struct {
+					Blocks []struct{ Text struct{ Text string } }
+				}
+			}
+			_ = json.Unmarshal([]byte(body), &in)
+			length := len(in.Attachments[0].Blocks[1].Text.Text)
+			switch hook := q.URL.Host == "hooks.slack.com"; {
+			case length > 3000 && hook:
+				return 400, "invalid_attachments"
+			case length > 3000:
+				return 200, `{"ok": false, "error": "invalid_attachments"}`
+			case hook:
+				lengths = append(lengths, length)
+				return 200, "ok"
+			}
+			lengths = append(lengths, length)
+			return 200, `{"ok": true, "channel": "C1"}`
+		}).destination(t, address)(message(t, "long"))
+		if err != nil || len(lengths) != 5 {
+			t.Errorf("%s: parts of %v: %v", address, lengths, err)
+		}
+	}
+}
+
+func TestSlackTargets(t *testing.T) {
+	for target, want := range map[string]string{
+		"#a": "#a", "ops": "#ops", "@joe.doe": "@joe.doe", "+C0FFEE": "C0FFEE", "#a:1234.5": "#a",
+		"#büro.дом-東京_1": "#büro.дом-東京_1", "#ห้อง": "#ห้อง",
+		"#" + strings.Repeat("x", 80): "#" + strings.Repeat("x", 80),
+		"#" + strings.Repeat("x", 81): "", "#a b": "", "#a:b": "", "#": "", "a/b": "",
+	} {
+		p := map[string]any{}
+		err := new(slack).address(t.Context(), nil, target, p)
+		if got, _ := p["channel"].(string); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: the channel is %q, want %q: %v", target, got, want, err)
+		}
 	}
 }
 

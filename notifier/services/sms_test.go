@@ -36,6 +36,17 @@ func TestSMSNumbers(t *testing.T) {
 	}
 }
 
+func TestSMSUnicode(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "Disk at 91% on host-7\r\n": false, "Ärger für 5 €: [a] {b} ~ ^ | \\": false, "Ω Δ à ñ Ç": false,
+		"façade": true, "naïve": true, "“quoted”": true, "диск": true, "漢字": true, "😀": true, "`code`\tb": false,
+	} {
+		if got := smsUnicode(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestSMSBatch sends to more numbers than one request may name: each gets
 // the message once, in as few requests as the URL asks for.
 func TestSMSBatch(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -38,6 +39,10 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	}
 	if x.translit {
 		parts = append(parts, notifier.FormPart{Name: "translit", Value: "1"})
+	}
+	if strings.IndexFunc(m.Body+x.sender, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		// Texts are taken for windows-1251 unless told otherwise.
+		parts = append(parts, notifier.FormPart{Name: "charset", Value: "utf-8"})
 	}
 	parts = append(parts, notifier.FormPart{Name: "mes", Value: m.Body})
 	q := &notifier.Request{URL: "https://smsc.ru/sys/send.php"}

@@ -35,7 +35,7 @@ func (p *splunk) Describe(s *notifier.Schema) {
 	s.Limits.Title, s.Limits.Body = 60, 400
 	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`)
 	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route")
-	s.Path(&p.entity, "entity_id", "identity of the incident")
+	s.Path(&p.entity, "entity_id", "what the incident is about; else all alerts of a route are one")
 	s.Enum(&p.action, "action", "map", splunkActions, "what the message does; map goes by its type")
 	s.Map(&p.mapping, ":", "mapping", "what a type of message does, as in :warning=critical").Example("warning=info")
 }

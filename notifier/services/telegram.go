@@ -29,14 +29,17 @@ type telegram struct {
 	owner notifier.Cached[string] // whom the bot belongs to
 }
 
-// telegramCaption is how many characters a file's caption may have.
-const telegramCaption = 1024
+// How long a message and a file's caption may be, in UTF-16 units.
+const (
+	telegramMessage = 4096
+	telegramCaption = 1024
+)
 
 func (t *telegram) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
 	s.URL("tgram://{bot_token}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
-	s.Limits = notifier.Limits{Body: 4096}
+	s.Limits = notifier.Limits{Body: telegramMessage, Unit: notifier.UTF16Units}
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
 	t.chats = s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").DropInvalid().Item(telegramTarget).Example("12315544")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
@@ -80,7 +83,7 @@ func (t *telegram) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 			if id, err := strconv.Atoi(chat.id.(string)); err == nil {
 				chat.id = id
 			}
-			return chat.send(ctx)
+			return chat.deliver(ctx)
 		})
 	}
 	owner, err := t.owner.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
@@ -90,7 +93,7 @@ func (t *telegram) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if err != nil {
 		return err
 	}
-	return telegramChat{telegram: t, c: c, m: m, id: owner, thread: t.topic}.send(ctx)
+	return telegramChat{telegram: t, c: c, m: m, id: owner, thread: t.topic}.deliver(ctx)
 }
 
 // findOwner looks up who wrote to the bot first, as far as Telegram still

@@ -19,6 +19,7 @@ func (t *telegram) call(ctx context.Context, c *notifier.Client, method string, 
 		Description string `json:"description"`
 		Parameters  struct {
 			RetryAfter float64 `json:"retry_after"`
+			MigrateTo  int64   `json:"migrate_to_chat_id"`
 		} `json:"parameters"`
 	}
 	if resp != nil {
@@ -32,8 +33,20 @@ func (t *telegram) call(ctx context.Context, c *notifier.Client, method string, 
 	if err == nil && answer.OK != nil && !*answer.OK {
 		err = fmt.Errorf("Telegram answered: %s", answer.Description)
 	}
+	if id := answer.Parameters.MigrateTo; err != nil && id != 0 {
+		err = telegramMove{err, id}
+	}
 	return resp, err
 }
+
+// telegramMove is a refusal because the group has another chat id since it
+// became a supergroup.
+type telegramMove struct {
+	error
+	to int64
+}
+
+func (e telegramMove) Unwrap() error { return e.error }
 
 // telegramUnparsed says whether Telegram has refused a message because of its
 // markup.

@@ -2,9 +2,9 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -18,37 +18,53 @@ type telegramChat struct {
 	thread int
 }
 
+// deliver sends the message, to the group's new chat id where it has become a
+// supergroup.
+func (t telegramChat) deliver(ctx context.Context) error {
+	err := t.send(ctx)
+	var move telegramMove
+	if errors.As(err, &move) {
+		t.c.Warn("Telegram: the group has become a supergroup, whose chat id is %d; write that into the URL", move.to)
+		t.id = move.to
+		err = t.send(ctx)
+	}
+	return err
+}
+
 // send posts the icon, the text and the files, in the order that the URL
-// asks for. A short text becomes the caption of the first file.
+// asks for. A short text becomes the caption of the first file, and one that is
+// too long, and may be refused, goes first.
 func (t telegramChat) send(ctx context.Context) error {
+	text, mode := t.text(t.m)
+	if text == "" && len(t.m.Attachments) == 0 {
+		return errors.New("the message has no text that Telegram could show")
+	}
 	if icon := t.m.Icon(256); t.image && icon != "" {
-		if err := t.once("icon", func() error { return t.post(ctx, "sendPhoto", t.fields("photo", icon)) }); err != nil {
+		// Not with Once: what is done so may have been the text, which then is
+		// not sent without its files or in parts.
+		_, err := notifier.Kept(t.c, t.key("icon"), func() (bool, error) { return true, t.post(ctx, "sendPhoto", t.fields("photo", icon)) })
+		if err != nil {
 			t.c.Warn("Telegram has not taken the icon: %v", err)
 		}
 	}
-	text, mode := t.text(t.m)
-	caption := text != "" && len(t.m.Attachments) > 0 && utf8.RuneCountInString(text) < telegramCaption
-	steps := []func() error{func() error { return t.files(ctx, "", "") }}
-	switch message := func() error { return t.message(ctx, text, mode) }; {
-	case caption:
-		steps = []func() error{func() error { return t.files(ctx, text, mode) }}
+	length := len(utf16.Encode([]rune(text)))
+	switch {
 	case text == "":
-	case t.content == "after":
-		steps = append(steps, message)
-	default:
-		steps = append([]func() error{message}, steps...)
+		return t.files(ctx, "", "")
+	case length < telegramCaption && len(t.m.Attachments) > 0:
+		return t.files(ctx, text, mode)
+	case length <= telegramMessage && t.content == "after":
+		return errors.Join(t.files(ctx, "", ""), t.message(ctx, text, mode))
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := t.message(ctx, text, mode); err != nil {
+		return err
 	}
-	return nil
+	return t.files(ctx, "", "")
 }
 
-func (t telegramChat) once(key string, f func() error) error {
-	return t.c.Once(fmt.Sprint(key, " ", t.id, " ", t.thread), f)
-}
+func (t telegramChat) key(step string) string { return fmt.Sprint(step, " ", t.id, " ", t.thread) }
+
+func (t telegramChat) once(step string, f func() error) error { return t.c.Once(t.key(step), f) }
 
 // fields are what every request to the chat has, and pairs of a name and a
 // value.
@@ -75,66 +91,6 @@ func (t telegramChat) message(ctx context.Context, text, mode string) error {
 		}
 		return err
 	})
-}
-
-// files sends the attachments, the first one with a caption.
-func (t telegramChat) files(ctx context.Context, caption, mode string) error {
-	for i, f := range t.m.Attachments {
-		err := t.once(fmt.Sprint("file ", i), func() error {
-			err := t.file(ctx, f, caption, mode)
-			if caption != "" && telegramUnparsed(err) {
-				t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
-				err = t.file(ctx, f, notifier.Convert(t.m.Body, t.m.Format, notifier.Text), "")
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("sending file %d of %d: %w", i+1, len(t.m.Attachments), err)
-		}
-		caption = ""
-	}
-	return nil
-}
-
-func (t telegramChat) file(ctx context.Context, f *notifier.Attachment, caption, mode string) error {
-	var parts []notifier.FormPart
-	add := func(name, value string) { parts = append(parts, notifier.FormPart{Name: name, Value: value}) }
-	if caption != "" {
-		add("caption", caption)
-		add("show_caption_above_media", map[bool]string{true: "True", false: "False"}[t.content == "before"])
-		if mode != "" {
-			add("parse_mode", mode)
-		}
-	}
-	add("title", f.Name)
-	if t.silent {
-		add("disable_notification", "True")
-	}
-	add("chat_id", fmt.Sprint(t.id))
-	if t.thread != 0 {
-		add("message_thread_id", fmt.Sprint(t.thread))
-	}
-	kind := telegramKind(f.ContentType)
-	_, err := t.call(ctx, t.c, "send"+strings.ToUpper(kind[:1])+kind[1:],
-		notifier.Multipart(append(parts, notifier.FormPart{Name: kind, File: f, NoType: true})...))
-	return err
-}
-
-// telegramKind is what Telegram calls a file of a content type.
-func telegramKind(contentType string) string {
-	switch kind := strings.ToLower(contentType); {
-	case kind == "image/gif", kind == "video/h264":
-		return "animation"
-	case strings.HasPrefix(kind, "image/"):
-		return "photo"
-	case kind == "video/mp4":
-		return "video"
-	case kind == "audio/ogg", kind == "application/ogg":
-		return "voice"
-	case kind == "audio/mpeg", kind == "audio/mp4a-latm":
-		return "audio"
-	}
-	return "document"
 }
 
 func (t telegramChat) post(ctx context.Context, method string, v any) error {

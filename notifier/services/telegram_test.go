@@ -1,6 +1,7 @@
 package services
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -65,6 +66,101 @@ func TestTelegramFallback(t *testing.T) {
 		if len(texts) < 2 || strings.Contains(texts[1], "HTML") || strings.Contains(texts[1], "<b>") {
 			t.Errorf("%s: sent %q", m, texts)
 		}
+	}
+}
+
+// A group that has become a supergroup gets the message under its new id, and
+// the client is told of it.
+func TestTelegramMove(t *testing.T) {
+	var got []string
+	server := pushService(func(q *http.Request, body string) (int, string) {
+		if strings.Contains(body, "-5") && !strings.Contains(body, "-1005") {
+			return 400, `{"ok": false, "description": "Bad Request: group chat was upgraded to a supergroup chat", "parameters": {"migrate_to_chat_id": -1005}}`
+		}
+		got = append(got, q.URL.Path[strings.LastIndex(q.URL.Path, "/")+1:])
+		return 200, `{"ok": true}`
+	})
+	for name, want := range map[string]string{"plain": "sendMessage", "attach": "sendDocument sendPhoto"} {
+		got = nil
+		report := server.report(t, "tgram://123456789:abcdefg_hijklmnop/-5", message(t, name))
+		if !report.OK() || strings.Join(got, " ") != want {
+			t.Errorf("%s: the group has %s, want %s: %v", name, got, want, report.Results[0].Err)
+		}
+		if records := fmt.Sprint(report.Records); strings.Count(records, "-1005") != 1 {
+			t.Errorf("the records do not name the new id once: %s", records)
+		}
+	}
+}
+
+// What Telegram does not take as a picture or a sound, goes as a document.
+func TestTelegramUnfit(t *testing.T) {
+	large := make([]byte, 10<<20+1)
+	for _, tt := range []struct {
+		name, kind string
+		data       []byte
+		refusal    string
+		want       string // what was tried, in order
+	}{
+		{"a.png", "image/png", pixel, "", "sendPhoto"},
+		{"a.jpg", "image/jpeg", pixel, "Bad Request: PHOTO_INVALID_DIMENSIONS", "sendPhoto sendDocument"},
+		{"a.webp", "image/webp", pixel, "Bad Request: IMAGE_PROCESS_FAILED", "sendPhoto sendDocument"},
+		{"a.png", "image/png", pixel, "Bad Request: chat not found", "sendPhoto"},
+		{"a.png", "image/png", large, "", "sendDocument"},
+		{"a.svg", "image/svg+xml", pixel, "", "sendDocument"},
+		{"a.tiff", "image/tiff", pixel, "", "sendDocument"},
+		{"a.gif", "image/gif", pixel, "", "sendAnimation"},
+		{"a.ogg", "audio/ogg", pixel, "Bad Request: VOICE_MESSAGES_FORBIDDEN", "sendVoice sendDocument"},
+	} {
+		t.Run(tt.kind+" "+tt.refusal, func(t *testing.T) {
+			var tried []string
+			m := message(t, "notitle")
+			m.Body = ""
+			m.Attachments = []*notifier.Attachment{notifier.NewAttachment(tt.name, tt.kind, tt.data)}
+			err := pushService(func(q *http.Request, body string) (int, string) {
+				method := q.URL.Path[strings.LastIndex(q.URL.Path, "/")+1:]
+				tried = append(tried, method)
+				if tt.refusal != "" && method != "sendDocument" {
+					return 400, fmt.Sprintf(`{"ok": false, "description": %q}`, tt.refusal)
+				}
+				return 200, `{"ok": true}`
+			}).destination(t, "tgram://123456789:abcdefg_hijklmnop/5")(m)
+			if got := strings.Join(tried, " "); got != tt.want {
+				t.Errorf("tried %s, want %s: %v", got, tt.want, err)
+			}
+			if delivered := tt.refusal == "" || strings.HasSuffix(tt.want, "sendDocument"); delivered != (err == nil) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// HTML of which nothing is left that Telegram could show does not count as
+// delivered.
+func TestTelegramNothingLeft(t *testing.T) {
+	for _, html := range []string{`<img src="https://a.b/c.png">`, "<style>p { color: red }</style>", "<!-- x -->"} {
+		m := message(t, "notitle")
+		m.Format, m.Body = notifier.HTML, html
+		err := pushService(func(*http.Request, string) (int, string) {
+			t.Errorf("%s: something was sent", html)
+			return 200, `{"ok": true}`
+		}).destination(t, "tgram://123456789:abcdefg_hijklmnop/5")(m)
+		if err == nil || !strings.Contains(err.Error(), "no text that Telegram could show") {
+			t.Errorf("%s: %v", html, err)
+		}
+	}
+}
+
+// The limit counts a character beyond U+FFFF as two.
+func TestTelegramLength(t *testing.T) {
+	var lengths []int
+	m := message(t, "notitle")
+	m.Body = strings.Repeat("🙂", 3000)
+	err := pushService(func(_ *http.Request, body string) (int, string) {
+		lengths = append(lengths, strings.Count(body, "🙂"))
+		return 200, `{"ok": true}`
+	}).destination(t, "tgram://123456789:abcdefg_hijklmnop/5?overflow=split")(m)
+	if err != nil || fmt.Sprint(lengths) != "[2048 952]" {
+		t.Errorf("parts of %v: %v", lengths, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (t *twilio) Finish(s *notifier.Schema) error {
 		if whatsapp(t.from) {
 			return errors.New("there are no calls over WhatsApp; leave out the w: before the number")
 		}
-		s.Limits.Body = 4000
+		s.Limits.Body, s.Limits.Reserve = 4000, len(twilioSay+twilioSaid)
 	} else if !short {
 		t.toSelf = smsIfNoGood
 	}
@@ -92,6 +92,12 @@ func (t *twilio) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	})
 }
 
+const twilioSay, twilioSaid = "<Response><Say>", "</Say></Response>"
+
+// twilioPlain undoes escapes that a text of XML does not need, and that would
+// use up the room which Twilio gives it.
+var twilioPlain = strings.NewReplacer("&#xA;", "\n", "&#xD;", "", "&#x9;", " ", "&#34;", `"`, "&#39;", "'")
+
 // twilioSpeech is what a call is to do: what the text says, where it is
 // TwiML already, else read it aloud.
 func twilioSpeech(text string) string {
@@ -100,5 +106,5 @@ func twilioSpeech(text string) string {
 	}
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text))
-	return "<Response><Say>" + b.String() + "</Say></Response>"
+	return twilioSay + twilioPlain.Replace(b.String()) + twilioSaid
 }

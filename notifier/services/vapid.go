@@ -32,11 +32,15 @@ type vapid struct {
 	subscriptions    map[string]*pushSubscription
 }
 
+// vapidTTL is a day. With 0 a push service may drop at once what it cannot
+// deliver (RFC 8030, section 5.2), such as to a browser that is not running.
+const vapidTTL = 24 * 3600
+
 func (v *vapid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
 	// A push service takes 4096 bytes, of which 103 are not the message's.
-	s.Limits.Title, s.Limits.Body = 0, 3993
+	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Body: 3993}
 	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
 	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mailboxItem).Example("user@example.com")
@@ -45,7 +49,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Item(inlineFileItem).Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
-	s.Int(&v.ttl, "ttl", 0, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
+	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
 }
 
 func (v *vapid) Finish(*notifier.Schema) error {

@@ -35,11 +35,12 @@ func (v *vonage) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 				Error  string `json:"error-text"`
 			}
 		}
-		err := smsAsk(ctx, c, &notifier.Request{
-			URL: "https://rest.nexmo.com/sms/json",
-			Body: notifier.Form(notifier.Fields("api_key", v.key, "api_secret", v.secret, "ttl", strconv.Itoa(v.ttl),
-				"from", v.from, "text", m.Body, "to", number)),
-		}, &answer)
+		form := notifier.Fields("api_key", v.key, "api_secret", v.secret, "ttl", strconv.Itoa(v.ttl),
+			"from", v.from, "text", m.Body, "to", number)
+		if smsUnicode(m.Body) {
+			form.Set("type", "unicode")
+		}
+		err := smsAsk(ctx, c, &notifier.Request{URL: "https://rest.nexmo.com/sms/json", Body: notifier.Form(form)}, &answer)
 		for _, r := range answer.Messages {
 			if err == nil && r.Status != "0" && r.Status != "" {
 				err = smsRefused(r.Error, "status "+r.Status)

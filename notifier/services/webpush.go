@@ -10,6 +10,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // encrypt makes a message that only the browser can read.
@@ -62,7 +64,7 @@ func (s *pushSubscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) 
 	const lastRecord = 2 // delimiter behind the text
 	text = append(append([]byte{}, text...), lastRecord)
 	if len(out)+len(text)+gcm.Overhead() > webPushSize {
-		return nil, errors.New("the message is longer than a web push can be; shorten it, or split it with overflow=split")
+		return nil, notifier.Refused(errors.New("the message is longer than a web push can be"))
 	}
 	return gcm.Seal(out, nonce, text, nil), nil
 }

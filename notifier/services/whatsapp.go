@@ -109,6 +109,8 @@ func (w *whatsApp) fill(m *notifier.Message) map[string]any {
 		case "type":
 			text = string(m.Type)
 		}
+		// WhatsApp refuses line breaks, tabs and more than four spaces here.
+		text = strings.Join(strings.Fields(text), " ")
 		parameters = append(parameters, map[string]string{"type": "text", "text": text})
 	}
 	if parameters != nil {

@@ -2,6 +2,8 @@ package services
 
 import (
 	"context"
+	"regexp"
+	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -19,6 +21,8 @@ type workflows struct {
 	route     string
 	wrap      bool
 	version   string
+	// What the address says of its signature: what it permits, and the version.
+	permission, signed string
 }
 
 func (w *workflows) Describe(s *notifier.Schema) {
@@ -39,6 +43,8 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.String(&w.route, "route", "", "number behind /cu/ in such an address").Match(`^[0-9]+$`).Alias("routeid").Example("42")
 	s.Bool(&w.wrap, "wrap", true, "break long lines")
 	s.String(&w.version, "ver", "", "api-version of the address").Alias("api-version")
+	s.String(&w.permission, "sp", "/triggers/manual/run", "what the signature permits (sp of the address)")
+	s.String(&w.signed, "sv", "1.0", "version of the signature (sv of the address)")
 }
 
 func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -55,7 +61,7 @@ func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	}
 	_, err := c.Do(ctx, &notifier.Request{
 		URL:   w.URLWith("https", append(path, "workflows", w.workflow, "triggers", "manual", "paths", "invoke")...),
-		Query: notifier.Fields("api-version", version, "sp", "/triggers/manual/run", "sv", "1.0", "sig", w.signature),
+		Query: notifier.Fields("api-version", version, "sp", w.permission, "sv", w.signed, "sig", w.signature),
 		Body:  notifier.JSON(w.card(m)),
 	})
 	return err
@@ -72,7 +78,7 @@ func (w *workflows) card(m *notifier.Message) any {
 	if m.Title != "" {
 		body = append(body, object{"type": "TextBlock", "id": "title", "style": "heading", "weight": "Bolder", "size": "Large", "text": m.Title})
 	}
-	body = append(body, object{"type": "TextBlock", "id": "body", "style": "default", "text": m.Body, "wrap": w.wrap})
+	body = append(body, object{"type": "TextBlock", "id": "body", "style": "default", "text": workflowsText(m), "wrap": w.wrap})
 	return object{
 		"type": "message",
 		"attachments": []any{object{
@@ -87,4 +93,29 @@ func (w *workflows) card(m *notifier.Message) any {
 			},
 		}},
 	}
+}
+
+var workflowsItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+
+// workflowsText is the text with blank lines where a plain text has line
+// breaks: a card shows others within lists only.
+// See https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format.
+func workflowsText(m *notifier.Message) string {
+	if m.Source != notifier.Text {
+		return m.Body
+	}
+	var b strings.Builder
+	list := false
+	for i, line := range strings.Split(strings.ReplaceAll(m.Body, "\r\n", "\n"), "\n") {
+		item := workflowsItem.MatchString(line)
+		switch {
+		case i > 0 && list && item:
+			b.WriteString("\n")
+		case i > 0:
+			b.WriteString("\n\n")
+		}
+		b.WriteString(line)
+		list = item
+	}
+	return b.String()
 }

@@ -1,0 +1,41 @@
+package services
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+func barkKey(s string) (string, error) {
+	if _, err := aes.NewCipher([]byte(s)); err != nil {
+		return "", errors.New("has not 16, 24 or 32 letters")
+	}
+	return s, nil
+}
+
+// encrypt makes a payload that only the app can read: AES in GCM mode, with
+// an initialisation vector of twelve letters since the app takes it as text.
+func (b *bark) encrypt(payload map[string]any) (map[string]any, error) {
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return nil, fmt.Errorf("writing the message: %w", err)
+	}
+	block, err := aes.NewCipher([]byte(b.key))
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	random := make([]byte, 9)
+	rand.Read(random)
+	iv := base64.RawURLEncoding.EncodeToString(random)
+	return map[string]any{
+		"iv": iv, "ciphertext": base64.StdEncoding.EncodeToString(gcm.Seal(nil, []byte(iv), text, nil)),
+	}, nil
+}

@@ -1,0 +1,49 @@
+package services
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// What one message may hold besides its text.
+const (
+	discordFields    = 10
+	discordFiles     = 10
+	discordFileBytes = 25 << 20
+)
+
+// discordFilesBody is a form of the payload and the files.
+func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *notifier.Body {
+	var fields []string
+	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "attachments"} {
+		if v, ok := payload[name]; ok {
+			text, isJSON := v.(json.RawMessage)
+			if !isJSON {
+				text, _ = json.Marshal(v) // a text, a number or a truth value
+			}
+			fields = append(fields, `"`+name+`": `+string(text))
+		}
+	}
+	parts := []notifier.FormPart{{Name: "payload_json", Value: "{" + strings.Join(fields, ", ") + "}"}}
+	for i, f := range files {
+		parts = append(parts, notifier.FormPart{Name: fmt.Sprintf("files[%d]", i), File: f})
+	}
+	return notifier.Multipart(parts...)
+}
+
+// batches deals files out to messages.
+func (d *discordHook) batches(files []*notifier.Attachment) (out [][]*notifier.Attachment) {
+	size := int64(0)
+	for i, f := range files {
+		last := len(out) - 1
+		if i == 0 || !d.batch || len(out[last]) >= discordFiles || size+f.Size > discordFileBytes {
+			out, last, size = append(out, nil), last+1, 0
+		}
+		out[last] = append(out[last], f)
+		size += f.Size
+	}
+	return out
+}

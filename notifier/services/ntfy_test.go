@@ -1,0 +1,51 @@
+package services
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// A long text does not go in the address of its file, where it might be
+// refused, and is not sent again when the file is tried once more.
+func TestNtfyLongTextWithFiles(t *testing.T) {
+	var got []string
+	tries := 0
+	service := pushService(func(q *http.Request, body string) (int, string) {
+		if len(q.URL.String()) > 2200 {
+			t.Errorf("an address of %d bytes", len(q.URL.String()))
+		}
+		if q.URL.Query().Get("filename") == "" {
+			got = append(got, "text")
+			if !strings.Contains(body, `"title":"Disk almost full"`) {
+				t.Errorf("no title: %.100s", body)
+			}
+			return 200, "{}"
+		}
+		if tries++; tries == 1 {
+			return 500, ""
+		}
+		got = append(got, q.URL.Query().Get("filename")+" "+q.URL.Query().Get("message"))
+		return 200, "{}"
+	})
+	for _, c := range []struct {
+		body string
+		want []string
+	}{
+		{strings.Repeat("ä", 300), []string{"a.txt " + strings.Repeat("ä", 300), "b.txt "}},
+		{strings.Repeat("ä", 600), []string{"text", "a.txt ", "b.txt "}},
+	} {
+		got, tries = nil, 0
+		err := service.destination(t, "ntfys://push.example.org/ops?retry=1&wait=0")(&notifier.Message{
+			Title: "Disk almost full", Body: c.body, Attachments: []*notifier.Attachment{
+				notifier.NewAttachment("a.txt", "text/plain", []byte("a")), notifier.NewAttachment("b.txt", "text/plain", []byte("b")),
+			},
+		})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%d characters: %.60q, %v; want %.60q", len(c.body)/2, got, err, c.want)
+		}
+	}
+}
