@@ -37,11 +37,10 @@ func (x *msg91) variables(m *notifier.Message) map[string]string {
 		delete(out, name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.fields)) {
-		value := x.fields[name]
 		if part, ok := own[name]; !ok {
-			out[name] = value
-		} else if value != "" {
-			out[value] = part
+			out[name] = x.fields[name]
+		} else if x.fields[name] != "" {
+			out[x.fields[name]] = part
 		}
 	}
 	return out
@@ -53,10 +52,9 @@ func (x *msg91) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		recipients[i] = x.variables(m)
 		recipients[i]["mobiles"] = number
 	}
-	short := map[bool]int{true: 1}[x.short]
 	return verdict(ctx, c, &notifier.Request{
 		URL:    "https://control.msg91.com/api/v5/flow/",
 		Header: map[string]string{"authkey": x.key},
-		Body:   notifier.JSON(map[string]any{"template_id": x.template, "short_url": short, "recipients": recipients}),
+		Body:   notifier.JSON(map[string]any{"template_id": x.template, "short_url": map[bool]int{true: 1}[x.short], "recipients": recipients}),
 	}, "type", "message")
 }

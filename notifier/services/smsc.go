@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -34,15 +33,12 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		{Name: "login", Value: x.user}, {Name: "psw", Value: x.password},
 		{Name: "phones", Value: strings.Join(x.targets, ",")}, {Name: "fmt", Value: "3"}, // answers in JSON
 	}
-	if x.sender != "" {
-		parts = append(parts, notifier.FormPart{Name: "sender", Value: x.sender})
-	}
-	if x.translit {
-		parts = append(parts, notifier.FormPart{Name: "translit", Value: "1"})
-	}
-	if strings.IndexFunc(m.Body+x.sender, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-		// Texts are taken for windows-1251 unless told otherwise.
-		parts = append(parts, notifier.FormPart{Name: "charset", Value: "utf-8"})
+	translit := map[bool]string{true: "1"}[x.translit]
+	charset := map[bool]string{false: "utf-8"}[isASCII(m.Body+x.sender)] // texts are taken for windows-1251 otherwise
+	for _, p := range []notifier.FormPart{{Name: "sender", Value: x.sender}, {Name: "translit", Value: translit}, {Name: "charset", Value: charset}} {
+		if p.Value != "" {
+			parts = append(parts, p)
+		}
 	}
 	parts = append(parts, notifier.FormPart{Name: "mes", Value: m.Body})
 	q := &notifier.Request{URL: "https://smsc.ru/sys/send.php"}
