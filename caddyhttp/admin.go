@@ -43,12 +43,41 @@ func (adminAPI) CaddyModule() caddy.ModuleInfo {
 
 // Routes implements caddy.AdminRouter.
 func (a adminAPI) Routes() []caddy.AdminRoute {
-	return []caddy.AdminRoute{
-		{Pattern: "GET /notify/keys", Handler: caddy.AdminHandlerFunc(a.keys)},
-		{Pattern: "GET /notify/keys/{key}", Handler: caddy.AdminHandlerFunc(a.key)},
-		{Pattern: "POST /notify/keys/{key}/test", Handler: caddy.AdminHandlerFunc(a.test)},
-		{Pattern: "GET /notify/recent", Handler: caddy.AdminHandlerFunc(a.recent)},
+	var routes []caddy.AdminRoute
+	for _, r := range []struct {
+		method, path string
+		handle       caddy.AdminHandlerFunc
+	}{
+		{http.MethodGet, "/notify/keys", a.keys},
+		{http.MethodGet, "/notify/keys/{key}", a.key},
+		{http.MethodPost, "/notify/keys/{key}/test", a.test},
+		{http.MethodGet, "/notify/recent", a.recent},
+	} {
+		routes = append(routes,
+			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
+			caddy.AdminRoute{Pattern: r.path, Handler: otherMethod(r.method)})
 	}
+	return append(routes,
+		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(a.none)},
+		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(a.none)})
+}
+
+// otherMethod answers requests with any method but the one that is possible.
+// The router itself would answer in plain text.
+func otherMethod(possible string) caddy.AdminHandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		allow := possible
+		if possible == http.MethodGet {
+			allow += ", HEAD"
+		}
+		w.Header().Set("Allow", allow)
+		return apiError(http.StatusMethodNotAllowed, fmt.Errorf("only %s is possible here", possible))
+	}
+}
+
+// none answers requests for everything else.
+func (adminAPI) none(http.ResponseWriter, *http.Request) error {
+	return apiError(http.StatusNotFound, errors.New("there is nothing here; see /notify/keys and /notify/recent"))
 }
 
 func (adminAPI) keys(w http.ResponseWriter, _ *http.Request) error {
@@ -111,7 +140,7 @@ func (adminAPI) test(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(text.Body, "If you can read this, the key "+name+" works."), Type: kind, Time: time.Now()}
 	if text.Title != nil {
-		m.Title = *text.Title
+		m.Title = foldLines(*text.Title)
 	}
 	report := app.engine.sendTest(r, m, name, defined, tag)
 	if len(report.Results) == 0 {

@@ -105,8 +105,23 @@ func TestAdminAPI(t *testing.T) {
 			t.Errorf("test, %s: messages at %q, want %q", tt.name, paths, tt.arrives)
 		}
 	}
-	if status, _ := ask(t, "GET", "/notify/keys/ops/test", ""); status != http.StatusMethodNotAllowed {
-		t.Errorf("a test by GET: status %d", status)
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		text         string
+	}{
+		{"GET", "/notify/keys/ops/test", 405, `{"error":"only POST is possible here"}`},
+		{"POST", "/notify/keys", 405, `{"error":"only GET is possible here"}`},
+		{"DELETE", "/notify/keys/ops", 405, `{"error":"only GET is possible here"}`},
+		{"PUT", "/notify/recent", 405, `{"error":"only GET is possible here"}`},
+		{"GET", "/notify", 404, `{"error":"there is nothing here`},
+		{"GET", "/notify/", 404, `{"error":"there is nothing here`},
+		{"POST", "/notify/ops", 404, `{"error":"there is nothing here`},
+		{"GET", "/notify/keys/ops/more", 404, `{"error":"there is nothing here`},
+	} {
+		if status, text := ask(t, tt.method, tt.path, ""); status != tt.status || !strings.HasPrefix(text, tt.text) {
+			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.status, text)
+		}
 	}
 
 	_, before := ask(t, "GET", "/metrics", "")

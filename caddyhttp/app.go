@@ -64,6 +64,9 @@ func (a *App) Start() error {
 func (a *App) Stop() error {
 	a.drain()
 	a.engine.running.remove(a)
+	if a.engine.running.newest() == nil {
+		a.engine.logs.abandon()
+	}
 	return nil
 }
 

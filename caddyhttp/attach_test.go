@@ -113,7 +113,7 @@ func TestBadMultipart(t *testing.T) {
 		status int
 		text   string
 	}{
-		"a file too large":             {h, []part{{"attach", "a.txt", "", strings.Repeat("x", 101)}}, 413, "100 B"},
+		"a file too large":             {h, []part{{"attach", "a.txt", "", strings.Repeat("x", 101)}}, 413, "the attachment a.txt of the form is larger than 100 B"},
 		"too many files":               {h, []part{file, file, file}, 400, "at most 2"},
 		"attachments turned off":       {none, []part{text, file}, 400, "turned off"},
 		"a text too large":             {h, []part{{"body", "", "", strings.Repeat("x", 1025)}}, 413, "1.0 KiB"},
@@ -158,6 +158,14 @@ func TestBadMultipart(t *testing.T) {
 	}
 	if got := post(t, h, "/notify", contentType, body+strings.Repeat("x", 2<<20)); got.status != 413 {
 		t.Errorf("a request larger than texts, files and parts can be: status %d: %s", got.status, got.body)
+	}
+}
+
+func TestShownName(t *testing.T) {
+	for name, want := range map[string]string{"a.txt": "a.txt", "a\u202e\r\n.txt": "a.txt", strings.Repeat("x", 200): strings.Repeat("x", 100) + "…"} {
+		if got := shownName(name); got != want {
+			t.Errorf("%q: %q", name, got)
+		}
 	}
 }
 

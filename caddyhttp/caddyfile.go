@@ -22,9 +22,49 @@ import (
 )
 
 func init() {
-	httpcaddyfile.RegisterHandlerDirective("notify", parseDirective)
+	httpcaddyfile.RegisterDirective("notify", parseRoute)
 	httpcaddyfile.RegisterDirectiveOrder("notify", httpcaddyfile.Before, "respond")
 	httpcaddyfile.RegisterGlobalOption("notify", parseGlobalOption)
+}
+
+// parseRoute is like what httpcaddyfile.RegisterHandlerDirective makes of
+// parseDirective, and refuses a matcher that keeps every message out.
+func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	if !h.Next() {
+		return nil, h.ArgErr()
+	}
+	at := *h.Dispenser
+	matchers, err := h.ExtractMatcherSet()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	if raw := matchers["path"]; raw != nil {
+		if err := json.Unmarshal(raw, &paths); err != nil {
+			return nil, at.WrapErr(err)
+		}
+		if !slices.ContainsFunc(paths, mayBeOurs) {
+			return nil, at.Err("the matcher lets nothing through that notify answers: its paths are /notify and /notify/{KEY}; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
+		}
+	}
+	handler, err := parseDirective(h)
+	if err != nil {
+		return nil, err
+	}
+	return h.NewRoute(matchers, handler), nil
+}
+
+// mayBeOurs says whether a pattern of Caddy's path matcher, which are compared
+// without case, may fit a path of the gateway's.
+func mayBeOurs(pattern string) bool {
+	pattern = strings.ToLower(pattern)
+	i := strings.IndexAny(pattern, `*?[\{%`)
+	if i < 0 {
+		_, _, ours := route(pattern)
+		return ours
+	}
+	beginning := pattern[:i]
+	return strings.HasPrefix("/notify/", beginning) || strings.HasPrefix(beginning, "/notify/")
 }
 
 func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
@@ -107,6 +147,9 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services) error 
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
+	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
+		return b.defaultsAt.WrapErr(errStatelessDefaults)
+	}
 	if s.Services != nil {
 		inherited = s.Services
 	}
@@ -116,7 +159,8 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services) error 
 // settingsBlock reads a notify block.
 type settingsBlock struct {
 	*Settings
-	urls []urlToken
+	urls       []urlToken
+	defaultsAt caddyfile.Dispenser // the last default_urls
 }
 
 // urlToken is a URL and its place in the file.
@@ -144,7 +188,7 @@ func (b *settingsBlock) options() options {
 			for _, u := range urls {
 				b.urls = append(b.urls, urlToken{u, *d})
 			}
-			b.DefaultURLs = append(b.DefaultURLs, urls...)
+			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
 			return nil
 		}},
 		"services":    {usage: "services { … }", block: b.readServices},
@@ -190,6 +234,9 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	err := readBlock(d, "key", options{
 		"url": {usage: "url <url> [<tags...>]", least: 1, most: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, args []string) error {
 			for _, tag := range args[1:] {
+				if strings.Contains(tag, "://") {
+					return errSeveralURLs
+				}
 				if err := checkTag(tag); err != nil {
 					return err
 				}
@@ -245,10 +292,18 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 			return (&Services{Allow: schemas}).check()
 		}
 	}
-	return readBlock(d, "services", options{
+	start := *d
+	err := readBlock(d, "services", options{
 		"allow": {usage: "allow <schema...>", least: 1, most: math.MaxInt, many: true, line: list(&b.Services.Allow)},
 		"deny":  {usage: "deny <schema...>", least: 1, most: math.MaxInt, many: true, line: list(&b.Services.Deny)},
 	})
+	if err != nil {
+		return err
+	}
+	if err := b.Services.checkWhole(); err != nil {
+		return start.WrapErr(fmt.Errorf("services: %w", err))
+	}
+	return nil
 }
 
 func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
@@ -293,7 +348,7 @@ func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
 				return errors.New("it must not be empty")
 			}
 			*to = args[0]
-			return id.check()
+			return errors.Unwrap(id.check()) // the option's name is in front of it already
 		}}
 	}
 	return readBlock(d, "identity", options{

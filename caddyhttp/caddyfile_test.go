@@ -72,75 +72,88 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":       {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, services, stateless, timeout, trusted_origins"},
-		"a URL out of place":         {"json://secretsecret", "2", "this is no subdirective"},
-		"a URL out of place in key":  {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, import_apprise, url"},
-		"a key without a name":       {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
-		"a key with two names":       {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
-		"a key's name":               {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
-		"a key's name is too long":   {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
-		"a parameter that is none":   {"key k {\n" + url + "?methd=put\n}", "3", "query parameter 1, which is ignored"},
-		"an item that is none":       {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is no telephone number"},
-		"a key twice":                {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "a key k already"},
-		"a key without a block":      {"key k", "2", "needs a block"},
-		"a key with an empty block":  {"key k {\n}", "2", "needs a block"},
-		"a key without a URL":        {"key k {\ndefault_tag untagged\n}", "2", "the key k needs a URL"},
-		"an empty url":               {"key k {\nurl\n}", "3", "expected url <url> [<tags...>]"},
-		"a URL of no service":        {"key k {\nurl nonsense://secretsecret\n}", "3", "no service"},
-		"a URL that lacks a part":    {"key k {\n" + url + "\nurl discord://secretsecret\n}", "4", "Discord"},
-		"a tag":                      {"key k {\n" + url + " a,b\n}", "3", "a tag is"},
-		"the tag untagged":           {"key k {\n" + url + " a Untagged\n}", "3", "untagged is no tag"},
-		"a url with a block":         {"key k {\n" + url + " {\n}\n}", "3", "url takes no block"},
-		"two default tags":           {"key k {\n" + url + " a\ndefault_tag a\ndefault_tag a\n}", "5", "default_tag stands in this block already"},
-		"default_tag of two":         {"key k {\n" + url + " a\ndefault_tag a b\n}", "4", "expected default_tag <expression>|untagged"},
-		"default_tag of none":        {"key k {\n" + url + " a\ndefault_tag \"\"\n}", "4", "a tag expression is expected"},
-		"default_tag of a comma":     {"key k {\n" + url + " a\ndefault_tag ,\n}", "4", "default_tag"},
-		"default_tag is malformed":   {"key k {\n" + url + " a\ndefault_tag $\n}", "4", "default_tag"},
-		"default_tag that fits none": {"key k {\n" + url + " a\ndefault_tag b\n}", "4", "reach nobody"},
-		"untagged where all have":    {"key k {\n" + url + " a\ndefault_tag untagged\n}", "4", "reach nobody"},
-		"stateless":                  {"stateless", "2", "expected stateless on|off"},
-		"stateless of another value": {"stateless yes", "2", "on or off"},
-		"stateless twice":            {"stateless on\nstateless off", "3", "already"},
-		"default_urls of none":       {"default_urls", "2", "expected default_urls <url...>"},
-		"default_urls of no service": {"default_urls json://h nonsense://secretsecret", "2", "no service"},
-		"a placeholder of a request": {"default_urls json://{http.request.host}/x", "2", "{http.request.host} has no value"},
-		"services without a block":   {"services", "2", "services needs a block"},
-		"services with arguments":    {"services json", "2", "expected services { … }"},
-		"services of none":           {"services {\nallow\n}", "3", "expected allow <schema...>"},
-		"an unknown service":         {"services {\ndeny json nonsense\n}", "3", "nonsense is no schema"},
-		"a URL for a service":        {"services {\ndeny json://secretsecret\n}", "3", "this is no schema"},
-		"a key's URL that is denied": {"key k {\n" + url + "\n}\nservices {\ndeny jsons\n}", "3", "may not be used"},
-		"egress without a block":     {"egress", "2", "egress needs a block"},
-		"egress of none":             {"egress {\nallow\n}", "3", "expected allow"},
-		"egress of a name":           {"egress {\nallow example.com\n}", "3", "example.com"},
-		"egress deny all":            {"egress {\nallow all\ndeny all\n}", "4", "all"},
-		"egress of another word":     {"egress {\npermit all\n}", "3", "permit is no subdirective of egress"},
-		"attachments empty":          {"attachments {\n}", "2", "attachments needs a block"},
-		"max_size of no size":        {"attachments {\nmax_size big\n}", "3", "a size above 0"},
-		"max_size of 0":              {"attachments {\nmax_size 0\n}", "3", "a size above 0"},
-		"max_count below 0":          {"attachments {\nmax_count -1\n}", "3", "a number from 0"},
-		"no placeholder":             {"key k {\nurl json://h/{evn.X}\n}", "3", "something in braces is no placeholder"},
-		"no placeholder, the second": {"key k {\nurl json://{env.X}{secretsecret}/x\n}", "3", "use {env.NAME} or {file./path}"},
-		"a secret in braces":         {"key k {\nurl tgram://{123456789:secretsecret}/1\n}", "3", "something in braces"},
-		"no default placeholder":     {"default_urls json://h/{system.nothing}", "2", "something in braces"},
-		"remote of another value":    {"attachments {\nremote true\n}", "3", "on or off"},
-		"max_body of two":            {"max_body 1 2", "2", "expected max_body <size>"},
-		"max_body that overflows":    {"max_body 16EiB", "2", "a size above 0"},
-		"max_in_flight of 0":         {"max_in_flight 0", "2", "a number of messages above 0"},
-		"max_in_flight of a word":    {"max_in_flight all", "2", "a number of messages above 0"},
-		"propagate_trace of a word":  {"propagate_trace b3", "2", "on or off"},
-		"page of another value":      {"page yes", "2", "on or off"},
-		"trusted_origins of none":    {"trusted_origins", "2", "expected trusted_origins <origin...>|*"},
-		"trusted_origins of a host":  {"trusted_origins example.com", "2", "an origin is a scheme and a host"},
-		"timeout of no duration":     {"timeout soon", "2", "a duration"},
-		"timeout of 0":               {"timeout 0s", "2", "a duration"},
-		"timeout with a block":       {"timeout 3s {\n}", "2", "timeout takes no block"},
-		"timeout twice":              {"timeout 3s\ntimeout 3s", "3", "already"},
-		"identity without a block":   {"identity Caddy", "2", "expected identity { … }"},
-		"identity of two words":      {"identity {\nname a b\n}", "3", "expected name <text>"},
-		"identity of nothing":        {"identity {\nname \"\"\n}", "3", "must not be empty"},
-		"identity's icon":            {"identity {\nicon file:///x\n}", "3", "icon must be an address"},
-		"identity's name twice":      {"identity {\nname a\nname b\n}", "4", "already"},
+		"unknown subdirective":        {"keys ops", "2", "keys is no subdirective of notify; expected one of attachments, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, services, stateless, timeout, trusted_origins"},
+		"a URL out of place":          {"json://secretsecret", "2", "this is no subdirective"},
+		"a URL out of place in key":   {"key k {\njson://secretsecret\n}", "3", "this is no subdirective of key; expected one of default_tag, import_apprise, url"},
+		"a key without a name":        {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
+		"a key with two names":        {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
+		"a key's name":                {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
+		"a key's name is too long":    {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
+		"a parameter that is none":    {"key k {\n" + url + "?methd=put\n}", "3", "methd has no effect: JSON has no parameter of that name"},
+		"an item that is none":        {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is no telephone number"},
+		"a key twice":                 {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "a key k already"},
+		"a key without a block":       {"key k", "2", "needs a block"},
+		"a key with an empty block":   {"key k {\n}", "2", "needs a block"},
+		"a key without a URL":         {"key k {\ndefault_tag untagged\n}", "2", "the key k needs a URL"},
+		"an empty url":                {"key k {\nurl\n}", "3", "expected url <url> [<tags...>]"},
+		"a URL of no service":         {"key k {\nurl nonsense://secretsecret\n}", "3", "no service"},
+		"a URL that lacks a part":     {"key k {\n" + url + "\nurl discord://secretsecret\n}", "4", "Discord"},
+		"a tag":                       {"key k {\n" + url + " a,b\n}", "3", "a tag is"},
+		"the tag untagged":            {"key k {\n" + url + " a Untagged\n}", "3", "untagged is no tag"},
+		"a url with a block":          {"key k {\n" + url + " {\n}\n}", "3", "url takes no block"},
+		"two default tags":            {"key k {\n" + url + " a\ndefault_tag a\ndefault_tag a\n}", "5", "default_tag stands in this block already"},
+		"default_tag of two":          {"key k {\n" + url + " a\ndefault_tag a b\n}", "4", "expected default_tag <expression>|untagged"},
+		"default_tag of none":         {"key k {\n" + url + " a\ndefault_tag \"\"\n}", "4", "a tag expression is expected"},
+		"default_tag of a comma":      {"key k {\n" + url + " a\ndefault_tag ,\n}", "4", "default_tag"},
+		"default_tag is malformed":    {"key k {\n" + url + " a\ndefault_tag $\n}", "4", "default_tag"},
+		"default_tag that fits none":  {"key k {\n" + url + " a\ndefault_tag b\n}", "4", "reach nobody"},
+		"untagged where all have":     {"key k {\n" + url + " a\ndefault_tag untagged\n}", "4", "reach nobody"},
+		"stateless":                   {"stateless", "2", "expected stateless on|off"},
+		"stateless of another value":  {"stateless yes", "2", "on or off"},
+		"stateless twice":             {"stateless on\nstateless off", "3", "already"},
+		"default_urls of none":        {"default_urls", "2", "expected default_urls <url...>"},
+		"default_urls of no service":  {"default_urls json://h nonsense://secretsecret", "2", "no service"},
+		"a placeholder of a request":  {"default_urls json://{http.request.host}/x", "2", "{http.request.host} has no value"},
+		"services without a block":    {"services", "2", "services needs a block"},
+		"services with arguments":     {"services json", "2", "expected services { … }"},
+		"services of none":            {"services {\nallow\n}", "3", "expected allow <schema...>"},
+		"an unknown service":          {"services {\ndeny json nonsense\n}", "3", "nonsense is no schema"},
+		"a URL for a service":         {"services {\ndeny json://secretsecret\n}", "3", "this is no schema"},
+		"a key's URL that is denied":  {"key k {\n" + url + "\n}\nservices {\ndeny jsons\n}", "3", "may not be used"},
+		"egress without a block":      {"egress", "2", "egress needs a block"},
+		"egress of none":              {"egress {\nallow\n}", "3", "expected allow"},
+		"egress of a name":            {"egress {\nallow example.com\n}", "3", "example.com"},
+		"egress deny all":             {"egress {\nallow all\ndeny all\n}", "4", "all"},
+		"egress of another word":      {"egress {\npermit all\n}", "3", "permit is no subdirective of egress"},
+		"attachments empty":           {"attachments {\n}", "2", "attachments needs a block"},
+		"max_size of no size":         {"attachments {\nmax_size big\n}", "3", "a size above 0"},
+		"max_size of 0":               {"attachments {\nmax_size 0\n}", "3", "a size above 0"},
+		"max_count below 0":           {"attachments {\nmax_count -1\n}", "3", "a number from 0"},
+		"no placeholder":              {"key k {\nurl json://h/{evn.X}\n}", "3", "something in braces is no placeholder"},
+		"no placeholder, the second":  {"key k {\nurl json://{env.X}{secretsecret}/x\n}", "3", "use {env.NAME} or {file./path}"},
+		"a secret in braces":          {"key k {\nurl tgram://{123456789:secretsecret}/1\n}", "3", "something in braces"},
+		"no default placeholder":      {"default_urls json://h/{system.nothing}", "2", "something in braces"},
+		"remote of another value":     {"attachments {\nremote true\n}", "3", "on or off"},
+		"max_body of two":             {"max_body 1 2", "2", "expected max_body <size>"},
+		"max_body that overflows":     {"max_body 16EiB", "2", "a size above 0"},
+		"max_in_flight of 0":          {"max_in_flight 0", "2", "a number of messages above 0"},
+		"max_in_flight of a word":     {"max_in_flight all", "2", "a number of messages above 0"},
+		"propagate_trace of a word":   {"propagate_trace b3", "2", "on or off"},
+		"page of another value":       {"page yes", "2", "on or off"},
+		"trusted_origins of none":     {"trusted_origins", "2", "expected trusted_origins <origin...>|*"},
+		"trusted_origins of a host":   {"trusted_origins example.com", "2", "an origin is a scheme and a host"},
+		"timeout of no duration":      {"timeout soon", "2", "a duration"},
+		"timeout of 0":                {"timeout 0s", "2", "a duration"},
+		"timeout with a block":        {"timeout 3s {\n}", "2", "timeout takes no block"},
+		"timeout twice":               {"timeout 3s\ntimeout 3s", "3", "already"},
+		"identity without a block":    {"identity Caddy", "2", "expected identity { … }"},
+		"identity of two words":       {"identity {\nname a b\n}", "3", "expected name <text>"},
+		"identity of nothing":         {"identity {\nname \"\"\n}", "3", "must not be empty"},
+		"identity's icon":             {"identity {\nicon file:///x\n}", "3", "icon: an address is expected"},
+		"identity's placeholder":      {"identity {\nname {env.HOME}\n}", "3", "name: there are braces"},
+		"identity's logo":             {"identity {\nlogo https://h/{type}.png\n}", "3", "logo: there are braces"},
+		"another size of an icon":     {"identity {\nicon https://h/{type}{sizes}.png\n}", "3", "other than those of {type} and {size}"},
+		"two URLs with a comma":       {"key k {\n" + url + ",form://secretsecret/y\n}", "3", "one URL per url line"},
+		"two URLs with a space":       {"key k {\n" + url + " form://secretsecret/y\n}", "3", "one URL per url line"},
+		"two URLs, one of them later": {"key k {\nurl {env.X},form://secretsecret/y\n}", "3", "one URL per url line"},
+		"two default URLs in one":     {"default_urls json://a,json://secretsecret", "2", "or per argument"},
+		"a line break within a URL":   {"key k {\nurl \"json://h/a\nb\"\n}", "3", "a line break"},
+		"the tag all":                 {"key k {\n" + url + " a All\n}", "3", "all is no tag"},
+		"services without any":        {"services {\nallow json\ndeny json xml\n}", "2", "no service is left"},
+		"default_urls of no use":      {"stateless off\ndefault_urls json://h", "3", "stateless off turns off"},
+		"default_urls of no use yet":  {"default_urls json://h\nstateless off", "2", "stateless off turns off"},
+		"what may be meant":           {"key k {\nurl dicord://secretsecret\n}", "3", "did you mean discord://?"},
+		"identity's name twice":       {"identity {\nname a\nname b\n}", "4", "already"},
 	} {
 		for kind, to := range map[string]caddyfile.Unmarshaler{"directive": new(Handler), "global option": new(App)} {
 			err := to.UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + tt.block + "\n}"))
@@ -162,6 +175,20 @@ func TestCaddyfileMistakes(t *testing.T) {
 	}
 }
 
+// A matcher of paths is refused only where nothing can get through it that the
+// gateway answers.
+func TestMayBeOurs(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
+		"*": true, "/*": true, "/n*": true, "*/ops": true, "/*/ops": true, "/notify/o*": true, "/notify/{vars.key}": true, "{vars.path}": true, "/[mn]otify": true, "/notify/op%73": true, `/\notify`: true,
+		"/": false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false, "/notify/ops/more": false, "/alerts/notify/*": false, "notify": false,
+	} {
+		if mayBeOurs(pattern) != want {
+			t.Errorf("%s: %v", pattern, !want)
+		}
+	}
+}
+
 // The same rules hold for JSON, which has no lines.
 func TestJSONMistakes(t *testing.T) {
 	for config, text := range map[string]string{
@@ -179,7 +206,12 @@ func TestJSONMistakes(t *testing.T) {
 		`{"max_body":-1}`:                                                         "max_body",
 		`{"timeout":-1}`:                                                          "timeout",
 		`{"identity":{"logo":"nonsense"}}`:                                        "identity: logo",
-		`{"bogus":1}`:                                                             "bogus",
+		`{"identity":{"name":"{env.HOME}"}}`:                                      "identity: name: there are braces",
+		`{"services":{"allow":["json"],"deny":["jsons"]}}`:                        "services: deny takes away",
+		`{"keys":{"k":{"urls":[{"url":"json://h,json://secretsecret"}]}}}`:        "key k, URL 1: this holds several URLs",
+		`{"keys":{"k":{"urls":[{"url":"json://h","tags":["ALL"]}]}}}`:             "key k, URL 1: all is no tag",
+		`{"default_urls":["bogus://secretsecret"]}`:                               "caddy notify services lists",
+		`{"bogus":1}`: "bogus",
 	} {
 		for _, id := range []string{"notify", "http.handlers.notify"} {
 			ctx, err := caddy.ProvisionContext(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}})
@@ -204,6 +236,16 @@ func TestPlaceholders(t *testing.T) {
 	if err := os.WriteFile(file, []byte("file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	two := filepath.Join(t.TempDir(), "two")
+	if err := os.WriteFile(two, []byte("json://h/1\njson://h/2\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(broken, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NOTIFY_TEST_TWO", "json://h/1, form://h/2")
+	t.Setenv("NOTIFY_TEST_EMPTY", "")
 	h := newGateway(t, "key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.url("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}", "")
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != 200 {
 		t.Fatal(got.body)
@@ -219,9 +261,13 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 	for block, text := range map[string]string{
-		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: .*env.NOTIFY_TEST_UNSET",
-		"key k {\nurl json://{file./no/such/file}\n}":           "key k, URL 1: .*file./no/such/file",
-		"default_urls json://h {env.NOTIFY_TEST_UNSET}":         "default_urls, URL 2: .*env.NOTIFY_TEST_UNSET",
+		"key k {\nurl json://h\nurl {env.NOTIFY_TEST_UNSET}\n}": "key k, URL 2: {env.NOTIFY_TEST_UNSET} is not set",
+		"key k {\nurl json://h/{env.NOTIFY_TEST_EMPTY}\n}":      "key k, URL 1: .*{env.NOTIFY_TEST_EMPTY} is empty",
+		"key k {\nurl json://{file./no/such/file}\n}":           "key k, URL 1: {file./no/such/file} is missing",
+		"default_urls json://h {env.NOTIFY_TEST_UNSET}":         "default_urls, URL 2: {env.NOTIFY_TEST_UNSET} is not set",
+		"key k {\nurl {env.NOTIFY_TEST_TWO}\n}":                 "key k, URL 1: this holds several URLs",
+		"default_urls {file." + two + "}":                       "default_urls, URL 1: this holds several URLs",
+		"key k {\nurl json://h/{file." + broken + "}\n}":        "key k, URL 1: there is a line break",
 		"key k {\nurl discord://{env.NOTIFY_TEST_TOKEN}\n}":     "key k, URL 1: Discord",
 	} {
 		_, err := provision(t, block, "")

@@ -14,6 +14,10 @@ func TestClients(t *testing.T) {
 		name, query, contentType, body string
 		want                           want
 	}{
+		// https://github.com/Sonarr/Sonarr, NzbDrone.Core/Notifications/Apprise
+		{"Sonarr, its Apprise connection", "", typeJSON, `{
+			"title": "Sonarr - Test Notification", "body": "Success! You have properly configured your apprise notification settings.", "type": "info"}`,
+			want{"Sonarr - Test Notification", "Success! You have properly configured your apprise notification settings.", "info"}},
 		// https://github.com/Sonarr/Sonarr, NzbDrone.Core/Notifications/Webhook
 		{"Sonarr, an episode", ":series.title=title&:eventType=body", typeJSON, `{
 			"eventType": "Download", "instanceName": "Sonarr", "applicationUrl": "",

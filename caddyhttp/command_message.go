@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -66,7 +65,7 @@ func (f *messageFlags) takeInput(what string) error {
 // message is what the flags say, without the text where they give none. spool
 // keeps the files.
 func (f *messageFlags) message(spool *notifier.Spool) (*notifier.Message, error) {
-	m := &notifier.Message{Title: strings.ToValidUTF8(f.title, "\uFFFD"), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
+	m := &notifier.Message{Title: foldLines(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
 	var err error
 	if m.Type, err = notifier.ParseType(f.kind); err != nil {
 		return nil, fmt.Errorf("--type: %w", err)
@@ -153,7 +152,7 @@ func readURLFile(name string) ([]string, error) {
 
 var comment = regexp.MustCompile(`(^|\s)#`)
 
-// readURLs reads one URL from each line. A # at the beginning of a line or
+// readURLs reads the URLs of each line. A # at the beginning of a line or
 // behind a space begins a comment; any other one is part of the URL.
 func readURLs(r io.Reader) (urls []string, err error) {
 	lines := bufio.NewScanner(r)
@@ -162,9 +161,7 @@ func readURLs(r io.Reader) (urls []string, err error) {
 		if at := comment.FindStringIndex(line); at != nil {
 			line = line[:at[0]]
 		}
-		if line = strings.TrimSpace(line); line != "" {
-			urls = append(urls, line)
-		}
+		urls = append(urls, splitURLs(line)...)
 	}
 	return urls, lines.Err()
 }
@@ -234,25 +231,15 @@ func (f *messageFlags) checkFlags() error {
 // parseArgument understands a URL of the command line. Placeholders work as
 // in a Caddyfile: whoever gives commands may read the files and variables.
 func parseArgument(text string) (*notifier.Destination, error) {
-	if err := checkPlaceholders(text); err != nil {
-		return nil, err
-	}
-	text, err := caddy.NewReplacer().ReplaceOrErr(text, true, false)
+	text, err := resolveURL(text)
 	if err != nil {
 		return nil, err
 	}
 	d, err := notifier.Parse(text, nil)
-	if err == nil {
-		return d, nil
+	if err != nil {
+		return nil, suggest(text, err)
 	}
-	scheme, _, ok := strings.Cut(strings.TrimSpace(text), "://")
-	if !ok || notifier.SchemesOf(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
-		return nil, err
-	}
-	if s := similarSchemes(scheme); len(s) > 0 {
-		return nil, fmt.Errorf("%w; did you mean %s://?", err, strings.Join(s, ":// or "))
-	}
-	return nil, err
+	return d, nil
 }
 
 // whichURL names a URL in errors, since it must not be shown.

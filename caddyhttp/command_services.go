@@ -141,6 +141,18 @@ func similarSchemes(word string) []string {
 	return nearest(best)
 }
 
+// suggest adds to the error for a URL of no service what may have been meant.
+func suggest(text string, err error) error {
+	scheme, _, ok := strings.Cut(strings.TrimSpace(text), "://")
+	if !ok || notifier.SchemesOf(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
+		return err
+	}
+	if s := similarSchemes(scheme); len(s) > 0 {
+		return fmt.Errorf("%w; did you mean %s://?", err, strings.Join(s, ":// or "))
+	}
+	return err
+}
+
 func nearest(best map[string]int) []string {
 	var names []string
 	for name := range best {

@@ -144,6 +144,7 @@ func TestCommandSend(t *testing.T) {
 	list := write("urls", "# comment\n\n  "+a+"  \n"+b+"\n")
 	file := write("report.txt", "91%")
 	t.Setenv("NOTIFY_TEST_URL", b)
+	t.Setenv("NOTIFY_TEST_TWO", a+","+b)
 	t.Setenv(urlsVariable, "")
 
 	for _, tt := range []struct {
@@ -158,7 +159,7 @@ func TestCommandSend(t *testing.T) {
 		{"{env.NOTIFY_TEST_URL}", "hello", "b", 0, "", ""},
 		{"-b hello " + a + " " + refuse, "", "a refuse", 2, "failed     JSON  json://", "Error: 1 of 2 notifications could not be sent\n"},
 		{"-b hello " + refuse + "?optional=yes", "", "refuse", 0, "(optional)", ""},
-		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: JSON"},
+		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: nonsense has no effect"},
 		{"--attach " + file + " " + a, "", "a", 0, "", ""},
 
 		{"", "hello", "", 1, "", "there is nobody to send to"},
@@ -171,7 +172,8 @@ func TestCommandSend(t *testing.T) {
 		{a, strings.Repeat("x", defaultMaxBody+1), "", 1, "", "longer than 8.0 MiB"},
 		{"-b hello " + a + " nonsense://secretsecret", "", "", 1, "", "nothing was sent: URL 2 of 2: "},
 		{"-b hello jsn://secretsecret", "", "", 1, "", "did you mean json://?"},
-		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "env.NOTIFY_TEST_UNSET"},
+		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "{env.NOTIFY_TEST_UNSET} is not set"},
+		{"-b hello {env.NOTIFY_TEST_TWO}", "", "", 1, "", "this holds several URLs"},
 		{"-b hello --type bad " + a, "", "", 1, "", "--type: unknown type"},
 		{"-b hello --format bad " + a, "", "", 1, "", "--format: unknown format"},
 		{"-b hello --attach " + dir + " " + a, "", "", 1, "", "is a folder"},
@@ -198,7 +200,7 @@ func TestCommandSend(t *testing.T) {
 	if _, errs, code := command(t, "hello", "send"); code != 0 || s.paths() != "a b" {
 		t.Errorf("URLs of the environment: exit %d, %s", code, errs)
 	}
-	command(t, "line 1\nline 2\n", "send", "-t", "A title", "--type", "Failure", "--attach", file, a)
+	command(t, "line 1\nline 2\n", "send", "-t", "A\ntitle", "--type", "Failure", "--attach", file, a)
 	got := s.one(t)
 	if got.Title != "A title" || got.Message != "line 1\nline 2" || got.Type != "failure" {
 		t.Errorf("arrived %+v", got)
@@ -258,7 +260,7 @@ func TestCommandSendKey(t *testing.T) {
 			}
 		}
 	}
-	notify /y {
+	notify /notify/same {
 		key same {
 			url ` + s.url("/same") + `
 		}
@@ -434,8 +436,8 @@ func TestProgram(t *testing.T) {
 }
 
 func TestReadURLs(t *testing.T) {
-	got, err := readURLs(strings.NewReader("# all\n json://a/1 # the first\n\t# none\n\nslack://x/#room\t#second\n"))
-	if want := []string{"json://a/1", "slack://x/#room"}; err != nil || !slices.Equal(got, want) {
+	got, err := readURLs(strings.NewReader("# all\n json://a/1 # the first\n\t# none\n\nslack://x/#room\t#second\njson://b/1, json://b/2\tform://b/3,x # three\n"))
+	if want := []string{"json://a/1", "slack://x/#room", "json://b/1", "json://b/2", "form://b/3,x"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }

@@ -13,7 +13,7 @@ func TestCrossOrigin(t *testing.T) {
 	s := newStation(t)
 	key := "key ops {\nurl " + s.url("/") + "\n}\n"
 	closed := newGateway(t, key, "")
-	some := newGateway(t, key+"trusted_origins https://blog.example", "")
+	some := newGateway(t, key+"trusted_origins HTTPS://Blog.example:443", "")
 	every := newGateway(t, key, "trusted_origins *")
 	for name, tt := range map[string]struct {
 		h      *Handler
@@ -49,9 +49,21 @@ func TestCrossOrigin(t *testing.T) {
 }
 
 func TestTrustedOriginsAreChecked(t *testing.T) {
-	for _, origin := range []string{"example.com", "https://", "https://example.com/path", "nonsense"} {
-		if _, err := provision(t, "trusted_origins "+origin, ""); err == nil || !strings.Contains(err.Error(), "https://example.com") {
+	for _, origin := range []string{
+		"example.com", "https://", "https://example.com/path", "nonsense", "https://example.com/", "https://example.com?", "https://example.com#",
+		"https://user:secretsecret@example.com", "https://*.example.com", "https://example.com:99999", "//example.com", "https://bücher.example", "* https://*.example.com",
+	} {
+		if _, err := provision(t, "trusted_origins "+origin, ""); err == nil || !strings.Contains(err.Error(), "https://example.com") || strings.Contains(err.Error(), "secretsecret") {
 			t.Errorf("%s: %v", origin, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"https://example.com": "https://example.com", "HTTPS://Example.com": "https://example.com", "https://example.com:443": "https://example.com",
+		"http://example.com:443": "http://example.com:443", "http://example.com:080": "http://example.com", "https://[2001:DB8::1]:8443": "https://[2001:db8::1]:8443",
+		"moz-extension://0A-f": "moz-extension://0a-f", "https://example.com:": "https://example.com",
+	} {
+		if got, err := parseOrigin(text); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,8 +71,39 @@ func (*EventHandler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *EventHandler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
+	if err := h.provision(ctx); err != nil {
+		return fmt.Errorf("%s%w", subscribed(ctx), err)
+	}
+	return nil
+}
+
+// subscribed says which events a handler is for that is being provisioned,
+// since an event may have several and Caddy's errors name none.
+func subscribed(ctx caddy.Context) string {
+	for _, m := range ctx.Modules() {
+		app, ok := m.(*caddyevents.App)
+		if !ok {
+			continue
+		}
+		for _, s := range app.Subscriptions {
+			if s.HandlersRaw == nil {
+				continue // its handlers are loaded
+			}
+			events := strings.Join(s.Events, ", ")
+			return "on " + cmp.Or(events, "*") + " notify: "
+		}
+	}
+	return ""
+}
+
+func (h *EventHandler) provision(ctx caddy.Context) error {
 	if err := h.Recipient.check(); err != nil {
 		return err
+	}
+	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
+		if err := checkWhole(text, eventPlaceholders); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	if h.Type != "" {
 		var err error
@@ -214,8 +246,8 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	start := *d
 	err := readBlock(d, "notify", options{
-		"title": wordsOption("title", &h.Title),
-		"body":  wordsOption("body", &h.Body),
+		"title": wordsOption("title", &h.Title, eventPlaceholders),
+		"body":  wordsOption("body", &h.Body, eventPlaceholders),
 		"format": {usage: "format text|markdown|html", least: 1, most: 1, line: func(args []string) error {
 			format, err := notifier.ParseFormat(args[0])
 			h.Format = string(format)

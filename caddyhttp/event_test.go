@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -403,7 +404,11 @@ func TestEventsLeftOut(t *testing.T) {
 func TestUnknownRecipients(t *testing.T) {
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
-		notify + "events {\non x notify other\n}":                          "there is no key other in the global option notify",
+		notify + "events {\non x notify other\n}":                          "on x notify: there is no key other in the global option notify",
+		notify + "events {\non x notify k\non y notify other\n}":           "on y notify: there is no key other in the global option notify",
+		notify + "events {\non * notify other\n}":                          "on * notify: there is no key other in the global option notify",
+		"log x {\noutput notify k\n}":                                      "there is no global option notify",
+		"log {\noutput notify k\n}\nevents {\non x notify k\n}":            "there is no global option notify",
 		"events {\non x notify other\n}":                                   "there is no key other in the global option notify",
 		notify + "events {\non x notify k {\ntag b\n}\n}":                  "none of the 1 destinations of the key k has the tag b",
 		notify + "log x {\noutput notify other\n}":                         "log output notify: there is no key other in the global option notify",
@@ -414,6 +419,67 @@ func TestUnknownRecipients(t *testing.T) {
 			err := caddy.Validate(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"))
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Fatalf("%s\nerror %v, want %q", options, err, want)
+			}
+		}
+	}
+}
+
+// The same holds where a site loads the gateway, whatever Caddy loads first.
+func TestUnknownRecipientsBesideSites(t *testing.T) {
+	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
+	for options, want := range map[string]string{
+		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "there is no key nope",
+		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k {\ntag b\n}\n}": "has the tag b",
+		"log x {\noutput notify nope\n}":                                                   "there is no global option notify",
+		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k\n}":             "",
+	} {
+		for range 20 { // the order is random
+			err := caddy.Validate(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"+site))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Fatalf("%s\nerror %v, want %q", options, err, want)
+			}
+		}
+	}
+}
+
+// A text is not accepted with a placeholder that never has a value.
+func TestTextPlaceholders(t *testing.T) {
+	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
+	file := filepath.Join(t.TempDir(), "place")
+	if err := os.WriteFile(file, []byte("Berlin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const notify = "notify {\nkey k {\nurl json://h\n}\n}\n"
+	for _, tt := range []struct{ text, event, log string }{ // "" is no error
+		{"91% of {this", "", ""},
+		{"<style>p{color:red}</style>", "", ""},
+		{`{{x}} and \{nosuch}`, "", ""},
+		{"{system.hostname} {time.now.year} {env.NOTIFY_TEST_PLACE} {file." + file + "}", "", ""},
+		{"{event.name} {event.data.anything} {event.time_unix}", "", "the placeholder {event.name} has no value in a message about log entries"},
+		{"{event.nosuch}", "the placeholder {event.nosuch} has no value in a message about an event; use {event.name}", "{event.nosuch}"},
+		{"{nosuch}", "{nosuch} has no value", "{nosuch} has no value"},
+		{"{http.request.host}", "{http.request.host} has no value", "{http.request.host} has no value"},
+		{"{env.NOTIFY_TEST_UNSET}", "on x notify: title: {env.NOTIFY_TEST_UNSET} is not set", "title: {env.NOTIFY_TEST_UNSET} is not set"},
+		{"{file./no/such/file}", "title: {file./no/such/file} is missing", "title: {file./no/such/file} is missing"},
+	} {
+		for _, of := range []struct{ options, want string }{
+			{"events {\non x notify k {\ntitle `" + tt.text + "`\n}\n}", tt.event},
+			{"log x {\noutput notify k {\ntitle `" + tt.text + "`\n}\n}", tt.log},
+		} {
+			text := "{\nadmin off\npersist_config off\n" + notify + of.options + "\n}\n"
+			config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
+			if err != nil && !strings.Contains(err.Error(), "at Caddyfile:11") {
+				t.Errorf("%s: no line in %v", tt.text, err)
+			}
+			var c caddy.Config
+			if err == nil {
+				err = json.Unmarshal(config, &c)
+			}
+			if err == nil {
+				err = caddy.Validate(&c)
+			}
+			if of.want == "" && err != nil || of.want != "" && (err == nil || !strings.Contains(err.Error(), of.want)) {
+				t.Errorf("%s: error %v, want %q", of.options, err, of.want)
 			}
 		}
 	}

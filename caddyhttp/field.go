@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -77,14 +78,7 @@ func (f field) items(name string, objects bool) (out []any, array bool, err erro
 			continue
 		}
 		if kind != "a string" {
-			expected := "a string"
-			if objects {
-				expected = "a string or an object"
-			}
-			if !array {
-				expected += ", or an array of such"
-			}
-			return nil, array, wrongKind(at, kind, expected)
+			return nil, array, wrongKind(at, kind, expectedItem(array, objects))
 		}
 		var s string
 		if err := json.Unmarshal(v, &s); err != nil {
@@ -93,6 +87,20 @@ func (f field) items(name string, objects bool) (out []any, array bool, err erro
 		out = append(out, s)
 	}
 	return out, array, nil
+}
+
+// expectedItem says what a field that takes several items may be or, within an
+// array, an item of it.
+func expectedItem(array, objects bool) string {
+	switch {
+	case array && objects:
+		return "a string or an object"
+	case array:
+		return "a string"
+	case objects:
+		return "a string, an object, or an array of strings and objects"
+	}
+	return "a string or an array of strings"
 }
 
 func wrongKind(name, kind, expected string) *refusal {
@@ -124,6 +132,7 @@ func (q *request) message() (*notifier.Message, error) {
 			return nil, err
 		}
 	}
+	m.Title = foldLines(m.Title)
 	var err error
 	if m.Type, err = notifier.ParseType(kind); err != nil {
 		return nil, badRequest("the field type: %w", err)
@@ -135,6 +144,9 @@ func (q *request) message() (*notifier.Message, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(m.Body) == "" && len(q.sources)+len(q.files) == 0 {
+		if q.likeJSON {
+			return nil, badRequest("the field body is missing; the request is JSON that came as a form, so send it with the header Content-Type: application/json")
+		}
 		if len(q.fields[payloadPart].texts) > 0 {
 			return nil, badRequest("the field body is missing; a part payload is read as the fields of a message where its type is application/json")
 		}
@@ -142,6 +154,10 @@ func (q *request) message() (*notifier.Message, error) {
 	}
 	return m, nil
 }
+
+// foldLines makes one line of a title: it becomes the subject of a mail, or a
+// header, where nothing else will do.
+func foldLines(title string) string { return oneLine.Replace(strings.Trim(title, "\r\n")) }
 
 // maxTagText is how much JSON a tag expression may be.
 const maxTagText = 64 << 10
@@ -181,6 +197,34 @@ func (f field) tags(name string) (any, error) {
 		return nil, badRequest("the field %s: %w", name, err)
 	}
 	return v, nil
+}
+
+// checkTags refuses tags of a type that is wrong wherever a message goes,
+// though they have no meaning to one that brings its URLs.
+func (q *request) checkTags() error {
+	for _, name := range tagFields {
+		v, err := q.fields[name].tags(name)
+		if err != nil {
+			return err
+		}
+		if !isTags(v) {
+			_, err := parseTags(name, v)
+			return err
+		}
+	}
+	return nil
+}
+
+// isTags says whether a value has the type of a tag expression: a text, or an
+// array of texts and of such arrays.
+func isTags(v any) bool {
+	switch v := v.(type) {
+	case nil, string:
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return item == nil || !isTags(item) })
+	}
+	return false
 }
 
 func anyOf(texts []string) any {

@@ -87,6 +87,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	var a *answer
 	switch {
+	case name == openAPIName && strings.HasSuffix(r.URL.Path, "/"):
+		// The server's address in the description is relative to its own.
+		a = refuse(http.StatusNotFound, "the description of the API has no slash at the end of its address").answer()
 	case name == openAPIName:
 		a = h.describe(w, r)
 	case r.Method != http.MethodPost:
@@ -102,6 +105,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if c := h.log.Check(zapcore.DebugLevel, "request refused"); c != nil && a.status/100 == 4 {
 		c.Write(zap.Int("status", a.status), zap.String("reason", a.err))
 	}
+	a.unasked = r.Method != http.MethodPost
 	a.write(w, r)
 	return nil
 }

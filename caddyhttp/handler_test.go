@@ -74,6 +74,8 @@ func TestFields(t *testing.T) {
 		"the payload wins":           {"/notify?title=Q&type=success", typeJSON, `{"body":"B","title":"P","type":"failure"}`, want{"P", "B", "failure"}},
 		"an empty field is absent":   {"/notify?title=Q", typeForm, "body=B&title=", want{"Q", "B", "info"}},
 		"the last of two counts":     {"/notify", typeForm, "body=A&body=B", want{"", "B", "info"}},
+		"a title of several lines":   {"/notify", typeJSON, `{"body":"B","title":"T\r\nU\nV\n"}`, want{"T U V", "B", "info"}},
+		"a form that begins with {":  {"/notify", typeForm, "{a=1&body=B", want{"", "B", "info"}},
 		"the last JSON field counts": {"/notify", typeJSON, `{"body":"A","body":"B"}`, want{"", "B", "info"}},
 	} {
 		if got := post(t, h, tt.target, tt.contentType, tt.body); got.status != 200 {
@@ -149,6 +151,13 @@ func TestBadRequests(t *testing.T) {
 		"tag is a number":     {"/notify/ops", typeJSON, `{"body":"x","tag":5}`, 400, "the field tag"},
 		"tag is an object":    {"/notify/ops", typeJSON, `{"body":"x","tags":{}}`, 400, "the field tags"},
 		"tag holds a number":  {"/notify/ops", typeJSON, `{"body":"x","tag":["a",5]}`, 400, "the field tag"},
+		"tag of no use":       {"/notify", typeJSON, `{"body":"x","tag":5}`, 400, "the field tag"},
+		"tags of no use":      {"/notify", typeJSON, `{"body":"x","tags":["a",["b",{}]]}`, 400, "the field tags"},
+		"null among tags":     {"/notify", typeJSON, `{"body":"x","tags":[null]}`, 400, "the field tags"},
+		"urls, what they are": {"/notify", typeJSON, `{"body":"x","urls":5}`, 400, "it must be a string or an array of strings"},
+		"attach, what it is":  {"/notify", typeJSON, `{"body":"x","attach":5}`, 400, "it must be a string, an object, or an array of strings and objects"},
+		"JSON as a form":      {"/notify/ops", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
+		"an array as a form":  {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
 		"urls on a key":       {"/notify/ops", typeJSON, `{"body":"x","urls":5}`, 400, "the field urls"},
 		"another media type":  {"/notify", "text/plain", "hello", 415, "Content-Type"},
 		"no media type":       {"/notify", "", "body=x", 415, "Content-Type"},
@@ -254,7 +263,7 @@ func TestURLs(t *testing.T) {
 		"none given":                   {typeJSON, object(nil), 400, ""},
 		"an empty list":                {typeJSON, object([]string{}), 400, ""},
 		"too many":                     {typeJSON, object(strings.Repeat(a+" ", maxURLs+1)), 400, ""},
-		"a tag means nothing":          {typeJSON, `{"body":"x","tag":{"not":"looked at"},"urls":"` + a + `"}`, 200, "a"},
+		"a tag means nothing":          {typeJSON, `{"body":"x","tag":["$",["-"]],"urls":"` + a + `"}`, 200, "a"},
 		"a destination that refuses":   {typeJSON, object([]string{a, s.url("/refuse")}), 424, "a refuse"},
 		"an optional one that refuses": {typeJSON, object([]string{a, s.url("/refuse?optional=yes")}), 200, "a refuse"},
 	} {
@@ -405,7 +414,7 @@ func TestServices(t *testing.T) {
 		{"allow xml", false},
 		{"deny xml", true},
 		{"deny jsons", false},
-		{"allow json\ndeny json", false},
+		{"allow json xml\ndeny json", false},
 	} {
 		h := newGateway(t, open+"services {\n"+tt.services+"\n}", "")
 		want := map[bool]int{true: 200, false: 400}[tt.usable]
@@ -445,6 +454,33 @@ func TestHops(t *testing.T) {
 		if sent := len(s.take()); (sent == 1) != (want == 200) {
 			t.Errorf("%q: %d messages", value, sent)
 		}
+	}
+}
+
+// A gateway that sends to another one, and so on, comes to an end, whatever the
+// service: here each gateway is the next one's destination, and a client has
+// brought the URL that leads there.
+func TestHopsOfAnyService(t *testing.T) {
+	var address string
+	seen := 0
+	next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen++
+		h := newGateway(t, open, "")
+		form := "body=x&urls=form://" + address + "/?%252BUser-Agent=other"
+		out := httptest.NewRequest(http.MethodPost, "/notify", strings.NewReader(form))
+		out.Header = http.Header{"Content-Type": {typeForm}, "User-Agent": r.Header["User-Agent"]}
+		got := do(t, h, out)
+		w.WriteHeader(got.status)
+	}))
+	defer next.Close()
+	address = strings.TrimPrefix(next.URL, "http://")
+	resp, err := http.Post(next.URL, typeForm, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if seen != 1+maxHops+1 || resp.StatusCode != http.StatusFailedDependency {
+		t.Errorf("%d gateways had it; status %d", seen, resp.StatusCode)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -52,10 +51,7 @@ func (l loader) importApprise(name string, locations []string) (targets []notifi
 	log := l.log.With(zap.String("key", name))
 	for i, location := range locations {
 		where := fmt.Sprintf("key %s, import_apprise %d", name, i+1)
-		if err := checkPlaceholders(location); err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		if location, err = caddy.NewReplacer().ReplaceOrErr(location, true, true); err != nil {
+		if location, err = resolve(location); err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
 		entries, warnings, err := appriseconfig.Load(ctx, location, readImport)
@@ -84,13 +80,16 @@ func (l loader) importApprise(name string, locations []string) (targets []notifi
 // a file that was fetched could read others with {file.…}.
 func (l loader) imported(e appriseconfig.Entry) (*notifier.Destination, error) {
 	for _, tag := range e.Tags {
+		if strings.EqualFold(tag, "all") {
+			continue // it does no harm, and the files have been in use as they are
+		}
 		if err := checkTag(tag); err != nil {
 			return nil, err
 		}
 	}
 	d, err := l.parse(e.URL)
 	if err != nil {
-		return nil, err
+		return nil, suggest(e.URL, err)
 	}
 	return d, l.services.permit(d)
 }
@@ -102,11 +101,7 @@ func readImport(ctx context.Context, location string) ([]byte, error) {
 	}
 	f, err := os.Open(location)
 	if err != nil {
-		// The error would say the path once more.
-		if e, ok := errors.AsType[*os.PathError](err); ok {
-			err = e.Err
-		}
-		return nil, err
+		return nil, withoutPath(err) // the path is said already
 	}
 	defer f.Close()
 	return readLimited(f)

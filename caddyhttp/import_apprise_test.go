@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestBadImports(t *testing.T) {
 	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
-		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: evaluated placeholder {env.NOTIFY_TEST_UNSET} is empty"},
+		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} is not set"},
 		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
 		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which is for the desktop"},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
@@ -121,6 +122,15 @@ func TestBadImports(t *testing.T) {
 	}
 }
 
+// The tag all does no harm where it has been in use, unlike in the Caddyfile.
+func TestImportAppriseTagAll(t *testing.T) {
+	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
+	k, err := loader{parse: parseAlone, log: zap.NewNop()}.key("k", &Key{ImportApprise: []string{path}})
+	if err != nil || len(k.targets) != 1 || !slices.Contains(k.targets[0].Tags, "ops") {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
 // What has no effect is refused in the Caddyfile, but logged of an imported
 // file. No placeholder is resolved in one.
 func TestImportAppriseWarnings(t *testing.T) {
@@ -144,7 +154,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 		w := e.ContextMap()["warning"].(string)
 		got = append(got, strings.TrimPrefix(w, path))
 	}
-	want := []string{":1: asset is passed over", ":4: E-Mail has no parameter of the name"}
+	want := []string{":1: asset is passed over", ":4: nonesuch has no effect: E-Mail has no parameter of that name"}
 	if len(got) != len(want) {
 		t.Fatalf("warnings %q", got)
 	}

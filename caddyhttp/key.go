@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -74,8 +73,11 @@ func checkKeyName(name string) error {
 const untagged = "untagged"
 
 func checkTag(tag string) error {
-	if strings.EqualFold(tag, untagged) {
+	switch {
+	case strings.EqualFold(tag, untagged):
 		return errors.New("untagged is no tag, since it stands for the URLs that have none")
+	case strings.EqualFold(tag, "all"):
+		return errors.New("all is no tag, since it stands for every URL; leave it out, or write always for a URL that gets every message")
 	}
 	if !notifier.ValidTag(tag) {
 		return errors.New("a tag is a letter or digit, then letters, digits, _ and -; write several with spaces between them")
@@ -187,16 +189,13 @@ func (l loader) key(name string, c *Key) (*key, error) {
 // destination resolves the placeholders of a URL and understands it. where
 // says in errors and warnings which one it is, since it must not be shown.
 func (l loader) destination(text, where string) (*notifier.Destination, error) {
-	if err := checkPlaceholders(text); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	text, err := caddy.NewReplacer().ReplaceOrErr(text, true, false)
+	text, err := resolveURL(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	d, err := l.parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+		return nil, fmt.Errorf("%s: %w", where, suggest(text, err))
 	}
 	if err := l.services.permit(d); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
@@ -223,47 +222,18 @@ func checkURL(text string, services *Services) error {
 	if err := checkPlaceholders(text); err != nil {
 		return err
 	}
+	if err := checkOneURL(text); err != nil {
+		return err
+	}
 	if strings.Contains(text, "{") {
 		return nil
 	}
 	d, err := notifier.Parse(text, nil)
 	if err != nil {
-		return err
+		return suggest(text, err)
 	}
 	if err := refuseWarnings(d); err != nil {
 		return err
 	}
 	return services.permit(d)
-}
-
-var requestPlaceholder = regexp.MustCompile(`\{(http|vars)\.[^{}]*\}`)
-
-// placeholder is what stands in braces as a placeholder does. Braces with
-// quotes or spaces in them are some other language's.
-var placeholder = regexp.MustCompile(`\{([^{}\s"']+)\}`)
-
-// checkPlaceholders refuses placeholders that have no value when the
-// configuration loads. Those that have one while a request is handled are told
-// apart: the Caddyfile makes such a one of {file.token}. What is misspelt, or
-// was left as the documentation has it, would go into the URL as it stands, and
-// messages to nowhere.
-func checkPlaceholders(text string) error {
-	if p := requestPlaceholder.FindString(text); p != "" {
-		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a path that begins with a slash", p)
-	}
-	known := caddy.NewReplacer()
-	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
-		name := text[at[2]:at[3]]
-		switch {
-		case at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0: // {{x}} and \{x}
-			continue
-		case strings.HasPrefix(name, "env."), strings.HasPrefix(name, "file."):
-			continue // the replacer tells of what does not exist
-		}
-		if _, ok := known.Get(name); !ok {
-			// Somebody may have put a secret in braces: it is not shown.
-			return errors.New("something in braces is no placeholder; use {env.NAME} or {file./path}, and in a URL %7B for a brace that is meant")
-		}
-	}
-	return nil
 }

@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -35,6 +39,8 @@ func init() {
 // The gateway's own entries, such as those about deliveries that fail, make no
 // messages. They are counted on standard error, as are entries whose message
 // could not be sent; messages about log entries leave no entries themselves.
+// Errors from a time at which there is nobody to send them, as when Caddy cannot
+// start, are written to standard error.
 type LogWriter struct {
 	Recipient
 
@@ -72,6 +78,9 @@ var (
 	errLogMax      = fmt.Errorf("a number from 1 to %d is expected", mostLogMax)
 )
 
+// errNoApp is that nobody would ever get a message about log entries.
+var errNoApp = errors.New("there is no global option notify, whose keys events and logs use; write one with the key: notify { key … }")
+
 // CaddyModule returns the Caddy module information.
 func (*LogWriter) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
@@ -105,12 +114,31 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 	case w.Max < 0 || w.Max > mostLogMax:
 		return fmt.Errorf("max: %w", errLogMax)
 	}
-	w.Title = caddy.NewReplacer().ReplaceKnown(w.Title, "")
+	if err := checkWhole(w.Title, logPlaceholders); err != nil {
+		return fmt.Errorf("title: %w", err)
+	}
+	w.Title = foldLines(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
+	if !configured(ctx, "notify") {
+		return errNoApp
+	}
 	if err := w.engine.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
 	w.engine.logs.expect(ctx, w.Recipient)
 	return nil
+}
+
+// configured says whether a configuration has an app. Caddy itself tells that
+// only by loading the app, and while logs are provisioned it is too early for
+// that. Where Caddy's context has come to look different, the answer is yes: a
+// key that does not exist then shows with the first entry.
+func configured(ctx caddy.Context, app string) bool {
+	config := reflect.ValueOf(ctx).FieldByName("cfg")
+	if config.Kind() != reflect.Pointer || config.IsNil() {
+		return true
+	}
+	apps := config.Elem().FieldByName("AppsRaw")
+	return apps.Kind() != reflect.Map || apps.MapIndex(reflect.ValueOf(app)).IsValid()
 }
 
 // Cleanup implements caddy.CleanerUpper.
@@ -146,7 +174,7 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	return readBlock(d, "notify", options{
 		"tag":   w.tagOption(),
-		"title": wordsOption("title", &w.Title),
+		"title": wordsOption("title", &w.Title, logPlaceholders),
 		"type":  typeOption(&w.Type),
 		"interval": {usage: "interval <duration>", least: 1, most: 1, line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
@@ -171,6 +199,7 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // reloaded, so it knows no app but asks for the one that runs.
 type logSink struct {
 	settings LogWriter
+	stderr   io.Writer
 	engine   engineRef
 	batch    logBatch
 	own      tally // entries of the gateway's own
@@ -178,7 +207,7 @@ type logSink struct {
 }
 
 func newLogSink(w LogWriter) (*logSink, error) {
-	s := &logSink{settings: w}
+	s := &logSink{settings: w, stderr: os.Stderr}
 	if err := s.engine.load(); err != nil {
 		return nil, fmt.Errorf("starting the sender: %w", err)
 	}
@@ -187,9 +216,15 @@ func newLogSink(w LogWriter) (*logSink, error) {
 	return s, nil
 }
 
-// Write takes an encoded entry. It does not wait for anything.
+// Write takes an encoded entry. It does not wait for anything to be sent.
+//
+// While there is no app to send with, errors are also written to standard
+// error: Caddy may be about to give up, and this is the only one to say why.
 func (s *logSink) Write(line []byte) (int, error) {
 	e := readEntry(line, time.Now())
+	if e.level >= zapcore.ErrorLevel && s.engine.running.newest() == nil {
+		_, _ = s.stderr.Write(line)
+	}
 	if e.isOwn(line) {
 		s.own.add(1, func(n int) {
 			s.complain("%s of the gateway's own made no message", entries(n))
@@ -203,14 +238,22 @@ func (s *logSink) Write(line []byte) (int, error) {
 // Close implements io.Closer.
 func (s *logSink) Close() error {
 	s.batch.flush()
+	s.abandon()
 	s.engine.logs.remove(s)
 	return s.engine.release()
+}
+
+// abandon writes to standard error what has been gathered and nobody will send.
+func (s *logSink) abandon() {
+	if d := s.batch.drop(); d != nil {
+		s.complain("no message could be made of %s:\n%s", entries(d.count), d.body())
+	}
 }
 
 // complain writes to standard error, since an entry of the log would come
 // back here.
 func (s *logSink) complain(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "[WARNING] log output notify %s: %s\n", s.settings.Key, fmt.Sprintf(format, args...))
+	fmt.Fprintf(s.stderr, "[WARNING] log output notify %s: %s\n", s.settings.Key, fmt.Sprintf(format, args...))
 }
 
 // ready says whether there is an app to send with. Until Caddy has started
@@ -319,11 +362,24 @@ func (b *logBatch) take() *logDigest {
 	return d
 }
 
+// drop gives up what has been gathered; nil is nothing.
+func (b *logBatch) drop() *logDigest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	d := b.digest
+	b.digest = nil
+	return d
+}
+
 // logs are the log writers of the process.
 type logs struct {
 	mu       sync.Mutex
 	open     map[*logSink]struct{}
-	expected map[context.Context][]Recipient
+	expected map[<-chan struct{}][]Recipient // by the end of their configuration
 }
 
 func (l *logs) add(s *logSink) {
@@ -341,42 +397,53 @@ func (l *logs) remove(s *logSink) {
 	delete(l.open, s)
 }
 
+// all lists the open writers.
+func (l *logs) all() []*logSink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
+}
+
 // flush sends what all writers have gathered.
 func (l *logs) flush() {
-	l.mu.Lock()
-	var all []*logSink
-	for s := range l.open {
-		all = append(all, s)
-	}
-	l.mu.Unlock()
-	for _, s := range all {
+	for _, s := range l.all() {
 		s.batch.flush()
 	}
 }
 
+// abandon is for when the last app has stopped: what has come in meanwhile
+// would be lost.
+func (l *logs) abandon() {
+	for _, s := range l.all() {
+		s.abandon()
+	}
+}
+
 // expect notes whom the log writers of a configuration send to, for the notify
-// app of the same configuration to check. The configuration is known by its
-// context, and forgotten with it.
+// app of the same configuration to check. The configuration is known by the
+// channel that is closed with it, and forgotten then. Its contexts are many,
+// since Caddy's http app adds values to them, but the channel is one.
 func (l *logs) expect(ctx caddy.Context, r Recipient) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.expected == nil {
-		l.expected = map[context.Context][]Recipient{}
+		l.expected = map[<-chan struct{}][]Recipient{}
 	}
-	if l.expected[ctx.Context] == nil {
+	config := ctx.Done()
+	if l.expected[config] == nil {
 		context.AfterFunc(ctx.Context, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			delete(l.expected, ctx.Context)
+			delete(l.expected, config)
 		})
 	}
-	l.expected[ctx.Context] = append(l.expected[ctx.Context], r)
+	l.expected[config] = append(l.expected[config], r)
 }
 
 func (l *logs) expectedBy(ctx caddy.Context) []Recipient {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.expected[ctx.Context]
+	return l.expected[ctx.Done()]
 }
 
 // Interface guards

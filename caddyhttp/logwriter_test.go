@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -403,6 +404,18 @@ func TestCaddy(t *testing.T) {
 	caddycmd.Main()
 }
 
+// caddyWith is a Caddy with this Caddyfile, in a process of its own.
+func caddyWith(t *testing.T, file string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "-test.run=^TestCaddy$")
+	c.Env = append(os.Environ(), helperConfig+"="+file)
+	return c
+}
+
 // When Caddy exits, the message that says so is still sent, and so are entries
 // that no message has told of.
 func TestExit(t *testing.T) {
@@ -416,12 +429,7 @@ func TestExit(t *testing.T) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := exec.Command(self, "-test.run=^TestCaddy$")
-	c.Env = append(os.Environ(), helperConfig+"="+file)
+	c := caddyWith(t, file)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -444,4 +452,79 @@ func TestExit(t *testing.T) {
 	if !titles["Caddy is stopping"] || len(titles) != 3 {
 		t.Errorf("got %v", titles)
 	}
+}
+
+// A Caddy that cannot start says why, though its log goes to the gateway.
+func TestFailedStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a program")
+	}
+	for name, tt := range map[string]struct{ url, key, want string }{
+		"a variable that is not set": {"{env.NOTIFY_TEST_UNSET}", "ops", "key ops, URL 1: {env.NOTIFY_TEST_UNSET} is not set"},
+		"a key that does not exist":  {"json://127.0.0.1:1", "nope", "there is no key nope in the global option notify"},
+	} {
+		file := filepath.Join(t.TempDir(), "Caddyfile")
+		config := "{\nadmin off\npersist_config off\nnotify {\nkey ops {\nurl " + tt.url + "\n}\n}\nlog {\noutput notify " + tt.key + "\nlevel ERROR\n}\n}\n"
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := caddyWith(t, file)
+		var errs strings.Builder
+		c.Stderr = &errs
+		if err := c.Run(); err == nil {
+			t.Errorf("%s: Caddy has started", name)
+		}
+		if !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%s: standard error does not say %q:\n%s", name, tt.want, errs.String())
+		}
+	}
+}
+
+// While there is no app, errors go to standard error at once, and what has been
+// gathered when the log is closed.
+func TestLogWithoutApp(t *testing.T) {
+	s, err := newLogSink(LogWriter{Recipient: Recipient{Key: "ops"}, Interval: caddy.Duration(time.Minute), Max: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs strings.Builder
+	s.stderr = &errs
+	write := func(level zapcore.Level, logger, message string) string {
+		errs.Reset()
+		if _, err := s.Write(encoded(t, jsonEncoder(), level, logger, message)); err != nil {
+			t.Fatal(err)
+		}
+		return errs.String()
+	}
+	if got := write(zap.WarnLevel, "tls", "will retry"); got != "" {
+		t.Errorf("a warning is written at once: %s", got)
+	}
+	for _, logger := range []string{"tls", "notify"} {
+		if got := write(zap.ErrorLevel, logger, "no route"); !strings.Contains(got, `"msg":"no route"`) || strings.Count(got, `"msg"`) != 1 {
+			t.Errorf("an error of %s: %s", logger, got)
+		}
+	}
+	errs.Reset()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := errs.String(); !strings.Contains(got, "log output notify ops: no message could be made of 2 entries") || !strings.Contains(got, "will retry") {
+		t.Errorf("when it is closed: %s", got)
+	}
+}
+
+// What nobody will send any more is given up once.
+func TestLogBatchDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := logBatch{shown: 1, interval: time.Minute, ready: func(int) bool { return false }, send: func(*logDigest) { t.Error("sent") }}
+		b.add(logEntry{message: "x"})
+		time.Sleep(10 * time.Second)
+		b.flush()
+		if d := b.drop(); d == nil || d.count != 1 {
+			t.Errorf("dropped %+v", d)
+		}
+		if d := b.drop(); d != nil {
+			t.Errorf("dropped again %+v", d)
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -82,7 +83,7 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	name, file := part.FormName(), part.FileName()
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
 	if file != "" && !(name == payloadPart && isJSON(media)) {
-		a, err := f.rules.add(f.spool, "of the form", file, part.Header.Get("Content-Type"), part)
+		a, err := f.rules.add(f.spool, shownName(file)+" of the form", file, part.Header.Get("Content-Type"), part)
 		if err != nil {
 			return err
 		}
@@ -102,6 +103,16 @@ func (f *multipartReader) read(part *multipart.Part) error {
 	}
 	f.p.fields[name] = field{texts: append(f.p.fields[name].texts, text)}
 	return nil
+}
+
+// shownName is the name of a file for an error.
+func shownName(file string) string {
+	return clip(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+			return -1
+		}
+		return r
+	}, file), 100)
 }
 
 // text reads a part that is no file.

@@ -51,7 +51,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	if err := h.rules.checkOrigin(r); err != nil {
 		return nil, err
 	}
-	hops, err := hops(r.Header)
+	hops, err := hops(r)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	live := newStream(w, r, to.targets, &o)
 	report := h.engine.send(r.Context(), m, to, o, origin{sourceHTTP, name})
 	a := to.answer(report)
-	a.streamed = live.close()
+	a.live = live
 	return a, nil
 }
 
@@ -98,19 +98,21 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 const maxHops = 1
 
 // hops reads how many gateways the message has passed through, as gateways
-// tell each other so that none sends in circles.
-func hops(h http.Header) (int, error) {
-	values := h.Values("X-Apprise-Recursion-Count")
+// tell each other so that none sends in circles. Ours say it in every request,
+// whatever the service.
+func hops(r *http.Request) (int, error) {
+	ours := notifier.HopsOf(r.UserAgent(), userAgent) + 1
+	values := r.Header.Values("X-Apprise-Recursion-Count")
 	if len(values) == 0 {
-		return 0, nil
+		values = []string{"0"}
 	}
 	text := strings.TrimSpace(values[0])
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0, refuse(http.StatusBadRequest, "the header X-Apprise-Recursion-Count must be a whole number, 0 or more")
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n > maxHops { // an error means that the number is too large for an int
-		return 0, refuse(http.StatusLoopDetected, "the message has passed through too many gateways (X-Apprise-Recursion-Count above %d)", maxHops)
+	if n = max(n, ours); err != nil || n > maxHops { // an error means that the number is too large for an int
+		return 0, refuse(http.StatusLoopDetected, "the message has passed through too many gateways (more than %d; X-Apprise-Recursion-Count)", maxHops)
 	}
 	return n, nil
 }
@@ -164,11 +166,18 @@ func (q *request) tagged(name string, k *key) (selection, error) {
 	return selection{targets: targets}, nil
 }
 
+// maxSuggestions is for how many URLs of one request it is looked up what may
+// have been meant, which takes a while.
+const maxSuggestions = 5
+
 // addressed takes the destinations that the request brings, or else those
 // that the operator has named for such requests.
 func (h *Handler) addressed(q *request) (selection, error) {
 	urls, err := q.urls()
 	if err != nil {
+		return selection{}, err
+	}
+	if err := q.checkTags(); err != nil {
 		return selection{}, err
 	}
 	if len(urls) == 0 {
@@ -190,6 +199,9 @@ func (h *Handler) addressed(q *request) (selection, error) {
 				s.warnings = append(s.warnings, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: fmt.Sprintf("URL %d of %d: %s", i+1, len(urls), w)})
 			}
 			continue
+		}
+		if len(s.unused) < maxSuggestions {
+			err = suggest(text, err)
 		}
 		s.unused[i] = unused(text, fmt.Errorf("URL %d of %d: %w", i+1, len(urls), err))
 		if first == nil {

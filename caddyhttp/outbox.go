@@ -96,14 +96,15 @@ func typeOption(to *string) option {
 	}}
 }
 
-// wordsOption reads a text of the operator's.
-func wordsOption(name string, to *string) option {
+// wordsOption reads a text of the operator's, with the placeholders that it may
+// have.
+func wordsOption(name string, to *string, s scope) option {
 	return option{usage: name + " <text>", least: 1, most: 1, line: func(args []string) error {
 		if args[0] == "" {
 			return errors.New("it must not be empty")
 		}
 		*to = args[0]
-		return nil
+		return checkText(args[0], s)
 	}}
 }
 

@@ -46,10 +46,14 @@ func TestPageIsForBrowsers(t *testing.T) {
 		{off, "GET", "/notify/openapi.json", "*/*", 200, ""},
 		{on, "HEAD", "/notify/openapi.json", "*/*", 200, ""},
 		{on, "POST", "/notify/openapi.json", "*/*", 405, "GET, HEAD"},
+		{on, "GET", "/notify/openapi.json/", "*/*", 404, ""},
 	} {
 		got := browse(t, tt.h, tt.method, tt.path, tt.accept)
 		if got.status != tt.status || got.header.Get("Allow") != tt.allow {
 			t.Errorf("%s %s for %s: status %d, Allow %q, want %d, %q", tt.method, tt.path, tt.accept, got.status, got.header.Get("Allow"), tt.status, tt.allow)
+		}
+		if tt.method == "GET" && tt.status != 200 && tt.accept == browser && !strings.Contains(got.body, "<h1>There is no page here</h1>") {
+			t.Errorf("GET %s: %s", tt.path, got.body)
 		}
 		if tt.method == "HEAD" && got.body != "" {
 			t.Errorf("HEAD %s has a body", tt.path)

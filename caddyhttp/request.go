@@ -23,8 +23,9 @@ type request struct {
 
 // payload is what the body of a request holds.
 type payload struct {
-	fields map[string]field
-	files  []*notifier.Attachment
+	fields   map[string]field
+	files    []*notifier.Attachment
+	likeJSON bool // it came as a form, but begins as JSON does
 }
 
 // The fields of a payload that mean something. All others are ignored.
@@ -114,7 +115,7 @@ func readPayload(w http.ResponseWriter, r *http.Request, rules *rules, spool *no
 		}
 		defer putBuffer(text)
 		fields, err := readForm(text.String())
-		return payload{fields: fields}, err
+		return payload{fields: fields, likeJSON: likeJSON(text.Bytes())}, err
 	case media == "multipart/form-data":
 		return readMultipart(w, r, params["boundary"], rules, spool)
 	}
@@ -132,6 +133,13 @@ func isJSON(media string) bool {
 		return true
 	}
 	return strings.HasSuffix(media, "+json")
+}
+
+// likeJSON says whether the text of a form begins as JSON does. curl -d calls
+// everything a form that is not said to be something else.
+func likeJSON(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
 // buffers are for the texts of requests, of which nothing is kept.

@@ -19,9 +19,14 @@ type answer struct {
 	records []notifier.Record
 	results []notifier.Result
 
-	streamed bool   // all but the last line is written
-	page     string // the address to write another message at; "" for none
+	live    *stream // what brings all but the last line, where there is one
+	page    string  // the address to write another message at; "" for none
+	unasked bool    // it is no answer to a message
 }
+
+// readTime is how long a client may take to read an answer, or what it has not
+// read of a stream when all is sent.
+const readTime = 30 * time.Second
 
 // write sends the answer in the media type that the client prefers.
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {
@@ -38,11 +43,15 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	default:
 		body = a.text()
 	}
-	if !a.streamed {
-		answerHeader(w.Header(), media)
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.WriteHeader(a.status)
+	// Where the connection cannot do this, the server's timeouts count.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTime))
+	if a.live != nil {
+		a.live.close(body)
+		return
 	}
+	answerHeader(w.Header(), media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(a.status)
 	_, _ = w.Write(body) // an error means that the client has gone
 }
 
@@ -110,11 +119,13 @@ ul.logs li.log_ERROR { border-color: #a32037; }
 // html is a page with the same lines.
 func (a *answer) html() []byte {
 	title := "Sent"
-	if a.err != "" {
-		title = "Not sent"
-	}
-	if a.status == http.StatusFailedDependency && len(a.results) > 0 {
+	switch {
+	case a.unasked:
+		title = "There is no page here"
+	case a.status == http.StatusFailedDependency && len(a.results) > 0:
 		title = "Not sent to all"
+	case a.err != "":
+		title = "Not sent"
 	}
 	b := []byte(strings.ReplaceAll(pageHead, "{title}", title))
 	for _, l := range a.lines() {

@@ -116,7 +116,8 @@ type Attachments struct {
 	Remote *bool `json:"remote,omitempty"`
 }
 
-// Identity is who messages come from. Placeholders are not resolved in it.
+// Identity is who messages come from. Placeholders are not resolved in it, so
+// that braces are refused, but for two in the icon.
 type Identity struct {
 	// The sender's name. Default: Caddy.
 	Name string `json:"name,omitempty"`
@@ -196,7 +197,7 @@ func defaultRules() (*rules, error) {
 func (s *Settings) over(base *rules, parse parser, log *zap.Logger) (*rules, error) {
 	r := *base
 	if s.Services != nil {
-		if err := s.Services.check(); err != nil {
+		if err := s.Services.checkWhole(); err != nil {
 			return nil, fmt.Errorf("services: %w", err)
 		}
 		r.services = s.Services
@@ -212,7 +213,7 @@ func (s *Settings) over(base *rules, parse parser, log *zap.Logger) (*rules, err
 	}
 	if s.Stateless != nil {
 		if r.stateless = *s.Stateless; !r.stateless && len(s.DefaultURLs) > 0 {
-			return nil, errors.New("default_urls are what POST /notify sends to, which stateless off turns off; leave one of them out")
+			return nil, errStatelessDefaults
 		}
 	}
 	if s.PropagateTrace != nil {
@@ -257,6 +258,8 @@ func (s *Settings) over(base *rules, parse parser, log *zap.Logger) (*rules, err
 	}
 	return &r, nil
 }
+
+var errStatelessDefaults = errors.New("default_urls are what POST /notify sends to, which stateless off turns off; leave one of them out")
 
 // limits takes over sizes, counts and times.
 func (s *Settings) limits(r *rules) error {
@@ -310,35 +313,71 @@ func (s *Services) check() error {
 	return nil
 }
 
-// permit returns an error where the destination's service may not be used. A
-// nil s permits all.
-func (s *Services) permit(d *notifier.Destination) error {
-	if s == nil {
-		return nil
+// checkWhole also looks at both lists together.
+func (s *Services) checkWhole() error {
+	if err := s.check(); err != nil {
+		return err
 	}
-	names := func(list []string) bool {
-		return slices.ContainsFunc(list, func(schema string) bool {
-			return slices.Contains(d.Schemes(), strings.ToLower(schema))
-		})
+	for _, schema := range s.Allow {
+		if s.has(notifier.SchemesOf(schema)) {
+			return nil
+		}
 	}
-	if len(s.Allow) > 0 && !names(s.Allow) || names(s.Deny) {
-		return fmt.Errorf("%s: the service may not be used here", d.Service())
+	if len(s.Allow) > 0 {
+		return errors.New("deny takes away all that allow names, so that no service is left; take something out of deny")
 	}
 	return nil
 }
 
+// has says whether the service with these schemas may be used.
+func (s *Services) has(schemas []string) bool {
+	names := func(list []string) bool {
+		return slices.ContainsFunc(list, func(schema string) bool {
+			return slices.Contains(schemas, strings.ToLower(schema))
+		})
+	}
+	return (len(s.Allow) == 0 || names(s.Allow)) && !names(s.Deny)
+}
+
+// permit returns an error where the destination's service may not be used. A
+// nil s permits all.
+func (s *Services) permit(d *notifier.Destination) error {
+	if s == nil || s.has(d.Schemes()) {
+		return nil
+	}
+	return fmt.Errorf("%s: the service may not be used here", d.Service())
+}
+
+var (
+	errBraces     = errors.New("there are braces in it, but placeholders are not replaced here; write the text itself")
+	errIconBraces = errors.New("there are braces in it other than those of {type} and {size}, but other placeholders are not replaced here")
+	errAddress    = errors.New("an address is expected that begins with http:// or https:// and a host")
+)
+
+// check returns an error that begins with the name of what is wrong.
 func (id *Identity) check() error {
+	for _, p := range []struct{ name, value string }{{"name", id.Name}, {"description", id.Description}, {"url", id.URL}, {"logo", id.Logo}} {
+		if strings.ContainsAny(p.value, "{}") {
+			return fmt.Errorf("%s: %w", p.name, errBraces)
+		}
+	}
+	if strings.ContainsAny(iconPlaceholders.Replace(id.Icon), "{}") {
+		return fmt.Errorf("icon: %w", errIconBraces)
+	}
 	for _, p := range []struct{ name, value string }{{"url", id.URL}, {"icon", id.Icon}, {"logo", id.Logo}} {
 		if p.value == "" {
 			continue
 		}
-		u, err := url.Parse(strings.NewReplacer("{type}", "info", "{size}", "72x72").Replace(p.value))
+		u, err := url.Parse(iconPlaceholders.Replace(p.value))
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("%s must be an address that begins with http:// or https:// and a host", p.name)
+			return fmt.Errorf("%s: %w", p.name, errAddress)
 		}
 	}
 	return nil
 }
+
+// iconPlaceholders puts examples into an icon's address.
+var iconPlaceholders = strings.NewReplacer("{type}", "info", "{size}", "72x72")
 
 // complete fills in what is not set.
 func (id *Identity) complete() *notifier.Identity {

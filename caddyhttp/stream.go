@@ -55,7 +55,7 @@ func newStream(w http.ResponseWriter, r *http.Request, targets []notifier.Target
 	for i, t := range targets {
 		begin.Sending[i] = destinationJSON{t.Service(), t.String(), noNil(t.Tags)}
 	}
-	s := &stream{lines: make(chan []byte, 1+len(targets)), done: make(chan struct{})}
+	s := &stream{lines: make(chan []byte, 1+len(targets)+1), done: make(chan struct{})}
 	s.lines <- line(begin)
 	o.Done = s.result
 	go s.write(w)
@@ -76,14 +76,11 @@ func (s *stream) write(w http.ResponseWriter) {
 // result takes a result, of the target at that place.
 func (s *stream) result(i int, r notifier.Result) { s.lines <- line(resultLine{i, resultJSON(r)}) }
 
-// close returns when all lines are written. It says whether there is a stream.
-func (s *stream) close() bool {
-	if s == nil {
-		return false
-	}
+// close writes the last line, and returns when all are written.
+func (s *stream) close(last []byte) {
+	s.lines <- last
 	close(s.lines)
 	<-s.done
-	return true
 }
 
 // line is a JSON value on a line of its own.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
@@ -79,5 +80,49 @@ func TestStreamOfRefusal(t *testing.T) {
 	var end endLine
 	if err := json.Unmarshal([]byte(got.body), &end); err != nil || got.status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
 		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+// sleeper is a client that does not read.
+type sleeper struct {
+	*httptest.ResponseRecorder
+	wake     chan struct{}
+	deadline time.Time
+}
+
+func (s *sleeper) Write(p []byte) (int, error) {
+	<-s.wake
+	return len(p), nil
+}
+
+func (s *sleeper) SetWriteDeadline(t time.Time) error {
+	s.deadline = t
+	return nil
+}
+
+// A client that does not read holds no place among the messages under way, and
+// has a time by which it must have read.
+func TestStreamIsNotRead(t *testing.T) {
+	for _, accept := range []string{mediaStream, mediaJSON} {
+		s := newStation(t)
+		h := newGateway(t, "key k {\nurl "+s.url("/x")+"\n}", "")
+		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
+		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Accept", accept)
+		w := &sleeper{ResponseRecorder: httptest.NewRecorder(), wake: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := h.ServeHTTP(w, r, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		eventually(t, func() bool { return s.paths() != "" })
+		eventually(t, func() bool { return h.engine.traffic.now.Load() == 0 })
+		close(w.wake)
+		<-done
+		if w.deadline.IsZero() {
+			t.Errorf("%s: the client has all the time it wants", accept)
+		}
 	}
 }
