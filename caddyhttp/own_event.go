@@ -23,8 +23,8 @@ import (
 //	delivered     how many destinations have the message
 //	failed        how many do not
 //
-// Lists have 20 items at most. Nothing is of a message's text, and nothing is
-// a secret.
+// Lists have 20 items at most. Nothing is of a message's text, unless a
+// destination's refusal repeats that, and nothing is a secret.
 const (
 	eventDelivered = "notify_delivered"
 	eventFailed    = "notify_failed"

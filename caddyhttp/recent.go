@@ -9,7 +9,8 @@ import (
 )
 
 // recent remembers what became of the last messages, for the admin API.
-// Nothing in it is of a message's text, and no text in it holds a secret.
+// Nothing in it is of a message's text, unless a destination's refusal repeats
+// that, and no text in it holds a secret.
 type recent struct {
 	mu       sync.Mutex
 	messages []recentMessage // the oldest first

@@ -22,7 +22,7 @@ type refusedError struct{ error }
 func (e refusedError) Unwrap() []error { return []error{e.error, ErrRefused} }
 
 func refused(err error) bool {
-	return errors.Is(err, ErrRefused) || slices.ContainsFunc(statuses(err), func(s *StatusError) bool {
+	return errors.Is(err, ErrRefused) || slices.ContainsFunc(Statuses(err), func(s *StatusError) bool {
 		switch s.Code {
 		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
 			http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:

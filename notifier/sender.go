@@ -517,24 +517,25 @@ func (o *outstanding) send(ctx context.Context, s Service, c *Client) error {
 	return join(errs)
 }
 
-// statuses are the refusals among what an error is made of.
-func statuses(err error) (out []*StatusError) {
+// Statuses are the refusals among what an error is made of: of several targets,
+// each may have its own.
+func Statuses(err error) (out []*StatusError) {
 	switch e := err.(type) {
 	case *StatusError:
 		return []*StatusError{e}
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
-			out = append(out, statuses(err)...)
+			out = append(out, Statuses(err)...)
 		}
 	case interface{ Unwrap() error }:
-		return statuses(e.Unwrap())
+		return Statuses(e.Unwrap())
 	}
 	return out
 }
 
 // askedToWait is the longest time for which one of the service's answers asks.
 func askedToWait(err error) (most time.Duration) {
-	for _, s := range statuses(err) {
+	for _, s := range Statuses(err) {
 		if s.Code == http.StatusTooManyRequests || s.Code == http.StatusServiceUnavailable {
 			most = max(most, s.RetryAfter)
 		}

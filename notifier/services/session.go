@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -50,6 +51,6 @@ func (s *session[T]) with(ctx context.Context, c *notifier.Client, signIn func(c
 var errSignedOut = errors.New("the service does not accept the session")
 
 func signedOut(err error) bool {
-	var status *notifier.StatusError
-	return errors.Is(err, errSignedOut) || errors.As(err, &status) && status.Code == 401
+	return errors.Is(err, errSignedOut) ||
+		slices.ContainsFunc(notifier.Statuses(err), func(s *notifier.StatusError) bool { return s.Code == 401 })
 }
