@@ -32,8 +32,9 @@ const DefaultConcurrency = 1024
 
 // NewSender makes a sender. concurrency is how many deliveries are under way
 // at most; 0 stands for [DefaultConcurrency]. Half of them may be to transient
-// destinations, so that clients who name dead ones in their requests cannot
-// hold up the operator's messages.
+// destinations, and a quarter of that half to those of one message, so that
+// clients who name dead ones in their requests cannot hold up the operator's
+// messages, nor one client alone the other clients'.
 func NewSender(pool *Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
@@ -174,10 +175,14 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	}
 	m = m.prepared()
 	texts := &renderings{m: m}
+	var share chan struct{}
+	if o.Transient {
+		share = make(chan struct{}, max(cap(s.guests)/4, 1))
+	}
 	deliveries := make([]*delivery, len(targets))
 	var wg sync.WaitGroup
 	for i, t := range targets {
-		d := &delivery{sender: s, target: t, message: m, texts: texts, options: o}
+		d := &delivery{sender: s, target: t, message: m, texts: texts, options: o, share: share}
 		deliveries[i] = d
 		deliver := func() {
 			d.run(ctx)
@@ -265,6 +270,7 @@ type delivery struct {
 	message *Message
 	texts   *renderings
 	options Options
+	share   chan struct{} // what one message may take of the room for transient destinations
 
 	mu      sync.Mutex
 	closed  bool // the result is out; what comes later is not recorded
@@ -303,7 +309,7 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.Timeout, fmt.Errorf("not done within %s (timeout)", d.options.Timeout))
 	defer cancel()
-	leave, ok := d.sender.enter(ctx, d.options.Transient)
+	leave, ok := d.enter(ctx)
 	if !ok {
 		d.finish(r, start, 0, errors.New("the gateway had no room for the delivery within the timeout"))
 		return
@@ -335,19 +341,25 @@ func (d *delivery) run(ctx context.Context) {
 	}
 }
 
-// enter waits for room for a delivery. Whoever has entered must leave.
-func (s *Sender) enter(ctx context.Context, transient bool) (leave func(), ok bool) {
-	if transient {
-		if !take(ctx, s.guests) {
-			return nil, false
-		}
-		if !take(ctx, s.slots) {
-			<-s.guests
-			return nil, false
-		}
-		return func() { <-s.slots; <-s.guests }, true
+// enter waits for room for the delivery. Whoever has entered must leave.
+func (d *delivery) enter(ctx context.Context) (leave func(), ok bool) {
+	rooms := []chan struct{}{d.sender.slots}
+	if d.options.Transient {
+		rooms = []chan struct{}{d.share, d.sender.guests, d.sender.slots}
 	}
-	return func() { <-s.slots }, take(ctx, s.slots)
+	leave = func() {
+		for _, r := range rooms {
+			<-r
+		}
+	}
+	for i, r := range rooms {
+		if !take(ctx, r) {
+			rooms = rooms[:i]
+			leave()
+			return nil, false
+		}
+	}
+	return leave, true
 }
 
 // take takes one of the slots, even for a context that is over if there is one.
