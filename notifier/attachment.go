@@ -44,9 +44,18 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
+// maxContentType is how long a content type may be, in bytes; that of a Word
+// document has 71.
+const maxContentType = 255
+
 func (a *Attachment) findType(start []byte) {
-	if t, _, err := mime.ParseMediaType(a.ContentType); err == nil && strings.Contains(t, "/") && t != "application/octet-stream" {
-		return
+	// It is written anew, because it goes into headers and forms of requests,
+	// and what a client says may hold line breaks where spaces may be.
+	if t, params, err := mime.ParseMediaType(a.ContentType); err == nil && strings.Contains(t, "/") && t != "application/octet-stream" {
+		if t = mime.FormatMediaType(t, params); t != "" && len(t) <= maxContentType {
+			a.ContentType = t
+			return
+		}
 	}
 	// A short table of our own first, since what the mime package knows
 	// depends on the machine.

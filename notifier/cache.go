@@ -82,8 +82,12 @@ func (o *operators) clear() {
 	}
 }
 
-// maxRemembered is how many URLs of clients are remembered.
-const maxRemembered = 1000
+// What is remembered of clients' URLs. Longer ones are rare, and a destination
+// takes several times as much memory as its URL.
+const (
+	maxRemembered  = 1000
+	maxRememberURL = 1 << 10 // bytes of each
+)
 
 // clients remembers the destinations that clients used last, of those
 // services that keep nothing between messages.
@@ -104,7 +108,7 @@ func (c *clients) get(text string, guard *Egress) (*Destination, error) {
 		return d, nil
 	}
 	d, err := Parse(text, guard)
-	if err == nil && !d.kind.keeps {
+	if err == nil && !d.kind.keeps && len(text) <= maxRememberURL {
 		c.remember(key, d)
 	}
 	return d, err

@@ -21,7 +21,7 @@ func defuseLinks(doc *html.Node) {
 		case atom.Img:
 			key = "src"
 		}
-		i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
+		i := attr(n, key)
 		if key == "" || i < 0 || !scriptURL(n.Attr[i].Val) {
 			continue
 		}

@@ -49,6 +49,16 @@ func TestConvert(t *testing.T) {
 		{"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`, "[x](https://example.com/?a=1&b=2) y"},
 		{"Markdown pictures", HTML, Markdown, `<img src="https://example.com/a.png" alt="x">`, "![x](https://example.com/a.png)"},
 		{"tables", HTML, Markdown, "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "| a | b |\n|---|---|\n| 1 | 2 |"},
+		{"end tags left out", HTML, Markdown, "<p>a<p>b<ul><li>c<li>d</ul><dl><dt>e<dd>f</dl><h2>g<h3>h", "a\n\nb\n\n- c\n- d\n\ne\n\nf\n\n## g\n\n### h"},
+		{"tables with end tags left out", HTML, Markdown, "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2</table>c", "| a | b |\n|---|---|\n| 1 | 2 |\n\nc"},
+		{"text between cells", HTML, Markdown, "<table>x<tr>y<td>1</table>", "|  |  |\n|---|---|\n| x |  |\n| y | 1 |"},
+		{"cells without a table", HTML, Markdown, "<tr><td>a</td></tr>", "a"},
+		{"tables within tables", HTML, Markdown, "<table><tr><td><table><tr><td>a</table></table>b", "|  |\n|---|\n| a |\n\nb"},
+		{"wrong nesting", HTML, Markdown, "<b><i>a</b>b</i> <a href=u>c<a href=v>d</a></p></td>e", "***a***b [c](u)[d](v)e"},
+		{"tags that mean nothing here", HTML, Markdown, "a<wbr>b</x><!-- c --><input>c<script>d</script>\x00e", "abce"},
+		{"code", HTML, Markdown, "<pre>\n\na\n  b</pre><code>c</code>", "```\n\na\n  b\n```\n\n`c`"},
+		{"a whole document", HTML, Markdown, "<!DOCTYPE html><html><head><title>t</title><style>s</style></head><body>\n<p>a</p>\n</body></html>", "a"},
+		{"numbers", HTML, Markdown, "<ol start=9><li>a<li>b</ol><ol start=0><li>c</ol><ol start=99999999><li>d</ol>", "09. a\n10. b\n\n0. c\n\n1. d"},
 		{"what Markdown would read as markup", HTML, Markdown, "a*b*c [x](y) &lt;u&gt;", `a\*b\*c \[x](y) \<u>`},
 		{"a tag behind a backslash", HTML, Markdown, `a\&lt;u&gt;`, `a\\\<u>`},
 		{"what Markdown would read as a quotation", HTML, Markdown, "&gt; a &gt; b", `\> a > b`},
@@ -101,6 +111,7 @@ func TestConvertIsBounded(t *testing.T) {
 		"emphasis":   fill("*a_b"),
 		"backticks":  fill("` "),
 		"indented":   strings.Repeat(" ", mega/2) + "- a",
+		"references": "[a]: http://" + fill("x")[:mega/2] + "\n\n" + fill("[a] ")[:mega/2-99],
 		"wide table": strings.Repeat("|a", 9999) + "\n" + strings.Repeat("|-", 9999) + "\n" + strings.Repeat("|\n", 99999),
 		"too long":   fill("*a*\n\n") + "*a*\n\n",
 	} {
@@ -110,6 +121,8 @@ func TestConvertIsBounded(t *testing.T) {
 	}
 	for name, in := range map[string]string{
 		"depth":      fill("<div>") + "a",
+		"lists":      strings.Repeat("<ul>", maxIndent+1) + "a",
+		"formatting": fill("<b id=1>") + "a",
 		"brackets":   fill("["),
 		"wide table": "<table><tr>" + strings.Repeat("<td>a", 9999) + strings.Repeat("<tr><td>", 9999),
 		"too long":   fill("<b>a</b>") + "<b>a</b>",
@@ -145,5 +158,18 @@ func TestConvertKeepsLongReports(t *testing.T) {
 	back := Convert(got, HTML, Markdown)
 	if n := strings.Count(back, "[log](https://example.com/a_b)"); n != 1000 {
 		t.Errorf("%d of 1000 links were written", n)
+	}
+
+	list := strings.Repeat("- [a](https://example.com/a_b) `ok`\n", 5000)
+	if n := strings.Count(Convert(list, Markdown, HTML), "<li>"); n != 5000 {
+		t.Errorf("%d of 5000 items were rendered", n)
+	}
+	references := strings.Repeat("the [log][1] of it\n\n", 1000) + "[1]: https://example.com/a/path/of/some/length?to=the&log=1234567890"
+	if n := strings.Count(Convert(references, Markdown, HTML), "<a href="); n != 1000 {
+		t.Errorf("%d of 1000 references were rendered", n)
+	}
+	mail := strings.Repeat("<table><tbody><tr><td><div>", 6) + strings.Repeat("<p><b>a</b></p>", 100)
+	if n := strings.Count(Convert(mail, HTML, Markdown), "**a**"); n != 100 {
+		t.Errorf("%d of 100 paragraphs within tables were written", n)
 	}
 }

@@ -53,10 +53,11 @@ func (w *textWriter) start(tag atom.Atom) {
 	if w.hidden != 0 {
 		return
 	}
-	switch tag {
-	case atom.Head, atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Template,
-		atom.Iframe, atom.Noembed, atom.Noframes, atom.Noscript:
+	if tag == atom.Head || hides(tag) {
 		w.hidden = tag
+		return
+	}
+	switch tag {
 	case atom.Br:
 		w.newline()
 	case atom.Hr:
@@ -98,6 +99,16 @@ func (w *textWriter) end(tag atom.Atom) {
 	case tag == atom.Pre && w.pre > 0:
 		w.pre--
 	}
+}
+
+// hides says of an element whether its content is not for reading.
+func hides(tag atom.Atom) bool {
+	switch tag {
+	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Template,
+		atom.Iframe, atom.Noembed, atom.Noframes, atom.Noscript:
+		return true
+	}
+	return false
 }
 
 func isBlock(tag atom.Atom) bool {

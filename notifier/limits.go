@@ -19,18 +19,6 @@ const (
 	Split    Overflow = "split"    // send it in several parts
 )
 
-// ParseOverflow reads what the parameter overflow says; the empty text is
-// [Upstream]. The error names what is accepted.
-func ParseOverflow(s string) (Overflow, error) {
-	switch o := Overflow(strings.ToLower(strings.TrimSpace(s))); o {
-	case "":
-		return Upstream, nil
-	case Upstream, Truncate, Split:
-		return o, nil
-	}
-	return "", fmt.Errorf("unknown overflow; use upstream, truncate or split")
-}
-
 // MaxParts is how many parts a message is split into at most. Where it would
 // need more, the last part ends in an ellipsis and the rest is not sent.
 const MaxParts = 500

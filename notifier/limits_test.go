@@ -8,17 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-func TestParseOverflow(t *testing.T) {
-	for in, want := range map[string]Overflow{"": Upstream, "upstream": Upstream, "Truncate": Truncate, " split ": Split} {
-		if got, err := ParseOverflow(in); err != nil || got != want {
-			t.Errorf("%q: got %q, %v", in, got, err)
-		}
-	}
-	if _, err := ParseOverflow("cut"); err == nil || !strings.Contains(err.Error(), "upstream, truncate or split") {
-		t.Errorf("an unknown overflow gives %v", err)
-	}
-}
-
 func TestFit(t *testing.T) {
 	long := strings.Repeat("0123456789", 30)
 	for _, test := range []struct {
@@ -173,6 +162,34 @@ func TestFitMindsTheSource(t *testing.T) {
 	parts = Limits{Title: 9, Body: 9}.Fit("", "ab [c d](x)", Text, Markdown, Truncate)
 	if want := []Part{{"", "ab"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("got %q, want %q", parts, want)
+	}
+}
+
+// Parts are pieces of the text, and finding where to cut it keeps nothing.
+func TestFitCost(t *testing.T) {
+	const mega = 1 << 20
+	for _, unit := range []string{"&a;", "[a](b)", "<a>", "[", "<a", "![a](b", "[![a](b)", "a "} {
+		body := strings.Repeat(unit, mega/len(unit))
+		for _, format := range []Format{Text, Markdown, HTML} {
+			if n := allocated(func() { Limits{Body: 2000}.Fit("", body, format, format, Split) }); n > mega/8 {
+				t.Errorf("%s of %q: %d bytes are allocated for %d", format, unit, n, mega)
+			}
+		}
+	}
+}
+
+// What is kept whole is what the cuts go around.
+func TestWhole(t *testing.T) {
+	for s, want := range map[string]string{
+		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a -->": "<!-- a -->", "<": "", "<a": "", "<a <b>": "", "<1>": "",
+		"&amp;;": "&amp;", "&#10;": "&#10;", "&#;": "", "&a": "", "& a;": "", "&" + strings.Repeat("a", 32) + ";": "",
+		"[a](b)c)": "[a](b)", "![a](b)": "![a](b)", "[a b](c \"d)e\")": "[a b](c \"d)e\")", "[a](b(c)d)": "[a](b(c)d)", "[](": "", "[]()": "[]()",
+		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "", "[a] (b)": "", "[a](b c)": "", "[a](b((c)))": "", "[a](b": "", "[a](b \"c": "",
+		"[a](b\"c\")": "[a](b\"c\")", "[![a](b c)](d)": "", "[!a](b)": "[!a](b)", "!a": "", "[a](b \"c\nd\")": "",
+	} {
+		if got := s[:whole(s)]; got != want {
+			t.Errorf("of %q, %q is kept whole, want %q", s, got, want)
+		}
 	}
 }
 

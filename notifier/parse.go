@@ -116,7 +116,7 @@ func (s *Schema) given(u *raw) func(string) bool {
 func (s *Schema) assign(places map[string][]string, query []pair, t *template) (warnings []string, err error) {
 	values := map[*Param][]string{}
 	for name, v := range places {
-		values[s.byName[name]] = v
+		values[s.byName[name]] = slices.Clip(v)
 	}
 	byName := map[*Param]bool{} // set under its own name, which beats an alias
 	for _, kv := range query {
@@ -134,9 +134,12 @@ func (s *Schema) assign(places map[string][]string, query []pair, t *template) (
 				*p.dict = map[string]string{}
 			}
 			(*p.dict)[kv.key[len(p.prefix):]] = kv.value
+			if len(*p.dict) > maxEntries {
+				return nil, &URLError{Service: s.Name, Param: p.name, Problem: fmt.Sprintf("%s has more than %d entries (%s)", p.name, maxEntries, p.doc)}
+			}
 		case kv.value == "":
 		case p.kind == KindList:
-			values[p] = append(slices.Clip(values[p]), kv.value)
+			values[p] = append(values[p], kv.value)
 		case byName[p] && !strings.EqualFold(kv.key, p.name):
 		default:
 			values[p] = []string{kv.value}
@@ -220,6 +223,14 @@ func (p *Param) check(v string) error {
 	return p.set(v)
 }
 
+// What a list or a map of a URL may hold, whoever wrote it: each item of a
+// list is at least one request for every message, and each entry of a map a
+// part of every request.
+const (
+	maxItems   = 500
+	maxEntries = 100
+)
+
 // setList splits, checks and deals out the items of a list.
 func (p *Param) setList(values []string) (dropped []string, err error) {
 	p.dropped = false
@@ -234,12 +245,15 @@ func (p *Param) setList(values []string) (dropped []string, err error) {
 			items = append(items, strings.FieldsFunc(v, p.splitter)...)
 		}
 	}
-	n := 0
+	n, count := 0, 0
 	for _, item := range items {
 		n++
 		var bad error
 		if item = strings.TrimSpace(item); item == "" {
 			continue
+		}
+		if count++; count > maxItems {
+			return nil, fmt.Errorf("has more than %d items; move the others to a URL of their own", maxItems)
 		}
 		if p.pattern != nil && !p.pattern.MatchString(item) {
 			bad = errors.New("is malformed")

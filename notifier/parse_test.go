@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,8 @@ func TestParseErrors(t *testing.T) {
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
 		{"probe://h/tok-secret?tz=Nowhere/City", "tz is no time zone"},
 		{"probe://h/tok-secret?retry=11", "retry is no whole number from 0 to 10"},
+		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets has more than 500 items; move the others to a URL of their own (who gets it)"},
+		{"probe://h/tok-secret?x=y" + entries(maxEntries+1), "header has more than 100 entries (HTTP header)"},
 	}
 	for _, tt := range tests {
 		_, err := Parse(tt.url, nil)
@@ -114,6 +117,32 @@ func TestParseErrors(t *testing.T) {
 		if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error holds the token: %s", tt.url, err)
 		}
+	}
+}
+
+// entries are so many of the probe's map, in a query.
+func entries(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "&%%2BX-%d=secret", i)
+	}
+	return b.String()
+}
+
+// A list or a map that is full is none that is too long.
+func TestParseMany(t *testing.T) {
+	var items strings.Builder
+	for i := range maxItems {
+		fmt.Fprintf(&items, "t%d, ,", i) // white space and empty items do not count
+	}
+	if _, p := parseProbe(t, "many://tok?to="+items.String()); len(p.targets) != maxItems {
+		t.Errorf("%d of %d items", len(p.targets), maxItems)
+	}
+	if _, p := parseProbe(t, "probe://h/tok?%2BX-1=a"+entries(maxEntries)); len(p.header) != maxEntries {
+		t.Errorf("%d of %d entries", len(p.header), maxEntries)
+	}
+	if _, p := parseProbe(t, "many://tok?to=a"+strings.Repeat("&to=b", 400)); len(p.targets) != 2 {
+		t.Errorf("%d targets, of which two differ", len(p.targets))
 	}
 }
 

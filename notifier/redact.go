@@ -1,97 +1,180 @@
 package notifier
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"html"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
-// disguises are the secrets of a destination in the spellings in which they
-// may turn up in an error or an answer.
-type disguises struct {
-	texts   []string // the longest first
-	encoded []string // what base64 makes of a secret within a longer text
-}
+// leastSecret is the length from which on a secret is masked within texts: a
+// shorter one gives nothing away and would mask half of every sentence.
+const leastSecret = 4
 
-// disguisesOf leaves out what is shorter than four characters: it gives nothing
-// away and would mask half of every sentence.
+// disguisesOf makes what finds secrets in an error or an answer, however they
+// are spelled there: with the escapes of URLs, HTML and JSON, all or some, or
+// within base64.
 func disguisesOf(secrets []string) *disguises {
-	d := new(disguises)
+	d := newDisguises()
 	for _, s := range secrets {
-		if len(s) < 4 {
+		if len(s) < leastSecret {
 			continue
 		}
-		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s)
-		spellings := []string{
-			s, quoted, strings.ReplaceAll(quoted, "/", `\/`), html.EscapeString(s),
-			url.QueryEscape(s), url.PathEscape(s), escapeUser(s), escapeSegment(s),
-			base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
-		}
-		if b, err := json.Marshal(s); err == nil {
-			spellings = append(spellings, string(b[1:len(b)-1]))
-		}
-		for _, v := range spellings {
-			if !slices.Contains(d.texts, v) {
-				d.texts = append(d.texts, v)
+		d.add(s)
+		// Texts are searched once more without their escapes, all kinds at
+		// once. That turns what has escapes itself into something else, and
+		// what depends on how it was spelled.
+		for _, spelling := range []string{
+			s, strings.ReplaceAll(s, `\`, `\\`), jsonEscape(s), html.EscapeString(s), url.QueryEscape(s), url.PathEscape(s), escapeUser(s), escapeSegment(s),
+		} {
+			if plain, _ := withoutEscapes(spelling); len(plain) >= leastSecret {
+				d.add(plain)
 			}
 		}
-		d.encoded = append(d.encoded, encodedWithin(s)...)
 	}
-	slices.SortFunc(d.texts, func(a, b string) int { return len(b) - len(a) })
+	d.link()
 	return d
 }
 
-// encodedWithin lists what base64 makes of s as a part of something longer,
-// such as the user's name and password of HTTP Basic authentication: the
-// characters that depend on s alone, for each place in which s may begin.
-func encodedWithin(s string) (out []string) {
-	const short = 6 // what is shorter may stand anywhere by chance
-	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for shift, skip := range []int{0, 2, 3} {
-			text := encoding.EncodeToString(append(make([]byte, shift), s...))
-			if text = text[skip : (shift+len(s))*8/6]; len(text) >= short && !slices.Contains(out, text) {
-				out = append(out, text)
-			}
-		}
+// jsonEscape is how JSON has a text.
+func jsonEscape(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return s
 	}
-	return out
+	return string(b[1 : len(b)-1])
 }
 
 // redact masks the destination's secrets in a text.
 func (d *Destination) redact(text string) string {
 	d.masking.Do(func() { d.disguises = disguisesOf(d.schema.secrets()) })
-	for _, s := range d.disguises.texts {
-		text = strings.ReplaceAll(text, s, mask)
+	if d.disguises.shortest == 0 {
+		return text
 	}
-	for _, s := range d.disguises.encoded {
-		text = maskWords(text, s)
+	hidden := d.disguises.find(text)
+	if plain, origin := withoutEscapes(text); origin != nil {
+		for _, p := range d.disguises.find(plain) {
+			hidden = append(hidden, passage{origin[p.start], origin[p.end]})
+		}
 	}
-	return text
+	return masked(text, hidden)
 }
 
-// maskWords masks each word of base64 that s is a part of.
-func maskWords(text, s string) string {
-	plain := func(r rune) bool {
-		switch {
-		case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z', strings.ContainsRune("+/-_=", r):
-			return false
-		}
-		return true
+// masked writes a text with one mask in place of passages that overlap.
+func masked(text string, hidden []passage) string {
+	if len(hidden) == 0 {
+		return text
 	}
-	for {
-		before, after, found := strings.Cut(text, s)
-		if !found {
-			return text
+	slices.SortFunc(hidden, func(a, b passage) int { return a.start - b.start })
+	var b strings.Builder
+	end := 0
+	for _, p := range hidden {
+		if p.start >= end {
+			b.WriteString(text[end:p.start] + mask)
 		}
-		before = before[:strings.LastIndexFunc(before, plain)+1]
-		if end := strings.IndexFunc(after, plain); end >= 0 {
-			after = after[end:]
-		} else {
-			after = ""
-		}
-		text = before + mask + after
+		end = max(end, p.end)
 	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
+// withoutEscapes resolves what URLs, HTML, JSON and the string literals of
+// programming languages write in place of a character. origin is where each
+// byte comes from, and where the text ends; it is nil where there are no
+// escapes.
+func withoutEscapes(text string) (plain string, origin []int) {
+	if !strings.ContainsAny(text, `%&\`) {
+		return text, nil
+	}
+	b := make([]byte, 0, len(text))
+	origin = make([]int, 0, len(text)+1)
+	for i := 0; i < len(text); {
+		n := len(b)
+		var size int
+		switch text[i] {
+		case '%':
+			b, size = percentEscape(b, text[i:])
+		case '&':
+			b, size = characterReference(b, text[i:])
+		case '\\':
+			b, size = backslashEscape(b, text[i:])
+		}
+		if size == 0 {
+			b, size = append(b, text[i]), 1
+		}
+		for range len(b) - n {
+			origin = append(origin, i)
+		}
+		i += size
+	}
+	return string(b), append(origin, len(text))
+}
+
+// percentEscape appends what the escape stands for with which s begins, and
+// returns the length of the escape, or 0 for none.
+func percentEscape(b []byte, s string) ([]byte, int) {
+	if n, ok := hexadecimal(s[1:], 2); ok {
+		return append(b, byte(n)), 3
+	}
+	return b, 0
+}
+
+// characterReference is like percentEscape.
+func characterReference(b []byte, s string) ([]byte, int) {
+	n := wholeReference(s)
+	if plain := html.UnescapeString(s[:n]); plain != s[:n] {
+		return append(b, plain...), n
+	}
+	return b, 0
+}
+
+// backslashEscape is like percentEscape.
+func backslashEscape(b []byte, s string) ([]byte, int) {
+	if len(s) < 2 {
+		return b, 0
+	}
+	switch s[1] {
+	case '"', '\'', '\\', '/':
+		return append(b, s[1]), 2
+	case 'a', 'b', 'f', 'n', 'r', 't', 'v':
+		return append(b, "\a\b\f\n\r\t\v"[strings.IndexByte("abfnrtv", s[1])]), 2
+	case 'x':
+		if n, ok := hexadecimal(s[2:], 2); ok {
+			return append(b, byte(n)), 4
+		}
+	case 'U':
+		if n, ok := hexadecimal(s[2:], 8); ok {
+			return utf8.AppendRune(b, n), 10
+		}
+	case 'u':
+		n, ok := hexadecimal(s[2:], 4)
+		if !ok {
+			return b, 0
+		}
+		if utf16.IsSurrogate(n) && strings.HasPrefix(s[6:], `\u`) {
+			if low, ok := hexadecimal(s[8:], 4); ok {
+				return utf8.AppendRune(b, utf16.DecodeRune(n, low)), 12
+			}
+		}
+		return utf8.AppendRune(b, n), 6
+	}
+	return b, 0
+}
+
+// hexadecimal reads the number that the first digits of s are.
+func hexadecimal(s string, digits int) (n rune, ok bool) {
+	if len(s) < digits {
+		return 0, false
+	}
+	for i := range digits {
+		d := unhex(s[i])
+		if d < 0 {
+			return 0, false
+		}
+		n = n<<4 | rune(d)
+	}
+	return n, true
 }

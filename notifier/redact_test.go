@@ -3,9 +3,12 @@ package notifier
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,8 +37,76 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
+	// One secret in the spellings of different programs, and in parts of them.
+	const odd = "p\u00e4ss/w\"o'r&t+\\ \U0001F511"
+	for _, text := range []string{
+		"p%C3%A4ss%2Fw%22o%27r%26t%2B%5C%20%F0%9F%94%91",
+		"p%c3%a4ss%2fw%22o%27r%26t%2b%5c+%f0%9f%94%91",
+		"p%c3%a4ss/w%22o'r&t+%5c%20\U0001F511",
+		`p\u00e4ss/w\"o'r&t+\\ \ud83d\udd11`,
+		`p\u00E4ss\/w\"o\u0027r\u0026t+\\ \uD83D\uDD11`,
+		`p\xc3\xa4ss/w"o\'r&t+\\ \xf0\x9f\x94\x91`,
+		"p\u00e4ss/w&#34;o&#39;r&amp;t+\\ \U0001F511",
+		"p&auml;ss&#x2F;w&quot;o&apos;r&amp;t+\\ &#128273;",
+		"p&#xe4;ss&sol;w&#x22;o&#x27;r&t&plus;&bsol; &#x1F511;",
+		base64.RawURLEncoding.EncodeToString([]byte(odd)),
+		base64.StdEncoding.EncodeToString([]byte("a:" + odd + "\n")),
+		url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("ab:" + odd))),
+		strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(odd)), "/", `\/`),
+	} {
+		if got := redacted("\\<"+text+"> 100% & more", odd); got != "\\<xxxxx> 100% & more" {
+			t.Errorf("%q is shown as %q", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"100%abcdefgh": "100%xxxxx", // begins with what could be an escape
+		`\\nabcdefgh`:  `\\nxxxxx`,
+		"%61bcdefgh%":  "xxxxx%",
+		"/api/" + base64.StdEncoding.EncodeToString([]byte("abcdefgh")):                          "/api/xxxxx",
+		"/a/" + base64.StdEncoding.EncodeToString([]byte("\xff\xffabcdefgh\xff\xff\xff")) + "/b": "/a///xxxxx///w==/b",
+		"t=" + base64.StdEncoding.EncodeToString([]byte("abcdefgh")):                             "t=xxxxx",
+	} {
+		if got := redacted(text, "abcdefgh"); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{"%41%42%43%44": "xxxxx", "ABCD": "xxxxx", "%2541%2542%2543%2544": "xxxxx", "ABC": "ABC"} {
+		if got := redacted(text, "%41%42%43%44", "%41%42%43"); got != want {
+			t.Errorf("a secret with escapes: %q became %q, want %q", text, got, want)
+		}
+	}
+	if got := redacted("tokenABCDxyz1 and ABCDxyz", "tokenABCD", "ABCDxyz1"); got != "xxxxx and ABCDxyz" {
+		t.Errorf("of secrets that overlap, %q is shown", got)
+	}
 	if got := redacted("abc abcd abcdef", "abc", "abcd", "abcdef"); got != "abc xxxxx xxxxx" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Masking costs what the text is long, however many secrets there are.
+func TestRedactCost(t *testing.T) {
+	var secrets []string
+	for i := range maxItems {
+		secrets = append(secrets, fmt.Sprintf("s%dcrt-%d/%d\u00e9\"", i, i*7919, i*31))
+	}
+	d := &Destination{disguises: disguisesOf(secrets)}
+	d.masking.Do(func() {})
+	plain := strings.Repeat("harmless text of an answer ", 64<<10/27)
+	if n := testing.AllocsPerRun(1, func() { d.redact(plain) }); n != 0 {
+		t.Errorf("%g allocations where nothing is to be masked", n)
+	}
+	for name, text := range map[string]string{
+		"secrets": strings.Repeat(secrets[0]+" ", 64<<10/len(secrets[0])),
+		"all":     strings.Join(secrets, " "),
+		"base64":  strings.Repeat(base64.StdEncoding.EncodeToString([]byte(secrets[1]))+" ", 2000),
+		"escapes": strings.Repeat("%41&amp;", 8<<10),
+	} {
+		if n := allocated(func() { d.redact(text) }); n > 32*len(text) {
+			t.Errorf("%s: %d bytes are allocated for a text of %d", name, n, len(text))
+		}
+	}
+	if n := len(d.disguises.states); n > 100*len(secrets) {
+		t.Errorf("%d states for %d secrets", n, len(secrets))
 	}
 }
 
@@ -50,6 +121,8 @@ func TestExcerptHidesBeforeItCuts(t *testing.T) {
 	}
 }
 
+var percentTriple = regexp.MustCompile("%..")
+
 func FuzzRedact(f *testing.F) {
 	f.Add("before", "s3cr/et&word", "after")
 	f.Add("user:", "päss wörd", "")
@@ -62,7 +135,12 @@ func FuzzRedact(f *testing.F) {
 		for _, form := range []func(string) string{
 			func(s string) string { return s },
 			url.QueryEscape,
+			url.PathEscape,
+			func(s string) string { return percentTriple.ReplaceAllStringFunc(url.QueryEscape(s), strings.ToLower) },
 			html.EscapeString,
+			jsonEscape,
+			func(s string) string { return strings.ReplaceAll(jsonEscape(s), "/", `\/`) },
+			func(s string) string { q := strconv.QuoteToASCII(s); return q[1 : len(q)-1] },
 			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(before + s + after)) },
 		} {
 			hidden := form(secret)

@@ -1,45 +1,28 @@
 package notifier
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// What is better not cut in two. The patterns are about what writers use, not
-// about all that the grammars of HTML and Markdown allow.
-var (
-	htmlAtom     = regexp.MustCompile(atomTag + `|` + atomReference)
-	markdownAtom = regexp.MustCompile(atomLink + `|` + atomTag + `|` + atomReference)
-)
-
-const (
-	atomTag       = `<[A-Za-z/!?][^<>]*>`
-	atomReference = `&#?[A-Za-z0-9]{1,31};`
-
-	// atomLink is ![label](url "title"). The label may hold an image, and
-	// the url a pair of parentheses.
-	atomLink = `!?\[(?:[^\[\]]|!\[[^\[\]]*\]\([^()\s]*\))*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"\n]*")?\)`
-
-	// maxAtom is how far around a cut an atom is looked for, in bytes. It
-	// keeps the work linear.
-	maxAtom = 2 << 10
-)
+// maxAtom is how far around a cut an atom is looked for, in bytes. It keeps
+// the work linear.
+const maxAtom = 2 << 10
 
 // A cutter finds where a text can be cut.
 type cutter struct {
-	atom *regexp.Regexp // nil where everything can be cut
-	unit Unit
+	atoms string // the characters that atoms begin with; "" where everything can be cut
+	unit  Unit
 }
 
 func newCutter(format, source Format, unit Unit) cutter {
 	c := cutter{unit: unit}
 	switch {
 	case format == HTML:
-		c.atom = htmlAtom
+		c.atoms = "<&"
 	case format == Markdown, source == Markdown:
-		c.atom = markdownAtom
+		c.atoms = "<&[!"
 	}
 	return c
 }
@@ -107,15 +90,22 @@ func (c cutter) head(s string, room int) string {
 // before moves a cut that would go through an atom to the atom's beginning.
 // An atom that is longer than room fits nowhere, so it is not sought.
 func (c cutter) before(s string, at, room int) int {
-	if c.atom == nil || at == 0 {
+	if c.atoms == "" {
 		return at
 	}
 	reach := min(maxAtom, utf8.UTFMax*room)
-	from := max(0, at-reach)
-	for _, m := range c.atom.FindAllStringIndex(s[from:min(len(s), at+reach)], -1) {
-		if from+m[0] < at && at < from+m[1] {
-			return from + m[0]
+	i, end := max(0, at-reach), min(len(s), at+reach)
+	for i < at {
+		next := strings.IndexAny(s[i:at], c.atoms)
+		if next < 0 {
+			break
 		}
+		i += next
+		n := whole(s[i:end])
+		if i+n > at {
+			return i
+		}
+		i += max(n, 1)
 	}
 	return at
 }

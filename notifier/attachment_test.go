@@ -1,0 +1,26 @@
+package notifier
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a client calls a file's type goes out as a type, or not at all.
+func TestContentType(t *testing.T) {
+	for given, want := range map[string]string{
+		"text/plain; charset=utf-8":                 "text/plain; charset=utf-8",
+		"text/plain;charset=utf-8":                  "text/plain; charset=utf-8",
+		"Image/PNG":                                 "image/png",
+		"multipart/x; boundary=\"a b\"":             "multipart/x; boundary=\"a b\"",
+		"text/plain;\r\n\r\nX-Evil=1":               "text/plain; x-evil=1",
+		"text/plain\r\n":                            "text/plain",
+		"text/plain; a=\"b\r\nX-Evil: 1\"":          "image/gif",
+		"text/plain; a=" + strings.Repeat("b", 255): "image/gif", // found out
+		"text/" + strings.Repeat("b", 255):          "image/gif",
+		"text":                                      "image/gif",
+	} {
+		if got := NewAttachment("a.gif", given, nil).ContentType; got != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}
