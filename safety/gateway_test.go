@@ -2,6 +2,7 @@ package safety
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,10 +17,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	// What the program is made of, so that a result from before is not taken
+	// for one of now when any of it has changed.
+	_ "github.com/caddy-notify/caddy-notify"
 )
 
 // program is the gateway, built once for all tests.
 var program string
+
+// raced says that the gateway is to be built with the race detector. Such a
+// program takes several times the time and the memory; what a test demands of
+// these is that much less.
+func raced() bool { return os.Getenv("SAFETY_RACE") != "" }
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "notify-safety-")
@@ -28,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	program = filepath.Join(dir, "caddy")
-	build := exec.Command("go", "build", "-o", program, "../cmd/caddy")
+	build := exec.Command("go", "build", "-o", program, "-race="+strconv.FormatBool(raced()), "../cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
@@ -84,6 +94,9 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Cleanup(func() {
 		_ = g.command.Process.Kill()
 		<-g.ended
+		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raced() && found {
+			t.Errorf("a data race in the gateway:%.5000s", race)
+		}
 	})
 	eventually(t, "the gateway answers", func() bool {
 		select {
@@ -121,13 +134,16 @@ http://127.0.0.1:%s {
 `, g.admin, options, g.port, block)
 }
 
-// reload gives the running gateway another configuration.
+// reload gives the running gateway another configuration. The admin API begins
+// anew with each, and may close a connection that waits at its old socket.
 func (g *gateway) reload(options, block string) {
 	g.t.Helper()
-	resp, err := http.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(g.caddyfile(options, block)))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	var resp *http.Response
+	eventually(g.t, "the admin API answers", func() bool {
+		var err error
+		resp, err = http.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(g.caddyfile(options, block)))
+		return err == nil
+	})
 	defer resp.Body.Close()
 	if resp.StatusCode != 200 {
 		text, err := io.ReadAll(resp.Body)
@@ -208,7 +224,9 @@ func (g *gateway) ask(r *http.Request) reply {
 	if r.Header.Get("Accept") == "" {
 		r.Header.Set("Accept", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(r)
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute) // nothing takes that long
+	defer cancel()
+	resp, err := http.DefaultClient.Do(r.WithContext(ctx))
 	if err != nil {
 		g.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 		return reply{}
@@ -247,21 +265,63 @@ func (g *gateway) get(address, accept string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
+// goroutines are those of a gateway.
+type goroutines struct {
+	own  int    // that run its code, or hold what it has opened
+	all  int    // Caddy's as well
+	text string // what each does
+}
+
+// ownGoroutine finds those that are the gateway's, by the names of the
+// functions that they are in: its own, those of the libraries that it alone
+// brings into the program, and those that keep its connections.
+var ownGoroutine = regexp.MustCompile(`github\.com/(caddy-notify|eclipse|linxGnu|wneessen)/|mellium\.im/|net/http\.\(\*(persistConn|Transport|http2ClientConn)\)|net\.\(\*(Dialer|Resolver|sysDialer)\)|crypto/tls\.\(\*Conn\)`)
+
 var goroutineTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 
-// goroutines are those of the gateway, and what they do.
-func (g *gateway) goroutines() (int, string) {
+// goroutines counts those of the gateway. Connections of the test's own are
+// closed first, since each of them is one.
+func (g *gateway) goroutines() (n goroutines) {
 	g.t.Helper()
-	_, text := g.get(g.adminURL+"/debug/pprof/goroutine?debug=1", "*/*")
-	m := goroutineTotal.FindStringSubmatch(text)
+	http.DefaultClient.CloseIdleConnections()
+	_, n.text = g.get(g.adminURL+"/debug/pprof/goroutine?debug=1", "*/*")
+	m := goroutineTotal.FindStringSubmatch(n.text)
 	if m == nil {
-		g.t.Fatalf("no goroutines in %q", text)
+		g.t.Fatalf("no goroutines in %q", n.text)
 	}
-	n, err := strconv.Atoi(m[1])
+	n.all = g.number(m[1])
+	for stack := range strings.SplitSeq(n.text, "\n\n") { // of several that do the same
+		if m := stackSize.FindStringSubmatch(stack); m != nil && ownGoroutine.MatchString(stack) {
+			n.own += g.number(m[1])
+		}
+	}
+	return n
+}
+
+var stackSize = regexp.MustCompile(`(?m)^(\d+) @ `)
+
+func (g *gateway) number(text string) int {
+	g.t.Helper()
+	n, err := strconv.Atoi(text)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	return n, text
+	return n
+}
+
+// settles waits until the gateway runs nothing of its own any more, and has no
+// file of a message. Of Caddy's goroutines, which come and go, there may be a
+// few more than before.
+func (g *gateway) settles(before goroutines) {
+	g.t.Helper()
+	const coming = 3
+	var now goroutines
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if now = g.goroutines(); now.own == 0 && now.all <= before.all+coming && len(g.files()) == 0 {
+			return
+		}
+	}
+	g.t.Errorf("%d goroutines of the gateway's own are left; there are %d in all, and there were %d; and these files: %v\n%s", now.own, now.all, before.all, g.files(), now.text)
 }
 
 // files are those of messages: what there is in the gateway's temporary folder,
@@ -290,16 +350,38 @@ var memoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 // peak is the most memory that the gateway has had so far, in bytes.
 func (g *gateway) peak() int64 {
 	g.t.Helper()
+	if raced() {
+		return g.memory().Sys // the rest is the race detector's
+	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))
 	m := memoryLine.FindSubmatch(status)
 	if err != nil || m == nil {
 		g.t.Skip("the system does not say how much memory a process has")
 	}
-	n, err := strconv.ParseInt(string(m[1]), 10, 64)
-	if err != nil {
-		g.t.Fatal(err)
+	return int64(g.number(string(m[1]))) << 10
+}
+
+// memory is what Go's runtime knows of the gateway's memory, in bytes.
+func (g *gateway) memory() (m struct{ HeapAlloc, Sys int64 }) {
+	g.t.Helper()
+	// The profile begins with a collection, so that what nobody uses is gone.
+	if code, _ := g.get(g.adminURL+"/debug/pprof/heap?gc=1", "*/*"); code != 200 {
+		g.t.Fatalf("the heap profile has status %d", code)
 	}
-	return n << 10
+	_, text := g.get(g.adminURL+"/debug/vars", "*/*")
+	vars := struct{ Memstats any }{&m}
+	if err := json.Unmarshal([]byte(text), &vars); err != nil || m.Sys == 0 {
+		g.t.Fatalf("no memory in %.300q: %v", text, err)
+	}
+	return m
+}
+
+// forgets waits until the gateway holds no more on its heap than it did before,
+// but for what little a program gathers as it runs.
+func (g *gateway) forgets(before int64) {
+	g.t.Helper()
+	const little = 4 << 20
+	eventually(g.t, "the memory returns to where it was", func() bool { return g.memory().HeapAlloc <= before+little })
 }
 
 func freePort(t *testing.T) string {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,8 +55,8 @@ func catalogue(t *testing.T) (out []marked) {
 	}
 	for _, s := range notifier.Services() {
 		secret := slices.ContainsFunc(s.Params, func(p notifier.ParamInfo) bool { return p.Secret && p.Kind != notifier.KindMap })
-		if secret && s.Name != "Aprs" && !slices.ContainsFunc(out, func(m marked) bool { return m.service == s.Name }) {
-			t.Errorf("%s has secrets, but no URL in which they can be marked", s.Name) // that of Aprs is a number below 32768
+		if secret && !slices.ContainsFunc(out, func(m marked) bool { return m.service == s.Name }) {
+			t.Errorf("%s has secrets, but no URL in which they can be marked", s.Name)
 		}
 	}
 	return out
@@ -88,20 +89,34 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 	}
 	*number++
 	head := value[:strings.LastIndexByte(value, '_')+1] // what every key of the kind begins with
-	for _, m := range []string{
+	forms := []string{
 		fmt.Sprintf("%05dQzmarkWvsecret", *number),
 		likeness(value, *number),
 		likeness(value+value, *number),
 		head + likeness(value[len(head):], *number),
 		head + likeness(value[len(head):]+value[len(head):], *number),
-	} {
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		forms = append(forms, numeral(*number))
+	}
+	for _, m := range forms {
 		d, err := notifier.Parse(before+m+after, nil)
-		if err == nil && d.Service() == service && len(m) >= 8 && strings.Contains(d.URL(), m) && !strings.Contains(d.String(), m) {
+		if err == nil && d.Service() == service && (len(m) >= 8 || isNumeral.MatchString(m)) && strings.Contains(d.URL(), m) && !strings.Contains(d.String(), m) {
 			return m, true
 		}
 	}
 	return "", false
 }
+
+// numeral is a mark for services that take nothing but a short number, as Aprs
+// does. Nobody but us writes numbers of five digits with a 0 in front.
+func numeral(number int) string { return fmt.Sprintf("%05d", number%10_000) }
+
+var isNumeral = regexp.MustCompile(`^0\d{4}$`)
+
+// numerals are the places of a text where one stands by itself, neither a part
+// of a longer number or word nor behind a decimal point.
+var numerals = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])(0\d{4})(?:[^0-9A-Za-z]|$)`)
 
 // likeness is a text of the same length and the same kinds of characters.
 func likeness(value string, number int) string {
@@ -129,24 +144,88 @@ func likeness(value string, number int) string {
 	return string(out)
 }
 
-// shows returns which mark, or how much of one, can be read in a text: as it
-// is, in an encoding that anybody can undo, or its greater part.
+// forms are the texts that give a mark away: the mark as it is, in an encoding
+// that anybody can undo, and its greater part.
+func forms(mark string) (out []string) {
+	plain, err := url.PathUnescape(mark)
+	if err != nil {
+		plain = mark
+	}
+	all := []string{mark, plain, plain[:len(plain)*2/3], plain[len(plain)/3:], html.EscapeString(plain), url.QueryEscape(plain)}
+	for shift := range 3 { // base64 has three forms of a text within a longer one
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(" ", shift) + plain))
+		all = append(all, encoded[4:len(encoded)-len(encoded)%4-4])
+	}
+	for _, f := range all {
+		if len(f) >= formLength && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// formLength is how long a form is at least, so that none occurs by chance.
+const formLength = 8
+
+// shows returns which mark, or how much of one, can be read in a text.
 func (m marked) shows(text string) string {
 	for _, mark := range m.marks {
-		plain, err := url.PathUnescape(mark)
-		if err != nil {
-			plain = mark
+		if isNumeral.MatchString(mark) {
+			continue
 		}
-		forms := []string{mark, plain, plain[:len(plain)*2/3], plain[len(plain)/3:], html.EscapeString(plain), url.QueryEscape(plain)}
-		for shift := range 3 { // base64 has three forms of a text within a longer one
-			encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(" ", shift) + plain))
-			forms = append(forms, encoded[4:len(encoded)-len(encoded)%4-4])
-		}
-		for _, f := range forms {
-			if i := strings.Index(text, f); len(f) >= 8 && i >= 0 {
-				return fmt.Sprintf("%s in …%s…", mark, strings.ToValidUTF8(text[max(0, i-150):min(len(text), i+len(f)+50)], ""))
+		for _, f := range forms(mark) {
+			if i := strings.Index(text, f); i >= 0 {
+				return excerpt(mark, text, i, i+len(f))
 			}
 		}
 	}
+	for _, at := range numerals.FindAllStringSubmatchIndex(text, -1) {
+		if number := text[at[2]:at[3]]; slices.Contains(m.marks, number) {
+			return excerpt(number, text, at[2], at[3])
+		}
+	}
 	return ""
+}
+
+// holdsNone demands that no mark of these URLs can be read in a text, however
+// long, through which it goes once.
+func holdsNone(t *testing.T, where, text string, all []marked) {
+	t.Helper()
+	type form struct{ service, text string }
+	begins, numbers := map[string][]form{}, map[string]string{}
+	for _, m := range all {
+		for _, mark := range m.marks {
+			if isNumeral.MatchString(mark) {
+				numbers[mark] = m.service
+				continue
+			}
+			for _, f := range forms(mark) {
+				begins[f[:formLength]] = append(begins[f[:formLength]], form{m.service, f})
+			}
+		}
+	}
+	found := map[string]bool{} // once for each service is enough
+	leak := func(service, mark string, from, to int) {
+		if !found[service] {
+			t.Errorf("%s: %s shows %s", service, where, excerpt(mark, text, from, to))
+		}
+		found[service] = true
+	}
+	for i := range max(0, len(text)-formLength+1) {
+		for _, f := range begins[text[i:i+formLength]] {
+			if strings.HasPrefix(text[i:], f.text) {
+				leak(f.service, f.text, i, i+len(f.text))
+			}
+		}
+	}
+	for _, at := range numerals.FindAllStringSubmatchIndex(text, -1) {
+		if service, ours := numbers[text[at[2]:at[3]]]; ours {
+			leak(service, text[at[2]:at[3]], at[2], at[3])
+		}
+	}
+}
+
+// excerpt is the part of a text that shows a mark.
+func excerpt(mark, text string, from, to int) string {
+	return fmt.Sprintf("%s in …%s…", mark, strings.ToValidUTF8(text[max(0, from-150):min(len(text), to+50)], ""))
 }

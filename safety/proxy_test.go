@@ -27,7 +27,8 @@ import (
 // connect to, it answers itself, in the way of the day.
 type proxy struct {
 	address string
-	ca      string // the file of the certificate to trust
+	close   func() error // from then on it refuses connections
+	ca      string       // the file of the certificate to trust
 	way     atomic.Pointer[string]
 
 	key    *ecdsa.PrivateKey
@@ -55,7 +56,12 @@ func newProxy(t *testing.T) *proxy {
 	if err := os.WriteFile(p.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.address = listen(t, "127.0.0.1:0", p.serve)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.address, p.close = l.Addr().String(), l.Close
+	accept(t, l, p.serve)
 	return p
 }
 
@@ -67,13 +73,14 @@ func (p *proxy) environment() []string {
 }
 
 func (p *proxy) serve(c net.Conn) {
-	way := *p.way.Load()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	in := bufio.NewReader(c)
 	r, err := http.ReadRequest(in)
 	if err != nil {
 		return
 	}
+	// The way is that of the request: a connection may have waited for one.
+	way := *p.way.Load()
 	if r.Method == http.MethodConnect {
 		if way == "no such host" {
 			fmt.Fprintf(c, "HTTP/1.1 502 no such host\r\nContent-Length: 0\r\n\r\n")
@@ -89,11 +96,12 @@ func (p *proxy) serve(c net.Conn) {
 		if r, err = http.ReadRequest(in); err != nil {
 			return
 		}
+		way = *p.way.Load()
 	}
 	switch way {
 	case "silence":
 		_, _ = io.Copy(io.Discard, in)
-	case "reset":
+	case "reset", "no such host", "TLS":
 	case "not HTTP":
 		fmt.Fprintf(c, "%s\r\n%s\r\n", r.URL, wire(r))
 	default:

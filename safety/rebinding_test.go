@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,8 +15,8 @@ import (
 )
 
 // nameServer answers every question for an IPv4 address with the next of the
-// addresses, and the last one from then on; it knows no IPv6 addresses. The
-// process asks it until the test ends.
+// addresses, and the last one from then on. One that knows an IPv6 address
+// knows no other. The process asks it until the test ends.
 func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 	t.Helper()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -30,7 +32,7 @@ func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 			if err != nil {
 				return
 			}
-			const header, typeA = 12, 1
+			const header, typeA, typeAAAA = 12, 1, 28
 			end := header
 			for end < n && b[end] != 0 {
 				end += int(b[end]) + 1
@@ -41,11 +43,14 @@ func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 			answer := append([]byte{}, b[:end+5]...)
 			answer[2], answer[3] = 0x81, 0x80
 			copy(answer[6:header], make([]byte, header-6))
-			if binary.BigEndian.Uint16(b[end+1:]) == typeA {
-				i := min(int(asked.Add(1)), len(addresses)) - 1
+			kind, i := binary.BigEndian.Uint16(b[end+1:]), 0
+			if kind == typeA {
+				i = min(int(asked.Add(1)), len(addresses)) - 1
+			}
+			if a := netip.MustParseAddr(addresses[i]); kind == typeA && a.Is4() || kind == typeAAAA && a.Is6() {
 				answer[7] = 1
-				answer = append(answer, 0xc0, header, 0, typeA, 0, 1, 0, 0, 0, 0, 0, 4)
-				answer = append(answer, net.ParseIP(addresses[i]).To4()...)
+				answer = append(answer, 0xc0, header, 0, byte(kind), 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
+				answer = append(answer, a.AsSlice()...)
 			}
 			_, _ = udp.WriteTo(answer, from)
 		}
@@ -62,14 +67,13 @@ func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 // checked is the address of each connection, and not an earlier answer. The
 // program takes the system's resolver, so this is tested within the process.
 func TestRebinding(t *testing.T) {
-	v := newVictim(t)
+	v, redirector := newVictim(t), redirector(t)
+	_, allowedPort, _ := net.SplitHostPort(redirector)
 	const name = "changing.example"
 	guard, err := notifier.NewEgress([]string{"127.0.0.2"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	redirector := redirector(t)
-	_, allowedPort, _ := net.SplitHostPort(redirector)
 	// Each try has connections of its own: one that is open already leads where
 	// it was checked to lead.
 	send := func(u string) error {
@@ -78,8 +82,8 @@ func TestRebinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &notifier.Message{Body: "x"}
-		return notifier.NewSender(notifier.NewPool("test"), 0).Send(t.Context(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 3 * time.Second}).Results[0].Err
+		s := notifier.NewSender(notifier.NewPool("test"), 0)
+		return s.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 3 * time.Second, Transient: true}).Results[0].Err
 	}
 	fetch := func(u string) error {
 		spool := &notifier.Spool{MaxSize: 1 << 20, MaxCount: 10}
@@ -87,29 +91,61 @@ func TestRebinding(t *testing.T) {
 		_, err := spool.Fetch(t.Context(), notifier.NewPool("test"), guard, u, "")
 		return err
 	}
-	for what, try := range map[string]func(port, path string) error{
-		"URL":        func(port, path string) error { return send("json://" + name + ":" + port + "/" + path) },
-		"MQTT":       func(port, path string) error { return send("mqtt://" + name + ":" + port + "/topic") },
-		"IRC":        func(port, path string) error { return send("irc://" + name + ":" + port + "/%23room") },
-		"attachment": func(port, path string) error { return fetch("http://" + name + ":" + port + "/" + path) },
-	} {
-		// A first answer that is fine, as somebody gets who asks before dialling.
-		asked := nameServer(t, "127.0.0.2", "127.0.0.1")
+	// changes has a name whose first answer is fine, as somebody gets who asks
+	// before dialling, and whose next one is not.
+	changes := func(to string) *atomic.Int32 {
+		asked := nameServer(t, "127.0.0.2", to)
 		if _, err := net.DefaultResolver.LookupHost(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		err := try(v.port, "")
-		if err == nil || !strings.Contains(err.Error(), "loopback") || v.take() > 0 || asked.Load() < 2 {
-			t.Errorf("%s: %d questions: %v", what, asked.Load(), err)
+		if strings.Contains(to, ":") {
+			asked = nameServer(t, to)
+			asked.Add(1)
 		}
-		if what != "URL" && what != "attachment" {
+		return asked
+	}
+
+	to := url.QueryEscape("http://" + name + ":" + v.port + "/")
+	for _, f := range forbidden {
+		for what, try := range map[string]func() error{
+			"URL":        func() error { return send("json://" + name + ":" + v.port) },
+			"MQTT":       func() error { return send("mqtt://" + name + ":" + v.port + "/topic") },
+			"mail":       func() error { return send("mailto://" + name + ":" + v.port + "?from=a@example.com&to=b@example.com") },
+			"attachment": func() error { return fetch("http://" + name + ":" + v.port) },
+		} {
+			asked := changes(f.address)
+			if err := try(); err == nil || !strings.Contains(err.Error(), f.rule) || v.take() > 0 || asked.Load() < 2 {
+				t.Errorf("%s, %s: %d questions: %v", what, f.address, asked.Load(), err)
+			}
+		}
+		if strings.Contains(f.address, ":") {
 			continue
 		}
 		// The name is dialled first where it may lead, and sends back to itself.
-		asked = nameServer(t, "127.0.0.2", "127.0.0.1")
-		err = try(allowedPort, "?redirect=yes&-to="+url2("http://"+name+":"+v.port+"/")+"&to="+url2("http://"+name+":"+v.port+"/"))
-		if err == nil || !strings.Contains(err.Error(), "loopback") || v.take() > 0 || asked.Load() < 2 {
-			t.Errorf("%s, redirected: %d questions: %v", what, asked.Load(), err)
+		for what, try := range map[string]func() error{
+			"URL":        func() error { return send("json://" + name + ":" + allowedPort + "/?redirect=yes&-to=" + to) },
+			"attachment": func() error { return fetch("http://" + name + ":" + allowedPort + "/?to=" + to) },
+		} {
+			asked := nameServer(t, "127.0.0.2", f.address)
+			if err := try(); err == nil || !strings.Contains(err.Error(), f.rule) || v.take() > 0 || asked.Load() < 2 {
+				t.Errorf("%s, redirected, %s: %d questions: %v", what, f.address, asked.Load(), err)
+			}
+		}
+	}
+
+	refused := map[string]bool{}
+	for _, n := range servers() {
+		asked := changes("127.0.0.1")
+		err := send(n.at(name + ":" + v.port))
+		if err == nil || v.take() > 0 {
+			t.Errorf("%s: %d questions: %v", n.at(name), asked.Load(), err)
+		}
+		// Some of the URLs lack what the service needs before it dials.
+		refused[n.scheme] = refused[n.scheme] || asked.Load() >= 2 && strings.Contains(err.Error(), "is loopback")
+	}
+	for scheme, is := range refused {
+		if !is {
+			t.Errorf("%s:// asks for no name, or does not say what is wrong with its address", scheme)
 		}
 	}
 }

@@ -125,18 +125,21 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		u := "json://" + authority(s) + "/"
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 10+n, u, u)
 	}
+	rate := 200
+	if raced() {
+		rate = 40
+	}
 	g := start(t, "", block(0))
 	warm := g.load(20, 1_000_000, 1) // what begins with the first messages is no leak
 	time.Sleep(500 * time.Millisecond)
 	warm.end()
 	g.reload("", block(99))
-	http.DefaultClient.CloseIdleConnections()
-	before, _ := g.goroutines()
+	before := g.goroutines()
 
-	l := g.load(200, 1, 5)
+	l := g.load(rate, 1, 5)
 	for n := range 50 {
 		g.reload("", block(n%40+1))
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 	l.end()
 	l.statuses.Range(func(n, status any) bool {
@@ -146,13 +149,12 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		}
 		return true
 	})
-	if l.sent < 500 {
+	if l.sent < 5*rate/2 {
 		t.Errorf("only %d messages were sent", l.sent)
 	}
-	http.DefaultClient.CloseIdleConnections()
-	g.settles(before + 5) // Caddy's own come and go
+	g.settles(before)
 
-	l = g.load(200, 100_000, 1)
+	l = g.load(rate, 100_000, 1)
 	time.Sleep(time.Second)
 	if err := g.stop(); err != nil {
 		t.Errorf("the gateway ended: %v", err)
@@ -171,7 +173,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		}
 		return true
 	})
-	if answered < 100 {
+	if answered < rate/2 {
 		t.Errorf("only %d messages were answered before the end", answered)
 	}
 	if files := g.files(); len(files) > 0 {

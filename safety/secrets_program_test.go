@@ -3,19 +3,15 @@ package safety
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
-
-// conversational are the services that speak something other than HTTP. They
-// go past a proxy.
-var conversational = []string{"mqtt", "irc", "xmpp", "smpp", "syslog", "rsyslog", "growl", "aprs", "mailto"}
 
 // web are URLs of all services that speak HTTP, some for each, and of no
 // server on this machine.
@@ -23,7 +19,7 @@ func web(t *testing.T) (out []marked) {
 	per := map[string]int{}
 	for _, m := range catalogue(t) {
 		scheme, _, _ := strings.Cut(m.url, "://")
-		aside := slices.ContainsFunc(conversational, func(c string) bool { return slices.Contains(notifier.SchemesOf(c), strings.ToLower(scheme)) })
+		aside := isConversational(notifier.SchemesOf(scheme))
 		local := strings.Contains(m.url, "localhost") || strings.Contains(m.url, "127.0.0.") || strings.Contains(m.url, "::1")
 		d, err := notifier.Parse(m.url, nil)
 		idle := err != nil || len(d.Warnings()) > 0 // which the operator's configuration may not be
@@ -33,92 +29,176 @@ func web(t *testing.T) (out []marked) {
 		per[m.service]++
 		out = append(out, m)
 	}
+	for _, s := range notifier.Services() {
+		if per[s.Name] == 0 && !isConversational(s.Schemes) {
+			t.Errorf("%s has no URL that the operator could use here", s.Name)
+		}
+	}
 	return out
 }
 
 // everything is all that one can read of a gateway from outside: its log, its
-// metrics, its configuration, its pages and what its admin API tells.
-func (g *gateway) everything() string {
+// metrics, its configuration, its pages and what its admin API tells, also of
+// one of its keys. Each has to be there, and to be what it is read for.
+func (g *gateway) everything(key string) string {
+	g.t.Helper()
 	var b strings.Builder
-	for _, path := range []string{"/metrics", "/config/", "/notify/keys", "/notify/keys/all", "/notify/recent", "/debug/vars"} {
-		_, text := g.get(g.adminURL+path, "*/*")
+	for _, read := range []struct{ address, accept, sign string }{
+		{g.adminURL + "/metrics", "*/*", `caddy_notify_messages_total{outcome="failed"}`},
+		{g.adminURL + "/config/", "*/*", `"handler":"notify"`},
+		{g.adminURL + "/notify/keys", "*/*", `"name":"` + key + `"`},
+		{g.adminURL + "/notify/keys/" + key, "*/*", `"destinations":[{"service":`},
+		{g.adminURL + "/notify/recent", "*/*", `"outcome":"failed"`},
+		{g.adminURL + "/debug/vars", "*/*", `"memstats"`},
+		{g.adminURL + "/debug/pprof/goroutine?debug=2", "*/*", "goroutine 1 ["},
+		{g.url + "/notify", "text/html", `name="urls"`},
+		{g.url + "/notify/" + key, "text/html", `<span class="key">` + key + `</span>`},
+		{g.url + "/notify/openapi.json", "*/*", `"openapi":`},
+	} {
+		code, text := g.get(read.address, read.accept)
+		if code != http.StatusOK || !strings.Contains(text, read.sign) {
+			g.t.Errorf("GET %s: status %d, without %s: %.300s", read.address, code, read.sign, text)
+		}
 		b.WriteString(text)
 	}
-	for _, path := range []string{"/notify", "/notify/all", "/notify/openapi.json"} {
-		_, text := g.get(g.url+path, "text/html")
-		b.WriteString(text)
+	log := g.log()
+	for _, logger := range []string{"http.log.access", "http.log.trace", "http.handlers.notify", "events"} {
+		if !strings.Contains(log, `"logger":"`+logger) {
+			g.t.Errorf("the log has nothing of %s", logger)
+		}
 	}
-	return b.String() + g.log()
+	return b.String() + log
 }
 
 const tracing = "debug\nmetrics\nservers {\ntrace\n}"
 
+// test tests a key, as the admin API does it.
+func (g *gateway) test(key, tag string) reply {
+	g.t.Helper()
+	r, err := http.NewRequest(http.MethodPost, g.adminURL+"/notify/keys/"+key+"/test", strings.NewReader(fmt.Sprintf(`{"type":"failure","tag":%q}`, tag)))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return g.ask(r)
+}
+
 // The program shows no secret of a URL, neither of the operator's nor of a
-// client's, whatever the service and whatever goes wrong.
+// client's, whatever the service and whatever goes wrong: not in answers, not
+// in what can be read of it, and not in its events, which somebody subscribes
+// to who gets all that is in them.
 func TestSecretsOfTheProgram(t *testing.T) {
-	p := newProxy(t)
+	p, w := newProxy(t), newWatcher(t)
 	all := web(t)
+	const part = 20 // an event tells of so many destinations
 	var block strings.Builder
 	env := p.environment()
 	urls := make([]string, len(all))
 	for i, m := range all {
 		urls[i] = m.url
 		env = append(env, fmt.Sprintf("URL%d=%s", i, m.url))
-		fmt.Fprintf(&block, "url {env.URL%d}\n", i)
+		fmt.Fprintf(&block, "url {env.URL%d} part%d one%d\n", i, i/part, i)
 	}
-	g := start(t, tracing, "timeout 2s\nkey all {\n"+block.String()+"}", env...)
+	g := start(t, w.options()+tracing, "timeout 2s\nkey all {\n"+block.String()+"}", env...)
+
+	var mu sync.Mutex
 	var said strings.Builder
-	for _, way := range []string{"400", "500", "no such host", "TLS", "silence", "reset", "not HTTP"} {
-		p.is(way)
-		for path, m := range map[string]message{
-			"/notify":     {"body": "a body", "title": "a title", "type": "failure", "urls": urls},
-			"/notify/all": {"body": "a body", "title": "a title", "type": "failure"},
-		} {
-			got := g.post(path, m)
-			if got.Status != 424 || len(got.Results) != len(all) {
-				t.Fatalf("%s, %s: status %d, %d results: %.300s", way, path, got.Status, len(got.Results), got.Error)
-			}
-			said.WriteString(got.Body)
-			for i, r := range got.Results {
-				if r.Status == "delivered" {
-					t.Errorf("%s: %s was delivered", way, all[i].url)
-				}
-			}
-		}
+	var events []news
+	// hear notes an answer with an event behind it.
+	hear := func(r reply, key, source string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said.WriteString(r.Body)
+		events = append(events, newsOf(r, key, source))
 	}
-	p.is("400")
-	for _, accept := range []string{"text/plain", "text/html"} {
-		form := url.Values{"body": {"a body"}, "urls": urls}
-		r, err := http.NewRequest(http.MethodPost, g.url+"/notify", strings.NewReader(form.Encode()))
-		if err != nil {
-			t.Fatal(err)
+	for _, way := range []string{"400", "500", "no such host", "TLS", "silence", "reset", "not HTTP", "refused"} {
+		p.is(way)
+		if way == "refused" {
+			_ = p.close()
 		}
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Accept", accept)
-		said.WriteString(g.ask(r).Body)
+		var wg sync.WaitGroup
+		n := 0
+		for some := range slices.Chunk(urls, part) {
+			tag := fmt.Sprintf("part%d", n)
+			n++
+			failed := func(r reply, key, source string) {
+				if r.Status != 424 || len(r.Results) != len(some) {
+					t.Errorf("%s, %s: status %d, %d results: %.300s", way, source, r.Status, len(r.Results), r.Error)
+				}
+				for i, x := range r.Results {
+					if x.Status == "delivered" {
+						t.Errorf("%s: %s was delivered", way, some[i])
+					}
+				}
+				hear(r, key, source)
+			}
+			m := message{"body": "a body", "title": "a title", "type": "failure"}
+			wg.Go(func() { failed(g.post("/notify/all?tag="+tag, m), "all", "http") })
+			wg.Go(func() {
+				failed(g.post("/notify", message{"body": "a body", "title": "a title", "type": "failure", "urls": some}), "", "http")
+			})
+			if way == "400" {
+				wg.Go(func() { failed(g.test("all", tag), "all", "test") })
+			}
+		}
+		wg.Wait()
+		_, recent := g.get(g.adminURL+"/notify/recent", "*/*") // which remembers a hundred messages
+		said.WriteString(recent)
+		if way != "400" {
+			continue
+		}
+		// The other forms of an answer.
+		for _, accept := range []string{"text/plain", "text/html", "application/x-ndjson"} {
+			form := url.Values{"body": {"a body"}, "urls": urls[:part]}
+			r, err := http.NewRequest(http.MethodPost, g.url+"/notify", strings.NewReader(form.Encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Accept", accept)
+			said.WriteString(g.ask(r).Body)
+			events = append(events, newsOf(g.post("/notify", message{"body": "a body", "urls": urls[:part]}), "", "http"))
+			events = append(events, events[len(events)-1])
+		}
+		// What has arrived, whatever the answer says of the URL.
+		p.is("200")
+		for i := range all {
+			hear(g.post(fmt.Sprintf("/notify/all?tag=one%d", i), message{"body": "a body", "title": "a title"}), "all", "http")
+		}
 	}
 	// What is refused before it is sent.
 	for _, m := range all {
 		scheme, rest, _ := strings.Cut(m.url, "://")
 		for _, u := range []string{"no" + scheme + "://" + rest, scheme + ":/" + rest} {
-			said.WriteString(g.post("/notify", message{"body": "x", "type": "bogus", "urls": u}).Body)
-			said.WriteString(g.post("/notify", message{"body": "x", "urls": u}).Body)
-		}
-	}
-	eventually(t, "the log tells of the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
-	for where, text := range map[string]string{"an answer": said.String(), "the gateway": g.everything()} {
-		for _, m := range all {
-			if s := m.shows(text); s != "" {
-				t.Errorf("%s: %s shows %s", m.service, where, s)
+			for _, kind := range []string{"bogus", "info"} {
+				r := g.post("/notify", message{"body": "x", "type": kind, "urls": u})
+				if r.Status != 400 {
+					t.Errorf("%s: status %d: %s", u, r.Status, r.Body)
+				}
+				said.WriteString(r.Body)
 			}
 		}
 	}
+	delivered := 0
+	for _, n := range events {
+		if strings.HasPrefix(n.title, "notify_delivered") {
+			delivered++
+		}
+	}
+	if delivered < 50 {
+		t.Errorf("only %d services take any answer for a success", delivered)
+	}
+	heard := w.hears(t, events)
+	eventually(t, "the log tells of the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
+	holdsNone(t, "an answer", said.String(), all)
+	holdsNone(t, "an event", heard, all)
+	holdsNone(t, "the gateway", g.everything("all"), all)
 }
 
 // A configuration that does not load because of a URL is refused without
 // showing it, as a Caddyfile and as JSON.
 func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
+	g.post("/notify/k", message{"body": "x"}) // for there to be something to read
 	var all []marked
 	for i, m := range web(t) {
 		if i%8 == 0 {
@@ -153,47 +233,6 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 			load("application/json", fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
 		}
 	}
-	for where, text := range map[string]string{"an answer": said.String(), "the gateway": g.everything()} {
-		for _, m := range all {
-			if s := m.shows(text); s != "" {
-				t.Errorf("%s: %s shows %s", m.service, where, s)
-			}
-		}
-	}
-}
-
-// Nor does it of services that speak something other than HTTP, with servers
-// that say back what they hear.
-func TestSecretsOfConversations(t *testing.T) {
-	echo := listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })
-	closed := "127.0.0.1:" + freePort(t)
-	var all []marked
-	number := 100000
-	for _, s := range notifier.Services() {
-		if !slices.ContainsFunc(conversational, func(c string) bool { return slices.Contains(s.Schemes, c) }) {
-			continue
-		}
-		for _, address := range []string{echo, closed} {
-			for _, u := range onServer(s, address) {
-				if m := mark(s.Name, u, &number); m.marks != nil {
-					all = append(all, m)
-				}
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Fatal("no URLs with secrets")
-	}
-	g := start(t, tracing, "timeout 2s\negress {\nallow 127.0.0.1\n}")
-	var said strings.Builder
-	for _, m := range all {
-		said.WriteString(g.post("/notify", message{"body": "a body", "title": "a title", "type": "failure", "urls": m.url}).Body)
-	}
-	for where, text := range map[string]string{"an answer": said.String(), "the gateway": g.everything()} {
-		for _, m := range all {
-			if s := m.shows(text); s != "" {
-				t.Errorf("%s: %s shows %s", m.service, where, s)
-			}
-		}
-	}
+	holdsNone(t, "an answer", said.String(), all)
+	holdsNone(t, "the gateway", g.everything("k"), all)
 }

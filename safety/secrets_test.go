@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,13 +25,50 @@ import (
 )
 
 // mishap is a network in which something goes wrong.
-type mishap func(r *http.Request) (*http.Response, error)
+type mishap struct {
+	answer func(r *http.Request) (*http.Response, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
-func (m mishap) RoundTrip(r *http.Request) (*http.Response, error) { return m(r) }
+func (m mishap) RoundTrip(r *http.Request) (*http.Response, error) { return m.answer(r) }
 
-// DialContext fails: what is not HTTP is tried on real connections.
-func (m mishap) DialContext(_ context.Context, network, address string) (net.Conn, error) {
+// DialContext is for what is not HTTP.
+func (m mishap) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return m.dial(ctx, network, address)
+}
+
+func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused: " + address)}
+}
+
+// over is a network whose web goes wrong in some way, and with it all else.
+func over(answer func(r *http.Request) (*http.Response, error)) mishap { return mishap{answer, refuse} }
+
+// failing is a network without connections.
+func failing(err func(network, host string) error) mishap {
+	return mishap{
+		func(r *http.Request) (*http.Response, error) {
+			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: err("tcp", r.URL.Hostname())}
+		},
+		func(_ context.Context, network, address string) (net.Conn, error) {
+			host, _, _ := net.SplitHostPort(address)
+			return nil, err(network, host)
+		},
+	}
+}
+
+// talking is a network where all that is not HTTP reaches one server.
+func talking(t *testing.T, serve func(net.Conn)) mishap {
+	to := listen(t, "127.0.0.1:0", serve)
+	return mishap{
+		func(r *http.Request) (*http.Response, error) { return answerOf(r, 400, wire(r)) },
+		func(ctx context.Context, network, address string) (net.Conn, error) {
+			if network != "tcp" {
+				return refuse(ctx, network, address)
+			}
+			return new(net.Dialer).DialContext(ctx, network, to)
+		},
+	}
 }
 
 func answerOf(r *http.Request, code int, body string) (*http.Response, error) {
@@ -50,7 +88,7 @@ func wire(r *http.Request) string {
 
 func echoes() map[string]mishap {
 	echo := func(code int, form func(string) string) mishap {
-		return func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) }
+		return over(func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) })
 	}
 	quoted := func(s string) string {
 		b, _ := json.Marshal(map[string]any{"ok": false, "error": s, "message": s, "description": s, "errors": []string{s}, "status": "error", "code": 40001, "errcode": 40001, "errmsg": s})
@@ -76,26 +114,50 @@ func echoes() map[string]mishap {
 	}
 }
 
-func mishaps() map[string]mishap {
+func mishaps(t *testing.T) map[string]mishap {
 	out := echoes()
-	out["no such host"] = func(r *http.Request) (*http.Response, error) {
-		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), IsNotFound: true}}}
+	out["no such host"] = failing(func(network, host string) error {
+		return &net.OpError{Op: "dial", Net: network, Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+	})
+	out["refused"] = failing(func(network, host string) error {
+		return &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused: " + host)}
+	})
+	out["TLS"] = failing(func(string, string) error {
+		return &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+	})
+	out["panic"] = mishap{
+		func(r *http.Request) (*http.Response, error) { panic(wire(r)) },
+		func(_ context.Context, network, address string) (net.Conn, error) {
+			panic("dialling " + network + " " + address)
+		},
 	}
-	out["TLS"] = func(r *http.Request) (*http.Response, error) {
-		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}
+	out["silence"] = mishap{
+		func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: r.Context().Err()}
+		},
+		func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { _ = theirs.Close() })
+			return ours, nil
+		},
 	}
-	out["panic"] = func(r *http.Request) (*http.Response, error) { panic(wire(r)) }
-	out["silence"] = func(r *http.Request) (*http.Response, error) {
-		<-r.Context().Done()
-		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: r.Context().Err()}
-	}
+	out["a server that says back what it hears"] = talking(t, func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })
+	out["a server that hangs up"] = talking(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
+	out["a server that refuses in words"] = talking(t, func(c net.Conn) {
+		in := talk{bufio.NewReader(c), c}
+		in.say("220 # :server NOTICE * :ready")
+		for line, ok := in.line(); ok; line, ok = in.line() {
+			in.say("535 # logresp %s unverified :I heard %s", line, plain(line))
+		}
+	})
 	// A place of an answer where the cut of a long one goes through a secret.
 	for pad := 200; pad < 320; pad += 9 {
-		out[fmt.Sprintf("400 echo behind %d characters", pad)] = func(r *http.Request) (*http.Response, error) {
+		out[fmt.Sprintf("400 echo behind %d characters", pad)] = over(func(r *http.Request) (*http.Response, error) {
 			user, password, _ := r.BasicAuth()
 			text := strings.TrimPrefix(r.URL.Path, "/") + " " + r.Header.Get("Authorization") + " " + user + " " + password
 			return answerOf(r, 400, strings.Repeat("x", pad)+" "+text)
-		}
+		})
 	}
 	return out
 }
@@ -118,10 +180,10 @@ func (j *journal) Sync() error { return nil }
 // in no result, no record and no log line.
 func TestSecretsOfEveryService(t *testing.T) {
 	all := catalogue(t)
-	for name, mishap := range mishaps() {
+	for name, mishap := range mishaps(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeout := 5 * time.Second
+			timeout := time.Second // which only servers of other protocols need
 			if name == "silence" {
 				timeout = 50 * time.Millisecond
 			}
@@ -162,6 +224,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 
 // However a URL is broken, the error that says so holds none of its secrets.
 func TestSecretsOfBrokenURLs(t *testing.T) {
+	t.Parallel()
 	for _, m := range catalogue(t) {
 		scheme, rest, _ := strings.Cut(m.url, "://")
 		broken := []string{

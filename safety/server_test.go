@@ -17,6 +17,13 @@ func listen(t *testing.T, address string, serve func(net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	accept(t, l, serve)
+	return l.Addr().String()
+}
+
+// accept serves the connections of a listener until that is closed, which the
+// test does at its end.
+func accept(t *testing.T, l net.Listener, serve func(net.Conn)) {
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -30,7 +37,6 @@ func listen(t *testing.T, address string, serve func(net.Conn)) string {
 			}()
 		}
 	}()
-	return l.Addr().String()
 }
 
 // victim is a server that nobody may reach. It counts who does, over TCP and

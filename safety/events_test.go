@@ -1,0 +1,110 @@
+package safety
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// watcher is a destination that the gateway tells of its own events, each
+// twice: in the words that such an event has by itself, and with all its data.
+type watcher struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	words  []string
+	full   map[news]int
+	data   []string
+}
+
+// news is what sets events apart.
+type news struct {
+	title        string
+	destinations string
+}
+
+func newWatcher(t *testing.T) *watcher {
+	w := &watcher{full: map[news]int{}}
+	w.server = serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title, Message string }
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Errorf("an event came as no JSON: %v", err)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if strings.HasPrefix(m.Title, "Message ") {
+			w.words = append(w.words, m.Title+"\n"+m.Message)
+			return
+		}
+		destinations, data, _ := strings.Cut(m.Message, "\n")
+		w.full[news{m.Title, destinations}]++
+		w.data = append(w.data, data)
+	})
+	return w
+}
+
+// options are the global options that subscribe the watcher to the events.
+func (w *watcher) options() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "notify {\nkey watcher {\nurl json://%s/\n}\n}\nevents {\n", authority(w.server))
+	for _, name := range []string{"notify_failed", "notify_delivered"} {
+		fmt.Fprintf(&b, "on %s notify watcher\n", name)
+		fmt.Fprintf(&b, "on %s notify watcher {\ntitle \"{event.name} of {event.data.key} by {event.data.source}: {event.data.delivered} delivered, {event.data.failed} failed\"\n", name)
+		fmt.Fprintf(&b, "body \"{event.data.destinations}\n{event.module} {event.data}\"\n}\n")
+	}
+	return b.String() + "}\n"
+}
+
+// newsOf is what the event behind an answer has to say.
+func newsOf(r reply, key, source string) news {
+	var has, lacks []string
+	for _, x := range r.Results {
+		if x.Status == "delivered" {
+			has = append(has, x.Destination)
+		} else {
+			lacks = append(lacks, x.Destination)
+		}
+	}
+	name, told := "notify_failed", lacks
+	if r.Status == http.StatusOK {
+		name, told = "notify_delivered", has
+	}
+	return news{fmt.Sprintf("%s of %s by %s: %d delivered, %d failed", name, key, source, len(has), len(lacks)), strings.Join(told, ", ")}
+}
+
+// hears waits until the watcher has heard of all these, and of nothing else,
+// and returns all that it has heard.
+func (w *watcher) hears(t *testing.T, all []news) string {
+	t.Helper()
+	eventually(t, "all events arrive", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.words) >= len(all) && len(w.data) >= len(all)
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.words) != len(all) || len(w.data) != len(all) {
+		t.Errorf("%d and %d messages came of %d events", len(w.words), len(w.data), len(all))
+	}
+	for _, n := range all {
+		w.full[n]--
+	}
+	for n, times := range w.full {
+		if times < 0 {
+			t.Errorf("no event: %.500v", n)
+		}
+		if times > 0 {
+			t.Errorf("an event of what no answer tells: %.500v", n)
+		}
+	}
+	for _, data := range w.data {
+		if !strings.HasPrefix(data, "notify map[") || !strings.HasSuffix(data, "]") {
+			t.Errorf("the data of an event are not all there: %.100s…%s", data, data[max(0, len(data)-100):])
+		}
+	}
+	return strings.Join(slices.Concat(w.words, w.data), "\n")
+}

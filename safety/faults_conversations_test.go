@@ -1,0 +1,99 @@
+package safety
+
+import (
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// noTLS is what is said of a server that was to begin with TLS and does not.
+const noTLS = `|does not look like a TLS handshake|does not begin with TLS`
+
+// rudeness is what a server may do that was to speak another protocol than
+// HTTP, and words of which each result has some.
+var rudeness = []struct {
+	name  string
+	serve func(net.Conn)
+	says  string
+}{
+	{"refuses", nil, `refused`},
+	{"resets", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }, `reset|closed|EOF|broken pipe|hung up`},
+	{"hangs up", func(net.Conn) {}, `reset|closed|EOF|broken pipe|hung up`},
+	{"stays silent", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, `not done within 2s`},
+	{"says one byte at a time", babbling("1", 100*time.Millisecond), `not done within 2s|does not speak` + noTLS},
+	{"says a gigabyte in one line", babbling(strings.Repeat("gigabyte", 1<<17), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
+	{"says a gigabyte in lines", babbling(strings.Repeat("250-gigabyte\r\n", 1<<16), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
+	{"speaks HTTP", func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		_, _ = io.Copy(io.Discard, c)
+	}, `not done within 2s|does not speak|HTTP/1.1 400` + noTLS},
+}
+
+// babbling says a text again and again, and does not listen.
+func babbling(text string, pause time.Duration) func(net.Conn) {
+	return func(c net.Conn) {
+		for {
+			if _, err := io.WriteString(c, text); err != nil {
+				return
+			}
+			time.Sleep(pause)
+		}
+	}
+}
+
+// What holds for servers of HTTP holds for all others: the result says what
+// happened, within the timeout, and nothing is left of it.
+func TestFaultsOfConversations(t *testing.T) {
+	t.Parallel() // it waits for the most part
+	fine := swallower(t)
+	g := start(t, "", "timeout 2s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	g.post("/notify/k", message{"body": "x"}) // what begins with the first message is no leak
+	type try struct{ url, fault, says string }
+	var all []try
+	for _, f := range rudeness {
+		address := "127.0.0.1:" + freePort(t)
+		if f.serve != nil {
+			address = listen(t, "127.0.0.1:0", f.serve)
+		}
+		for _, n := range servers() {
+			if isConversational(n.service.Schemes) && n.scheme != "rsyslog" { // which goes over UDP and hears nothing
+				all = append(all, try{n.at(address), f.name, f.says})
+			}
+		}
+	}
+	urls := make([]string, len(all), len(all)+1)
+	for i, c := range all {
+		urls[i] = c.url
+	}
+	urls = append(urls, "json://"+authority(fine)+"/")
+	before := g.goroutines()
+	peak, heap := g.peak(), g.memory().HeapAlloc
+	begun := time.Now()
+	got := g.post("/notify", message{"title": "a title", "body": "a body", "urls": urls})
+	if took := time.Since(begun); took > 10*time.Second { // with room for a machine that is busy
+		t.Errorf("the answer took %s, and the timeout is 2s", took)
+	}
+	if len(got.Results) != len(urls) {
+		t.Fatalf("status %d, %d results for %d URLs: %.300s", got.Status, len(got.Results), len(urls), got.Body)
+	}
+	for i, c := range all {
+		r := got.Results[i]
+		if r.Status != "failed" || !regexp.MustCompile(c.says).MatchString(r.Error) || len(r.Error) > 2000 {
+			t.Errorf("%s, which %s: %s without %s: %.300s", c.url, c.fault, r.Status, c.says, r.Error)
+		}
+		if testing.Verbose() {
+			t.Logf("%-22s %-70s %s", c.fault, c.url, r.Error)
+		}
+	}
+	if r := got.Results[len(all)]; r.Status != "delivered" || r.Attempts != 1 {
+		t.Errorf("beside them all: %+v", r)
+	}
+	if more := g.peak() - peak; more > 256<<20 {
+		t.Errorf("the memory grew by %d MiB", more>>20)
+	}
+	g.settles(before)
+	g.forgets(heap)
+}

@@ -1,0 +1,134 @@
+package safety
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// held is a destination that answers nobody before it is told to.
+type held struct {
+	url     string
+	arrived atomic.Int32
+	release func()
+}
+
+func newHeld(t *testing.T) *held {
+	free := make(chan struct{})
+	h := &held{release: sync.OnceFunc(func() { close(free) })}
+	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		h.arrived.Add(1)
+		<-free
+		w.Header().Set("Connection", "close")
+	})
+	t.Cleanup(h.release) // before the server waits for its connections
+	h.url = "json://" + authority(s) + "/"
+	return h
+}
+
+// What is more than the gateway may have under way gets 503 and is told when
+// to come again, however much it is. It takes no memory, and what was under way
+// is finished.
+func TestOverload(t *testing.T) {
+	const bound, burst, more = 50, 300, 2000
+	h := newHeld(t)
+	g := start(t, "", fmt.Sprintf("max_in_flight %d\nkey k {\nurl %s\n}", bound, h.url))
+	before, peak, heap := g.goroutines(), g.peak(), g.memory().HeapAlloc
+	body := strings.Repeat("word ", 200<<10/5)
+	var taken, refused atomic.Int32
+	post := func() {
+		switch got := g.post("/notify/k", message{"body": body}); {
+		case got.Status == 200:
+			taken.Add(1)
+		case got.Status == 503 && got.Header.Get("Retry-After") == "1" && strings.Contains(got.Error, "max_in_flight"):
+			refused.Add(1)
+		default:
+			t.Errorf("status %d, Retry-After %q: %s", got.Status, got.Header.Get("Retry-After"), got.Body)
+		}
+	}
+	var first, then sync.WaitGroup
+	for range burst {
+		first.Go(post)
+	}
+	eventually(t, "all but so many are refused", func() bool { return h.arrived.Load() == bound && refused.Load() == burst-bound })
+	for range 20 {
+		then.Go(func() {
+			for range more / 20 {
+				post()
+			}
+		})
+	}
+	then.Wait()
+	if n := refused.Load(); n != burst-bound+more || taken.Load() > 0 {
+		t.Errorf("%d refused, %d taken", n, taken.Load())
+	}
+	_, metrics := g.get(g.adminURL+"/metrics", "*/*")
+	for _, line := range []string{
+		fmt.Sprintf("caddy_notify_messages_total{outcome=\"overloaded\"} %d\n", burst-bound+more),
+		fmt.Sprintf("caddy_notify_in_flight %d\n", bound),
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	if status, _ := g.get(g.url+"/up", "*/*"); status != 200 {
+		t.Errorf("what is beside the gateway has status %d", status)
+	}
+	// Those that were refused would take 450 MB as they are.
+	if n := g.peak() - peak; n > 150<<20 {
+		t.Errorf("the memory grew by %d MiB", n>>20)
+	}
+	h.release()
+	first.Wait()
+	if n := taken.Load(); n != bound || h.arrived.Load() != bound {
+		t.Errorf("%d taken, %d arrived", n, h.arrived.Load())
+	}
+	if got := g.post("/notify/k", message{"body": body}); got.Status != 200 {
+		t.Errorf("afterwards: %d %s", got.Status, got.Body)
+	}
+	g.settles(before)
+	g.forgets(heap)
+}
+
+// Clients that do not finish hold their places for no longer than the server
+// lets them.
+func TestSlowClientsInTheirPlaces(t *testing.T) {
+	t.Parallel() // it waits for the most part
+	const bound = 20
+	fine := swallower(t)
+	g := start(t, "servers {\ntimeouts {\nread_body 4s\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
+	before := g.goroutines()
+	slow := make([]net.Conn, bound)
+	for i := range slow {
+		c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "POST /notify/k HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":")
+		slow[i] = c
+	}
+	eventually(t, "there is no place left", func() bool {
+		_, metrics := g.get(g.adminURL+"/metrics", "*/*")
+		return strings.Contains(metrics, fmt.Sprintf("caddy_notify_in_flight %d\n", bound))
+	})
+	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 503 {
+		t.Errorf("beside slow clients: %d %s", got.Status, got.Body)
+	}
+	eventually(t, "there is place again", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
+	for _, c := range slow {
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 400 ") {
+			t.Errorf("a slow client got %q, %v", line, err)
+		}
+	}
+	g.settles(before)
+}

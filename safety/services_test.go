@@ -1,0 +1,163 @@
+package safety
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// named is a URL of a service that lets it name the server.
+type named struct {
+	service notifier.ServiceInfo
+	scheme  string
+	at      func(address string) string // the URL with its server there
+}
+
+// servers are URLs of all services that let them name the server, under each
+// of their schemes: their examples, and what those do not show.
+func servers() (out []named) {
+	for _, s := range notifier.Services() {
+		texts := slices.Clone(otherServers[s.Name])
+		if slices.ContainsFunc(s.Params, func(p notifier.ParamInfo) bool { return p.Name == "host" && p.Example == exampleHost }) {
+			for i, example := range s.Examples {
+				if _, rest, _ := strings.Cut(example, "://"); strings.Contains(s.URLs[i], "{host}") {
+					if !strings.Contains(rest, exampleHost+":8080") {
+						rest = strings.Replace(rest, exampleHost, exampleHost+":8080", 1)
+					}
+					texts = append(texts, strings.Replace(rest, exampleHost+":8080", "{host}:{port}", 1))
+				}
+			}
+		}
+		for _, text := range texts {
+			for _, scheme := range s.Schemes {
+				n := named{s, scheme, func(address string) string {
+					i := strings.LastIndexByte(address, ':')
+					return scheme + "://" + strings.NewReplacer("{host}", address[:i], "{port}", address[i+1:]).Replace(text)
+				}}
+				if _, err := notifier.Parse(n.at("127.0.0.1:1"), nil); err == nil {
+					out = append(out, n)
+				}
+			}
+		}
+		if s.Name == "Web Push" {
+			out = append(out, named{s, "vapid", func(address string) string { return webPush(s.Examples[0], address) }})
+		}
+	}
+	return out
+}
+
+const exampleHost = "example.com"
+
+// otherServers are URLs that name their server in another way than as the
+// host, or whose examples need a host of the Internet.
+var otherServers = map[string][]string{
+	"E-Mail": {
+		"user:password@{host}:{port}?from=me@example.com&to=you@example.com&mode=insecure",
+		"user:password@{host}:{port}?from=me@example.com&to=you@example.com&mode=ssl",
+		"user:password@example.com:{port}/you@example.com?smtp={host}&mode=insecure",
+	},
+	"IRC":  {"user:password@{host}:{port}/%23ops"},
+	"XMPP": {"user:password@example.com:{port}/bob?xmpp={host}"},
+}
+
+// webPush is a URL whose subscription is with a push service at an address.
+func webPush(example, address string) string {
+	before, subscription, _ := strings.Cut(example, "subfile=")
+	text, err := base64.RawURLEncoding.DecodeString(subscription)
+	if err != nil {
+		return ""
+	}
+	return before + "subfile=" + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(text), "push.example.net", address, 1)))
+}
+
+// Every service that lets a URL name its server is under the same rules,
+// whatever it speaks. They do not concern the operator.
+func TestEgressOfEveryService(t *testing.T) {
+	all := servers()
+	victims := map[string]*victim{} // of each URL, by the URL
+	urls := make([]string, len(all))
+	for i, n := range all {
+		v := newVictim(t)
+		urls[i] = n.at("127.0.0.1:" + v.port)
+		victims[urls[i]] = v
+	}
+	m := message{"body": "a body", "title": "a title", "urls": urls}
+
+	open := start(t, "", "timeout 1s\negress {\nallow 127.0.0.1\n}")
+	got := open.post("/notify", m)
+	if len(got.Results) != len(all) {
+		t.Fatalf("status %d, %d results for %d URLs: %.300s", got.Status, len(got.Results), len(all), got.Body)
+	}
+	reached := map[string]bool{}
+	var dialling []named
+	var block strings.Builder
+	for i, n := range all {
+		if isRefusal.MatchString(got.Results[i].Error) {
+			t.Errorf("%s, allowed: %s", urls[i], got.Results[i].Error)
+		}
+		dials := victims[urls[i]].take() > 0
+		reached[n.scheme] = reached[n.scheme] || dials
+		if dials { // or it lacks something that the service needs first
+			fmt.Fprintf(&block, "url `%s`\n", urls[i])
+			dialling = append(dialling, n)
+		}
+	}
+	for scheme, dials := range reached {
+		if !dials {
+			t.Errorf("%s://: allowed, but no URL makes a connection", scheme)
+		}
+	}
+	if len(reached) < 70 {
+		t.Errorf("only %d schemes name a server", len(reached))
+	}
+	for _, scheme := range []string{"mailto", "mqtt", "irc", "xmpp", "smpp", "growl", "rsyslog", "vapid"} {
+		if !reached[scheme] {
+			t.Errorf("%s:// names no server", scheme)
+		}
+	}
+
+	closed, v := start(t, "", ""), newVictim(t)
+	for _, p := range places() {
+		if p.none || !p.usual || strings.Contains(p.host, "@") {
+			continue
+		}
+		var urls []string
+		for _, n := range dialling {
+			if u := n.at(p.host + ":" + v.port); parses(u) {
+				urls = append(urls, u)
+			}
+		}
+		m["urls"] = urls
+		got := closed.post("/notify", m)
+		for i, r := range got.Results {
+			if r.Status == "delivered" || !p.refusedIn(r.Error) {
+				t.Errorf("%s: not refused with %s: %s", urls[i], p.rule, r.Error)
+			}
+		}
+		if n := v.take(); n > 0 || len(got.Results) != len(urls) || len(urls) < len(dialling)/2 {
+			t.Errorf("%s: %d connections, %d URLs, %d results", p.host, n, len(urls), len(got.Results))
+		}
+	}
+
+	operators := start(t, "", "timeout 1s\negress {\ndeny 0.0.0.0/0 ::/0\n}\nkey all {\n"+block.String()+"}")
+	got = operators.post("/notify/all", message{"body": "a body", "title": "a title"})
+	for _, r := range got.Results {
+		if isRefusal.MatchString(r.Error) {
+			t.Errorf("%s of the operator: %s", r.Destination, r.Error)
+		}
+	}
+	for u, v := range victims {
+		if strings.Contains(block.String(), "`"+u+"`") && v.take() == 0 {
+			t.Errorf("%s of the operator makes no connection", u)
+		}
+	}
+}
+
+func parses(u string) bool {
+	_, err := notifier.Parse(u, nil)
+	return err == nil
+}
