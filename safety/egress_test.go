@@ -209,8 +209,8 @@ func ways(redirector string) (urls, attachments map[string]func(host string) str
 		}
 	}
 	urls = map[string]func(host string) string{
-		"URL":             func(host string) string { return "json://" + host + "/?cto=1&rto=5" },
-		"URL over TLS":    func(host string) string { return "jsons://" + host + "/?cto=1&rto=5" },
+		"URL":             func(host string) string { return "json://" + host + "/?cto=10&rto=20" },
+		"URL over TLS":    func(host string) string { return "jsons://" + host + "/?cto=10&rto=20" },
 		"URL, redirected": via("json://", "redirect=yes&-"),
 	}
 	attachments = map[string]func(host string) string{

@@ -62,8 +62,9 @@ type gateway struct {
 	ended    chan error
 }
 
-// start runs a gateway whose notify directive has what stands in block, with
-// more global options and environment variables.
+// start runs a gateway whose notify directive has what stands in block, where
+// SELF is the gateway's own address, with more global options and environment
+// variables.
 func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
@@ -131,7 +132,7 @@ http://127.0.0.1:%s {
 		%s
 	}
 }
-`, g.admin, options, g.port, block)
+`, g.admin, options, g.port, strings.ReplaceAll(block, "SELF", "127.0.0.1:"+g.port))
 }
 
 // reload gives the running gateway another configuration. The admin API begins
