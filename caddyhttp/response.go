@@ -24,8 +24,8 @@ type answer struct {
 	unasked bool    // it is no answer to a message
 }
 
-// readTime is how long a client may take to read an answer, or what it has not
-// read of a stream when all is sent.
+// readTime is how long a client may take to read an answer, or a line of a
+// stream.
 const readTime = 30 * time.Second
 
 // write sends the answer in the media type that the client prefers.
@@ -43,12 +43,12 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	default:
 		body = a.text()
 	}
-	// Where the connection cannot do this, the server's timeouts count.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTime))
 	if a.live != nil {
 		a.live.close(body)
 		return
 	}
+	// Where the connection cannot do this, the server's timeouts count.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTime))
 	answerHeader(w.Header(), media)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(a.status)

@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -66,6 +67,7 @@ func (s *stream) write(w http.ResponseWriter) {
 	defer close(s.done)
 	flusher := http.NewResponseController(w)
 	for l := range s.lines {
+		_ = flusher.SetWriteDeadline(time.Now().Add(readTime))
 		// An error means that the client has gone, or that lines cannot be sent
 		// one by one: then they are sent together.
 		_, _ = w.Write(l)
