@@ -30,11 +30,11 @@ func (f field) text(name string) (string, error) {
 	case len(f.texts) > 0:
 		return f.texts[len(f.texts)-1], nil
 	}
-	var s string
 	if kind := kindOf(f.json); kind != "a string" {
 		return "", wrongKind(name, kind, "a string")
 	}
-	if err := json.Unmarshal(f.json, &s); err != nil {
+	s, err := textOf(f.json)
+	if err != nil {
 		return "", badRequest("the field %s: %w", name, err)
 	}
 	return s, nil
@@ -80,8 +80,8 @@ func (f field) items(name string, objects bool) (out []any, array bool, err erro
 		if kind != "a string" {
 			return nil, array, wrongKind(at, kind, expectedItem(array, objects))
 		}
-		var s string
-		if err := json.Unmarshal(v, &s); err != nil {
+		s, err := textOf(v)
+		if err != nil {
 			return nil, array, badRequest("the field %s: %w", at, err)
 		}
 		out = append(out, s)

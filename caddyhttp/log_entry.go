@@ -54,7 +54,7 @@ func (e *logEntry) readJSON(line []byte) bool {
 		return false
 	}
 	var message *string
-	ok := eachMember(line, func(name string, value json.RawMessage) {
+	_, err := members(line, func(name string, value json.RawMessage) error {
 		text := readableJSON(value)
 		switch name {
 		case "ts":
@@ -67,8 +67,9 @@ func (e *logEntry) readJSON(line []byte) bool {
 		default:
 			e.fields = append(e.fields, logField{name, text})
 		}
+		return nil
 	})
-	if !ok {
+	if err != nil {
 		return false
 	}
 	if message == nil {
@@ -79,32 +80,12 @@ func (e *logEntry) readJSON(line []byte) bool {
 	return true
 }
 
-// eachMember calls f for the members of a JSON object, in their order.
-func eachMember(object []byte, f func(name string, value json.RawMessage)) bool {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return false
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return false
-		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			return false
-		}
-		f(name.(string), value)
-	}
-	_, err := d.Token()
-	return err == nil
-}
-
 // readableJSON is a value without the marks of JSON, as far as it goes.
 func readableJSON(value json.RawMessage) string {
-	var s string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
-		return s
+	if kindOf(value) == "a string" {
+		if s, err := textOf(value); err == nil {
+			return s
+		}
 	}
 	var r struct {
 		Method string `json:"method"`
@@ -113,7 +94,7 @@ func readableJSON(value json.RawMessage) string {
 		Client string `json:"client_ip"`
 	}
 	if len(value) > 0 && value[0] == '{' && json.Unmarshal(value, &r) == nil && r.Method != "" && r.URI != "" {
-		s = r.Method + " " + r.Host + r.URI // a request
+		s := r.Method + " " + r.Host + r.URI // a request
 		if r.Client != "" {
 			s += " from " + r.Client
 		}
@@ -128,10 +109,13 @@ func (e *logEntry) readConsole(line string) {
 	line, _, _ = strings.Cut(ansi.ReplaceAllString(line, ""), "\n") // a stack follows
 	columns := strings.Split(line, "\t")
 	last := len(columns) - 1
-	if last > 0 && eachMember([]byte(columns[last]), func(name string, value json.RawMessage) {
-		e.fields = append(e.fields, logField{name, readableJSON(value)})
-	}) {
-		columns = columns[:last]
+	if last > 0 {
+		if _, err := members([]byte(columns[last]), func(name string, value json.RawMessage) error {
+			e.fields = append(e.fields, logField{name, readableJSON(value)})
+			return nil
+		}); err == nil {
+			columns = columns[:last]
+		}
 	}
 	at := slices.IndexFunc(columns, func(c string) bool { return readLevel(c, zapcore.InvalidLevel) != zapcore.InvalidLevel })
 	if at < 0 || at == len(columns)-1 {

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -192,7 +191,7 @@ func (s step) from(value json.RawMessage) (part json.RawMessage, err error) {
 		if kind != "an object" {
 			return nil, fmt.Errorf("the path has %s of what is no object but %s", s.name, kind)
 		}
-		err = members(json.NewDecoder(bytes.NewReader(value)), func(name string, v json.RawMessage) error {
+		_, err = members(value, func(name string, v json.RawMessage) error {
 			if name == s.name {
 				part = v // the last one counts, as it does at the top
 			}

@@ -85,6 +85,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string, s
 	if m.Attachments, err = q.attach(r.Context(), h.engine.sender.Pool()); err != nil {
 		return nil, err
 	}
+	q.close()
 	o := h.rules.options(log)
 	o.Transient = to.brought
 	live := newStream(w, r, to.targets, &o)

@@ -24,6 +24,7 @@ type request struct {
 // payload is what the body of a request holds.
 type payload struct {
 	fields   map[string]field
+	raw      *bytes.Buffer // of which the fields are parts; nil where they are not
 	files    []*notifier.Attachment
 	likeJSON bool // it came as a form, but begins as JSON does
 }
@@ -89,6 +90,15 @@ func readRequest(w http.ResponseWriter, r *http.Request, rules *rules, spool *no
 	return q, nil
 }
 
+// close gives back the text of the request, of which nothing may be used any
+// more. What the message holds is its own.
+func (q *request) close() {
+	if q.raw != nil {
+		putBuffer(q.raw)
+	}
+	q.payload = payload{}
+}
+
 // readPayload reads the body of a request as its Content-Type says.
 func readPayload(w http.ResponseWriter, r *http.Request, rules *rules, spool *notifier.Spool) (payload, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
@@ -105,9 +115,8 @@ func readPayload(w http.ResponseWriter, r *http.Request, rules *rules, spool *no
 		if err != nil || len(text.Bytes()) == 0 {
 			return payload{}, err
 		}
-		defer putBuffer(text)
 		fields, err := readJSON(text.Bytes())
-		return payload{fields: fields}, err
+		return payload{fields: fields, raw: text}, err
 	case media == "application/x-www-form-urlencoded":
 		text, err := readText(w, r, rules.maxBody)
 		if err != nil {
@@ -153,6 +162,9 @@ func putBuffer(b *bytes.Buffer) {
 	buffers.Put(b)
 }
 
+// maxClaim is how many bytes of a body there is room for before they come.
+const maxClaim = 1 << 20
+
 // readText reads the body of a request, of at most so many bytes, which must
 // be UTF-8. The buffer is to be given back.
 func readText(w http.ResponseWriter, r *http.Request, most int64) (*bytes.Buffer, error) {
@@ -160,6 +172,11 @@ func readText(w http.ResponseWriter, r *http.Request, most int64) (*bytes.Buffer
 		return nil, readError(&http.MaxBytesError{Limit: most})
 	}
 	b := buffers.Get().(*bytes.Buffer)
+	if r.ContentLength > 0 {
+		// One byte more lets it see the end without growing. How much is to
+		// come is no more than a claim, so a large body still has to grow.
+		b.Grow(int(min(r.ContentLength, maxClaim)) + bytes.MinRead)
+	}
 	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, most)); err != nil {
 		putBuffer(b)
 		return nil, readError(err)
