@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // URLError says what is wrong with a notification URL. It never holds a part
@@ -133,7 +135,14 @@ func (s *Schema) assign(places map[string][]string, query []pair, t *template) (
 			if *p.dict == nil {
 				*p.dict = map[string]string{}
 			}
-			(*p.dict)[kv.key[len(p.prefix):]] = kv.value
+			name := kv.key[len(p.prefix):]
+			if p.header && !httpguts.ValidHeaderFieldName(name) {
+				return nil, &URLError{Service: s.Name, Param: p.name, Problem: "what follows a + is no name of an HTTP header, such as X-Origin (" + p.doc + ")"}
+			}
+			if p.header && !httpguts.ValidHeaderFieldValue(kv.value) {
+				return nil, &URLError{Service: s.Name, Param: p.name, Problem: "the value of a header has a control character or a line break (" + p.doc + ")"}
+			}
+			(*p.dict)[name] = kv.value
 			if len(*p.dict) > maxEntries {
 				return nil, &URLError{Service: s.Name, Param: p.name, Problem: fmt.Sprintf("%s has more than %d entries (%s)", p.name, maxEntries, p.doc)}
 			}
@@ -231,7 +240,9 @@ const (
 	maxEntries = 100
 )
 
-// setList splits, checks and deals out the items of a list.
+// setList splits, checks and deals out the items of a list. One that cannot be
+// used is left out, so that the others get the message; where there is no
+// other, the URL is refused, unless the list may be empty then.
 func (p *Param) setList(values []string) (dropped []string, err error) {
 	p.dropped = false
 	var items []string
@@ -245,7 +256,8 @@ func (p *Param) setList(values []string) (dropped []string, err error) {
 			items = append(items, strings.FieldsFunc(v, p.splitter)...)
 		}
 	}
-	n, count := 0, 0
+	var first error
+	n, count, kept := 0, 0, 0
 	for _, item := range items {
 		n++
 		var bad error
@@ -261,13 +273,17 @@ func (p *Param) setList(values []string) (dropped []string, err error) {
 			item, bad = p.item(item)
 		}
 		if bad != nil {
-			if !p.drop {
+			if p.path {
 				return nil, fmt.Errorf("has an item, number %d, that %w", n, bad)
 			}
+			if first == nil {
+				first = fmt.Errorf("has an item, number %d, that %w", n, bad)
+			}
 			p.dropped = true
-			dropped = append(dropped, fmt.Sprintf("%s: item %d of %s %v and gets no message", p.schema.Name, n, p.name, bad))
+			dropped = append(dropped, fmt.Sprintf("%s: item %d of %s %v and is left out", p.schema.Name, n, p.name, bad))
 			continue
 		}
+		kept++
 		to := p.list
 		for _, part := range p.parts {
 			if rest, ok := strings.CutPrefix(item, part.prefix); ok && rest != "" {
@@ -278,6 +294,9 @@ func (p *Param) setList(values []string) (dropped []string, err error) {
 		if p.path || !slices.Contains(*to, item) {
 			*to = append(*to, item)
 		}
+	}
+	if kept == 0 && first != nil && !p.drop {
+		return nil, first
 	}
 	return dropped, nil
 }

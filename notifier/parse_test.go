@@ -157,7 +157,7 @@ func TestWarnings(t *testing.T) {
 		"probe://h/tok?title=atoken&atoken=1":   "query parameter 2 has no effect",
 		"probe://h/tok?level=low&s3cret=1":      "query parameter 2 has no effect",
 		"probe://h/tok?level=nonsense":          "level is none of low, normal, high; such a value means the default",
-		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and gets no message",
+		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and is left out",
 		"many://user@tok/a":                     "the user has no meaning",
 		"probe://h/tok?format=x":                "format is none of text, markdown, html; such a value means the default",
 		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split; such a value means the default",

@@ -132,6 +132,7 @@ type Param struct {
 	lo, hi   float64
 	choices  []Choice
 	prefix   string // of a map's keys
+	header   bool   // a map's keys are names of HTTP headers
 	item     func(string) (string, error)
 	drop     bool
 	key      string // behind it, an item of a list is a secret
@@ -439,6 +440,15 @@ func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
 	return p
 }
 
+// Headers binds HTTP headers that the query says under keys with a + before
+// the header's name: +X-Origin=gateway. Names and values must be such as a
+// request can have (RFC 9110, sections 5.1 and 5.5).
+func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
+	p := s.Map(v, "+", name, doc)
+	p.header = true
+	return p
+}
+
 // Match demands that the value (of a list: each item) match the regular
 // expression, whatever the case of letters.
 func (p *Param) Match(pattern string) *Param {
@@ -542,9 +552,10 @@ func (p *Param) SecretAfter(sep string) *Param { p.key = sep; return p }
 // path, and it is longer than words are.
 func (p *Param) Tokens(least int) *Param { p.tokens = least; return p }
 
-// DropInvalid leaves out the items of a list that cannot be used, because
-// URLs that users have already rely on it, instead of refusing the URL.
-// Whoever loads the URL is warned.
+// DropInvalid lets a list be empty where none of its items can be used, instead
+// of refusing the URL, because URLs that users have already rely on it. Some
+// that can and some that cannot be used are no mistake that needs it: the
+// latter are left out, and whoever loads the URL is warned.
 func (p *Param) DropInvalid() *Param { p.drop = true; return p }
 
 // Dropped says, once the URL is read, whether an item was left out.

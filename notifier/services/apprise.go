@@ -34,7 +34,7 @@ func (a *apprise) Describe(s *notifier.Schema) {
 	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to")
 	s.List(&a.tags, "tags", "tags to send to").Alias("tag")
 	s.Choice(&a.method, "method", "form", []string{"form", "json"}, "shape of the request")
-	s.Map(&a.header, "+", "header", "HTTP header to add")
+	s.Headers(&a.header, "header", "HTTP header to add")
 }
 
 func (a *apprise) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

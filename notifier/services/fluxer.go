@@ -45,7 +45,13 @@ func (f *fluxer) Finish(s *notifier.Schema) error {
 	if cmp.Or(f.mode, "cloud") == "private" && f.Host == "" {
 		return errors.New("mode private needs a host, as in fluxers://fluxer.example.com/0000000000/token")
 	}
-	return f.discordHook.Finish(s)
+	if err := f.discordHook.Finish(s); err != nil {
+		return err
+	}
+	if f.href != "" {
+		s.Format = notifier.Markdown // what has a link is an embed
+	}
+	return nil
 }
 
 func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -35,8 +35,8 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Secret(&t.token, "token", "access token")
 	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Item(mastodonMention).Example("@user")
 	s.List(&t.ping, "ping", "further @users and #tags to mention").Item(mastodonPing)
-	s.Choice(&t.visibility, "visibility", "default", []string{"default", "direct", "private", "unlisted", "public"},
-		"who sees the status; public where the scheme is toot")
+	s.Choice(&t.visibility, "visibility", "", []string{"default", "direct", "private", "unlisted", "public"},
+		"who sees the status; unless given, default, or public for toot://")
 	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")
 	s.String(&t.key, "key", "", "posts the same status no more than once an hour; any text")
 	s.String(&t.language, "language", "", "language of the status, as in en")
@@ -90,11 +90,11 @@ func (t *mastodon) mentions(text string) (out []string) {
 
 func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	visibility := t.visibility
-	if visibility == "default" {
+	switch {
+	case visibility == "default":
 		visibility = ""
-		if strings.HasPrefix(t.scheme, "toot") {
-			visibility = "public"
-		}
+	case visibility == "" && strings.HasPrefix(t.scheme, "toot"):
+		visibility = "public"
 	}
 	text := m.Body
 	if visibility == "direct" {

@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -91,14 +92,16 @@ func (s *matrixSession) create(ctx context.Context, c *notifier.Client, alias, d
 // talk finds the room for direct messages with a user, or makes one and notes
 // it for the user's other programs.
 func (s *matrixSession) talk(ctx context.Context, c *notifier.Client, user string) (string, error) {
-	direct := map[string][]string{}
+	// What programs have written there is theirs: only this user's part is read.
+	var direct map[string]json.RawMessage
 	list := []string{"user", s.user, "account_data", "m.direct"}
 	if s.user != "" {
 		if err := s.call(ctx, c, "GET", nil, &direct, list...); err != nil && !matrixNotFound(err) {
 			return "", err
 		}
 	}
-	if rooms := direct[user]; len(rooms) > 0 {
+	var rooms []string
+	if json.Unmarshal(direct[user], &rooms) == nil && len(rooms) > 0 {
 		return rooms[0], nil
 	}
 	var answer matrixRoom
@@ -109,9 +112,9 @@ func (s *matrixSession) talk(ctx context.Context, c *notifier.Client, user strin
 		return id, err
 	}
 	if direct == nil {
-		direct = map[string][]string{}
+		direct = map[string]json.RawMessage{}
 	}
-	direct[user] = []string{id}
+	direct[user], _ = json.Marshal([]string{id}) // texts always can
 	if err := s.call(ctx, c, "PUT", direct, nil, list...); err != nil {
 		c.Warn("Matrix: the room with a user was not noted as a direct chat: %v", err)
 	}

@@ -19,7 +19,7 @@ func (n *nextcloudServer) describe(s *notifier.Schema) {
 	s.Limits = notifier.Limits{Title: 255, Body: 4000}
 	s.Server(&n.Server)
 	s.String(&n.prefix, "url_prefix", "", "path below which Nextcloud stands")
-	s.Map(&n.header, "+", "header", "HTTP header to add")
+	s.Headers(&n.header, "header", "HTTP header to add")
 }
 
 // request is one to the path below the server's address.

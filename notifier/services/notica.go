@@ -27,7 +27,7 @@ func (n *notica) Describe(s *notifier.Schema) {
 	s.Server(&n.Server)
 	s.Path(&n.path, "path", "where on the server Notica is mounted")
 	s.Secret(&n.token, "token", "what stands behind the ? of the page's address").Item(noticaToken)
-	s.Map(&n.header, "+", "header", "HTTP header to add for a server of one's own")
+	s.Headers(&n.header, "header", "HTTP header to add for a server of one's own")
 }
 
 func noticaToken(s string) (string, error) { return strings.TrimLeft(s, "?"), nil }

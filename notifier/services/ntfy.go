@@ -87,6 +87,9 @@ func (n *ntfy) Finish(*notifier.Schema) error {
 		n.mode = "cloud"
 	}
 	if n.mode == "cloud" {
+		if n.Host != "" && !strings.EqualFold(n.Host, "ntfy.sh") && !ntfyIsTopic.MatchString(n.Host) {
+			return errors.New("mode=cloud posts to ntfy.sh, so the host must be a topic of it, as in ntfy://topic; leave mode out to post to the host")
+		}
 		for _, t := range []string{n.Host, n.topic} {
 			if t != "" && !strings.EqualFold(t, "ntfy.sh") {
 				n.topics = append([]string{t}, n.topics...)
@@ -109,5 +112,7 @@ func (n *ntfy) Finish(*notifier.Schema) error {
 	n.token = ""
 	return nil
 }
+
+var ntfyIsTopic = regexp.MustCompile("(?i)" + ntfyTopic)
 
 var ntfyToken = regexp.MustCompile(`(?i)^tk_\S+`)

@@ -25,7 +25,7 @@ func (p *pagertree) Describe(s *notifier.Schema) {
 	s.String(&p.thirdparty, "thirdparty", "", "identity of the alert; a new one for each message if not given").Alias("tid")
 	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert")
 	s.List(&p.tags, "tags", "tags of the alert")
-	s.Map(&p.header, "+", "headers", "HTTP header to add")
+	s.Headers(&p.header, "headers", "HTTP header to add")
 	s.Map(&p.extra, ":", "payload_extras", "field of the request to add")
 	s.Map(&p.meta, "-", "meta_extras", "field of the alert's meta data to add")
 }

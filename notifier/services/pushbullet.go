@@ -51,7 +51,7 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 			push = maps.Clone(push)
 			if channel, ok := strings.CutPrefix(target, "#"); ok {
 				push["channel_tag"] = channel
-			} else if strings.Contains(target, "@") {
+			} else if strings.Index(target, "@") > 0 {
 				push["email"] = target
 			} else if target != "" {
 				push["device_iden"] = target

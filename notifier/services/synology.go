@@ -28,7 +28,7 @@ func (y *synology) Describe(s *notifier.Schema) {
 	s.Path(&y.path, "path", "where on the server its web API is mounted")
 	s.TrailingSlash(&y.slash)
 	s.String(&y.fileURL, "file_url", "", "address of a file for Synology Chat to fetch and show")
-	s.Map(&y.header, "+", "header", "HTTP header to add")
+	s.Headers(&y.header, "header", "HTTP header to add")
 }
 
 func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -30,7 +30,7 @@ func (w *webhook) describe(s *notifier.Schema, schemes string) {
 	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").Tokens(16)
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
-	s.Map(&w.header, "+", "header", "HTTP header to add")
+	s.Headers(&w.header, "header", "HTTP header to add")
 	s.Map(&w.payload, ":", "field", "field of the message to add, or new name of one")
 }
 
