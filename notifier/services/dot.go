@@ -30,12 +30,12 @@ func (d *dot) Describe(s *notifier.Schema) {
 	s.String(&d.icon, "icon", "", "picture beside the text, a PNG in base64")
 	s.String(&d.image, "image", "", "picture, a PNG in base64; else the first attached one")
 	s.String(&d.link, "link", "", "address that a touch of the device opens")
-	s.Choice(&d.border, "border", "", []string{"0", "1"}, "frame of the picture: 0 white, 1 black")
-	s.Choice(&d.ditherType, "dither_type", "", []string{"DIFFUSION", "ORDERED", "NONE"}, "how the picture's greys are made")
+	s.Choice(&d.border, "border", "", []string{"0", "1"}, "frame of the picture: 0 white, 1 black").Lenient()
+	s.Choice(&d.ditherType, "dither_type", "", []string{"DIFFUSION", "ORDERED", "NONE"}, "how the picture's greys are made").Lenient()
 	s.Choice(&d.ditherKernel, "dither_kernel", "", []string{
 		"THRESHOLD", "ATKINSON", "BURKES", "FLOYD_STEINBERG", "SIERRA2", "STUCKI",
 		"JARVIS_JUDICE_NINKE", "DIFFUSION_ROW", "DIFFUSION_COLUMN", "DIFFUSION_2D",
-	}, "algorithm by which the greys are spread")
+	}, "algorithm by which the greys are spread").Lenient()
 	s.String(&d.taskKey, "task_key", "", "key of the content in the device's loop to replace")
 }
 

@@ -45,7 +45,7 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Item(inlineFileItem)
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
-	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Item(fcmColor)
+	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Item(fcmColor).Lenient()
 	s.Enum(&f.image, "image", "", []notifier.Choice{
 		{Name: "yes", Value: fcmImage, Synonyms: []string{"true", "on"}},
 		{Name: "no", Value: fcmNoImage, Synonyms: []string{"false", "off", "0"}},

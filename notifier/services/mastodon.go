@@ -34,7 +34,7 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Server(&t.Server)
 	s.Secret(&t.token, "token", "access token")
 	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Item(mastodonMention).Example("@user")
-	s.List(&t.ping, "ping", "further @users and #tags to mention").Item(mastodonPing)
+	s.List(&t.ping, "ping", "further @users and #tags to mention").Item(mastodonPing).DropInvalid()
 	s.Choice(&t.visibility, "visibility", "", []string{"default", "direct", "private", "unlisted", "public"},
 		"who sees the status; unless given, default, or public for toot://")
 	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")

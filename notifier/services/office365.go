@@ -40,7 +40,7 @@ func (o *office365) Describe(s *notifier.Schema) {
 	mailList(s, &o.cc, "cc", "addresses that get a copy")
 	mailList(s, &o.bcc, "bcc", "addresses that get a copy unseen by others")
 	mailList(s, &o.replyTo, "reply_to", "addresses that answers go to")
-	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "whose mailbox it is; org unless the domain is a personal one")
+	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "whose mailbox it is; org unless the domain is a personal one").Lenient()
 	s.Bool(&o.saveSent, "savesent", true, "keep the message among those sent")
 }
 

@@ -30,9 +30,9 @@ func (x *sfr) Describe(s *notifier.Schema) {
 	s.Secret(&x.space, "space_id", "ID of the space")
 	s.String(&x.lang, "lang", "fr_FR", "language of the service's answers")
 	s.String(&x.from, "sender", "", "name to send from").Alias("from")
-	s.Choice(&x.media, "media", "SMSUnicode", []string{"SMS", "SMSLong", "SMSUnicode", "SMSUnicodeLong"}, "kind of message")
+	s.Choice(&x.media, "media", "SMSUnicode", []string{"SMS", "SMSLong", "SMSUnicode", "SMSUnicodeLong"}, "kind of message").Lenient()
 	s.Int(&x.timeout, "timeout", 2880, "minutes for which delivery is tried").Range(0, 1e6).Lenient()
-	s.Choice(&x.voice, "voice", "claire08s", []string{"claire08s", "laura8k"}, "voice that reads the message aloud")
+	s.Choice(&x.voice, "voice", "claire08s", []string{"claire08s", "laura8k"}, "voice that reads the message aloud").Lenient()
 }
 
 func (x *sfr) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -29,7 +29,7 @@ func (t *trigv) Describe(s *notifier.Schema) {
 	s.String(&t.image, "image_url", "", "address of a picture")
 	s.Choice(&t.urgency, "urgency", "standard", []string{"standard", "time_sensitive"}, "urgency; failures are time sensitive anyway")
 	s.String(&t.event, "event_type", "", "type of the event")
-	s.Int(&t.priority, "priority", 0, "priority as of Pushover; from 1 on time sensitive").Range(-2, 2)
+	s.Int(&t.priority, "priority", 0, "priority as of Pushover; from 1 on time sensitive").Range(-100, 100).Lenient()
 }
 
 var trigvLevels = map[notifier.Type]string{
