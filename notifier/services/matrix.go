@@ -30,7 +30,7 @@ func (x *matrix) Describe(s *notifier.Schema) {
 		"matrix[s]://{user}:{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://[{user}@]{token}")
-	s.Native("https://webhooks.t2bot.io/api/v1/matrix/hook/{token}")
+	s.Native("https://webhooks.t2bot.io/api/v1/matrix/hook/{token}?mode=t2bot")
 	s.Attachments = true
 	s.Host(&x.Host, "host", "name or address of the server")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).Unset().Example("8080")
