@@ -3,10 +3,13 @@ package caddyhttp
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 func TestRoutes(t *testing.T) {
@@ -218,6 +221,25 @@ func TestChunkedBody(t *testing.T) {
 		r.Header.Set("Content-Type", tt.contentType)
 		if got := do(t, h, r); got.status != tt.want {
 			t.Errorf("%s %.20s: status %d, want %d: %s", tt.contentType, tt.body, got.status, tt.want, got.body)
+		}
+	}
+}
+
+// A client that is cut off because it sends too slowly learns why.
+func TestSlowBody(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "default_urls "+s.url("/"), "")
+	for contentType, begin := range map[string]string{
+		typeJSON:                           `{"body":`,
+		typeForm:                           "body=x",
+		"multipart/form-data; boundary=b":  "--b\r\nContent-Disposition: form-data; name=\"body\"\r\n\r\nx",
+		"multipart/form-data; boundary=bb": "--bb\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"a\"\r\n\r\nx",
+		"multipart/form-data; boundary=b3": "--b",
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/notify", io.MultiReader(strings.NewReader(begin), iotest.ErrReader(os.ErrDeadlineExceeded)))
+		r.Header.Set("Content-Type", contentType)
+		if got := do(t, h, r); got.status != 408 || !strings.Contains(got.body, "too long to arrive") || len(s.take()) > 0 {
+			t.Errorf("%s: status %d: %s", contentType, got.status, got.body)
 		}
 	}
 }

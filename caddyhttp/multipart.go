@@ -134,8 +134,7 @@ func (f *multipartReader) text(part io.Reader) (string, error) {
 // multipartError tells a form that is malformed from one that could not be
 // read.
 func multipartError(err error) error {
-	e := readError(err)
-	if e.status == http.StatusRequestEntityTooLarge {
+	if e := readError(err); e.status != http.StatusBadRequest {
 		return e
 	}
 	if errors.Is(err, multipart.ErrMessageTooLarge) {

@@ -3,15 +3,18 @@ package caddyhttp
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -191,6 +194,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		target      string
 		contentType string
 		body        string
+		slow        bool // it takes longer than the server lets it
 		header      http.Header
 		before      func() (after func())
 	}
@@ -210,6 +214,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 			{h: h, target: target, contentType: typeForm, body: "body=x"},
 			{h: h, target: target, contentType: typeJSON, body: `{"body":5}`},
 			{h: h, target: target, contentType: typeForm, body: "body=x", header: header("Sec-Fetch-Site", "cross-site")},
+			{h: h, target: target, contentType: typeForm, body: "body=", slow: true},
 			{h: h, target: target, contentType: typeForm, body: "body=" + strings.Repeat("x", 2000)},
 			{h: h, target: target, contentType: "text/csv", body: "x"},
 			{h: h, target: target, contentType: typeForm, body: "body=x", before: busy},
@@ -235,6 +240,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		for _, c := range list {
 			for _, accept := range []string{mediaText, mediaJSON, mediaHTML, mediaStream} {
 				r := httptest.NewRequest(method, c.target, strings.NewReader(c.body))
+				if c.slow {
+					r.Body = io.NopCloser(io.MultiReader(r.Body, iotest.ErrReader(os.ErrDeadlineExceeded)))
+				}
 				maps.Copy(r.Header, c.header)
 				r.Header.Set("Accept", accept)
 				r.Header.Set("Content-Type", c.contentType)

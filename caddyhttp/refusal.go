@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -39,8 +40,9 @@ func (e *refusal) answer() *answer {
 }
 
 // readError is the refusal for a request that could not be read to its end.
-// It is too large, for this handler or for a request_body before it, or else
-// the client has not sent it as it should.
+// It is too large, for this handler or for a request_body before it, took
+// longer than the server's read_body lets it, or else the client has not sent
+// it as it should.
 func readError(err error) *refusal {
 	var limit *http.MaxBytesError
 	var upstream caddyhttp.HandlerError
@@ -49,6 +51,8 @@ func readError(err error) *refusal {
 		return refuse(http.StatusRequestEntityTooLarge, "the request is larger than %s", size(limit.Limit))
 	case errors.As(err, &upstream) && upstream.StatusCode == http.StatusRequestEntityTooLarge:
 		return refuse(http.StatusRequestEntityTooLarge, "the request is too large")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return refuse(http.StatusRequestTimeout, "the request took too long to arrive")
 	}
 	return badRequest("the request could not be read to its end")
 }
