@@ -130,7 +130,7 @@ func TestSlowClientsInTheirPlaces(t *testing.T) {
 	eventually(t, "there is place again", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
 	for _, c := range slow {
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 400 ") {
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 408 ") {
 			t.Errorf("a slow client got %q, %v", line, err)
 		}
 	}
