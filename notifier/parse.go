@@ -71,6 +71,9 @@ func (s *Schema) parse(u *raw) (warnings []string, used *template, err error) {
 				for _, x := range b.excess {
 					warnings = append(warnings, x+" has no meaning to "+s.Name+" and no effect")
 				}
+				if u.fragment {
+					warnings = append(warnings, "what follows a # within a word of the URL has no effect; a # that is meant is written %23")
+				}
 				return warnings, t, nil
 			}
 			if first == nil {

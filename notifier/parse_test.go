@@ -53,6 +53,9 @@ func TestParse(t *testing.T) {
 			return slices.Equal(p.targets, []string{"one", "#three", "four", "five"}) && slices.Equal(p.users, []string{"two"})
 		}},
 		{"many://tok/#a", "many://tok/%23a?host=example.com", "many://xxxxx/%23a?host=example.com", nil},
+		{"many://tok/##a/b#c/d?to=%23e,#f", "many://tok/%23%23a/b/%23e/%23f?host=example.com", "many://xxxxx/%23%23a/b/%23e/%23f?host=example.com", nil},
+		{"many://tok#c/d?to=e", "many://tok/e?host=example.com", "many://xxxxx/e?host=example.com", nil},
+		{"probe://u#1:p#2@h/tok#c", "probe://u%231:p%232@h/tok", "probe://u%231:xxxxx@h/xxxxx", func(p *probe) bool { return p.User == "u#1" && p.Password == "p#2" }},
 		{"https://me:pass@h.example:99/in/tok/x/y?quiet=yes", "probes://me:pass@h.example:99/tok?quiet=yes&targets=x%2Cy", "probes://me:xxxxx@h.example:99/xxxxx?quiet=yes&targets=x%2Cy", func(p *probe) bool { return p.Secure }},
 		{"probe://h/tok?phones=(555) 123-4567,+1.555.765.4321,no", "probe://h/tok?phones=5551234567%2C%2B15557654321", "probe://h/xxxxx?phones=5551234567%2C%2B15557654321", nil},
 		{"probe://h/100%?token=tok", "probe://h/100%25/tok", "probe://h/100%25/xxxxx", nil},
@@ -159,6 +162,8 @@ func TestWarnings(t *testing.T) {
 		"probe://h/tok?level=nonsense":          "level is none of low, normal, high; such a value means the default",
 		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and is left out",
 		"many://user@tok/a":                     "the user has no meaning",
+		"many://tok/a#b/c":                      "what follows a # within a word of the URL has no effect",
+		"many://tok/#a/#b,#c%20#d":              "",
 		"probe://h/tok?format=x":                "format is none of text, markdown, html; such a value means the default",
 		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split; such a value means the default",
 	} {

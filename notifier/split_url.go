@@ -17,6 +17,7 @@ type raw struct {
 	segments  []string
 	slash     bool // the path ends in one
 	query     []pair
+	fragment  bool // it had one, which is gone
 }
 
 type pair struct{ key, value string }
@@ -31,9 +32,10 @@ const (
 )
 
 // splitURL takes a URL apart the way users of notification URLs write them:
-// "#" and "+" stand for themselves, a query parameter may be separated by
-// "&" or ";", empty path segments do not count, and a percent sign that
-// begins no escape is kept.
+// "+" stands for itself, and so does "#" except within a word of the path,
+// where it begins a fragment; a query parameter may be separated by "&" or ";",
+// empty path segments do not count, and a percent sign that begins no escape
+// is kept.
 func splitURL(s string) (*raw, error) {
 	if len(s) > maxURL {
 		return nil, &URLError{Problem: "is longer than 64 KiB"}
@@ -46,6 +48,7 @@ func splitURL(s string) (*raw, error) {
 	u := &raw{scheme: strings.ToLower(m[1])}
 	rest := strings.TrimSpace(s[len(m[0]):])
 	rest, query, _ := strings.Cut(rest, "?")
+	rest, u.fragment = cutFragment(rest)
 	authority, path, _ := strings.Cut(rest, "/")
 	u.authority = authority
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
@@ -67,6 +70,26 @@ func splitURL(s string) (*raw, error) {
 		return nil, &URLError{Problem: "has more than 1000 parts"}
 	}
 	return u, nil
+}
+
+// cutFragment cuts what is behind a # within a word (RFC 3986, section 3.5).
+// At the beginning of one, of a path or of a list, it means a room, a channel
+// or a tag, and in a user's name or password it is one sign of many.
+func cutFragment(s string) (string, bool) {
+	authority, _, _ := strings.Cut(s, "/")
+	begin := strings.LastIndexByte(authority, '@') + 1
+	for i := begin + 1; i < len(s); i++ {
+		if s[i] != '#' || strings.IndexByte("/,; #", s[i-1]) >= 0 {
+			continue
+		}
+		if i >= begin+3 && s[i-3] == '%' {
+			if c := PercentDecode(s[i-3 : i]); strings.Contains("/,; #", c) {
+				continue
+			}
+		}
+		return s[:i], true
+	}
+	return s, false
 }
 
 // unescape resolves percent escapes and leaves alone what is none.

@@ -32,7 +32,7 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required()
 	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
 	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Item(dingtalkPhone).DropInvalid()
-	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to")
+	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 }
 
 func dingtalkPhone(s string) (string, error) {

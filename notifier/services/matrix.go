@@ -43,7 +43,7 @@ func (x *matrix) Describe(s *notifier.Schema) {
 	s.String(&x.path, "path", "/webhook", "path of hookshot's webhooks")
 	s.Choice(&x.version, "version", "3", []string{"2", "3"}, "version of the server's API").Alias("v")
 	s.Choice(&x.msgtype, "msgtype", "text", []string{"text", "notice"}, "whether the message is a notice of a program")
-	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to")
+	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 	s.Bool(&x.image, "image", false, "show a picture for the type; t2bot and version 2 only")
 	s.Bool(&x.discovery, "discovery", true, "ask a matrixs:// server for the address of its API")
 	s.Bool(&x.homeOnIDs, "hsreq", true, "complete a room's id with the user's server")
