@@ -35,9 +35,10 @@ a test fails when it is stale.
   path segments. %s stands for the schemes with and without the letter s at the end: with it, the connection is TLS.
 - What a URL has a place for may come from the query as well (%s), and everything else comes from there:
   %s. Characters that mean something in a URL are percent-encoded: an @ in a password is %s.
+  A # is %s, except in front of a word, where it may stand as it is: %s.
 - A parameter in **bold** is required. One with a 🔒 is a secret and shown nowhere.
 
-`, len(all), "`{name}`", "`{name...}`", "`[s]`", "`?token=…`", "`?priority=high&format=markdown`", "`%40`")
+`, len(all), "`{name}`", "`{name...}`", "`[s]`", "`?token=…`", "`?priority=high&format=markdown`", "`%40`", "`%23`", "`/#room`")
 
 	b.WriteString("## Parameters that every service has\n\n")
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
