@@ -38,7 +38,7 @@ var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // write for a message.
 func readEntry(line []byte, now time.Time) logEntry {
 	e := logEntry{time: now, level: zapcore.InfoLevel}
-	line = bytes.TrimSpace(line)
+	line = bytes.ToValidUTF8(bytes.TrimSpace(line), []byte("\uFFFD"))
 	if o := e; o.readJSON(line) {
 		e = o
 	} else {

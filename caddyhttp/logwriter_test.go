@@ -16,6 +16,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -83,6 +84,8 @@ func FuzzReadEntry(f *testing.F) {
 	f.Add([]byte(`{"level":"error","ts":1.5,"logger":"a","msg":"m","request":{"method":"GET","uri":"/"}}`))
 	f.Add([]byte("2026/01/02 12:00:00.000\tERROR\ta\tm\t{\"a\":1}\n"))
 	f.Add([]byte("\x1b[31mERROR\x1b[0m\tx"))
+	f.Add([]byte("{\"msg\":\"a\xff\",\"\xfe\":\"\xfd\"}"))
+	f.Add([]byte("\xff"))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e := readEntry(line, time.Now())
 		e.isOwn(line)
@@ -91,6 +94,9 @@ func FuzzReadEntry(f *testing.F) {
 		d.add(e)
 		if n := len(d.title()) + len(d.body()); n > 16<<10 {
 			t.Errorf("the message has %d bytes", n)
+		}
+		if !utf8.ValidString(d.title()) || !utf8.ValidString(d.body()) {
+			t.Errorf("the message is no UTF-8: %q %q", d.title(), d.body())
 		}
 	})
 }
