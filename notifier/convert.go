@@ -29,13 +29,17 @@ func Convert(text string, from, to Format) string {
 	return text
 }
 
+// lineEnds makes one sign of the three that end a line. In HTML a carriage
+// return is a space.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
 var tabsAndLines = strings.NewReplacer("\t", "&emsp;", "\n", "<br/>")
 
 // textToHTML escapes what HTML would read as markup, and keeps the lines, with
 // how they are indented and the gaps between columns: of several spaces all
 // but the last become no-break spaces, and so does one that begins a line.
 func textToHTML(text string) string {
-	return tabsAndLines.Replace(html.EscapeString(hardenGaps(text)))
+	return tabsAndLines.Replace(html.EscapeString(hardenGaps(lineEnds.Replace(text))))
 }
 
 const hardSpace = "\u00a0"
@@ -59,5 +63,5 @@ var hardSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", 
 
 // textToHardHTML is textToHTML for services of [Schema.HardSpaces].
 func textToHardHTML(text string) string {
-	return hardSpaces.Replace(tabsAndLines.Replace(html.EscapeString(text)))
+	return hardSpaces.Replace(tabsAndLines.Replace(html.EscapeString(lineEnds.Replace(text))))
 }

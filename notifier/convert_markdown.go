@@ -57,7 +57,7 @@ func markdownToHTML(markdown string) string {
 	if !simpleMarkdown(markdown) {
 		return textToHTML(markdown)
 	}
-	source := []byte(markdown)
+	source := []byte(lineEnds.Replace(markdown))
 	doc := markdownRenderer.Parser().Parse(text.NewReader(source))
 	if addresses(doc) > max(minAddresses, maxGrowth*len(source)) {
 		return textToHTML(markdown)

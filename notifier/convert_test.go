@@ -20,6 +20,8 @@ func TestConvert(t *testing.T) {
 
 		{"text to HTML", Text, HTML, "1 <b>&\"q\" 'r'</b>\n\tx", "1 &lt;b&gt;&amp;&#34;q&#34; &#39;r&#39;&lt;/b&gt;<br/>&emsp;x"},
 		{"columns", Text, HTML, "a   b c\n  d\n e ", "a\u00a0\u00a0 b c<br/>\u00a0 d<br/>\u00a0e "},
+		{"line ends of text", Text, HTML, "a\r\n  b\rc\n", "a<br/>\u00a0 b<br/>c<br/>"},
+		{"line ends of Markdown", Markdown, HTML, "- a\r\n- b\r\rc\rd", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n<p>c<br />\nd</p>"},
 		{"only spaces", Text, HTML, "  ", "\u00a0 "},
 
 		{"Markdown to HTML", Markdown, HTML, md, "<h1>Release 1.4</h1>\n<ul>\n<li><strong>bold</strong> item</li>\n" +
