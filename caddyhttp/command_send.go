@@ -100,7 +100,7 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 	if !report.OK() {
 		e := &errUndelivered{all: len(report.Results)}
 		for _, r := range report.Results {
-			if r.Status != notifier.Delivered && !r.Optional {
+			if !r.OK() {
 				e.failed++
 			}
 		}

@@ -295,7 +295,7 @@ func (s *logSink) send(d *logDigest) {
 
 func firstFailure(r *notifier.Report) error {
 	for _, x := range r.Results {
-		if x.Status != notifier.Delivered && !x.Optional {
+		if !x.OK() {
 			return fmt.Errorf("%s: %w", x.Service, x.Err)
 		}
 	}

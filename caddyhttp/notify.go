@@ -248,10 +248,10 @@ func (s selection) answer(report *notifier.Report) *answer {
 	a := &answer{status: http.StatusOK, records: append(s.warnings, report.Records...), results: s.results(report.Results)}
 	failed := 0
 	for _, r := range a.results {
-		if r.Status != notifier.Delivered && !r.Optional {
+		if !r.OK() {
 			failed++
 		}
-		if r.Status == notifier.Skipped {
+		if r.Status == notifier.Skipped && r.Err != nil {
 			a.records = append(a.records, notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: "Not sent: " + r.Err.Error()})
 		}
 	}

@@ -65,13 +65,18 @@ func (e *engine) tell(from origin, ok bool, results []notifier.Result) {
 
 func ownEventData(from origin, ok bool, results []notifier.Result) map[string]any {
 	var services, destinations, errs []string
-	delivered := 0
+	delivered, failed := 0, 0
 	for _, r := range results {
-		has := r.Status == notifier.Delivered
-		if has {
+		about := false // this one is what the event tells of
+		switch {
+		case r.Status == notifier.Delivered:
 			delivered++
+			about = ok
+		case r.Err != nil:
+			failed++
+			about = !ok
 		}
-		if has != ok || len(services) == maxEventItems {
+		if !about || len(services) == maxEventItems {
 			continue
 		}
 		services, destinations = append(services, r.Service), append(destinations, r.Destination)
@@ -81,7 +86,7 @@ func ownEventData(from origin, ok bool, results []notifier.Result) map[string]an
 	}
 	data := map[string]any{
 		"key": from.key, "source": from.source, "services": services, "destinations": destinations,
-		"delivered": delivered, "failed": len(results) - delivered,
+		"delivered": delivered, "failed": failed,
 	}
 	if !ok {
 		data["errors"], data["error"] = errs, strings.Join(errs, "; ")

@@ -33,8 +33,9 @@ type Client struct {
 	hops      int  // gateways that the message has passed through
 	header    func(context.Context) map[string]string
 
-	mu   sync.Mutex
-	done map[string]any
+	mu    sync.Mutex
+	done  map[string]any
+	skips int // parts of the message that ask nothing of the destination
 }
 
 // Request is one HTTP request of a service.
@@ -385,6 +386,17 @@ func (c *Client) Store() bool { return c.options.store && !c.transient }
 // Warn adds a line to the record of this delivery, which the client of the
 // gateway gets to see.
 func (c *Client) Warn(format string, args ...any) { c.log(LevelWarning, fmt.Sprintf(format, args...)) }
+
+// Skip says that the message asks nothing of the destination, and why: it is to
+// close an alert, say, and there is none. The service returns nil then, having
+// sent nothing. Where that goes for all parts of a message, the result is
+// [Skipped], which is no failure.
+func (c *Client) Skip(format string, args ...any) {
+	c.Warn(format, args...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skips++
+}
 
 // Once runs f unless an earlier try at the same part of the same message has
 // run it with success under the same key. A service of several steps uses it

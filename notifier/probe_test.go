@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -50,7 +51,7 @@ func (p *probe) Describe(s *Schema) {
 	s.Path(&p.path, "path", "where the service is mounted")
 	s.Secret(&p.token, "token", "the token").Match(`^[a-z0-9-]+$`).Alias("key")
 	s.Enum(&p.level, "level", "normal", []Choice{{Name: "low", Value: -1}, {Name: "normal", Value: 0}, {Name: "high", Value: 5, Synonyms: []string{"urgent"}}}, "how loud").Lenient()
-	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once"}, "what to do")
+	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once", "skip"}, "what to do")
 	s.Float(&p.ratio, "ratio", 0.5, "a share").Range(0, 1)
 	s.Int(&p.count, "count", 3, "a number").Range(1, 10)
 	s.Bool(&p.quiet, "quiet", false, "make no sound")
@@ -79,6 +80,11 @@ func (p *probe) Send(ctx context.Context, c *Client, m *Message) error {
 		return ctx.Err()
 	case "deaf":
 		time.Sleep(time.Minute)
+	case "skip":
+		if !strings.Contains(m.Body, "wanted") {
+			c.Skip("nothing to do for %s", p.token)
+			return nil
+		}
 	case "each":
 		return c.Each(ctx, p.targets, func(ctx context.Context, target string) error {
 			return c.PostJSON(ctx, p.URL(target), m.Body)

@@ -110,7 +110,7 @@ type Status string
 const (
 	Delivered Status = "delivered"
 	Failed    Status = "failed"
-	Skipped   Status = "skipped" // not tried
+	Skipped   Status = "skipped" // nothing was sent: it could not be tried, or the message asked for nothing
 )
 
 // Result tells what became of a message at one destination.
@@ -122,8 +122,12 @@ type Result struct {
 	Optional    bool // a failure does not count
 	Attempts    int
 	Elapsed     time.Duration
-	Err         error // its text is free of secrets; nil when delivered
+	Err         error // its text is free of secrets; nil unless something went wrong
 }
+
+// OK says whether nothing is amiss: the destination has the message, or the
+// message asked nothing of it, or its failure does not count.
+func (r *Result) OK() bool { return r.Err == nil || r.Optional }
 
 // Level is how serious a [Record] is, in the words of the log that clients of
 // such gateways read.
@@ -149,9 +153,9 @@ type Report struct {
 	Records []Record // in the order of time
 }
 
-// OK says whether every destination that is not optional has the message.
+// OK says whether all results are.
 func (r *Report) OK() bool {
-	return !slices.ContainsFunc(r.Results, func(x Result) bool { return x.Status != Delivered && !x.Optional })
+	return !slices.ContainsFunc(r.Results, func(x Result) bool { return !x.OK() })
 }
 
 // DeliveryError is a failure of a delivery. Its text is free of secrets;
@@ -276,6 +280,8 @@ type delivery struct {
 	closed  bool // the result is out; what comes later is not recorded
 	records []Record
 	result  Result
+
+	skipped bool // the message asked for nothing; to be read when the attempts are over
 }
 
 func (d *delivery) record(level Level, text string) { d.add(level, shorten(d.target.redact(text))) }
@@ -381,9 +387,12 @@ func take(ctx context.Context, slots chan struct{}) bool {
 func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 	r.Attempts, r.Elapsed = attempts, time.Since(start)
 	r.Status = Delivered
-	if err == nil {
+	switch {
+	case err == nil && d.skipped:
+		r.Status = Skipped // why has been recorded
+	case err == nil:
 		d.add(LevelInfo, "Sent "+r.Service+" notification.")
-	} else {
+	default:
 		r.Status = Failed
 		r.Err = &DeliveryError{text: shorten(d.target.redact(err.Error())), err: err}
 		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
@@ -413,7 +422,10 @@ func (d *delivery) log(r Result) {
 		return
 	}
 	level, text := zapcore.DebugLevel, "delivered"
-	if r.Err != nil {
+	switch {
+	case r.Status == Skipped:
+		level, text = zapcore.WarnLevel, "nothing was sent"
+	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
 	}
 	c := d.options.Logger.Check(level, text)
@@ -457,6 +469,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		n++
 		before := len(pending)
 		if err = pending.send(ctx, t.service, client); err == nil {
+			d.skipped = client.skips == len(parts)
 			return n, nil
 		}
 		if len(pending) < before {

@@ -50,6 +50,34 @@ func send(t *testing.T, s *Sender, m *Message, o Options, urls ...string) *Repor
 
 var hello = &Message{Title: "T", Body: "hello"}
 
+// A message that asks nothing of a destination is no success of sending and
+// no failure; one of which a part is sent is delivered.
+func TestSkip(t *testing.T) {
+	var arrived atomic.Int32
+	url := target(t, func(http.ResponseWriter, *http.Request) { arrived.Add(1) }) + "/tok-secret?mode=skip&overflow=split"
+	long := strings.Repeat("words and ", 200)
+	for _, tt := range []struct {
+		body string
+		want Status
+		sent int32
+	}{
+		{"hello", Skipped, 0},
+		{long, Skipped, 0},
+		{long + " wanted", Delivered, 1},
+		{"wanted", Delivered, 1},
+	} {
+		arrived.Store(0)
+		report := send(t, newTestSender(t), &Message{Body: tt.body}, Options{}, url)
+		if r := report.Results[0]; r.Status != tt.want || r.Err != nil || r.Attempts != 1 || !report.OK() || arrived.Load() != tt.sent {
+			t.Errorf("%.20s: %s, %v after %d tries; %d arrived", tt.body, r.Status, r.Err, r.Attempts, arrived.Load())
+		}
+		said := fmt.Sprint(report.Records)
+		if strings.Contains(said, "Sent ") != (tt.want == Delivered) || tt.want == Skipped && !strings.Contains(said, "WARNING nothing to do for xxxxx") {
+			t.Errorf("%.20s: %s", tt.body, said)
+		}
+	}
+}
+
 // One destination's trouble is that destination's failure, in words, and
 // delays no other.
 func TestSendFaults(t *testing.T) {

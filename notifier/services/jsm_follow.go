@@ -60,7 +60,7 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	subject := j.subject(m)
 	requests := j.remembered(subject)
 	if len(requests) == 0 {
-		j.warn(c, m, action)
+		j.skip(c, m, action)
 		return nil
 	}
 	err := c.Each(ctx, requests, func(ctx context.Context, request string) error {
@@ -77,13 +77,13 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	return err
 }
 
-// warn says that a message reaches nobody, and what would change that.
-func (j *jsm) warn(c *notifier.Client, m *notifier.Message, action string) {
+// skip says that a message reaches nobody, and what would change that.
+func (j *jsm) skip(c *notifier.Client, m *notifier.Message, action string) {
 	remedy := "action=new"
 	if j.action == "map" {
 		remedy = ":" + string(m.Type) + "=new"
 	}
-	c.Warn("nothing was sent: a message of type %s is to %s an alert about the same subject, and none is known; "+
+	c.Skip("nothing was sent: a message of type %s is to %s an alert about the same subject, and none is known; "+
 		"raise one before by a message of type failure, or have this one raise it by %s, "+
 		"or add alias= to the URL, which also finds alerts from before a restart", m.Type, jsmVerbs[action], remedy)
 }

@@ -106,8 +106,11 @@ func TestJSMNothingToFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		report := sender.Send(context.Background(), &notifier.Message{Body: "b"}, []notifier.Target{{Destination: d}}, notifier.Options{})
-		if r := report.Records[0]; !report.OK() || r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
-			t.Errorf("%s: %s %s", address, r.Level, r.Text)
+		if r := report.Records[0]; !report.OK() || len(report.Records) > 1 || r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
+			t.Errorf("%s: %v", address, report.Records)
+		}
+		if r := report.Results[0]; r.Status != notifier.Skipped || r.Err != nil {
+			t.Errorf("%s: %s, %v", address, r.Status, r.Err)
 		}
 	}
 }
