@@ -11,7 +11,7 @@ import (
 
 // The outcomes of messages. Those of deliveries are the notifier's statuses.
 const (
-	outcomeDelivered  = "delivered"  // every required destination has it
+	outcomeDelivered  = "delivered"  // no required destination failed
 	outcomeFailed     = "failed"     // a required destination has it not
 	outcomeRefused    = "refused"    // the request was wrong: nothing was sent
 	outcomeOverloaded = "overloaded" // too many were under way: nothing was read

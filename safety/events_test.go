@@ -63,9 +63,10 @@ func (w *watcher) options() string {
 func newsOf(r reply, key, source string) news {
 	var has, lacks []string
 	for _, x := range r.Results {
-		if x.Status == "delivered" {
+		switch x.Status {
+		case "delivered":
 			has = append(has, x.Destination)
-		} else {
+		case "failed":
 			lacks = append(lacks, x.Destination)
 		}
 	}
