@@ -39,7 +39,7 @@ func newMetrics(t *traffic) *metrics {
 		}, []string{"outcome"}),
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
-			Help: "Deliveries of one message to one destination, by service and by what became of them: delivered, failed.",
+			Help: "Deliveries of one message to one destination, by service and by what became of them: delivered, failed, skipped (nothing was to be sent).",
 		}, []string{"service", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
