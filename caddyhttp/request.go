@@ -173,7 +173,7 @@ func readText(w http.ResponseWriter, r *http.Request, most int64) (*bytes.Buffer
 	}
 	b := buffers.Get().(*bytes.Buffer)
 	if r.ContentLength > 0 {
-		// One byte more lets it see the end without growing. How much is to
+		// MinRead more lets it see the end without growing. How much is to
 		// come is no more than a claim, so a large body still has to grow.
 		b.Grow(int(min(r.ContentLength, maxClaim)) + bytes.MinRead)
 	}
