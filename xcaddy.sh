@@ -1,17 +1,19 @@
 #!/bin/sh
-# Builds ./caddy, Caddy with the notify module in it: with xcaddy where there
-# is one, else with Go alone. Given arguments, hands them to what it built:
+# Builds ./caddy, which is Caddy with the notify module: with xcaddy if it is
+# installed, else with Go alone. With arguments, the new ./caddy runs them:
 #
 #	./xcaddy.sh run --config Caddyfile.example
 set -eu
 
-# Arguments may name files relative to where the caller is; the build is made
-# in the folder of this script.
+# The build happens in the folder of this script. The arguments are used in
+# the caller's folder, so that they may name files relative to it.
 folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 (
 	cd "$folder"
 	if command -v xcaddy >/dev/null 2>&1; then
-		xcaddy build "${CADDY_VERSION:-v2.11.9}" --with github.com/caddy-notify/caddy-notify=. --output caddy
+		# The version v0.0.0 stands for this folder. Without a version, xcaddy asks
+		# the module proxy for one, which fails for a module that it does not know.
+		xcaddy build "${CADDY_VERSION:-v2.11.9}" --with github.com/caddy-notify/caddy-notify@v0.0.0=. --output caddy
 	else
 		CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -tags nobadger,nomysql,nopgx -o caddy ./cmd/caddy
 	fi
