@@ -27,7 +27,7 @@ type marked struct {
 // the golden files.
 func catalogue(t *testing.T) (out []marked) {
 	t.Helper()
-	files, err := filepath.Glob("../notifier/services/testdata/*.txt")
+	files, err := filepath.Glob("../../notifier/services/testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden files", err)
 	}

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	program = filepath.Join(dir, "caddy")
-	build := exec.Command("go", "build", "-o", program, "-race="+strconv.FormatBool(raced()), "../cmd/caddy")
+	build := exec.Command("go", "build", "-o", program, "-race="+strconv.FormatBool(raced()), "../../cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)

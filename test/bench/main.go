@@ -1,8 +1,8 @@
 // Command bench measures the gateway against Caddy's own reverse_proxy: the
 // same requests to the same destination, on the same machine, in one run.
 //
-//	go run ./bench                 builds Caddy, measures, prints a table
-//	go run ./bench -caddy ./caddy  measures a binary that is there
+//	go run ./test/bench                 builds Caddy, measures, prints a table
+//	go run ./test/bench -caddy ./caddy  measures a binary that is there
 //
 // All traffic stays on the loopback interface; the load ends by itself after
 // the time of -seconds for each of the throughput rows.

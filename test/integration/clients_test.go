@@ -1,5 +1,3 @@
-//go:build integration
-
 package integration
 
 import (
@@ -15,10 +13,12 @@ import (
 	"testing"
 )
 
-// buildGateway builds the program once for the run.
+// buildGateway builds the program once for the run, in the gateway's module.
 var buildGateway = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(scratch, "bin", "caddy")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/caddy").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", program, "./cmd/caddy")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return program, nil

@@ -1,5 +1,3 @@
-//go:build integration
-
 package integration
 
 import (
@@ -9,8 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -88,9 +84,9 @@ func newPage(t *testing.T) (string, *webhook) {
 	t.Helper()
 	hook := newWebhook(t)
 	to := "json://" + strings.TrimPrefix(hook.URL, "http://")
-	caddy := filepath.Join(t.TempDir(), "caddy")
-	if out, err := exec.Command("go", "build", "-o", caddy, "../cmd/caddy").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	caddy, err := buildGateway()
+	if err != nil {
+		t.Fatal(err)
 	}
 	port := freePort(t)
 	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{

@@ -1,12 +1,12 @@
-//go:build integration
-
-// Package integration sends messages through servers that others wrote, which
-// the tests start on loopback:
+// Package integration sends messages to real servers and drives the gateway
+// with real clients. The tests start the servers themselves, on loopback.
 //
-//	go test -tags integration ./integration
+//	cd test/integration && go test .
 //
-// A test whose server is not installed is skipped, but fails where the
-// environment variable CI is set.
+// It is a module of its own, so that what only these tests need (a browser
+// driver, a second MQTT client) is no dependency of the gateway. A test whose
+// program is not installed is skipped, or fails if the environment variable CI
+// is set.
 package integration
 
 import (

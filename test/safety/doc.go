@@ -3,7 +3,7 @@
 // makes. Its destinations, its clients and its name server are all on
 // loopback.
 //
-//	SAFETY_RACE=1 go test ./safety
+//	SAFETY_RACE=1 go test ./test/safety
 //
 // builds the gateway with the race detector and fails where that finds
 // something.
