@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // urlsVariable is the environment variable with the URLs of a command that
@@ -70,7 +71,7 @@ func (f *messageFlags) message(spool *notifier.Spool) (*notifier.Message, error)
 	if m.Type, err = notifier.ParseType(f.kind); err != nil {
 		return nil, fmt.Errorf("--type: %w", err)
 	}
-	if m.Format, err = notifier.ParseFormat(f.format); err != nil {
+	if m.Format, err = markup.ParseFormat(f.format); err != nil {
 		return nil, fmt.Errorf("--format: %w", err)
 	}
 	for _, name := range f.files {

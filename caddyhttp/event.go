@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 func init() {
@@ -112,7 +113,7 @@ func (h *EventHandler) provision(ctx caddy.Context) error {
 		}
 	}
 	var err error
-	if h.format, err = notifier.ParseFormat(h.Format); err != nil {
+	if h.format, err = markup.ParseFormat(h.Format); err != nil {
 		return err
 	}
 	if h.Format != "" && h.Body == "" {
@@ -249,7 +250,7 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"title": wordsOption("title", &h.Title, eventPlaceholders),
 		"body":  wordsOption("body", &h.Body, eventPlaceholders),
 		"format": {usage: "format text|markdown|html", least: 1, most: 1, line: func(args []string) error {
-			format, err := notifier.ParseFormat(args[0])
+			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)
 			return err
 		}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // field is the value of one field: JSON, or the texts that a form has under
@@ -137,7 +138,7 @@ func (q *request) message() (*notifier.Message, error) {
 	if m.Type, err = notifier.ParseType(kind); err != nil {
 		return nil, badRequest("the field type: %w", err)
 	}
-	if m.Format, err = notifier.ParseFormat(format); err != nil {
+	if m.Format, err = markup.ParseFormat(format); err != nil {
 		return nil, badRequest("the field format: %w", err)
 	}
 	if err := q.readSources(); err != nil {

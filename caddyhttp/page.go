@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // The page on which to write a message in a browser: all of it is in these
@@ -127,7 +128,7 @@ func (h *Handler) render(b *bytes.Buffer, w http.ResponseWriter, r *http.Request
 			return err
 		}
 	}
-	from, err := notifier.ParseFormat(format)
+	from, err := markup.ParseFormat(format)
 	if err != nil {
 		return badRequest("the field format: %w", err)
 	}
@@ -135,7 +136,7 @@ func (h *Handler) render(b *bytes.Buffer, w http.ResponseWriter, r *http.Request
 		CSS   template.CSS
 		Title string
 		Body  template.HTML // what is not to happen in it, previewPolicy and the frame forbid
-	}{template.CSS(previewCSS), title, template.HTML(notifier.Convert(body, from, notifier.HTML))})
+	}{template.CSS(previewCSS), title, template.HTML(markup.Convert(body, from, notifier.HTML))})
 }
 
 func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Type says what kind of news a message brings. Destinations show it by
@@ -64,27 +66,15 @@ func (t Type) Symbol() string {
 	return "[i]"
 }
 
-// Format is how a text is written.
-type Format string
+// Format is the markup language of a text.
+type Format = markup.Format
 
 // The formats of a text. The zero Format counts as [Text].
 const (
-	Text     Format = "text"
-	Markdown Format = "markdown"
-	HTML     Format = "html"
+	Text     = markup.Text
+	Markdown = markup.Markdown
+	HTML     = markup.HTML
 )
-
-// ParseFormat reads a format as a client writes it; the empty text is
-// [Text]. The error names what is accepted.
-func ParseFormat(s string) (Format, error) {
-	switch f := Format(strings.ToLower(strings.TrimSpace(s))); f {
-	case "":
-		return Text, nil
-	case Text, Markdown, HTML:
-		return f, nil
-	}
-	return "", fmt.Errorf("unknown format; use text, markdown or html")
-}
 
 // Message is what a client wants to be told to its destinations, and, once
 // the core has merged, converted and cut it for one destination, what a

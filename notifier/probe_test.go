@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // probe is a service for tests: it has a parameter of each kind and posts
@@ -46,7 +48,7 @@ func (p *probe) Describe(s *Schema) {
 	)
 	s.Native("https://{host...}/in/{token}[/{targets...}]")
 	s.Attachments = true
-	s.Limits = Limits{Title: 250, Body: 1000}
+	s.Limits = markup.Limits{Title: 250, Body: 1000}
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "where the service is mounted")
 	s.Secret(&p.token, "token", "the token").Match(`^[a-z0-9-]+$`).Alias("key")

@@ -124,11 +124,31 @@ func percentEscape(b []byte, s string) ([]byte, int) {
 
 // characterReference is like percentEscape.
 func characterReference(b []byte, s string) ([]byte, int) {
-	n := wholeReference(s)
+	n := referenceLen(s)
 	if plain := html.UnescapeString(s[:n]); plain != s[:n] {
 		return append(b, plain...), n
 	}
 	return b, 0
+}
+
+// maxReference is longer than any name of a character reference.
+const maxReference = 31
+
+// referenceLen returns the length of the &name; or &#number; that s begins
+// with, or 0.
+func referenceLen(s string) int {
+	start := 1
+	if strings.HasPrefix(s, "&#") {
+		start = 2
+	}
+	i := start
+	for i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z' || s[i] >= '0' && s[i] <= '9') {
+		i++
+	}
+	if i == start || i > start+maxReference || i == len(s) || s[i] != ';' {
+		return 0
+	}
+	return i + 1
 }
 
 // backslashEscape is like percentEscape.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,6 +82,15 @@ func TestRedact(t *testing.T) {
 	if got := redacted("abc abcd abcdef", "abc", "abcd", "abcdef"); got != "abc xxxxx xxxxx" {
 		t.Errorf("got %q", got)
 	}
+}
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
 // Masking costs what the text is long, however many secrets there are.

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // registry is filled by init functions and only read afterwards.
@@ -121,7 +123,7 @@ type ServiceInfo struct {
 	Format      Format      `json:"format"`
 	MaxTitle    int         `json:"max_title"`
 	MaxBody     int         `json:"max_body"`
-	Unit        Unit        `json:"unit"` // what the two are counted in
+	Unit        markup.Unit `json:"unit"` // what the two are counted in
 	Attachments bool        `json:"attachments"`
 }
 
@@ -169,7 +171,7 @@ func (k *kind) info() ServiceInfo {
 	s := k.schema
 	info := ServiceInfo{
 		Name: s.Name, Site: s.Site, Schemes: k.schemes, Format: s.Format,
-		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, Characters), Attachments: s.Attachments,
+		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
 	}
 	for _, t := range s.templates {
 		info.URLs = append(info.URLs, t.text)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // ErrRefused marks an error as a refusal of the message for what it is, as
@@ -67,15 +69,15 @@ func (d *delivery) rescue(ctx context.Context, t *Destination, c *Client, left o
 // limits, or its beginning. It is nil where that is no other message, or where
 // something of it may have arrived already.
 func (o outstanding) inParts(t *Destination) (parts outstanding, cut bool) {
-	if len(o) != 1 || o[0].begun(true) || Overflow(t.options.overflow) != Upstream {
+	if len(o) != 1 || o[0].begun(true) || markup.Overflow(t.options.overflow) != markup.OverflowUpstream {
 		return nil, false
 	}
-	messages := t.schema.fit(o[0].message, Split)
+	messages := t.schema.fit(o[0].message, markup.OverflowSplit)
 	if len(messages) == 1 {
 		return nil, false
 	}
 	if cut = len(messages) > rescueParts; cut {
-		messages = t.schema.fit(o[0].message, Truncate)
+		messages = t.schema.fit(o[0].message, markup.OverflowTruncate)
 	}
 	return allOf(messages), cut
 }

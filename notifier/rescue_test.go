@@ -167,11 +167,11 @@ func TestManyErrors(t *testing.T) {
 	}
 	report := send(t, newTestSender(t), hello, Options{}, base+"/tok?mode=each&to="+strings.Join(targets, ","))
 	text := report.Results[0].Err.Error()
-	if len(text) > maxErrorText+len(ellipsis) || !strings.Contains(text, "target 10 of 300") || !strings.Contains(text, "and 290 more") {
+	if len(text) > maxErrorText+len("…") || !strings.Contains(text, "target 10 of 300") || !strings.Contains(text, "and 290 more") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	long := strings.Repeat("ü", maxErrorText)
-	if short := shorten("x" + long); len(short) > maxErrorText+len(ellipsis) || !strings.HasPrefix("x"+long, strings.TrimSuffix(short, ellipsis)) {
+	if short := shorten("x" + long); len(short) > maxErrorText+len("…") || !strings.HasPrefix("x"+long, strings.TrimSuffix(short, "…")) {
 		t.Error("a long text is not cut well")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // A Service is one kind of destination. Describe states everything there is
@@ -63,7 +65,7 @@ type Schema struct {
 	// Limits are what a message may measure. Describe starts from a title
 	// of 250 and a body of 32768 characters; a title of 0 means that the
 	// service knows no title, and the core puts it into the body.
-	Limits Limits
+	Limits markup.Limits
 
 	// Attachments says that the service sends files. A message that has
 	// nothing but files fails at once for a service that does not.
@@ -653,7 +655,7 @@ func Path(segments ...string) string {
 func newSchema(svc Service, common *options, c *compiled) *Schema {
 	s := &Schema{
 		Format:   Text,
-		Limits:   Limits{Title: 250, Body: 32768},
+		Limits:   markup.Limits{Title: 250, Body: 32768},
 		byName:   map[string]*Param{},
 		compiled: c,
 	}
@@ -688,7 +690,7 @@ func (s *Schema) describeCommon(o *options) {
 		p.get = func() string { return cmp.Or(o.format, p.def) }
 		o.format = ""
 	}
-	s.Choice(&o.overflow, "overflow", string(Upstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
+	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Item(timeZone)
 	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server")

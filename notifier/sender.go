@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Sender sends messages to destinations: all of a request at once, within a
@@ -250,15 +252,15 @@ func (r *renderings) get(key rendering) (title, body string) {
 	if t, ok := r.by[key]; ok {
 		return t[0], t[1]
 	}
-	title, body = r.m.Title, Convert(r.m.Body, r.m.Format, key.format)
+	title, body = r.m.Title, markup.Convert(r.m.Body, r.m.Format, key.format)
 	if key.hard && r.m.Format == Text && key.format == HTML {
-		body = textToHardHTML(r.m.Body)
+		body = markup.TextToHTMLHardSpaces(r.m.Body)
 	}
 	if key.merged {
-		title = Convert(title, r.m.Format, key.format)
+		title = markup.Convert(title, r.m.Format, key.format)
 	}
 	if key.emojis {
-		title, body = Emojis(title), Emojis(body)
+		title, body = markup.ReplaceEmojis(title), markup.ReplaceEmojis(body)
 	}
 	if r.by == nil {
 		r.by = map[rendering][2]string{}
@@ -414,7 +416,7 @@ func shorten(s string) string {
 	if len(s) <= maxErrorText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxErrorText], "") + ellipsis
+	return strings.ToValidUTF8(s[:maxErrorText], "") + "…"
 }
 
 func (d *delivery) log(r Result) {
@@ -609,11 +611,11 @@ func (d *delivery) parts(t *Destination) ([]*Message, error) {
 	if !s.Attachments {
 		c.Attachments = nil
 	}
-	return s.fit(&c, Overflow(t.options.overflow)), nil
+	return s.fit(&c, markup.Overflow(t.options.overflow)), nil
 }
 
 // fit makes messages of one that are within the limits. The last has the files.
-func (s *Schema) fit(m *Message, mode Overflow) []*Message {
+func (s *Schema) fit(m *Message, mode markup.Overflow) []*Message {
 	texts := s.Limits.Fit(m.Title, m.Body, m.Format, m.Source, mode)
 	parts := make([]*Message, len(texts))
 	for i, text := range texts {

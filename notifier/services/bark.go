@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[bark]()
@@ -37,7 +38,7 @@ const (
 func (b *bark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 500, Body: barkText, InBody: true}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 500, Body: barkText, InBody: true}
 	s.Server(&b.Server)
 	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret()
 	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()

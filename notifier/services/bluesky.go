@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[bluesky]()
@@ -22,7 +23,7 @@ type bluesky struct {
 func (b *bluesky) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BlueSky", "https://docs.bsky.app/docs/api/com-atproto-repo-create-record"
 	s.URL("bsky|bluesky://{user}@{password}")
-	s.Limits = notifier.Limits{Body: 280}
+	s.Limits = markup.Limits{Body: 280}
 	s.Attachments = true
 	s.String(&b.user, "user", "", "handle; at bsky.social if it has no dot").Match(`^[a-z0-9._-]+$`)
 	s.Secret(&b.password, "password", "app password")

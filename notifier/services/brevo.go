@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[brevo]()
@@ -23,8 +24,8 @@ func (b *brevo) Describe(s *notifier.Schema) {
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{
 		"sender": b.sender.named(), "subject": mailSubject(m),
-		"htmlContent": notifier.Convert(m.Body, m.Format, notifier.HTML),
-		"textContent": notifier.Convert(m.Body, m.Format, notifier.Text),
+		"htmlContent": markup.Convert(m.Body, m.Format, notifier.HTML),
+		"textContent": markup.Convert(m.Body, m.Format, notifier.Text),
 	}
 	if r, ok := parseMailbox(b.replyTo); ok {
 		payload["replyTo"] = map[string]string{"email": r.address}

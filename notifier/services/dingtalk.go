@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[dingtalk]()
@@ -28,7 +29,7 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
 	s.Native("https://oapi.dingtalk.com/robot/send")
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 1000, Body: 20000}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
 	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required()
 	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
 	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Item(dingtalkPhone).DropInvalid()

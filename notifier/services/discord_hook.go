@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // discordHook is a webhook of Discord or of a service that speaks as Discord
@@ -32,7 +33,7 @@ type discordHook struct {
 // describe binds all parameters but those of an address.
 func (d *discordHook) describe(s *notifier.Schema) {
 	s.Attachments = true
-	s.Limits = notifier.Limits{Title: 250, Body: 2000, InBody: true}
+	s.Limits = markup.Limits{Title: 250, Body: 2000, InBody: true}
 	s.String(&d.botname, "botname", "", "name to post under").Alias("name")
 	s.Secret(&d.id, "webhook_id", "first part of the webhook's address")
 	s.Secret(&d.token, "webhook_token", "second part of the webhook's address")

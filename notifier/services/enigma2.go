@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[enigma2]()
@@ -22,7 +23,7 @@ type enigma2 struct {
 func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Enigma2", "https://github.com/E2OpenPlugins/e2openplugin-OpenWebif/wiki/OpenWebif-API-documentation"
 	s.URL("enigma2[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
-	s.Limits = notifier.Limits{Body: 1000}
+	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&e.Server)
 	s.Path(&e.path, "path", "where on the receiver OpenWebif is mounted")
 	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Item(enigma2Timeout).Range(-1, 86400).Lenient()

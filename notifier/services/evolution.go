@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[evolution]()
@@ -23,7 +24,7 @@ func (e *evolution) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	// WhatsApp has no titles; here one comes by itself, so that it can be
 	// written in bold.
-	s.Limits = notifier.Limits{Title: 32768, Body: 32768, InBody: true}
+	s.Limits = markup.Limits{Title: 32768, Body: 32768, InBody: true}
 	s.Secret(&e.key, "apikey", "API key")
 	s.String(&e.instance, "instance", "", "name of the instance")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // whatsappTokens finds, in Markdown: an escaped character, code, a link and
@@ -71,7 +72,7 @@ func evolutionText(m *notifier.Message) string {
 	}
 	format, body := "# %s", m.Body
 	if m.Source == notifier.HTML {
-		title, format, body = notifier.Convert(title, notifier.HTML, notifier.Text), "*%s*", whatsappText(body)
+		title, format, body = markup.Convert(title, notifier.HTML, notifier.Text), "*%s*", whatsappText(body)
 	}
 	title = strings.TrimLeft(title, "\r\n\t\v\f #-")
 	mark := fmt.Sprintf(format, title)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[feishu]()
@@ -15,7 +16,7 @@ func (f *feishu) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Feishu", "https://open.feishu.cn/document/client-docs/bot-v3/add-custom-bot"
 	s.URL("feishu://{token}")
 	s.Native("https://open.feishu.cn/open-apis/bot/v2/hook/{token}")
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Body: larkText}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: larkText}
 	s.Secret(&f.token, "token", "token of the bot's webhook").Match(`^[A-Z0-9_-]+$`)
 }
 

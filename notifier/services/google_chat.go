@@ -53,7 +53,7 @@ var (
 // https://developers.google.com/workspace/chat/format-messages, where a level
 // of a list is twice as far in.
 func googleChatText(md string) string {
-	return markup{
+	return chatMarkup{
 		bold: "*", italic: "_",
 		text: func(s string) string {
 			return googleChatIndent.ReplaceAllStringFunc(googleChatEntities.Replace(s), func(s string) string { return s + s[1:] })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[groupme]()
@@ -19,7 +20,7 @@ func (g *groupme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "GroupMe", "https://dev.groupme.com/docs/v3#bots_post"
 	s.URL("groupme://{bot_id}[/{token}]")
 	s.Attachments = true
-	s.Limits = notifier.Limits{Body: 1000}
+	s.Limits = markup.Limits{Body: 1000}
 	s.Secret(&g.bot, "bot_id", "ID of the bot").Match(`^[a-z0-9]+$`).Example("68ca900a7d17f9b9891a73af2a")
 	s.Secret(&g.token, "token", "access token, which pictures need")
 }

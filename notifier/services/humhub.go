@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[humhub]()
@@ -20,7 +21,7 @@ type humhub struct {
 func (h *humhub) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HumHub", "https://marketplace.humhub.com/module/rest/docs/html/post.html"
 	s.URL("humhub[s]://{token}@{host}[:{port}]/{targets...}", "humhub[s]://{user}:{password}@{host}[:{port}]/{targets...}")
-	s.Limits = notifier.Limits{Body: 4000}
+	s.Limits = markup.Limits{Body: 4000}
 	s.Attachments = true
 	s.Server(&h.Server)
 	s.Secret(&h.token, "token", "bearer token, instead of user and password")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[irc]()
@@ -35,7 +36,7 @@ const (
 func (i *irc) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IRC", "https://modern.ircdocs.horse/"
 	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
-	s.Limits = notifier.Limits{Body: 380}
+	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)
 	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Item(ircTarget).SecretAfter(":").DropInvalid().Example("#ops")
 	s.String(&i.nick, "nick", "", "nickname; by default the user, or one made up")

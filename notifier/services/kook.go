@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[kook]()
@@ -38,7 +39,7 @@ func (k *kook) Describe(s *notifier.Schema) {
 	s.Native(kookAPI + "/incoming/{token}?mode=webhook")
 	s.Attachments = true
 	s.Format = notifier.Markdown
-	s.Limits = notifier.Limits{Body: 5000}
+	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&k.token, "token", "token of the bot, or key of the webhook")
 	s.List(&k.channels, "targets", "IDs of channels").Alias("to").Item(kookTarget).Example("1234567890").
 		Part("@", &k.users, "ID of a user")

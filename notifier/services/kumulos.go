@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[kumulos]()
@@ -17,7 +18,7 @@ type kumulos struct {
 func (k *kumulos) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kumulos", "https://docs.kumulos.com/"
 	s.URL("kumulos://{apikey}/{serverkey}")
-	s.Limits = notifier.Limits{Title: 64, Body: 240}
+	s.Limits = markup.Limits{Title: 64, Body: 240}
 	s.Secret(&k.apiKey, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")
 	s.Secret(&k.serverKey, "serverkey", "server key").Match(`^[A-Z0-9+]{36}$`).Example("wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[lark]()
@@ -17,7 +18,7 @@ type lark struct{ token string }
 func (l *lark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
 	s.URL("lark://{token}")
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")
 	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`)
 }

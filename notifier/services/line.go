@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[line]()
@@ -20,7 +21,7 @@ type line struct {
 func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
 	s.URL("line://{token}/{targets...}")
-	s.Limits = notifier.Limits{Body: 5000}
+	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&l.token, "token", "channel access token")
 	// A token may hold slashes, so the path may begin with a part of it, in
 	// which two segments may be alike.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[mailersend]()
@@ -20,8 +21,8 @@ func (e *mailersend) Describe(s *notifier.Schema) {
 func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{
 		"from": e.sender.named(), "subject": mailSubject(m),
-		"html": notifier.Convert(m.Body, m.Format, notifier.HTML),
-		"text": notifier.Convert(m.Body, m.Format, notifier.Text),
+		"html": markup.Convert(m.Body, m.Format, notifier.HTML),
+		"text": markup.Convert(m.Body, m.Format, notifier.Text),
 	}
 	if r, ok := parseMailbox(e.replyTo); ok {
 		payload["reply_to"] = map[string]string{"email": r.address}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // content is the message's text and files.
@@ -22,7 +23,7 @@ func (m *mailto) content(msg *notifier.Message) mimePart {
 		if len(shown) > 0 {
 			text = mimeMulti(`related; type="text/html"`, append([]mimePart{text}, shown...)...)
 		}
-		text = mimeMulti("alternative", mimeText("plain", notifier.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
+		text = mimeMulti("alternative", mimeText("plain", markup.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
 	} else {
 		body := msg.Body
 		if m.inline {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// markup is how a chat writes what Markdown writes in another way. It is for
+// chatMarkup is how a chat writes what Markdown writes in another way. It is for
 // Markdown that was made of HTML: what people write by hand for a chat is in
 // the chat's own markup already.
-type markup struct {
+type chatMarkup struct {
 	bold   string                             // before and after bold text
 	italic string                             // before and after italics
 	text   func(string) string                // plain text
@@ -24,7 +24,7 @@ var markdownInline = regexp.MustCompile("(?s)(```)(.*?)```|(``)(.*?)``|(`)([^`]*
 	`|\\([!-/:-@\[-` + "`" + `{-~])|\*{1,3}`)
 
 // rewrite turns Markdown into the chat's markup.
-func (u markup) rewrite(md string) string {
+func (u chatMarkup) rewrite(md string) string {
 	var b strings.Builder
 	last := 0
 	for _, at := range markdownInline.FindAllStringSubmatchIndex(md, -1) {
@@ -55,7 +55,7 @@ func (u markup) rewrite(md string) string {
 }
 
 // emphasis is what so many asterisks between two characters stand for.
-func (u markup) emphasis(asterisks int, before, after rune) string {
+func (u chatMarkup) emphasis(asterisks int, before, after rune) string {
 	space := func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) }
 	switch {
 	case space(before) && space(after):

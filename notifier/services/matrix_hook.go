@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // hook posts to a webhook of one of the bridges: matrix-appservice-webhooks in
@@ -57,7 +58,7 @@ func matrixHTML(m *notifier.Message) string {
 	case notifier.HTML:
 		return title + m.Body
 	case notifier.Markdown:
-		return title + notifier.Convert(m.Body, notifier.Markdown, notifier.HTML)
+		return title + markup.Convert(m.Body, notifier.Markdown, notifier.HTML)
 	}
 	return strings.ReplaceAll(html.EscapeString(m.Text("\r\n")), "\n", "<br/>")
 }
@@ -66,7 +67,7 @@ func matrixHTML(m *notifier.Message) string {
 func matrixPlain(m *notifier.Message, sep string) string {
 	text := *m
 	if m.Format == notifier.HTML {
-		text.Body = notifier.Convert(m.Body, notifier.HTML, notifier.Text)
+		text.Body = markup.Convert(m.Body, notifier.HTML, notifier.Text)
 	}
 	return text.Text(sep)
 }

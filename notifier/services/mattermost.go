@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[mattermost]()
@@ -34,7 +35,7 @@ func (t *mattermost) Describe(s *notifier.Schema) {
 		"http://mattermost.{host...}/hooks/{token}",
 	)
 	s.Attachments = true
-	s.Limits = notifier.Limits{Body: 4000}
+	s.Limits = markup.Limits{Body: 4000}
 	s.Server(&t.Server)
 	s.String(&t.botname, "botname", "", "name to post under; of a bot: its team")
 	s.Path(&t.path, "path", "where on the server Mattermost is mounted")

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[misskey]()
@@ -17,7 +18,7 @@ type misskey struct {
 func (k *misskey) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Misskey", "https://misskey-hub.net/en/docs/for-developers/api/"
 	s.URL("misskey[s]://{token}@{host}[:{port}]")
-	s.Limits = notifier.Limits{Body: 512}
+	s.Limits = markup.Limits{Body: 512}
 	s.Server(&k.Server)
 	s.Secret(&k.token, "token", "access token")
 	s.Choice(&k.visibility, "visibility", "public", []string{"public", "home", "followers", "specified"}, "who can read the note")

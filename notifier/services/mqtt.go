@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[mqtt]()
@@ -37,7 +38,7 @@ const (
 func (q *mqtt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MQTT", "https://mqtt.org/mqtt-specification/"
 	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
-	s.Limits = notifier.Limits{Body: 268435455}
+	s.Limits = markup.Limits{Body: 268435455}
 	s.Server(&q.Server)
 	s.Path(&q.path, "topic", "topic with all its levels, or several with commas between")
 	s.List(&q.targets, "to", "further topics").Alias("targets")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // nextcloudServer is what the services have in common that speak the Open
@@ -16,7 +17,7 @@ type nextcloudServer struct {
 }
 
 func (n *nextcloudServer) describe(s *notifier.Schema) {
-	s.Limits = notifier.Limits{Title: 255, Body: 4000}
+	s.Limits = markup.Limits{Title: 255, Body: 4000}
 	s.Server(&n.Server)
 	s.String(&n.prefix, "url_prefix", "", "path below which Nextcloud stands")
 	s.Headers(&n.header, "header", "HTTP header to add")

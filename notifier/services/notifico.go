@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[notifico]()
@@ -25,7 +26,7 @@ func (n *notifico) Describe(s *notifier.Schema) {
 		"notifico[s]://[{user}[:{password}]@]{host}[:{port}]/{project_id}/{msghook}",
 	)
 	s.Native("https://n.tkte.ch/h/{project_id}/{msghook}")
-	s.Limits = notifier.Limits{Body: 512}
+	s.Limits = markup.Limits{Body: 512}
 	s.Server(&n.Server)
 	s.Secret(&n.project, "project_id", "number of the project").Match(`^[0-9]+$`).Alias("project").Example("1234")
 	s.Secret(&n.hook, "msghook", "key of the message hook").Match(`^[a-z0-9]+$`).Alias("token")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[ntfy]()
@@ -54,7 +55,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 		"http://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
 	)
 	s.Attachments = true
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Title: 600, Body: 4096}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: 4096}
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic)
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid()

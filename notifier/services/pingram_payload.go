@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // payload is the message without its recipient.
@@ -26,7 +27,7 @@ func (p *pingram) payload(m *notifier.Message) map[string]any {
 	title := cmp.Or(m.Title, m.Identity.Name)
 	text := m.Body
 	if m.Format == notifier.HTML {
-		text = notifier.Convert(m.Body, notifier.HTML, notifier.Text)
+		text = markup.Convert(m.Body, notifier.HTML, notifier.Text)
 	}
 	both := (&notifier.Message{Title: m.Title, Body: text}).Text("\n")
 	for _, channel := range p.via {
@@ -37,7 +38,7 @@ func (p *pingram) payload(m *notifier.Message) map[string]any {
 		case "slack":
 			content["text"] = both
 		case "email":
-			content["subject"], content["html"] = title, notifier.Convert(m.Body, m.Format, notifier.HTML)
+			content["subject"], content["html"] = title, markup.Convert(m.Body, m.Format, notifier.HTML)
 			name, address := p.sender(m)
 			if address != "" {
 				content["senderEmail"] = address

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // fields are the parameters of a message.
@@ -26,7 +27,7 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 	if m.Format == notifier.Markdown {
 		// Pushover knows no Markdown, but it knows HTML. That is longer, and
 		// where it is too long, Markdown can be read as it stands.
-		text := notifier.Convert(body, notifier.Markdown, notifier.HTML)
+		text := markup.Convert(body, notifier.Markdown, notifier.HTML)
 		if html = utf8.RuneCountInString(text) <= pushoverText; html {
 			body = text
 		}

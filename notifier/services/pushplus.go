@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[pushplus]()
@@ -23,7 +24,7 @@ func (p *pushplus) Describe(s *notifier.Schema) {
 	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
 	s.Native("https://www.pushplus.plus/send")
 	s.Format = notifier.HTML
-	s.Limits = notifier.Limits{Title: 200, Body: 20000}
+	s.Limits = markup.Limits{Title: 200, Body: 20000}
 	s.Secret(&p.token, "token", "token of the user").Match(`^[a-z0-9_-]{32,64}$`).Example("abc123def456ghi789jkl012mno345pq").Required()
 	s.List(&p.topics, "targets", "codes of the groups to send to").Alias("to", "topic").Match(`^[a-z0-9_-]{1,50}$`).DropInvalid()
 	s.String(&p.webhook, "name", "", "code of the webhook that the channel webhook uses")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[reddit]()
@@ -27,7 +28,7 @@ func (r *reddit) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Reddit", "https://www.reddit.com/dev/api/#POST_api_submit"
 	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")
 	s.Format = notifier.Markdown
-	s.Limits = notifier.Limits{Title: 300, Body: 6000}
+	s.Limits = markup.Limits{Title: 300, Body: 6000}
 	s.String(&r.user, "user", "", "user name")
 	s.Secret(&r.password, "password", "password")
 	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)

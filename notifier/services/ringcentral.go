@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[ringcentral]()
@@ -26,7 +27,7 @@ func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "RingCentral", "https://developers.ringcentral.com/guide/messaging/sms/sending-sms"
 	s.URL("ringc://{from_phone}:{token}@{client_id}/{secret}[/{targets...}]",
 		"ringc://{token}@{client_id}/{secret}/{from_phone}[/{targets...}]")
-	s.Limits = notifier.Limits{Body: 160}
+	s.Limits = markup.Limits{Body: 160}
 	s.Attachments = true
 	s.String(&r.from, "from_phone", "", "telephone number to send from").Alias("from", "source").
 		Item(notifier.FullPhone).Example("15551234567")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[rocketChat]()
@@ -26,7 +27,7 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
 	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Format = notifier.Markdown
-	s.Limits = notifier.Limits{Body: 1000}
+	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&r.Server)
 	s.Secret(&r.webhook, "webhook", "the two parts of an incoming webhook; also as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
 	s.List(&r.rooms, "targets", "#channels, @users and ids of rooms").Alias("to").

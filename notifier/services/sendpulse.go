@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[sendpulse]()
@@ -53,7 +54,7 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		if l.to[0] == (emailAddress{address: sender.address}) {
 			l.to[0] = sender
 		}
-		email := map[string]any{"from": sender.named(), "subject": mailSubject(m), "text": notifier.Convert(m.Body, m.Format, notifier.Text)}
+		email := map[string]any{"from": sender.named(), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
 		if m.Format == notifier.HTML {
 			email["html"] = base64.StdEncoding.EncodeToString([]byte(m.Body))
 		}

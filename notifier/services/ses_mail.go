@@ -8,6 +8,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // sesMail is the message as e-mail (RFC 5322), with an answer's address where
@@ -30,7 +31,7 @@ func sesMail(m *notifier.Message, from, reply emailAddress, l letter) (*notifier
 	msg.Subject(m.Title)
 	msg.SetDateWithValue(m.Time)
 	if m.Format == notifier.HTML {
-		msg.SetBodyString(gomail.TypeTextPlain, notifier.Convert(m.Body, notifier.HTML, notifier.Text))
+		msg.SetBodyString(gomail.TypeTextPlain, markup.Convert(m.Body, notifier.HTML, notifier.Text))
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.Body)
 	} else {
 		msg.SetBodyString(gomail.TypeTextPlain, m.Body)

@@ -34,7 +34,7 @@ var (
 
 // slackMrkdwn turns Markdown that was made of HTML into Slack's markup.
 func slackMrkdwn(md string) string {
-	return markup{
+	return chatMarkup{
 		bold: "*", italic: "_",
 		text:   slackEntities.Replace,
 		quoted: slackEntities.Replace,

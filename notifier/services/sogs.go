@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[sogs]()
@@ -33,7 +34,7 @@ type sogs struct {
 func (g *sogs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Session Open Group Server", "https://github.com/oxen-io/session-pysogs"
 	s.URL("session[s]|sogs://{public_key}:{seed}@{host}[:{port}]/{targets...}")
-	s.Limits = notifier.Limits{Body: 2000}
+	s.Limits = markup.Limits{Body: 2000}
 	s.Server(&g.Server)
 	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
 		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[stackfield]()
@@ -15,7 +16,7 @@ func (k *stackfield) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Stackfield", "https://www.stackfield.com/developer-api"
 	s.URL("stackfield://{token}")
 	s.Native("https://[www.]stackfield.com/apiwh/{token}")
-	s.Limits = notifier.Limits{Body: 4000}
+	s.Limits = markup.Limits{Body: 4000}
 	s.Secret(&k.token, "token", "last part of the webhook's address").
 		Match(`^[a-f0-9]{8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}$`).Example("11111111-2222-3333-4444-555555555555")
 }

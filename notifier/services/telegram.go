@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[telegram]()
@@ -39,7 +40,7 @@ func (t *telegram) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
 	s.URL("tgram://{bot_token}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
-	s.Limits = notifier.Limits{Body: telegramMessage, Unit: notifier.UTF16Units}
+	s.Limits = markup.Limits{Body: telegramMessage, Unit: markup.UTF16Units}
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
 	t.chats = s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").DropInvalid().Item(telegramTarget).Example("12315544")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")

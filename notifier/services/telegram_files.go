@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // files sends the attachments, the first one with a caption.
@@ -17,7 +18,7 @@ func (t telegramChat) files(ctx context.Context, caption, mode string) error {
 			err := t.file(ctx, f, caption, mode)
 			if caption != "" && telegramUnparsed(err) {
 				t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
-				err = t.file(ctx, f, notifier.Convert(t.m.Body, t.m.Format, notifier.Text), "")
+				err = t.file(ctx, f, markup.Convert(t.m.Body, t.m.Format, notifier.Text), "")
 			}
 			return err
 		})

@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // telegramChat is one message on its way to one chat.
@@ -85,7 +86,7 @@ func (t telegramChat) message(ctx context.Context, text, mode string) error {
 		err := t.post(ctx, "sendMessage", p)
 		if telegramUnparsed(err) {
 			t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
-			p["text"] = notifier.Convert(t.m.Body, t.m.Format, notifier.Text)
+			p["text"] = markup.Convert(t.m.Body, t.m.Format, notifier.Text)
 			delete(p, "parse_mode")
 			err = t.post(ctx, "sendMessage", p)
 		}

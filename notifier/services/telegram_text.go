@@ -49,7 +49,7 @@ var telegramReserved = func() *strings.Replacer {
 func telegramMarkdown(md string, version int) string {
 	code := strings.NewReplacer(`\`, `\\`, "`", "\\`")
 	address := strings.NewReplacer(`\`, `\\`, ")", `\)`)
-	u := markup{
+	u := chatMarkup{
 		bold: "*", italic: "_",
 		text:   telegramReserved.Replace,
 		quoted: telegramReserved.Replace,

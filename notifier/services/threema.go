@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[threema]()
@@ -19,7 +20,7 @@ type threema struct {
 func (t *threema) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
 	s.URL("threema://{gateway_id}@{secret}/{targets...}")
-	s.Limits = notifier.Limits{Body: 3500}
+	s.Limits = markup.Limits{Body: 3500}
 	s.Secret(&t.id, "gateway_id", "gateway ID, 8 characters with a * in front").Alias("from", "gwid").
 		Match(`^.{8}$`).Example("*GATEWAY")
 	s.Secret(&t.secret, "secret", "API secret")

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[trigv]()
@@ -20,7 +21,7 @@ type trigv struct {
 func (t *trigv) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Trigv", "https://trigv.com/"
 	s.URL("trigv[s]://{api_key}[/{targets...}]", "trigv[s]://{api_key}@{host}[:{port}][/{targets...}]")
-	s.Limits = notifier.Limits{Title: 255, Body: 1000}
+	s.Limits = markup.Limits{Title: 255, Body: 1000}
 	s.Server(&t.Server)
 	s.Secret(&t.key, "api_key", "API key").Match(`^trgv_[a-z0-9]{8}_[a-z0-9]{32}$`).
 		Example("trgv_a1b2c3d4_0123456789abcdef0123456789abcdef")

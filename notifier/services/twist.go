@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[twist]()
@@ -30,7 +31,7 @@ func (t *twist) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twist", "https://developer.twist.com/v3/"
 	s.URL("twist://{password}:{user}@{host}[/{targets...}]", "twist://{user}@{host}/{password}[/{targets...}]")
 	s.Format = notifier.Markdown
-	s.Limits = notifier.Limits{Title: 250, Body: 1000}
+	s.Limits = markup.Limits{Title: 250, Body: 1000}
 	s.Secret(&t.password, "password", "password of the account")
 	s.String(&t.user, "user", "", "the account's e-mail address before the @")
 	s.Host(&t.host, "host", "the account's e-mail address behind the @")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[twitter]()
@@ -44,7 +45,7 @@ const twitterUser = `^@?[a-z0-9_]+$`
 // Finish finds out the mode.
 func (t *twitter) Finish(s *notifier.Schema) error {
 	t.public = t.mode == "tweet" || t.mode == "" && s.Scheme == "tweet"
-	s.Limits = notifier.Limits{Body: 10000}
+	s.Limits = markup.Limits{Body: 10000}
 	if t.public {
 		s.Limits.Body = 280
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[vapid]()
@@ -40,7 +41,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
 	// A push service takes 4096 bytes, of which 103 are not the message's.
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Body: 3993}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
 	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
 	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mailboxItem).Example("user@example.com")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[viber]()
@@ -20,7 +21,7 @@ func (v *viber) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
 	// With the token in the query all of the path is targets, the host too.
 	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
-	s.Limits = notifier.Limits{Body: 30000}
+	s.Limits = markup.Limits{Body: 30000}
 	s.Secret(&v.token, "token", "authentication token of the bot").Required()
 	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to")
 	s.String(&v.from, "from", "", "name to send as, cut to 28 characters").Item(viberName)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[webex]()
@@ -24,7 +25,7 @@ func (w *webex) Describe(s *notifier.Schema) {
 	s.URL("wxteams|webex://{token}[/{targets...}]")
 	s.Native("https://api.ciscospark.com/v1/webhooks/incoming/{token}", "https://webexapis.com/v1/webhooks/incoming/{token}")
 	s.Format = notifier.Markdown
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Body: 7439}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 7439}
 	s.Attachments = true
 	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token")
 	s.List(&w.rooms, "targets", "ids of the rooms that a bot writes to; a webhook has one").Alias("to")
@@ -44,7 +45,7 @@ func (w *webex) Finish(s *notifier.Schema) error {
 		return errors.New("the token of a webhook has 80 to 160 letters and digits")
 	}
 	if !w.bot {
-		s.Limits, s.Attachments = notifier.Limits{Body: 1000}, false
+		s.Limits, s.Attachments = markup.Limits{Body: 1000}, false
 	}
 	return nil
 }

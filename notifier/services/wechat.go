@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[wechat]()
@@ -27,7 +28,7 @@ type wechat struct {
 func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
-	s.Limits = notifier.Limits{Body: 2048}
+	s.Limits = markup.Limits{Body: 2048}
 	s.String(&w.corp, "user", "", "ID of the company")
 	s.Secret(&w.secret, "password", "secret of the application")
 	s.Int(&w.agent, "host", 0, "ID of the application (AgentId)").Range(0, 1<<31-1)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[wecombot]()
@@ -15,7 +16,7 @@ func (w *wecombot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeCom Bot", "https://developer.work.weixin.qq.com/document/path/91770"
 	s.URL("wecombot://{key}")
 	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send")
-	s.Limits = notifier.Limits{Unit: notifier.UTF8Bytes, Body: 2048}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 2048}
 	s.Secret(&w.key, "key", "key of the robot's webhook").Match(`^[a-z0-9_-]+$`).Required()
 }
 

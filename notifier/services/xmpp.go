@@ -10,6 +10,7 @@ import (
 	"mellium.im/xmpp/jid"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[xmpp]()
@@ -42,7 +43,7 @@ const (
 func (x *xmpp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XMPP", "https://xmpp.org/rfcs/rfc6121.html"
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
-	s.Limits = notifier.Limits{Body: 32768}
+	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
 	s.List(&x.targets, "targets", "user, user@host and #room@host; by default the user itself").Alias("to").Item(xmppTarget).DropInvalid().Example("bob")
 	s.Host(&x.server, "xmpp", "server to connect to where it is not the host")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[zulip]()
@@ -18,7 +19,7 @@ type zulip struct {
 func (z *zulip) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zulip", "https://zulip.com/api/send-message"
 	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
-	s.Limits = notifier.Limits{Title: 60, Body: 10000}
+	s.Limits = markup.Limits{Title: 60, Body: 10000}
 	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`)
 	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")

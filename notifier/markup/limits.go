@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 type Overflow string
 
 // The ways to treat a message that is too long. The zero Overflow counts as
-// [Upstream].
+// [OverflowUpstream].
 const (
-	Upstream Overflow = "upstream" // send it as it is; the destination may cut it, and where it refuses it, parts are sent
-	Truncate Overflow = "truncate" // send what fits
-	Split    Overflow = "split"    // send it in several parts
+	OverflowUpstream Overflow = "upstream" // send it as it is; the destination may cut it, and where it refuses it, parts are sent
+	OverflowTruncate Overflow = "truncate" // send what fits
+	OverflowSplit    Overflow = "split"    // send it in several parts
 )
 
 // MaxParts is how many parts a message is split into at most. Where it would
@@ -116,7 +116,7 @@ type Part struct{ Title, Body string }
 
 // Fit makes one or more parts of a message that is written in format, into
 // which it was converted from source. There is always one part at least, and
-// more than one in mode [Split] only.
+// more than one in mode [OverflowSplit] only.
 //
 // White space around the title and at the end of the body is dropped. Where
 // the title is repeated in every part and there is room for it, parts are
@@ -132,7 +132,7 @@ func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []
 		title, body = "", l.merge(title, body, format, source)
 	}
 	body = firstLines(body, l.Lines)
-	if l.Body <= 0 || mode != Truncate && mode != Split {
+	if l.Body <= 0 || mode != OverflowTruncate && mode != OverflowSplit {
 		return []Part{{title, body}}
 	}
 
@@ -143,7 +143,7 @@ func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []
 		return []Part{{title, body}}
 	}
 	c := newCutter(format, source, l.Unit)
-	if mode == Truncate {
+	if mode == OverflowTruncate {
 		return []Part{{title, trimPart(c.head(body, room))}}
 	}
 	if l.titleFirst(room) {

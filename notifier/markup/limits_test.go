@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"fmt"
@@ -18,54 +18,54 @@ func TestFit(t *testing.T) {
 		mode           Overflow
 		want           []Part
 	}{
-		{"white space at the ends", Limits{Title: 10, Body: 10}, " t ", " b \n", Text, Text, Upstream, []Part{{"t", " b"}}},
-		{"nothing at all", Limits{Title: 10, Body: 10}, "", "", Text, Text, Split, []Part{{}}},
-		{"upstream cuts nothing", Limits{Title: 1, Body: 1}, "title", "body", Text, Text, Upstream, []Part{{"title", "body"}}},
+		{"white space at the ends", Limits{Title: 10, Body: 10}, " t ", " b \n", Text, Text, OverflowUpstream, []Part{{"t", " b"}}},
+		{"nothing at all", Limits{Title: 10, Body: 10}, "", "", Text, Text, OverflowSplit, []Part{{}}},
+		{"upstream cuts nothing", Limits{Title: 1, Body: 1}, "title", "body", Text, Text, OverflowUpstream, []Part{{"title", "body"}}},
 		{"no mode is upstream", Limits{Title: 1, Body: 1}, "title", "body", Text, Text, "", []Part{{"title", "body"}}},
-		{"no limit", Limits{Title: 5}, "title", long, Text, Text, Split, []Part{{"title", long}}},
+		{"no limit", Limits{Title: 5}, "title", long, Text, Text, OverflowSplit, []Part{{"title", long}}},
 
-		{"title into text", Limits{}, "title", "body", Text, Text, Upstream, []Part{{"", "title\r\nbody"}}},
-		{"title into HTML", Limits{}, "title", "body", HTML, Text, Upstream, []Part{{"", "<b>title</b><br />\r\nbody"}}},
-		{"title into an element", Limits{TitleTag: "h1"}, "title", "body", HTML, HTML, Upstream, []Part{{"", "<h1>title</h1><br />\r\nbody"}}},
-		{"title into Markdown", Limits{}, "- # title", "body", Markdown, Text, Upstream, []Part{{"", "# title\nbody"}}},
-		{"title into what was HTML", Limits{}, "title", "body", Markdown, HTML, Upstream, []Part{{"", "# title\nbody"}}},
-		{"title into what was Markdown", Limits{}, "# title", "body", Markdown, Markdown, Upstream, []Part{{"", "# title\r\nbody"}}},
-		{"title of marks only", Limits{}, "---", "body", Markdown, Text, Upstream, []Part{{"", "body"}}},
-		{"title alone", Limits{}, "title", "", Text, Text, Upstream, []Part{{"", "title"}}},
+		{"title into text", Limits{}, "title", "body", Text, Text, OverflowUpstream, []Part{{"", "title\r\nbody"}}},
+		{"title into HTML", Limits{}, "title", "body", HTML, Text, OverflowUpstream, []Part{{"", "<b>title</b><br />\r\nbody"}}},
+		{"title into an element", Limits{TitleTag: "h1"}, "title", "body", HTML, HTML, OverflowUpstream, []Part{{"", "<h1>title</h1><br />\r\nbody"}}},
+		{"title into Markdown", Limits{}, "- # title", "body", Markdown, Text, OverflowUpstream, []Part{{"", "# title\nbody"}}},
+		{"title into what was HTML", Limits{}, "title", "body", Markdown, HTML, OverflowUpstream, []Part{{"", "# title\nbody"}}},
+		{"title into what was Markdown", Limits{}, "# title", "body", Markdown, Markdown, OverflowUpstream, []Part{{"", "# title\r\nbody"}}},
+		{"title of marks only", Limits{}, "---", "body", Markdown, Text, OverflowUpstream, []Part{{"", "body"}}},
+		{"title alone", Limits{}, "title", "", Text, Text, OverflowUpstream, []Part{{"", "title"}}},
 
-		{"lines", Limits{Title: 5, Body: 99, Lines: 2}, "", "a\r\nb\r\nc", Text, Text, Upstream, []Part{{"", "a\r\nb"}}},
-		{"lines, the title's too", Limits{Body: 99, Lines: 2}, "t", "a\nb", Text, Text, Upstream, []Part{{"", "t\r\na"}}},
-		{"few lines", Limits{Title: 5, Body: 99, Lines: 3}, "", "a\nb", Text, Text, Upstream, []Part{{"", "a\nb"}}},
+		{"lines", Limits{Title: 5, Body: 99, Lines: 2}, "", "a\r\nb\r\nc", Text, Text, OverflowUpstream, []Part{{"", "a\r\nb"}}},
+		{"lines, the title's too", Limits{Body: 99, Lines: 2}, "t", "a\nb", Text, Text, OverflowUpstream, []Part{{"", "t\r\na"}}},
+		{"few lines", Limits{Title: 5, Body: 99, Lines: 3}, "", "a\nb", Text, Text, OverflowUpstream, []Part{{"", "a\nb"}}},
 
-		{"truncated", Limits{Title: 5, Body: 6}, "title and more", "body and more", Text, Text, Truncate, []Part{{"title", "body a"}}},
-		{"truncated behind a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, Truncate, []Part{{"t", "body"}}},
-		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, Truncate, []Part{{"title", "body"}}},
-		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, Truncate, []Part{{"漢字", "äöü"}}},
-		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, Truncate, []Part{{"漢字", "äö"}}},
-		{"parts in bytes", Limits{Title: 6, Body: 4, Unit: UTF8Bytes}, "", "äöü a漢", Text, Text, Split, []Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}}},
-		{"UTF-16", Limits{Title: 6, Body: 3, Unit: UTF16Units}, "", "a🙂🙂", Text, Text, Split, []Part{{"", "a🙂"}, {"", "🙂"}}},
-		{"a character longer than the room", Limits{Title: 6, Body: 2, Unit: UTF8Bytes}, "", "漢字", Text, Text, Split, []Part{{"", "漢"}, {"", "字"}}},
-		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, Truncate, []Part{{"", "abc"}}},
+		{"truncated", Limits{Title: 5, Body: 6}, "title and more", "body and more", Text, Text, OverflowTruncate, []Part{{"title", "body a"}}},
+		{"truncated behind a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, OverflowTruncate, []Part{{"t", "body"}}},
+		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, OverflowTruncate, []Part{{"title", "body"}}},
+		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äöü"}}},
+		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äö"}}},
+		{"parts in bytes", Limits{Title: 6, Body: 4, Unit: UTF8Bytes}, "", "äöü a漢", Text, Text, OverflowSplit, []Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}}},
+		{"UTF-16", Limits{Title: 6, Body: 3, Unit: UTF16Units}, "", "a🙂🙂", Text, Text, OverflowSplit, []Part{{"", "a🙂"}, {"", "🙂"}}},
+		{"a character longer than the room", Limits{Title: 6, Body: 2, Unit: UTF8Bytes}, "", "漢字", Text, Text, OverflowSplit, []Part{{"", "漢"}, {"", "字"}}},
+		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, OverflowTruncate, []Part{{"", "abc"}}},
 
-		{"title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "title", strings.Repeat("b", 40), Text, Text, Truncate,
+		{"title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "title", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
 			[]Part{{"title", strings.Repeat("b", 32-5-12)}}},
-		{"no title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "", strings.Repeat("b", 40), Text, Text, Truncate,
+		{"no title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
 			[]Part{{"", strings.Repeat("b", 32)}}},
-		{"reserve", Limits{Title: 250, Body: 32, InBody: true, Reserve: 2}, "", strings.Repeat("b", 40), Text, Text, Truncate,
+		{"reserve", Limits{Title: 250, Body: 32, InBody: true, Reserve: 2}, "", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
 			[]Part{{"", strings.Repeat("b", 30)}}},
 
-		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
-		{"reserve behind the title", Limits{Title: 100, Body: 6, Reserve: 2, TitlePlace: TitleFirst}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"", "def"}, {"", "ghi"}}},
-		{"short title repeated", Limits{Title: 100, Body: 4}, "t", "abc def ghi", Text, Text, Split, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
-		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, Split, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
-		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, Split, []Part{{"", "abc"}, {"", "def"}}},
-		{"merged title not repeated", Limits{Body: 4}, "t", "abc def", Text, Text, Split, []Part{{"", "t"}, {"", "abc"}, {"", "def"}}},
-		{"little room shared", Limits{Title: 250, Body: 20, InBody: true}, "t", "0123456789abcdefghijklmnopqrstuv", Text, Text, Split,
+		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
+		{"reserve behind the title", Limits{Title: 100, Body: 6, Reserve: 2, TitlePlace: TitleFirst}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"", "def"}, {"", "ghi"}}},
+		{"short title repeated", Limits{Title: 100, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
+		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
+		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, OverflowSplit, []Part{{"", "abc"}, {"", "def"}}},
+		{"merged title not repeated", Limits{Body: 4}, "t", "abc def", Text, Text, OverflowSplit, []Part{{"", "t"}, {"", "abc"}, {"", "def"}}},
+		{"little room shared", Limits{Title: 250, Body: 20, InBody: true}, "t", "0123456789abcdefghijklmnopqrstuv", Text, Text, OverflowSplit,
 			[]Part{{"t", "0123456"}, {"", "789abcdefghijklmnopq"}, {"", "rstuv"}}},
-		{"no room left", Limits{Title: 250, Body: 14, InBody: true}, "ti", "0123456789abcdef", Text, Text, Split,
+		{"no room left", Limits{Title: 250, Body: 14, InBody: true}, "ti", "0123456789abcdef", Text, Text, OverflowSplit,
 			[]Part{{"ti", ""}, {"", "0123456789abcd"}, {"", "ef"}}},
-		{"title in the first part only", Limits{Title: 250, Body: 4, TitlePlace: TitleFirst}, "t", "abc def", Text, Text, Split, []Part{{"t", "abc"}, {"", "def"}}},
-		{"title in every part", Limits{Title: 250, Body: 20, InBody: true, TitlePlace: TitleEvery}, "t", "0123456789", Text, Text, Split,
+		{"title in the first part only", Limits{Title: 250, Body: 4, TitlePlace: TitleFirst}, "t", "abc def", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"", "def"}}},
+		{"title in every part", Limits{Title: 250, Body: 20, InBody: true, TitlePlace: TitleEvery}, "t", "0123456789", Text, Text, OverflowSplit,
 			[]Part{{"t", "0123456"}, {"t", "789"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestFit(t *testing.T) {
 // line break between them.
 func TestFitSharedRoomCounted(t *testing.T) {
 	body := strings.TrimSpace(strings.Repeat("some words that fill the line ", 500))
-	parts := Limits{Title: 250, Body: 2000, InBody: true}.Fit("Long log", body, Text, Text, Split)
+	parts := Limits{Title: 250, Body: 2000, InBody: true}.Fit("Long log", body, Text, Text, OverflowSplit)
 	var all []string
 	for i, p := range parts {
 		if want := fmt.Sprintf("Long log [%d/%d]", i+1, len(parts)); p.Title != want {
@@ -98,7 +98,7 @@ func TestFitSharedRoomCounted(t *testing.T) {
 }
 
 func TestFitLongTitleCounted(t *testing.T) {
-	parts := Limits{Title: 140, Body: 1}.Fit(strings.Repeat("t", 300), strings.Repeat("b", 12), Text, Text, Split)
+	parts := Limits{Title: 140, Body: 1}.Fit(strings.Repeat("t", 300), strings.Repeat("b", 12), Text, Text, OverflowSplit)
 	if len(parts) != 12 {
 		t.Fatalf("got %d parts", len(parts))
 	}
@@ -139,7 +139,7 @@ func TestFitCutsWhereItHurtsLeast(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, p := range (Limits{Title: 9, Body: test.room}).Fit("", test.body, test.format, test.format, Split) {
+			for _, p := range (Limits{Title: 9, Body: test.room}).Fit("", test.body, test.format, test.format, OverflowSplit) {
 				got = append(got, p.Body)
 				if n := utf8.RuneCountInString(p.Body); n > test.room {
 					t.Errorf("%q measures %d", p.Body, n)
@@ -155,11 +155,11 @@ func TestFitCutsWhereItHurtsLeast(t *testing.T) {
 // A destination that shows text gets Markdown as it was written, so that its
 // links are to stay whole there, too.
 func TestFitMindsTheSource(t *testing.T) {
-	parts := Limits{Title: 9, Body: 12}.Fit("", "ab [c d](x)", Text, Markdown, Truncate)
+	parts := Limits{Title: 9, Body: 12}.Fit("", "ab [c d](x)", Text, Markdown, OverflowTruncate)
 	if want := []Part{{"", "ab [c d](x)"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("got %q, want %q", parts, want)
 	}
-	parts = Limits{Title: 9, Body: 9}.Fit("", "ab [c d](x)", Text, Markdown, Truncate)
+	parts = Limits{Title: 9, Body: 9}.Fit("", "ab [c d](x)", Text, Markdown, OverflowTruncate)
 	if want := []Part{{"", "ab"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("got %q, want %q", parts, want)
 	}
@@ -171,7 +171,7 @@ func TestFitCost(t *testing.T) {
 	for _, unit := range []string{"&a;", "[a](b)", "<a>", "[", "<a", "![a](b", "[![a](b)", "a "} {
 		body := strings.Repeat(unit, mega/len(unit))
 		for _, format := range []Format{Text, Markdown, HTML} {
-			if n := allocated(func() { Limits{Body: 2000}.Fit("", body, format, format, Split) }); n > mega/8 {
+			if n := allocated(func() { Limits{Body: 2000}.Fit("", body, format, format, OverflowSplit) }); n > mega/8 {
 				t.Errorf("%s of %q: %d bytes are allocated for %d", format, unit, n, mega)
 			}
 		}
@@ -207,7 +207,7 @@ func TestFitMaxParts(t *testing.T) {
 		for _, place := range []TitlePlace{TitleFirst, TitleEvery} {
 			for _, format := range []Format{Text, Markdown, HTML} {
 				for _, room := range []int{1, 7} {
-					parts := Limits{Title: 250, Body: room, TitlePlace: place}.Fit("t", body, format, format, Split)
+					parts := Limits{Title: 250, Body: room, TitlePlace: place}.Fit("t", body, format, format, OverflowSplit)
 					if len(parts) != MaxParts {
 						t.Fatalf("%s, %s: %d parts", name, format, len(parts))
 					}
@@ -219,11 +219,11 @@ func TestFitMaxParts(t *testing.T) {
 			}
 		}
 	}
-	parts := Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("a", MaxParts), Text, Text, Split)
+	parts := Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("a", MaxParts), Text, Text, OverflowSplit)
 	if got, want := parts[MaxParts-1], (Part{"t [500/500]", "a"}); got != want {
 		t.Errorf("as many parts as may be: the last is %q, want %q", got, want)
 	}
-	parts = Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("\n", mega)+"a", Text, Text, Split)
+	parts = Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("\n", mega)+"a", Text, Text, OverflowSplit)
 	if want := []Part{{"t", "a"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("blank lines: got %q, want %q", parts, want)
 	}

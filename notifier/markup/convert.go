@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"html"
@@ -61,7 +61,7 @@ func hardenGaps(text string) string {
 
 var hardSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
 
-// textToHardHTML is textToHTML for services of [Schema.HardSpaces].
-func textToHardHTML(text string) string {
+// TextToHTMLHardSpaces is textToHTML for services of [Schema.HardSpaces].
+func TextToHTMLHardSpaces(text string) string {
 	return hardSpaces.Replace(tabsAndLines.Replace(html.EscapeString(lineEnds.Replace(text))))
 }

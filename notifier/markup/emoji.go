@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"strings"
@@ -14,10 +14,10 @@ var emojiNames = sync.OnceValue(func() definition.Emojis { return definition.Git
 // maxEmojiName is longer than any name, in bytes.
 const maxEmojiName = 64
 
-// Emojis replaces names between colons, such as :smile: and :+1:, by the
+// ReplaceEmojis replaces names between colons, such as :smile: and :+1:, by the
 // characters they stand for. The names are GitHub's, and their case does not
 // count; what is no such name stays as it is.
-func Emojis(s string) string {
+func ReplaceEmojis(s string) string {
 	if strings.Count(s, ":") < 2 {
 		return s
 	}
@@ -52,7 +52,7 @@ func leadingEmoji(s string) (chars string, size int) {
 			}
 			return string(e.Unicode), i + 1
 		}
-		if !isTagAlnum(rune(c)) && c != '_' && c != '-' && c != '+' {
+		if !isLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' && c != '+' {
 			return "", 0
 		}
 	}

@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"fmt"
@@ -124,7 +124,7 @@ func FuzzConvert(f *testing.F) {
 				if len(out) > 64*len(in)+6*minAddresses {
 					t.Errorf("%s to %s: %q becomes %d bytes", from, to, in, len(out))
 				}
-				for _, p := range (Limits{Body: 20}).Fit("title", out, to, from, Split) {
+				for _, p := range (Limits{Body: 20}).Fit("title", out, to, from, OverflowSplit) {
 					if n := len([]rune(p.Body)); n > 20 {
 						t.Errorf("%s to %s: %q gives a part of %d characters", from, to, in, n)
 					}

@@ -1,4 +1,4 @@
-package notifier
+package markup
 
 import (
 	"strings"
@@ -23,7 +23,7 @@ func TestEmojis(t *testing.T) {
 		{"漢:smile:字", "漢😄字"},
 		{strings.Repeat(":", 100), strings.Repeat(":", 100)},
 	} {
-		if got := Emojis(test.in); got != test.want {
+		if got := ReplaceEmojis(test.in); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.in, got, test.want)
 		}
 	}
