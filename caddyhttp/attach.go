@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // source is a file that a request names in a field, and that is yet to be
@@ -128,7 +129,7 @@ const maxFetches = 4
 
 // attach decodes and fetches the attachments: first those that fields name, in
 // their order, then the files of a multipart form.
-func (q *request) attach(ctx context.Context, pool *notifier.Pool) ([]*notifier.Attachment, error) {
+func (q *request) attach(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
 	if len(q.sources) == 0 {
 		return q.files, nil
 	}
@@ -160,7 +161,7 @@ func (q *request) attach(ctx context.Context, pool *notifier.Pool) ([]*notifier.
 }
 
 // load brings one attachment to the spool.
-func (q *request) load(ctx context.Context, pool *notifier.Pool, s source) (*notifier.Attachment, error) {
+func (q *request) load(ctx context.Context, pool *egress.Pool, s source) (*notifier.Attachment, error) {
 	if s.base64 != nil {
 		return q.rules.add(q.spool, s.at, s.name, s.contentType, decodeBase64(*s.base64))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 func init() {
@@ -311,12 +312,12 @@ func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 	return readBlock(d, "egress", options{
 		"allow": {usage: "allow <cidr...>|private_ranges|all", least: 1, most: math.MaxInt, many: true, line: func(ranges []string) error {
 			b.Egress.Allow = append(b.Egress.Allow, ranges...)
-			_, err := notifier.NewEgress(ranges, nil)
+			_, err := egress.NewPolicy(ranges, nil)
 			return err
 		}},
 		"deny": {usage: "deny <cidr...>|private_ranges", least: 1, most: math.MaxInt, many: true, line: func(ranges []string) error {
 			b.Egress.Deny = append(b.Egress.Deny, ranges...)
-			_, err := notifier.NewEgress(nil, ranges)
+			_, err := egress.NewPolicy(nil, ranges)
 			return err
 		}},
 	})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 func sendCommand() *cobra.Command {
@@ -84,7 +85,7 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 	if timeout <= 0 {
 		timeout = to.rules.timeout
 	}
-	pool := notifier.NewPool(userAgent)
+	pool := egress.NewPool(userAgent)
 	defer pool.Close()
 	report := notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
 	out := cmd.OutOrStdout()

@@ -4,6 +4,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // engines holds the one engine of the process. It counts who uses it, so that
@@ -29,7 +30,7 @@ type engine struct {
 }
 
 func newEngine() *engine {
-	e := &engine{sender: notifier.NewSender(notifier.NewPool(userAgent), notifier.DefaultConcurrency)}
+	e := &engine{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency)}
 	e.metrics = newMetrics(&e.traffic)
 	return e
 }

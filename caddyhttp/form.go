@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // pair is a name and a value of a form or a query string.
@@ -35,7 +35,7 @@ func parsePairs(s string) (out []pair, err error) {
 }
 
 func unescape(s string) string {
-	return notifier.PercentDecode(strings.ReplaceAll(s, "+", " "))
+	return percent.Decode(strings.ReplaceAll(s, "+", " "))
 }
 
 // readForm reads an urlencoded form.

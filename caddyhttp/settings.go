@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Settings are what can be set both for one site, on its handler, and for all
@@ -158,7 +159,7 @@ type rules struct {
 	stateless   bool
 	defaults    []notifier.Target
 	services    *Services
-	egress      *notifier.Egress
+	egress      *egress.Policy
 	maxSize     int64
 	maxCount    int
 	remote      bool
@@ -173,14 +174,14 @@ type rules struct {
 
 // defaultRules are those of an app that sets nothing.
 func defaultRules() (*rules, error) {
-	egress, err := notifier.NewEgress(nil, nil)
+	policy, err := egress.NewPolicy(nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	identity := notifier.DefaultIdentity()
 	return &rules{
 		stateless:   true,
-		egress:      egress,
+		egress:      policy,
 		maxSize:     defaultMaxSize,
 		maxCount:    defaultMaxCount,
 		remote:      true,
@@ -204,7 +205,7 @@ func (s *Settings) over(base *rules, parse parser, log *zap.Logger) (*rules, err
 	}
 	if s.Egress != nil {
 		var err error
-		if r.egress, err = notifier.NewEgress(s.Egress.Allow, s.Egress.Deny); err != nil {
+		if r.egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
 			return nil, err
 		}
 	}

@@ -14,8 +14,11 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Attachment is a file that goes along with a message. It can be read as
@@ -224,7 +227,7 @@ func attachmentName(name string, n int) string {
 // Fetch gets an attachment from an http or https address. guard says where it
 // may lead; the name is name, or the address's parameter "name", or what the
 // server calls the file, or the end of the path.
-func (s *Spool) Fetch(ctx context.Context, pool *Pool, guard *Egress, address, name string) (*Attachment, error) {
+func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, guard *egress.Policy, address, name string) (*Attachment, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("an attachment's address begins with http:// or https:// and a host")
@@ -233,11 +236,12 @@ func (s *Spool) Fetch(ctx context.Context, pool *Pool, guard *Egress, address, n
 	if name == "" {
 		name = q.Get("name")
 	}
-	resp, cancel, err := pool.get(ctx, guard, u)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	resp, err := pool.Get(ctx, u, egress.Options{Policy: guard, FollowRedirects: true, ConnectTimeout: 10 * time.Second})
 	if err != nil {
 		return nil, fmt.Errorf("fetching attachment: %w", err)
 	}
-	defer cancel()
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("fetching attachment: the server answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // drain answers requests and counts the bytes of their bodies.
@@ -56,7 +57,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 	// sent says how many bytes went out, and how many were allocated for it.
 	sent := func(e example, a *notifier.Attachment) (out int64, allocated uint64) {
 		d := &drain{answers: e.answers}
-		sender := notifier.NewSender(notifier.NewPoolOver("test", d), 0)
+		sender := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
 		defer sender.Close()
 		destination, err := sender.Parse(e.url, nil)
 		if err != nil {

@@ -3,6 +3,8 @@ package notifier
 import (
 	"container/list"
 	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // operators holds the destinations of the configurations that are loaded, so
@@ -21,7 +23,7 @@ type sharedDestination struct {
 }
 
 // acquire gives the destination of a URL, which has one more use then.
-func (o *operators) acquire(text string, guard *Egress) (*Destination, error) {
+func (o *operators) acquire(text string, guard *egress.Policy) (*Destination, error) {
 	key := destinationKey{guard.Key(), text}
 	if d := o.use(key, nil); d != nil {
 		return d, nil
@@ -102,7 +104,7 @@ type rememberedDestination struct {
 	d   *Destination
 }
 
-func (c *clients) get(text string, guard *Egress) (*Destination, error) {
+func (c *clients) get(text string, guard *egress.Policy) (*Destination, error) {
 	key := destinationKey{guard.Key(), text}
 	if d := c.remembered(key); d != nil {
 		return d, nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
@@ -181,7 +182,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 // parameters can depend on; "" if that is nothing.
 func sent(t *testing.T, u string, answers []answer) (string, error) {
 	w := &wire{answers: answers}
-	sender := notifier.NewSender(notifier.NewPoolOver("test", w), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", w), 0)
 	d, err := sender.Parse(u, nil)
 	if err != nil {
 		return "", err

@@ -17,15 +17,17 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Client is what a service sends with. There is one for each message to each
 // destination; it carries the URL's settings for the network and remembers
 // what of the message is done, so that a second try does not repeat it.
 type Client struct {
-	pool    *Pool
+	pool    *egress.Pool
 	options *options
-	guard   *Egress
+	guard   *egress.Policy
 	log     func(Level, string)
 	redact  func(string) string
 
@@ -100,7 +102,7 @@ var errLongAnswer = errors.New("the answer is longer than 1 MiB")
 
 // Do sends a request and reads the answer. The error is a [*StatusError]
 // where the destination has refused, with the response beside it; a
-// [*EgressError] where the address may not be reached; and never holds the
+// [*egress.BlockedError] where the address may not be reached; and never holds the
 // request's URL.
 func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	r, cancel, err := c.request(ctx, q)
@@ -108,7 +110,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 		return nil, err
 	}
 	defer cancel(nil)
-	resp, err := c.pool.do(r, !c.options.verify, c.options.redirect, c.guard)
+	resp, err := c.pool.Do(r, c.egress())
 	if err != nil {
 		return nil, cause(r.Context(), err)
 	}
@@ -154,7 +156,6 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 			method = http.MethodGet
 		}
 	}
-	ctx = context.WithValue(ctx, connectTimeoutKey{}, seconds(c.options.cto))
 	ctx, cancel := context.WithCancelCause(ctx)
 	if c.options.rto > 0 {
 		ctx = withAnswerTimeout(ctx, cancel, seconds(c.options.rto))
@@ -217,7 +218,7 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 // [HopsOf] reads it; only an operator's URL can hide that, since a client could
 // have a message run in circles.
 func (c *Client) userAgent(given string) string {
-	own := c.pool.userAgent
+	own := c.pool.UserAgent()
 	if c.hops > 0 {
 		own += hopsMark + strconv.Itoa(c.hops)
 	}
@@ -333,9 +334,19 @@ func (c *Client) DoJSON(ctx context.Context, q *Request, v any) error {
 	return resp.JSON(v)
 }
 
+// egress returns the settings for the pool.
+func (c *Client) egress() egress.Options {
+	return egress.Options{
+		Policy:          c.guard,
+		Insecure:        !c.options.verify,
+		FollowRedirects: c.options.redirect,
+		ConnectTimeout:  seconds(c.options.cto),
+	}
+}
+
 // Dial opens a connection for a protocol other than HTTP, under the same
 // rules and timeouts. A network of the unix family is subject to
-// [Client.Local]. Dial fails where the pool is one of [NewPoolOver] that has
+// [Client.Local]. Dial fails where the pool is one of [egress.NewPoolWithTransport] that has
 // no connections but those of its HTTP.
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if strings.HasPrefix(network, "unix") {
@@ -343,32 +354,14 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 			return nil, err
 		}
 	}
-	ctx = context.WithValue(ctx, connectTimeoutKey{}, seconds(c.options.cto))
-	if host, _, err := net.SplitHostPort(address); err == nil && c.guard != nil {
-		if err := c.guard.CheckHost(host); err != nil {
-			return nil, err
-		}
-	}
-	if c.pool.over != nil {
-		d, ok := c.pool.over.(interface {
-			DialContext(ctx context.Context, network, address string) (net.Conn, error)
-		})
-		if !ok {
-			return nil, errors.New("this program sends over HTTP only")
-		}
-		return d.DialContext(ctx, network, address)
-	}
-	return dial(ctx, c.guard, network, address)
+	return c.pool.Dial(ctx, network, address, c.egress())
 }
 
-// Local returns an [*EgressError] where the destination must leave alone what
+// Local returns an [*egress.BlockedError] where the destination must leave alone what
 // belongs to the gateway's own machine, such as its sockets and its standard
 // error: a client has brought the URL.
 func (c *Client) Local() error {
-	if c.guard == nil {
-		return nil
-	}
-	return &EgressError{Rule: ownMachine}
+	return c.guard.CheckLocal()
 }
 
 // Verify says whether certificates of TLS servers are to be checked, for

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Destination is a notification URL, understood: a service and where it is to
@@ -18,7 +20,7 @@ type Destination struct {
 	kind     *kind
 	template *template
 	text     string // the URL as given, for a fresh copy where nothing is to be kept
-	guard    *Egress
+	guard    *egress.Policy
 	location *time.Location
 	redacted string
 	warnings []string
@@ -29,7 +31,7 @@ type Destination struct {
 
 // Parse reads a notification URL. guard says where messages to it may lead:
 // nil, for URLs of the operator, is anywhere. The error is a [*URLError].
-func Parse(text string, guard *Egress) (*Destination, error) {
+func Parse(text string, guard *egress.Policy) (*Destination, error) {
 	u, err := splitURL(text)
 	if err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func Parse(text string, guard *Egress) (*Destination, error) {
 }
 
 // parseNative takes an address that a service itself has given out.
-func parseNative(text string, u *raw, guard *Egress) (*Destination, error) {
+func parseNative(text string, u *raw, guard *egress.Policy) (*Destination, error) {
 	address, _, _ := strings.Cut(strings.TrimSpace(text), "?")
 	for _, k := range registry.kinds {
 		for _, n := range k.schema.natives {
@@ -99,7 +101,7 @@ func (s *Schema) fills(t *template) bool {
 	return full
 }
 
-func (k *kind) fresh(text string, guard *Egress) *Destination {
+func (k *kind) fresh(text string, guard *egress.Policy) *Destination {
 	d := &Destination{service: k.new(), options: new(options), kind: k, text: text, guard: guard}
 	d.schema = newSchema(d.service, d.options, k.compiled)
 	return d

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Transient destinations take no more than half of the room.
@@ -15,7 +17,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 		begun <- struct{}{}
 		<-release
 	})
-	s := NewSender(NewPool("test"), 4)
+	s := NewSender(egress.NewPool("test"), 4)
 	ended := make(chan *Report)
 	for range 3 {
 		go func() {
@@ -55,7 +57,7 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 		begun <- struct{}{}
 		<-release
 	})
-	s := NewSender(NewPool("test"), 16)
+	s := NewSender(egress.NewPool("test"), 16)
 	to := func(url string, n int) (targets []Target) {
 		for range n {
 			d, err := Parse(url+"/token", nil)

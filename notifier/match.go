@@ -2,6 +2,8 @@ package notifier
 
 import (
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // A binding is what a template found in a URL: the text at each place.
@@ -81,10 +83,10 @@ func (t *template) matchAuthority(u *raw, given func(string) bool, b *binding) (
 	take(t.password, u.hasPass, u.password, "the password")
 	switch {
 	case t.instead != "" && host != "" && given(t.host.name):
-		b.values[t.instead] = append(b.values[t.instead], unescape(host))
+		b.values[t.instead] = append(b.values[t.instead], percent.DecodeText(host))
 	case t.spread && host == "" && len(u.segments) > 0:
 	default:
-		take(t.host, true, unescape(host), "the host")
+		take(t.host, true, percent.DecodeText(host), "the host")
 	}
 	take(t.port, true, port, "the port")
 	return missing

@@ -3,6 +3,8 @@ package notifier
 import (
 	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // A native is an address that the service itself gives out, such as that of
@@ -82,7 +84,7 @@ func (n *native) match(s string) map[string][]string {
 		}
 		for _, v := range strings.Split(m[i+1], "/") {
 			if v != "" {
-				values[name] = append(values[name], unescape(v))
+				values[name] = append(values[name], percent.DecodeText(v))
 			}
 		}
 	}
@@ -93,7 +95,7 @@ func (n *native) match(s string) map[string][]string {
 func authority(s string, values map[string][]string) {
 	set := func(name, v string) {
 		if v != "" {
-			values[name] = []string{unescape(v)}
+			values[name] = []string{percent.DecodeText(v)}
 		}
 	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // leastSecret is the length from which on a secret is masked within texts: a
@@ -190,7 +192,7 @@ func hexadecimal(s string, digits int) (n rune, ok bool) {
 		return 0, false
 	}
 	for i := range digits {
-		d := unhex(s[i])
+		d := percent.Digit(s[i])
 		if d < 0 {
 			return 0, false
 		}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // Rehearsal is what a message to one destination comes to, as far as that can
@@ -38,7 +40,7 @@ type Rehearsal struct {
 // about sending it, but nothing leaves the machine: every HTTP request is
 // answered with 200 and, in JSON, with nothing but an access token (RFC 6749,
 // section 5.1), and no connection opens. There are no further tries, and the
-// destination keeps nothing. userAgent is as in [NewPool].
+// destination keeps nothing. userAgent is as in [egress.NewPool].
 func (d *Destination) Rehearse(ctx context.Context, userAgent string, m *Message) *Rehearsal {
 	r := new(Rehearsal)
 	t, err := d.copy()
@@ -63,7 +65,7 @@ func (d *Destination) Rehearse(ctx context.Context, userAgent string, m *Message
 	}
 	if err == nil {
 		stage := &stage{destination: t}
-		client := &Client{pool: NewPoolOver(userAgent, stage), options: t.options, guard: t.guard, log: warn, redact: t.redact}
+		client := &Client{pool: egress.NewPoolWithTransport(userAgent, stage), options: t.options, guard: t.guard, log: warn, redact: t.redact}
 		pending := make(outstanding, len(r.Messages))
 		for i, m := range r.Messages {
 			pending[i] = part{message: m}

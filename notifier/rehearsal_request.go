@@ -20,6 +20,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 const (
@@ -119,7 +121,7 @@ func (d *Destination) maskAddress(u *url.URL) string {
 		if i > 0 {
 			b.WriteByte('/')
 		}
-		plain := unescape(segment)
+		plain := percent.DecodeText(segment)
 		if masked := d.maskText(plain); masked != plain {
 			segment = url.PathEscape(masked)
 		}

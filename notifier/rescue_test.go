@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // picky is a destination that refuses texts that are too long, and files.
@@ -144,10 +146,10 @@ func TestRetryBesideWhatIsFinal(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&EgressError{}, false}, {&PanicError{}, false}, {errLongAnswer, false}, {io.EOF, true},
-		{fmt.Errorf("x: %w", &EgressError{}), false},
-		{join([]error{&EgressError{}, &PanicError{}}), false},
-		{join([]error{fmt.Errorf("target 1: %w", &EgressError{}), io.EOF}), true},
+		{&egress.BlockedError{}, false}, {&PanicError{}, false}, {errLongAnswer, false}, {io.EOF, true},
+		{fmt.Errorf("x: %w", &egress.BlockedError{}), false},
+		{join([]error{&egress.BlockedError{}, &PanicError{}}), false},
+		{join([]error{fmt.Errorf("target 1: %w", &egress.BlockedError{}), io.EOF}), true},
 	} {
 		if got := mayRetry(tt.err); got != tt.want {
 			t.Errorf("%v: %t", tt.err, got)
@@ -182,13 +184,13 @@ func TestHops(t *testing.T) {
 	const product = "caddy-notify/test"
 	var agent string
 	base := target(t, func(w http.ResponseWriter, r *http.Request) { agent = r.UserAgent() })
-	all, err := NewEgress([]string{"all"}, nil)
+	all, err := egress.NewPolicy([]string{"all"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		hops  int
-		guard *Egress
+		guard *egress.Policy
 		query string
 		want  int
 	}{

@@ -14,13 +14,14 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Sender sends messages to destinations: all of a request at once, within a
 // bound for the process.
 type Sender struct {
-	pool    *Pool
+	pool    *egress.Pool
 	slots   chan struct{}
 	guests  chan struct{} // of the slots, those for transient destinations
 	workers workers
@@ -37,7 +38,7 @@ const DefaultConcurrency = 1024
 // destinations, and a quarter of that half to those of one message, so that
 // clients who name dead ones in their requests cannot hold up the operator's
 // messages, nor one client alone the other clients'.
-func NewSender(pool *Pool, concurrency int) *Sender {
+func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
@@ -48,7 +49,7 @@ func NewSender(pool *Pool, concurrency int) *Sender {
 }
 
 // Pool is what the sender's connections come from.
-func (s *Sender) Pool() *Pool { return s.pool }
+func (s *Sender) Pool() *egress.Pool { return s.pool }
 
 // Close ends what the destinations of [Sender.Parse] keep. Deliveries under
 // way finish, and the sender can still be used.
@@ -58,7 +59,7 @@ func (s *Sender) Close() { s.loaded.clear() }
 // same [Destination] for the same URL again, so that sessions, tokens and
 // connections outlive a configuration. Whoever has no more use for the
 // destination gives it back with [Sender.Release], once for each Parse.
-func (s *Sender) Parse(text string, guard *Egress) (*Destination, error) {
+func (s *Sender) Parse(text string, guard *egress.Policy) (*Destination, error) {
 	return s.loaded.acquire(text, guard)
 }
 
@@ -71,7 +72,7 @@ func (s *Sender) Release(d *Destination) { s.loaded.release(d) }
 // they come again, which the thousand that were used last are remembered for;
 // sessions and connections are never shared. The destination is to be closed
 // behind the message.
-func (s *Sender) ParseOnce(text string, guard *Egress) (*Destination, error) {
+func (s *Sender) ParseOnce(text string, guard *egress.Policy) (*Destination, error) {
 	return s.once.get(text, guard)
 }
 
@@ -161,7 +162,7 @@ func (r *Report) OK() bool {
 }
 
 // DeliveryError is a failure of a delivery. Its text is free of secrets;
-// errors.As finds the [*StatusError], [*EgressError] or [*PanicError] behind
+// errors.As finds the [*StatusError], [*egress.BlockedError] or [*PanicError] behind
 // it.
 type DeliveryError struct {
 	text string
@@ -583,7 +584,7 @@ func outOfTime(ctx context.Context, err error) error {
 // at least.
 func mayRetry(err error) bool {
 	switch e := err.(type) {
-	case *EgressError, *PanicError:
+	case *egress.BlockedError, *PanicError:
 		return false
 	case interface{ Unwrap() []error }:
 		return slices.ContainsFunc(e.Unwrap(), mayRetry)

@@ -18,6 +18,8 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // target starts a destination and returns the start of a probe URL to it.
@@ -30,7 +32,7 @@ func target(t *testing.T, h http.HandlerFunc) string {
 
 func newTestSender(t *testing.T) *Sender {
 	t.Helper()
-	pool := NewPool("caddy-notify/test")
+	pool := egress.NewPool("caddy-notify/test")
 	t.Cleanup(pool.Close)
 	return NewSender(pool, 0)
 }
@@ -251,13 +253,13 @@ func TestSendOutlivesItsContext(t *testing.T) {
 // one that a client brought never shares with one of the operator's.
 func TestParseCache(t *testing.T) {
 	s := newTestSender(t)
-	guard, _ := NewEgress(nil, nil)
-	same, _ := NewEgress(nil, nil)
+	guard, _ := egress.NewPolicy(nil, nil)
+	same, _ := egress.NewPolicy(nil, nil)
 	a, _ := s.Parse("probe://h/tok", nil)
 	b, _ := s.Parse("probe://h/tok", nil)
 	c, _ := s.Parse("probe://h/tok", guard)
 	d, _ := s.Parse("probe://h/tok", same)
-	e, _ := s.Parse("probe://h/tok", &Egress{})
+	e, _ := s.Parse("probe://h/tok", &egress.Policy{})
 	if a != b || a == c || c != d || a == e {
 		t.Error(a == b, a == c, c == d, a == e)
 	}
@@ -455,7 +457,7 @@ func TestGuard(t *testing.T) {
 	if !send(t, s, hello, Options{}, base+"/tok").OK() {
 		t.Fatal("the operator's URL")
 	}
-	guard, err := NewEgress(nil, nil)
+	guard, err := egress.NewPolicy(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +466,7 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.Send(context.Background(), hello, []Target{{Destination: d}}, Options{}).Results[0]
-	var e *EgressError
+	var e *egress.BlockedError
 	if !errors.As(r.Err, &e) || hits.Load() != 1 {
 		t.Errorf("%v, %d hits", r.Err, hits.Load())
 	}
@@ -521,7 +523,7 @@ func TestConcurrency(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		now.Add(-1)
 	})
-	s := NewSender(NewPool("test"), 3)
+	s := NewSender(egress.NewPool("test"), 3)
 	var urls []string
 	for i := range 20 {
 		urls = append(urls, fmt.Sprintf("%s/tok%d", base, i))

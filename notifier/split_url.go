@@ -3,6 +3,8 @@ package notifier
 import (
 	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
 // raw is a URL taken apart before it is known what its parts mean. Path
@@ -54,17 +56,17 @@ func splitURL(s string) (*raw, error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		u.hasUser, u.user, u.authority = true, authority[:i], authority[i+1:]
 		u.user, u.password, u.hasPass = strings.Cut(u.user, ":")
-		u.user, u.password = unescape(u.user), unescape(u.password)
+		u.user, u.password = percent.DecodeText(u.user), percent.DecodeText(u.password)
 	}
 	u.slash = strings.HasSuffix(rest, "/")
 	for seg := range strings.SplitSeq(path, "/") {
 		if seg != "" {
-			u.segments = append(u.segments, unescape(seg))
+			u.segments = append(u.segments, percent.DecodeText(seg))
 		}
 	}
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		key, value, _ := strings.Cut(part, "=")
-		u.query = append(u.query, pair{unescape(key), strings.TrimSpace(unescape(value))})
+		u.query = append(u.query, pair{percent.DecodeText(key), strings.TrimSpace(percent.DecodeText(value))})
 	}
 	if len(u.segments) > maxPieces || len(u.query) > maxPieces {
 		return nil, &URLError{Problem: "has more than 1000 parts"}
@@ -83,47 +85,11 @@ func cutFragment(s string) (string, bool) {
 			continue
 		}
 		if i >= begin+3 && s[i-3] == '%' {
-			if c := PercentDecode(s[i-3 : i]); strings.Contains("/,; #", c) {
+			if c := percent.Decode(s[i-3 : i]); strings.Contains("/,; #", c) {
 				continue
 			}
 		}
 		return s[:i], true
 	}
 	return s, false
-}
-
-// unescape resolves percent escapes and leaves alone what is none.
-func unescape(s string) string { return strings.ToValidUTF8(PercentDecode(s), "\uFFFD") }
-
-// PercentDecode resolves the percent escapes of a text. A percent sign that
-// begins none stays (WHATWG URL, section 1.3). The bytes that come of it need
-// not be UTF-8.
-func PercentDecode(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if hi, lo := unhex(s[i+1]), unhex(s[i+2]); hi >= 0 && lo >= 0 {
-				b = append(b, byte(hi<<4|lo))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
-}
-
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

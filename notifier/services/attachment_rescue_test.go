@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // report is what comes of a message to a URL of the service, one request at a
@@ -23,7 +24,7 @@ func (f pushService) report(t *testing.T, address string, m *notifier.Message) *
 		defer mu.Unlock()
 		return f(q, body)
 	})
-	sender := notifier.NewSender(notifier.NewPoolOver("test", one), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", one), 0)
 	d, err := sender.Parse(address, nil)
 	if err != nil {
 		t.Fatal(err)

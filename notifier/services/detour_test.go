@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // detour has the connections of a program lead elsewhere, for services whose
@@ -33,7 +34,7 @@ func (d detour) DialContext(ctx context.Context, network, address string) (net.C
 // detourSender is a sender that takes detours.
 func detourSender(t *testing.T, d detour) *notifier.Sender {
 	t.Helper()
-	s := notifier.NewSender(notifier.NewPoolOver("test", d), 0)
+	s := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
 	t.Cleanup(s.Close)
 	return s
 }

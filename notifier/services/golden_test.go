@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 var update = flag.Bool("update", false, "write the golden files and the catalogue's README anew")
@@ -235,7 +236,7 @@ func message(t testing.TB, name string) *notifier.Message {
 
 // deliver sends a message to a URL over a recorder.
 func deliver(r *recorder, address string, m *notifier.Message) (notifier.Result, error) {
-	sender := notifier.NewSender(notifier.NewPoolOver("test", r), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", r), 0)
 	d, err := sender.Parse(address, nil)
 	if err != nil {
 		return notifier.Result{}, err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // jsmServer keeps alerts. It names them otherwise than the requests that have
@@ -68,7 +69,7 @@ func TestJSMFollow(t *testing.T) {
 		{"delete once", "opsgenie://key1?:success=delete", "fss", 1, []string{"DELETE alert-1  id "}},
 	} {
 		server := &jsmServer{}
-		sender := notifier.NewSender(notifier.NewPoolOver("test", server), 0)
+		sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
 		d, err := sender.Parse(c.url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +101,7 @@ func TestJSMNothingToFollow(t *testing.T) {
 		"opsgenie://key1?action=delete":  "to delete an alert about the same subject, and none is known; raise one before by a message of type failure, or have this one raise it by action=new,",
 		"jira://key1?action=acknowledge": "to acknowledge an alert",
 	} {
-		sender := notifier.NewSender(notifier.NewPoolOver("test", &jsmServer{}), 0)
+		sender := notifier.NewSender(egress.NewPoolWithTransport("test", &jsmServer{}), 0)
 		d, err := sender.Parse(address, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // kookServer keeps uploaded files and shows those only. Each target refuses as
@@ -62,7 +63,7 @@ func (k *kookServer) RoundTrip(q *http.Request) (*http.Response, error) {
 // A second try sends nothing to those who have it already.
 func TestKookRetry(t *testing.T) {
 	server := &kookServer{fails: map[string]int{"2": 1}}
-	sender := notifier.NewSender(notifier.NewPoolOver("test", server), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
 	d, err := sender.Parse("kook://b0t-token/1/@2?retry=1&wait=0", nil)
 	if err != nil {
 		t.Fatal(err)

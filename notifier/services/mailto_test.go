@@ -18,6 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 func TestMailtoEncryption(t *testing.T) {
@@ -288,7 +289,7 @@ func TestMailtoEndlessAnswer(t *testing.T) {
 // The operator's rules for URLs of clients hold for mail servers as well.
 func TestMailtoEgress(t *testing.T) {
 	s := startMail(t, &mailServer{})
-	guard, err := notifier.NewEgress(nil, nil)
+	guard, err := egress.NewPolicy(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // pushService stands in for a service: it gets a request and its body, and
@@ -38,7 +39,7 @@ func (f pushService) destination(t *testing.T, address string) (send func(*notif
 		defer mu.Unlock()
 		return f(q, body)
 	})
-	sender := notifier.NewSender(notifier.NewPoolOver("test", one), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", one), 0)
 	d, err := sender.Parse(address, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // refuser takes so many requests with files, refuses those behind them, and
@@ -82,7 +83,7 @@ func TestTextWithoutFiles(t *testing.T) {
 			run := func(takes int) (*refuser, notifier.Result) {
 				r, address, name := goldenCase(t, top)
 				x := &refuser{recorder: r, takes: takes}
-				sender := notifier.NewSender(notifier.NewPoolOver("test", x), 0)
+				sender := notifier.NewSender(egress.NewPoolWithTransport("test", x), 0)
 				d, err := sender.Parse(address, nil)
 				if err != nil {
 					t.Fatal(err)

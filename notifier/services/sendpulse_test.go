@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // sendpulseServer gives out tokens that are good for so many e-mails.
@@ -47,7 +48,7 @@ func TestSendpulseToken(t *testing.T) {
 		{0, 4, 0}, // renewed once in each message, then given up
 	} {
 		server := &sendpulseServer{good: c.good}
-		sender := notifier.NewSender(notifier.NewPoolOver("test", server), 0)
+		sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
 		d, err := sender.Parse("sendpulse://user@example.com/id1/secret1/to@example.com", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // account is the other side of a service that one signs in to: it gives out
@@ -147,7 +148,7 @@ func TestSessionsAreKeptAndRenewed(t *testing.T) {
 	for _, x := range accounts {
 		t.Run(x.name, func(t *testing.T) {
 			a := x.account()
-			sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 			for i, logins := range []int{1, 1, 2} {
 				if i == 2 {
 					a.valid = 100 // as after a restart of the server
@@ -178,7 +179,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 				}
 				return 0
 			}
-			sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 			if err := a.say(t, sender, x.url, message(t, "plain")); err == nil {
 				t.Error("delivered")
 			}
@@ -198,7 +199,7 @@ func TestSessionsThatAreNotKept(t *testing.T) {
 			a := x.account()
 			a.open += "|oauth/revoke"
 			a.open = strings.TrimPrefix(a.open, "|")
-			sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 			for range 2 {
 				if err := a.say(t, sender, x.url+"?store=no", message(t, "plain")); err != nil {
 					t.Fatal(err)
@@ -250,7 +251,7 @@ func TestRetriesDoNotRepeat(t *testing.T) {
 				}
 				return 0
 			}}
-			sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 			if err := a.say(t, sender, x.url+"?retry=1&wait=0", message(t, "attach")); err != nil {
 				t.Fatal(err)
 			}
@@ -274,7 +275,7 @@ func TestMatrixEventNumbers(t *testing.T) {
 		}
 		return 0
 	}}
-	sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 	for range 2 {
 		if err := a.say(t, sender, "matrix://token@example.org/!room?retry=1&wait=0", message(t, "plain")); err != nil {
 			t.Fatal(err)
@@ -290,7 +291,7 @@ func TestMatrixEventNumbers(t *testing.T) {
 // markup.
 func TestMatrixLongText(t *testing.T) {
 	a := new(account)
-	sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 	m := message(t, "notitle")
 	m.Body = strings.Repeat("漢字", 20000)
 	if err := a.say(t, sender, "matrix://token@example.org/!room?format=html", m); err != nil {
@@ -311,7 +312,7 @@ func TestOffice365LargeFiles(t *testing.T) {
 			{"ann@example.org/messages$", `{"id":"draft-1"}`},
 		},
 	}
-	sender := notifier.NewSender(notifier.NewPoolOver("test", a), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", a), 0)
 	m := message(t, "attach")
 	data := slices.Repeat([]byte("0123456789abcdef"), 8<<20/16)
 	m.Attachments = append(m.Attachments, notifier.NewAttachment("dump.bin", "application/octet-stream", data))

@@ -18,6 +18,7 @@ import (
 	gosmpp "github.com/linxGnu/gosmpp/pdu"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // smppCentre is a message centre: the server of go-smpp, with what it takes
@@ -158,7 +159,7 @@ func sameLines(got, want []string) bool {
 func TestSMPPKeepsItsSession(t *testing.T) {
 	const line = `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "%s"`
 	centre := newSMPPCentre(t, nil)
-	s := notifier.NewSender(notifier.NewPool("test"), 0)
+	s := notifier.NewSender(egress.NewPool("test"), 0)
 	url := centre.url("/15551112222")
 	sendText(t, s, url, "one")
 	sendText(t, s, url, "two")

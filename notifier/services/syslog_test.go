@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // localLog is a socket like /dev/log, and a sender that takes it for one.
@@ -116,11 +117,11 @@ func TestSyslogStandardError(t *testing.T) {
 // write to it, whatever egress allows.
 func TestSyslogIsNoClients(t *testing.T) {
 	l, s := localLog(t, "/dev/log")
-	everything, err := notifier.NewEgress([]string{"all"}, nil)
+	everything, err := egress.NewPolicy([]string{"all"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, guard := range []*notifier.Egress{{}, everything} {
+	for _, guard := range []*egress.Policy{{}, everything} {
 		for _, u := range []string{"syslog://", "syslog://auth?logperror=yes"} {
 			d, err := s.Parse(u, guard)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // wecomServer gives out access tokens, of which only the last is good.
@@ -37,7 +38,7 @@ func (w *wecomServer) RoundTrip(q *http.Request) (*http.Response, error) {
 
 func TestWechatToken(t *testing.T) {
 	server := &wecomServer{}
-	sender := notifier.NewSender(notifier.NewPoolOver("test", server), 0)
+	sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
 	d, err := sender.Parse("wechat://corp:app-secret@1000002/@all", nil)
 	if err != nil {
 		t.Fatal(err)

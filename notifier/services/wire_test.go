@@ -19,12 +19,13 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // wireSender is a sender whose connections end with the test.
 func wireSender(t *testing.T) *notifier.Sender {
 	t.Helper()
-	s := notifier.NewSender(notifier.NewPool("test"), 0)
+	s := notifier.NewSender(egress.NewPool("test"), 0)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
@@ -208,7 +209,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 // newSender is a sender that is closed at the end of the test.
 func newSender(t *testing.T) *notifier.Sender {
 	t.Helper()
-	s := notifier.NewSender(notifier.NewPool("test"), 0)
+	s := notifier.NewSender(egress.NewPool("test"), 0)
 	t.Cleanup(s.Close)
 	return s
 }

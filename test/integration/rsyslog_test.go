@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // moment is when the messages are sent, where it shows.
@@ -97,7 +98,7 @@ func (e elsewhere) DialContext(ctx context.Context, network, address string) (ne
 
 func TestLocalSyslog(t *testing.T) {
 	r := newRsyslogd(t)
-	s := notifier.NewSender(notifier.NewPoolOver("test", elsewhere(r.socket)), 0)
+	s := notifier.NewSender(egress.NewPoolWithTransport("test", elsewhere(r.socket)), 0)
 	t.Cleanup(s.Close)
 	fails(t, s, "syslog://", "keeps no log", "")
 	daemon := r.start(t)

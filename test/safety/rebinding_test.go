@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // nameServer answers every question for an IPv4 address with the next of the
@@ -70,7 +71,7 @@ func TestRebinding(t *testing.T) {
 	v, redirector := newVictim(t), redirector(t)
 	_, allowedPort, _ := net.SplitHostPort(redirector)
 	const name = "changing.example"
-	guard, err := notifier.NewEgress([]string{"127.0.0.2"}, nil)
+	guard, err := egress.NewPolicy([]string{"127.0.0.2"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +83,13 @@ func TestRebinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := notifier.NewSender(notifier.NewPool("test"), 0)
+		s := notifier.NewSender(egress.NewPool("test"), 0)
 		return s.Send(t.Context(), &notifier.Message{Body: "x"}, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 3 * time.Second, Transient: true}).Results[0].Err
 	}
 	fetch := func(u string) error {
 		spool := &notifier.Spool{MaxSize: 1 << 20, MaxCount: 10}
 		defer spool.Close()
-		_, err := spool.Fetch(t.Context(), notifier.NewPool("test"), guard, u, "")
+		_, err := spool.Fetch(t.Context(), egress.NewPool("test"), guard, u, "")
 		return err
 	}
 	// changes has a name whose first answer is fine, as somebody gets who asks

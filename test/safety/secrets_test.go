@@ -22,6 +22,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 // mishap is a network in which something goes wrong.
@@ -187,7 +188,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 			if name == "silence" {
 				timeout = 50 * time.Millisecond
 			}
-			sender := notifier.NewSender(notifier.NewPoolOver("test", mishap), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", mishap), 0)
 			var wg sync.WaitGroup
 			room := make(chan struct{}, 64)
 			for _, m := range all {

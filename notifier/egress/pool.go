@@ -1,4 +1,4 @@
-package notifier
+package egress
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type Pool struct {
 // client's.
 type transportKey struct {
 	insecure bool
-	guard    string
+	policy   string
 	proxied  bool
 }
 
@@ -47,14 +47,25 @@ func NewPool(userAgent string) *Pool {
 	}
 }
 
-// NewPoolOver makes a pool whose HTTP requests all go over rt, for programs
+// NewPoolWithTransport makes a pool whose HTTP requests all go over rt, for programs
 // that have connections of their own, and for tests. What is not HTTP goes
 // over connections from rt.DialContext, a method like that of [net.Dialer];
 // without that method, nothing but HTTP can be sent.
-func NewPoolOver(userAgent string, rt http.RoundTripper) *Pool {
+func NewPoolWithTransport(userAgent string, rt http.RoundTripper) *Pool {
 	p := NewPool(userAgent)
 	p.over = rt
 	return p
+}
+
+// UserAgent returns the User-Agent that the pool was made with.
+func (p *Pool) UserAgent() string { return p.userAgent }
+
+// Options are the settings of one request or connection.
+type Options struct {
+	Policy          *Policy       // which addresses may be dialled; nil allows all
+	Insecure        bool          // do not verify the certificates of TLS servers
+	FollowRedirects bool          // follow up to 5 redirects
+	ConnectTimeout  time.Duration // for the TCP connection; 0 for no limit
 }
 
 // Close ends the connections that are idle. Those in use end when their
@@ -70,20 +81,21 @@ func (p *Pool) Close() {
 type connectTimeoutKey struct{}
 
 // transport returns the transport for connections of one kind.
-func (p *Pool) transport(insecure bool, guard *Egress, proxied bool) *http.Transport {
-	key := transportKey{insecure, guard.Key(), proxied}
+func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Transport {
+	key := transportKey{insecure, policy.Key(), proxied}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t := p.transports[key]; t != nil {
 		return t
 	}
-	dialGuard := guard
+	dialPolicy := policy
 	if proxied {
-		dialGuard = nil // what is dialled is the operator's proxy
+		dialPolicy = nil // what is dialled is the operator's proxy
 	}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return dial(ctx, dialGuard, network, addr)
+			timeout, _ := ctx.Value(connectTimeoutKey{}).(time.Duration)
+			return dial(ctx, dialPolicy, timeout, network, addr)
 		},
 		MaxIdleConns:           1024,
 		MaxIdleConnsPerHost:    128,
@@ -101,17 +113,34 @@ func (p *Pool) transport(insecure bool, guard *Egress, proxied bool) *http.Trans
 	return t
 }
 
-// dial opens a connection to an address that guard allows.
-func dial(ctx context.Context, guard *Egress, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	if t, ok := ctx.Value(connectTimeoutKey{}).(time.Duration); ok {
-		d.Timeout = t
+// Dial opens a connection for a protocol other than HTTP. It fails if the pool
+// is one of [NewPoolWithTransport] whose transport has no method DialContext.
+func (p *Pool) Dial(ctx context.Context, network, address string, o Options) (net.Conn, error) {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		if err := o.Policy.CheckHost(host); err != nil {
+			return nil, err
+		}
 	}
-	if guard != nil {
-		d.ControlContext = guard.Control
+	if p.over == nil {
+		return dial(ctx, o.Policy, o.ConnectTimeout, network, address)
+	}
+	d, ok := p.over.(interface {
+		DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	})
+	if !ok {
+		return nil, errors.New("this program sends over HTTP only")
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// dial opens a connection to an address that policy allows.
+func dial(ctx context.Context, policy *Policy, timeout time.Duration, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}
+	if policy != nil {
+		d.ControlContext = policy.Control
 	}
 	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil && guard != nil {
+	if err != nil && policy != nil {
 		err = discreet(err)
 	}
 	return conn, err
@@ -120,8 +149,8 @@ func dial(ctx context.Context, guard *Egress, network, addr string) (net.Conn, e
 // discreet takes out of an error what a client is not to learn: what the names
 // of the gateway's network mean, and who is asked about them.
 func discreet(err error) error {
-	if e, ok := errors.AsType[*EgressError](err); ok {
-		return &EgressError{Rule: e.Rule, ofName: true} // literal addresses are refused before
+	if e, ok := errors.AsType[*BlockedError](err); ok {
+		return &BlockedError{Rule: e.Rule, ofName: true} // literal addresses are refused before
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		if e.IsNotFound {
@@ -133,33 +162,32 @@ func discreet(err error) error {
 }
 
 // roundTrip sends a request over the transport that it needs.
-func (p *Pool) roundTrip(r *http.Request, insecure bool, guard *Egress) (*http.Response, error) {
+func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
 	proxy, err := p.proxy(r.URL)
 	if err != nil {
 		return nil, errors.New("the proxy that the environment names is no usable address")
 	}
 	// The dialled address is checked by the dialer; a literal one also
 	// here, where a proxy dials or a resolver reads what we would not.
-	if guard != nil {
-		if err := guard.CheckHost(r.URL.Hostname()); err != nil {
-			return nil, err
-		}
+	if err := o.Policy.CheckHost(r.URL.Hostname()); err != nil {
+		return nil, err
 	}
 	if p.over != nil {
 		return p.over.RoundTrip(r)
 	}
-	return p.transport(insecure, guard, proxy != nil).RoundTrip(r)
+	return p.transport(o.Insecure, o.Policy, proxy != nil).RoundTrip(r)
 }
 
 // maxRedirects is how many redirects are followed.
 const maxRedirects = 5
 
-// do sends a request and follows redirects. Unlike net/http, it keeps method
+// Do sends a request and follows redirects. Unlike net/http, it keeps method
 // and body for 301 and 302: a message that became a GET would be lost behind
 // an answer that looks like success.
-func (p *Pool) do(r *http.Request, insecure, redirects bool, guard *Egress) (*http.Response, error) {
+func (p *Pool) Do(r *http.Request, o Options) (*http.Response, error) {
+	r = r.WithContext(context.WithValue(r.Context(), connectTimeoutKey{}, o.ConnectTimeout))
 	for hop := 0; ; hop++ {
-		resp, err := p.roundTrip(r, insecure, guard)
+		resp, err := p.roundTrip(r, o)
 		if err != nil {
 			return nil, transportError(err)
 		}
@@ -169,7 +197,7 @@ func (p *Pool) do(r *http.Request, insecure, redirects bool, guard *Egress) (*ht
 		default:
 			return resp, nil
 		}
-		if !redirects || location == "" {
+		if !o.FollowRedirects || location == "" {
 			return resp, nil
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
@@ -210,13 +238,11 @@ func (p *Pool) do(r *http.Request, insecure, redirects bool, guard *Egress) (*ht
 	}
 }
 
-// get fetches a resource for [Spool.Fetch].
-func (p *Pool) get(ctx context.Context, guard *Egress, u *url.URL) (*http.Response, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+// Get fetches u. User information in u is sent as HTTP Basic authentication.
+func (p *Pool) Get(ctx context.Context, u *url.URL, o Options) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		cancel()
-		return nil, nil, transportError(err)
+		return nil, transportError(err)
 	}
 	r.Header.Set("User-Agent", p.userAgent)
 	if u.User != nil {
@@ -224,19 +250,13 @@ func (p *Pool) get(ctx context.Context, guard *Egress, u *url.URL) (*http.Respon
 		r.SetBasicAuth(u.User.Username(), password)
 		r.URL.User = nil
 	}
-	resp, err := p.do(r, false, true, guard)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	return resp, cancel, nil
+	return p.Do(r, o)
 }
 
 // transportError takes out of an error what holds the URL, which is a secret
 // as a whole.
 func transportError(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-package notifier
+package egress
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 	"testing"
 )
 
-func mustEgress(t *testing.T, allow, deny []string) *Egress {
+func mustPolicy(t *testing.T, allow, deny []string) *Policy {
 	t.Helper()
-	e, err := NewEgress(allow, deny)
+	e, err := NewPolicy(allow, deny)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// checkRefusal wants err to be nil where refused is false, and an EgressError
+// checkRefusal wants err to be nil where refused is false, and an BlockedError
 // otherwise.
 func checkRefusal(t *testing.T, what string, err error, refused bool) {
 	t.Helper()
@@ -27,14 +27,14 @@ func checkRefusal(t *testing.T, what string, err error, refused bool) {
 		}
 		return
 	}
-	var egress *EgressError
+	var egress *BlockedError
 	if !errors.As(err, &egress) {
-		t.Errorf("%s: got %v, want an EgressError", what, err)
+		t.Errorf("%s: got %v, want an BlockedError", what, err)
 	}
 }
 
 func TestEgressRefusesSpecialAddresses(t *testing.T) {
-	e := mustEgress(t, nil, nil)
+	e := mustPolicy(t, nil, nil)
 	for _, tc := range []struct{ addr, kind string }{
 		{"127.0.0.1", "loopback"},
 		{"127.255.255.254", "loopback"},
@@ -104,7 +104,7 @@ func TestEgressRefusesSpecialAddresses(t *testing.T) {
 }
 
 func TestEgressPassesPublicAddresses(t *testing.T) {
-	e := mustEgress(t, nil, nil)
+	e := mustPolicy(t, nil, nil)
 	for _, addr := range []string{
 		"8.8.8.8", "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
 		"126.255.255.255", "128.0.0.1", "169.253.255.255", "172.15.255.255", "172.32.0.0", "192.0.1.1",
@@ -117,7 +117,7 @@ func TestEgressPassesPublicAddresses(t *testing.T) {
 }
 
 func TestEgressHosts(t *testing.T) {
-	e := mustEgress(t, nil, nil)
+	e := mustPolicy(t, nil, nil)
 	for _, tc := range []struct {
 		hosts   []string
 		refused bool
@@ -205,7 +205,7 @@ func TestEgressPrecedence(t *testing.T) {
 		{"deny all of one family", []string{"all"}, []string{"::/0"}, "2606:4700::1 ::1", "8.8.8.8 ::ffff:8.8.8.8 127.0.0.1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e := mustEgress(t, tc.allow, tc.deny)
+			e := mustPolicy(t, tc.allow, tc.deny)
 			for addr := range strings.FieldsSeq(tc.refused) {
 				checkRefusal(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), true)
 				checkRefusal(t, addr+" as a host", e.CheckHost(addr), true)
@@ -231,7 +231,7 @@ func TestEgressLoopbackNames(t *testing.T) {
 		{[]string{"all"}, []string{"127.0.0.0/8"}, true},
 		{[]string{"all"}, []string{"::1"}, true},
 	} {
-		e := mustEgress(t, tc.allow, tc.deny)
+		e := mustPolicy(t, tc.allow, tc.deny)
 		for _, host := range []string{"localhost", "a.localhost", "ip6-localhost"} {
 			checkRefusal(t, host+" with "+e.Key(), e.CheckHost(host), tc.refused)
 		}
@@ -239,7 +239,7 @@ func TestEgressLoopbackNames(t *testing.T) {
 }
 
 func TestNilEgressAllowsEverything(t *testing.T) {
-	var e *Egress
+	var e *Policy
 	checkRefusal(t, "address", e.CheckAddr(netip.MustParseAddr("127.0.0.1")), false)
 	checkRefusal(t, "host", e.CheckHost("localhost"), false)
 	checkRefusal(t, "dial", e.Control(t.Context(), "tcp4", "127.0.0.1:80", nil), false)
@@ -254,20 +254,20 @@ func TestNewEgressNamesTheWrongEntry(t *testing.T) {
 			"allow": {{"private_ranges", entry}, nil},
 			"deny":  {nil, {"10.0.0.1", entry}},
 		} {
-			_, err := NewEgress(lists[0], lists[1])
+			_, err := NewPolicy(lists[0], lists[1])
 			if err == nil || !strings.Contains(err.Error(), name+` "`+entry+`"`) {
 				t.Errorf("%s %q: error %v does not name the entry", name, entry, err)
 			}
 		}
 	}
-	if _, err := NewEgress(nil, []string{"all"}); err == nil {
+	if _, err := NewPolicy(nil, []string{"all"}); err == nil {
 		t.Error("deny took all")
 	}
 }
 
 func TestEgressKey(t *testing.T) {
 	type lists struct{ allow, deny []string }
-	key := func(l lists) string { return mustEgress(t, l.allow, l.deny).Key() }
+	key := func(l lists) string { return mustPolicy(t, l.allow, l.deny).Key() }
 	for _, same := range [][]lists{
 		{{nil, nil}, {[]string{}, []string{}}},
 		{{[]string{"10.0.0.0/8", "127.0.0.1"}, nil}, {[]string{"127.0.0.1/32", "10.1.2.3/8", "10.0.0.0/8"}, nil}},
@@ -297,8 +297,8 @@ func TestEgressKey(t *testing.T) {
 		}
 		seen[key(l)] = l
 	}
-	if got, want := new(Egress).Key(), key(lists{}); got != want {
-		t.Errorf("the zero Egress has key %q, that of no lists %q", got, want)
+	if got, want := new(Policy).Key(), key(lists{}); got != want {
+		t.Errorf("the zero Policy has key %q, that of no lists %q", got, want)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestEgressErrorNamesTheRule(t *testing.T) {
 		{nil, nil, "secret.1", "the host is no name, and no address that can be read for certain; " +
 			"write a host name, or an IP address in its usual form"},
 	} {
-		err := mustEgress(t, tc.allow, tc.deny).CheckHost(tc.host)
+		err := mustPolicy(t, tc.allow, tc.deny).CheckHost(tc.host)
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("%s: got %v, want %s", tc.host, err, tc.want)
 		}
@@ -332,13 +332,13 @@ func TestEgressControlsTheAddressDialled(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, tc := range []struct {
 		name    string
-		egress  *Egress
+		egress  *Policy
 		refused bool
 	}{
 		{"nil", nil, false},
-		{"without lists", mustEgress(t, nil, nil), true},
-		{"allowed", mustEgress(t, []string{"127.0.0.0/8"}, nil), false},
-		{"denied", mustEgress(t, []string{"all"}, []string{"127.0.0.1"}), true},
+		{"without lists", mustPolicy(t, nil, nil), true},
+		{"allowed", mustPolicy(t, []string{"127.0.0.0/8"}, nil), false},
+		{"denied", mustPolicy(t, []string{"all"}, []string{"127.0.0.1"}), true},
 	} {
 		for _, host := range []string{"127.0.0.1", "::ffff:127.0.0.1", "localhost"} {
 			d := net.Dialer{ControlContext: tc.egress.Control}
@@ -349,16 +349,16 @@ func TestEgressControlsTheAddressDialled(t *testing.T) {
 			checkRefusal(t, tc.name+" "+host, err, tc.refused)
 		}
 	}
-	checkRefusal(t, "socket", mustEgress(t, nil, nil).Control(t.Context(), "unix", "/run/docker.sock", nil), true)
-	checkRefusal(t, "zone", mustEgress(t, nil, nil).Control(t.Context(), "tcp6", "[fe80::1%eth0]:80", nil), true)
-	checkRefusal(t, "public", mustEgress(t, nil, nil).Control(t.Context(), "tcp6", "[2606:4700::1]:443", nil), false)
+	checkRefusal(t, "socket", mustPolicy(t, nil, nil).Control(t.Context(), "unix", "/run/docker.sock", nil), true)
+	checkRefusal(t, "zone", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[fe80::1%eth0]:80", nil), true)
+	checkRefusal(t, "public", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[2606:4700::1]:443", nil), false)
 }
 
-func FuzzEgressHost(f *testing.F) {
+func FuzzCheckHost(f *testing.F) {
 	for _, host := range []string{"127.1", "[::1%25lo]:80", "１２７.０.０.１", "a%40b", "0x", "%25%25", "\xff"} {
 		f.Add(host)
 	}
-	e, err := NewEgress(nil, nil)
+	e, err := NewPolicy(nil, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

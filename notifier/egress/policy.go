@@ -1,4 +1,4 @@
-package notifier
+package egress
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// Egress says which addresses the URLs that clients bring may lead to. nil
+// Policy says which addresses the URLs that clients bring may lead to. nil
 // allows every address; it is for URLs that the operator wrote.
 //
 // An address that is denied is refused. One that is allowed passes. Any other
@@ -24,15 +26,15 @@ import (
 // NAT64 prefix that a network took from its own range cannot be recognised;
 // where there is one, deny it.
 //
-// An Egress does not change and may be used concurrently. The zero Egress is
-// that of NewEgress(nil, nil).
-type Egress struct {
+// A Policy does not change and may be used concurrently. The zero Policy is
+// that of NewPolicy(nil, nil).
+type Policy struct {
 	allow, deny []netip.Prefix
 	key         string
 }
 
-// EgressError says that an address may not be reached.
-type EgressError struct {
+// BlockedError says that an address may not be reached.
+type BlockedError struct {
 	// Addr is what was refused, without its zone. It is not valid where a name
 	// leads there, nor where the host was refused because nobody can say for
 	// certain what it denotes.
@@ -45,7 +47,7 @@ type EgressError struct {
 	ofName bool // the address is that of a host name, and not shown
 }
 
-func (e *EgressError) Error() string {
+func (e *BlockedError) Error() string {
 	if e.Rule == ownMachine {
 		return "this reaches into the gateway's own machine, which destinations named by clients may not; the operator can name it in the configuration"
 	}
@@ -62,12 +64,12 @@ func (e *EgressError) Error() string {
 	return fmt.Sprintf("%s is %s, and destinations named by clients may not reach it; the operator can allow it with egress", address, e.Rule)
 }
 
-// NewEgress makes the policy of two lists. An entry is a range in CIDR
+// NewPolicy makes the policy of two lists. An entry is a range in CIDR
 // notation, an IP address, private_ranges or, in allow, all. private_ranges
 // means what it means elsewhere in Caddy: 192.168.0.0/16, 172.16.0.0/12,
 // 10.0.0.0/8, 127.0.0.1/8, fd00::/8 and ::1. An error names the entry.
-func NewEgress(allow, deny []string) (*Egress, error) {
-	e := &Egress{}
+func NewPolicy(allow, deny []string) (*Policy, error) {
+	e := &Policy{}
 	for _, entry := range allow {
 		if strings.TrimSpace(entry) == "all" {
 			e.allow = append(e.allow, everything...)
@@ -96,7 +98,7 @@ func NewEgress(allow, deny []string) (*Egress, error) {
 // Key is the policy as text. Two policies that list the same addresses have
 // the same key, in whatever order and ranges they were written. The key of
 // nil is empty, and no other is.
-func (e *Egress) Key() string {
+func (e *Policy) Key() string {
 	switch {
 	case e == nil:
 		return ""
@@ -122,26 +124,26 @@ func keyOf(allow, deny []netip.Prefix) string {
 // Control refuses a connection to an address that the policy does not allow.
 // It is for [net.Dialer.ControlContext], which calls it with each address
 // that is really dialled, so that no name, redirect or DNS answer gets around
-// it. The error is an [*EgressError].
-func (e *Egress) Control(_ context.Context, _, address string, _ syscall.RawConn) error {
+// it. The error is an [*BlockedError].
+func (e *Policy) Control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	if e == nil {
 		return nil
 	}
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &EgressError{Rule: unreadable}
+		return &BlockedError{Rule: unreadable}
 	}
 	return e.CheckAddr(ap.Addr())
 }
 
-// CheckAddr returns an [*EgressError] where the policy does not allow a. The
+// CheckAddr returns an [*BlockedError] where the policy does not allow a. The
 // zone of a does not matter.
-func (e *Egress) CheckAddr(a netip.Addr) error {
+func (e *Policy) CheckAddr(a netip.Addr) error {
 	if e == nil {
 		return nil
 	}
 	if !a.IsValid() {
-		return &EgressError{Rule: unreadable}
+		return &BlockedError{Rule: unreadable}
 	}
 	// A prefix contains no address that has a zone, nor an IPv4-mapped one.
 	a = a.WithZone("").Unmap()
@@ -150,24 +152,24 @@ func (e *Egress) CheckAddr(a netip.Addr) error {
 		return err
 	}
 	if rule := e.refusal(a); rule != "" {
-		return &EgressError{Addr: a, Rule: rule}
+		return &BlockedError{Addr: a, Rule: rule}
 	}
 	if !certain {
 		return nil
 	}
 	for _, v4 := range inner {
 		if rule := e.refusal(v4); rule != "" {
-			return &EgressError{Addr: a, Rule: fmt.Sprintf("a form of %s, which is %s", v4, rule)}
+			return &BlockedError{Addr: a, Rule: fmt.Sprintf("a form of %s, which is %s", v4, rule)}
 		}
 	}
 	return nil
 }
 
 // denied looks for a denied range that holds a or an address inside it.
-func (e *Egress) denied(a netip.Addr, inner ...netip.Addr) error {
+func (e *Policy) denied(a netip.Addr, inner ...netip.Addr) error {
 	for _, p := range e.deny {
 		if p.Contains(a) || slices.ContainsFunc(inner, p.Contains) {
-			return &EgressError{Addr: a, Rule: "deny " + p.String()}
+			return &BlockedError{Addr: a, Rule: "deny " + p.String()}
 		}
 	}
 	return nil
@@ -175,7 +177,7 @@ func (e *Egress) denied(a netip.Addr, inner ...netip.Addr) error {
 
 // refusal is the kind that speaks against an address, or "" where it is
 // public or allowed.
-func (e *Egress) refusal(a netip.Addr) string {
+func (e *Policy) refusal(a netip.Addr) string {
 	for _, p := range e.allow {
 		if p.Contains(a) {
 			return ""
@@ -199,7 +201,16 @@ const ownMachine = "part of the gateway's machine"
 // unreadable is the rule for a host that is neither a name nor an address.
 const unreadable = "no name, and no address that can be read for certain"
 
-// CheckHost returns an [*EgressError] where host, as written in a URL, with
+// CheckLocal returns a [*BlockedError] unless e is nil: only the operator's URLs
+// may use sockets, standard error and other resources of this machine.
+func (e *Policy) CheckLocal() error {
+	if e == nil {
+		return nil
+	}
+	return &BlockedError{Rule: ownMachine}
+}
+
+// CheckHost returns an [*BlockedError] where host, as written in a URL, with
 // or without a port, denotes an address that the policy does not allow. It is
 // for requests that go through a forward proxy, which dials in our place:
 // there is no address to check then but a literal one. Other names pass.
@@ -210,7 +221,7 @@ const unreadable = "no name, and no address that can be read for certain"
 // escapes, characters that IDNA maps to ASCII, and dots at the end. So do the
 // names of the loopback interface. Of user-info both sides of the @ are
 // checked, since readers have disagreed which is the host.
-func (e *Egress) CheckHost(host string) error {
+func (e *Policy) CheckHost(host string) error {
 	if e == nil {
 		return nil
 	}
@@ -221,20 +232,20 @@ func (e *Egress) CheckHost(host string) error {
 // that escapes more often than that wants to hide something.
 const maxUnescapes = 3
 
-func (e *Egress) checkHost(host string, unescaped int) error {
+func (e *Policy) checkHost(host string, unescaped int) error {
 	pieces := strings.FieldsFunc(foldHost(host), func(r rune) bool {
 		return strings.ContainsRune(`@/\?#`, r) || unicode.IsSpace(r) || unicode.IsControl(r)
 	})
 	if len(pieces) == 0 {
-		return &EgressError{Rule: unreadable}
+		return &BlockedError{Rule: unreadable}
 	}
 	for _, piece := range pieces {
 		if before, _, ok := strings.Cut(piece, "%"); ok && strings.Count(before, ":") >= 2 {
 			piece = before // what follows is the zone of an IPv6 address
 		}
-		if plain := unescape(piece); plain != piece {
+		if plain := percent.DecodeText(piece); plain != piece {
 			if unescaped == maxUnescapes {
-				return &EgressError{Rule: unreadable}
+				return &BlockedError{Rule: unreadable}
 			}
 			if err := e.checkHost(plain, unescaped+1); err != nil {
 				return err
@@ -249,7 +260,7 @@ func (e *Egress) checkHost(host string, unescaped int) error {
 }
 
 // checkPlainHost checks a host that is in lower case and has no escapes.
-func (e *Egress) checkPlainHost(host string) error {
+func (e *Policy) checkPlainHost(host string) error {
 	if inside, ok := strings.CutPrefix(host, "["); ok {
 		host, _, _ = strings.Cut(inside, "]")
 	} else if strings.Count(host, ":") == 1 {
@@ -258,13 +269,13 @@ func (e *Egress) checkPlainHost(host string) error {
 	if strings.Contains(host, ":") {
 		a, err := netip.ParseAddr(host)
 		if err != nil {
-			return &EgressError{Rule: unreadable}
+			return &BlockedError{Rule: unreadable}
 		}
 		return e.CheckAddr(a)
 	}
 	host = strings.Trim(host, ".")
 	if host == "" {
-		return &EgressError{Rule: unreadable}
+		return &BlockedError{Rule: unreadable}
 	}
 	if isLoopbackName(host) {
 		return e.checkLoopback()
@@ -278,7 +289,7 @@ func (e *Egress) checkPlainHost(host string) error {
 	octal, ok8 := parseIPv4(labels, 8)
 	decimal, ok10 := parseIPv4(labels, 10)
 	if !ok8 && !ok10 {
-		return &EgressError{Rule: unreadable}
+		return &BlockedError{Rule: unreadable}
 	}
 	if ok8 {
 		if err := e.CheckAddr(octal); err != nil {
@@ -293,7 +304,7 @@ func (e *Egress) checkPlainHost(host string) error {
 
 // checkLoopback checks a name of the loopback interface: one family that is
 // allowed is enough, one that is denied is too much.
-func (e *Egress) checkLoopback() error {
+func (e *Policy) checkLoopback() error {
 	v4, v6 := netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()
 	for _, a := range []netip.Addr{v4, v6} {
 		if err := e.denied(a); err != nil {

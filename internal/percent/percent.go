@@ -1,0 +1,41 @@
+// Package percent decodes percent escapes leniently.
+package percent
+
+import "strings"
+
+// Decode returns s with its percent escapes decoded. A percent sign that does
+// not begin an escape is kept (WHATWG URL, section 1.3). The result may be
+// invalid UTF-8.
+func Decode(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if hi, lo := Digit(s[i+1]), Digit(s[i+2]); hi >= 0 && lo >= 0 {
+				b = append(b, byte(hi<<4|lo))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}
+
+// DecodeText is like [Decode], but replaces invalid UTF-8 with U+FFFD.
+func DecodeText(s string) string { return strings.ToValidUTF8(Decode(s), "\uFFFD") }
+
+// Digit returns the value of a hexadecimal digit, or -1 if c is not one.
+func Digit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
