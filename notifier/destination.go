@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 // Destination is a notification URL, understood: a service and where it is to
@@ -25,8 +26,8 @@ type Destination struct {
 	redacted string
 	warnings []string
 
-	masking   sync.Once
-	disguises *disguises // of the secrets, once there is something to mask
+	maskerOnce sync.Once
+	masker     *redact.Masker // of the secrets; made when first needed
 }
 
 // Parse reads a notification URL. guard says where messages to it may lead:
@@ -158,6 +159,12 @@ func (d *Destination) String() string { return d.redacted }
 
 // URL is the URL in its canonical form, secrets included.
 func (d *Destination) URL() string { return d.schema.print(d.template, false) }
+
+// redact masks the destination's secrets in a text.
+func (d *Destination) redact(text string) string {
+	d.maskerOnce.Do(func() { d.masker = redact.NewMasker(d.schema.secrets()) })
+	return d.masker.Mask(text)
+}
 
 // Optional says that a failure of the destination is not one of the request.
 func (d *Destination) Optional() bool { return d.options.optional }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 // URLError says what is wrong with a notification URL. It never holds a part
@@ -326,17 +328,15 @@ func (s *Schema) expected(name string) string {
 	return strings.Join(texts, " or ")
 }
 
-const mask = "xxxxx"
-
-// print writes the URL of the parameters' values; with redact, secrets are
-// masked.
-func (s *Schema) print(t *template, redact bool) string {
+// print writes the URL of the parameters' values, with secrets masked if hide is
+// true.
+func (s *Schema) print(t *template, hide bool) string {
 	shown := func(p *Param, v string) string {
-		if redact && v != "" && (p.secret || p.token(v)) {
-			return mask
+		if hide && v != "" && (p.secret || p.token(v)) {
+			return redact.Mask
 		}
-		if name, key := p.cutKey(v); redact && key != "" {
-			return name + p.key + mask
+		if name, key := p.cutKey(v); hide && key != "" {
+			return name + p.key + redact.Mask
 		}
 		return v
 	}

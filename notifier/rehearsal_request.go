@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 const (
@@ -70,17 +71,17 @@ func (d *Destination) maskText(s string) string {
 	}
 	// One that is too short to be looked for within texts still is one as a whole.
 	if slices.Contains(d.schema.secrets(), s) {
-		return mask
+		return redact.Mask
 	}
 	return encoded.ReplaceAllStringFunc(d.redact(s), func(word string) string {
 		if d.isDigest(word) {
-			return mask
+			return redact.Mask
 		}
 		plain, err := base64.RawStdEncoding.DecodeString(standardBase64.Replace(word))
 		if err != nil || !utf8.Valid(plain) || d.redact(string(plain)) == string(plain) {
 			return word
 		}
-		return mask
+		return redact.Mask
 	})
 }
 
@@ -114,7 +115,7 @@ func (d *Destination) maskAddress(u *url.URL) string {
 	var b strings.Builder
 	b.WriteString(u.Scheme + "://")
 	if u.User != nil {
-		b.WriteString(mask + "@")
+		b.WriteString(redact.Mask + "@")
 	}
 	b.WriteString(d.maskText(u.Host))
 	for i, segment := range strings.Split(u.EscapedPath(), "/") {
@@ -148,7 +149,7 @@ func (d *Destination) maskForm(s string) string {
 			}
 		}
 		if signature.MatchString(key) {
-			value = mask
+			value = redact.Mask
 		}
 		if pairs[i] = key; has {
 			pairs[i] += "=" + value
@@ -172,9 +173,9 @@ func (d *Destination) maskHeader(name, value string) string {
 		return d.maskText(value)
 	}
 	if scheme, _, ok := strings.Cut(value, " "); ok && strings.HasSuffix(name, "Authorization") {
-		return scheme + " " + mask
+		return scheme + " " + redact.Mask
 	}
-	return mask
+	return redact.Mask
 }
 
 func (d *Destination) maskBody(kind, boundary string, body []byte, size int64) string {
@@ -219,14 +220,14 @@ func (d *Destination) maskJSON(doc []byte) string {
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if enc.Encode(masked) != nil {
-			return []byte(`"` + mask + `"`)
+			return []byte(`"` + redact.Mask + `"`)
 		}
 		return bytes.TrimRight(b.Bytes(), "\n")
 	})
-	doc = jsonSignature.ReplaceAll(doc, []byte(`${1}"`+mask+`"`))
+	doc = jsonSignature.ReplaceAll(doc, []byte(`${1}"`+redact.Mask+`"`))
 	var out bytes.Buffer
 	if json.Indent(&out, doc, "", "  ") != nil {
-		return mask
+		return redact.Mask
 	}
 	return out.String()
 }

@@ -1,4 +1,6 @@
-package notifier
+// Package redact masks secrets in texts such as error messages and answers of
+// servers, whether they appear as they are, escaped or encoded.
+package redact
 
 import (
 	"encoding/json"
@@ -12,33 +14,38 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// leastSecret is the length from which on a secret is masked within texts: a
-// shorter one gives nothing away and would mask half of every sentence.
-const leastSecret = 4
+// Mask is what a secret is replaced by.
+const Mask = "xxxxx"
 
-// disguisesOf makes what finds secrets in an error or an answer, however they
-// are spelled there: with the escapes of URLs, HTML and JSON, all or some, or
-// within base64.
-func disguisesOf(secrets []string) *disguises {
-	d := newDisguises()
+// minSecret is the length in bytes of the shortest secret that is masked. A
+// shorter one would be found in much of any text.
+const minSecret = 4
+
+// Masker masks secrets in texts. It may be used concurrently.
+type Masker struct{ search *searcher }
+
+// NewMasker returns a Masker for secrets. Secrets shorter than 4 bytes are
+// ignored.
+func NewMasker(secrets []string) *Masker {
+	d := newSearcher()
 	for _, s := range secrets {
-		if len(s) < leastSecret {
+		if len(s) < minSecret {
 			continue
 		}
 		d.add(s)
-		// Texts are searched once more without their escapes, all kinds at
-		// once. That turns what has escapes itself into something else, and
-		// what depends on how it was spelled.
+		// Mask also searches the text with its escapes decoded. That changes
+		// a secret that contains escapes itself; how depends on the way in
+		// which the text escapes it.
 		for _, spelling := range []string{
-			s, strings.ReplaceAll(s, `\`, `\\`), jsonEscape(s), html.EscapeString(s), url.QueryEscape(s), url.PathEscape(s), escapeUser(s), escapeSegment(s),
+			s, strings.ReplaceAll(s, `\`, `\\`), jsonEscape(s), html.EscapeString(s), url.QueryEscape(s),
 		} {
-			if plain, _ := withoutEscapes(spelling); len(plain) >= leastSecret {
+			if plain, _ := withoutEscapes(spelling); len(plain) >= minSecret {
 				d.add(plain)
 			}
 		}
 	}
 	d.link()
-	return d
+	return &Masker{d}
 }
 
 // jsonEscape is how JSON has a text.
@@ -50,15 +57,16 @@ func jsonEscape(s string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// redact masks the destination's secrets in a text.
-func (d *Destination) redact(text string) string {
-	d.masking.Do(func() { d.disguises = disguisesOf(d.schema.secrets()) })
-	if d.disguises.shortest == 0 {
+// Mask returns text with every secret replaced by [Mask]. It finds a secret as
+// it is, with any of its characters escaped as in URLs, HTML, JSON or string
+// literals, and within base64.
+func (m *Masker) Mask(text string) string {
+	if m.search.shortest == 0 {
 		return text
 	}
-	hidden := d.disguises.find(text)
+	hidden := m.search.find(text)
 	if plain, origin := withoutEscapes(text); origin != nil {
-		for _, p := range d.disguises.find(plain) {
+		for _, p := range m.search.find(plain) {
 			hidden = append(hidden, passage{origin[p.start], origin[p.end]})
 		}
 	}
@@ -75,7 +83,7 @@ func masked(text string, hidden []passage) string {
 	end := 0
 	for _, p := range hidden {
 		if p.start >= end {
-			b.WriteString(text[end:p.start] + mask)
+			b.WriteString(text[end:p.start] + Mask)
 		}
 		end = max(end, p.end)
 	}

@@ -1,12 +1,12 @@
-package notifier
+package redact
 
 import "strings"
 
-// disguises finds any of many texts in one, in a time that depends on how
+// searcher finds any of many texts in one, in a time that depends on how
 // long that is, and not on how many there are (Aho and Corasick, Efficient
 // String Matching, 1975): a URL may hold hundreds of secrets, and whoever
 // wrote it may run the server that answers, too.
-type disguises struct {
+type searcher struct {
 	first    [256]int32 // the states that the first character of a text leads to
 	states   []state    // the first is that of having read nothing of interest
 	shortest int        // the length of the shortest text; 0 where there is none
@@ -21,10 +21,10 @@ type state struct {
 	found   int32 // the length of the longest text that ends here
 }
 
-func newDisguises() *disguises { return &disguises{states: make([]state, 1)} }
+func newSearcher() *searcher { return &searcher{states: make([]state, 1)} }
 
 // add has a text sought.
-func (d *disguises) add(text string) {
+func (d *searcher) add(text string) {
 	s := int32(0)
 	for i := range len(text) {
 		next := d.child(s, text[i])
@@ -46,7 +46,7 @@ func (d *disguises) add(text string) {
 
 // link finishes what is sought. It goes through the states by their length,
 // since each is linked to a shorter one.
-func (d *disguises) link() {
+func (d *searcher) link() {
 	queue := make([]int32, 1, len(d.states))
 	for i := 0; i < len(queue); i++ {
 		s := queue[i]
@@ -62,7 +62,7 @@ func (d *disguises) link() {
 	}
 }
 
-func (d *disguises) child(s int32, c byte) int32 {
+func (d *searcher) child(s int32, c byte) int32 {
 	if s == 0 {
 		return d.first[c]
 	}
@@ -74,7 +74,7 @@ func (d *disguises) child(s int32, c byte) int32 {
 }
 
 // step is the state behind one more character.
-func (d *disguises) step(s int32, c byte) int32 {
+func (d *searcher) step(s int32, c byte) int32 {
 	for {
 		next := d.child(s, c)
 		if next != 0 || s == 0 {
@@ -89,7 +89,7 @@ type passage struct{ start, end int }
 
 // find returns the passages of a text to hide, in no order: what is sought,
 // and the words of base64 that it is a part of.
-func (d *disguises) find(text string) []passage {
+func (d *searcher) find(text string) []passage {
 	var hidden, encoded []passage
 	s := int32(0)
 	word := 0 // where the word begins
@@ -123,7 +123,7 @@ func hide(hidden []passage, p passage) []passage {
 // base64 of what is sought, among other things. What has been encoded may
 // begin anywhere in the word, as in a path, and all of it up to a slash is
 // hidden.
-func (d *disguises) findEncoded(hidden []passage, text string, start, end int) []passage {
+func (d *searcher) findEncoded(hidden []passage, text string, start, end int) []passage {
 	if (end-start)*6 < d.shortest*8 {
 		return hidden
 	}

@@ -1,4 +1,4 @@
-package notifier
+package redact
 
 import (
 	"encoding/base64"
@@ -12,14 +12,10 @@ import (
 	"testing"
 )
 
-// redacted masks the secrets in a text as a destination does that has them.
-func redacted(text string, secrets ...string) string {
-	d := &Destination{disguises: disguisesOf(secrets)}
-	d.masking.Do(func() {})
-	return d.redact(text)
-}
+// mask masks secrets in a text.
+func mask(text string, secrets ...string) string { return NewMasker(secrets).Mask(text) }
 
-func TestRedact(t *testing.T) {
+func TestMask(t *testing.T) {
 	const secret = "s3cr/et&word"
 	basic := base64.StdEncoding.EncodeToString([]byte("user:" + secret))
 	for text, want := range map[string]string{
@@ -32,7 +28,7 @@ func TestRedact(t *testing.T) {
 		"Authorization: Basic " + basic + ";": "Authorization: Basic xxxxx;",
 		basic + " " + basic:                   "xxxxx xxxxx",
 	} {
-		if got := redacted(text, secret, "abc"); got != want {
+		if got := mask(text, secret, "abc"); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
@@ -53,7 +49,7 @@ func TestRedact(t *testing.T) {
 		url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("ab:" + odd))),
 		strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(odd)), "/", `\/`),
 	} {
-		if got := redacted("\\<"+text+"> 100% & more", odd); got != "\\<xxxxx> 100% & more" {
+		if got := mask("\\<"+text+"> 100% & more", odd); got != "\\<xxxxx> 100% & more" {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 	}
@@ -65,19 +61,19 @@ func TestRedact(t *testing.T) {
 		"/a/" + base64.StdEncoding.EncodeToString([]byte("\xff\xffabcdefgh\xff\xff\xff")) + "/b": "/a///xxxxx///w==/b",
 		"t=" + base64.StdEncoding.EncodeToString([]byte("abcdefgh")):                             "t=xxxxx",
 	} {
-		if got := redacted(text, "abcdefgh"); got != want {
+		if got := mask(text, "abcdefgh"); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
 	for text, want := range map[string]string{"%41%42%43%44": "xxxxx", "ABCD": "xxxxx", "%2541%2542%2543%2544": "xxxxx", "ABC": "ABC"} {
-		if got := redacted(text, "%41%42%43%44", "%41%42%43"); got != want {
+		if got := mask(text, "%41%42%43%44", "%41%42%43"); got != want {
 			t.Errorf("a secret with escapes: %q became %q, want %q", text, got, want)
 		}
 	}
-	if got := redacted("tokenABCDxyz1 and ABCDxyz", "tokenABCD", "ABCDxyz1"); got != "xxxxx and ABCDxyz" {
+	if got := mask("tokenABCDxyz1 and ABCDxyz", "tokenABCD", "ABCDxyz1"); got != "xxxxx and ABCDxyz" {
 		t.Errorf("of secrets that overlap, %q is shown", got)
 	}
-	if got := redacted("abc abcd abcdef", "abc", "abcd", "abcdef"); got != "abc xxxxx xxxxx" {
+	if got := mask("abc abcd abcdef", "abc", "abcd", "abcdef"); got != "abc xxxxx xxxxx" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -92,15 +88,14 @@ func allocated(f func()) int {
 }
 
 // Masking costs what the text is long, however many secrets there are.
-func TestRedactCost(t *testing.T) {
+func TestMaskCost(t *testing.T) {
 	var secrets []string
-	for i := range maxItems {
+	for i := range 500 {
 		secrets = append(secrets, fmt.Sprintf("s%dcrt-%d/%d\u00e9\"", i, i*7919, i*31))
 	}
-	d := &Destination{disguises: disguisesOf(secrets)}
-	d.masking.Do(func() {})
+	m := NewMasker(secrets)
 	plain := strings.Repeat("harmless text of an answer ", 64<<10/27)
-	if n := testing.AllocsPerRun(1, func() { d.redact(plain) }); n != 0 {
+	if n := testing.AllocsPerRun(1, func() { m.Mask(plain) }); n != 0 {
 		t.Errorf("%g allocations where nothing is to be masked", n)
 	}
 	for name, text := range map[string]string{
@@ -109,35 +104,24 @@ func TestRedactCost(t *testing.T) {
 		"base64":  strings.Repeat(base64.StdEncoding.EncodeToString([]byte(secrets[1]))+" ", 2000),
 		"escapes": strings.Repeat("%41&amp;", 8<<10),
 	} {
-		if n := allocated(func() { d.redact(text) }); n > 32*len(text) {
+		if n := allocated(func() { m.Mask(text) }); n > 32*len(text) {
 			t.Errorf("%s: %d bytes are allocated for a text of %d", name, n, len(text))
 		}
 	}
-	if n := len(d.disguises.states); n > 100*len(secrets) {
+	if n := len(m.search.states); n > 100*len(secrets) {
 		t.Errorf("%d states for %d secrets", n, len(secrets))
-	}
-}
-
-// An answer that is cut shows no part of a secret.
-func TestExcerptHidesBeforeItCuts(t *testing.T) {
-	const secret = "0123456789secret9876543210"
-	c := &Client{redact: func(s string) string { return redacted(s, secret) }}
-	for n := range 330 {
-		if got := c.excerpt([]byte(strings.Repeat("x ", n/2) + secret)); strings.Contains(got, secret[:5]) {
-			t.Fatalf("behind %d characters: %q", n, got)
-		}
 	}
 }
 
 var percentTriple = regexp.MustCompile("%..")
 
-func FuzzRedact(f *testing.F) {
+func FuzzMask(f *testing.F) {
 	f.Add("before", "s3cr/et&word", "after")
 	f.Add("user:", "päss wörd", "")
 	f.Add("", "xxxxxx", "x")
 	f.Add("a", "\x00\"\\\n", "b")
 	f.Fuzz(func(t *testing.T, before, secret, after string) {
-		if len(secret) < 8 || strings.Contains("xxxxx"+mask, secret) || strings.Trim(secret, "x") == "" {
+		if len(secret) < 8 || strings.Contains("xxxxx"+Mask, secret) || strings.Trim(secret, "x") == "" {
 			return
 		}
 		for _, form := range []func(string) string{
@@ -153,7 +137,7 @@ func FuzzRedact(f *testing.F) {
 		} {
 			hidden := form(secret)
 			// What the texts around it hold themselves is not of interest.
-			if got := redacted(before+" "+hidden+" "+after, secret); strings.Contains(got, hidden) && !strings.Contains(before+mask+after, hidden) && len(form(secret)) < 4*len(secret) {
+			if got := mask(before+" "+hidden+" "+after, secret); strings.Contains(got, hidden) && !strings.Contains(before+Mask+after, hidden) && len(form(secret)) < 4*len(secret) {
 				t.Errorf("%q shows %q", got, hidden)
 			}
 		}
