@@ -21,16 +21,19 @@ import (
 // An address that is denied is refused. One that is allowed passes. Any other
 // passes unless it is of a kind that the public Internet does not route:
 // loopback, private, link-local and the rest of the IANA special-purpose
-// registries (RFC 6890). An IPv6 address that carries an IPv4 address is
+// registries (RFC 6890), or one of this machine's own addresses, or in a network
+// that one of its interfaces is connected to. An IPv6 address that carries an IPv4 address is
 // judged by both, except that an IPv4-mapped one is the IPv4 address. The
 // NAT64 prefix that a network took from its own range cannot be recognised;
 // where there is one, deny it.
 //
-// A Policy does not change and may be used concurrently. The zero Policy is
+// A Policy is safe for concurrent use. It reads the list of this machine's
+// interfaces when it needs it, at most every 5 seconds. The zero Policy is
 // that of NewPolicy(nil, nil).
 type Policy struct {
 	allow, deny []netip.Prefix
 	key         string
+	own         interfaces
 }
 
 // BlockedError says that an address may not be reached.
@@ -191,7 +194,7 @@ func (e *Policy) refusal(a netip.Addr) string {
 	if a.Is6() && !globalUnicast.Contains(a) && !nat64.Contains(a) {
 		return "not global unicast (outside " + globalUnicast.String() + ")"
 	}
-	return ""
+	return e.own.rule(a)
 }
 
 // ownMachine is the rule for what has no address, but is part of the machine

@@ -1,0 +1,96 @@
+package egress
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// withInterfaces returns a policy on a machine whose interfaces have what list
+// returns, in CIDR notation.
+func withInterfaces(t *testing.T, allow, deny []string, list func() ([]string, error)) *Policy {
+	t.Helper()
+	p := mustPolicy(t, allow, deny)
+	p.own.list = func() ([]net.Addr, error) {
+		texts, err := list()
+		var addrs []net.Addr
+		for _, text := range texts {
+			ip, network, err := net.ParseCIDR(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addrs = append(addrs, &net.IPNet{IP: ip, Mask: network.Mask})
+		}
+		return addrs, err
+	}
+	return p
+}
+
+func TestOwnNetworks(t *testing.T) {
+	list := func() ([]string, error) {
+		return []string{"127.0.0.1/8", "11.22.33.44/24", "2a00:db9::5/64", "12.0.0.1/32", "13.0.0.1/0"}, nil
+	}
+	for _, tc := range []struct {
+		name         string
+		allow, deny  []string
+		addr, reason string // no reason: allowed
+	}{
+		{"own address, v4", nil, nil, "11.22.33.44", "one of the gateway's own"},
+		{"own address, v6", nil, nil, "2a00:db9::5", "one of the gateway's own"},
+		{"own address, mapped", nil, nil, "::ffff:11.22.33.44", "one of the gateway's own"},
+		{"own address behind NAT64", nil, nil, "64:ff9b::11.22.33.44", "one of the gateway's own"},
+		{"own address without a network", nil, nil, "12.0.0.1", "one of the gateway's own"},
+		{"neighbour, v4", nil, nil, "11.22.33.1", "in a network of the gateway's own interfaces"},
+		{"neighbour, v6", nil, nil, "2a00:db9::1", "in a network of the gateway's own interfaces"},
+		{"beside the network, v4", nil, nil, "11.22.34.1", ""},
+		{"beside the network, v6", nil, nil, "2a00:db9:0:1::1", ""},
+		{"beside an address without a network", nil, nil, "12.0.0.2", ""},
+		{"a network of all addresses counts for its address alone", nil, nil, "13.0.0.1", "one of the gateway's own"},
+		{"allowed address", []string{"11.22.33.1"}, nil, "11.22.33.1", ""},
+		{"allow opens one address", []string{"11.22.33.1"}, nil, "11.22.33.2", "in a network"},
+		{"allow all", []string{"all"}, nil, "11.22.33.44", ""},
+		{"deny comes first", []string{"all"}, []string{"11.22.33.0/24"}, "11.22.33.44", "deny 11.22.33.0/24"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := withInterfaces(t, tc.allow, tc.deny, list)
+			err := p.CheckAddr(netip.MustParseAddr(tc.addr))
+			checkRefusal(t, tc.addr, err, tc.reason != "")
+			if err != nil && !strings.Contains(err.Error(), tc.reason) {
+				t.Errorf("%q does not say %q", err, tc.reason)
+			}
+		})
+	}
+}
+
+// TestOwnNetworksAreCurrent follows an address that a machine gets while the
+// gateway runs.
+func TestOwnNetworksAreCurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := []string{"11.22.33.44/24"}
+		var fails error
+		p := withInterfaces(t, nil, nil, func() ([]string, error) { return now, fails })
+		addr := netip.MustParseAddr("11.22.44.1")
+		checkRefusal(t, "before", p.CheckAddr(addr), false)
+		now = []string{"11.22.44.1/32"}
+		time.Sleep(interfaceLife)
+		checkRefusal(t, "with the new address", p.CheckAddr(addr), true)
+		fails, now = errors.New("no"), nil
+		time.Sleep(interfaceLife)
+		checkRefusal(t, "while the list cannot be read", p.CheckAddr(addr), true)
+		checkRefusal(t, "while the list cannot be read, another address", p.CheckAddr(netip.MustParseAddr("8.8.8.8")), false)
+	})
+}
+
+func TestOwnNetworksUnknown(t *testing.T) {
+	p := withInterfaces(t, []string{"9.9.9.9"}, nil, func() ([]string, error) { return nil, errors.New("no") })
+	err := p.CheckAddr(netip.MustParseAddr("8.8.8.8"))
+	checkRefusal(t, "a public address", err, true)
+	if err != nil && !strings.Contains(err.Error(), "AF_NETLINK") {
+		t.Errorf("%q does not say what to do", err)
+	}
+	checkRefusal(t, "an allowed address", p.CheckAddr(netip.MustParseAddr("9.9.9.9")), false)
+}
