@@ -172,6 +172,12 @@ func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
 	if err := o.Policy.CheckHost(r.URL.Hostname()); err != nil {
 		return nil, err
 	}
+	// A proxy is sent the Host header as the host of the address to fetch.
+	if proxy != nil && r.Host != "" {
+		if err := o.Policy.CheckHost(r.Host); err != nil {
+			return nil, err
+		}
+	}
 	if p.over != nil {
 		return p.over.RoundTrip(r)
 	}

@@ -26,12 +26,20 @@ import (
 // program is the gateway, built once for all tests.
 var program string
 
+// programVariable names the environment variable with the path of a gateway
+// that is built already.
+const programVariable = "SAFETY_PROGRAM"
+
 // raced says that the gateway is to be built with the race detector. Such a
 // program takes several times the time and the memory; what a test demands of
 // these is that much less.
 func raced() bool { return os.Getenv("SAFETY_RACE") != "" }
 
 func TestMain(m *testing.M) {
+	// A test that runs itself again, in another network, has built it already.
+	if program = os.Getenv(programVariable); program != "" {
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "notify-safety-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
