@@ -32,7 +32,8 @@
 //
 //   - caddyhttp: everything that knows Caddy: the handler, its Caddyfile, the app
 //   - notifier: everything that knows notifying, and nothing of Caddy
-//   - notifier/services: the catalogue, one small file a service
+//   - notifier/services: the catalogue, one small file or package a service
+//   - notifier/servicetest: golden files and stand-ins for servers, for tests of services
 //
 // Somebody else's package can add a service to a build with notifier.Register.
 package notify

@@ -13,11 +13,12 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // drain answers requests and counts the bytes of their bodies.
 type drain struct {
-	answers []answer
+	answers []servicetest.Answer
 	bytes   atomic.Int64
 	differs atomic.Bool // a body was not as long as its header says
 }
@@ -35,8 +36,8 @@ func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	code, out := 200, "{}"
 	for _, a := range d.answers {
-		if a.match.MatchString(r.Method + " " + r.URL.String()) {
-			code, out = a.code, a.body
+		if a.Match.MatchString(r.Method + " " + r.URL.String()) {
+			code, out = a.Code, a.Body
 			break
 		}
 	}

@@ -8,11 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // catalogue lists the services that a build has, without those of tests.
@@ -31,15 +28,7 @@ func catalogue() []notifier.ServiceInfo {
 // example is a URL of a service, and what the destination answers to it.
 type example struct {
 	url     string
-	answers []answer
-}
-
-// answer is what a destination says to requests of which the first line
-// matches.
-type answer struct {
-	match *regexp.Regexp
-	code  int
-	body  string
+	answers []servicetest.Answer
 }
 
 // examples are the URLs of the descriptions and those of the golden files, by
@@ -52,31 +41,10 @@ func examples(t *testing.T) map[string][]example {
 			out[s.Name] = append(out[s.Name], example{url: u})
 		}
 	}
-	files, err := filepath.Glob("services/testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden files", err)
-	}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for text := range strings.SplitSeq(string(data), "===\n") {
-			top, _, _ := strings.Cut(text, "---\n")
-			var e example
-			for line := range strings.Lines(top) {
-				key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
-				switch key {
-				case "url":
-					e.url = value
-				case "answer":
-					f := strings.SplitN(value, " ", 3)
-					code, _ := strconv.Atoi(f[1])
-					e.answers = append(e.answers, answer{regexp.MustCompile(f[0]), code, append(f, "")[2]})
-				}
-			}
-			if d, err := notifier.Parse(e.url, nil); err == nil {
-				out[d.Service()] = append(out[d.Service()], e)
+	for _, file := range servicetest.Files(t, "services") {
+		for _, c := range servicetest.ReadCases(t, file) {
+			if d, err := notifier.Parse(c.URL, nil); err == nil {
+				out[d.Service()] = append(out[d.Service()], example{c.URL, c.Answers})
 			}
 		}
 	}
@@ -147,7 +115,7 @@ func TestDocumentation(t *testing.T) {
 
 // wire answers every request and remembers what was asked.
 type wire struct {
-	answers []answer
+	answers []servicetest.Answer
 
 	mu   sync.Mutex
 	seen []string
@@ -170,8 +138,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Unlock()
 	code, out := 200, "{}"
 	for _, a := range w.answers {
-		if a.match.MatchString(r.Method + " " + r.URL.String()) {
-			code, out = a.code, a.body
+		if a.Match.MatchString(r.Method + " " + r.URL.String()) {
+			code, out = a.Code, a.Body
 			break
 		}
 	}
@@ -180,7 +148,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // sent is all that goes over the wire for a URL and the messages that
 // parameters can depend on; "" if that is nothing.
-func sent(t *testing.T, u string, answers []answer) (string, error) {
+func sent(t *testing.T, u string, answers []servicetest.Answer) (string, error) {
 	w := &wire{answers: answers}
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", w), 0)
 	d, err := sender.Parse(u, nil)

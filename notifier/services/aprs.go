@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 var _ = notifier.Register[aprs]()
@@ -79,14 +80,14 @@ func (a *aprs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		c.Warn("the message was cut to %d characters, which is all that APRS takes", aprsMost)
 		text = cut
 	}
-	conn, err := dialServer(ctx, c, aprsHosts[a.locale], aprsPort, nil)
+	conn, err := wire.Dial(ctx, c, aprsHosts[a.locale], aprsPort, nil)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	defer during(ctx, conn)()
+	defer wire.InterruptOnDone(ctx, conn)()
 	if err := a.talk(ctx, c, aprsConn{conn}, text); err != nil {
-		return because(ctx, err)
+		return wire.ContextError(ctx, err)
 	}
 	return nil
 }

@@ -9,17 +9,19 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 // aprsConn is a connection to a server of APRS-IS.
-type aprsConn struct{ *limitedConn }
+type aprsConn struct{ *wire.Conn }
 
 // signIn signs in (www.aprs-is.net/Connecting.aspx). Lines that begin with #
 // are comments to a packet reader; the answer is one of them.
 func (c aprsConn) signIn(ctx context.Context, patience time.Duration, user, passcode string) error {
-	ctx, cancel := patient(ctx, patience)
+	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
 	defer cancel()
-	defer during(ctx, c)()
+	defer wire.InterruptOnDone(ctx, c)()
 	if _, err := fmt.Fprintf(c, "user %s pass %s vers caddy-notify 1\r\n", user, passcode); err != nil {
 		return fmt.Errorf("signing in to APRS-IS: %w", err)
 	}
@@ -35,7 +37,7 @@ func (c aprsConn) signIn(ctx context.Context, patience time.Duration, user, pass
 		return nil
 	}
 	if err := lines.Err(); err != nil {
-		return because(ctx, fmt.Errorf("signing in to APRS-IS: %w", err))
+		return wire.ContextError(ctx, fmt.Errorf("signing in to APRS-IS: %w", err))
 	}
 	return errors.New("APRS-IS closed the connection instead of signing in")
 }
@@ -60,7 +62,7 @@ const aprsGoodbye = 2 * time.Second
 // finish closes our side and reads what the server may still say: closing
 // before that could make the system discard what is on its way.
 func (c aprsConn) finish() error {
-	half, ok := c.Conn.(interface{ CloseWrite() error })
+	half, ok := c.Conn.Conn.(interface{ CloseWrite() error })
 	if !ok {
 		return nil
 	}

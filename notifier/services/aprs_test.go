@@ -8,41 +8,42 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // aprsServer is a server of APRS-IS that knows one call sign, DF1ABC-10, and
 // its passcode, 12345.
-func aprsServer(t *testing.T, address string, log *wireLog) *wireServer {
+func aprsServer(t *testing.T, address string, log *servicetest.Log) *servicetest.Server {
 	t.Helper()
-	return serveWire(t, address, nil, func(conn net.Conn) { serveAPRS(conn, log) })
+	return servicetest.Serve(t, address, nil, func(conn net.Conn) { serveAPRS(conn, log) })
 }
 
-func serveAPRS(conn net.Conn, log *wireLog) {
+func serveAPRS(conn net.Conn, log *servicetest.Log) {
 	say := func(line string) { _, _ = conn.Write([]byte(line + "\r\n")) }
 	say("# aprsc 2.1.19 1 Mar 2026 12:30:15 GMT")
 	lines := bufio.NewScanner(conn)
 	verified := false
 	for lines.Scan() {
 		line := lines.Text()
-		log.add(line)
+		log.Add(line)
 		if f := strings.Fields(line); len(f) > 3 && f[0] == "user" {
 			verified = f[1] == "DF1ABC-10" && f[3] == "12345"
 			say("# comment")
 			say("# logresp " + f[1] + map[bool]string{true: " verified", false: " unverified"}[verified] + ", server T2TEST")
 			say("DB0XYZ>APRS,TCPIP*:>what others say")
 		} else if !verified {
-			log.add("(dropped)")
+			log.Add("(dropped)")
 		}
 	}
-	log.add("(closed)")
+	log.Add("(closed)")
 }
 
 func TestAPRS(t *testing.T) {
-	log := &wireLog{}
+	log := &servicetest.Log{}
 	euro := aprsServer(t, "", log)
-	elsewhere := &wireLog{}
+	elsewhere := &servicetest.Log{}
 	noam := aprsServer(t, "", elsewhere)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro.at(), "tcp noam.aprs2.net:14580": noam.at()})
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro.Addr(), "tcp noam.aprs2.net:14580": noam.Addr()})
 	const signIn = "user DF1ABC-10 pass 12345 vers caddy-notify 1"
 	const text = "Disk almost full Volume /data is at 91% on host-7"
 	cases := []struct {
@@ -70,52 +71,52 @@ func TestAPRS(t *testing.T) {
 		{"df2def?delay=0.001", "x", []string{"DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x"}},
 	}
 	for _, c := range cases {
-		m := message(t, "plain")
+		m := servicetest.Message(t, "plain")
 		if c.body != "" {
 			m = &notifier.Message{Body: c.body}
 		}
-		if r := sendOver(t, s, "aprs://df1abc-10:12345@"+c.rest, m, 10*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, s, "aprs://df1abc-10:12345@"+c.rest, m, 10*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.rest, r.Err)
 			continue
 		}
-		log.expect(t, append(append([]string{signIn}, c.want...), "(closed)")...)
+		log.Expect(t, append(append([]string{signIn}, c.want...), "(closed)")...)
 	}
-	sendText(t, s, "aprs://df1abc-10:12345@df2def?locale=noam", "x")
-	log.expect(t)
-	elsewhere.expect(t, signIn, "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
+	servicetest.SendText(t, s, "aprs://df1abc-10:12345@df2def?locale=noam", "x")
+	log.Expect(t)
+	elsewhere.Expect(t, signIn, "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
 }
 
 // The delay stands between two call signs: with one that is longer than the
 // time of a delivery, the second gets nothing.
 func TestAPRSDelay(t *testing.T) {
-	log := &wireLog{}
+	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.at()})
-	r := sendOver(t, s, "aprs://df1abc-10:12345@df2def/db3ghi?delay=5", &notifier.Message{Body: "x"}, time.Second)
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.Addr()})
+	r := servicetest.Send(t, s, "aprs://df1abc-10:12345@df2def/db3ghi?delay=5", &notifier.Message{Body: "x"}, time.Second)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "timeout") {
 		t.Errorf("got %v", r.Err)
 	}
-	if got := strings.Join(log.take(), "\n"); !strings.Contains(got, "DF2DEF") || strings.Contains(got, "DB3GHI") {
+	if got := strings.Join(log.Take(), "\n"); !strings.Contains(got, "DF2DEF") || strings.Contains(got, "DB3GHI") {
 		t.Errorf("the server saw\n%s", got)
 	}
 }
 
 func TestAPRSFailures(t *testing.T) {
-	log := &wireLog{}
+	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.at(), "tcp noam.aprs2.net:14580": silentServer(t)})
-	sendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
-	for _, line := range log.take() {
+	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.Addr(), "tcp noam.aprs2.net:14580": servicetest.SilentServer(t)})
+	servicetest.SendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
+	for _, line := range log.Take() {
 		if strings.Contains(line, "DF2DEF") {
 			t.Errorf("sent without being signed in: %s", line)
 		}
 	}
-	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM", "timeout")
-	sendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM&rto=0.1", "no answer within 100ms (rto)")
-	server.stop()
-	sendFails(t, s, "aprs://df1abc-10:12345@df2def", "refused")
-	log.take()
-	aprsServer(t, server.at(), log)
-	sendText(t, s, "aprs://df1abc-10:12345@df2def", "x")
-	log.expect(t, "user DF1ABC-10 pass 12345 vers caddy-notify 1", "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
+	servicetest.SendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM", "timeout")
+	servicetest.SendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM&rto=0.1", "no answer within 100ms (rto)")
+	server.Stop()
+	servicetest.SendFails(t, s, "aprs://df1abc-10:12345@df2def", "refused")
+	log.Take()
+	aprsServer(t, server.Addr(), log)
+	servicetest.SendText(t, s, "aprs://df1abc-10:12345@df2def", "x")
+	log.Expect(t, "user DF1ABC-10 pass 12345 vers caddy-notify 1", "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
 }

@@ -1,36 +1,14 @@
 package services
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
-
-// report is what comes of a message to a URL of the service, one request at a
-// time.
-func (f pushService) report(t *testing.T, address string, m *notifier.Message) *notifier.Report {
-	t.Helper()
-	var mu sync.Mutex
-	one := pushService(func(q *http.Request, body string) (int, string) {
-		mu.Lock()
-		defer mu.Unlock()
-		return f(q, body)
-	})
-	sender := notifier.NewSender(egress.NewPoolWithTransport("test", one), 0)
-	d, err := sender.Parse(address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sender.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
-}
 
 const blueskyDocument = `{"service": [{"type": "AtprotoPersonalDataServer", "serviceEndpoint": "https://pds.example.org"}]}`
 
@@ -81,11 +59,11 @@ func TestRefusedFiles(t *testing.T) {
 			for _, code := range []int{400, 413} {
 				t.Run(fmt.Sprintf("%s, %d taken, %d", x.name, taken, code), func(t *testing.T) {
 					texts, files := 0, 0
-					m := message(t, "plain")
+					m := servicetest.Message(t, "plain")
 					for _, name := range []string{"a.png", "b.png", "c.png"} {
-						m.Attachments = append(m.Attachments, notifier.NewAttachment(name, "image/png", pixel))
+						m.Attachments = append(m.Attachments, notifier.NewAttachment(name, "image/png", servicetest.Picture))
 					}
-					service := pushService(func(q *http.Request, body string) (int, string) {
+					service := servicetest.API(func(q *http.Request, body string) (int, string) {
 						line := q.Method + " " + q.URL.String()
 						if strings.Contains(line+body, x.file) {
 							if files++; files > taken {
@@ -102,7 +80,7 @@ func TestRefusedFiles(t *testing.T) {
 						}
 						return 200, `{"ok": true}`
 					})
-					r := service.report(t, x.url, m).Results[0]
+					r := service.Report(t, x.url, m).Results[0]
 					if files <= taken {
 						return // all of them go in one request
 					}
@@ -121,36 +99,6 @@ func TestRefusedFiles(t *testing.T) {
 					}
 				})
 			}
-		}
-	}
-}
-
-// The text of a message to Telegram that stands behind its files, and one that
-// is longer than a message may be, arrive as well.
-func TestTelegramRefusedFiles(t *testing.T) {
-	for name, body := range map[string]string{"short": strings.Repeat("ö", 1500), "long": strings.Repeat("ö", 5000)} {
-		for _, content := range []string{"before", "after"} {
-			t.Run(name+" "+content, func(t *testing.T) {
-				length, files := 0, 0
-				m := message(t, "attach")
-				m.Title, m.Body = "", body
-				r := pushService(func(_ *http.Request, body string) (int, string) {
-					n := strings.Count(body, "ö")
-					switch file := strings.Contains(body, `filename="`); {
-					case file && files == 1:
-						return 413, ""
-					case file:
-						files++
-					case n > 4096:
-						return 400, `{"ok": false, "description": "Bad Request: message is too long"}`
-					}
-					length += n
-					return 200, `{"ok": true}`
-				}).report(t, "tgram://123456789:abcdefg_hijklmnop/5?content="+content, m).Results[0]
-				if length != utf8.RuneCountInString(body) || files != 1 || r.Err == nil {
-					t.Errorf("%d characters and %d files arrived: %v", length, files, r.Err)
-				}
-			})
 		}
 	}
 }

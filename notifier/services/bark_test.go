@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // The app can read what was encrypted with its key, and each message has an
@@ -15,7 +17,7 @@ import (
 func TestBarkEncryption(t *testing.T) {
 	const key = "1234567890abcdef"
 	seen := map[string]bool{}
-	app := pushService(func(_ *http.Request, body string) (int, string) {
+	app := servicetest.API(func(_ *http.Request, body string) (int, string) {
 		var request struct{ DeviceKey, IV, Ciphertext, Body, Title string }
 		if err := json.Unmarshal([]byte(body), &request); err != nil || request.Body+request.Title != "" {
 			t.Errorf("unencrypted: %s", body)
@@ -37,9 +39,9 @@ func TestBarkEncryption(t *testing.T) {
 		}
 		return 200, "{}"
 	})
-	send := app.destination(t, "barks://bark.example.org/device-1?key="+key)
+	send := app.Destination(t, "barks://bark.example.org/device-1?key="+key)
 	for range 2 {
-		if err := send(message(t, "plain")); err != nil {
+		if err := send(servicetest.Message(t, "plain")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -56,7 +58,7 @@ func TestBarkLong(t *testing.T) {
 		"?group=disks&category=alerts&url=https://example.com/a/long/address&key=1234567890abcdef",
 	} {
 		taken := 0
-		server := pushService(func(_ *http.Request, body string) (int, string) {
+		server := servicetest.API(func(_ *http.Request, body string) (int, string) {
 			var params map[string]any
 			if err := json.Unmarshal([]byte(body), &params); err != nil {
 				t.Fatal(err)
@@ -74,9 +76,9 @@ func TestBarkLong(t *testing.T) {
 			taken++
 			return 200, "{}"
 		})
-		m := message(t, "long")
+		m := servicetest.Message(t, "long")
 		m.Body = strings.ReplaceAll(m.Body, "line", "Zeile für \"Größe\"\n")
-		if err := server.destination(t, "barks://bark.example.org/device-1"+query)(m); err != nil || taken < 2 {
+		if err := server.Destination(t, "barks://bark.example.org/device-1"+query)(m); err != nil || taken < 2 {
 			t.Errorf("%s: %d parts, %v", query, taken, err)
 		}
 	}

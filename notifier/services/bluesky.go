@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
 var _ = notifier.Register[bluesky]()
@@ -17,7 +18,7 @@ var _ = notifier.Register[bluesky]()
 // bluesky posts on Bluesky, or on another server of its network.
 type bluesky struct {
 	user, password string
-	session        session[blueskySession]
+	session        signin.Session[blueskySession]
 }
 
 func (b *bluesky) Describe(s *notifier.Schema) {
@@ -31,7 +32,7 @@ func (b *bluesky) Describe(s *notifier.Schema) {
 
 func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (blueskySession, time.Duration, error) { return b.signIn(ctx, c) }
-	return b.session.with(ctx, c, signIn, func(s blueskySession) error {
+	return b.session.Do(ctx, c, signIn, func(s blueskySession) error {
 		images, err := s.upload(ctx, c, m.Attachments)
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func (s blueskySession) call(ctx context.Context, c *notifier.Client, method str
 	err := c.DoJSON(ctx, q, answer)
 	var status *notifier.StatusError
 	if errors.As(err, &status) && strings.Contains(status.Body, `"ExpiredToken"`) {
-		err = fmt.Errorf("%w: %w", errSignedOut, err)
+		err = fmt.Errorf("%w: %w", signin.ErrExpired, err)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[brevo]()
@@ -23,12 +24,12 @@ func (b *brevo) Describe(s *notifier.Schema) {
 
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{
-		"sender": b.sender.named(), "subject": mailSubject(m),
+		"sender": mailObject(b.sender), "subject": mailSubject(m),
 		"htmlContent": markup.Convert(m.Body, m.Format, notifier.HTML),
 		"textContent": markup.Convert(m.Body, m.Format, notifier.Text),
 	}
-	if r, ok := parseMailbox(b.replyTo); ok {
-		payload["replyTo"] = map[string]string{"email": r.address}
+	if r, ok := mail.ParseAddress(b.replyTo); ok {
+		payload["replyTo"] = map[string]string{"email": r.Address}
 	}
 	var files []map[string]string
 	for _, a := range m.Attachments {
@@ -37,9 +38,9 @@ func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if files != nil {
 		payload["attachment"] = files
 	}
-	return b.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+	return b.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
 		return c.Post(ctx, "https://api.brevo.com/v3/smtp/email",
-			notifier.JSON(l.emails(payload, "to", "cc", "bcc"), m.Attachments...), map[string]string{"api-key": b.apikey})
+			notifier.JSON(mailRecipients(l, payload, "to", "cc", "bcc"), m.Attachments...), map[string]string{"api-key": b.apikey})
 	})
 }
 

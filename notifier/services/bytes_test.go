@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // Services that count bytes refuse a text of so many characters that has more.
@@ -22,7 +23,7 @@ func TestLimitsInBytes(t *testing.T) {
 		"wecombot://botkey":                         2048,
 	} {
 		requests := 0
-		service := pushService(func(_ *http.Request, body string) (int, string) {
+		service := servicetest.API(func(_ *http.Request, body string) (int, string) {
 			requests++
 			if len(body) > most+rest {
 				t.Errorf("%s: %d bytes, want at most %d", address, len(body), most+rest)
@@ -34,7 +35,7 @@ func TestLimitsInBytes(t *testing.T) {
 			sep = "&"
 		}
 		m := &notifier.Message{Title: "Größe", Body: strings.Repeat("Größe über Maß ", 2000)}
-		if err := service.destination(t, address+sep+"overflow=split")(m); err != nil || requests < 2 {
+		if err := service.Destination(t, address+sep+"overflow=split")(m); err != nil || requests < 2 {
 			t.Errorf("%s: %d requests, %v", address, requests, err)
 		}
 	}

@@ -7,9 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,63 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
-
-// conversation is a service that keeps state and refuses what the real one
-// refuses, and what is to come of messages to it.
-type conversation struct {
-	name, url string
-	message   string   // default: plain
-	files     []string // names
-	err       string   // part of the error; "" where the message arrives
-	want      []string // what the service has in the end, sorted
-}
-
-// hold runs the conversations, each with a new service of its own, which
-// notes down what it has by calling the function that it gets.
-func hold(t *testing.T, service func(have func(format string, args ...any)) pushService, conversations []conversation) {
-	t.Helper()
-	for _, x := range conversations {
-		t.Run(x.name, func(t *testing.T) {
-			var got []string
-			f := service(func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
-			m := message(t, "plain")
-			if x.message != "" {
-				m = message(t, x.message)
-			}
-			for _, name := range x.files {
-				m.Attachments = append(m.Attachments, notifier.NewAttachment(name, "", pixel))
-			}
-			err := f.destination(t, x.url)(m)
-			if (err == nil) != (x.err == "") || err != nil && !strings.Contains(err.Error(), x.err) {
-				t.Errorf("the error is %v, want %q", err, x.err)
-			}
-			if slices.Sort(got); !slices.Equal(got, x.want) {
-				t.Errorf("the service has %q, want %q", got, x.want)
-			}
-		})
-	}
-}
-
-// fields are those of a form in several parts, files among them.
-func fields(q *http.Request, body string) url.Values {
-	_, params, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
-	r, out := multipart.NewReader(strings.NewReader(body), params["boundary"]), url.Values{}
-	for {
-		p, err := r.NextPart()
-		if err != nil {
-			return out
-		}
-		text, _ := io.ReadAll(p)
-		out.Add(p.FormName(), string(text))
-	}
-}
 
 // A Mastodon server attaches what was uploaded and not used, up to four
 // pictures or one other file.
 func TestMastodonConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		unused := map[string]string{} // names by id
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -87,8 +34,8 @@ func TestMastodonConversation(t *testing.T) {
 			case q.URL.Path == "/api/v1/accounts/verify_credentials":
 				return 200, `{"username":"ann"}`
 			case q.URL.Path == "/api/v1/media":
-				f := fields(q, body)
-				if f.Get("file") != string(pixel) {
+				f := servicetest.FormFields(q, body)
+				if f.Get("file") != string(servicetest.Picture) {
 					return 422, `{"error":"Validation failed: File can't be blank"}`
 				}
 				id := "m" + f.Get("description")
@@ -111,23 +58,23 @@ func TestMastodonConversation(t *testing.T) {
 			have("%s %s", strings.Fields(in.Status)[0], in.Media)
 			return 200, `{"id":"1"}`
 		}
-	}, []conversation{
-		{name: "direct", url: "mastodon://tok3n@example.org?visibility=direct", want: []string{"@ann []"}},
+	}, []servicetest.Conversation{
+		{Name: "direct", URL: "mastodon://tok3n@example.org?visibility=direct", Want: []string{"@ann []"}},
 		{
-			name: "pictures", url: "toot://tok3n@example.org", files: strings.Fields("1.png 2.jpg 3.png 4.png 5.png"),
-			want: []string{"02/02 [m5.png]", "Disk [m1.png m2.jpg m3.png m4.png]"},
+			Name: "pictures", URL: "toot://tok3n@example.org", Files: strings.Fields("1.png 2.jpg 3.png 4.png 5.png"),
+			Want: []string{"02/02 [m5.png]", "Disk [m1.png m2.jpg m3.png m4.png]"},
 		},
 		{
-			name: "a video among pictures", url: "toot://tok3n@example.org", files: strings.Fields("1.png 2.mp4 3.png"),
-			want: []string{"02/03 [m2.mp4]", "03/03 [m3.png]", "Disk [m1.png]"},
+			Name: "a video among pictures", URL: "toot://tok3n@example.org", Files: strings.Fields("1.png 2.mp4 3.png"),
+			Want: []string{"02/03 [m2.mp4]", "03/03 [m3.png]", "Disk [m1.png]"},
 		},
-		{name: "a token that was withdrawn", url: "mastodon://old@example.org", err: "The access token is invalid"},
+		{Name: "a token that was withdrawn", URL: "mastodon://old@example.org", Err: "The access token is invalid"},
 	})
 }
 
 // X knows two users, and takes pictures that were uploaded for the purpose.
 func TestTwitterConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		ids, uploads := map[string]string{"ann": "1", "bob": "2"}, map[string]string{}
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -152,8 +99,8 @@ func TestTwitterConversation(t *testing.T) {
 				answer, _ := json.Marshal(map[string]any{"data": found})
 				return 200, string(answer)
 			case q.URL.Path == "/2/media/upload":
-				f, id := fields(q, body), fmt.Sprint("m", len(uploads))
-				if f.Get("media") != string(pixel) {
+				f, id := servicetest.FormFields(q, body), fmt.Sprint("m", len(uploads))
+				if f.Get("media") != string(servicetest.Picture) {
 					return 400, `{"title":"Invalid Request"}`
 				}
 				uploads[id] = f.Get("media_category")
@@ -174,18 +121,18 @@ func TestTwitterConversation(t *testing.T) {
 			have("%s %.4s %s", strings.TrimPrefix(q.URL.Path, "/2/"), in.Text, media)
 			return 201, `{"data":{"id":"1"}}`
 		}
-	}, []conversation{
-		{name: "to oneself", url: "twitter://ckey/csecret/akey/asecret", want: []string{"dm_conversations/with/9/messages Disk []"}},
+	}, []servicetest.Conversation{
+		{Name: "to oneself", URL: "twitter://ckey/csecret/akey/asecret", Want: []string{"dm_conversations/with/9/messages Disk []"}},
 		{
-			name: "to users, with a picture", url: "twitter://ann@ckey/csecret/akey/asecret/bob", files: []string{"1.png"},
-			want: []string{"dm_conversations/with/1/messages Disk [m0]", "dm_conversations/with/2/messages Disk [m0]"},
+			Name: "to users, with a picture", URL: "twitter://ann@ckey/csecret/akey/asecret/bob", Files: []string{"1.png"},
+			Want: []string{"dm_conversations/with/1/messages Disk [m0]", "dm_conversations/with/2/messages Disk [m0]"},
 		},
 		{
-			name: "in public", url: "tweet://ckey/csecret/akey/asecret", files: strings.Fields("1.png 2.png 3.png 4.png 5.png"),
-			want: []string{"tweets 02/0 [m4]", "tweets Disk [m0 m1 m2 m3]"},
+			Name: "in public", URL: "tweet://ckey/csecret/akey/asecret", Files: strings.Fields("1.png 2.png 3.png 4.png 5.png"),
+			Want: []string{"tweets 02/0 [m4]", "tweets Disk [m0 m1 m2 m3]"},
 		},
-		{name: "to nobody that there is", url: "twitter://ckey/csecret/akey/asecret/eve", err: "knows none of them"},
-		{name: "a wrong secret", url: "tweet://ckey/csecret/akey/wrong", err: "401 Unauthorized"},
+		{Name: "to nobody that there is", URL: "twitter://ckey/csecret/akey/asecret/eve", Err: "knows none of them"},
+		{Name: "a wrong secret", URL: "tweet://ckey/csecret/akey/wrong", Err: "401 Unauthorized"},
 	})
 }
 
@@ -213,7 +160,7 @@ func oauth1Signed(q *http.Request, secret, tokenSecret string) bool {
 // Amazon checks who has signed a request, and when. A topic must have been
 // created before something is published to it.
 func TestSNSConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		topics := map[string]bool{}
 		return func(q *http.Request, body string) (int, string) {
 			if !awsSigned(q, body, "SE/CRET", "sns") {
@@ -231,15 +178,15 @@ func TestSNSConversation(t *testing.T) {
 			have("%s%s %s", form.Get("PhoneNumber"), form.Get("TopicArn"), form.Get("Subject"))
 			return 200, "<PublishResponse/>"
 		}
-	}, []conversation{
-		{name: "to a topic", url: "sns://KEY/SE/CRET/us-east-1/#ops", want: []string{"arn:aws:sns:us-east-1:1:ops Disk almost full"}},
-		{name: "to a telephone, with a session token", url: "sns://token@KEY/SE/CRET/us-east-1/15551112222", want: []string{"+15551112222 "}},
-		{name: "a wrong secret", url: "sns://KEY/WRONG/us-east-1/#ops", err: "SignatureDoesNotMatch"},
+	}, []servicetest.Conversation{
+		{Name: "to a topic", URL: "sns://KEY/SE/CRET/us-east-1/#ops", Want: []string{"arn:aws:sns:us-east-1:1:ops Disk almost full"}},
+		{Name: "to a telephone, with a session token", URL: "sns://token@KEY/SE/CRET/us-east-1/15551112222", Want: []string{"+15551112222 "}},
+		{Name: "a wrong secret", URL: "sns://KEY/WRONG/us-east-1/#ops", Err: "SignatureDoesNotMatch"},
 	})
 }
 
 func TestSESConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			form, _ := url.ParseQuery(body)
 			switch {
@@ -251,13 +198,13 @@ func TestSESConversation(t *testing.T) {
 			have("%s", form.Get("Destinations.member.1"))
 			return 200, "<SendRawEmailResponse/>"
 		}
-	}, []conversation{
+	}, []servicetest.Conversation{
 		{
-			name: "two mails", url: "ses://ops@example.com/KEY/SE/CRET/us-east-1/a@example.com/b@example.com", message: "attach",
-			want: []string{"a@example.com", "b@example.com"},
+			Name: "two mails", URL: "ses://ops@example.com/KEY/SE/CRET/us-east-1/a@example.com/b@example.com", Message: "attach",
+			Want: []string{"a@example.com", "b@example.com"},
 		},
-		{name: "an address that is not ours", url: "ses://eve@example.com/KEY/SE/CRET/us-east-1", err: "MessageRejected"},
-		{name: "a wrong secret", url: "ses://ops@example.com/KEY/WRONG/us-east-1", err: "SignatureDoesNotMatch"},
+		{Name: "an address that is not ours", URL: "ses://eve@example.com/KEY/SE/CRET/us-east-1", Err: "MessageRejected"},
+		{Name: "a wrong secret", URL: "ses://ops@example.com/KEY/WRONG/us-east-1", Err: "SignatureDoesNotMatch"},
 	})
 }
 
@@ -303,68 +250,9 @@ func hmacSum(key, text string) string {
 	return string(mac.Sum(nil))
 }
 
-// A Matrix server takes events for the rooms that the user is in, and shows
-// files that it has.
-func TestMatrixConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
-		rooms, joined, files := map[string]string{
-			"#ops:example.org": "!1:example.org", "!2:example.org": "!2:example.org", "!old:example.org": "!old:example.org",
-		}, map[string]bool{}, map[string]bool{}
-		return func(q *http.Request, body string) (int, string) {
-			path := strings.Split(strings.TrimPrefix(q.URL.Path, "/_matrix/client/v3/"), "/")
-			var in struct{ Body, URL, Room_Alias_Name string }
-			_ = json.Unmarshal([]byte(body), &in)
-			switch {
-			case q.Header.Get("Authorization") != "Bearer tok3n":
-				return 401, `{"errcode":"M_UNKNOWN_TOKEN"}`
-			case path[0] == "account":
-				return 200, `{"user_id":"@ann:example.org"}`
-			case q.URL.Path == "/_matrix/media/v3/upload":
-				if body != string(pixel) {
-					return 400, `{"errcode":"M_BAD_JSON"}`
-				}
-				address := "mxc://example.org/" + q.URL.Query().Get("filename")
-				files[address] = true
-				return 200, fmt.Sprintf(`{"content_uri":%q}`, address)
-			case path[0] == "join" && path[1] == "#closed:example.org":
-				return 403, `{"errcode":"M_FORBIDDEN","error":"You are not invited to this room."}`
-			case path[0] == "join" && rooms[path[1]] == "":
-				return 404, `{"errcode":"M_NOT_FOUND"}`
-			case path[0] == "join":
-				joined[rooms[path[1]]] = true
-				return 200, fmt.Sprintf(`{"room_id":%q}`, rooms[path[1]])
-			case path[0] == "createRoom":
-				have("create %s", in.Room_Alias_Name)
-				joined["!new:example.org"] = true
-				return 200, `{"room_id":"!new:example.org"}`
-			case path[0] == "joined_rooms":
-				return 200, `{"joined_rooms":["!old:example.org"]}`
-			case path[0] != "rooms" || !joined[path[1]]:
-				return 403, `{"errcode":"M_FORBIDDEN","error":"User not in room."}`
-			case in.URL != "" && !files[in.URL]:
-				return 404, `{"errcode":"M_NOT_FOUND"}`
-			}
-			have("%s %.6s%s", path[1], in.Body, in.URL)
-			return 200, `{"event_id":"$1"}`
-		}
-	}, []conversation{
-		{
-			name: "an alias and an id, with a file", url: "matrix://tok3n@example.org/#ops/!2", files: []string{"1.png"},
-			want: []string{
-				"!1:example.org # Disk", "!1:example.org 1.pngmxc://example.org/1.png",
-				"!2:example.org # Disk", "!2:example.org 1.pngmxc://example.org/1.png",
-			},
-		},
-		{name: "an alias that nobody has", url: "matrix://tok3n@example.org/#new", want: []string{"!new:example.org # Disk", "create new"}},
-		{name: "all rooms", url: "matrix://tok3n@example.org?mode=off", want: []string{"!old:example.org # Disk"}},
-		{name: "a closed room keeps no other from it", url: "matrix://tok3n@example.org/#closed/#ops", err: "not invited", want: []string{"!1:example.org # Disk"}},
-		{name: "a token that was withdrawn", url: "matrix://old@example.org/#ops", err: "M_UNKNOWN_TOKEN"},
-	})
-}
-
 // Bluesky shows pictures that were uploaded in a session.
 func TestBlueskyConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		blobs := map[string]bool{}
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -396,7 +284,7 @@ func TestBlueskyConversation(t *testing.T) {
 			}
 			if strings.HasSuffix(q.URL.Path, "uploadBlob") {
 				id := fmt.Sprint("b", len(blobs))
-				blobs[id] = body == string(pixel) && q.Header.Get("Content-Type") == "image/png"
+				blobs[id] = body == string(servicetest.Picture) && q.Header.Get("Content-Type") == "image/png"
 				return 200, fmt.Sprintf(`{"blob":{"ref":%q}}`, id)
 			}
 			shown := ""
@@ -408,21 +296,21 @@ func TestBlueskyConversation(t *testing.T) {
 			have("%.5s%s", in.Record.Text, shown)
 			return 200, `{}`
 		}
-	}, []conversation{
-		{name: "pictures", url: "bsky://ann@app-password", files: strings.Fields("1.png 2.png"), want: []string{"02/02 b1", "Disk  b0"}},
-		{name: "nobody by that handle", url: "bsky://eve@app-password", err: "Unable to resolve handle"},
-		{name: "a wrong password", url: "bsky://ann@wrong", err: "signing in"},
+	}, []servicetest.Conversation{
+		{Name: "pictures", URL: "bsky://ann@app-password", Files: strings.Fields("1.png 2.png"), Want: []string{"02/02 b1", "Disk  b0"}},
+		{Name: "nobody by that handle", URL: "bsky://eve@app-password", Err: "Unable to resolve handle"},
+		{Name: "a wrong password", URL: "bsky://ann@wrong", Err: "signing in"},
 	})
 }
 
 // Webex writes one file at most into rooms that the bot is in.
 func TestWebexConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct{ RoomID, Markdown string }
 			files := []string(nil)
 			if json.Unmarshal([]byte(body), &in) != nil {
-				f := fields(q, body)
+				f := servicetest.FormFields(q, body)
 				in.RoomID, in.Markdown, files = f.Get("roomId"), f.Get("markdown"), f["files"]
 			}
 			switch {
@@ -436,17 +324,17 @@ func TestWebexConversation(t *testing.T) {
 			have("%s %.6s %d", in.RoomID, in.Markdown, len(files))
 			return 200, `{}`
 		}
-	}, []conversation{
-		{name: "to two rooms", url: "webex://tok3n/ops/dev", want: []string{"dev # Disk 0", "ops # Disk 0"}},
-		{name: "files", url: "webex://tok3n/ops", files: strings.Fields("1.png 2.png"), want: []string{"ops  1", "ops # Disk 1"}},
-		{name: "a room that there is not", url: "webex://tok3n/ops/gone", err: "Could not find a room", want: []string{"ops # Disk 0"}},
-		{name: "an expired token", url: "webex://old/ops", err: "valid access token"},
+	}, []servicetest.Conversation{
+		{Name: "to two rooms", URL: "webex://tok3n/ops/dev", Want: []string{"dev # Disk 0", "ops # Disk 0"}},
+		{Name: "files", URL: "webex://tok3n/ops", Files: strings.Fields("1.png 2.png"), Want: []string{"ops  1", "ops # Disk 1"}},
+		{Name: "a room that there is not", URL: "webex://tok3n/ops/gone", Err: "Could not find a room", Want: []string{"ops # Disk 0"}},
+		{Name: "an expired token", URL: "webex://old/ops", Err: "valid access token"},
 	})
 }
 
 // A Nextcloud server has users in groups, and obeys its administrator.
 func TestNextcloudConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			user, password, _ := q.BasicAuth()
 			form, _ := url.ParseQuery(body)
@@ -469,18 +357,18 @@ func TestNextcloudConversation(t *testing.T) {
 			have("%s", name)
 			return 200, `{}`
 		}
-	}, []conversation{
-		{name: "a group, and one of it", url: "ncloud://admin:pa55word@example.org/#ops/ann", want: []string{"ann", "bob"}},
-		{name: "everybody", url: "ncloud://admin:pa55word@example.org/all", want: []string{"ann", "bob", "cay"}},
-		{name: "a group that there is not", url: "ncloud://admin:pa55word@example.org/#gone", err: "Group could not be found"},
-		{name: "a user that there is not", url: "ncloud://admin:pa55word@example.org/eve/ann", err: "404 Not Found", want: []string{"ann"}},
-		{name: "a wrong password", url: "ncloud://admin:wrong@example.org/ann", err: "401 Unauthorized"},
+	}, []servicetest.Conversation{
+		{Name: "a group, and one of it", URL: "ncloud://admin:pa55word@example.org/#ops/ann", Want: []string{"ann", "bob"}},
+		{Name: "everybody", URL: "ncloud://admin:pa55word@example.org/all", Want: []string{"ann", "bob", "cay"}},
+		{Name: "a group that there is not", URL: "ncloud://admin:pa55word@example.org/#gone", Err: "Group could not be found"},
+		{Name: "a user that there is not", URL: "ncloud://admin:pa55word@example.org/eve/ann", Err: "404 Not Found", Want: []string{"ann"}},
+		{Name: "a wrong password", URL: "ncloud://admin:wrong@example.org/ann", Err: "401 Unauthorized"},
 	})
 }
 
 // A Signal server has one account, and knows the groups that this is in.
 func TestSignalConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
 				Number      string
@@ -499,24 +387,24 @@ func TestSignalConversation(t *testing.T) {
 				}
 			}
 			for _, a := range in.Attachments {
-				if string(a) != string(pixel) {
+				if string(a) != string(servicetest.Picture) {
 					return 400, `{"error":"invalid attachment"}`
 				}
 			}
 			have("%s %d", in.Recipients, len(in.Attachments))
 			return 201, `{"timestamp":"1"}`
 		}
-	}, []conversation{
-		{name: "a number and a group", url: "signal://example.org/15551230000/15551112222/@b3Bz", files: []string{"1.png"}, want: []string{"[+15551112222] 1", "[group.b3Bz] 1"}},
-		{name: "in one request", url: "signal://example.org/15551230000/15551112222/@b3Bz?batch=yes", want: []string{"[+15551112222 group.b3Bz] 0"}},
-		{name: "a group that we are not in", url: "signal://example.org/15551230000/@Z29uZQ/15551112222", err: "Invalid group id", want: []string{"[+15551112222] 0"}},
-		{name: "another account", url: "signal://example.org/15559990000/15551112222", err: "account does not exist"},
+	}, []servicetest.Conversation{
+		{Name: "a number and a group", URL: "signal://example.org/15551230000/15551112222/@b3Bz", Files: []string{"1.png"}, Want: []string{"[+15551112222] 1", "[group.b3Bz] 1"}},
+		{Name: "in one request", URL: "signal://example.org/15551230000/15551112222/@b3Bz?batch=yes", Want: []string{"[+15551112222 group.b3Bz] 0"}},
+		{Name: "a group that we are not in", URL: "signal://example.org/15551230000/@Z29uZQ/15551112222", Err: "Invalid group id", Want: []string{"[+15551112222] 0"}},
+		{Name: "another account", URL: "signal://example.org/15559990000/15551112222", Err: "account does not exist"},
 	})
 }
 
 // Vonage says in an answer with status 200 what it refuses.
 func TestVonageConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		credit := 2
 		return func(_ *http.Request, body string) (int, string) {
 			form, _ := url.ParseQuery(body)
@@ -532,19 +420,19 @@ func TestVonageConversation(t *testing.T) {
 			}
 			return 200, fmt.Sprintf(`{"message-count":"1","messages":[{"status":%q,"error-text":%q}]}`, status, text)
 		}
-	}, []conversation{
-		{name: "sent", url: "vonage://k3y:s3cret@15551230000/15551112222", want: []string{"from 15551230000"}},
+	}, []servicetest.Conversation{
+		{Name: "sent", URL: "vonage://k3y:s3cret@15551230000/15551112222", Want: []string{"from 15551230000"}},
 		{
-			name: "no money left", url: "vonage://k3y:s3cret@15551230000/15551112222/15551113333/15551114444", err: "Quota Exceeded",
-			want: []string{"from 15551230000", "from 15551230000"},
+			Name: "no money left", URL: "vonage://k3y:s3cret@15551230000/15551112222/15551113333/15551114444", Err: "Quota Exceeded",
+			Want: []string{"from 15551230000", "from 15551230000"},
 		},
-		{name: "a wrong secret", url: "vonage://k3y:wrong@15551230000/15551112222", err: "Bad Credentials"},
+		{Name: "a wrong secret", URL: "vonage://k3y:wrong@15551230000/15551112222", Err: "Bad Credentials"},
 	})
 }
 
 // The Threema gateway takes one credit for a message to somebody it knows.
 func TestThreemaConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		credit := 2
 		return func(q *http.Request, _ string) (int, string) {
 			in := q.URL.Query()
@@ -565,17 +453,17 @@ func TestThreemaConversation(t *testing.T) {
 				return 200, "0123456789abcdef"
 			}
 		}
-	}, []conversation{
-		{name: "an ID and a telephone", url: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222", want: []string{"one by phone", "one by to"}},
-		{name: "no such ID", url: "threema://*GATEWAY@s3cret/NOBODY00/ECHOECHO", err: "400 Bad Request", want: []string{"one by to"}},
-		{name: "no credit left", url: "threema://*GATEWAY@s3cret/a@example.org/b@example.org/c@example.org", err: "402 Payment Required", want: []string{"one by email", "one by email"}},
-		{name: "a wrong secret", url: "threema://*GATEWAY@wrong/ECHOECHO", err: "401 Unauthorized"},
+	}, []servicetest.Conversation{
+		{Name: "an ID and a telephone", URL: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222", Want: []string{"one by phone", "one by to"}},
+		{Name: "no such ID", URL: "threema://*GATEWAY@s3cret/NOBODY00/ECHOECHO", Err: "400 Bad Request", Want: []string{"one by to"}},
+		{Name: "no credit left", URL: "threema://*GATEWAY@s3cret/a@example.org/b@example.org/c@example.org", Err: "402 Payment Required", Want: []string{"one by email", "one by email"}},
+		{Name: "a wrong secret", URL: "threema://*GATEWAY@wrong/ECHOECHO", Err: "401 Unauthorized"},
 	})
 }
 
 // A Zoom webhook has an address and a token, and wants text or its own JSON.
 func TestZoomConversation(t *testing.T) {
-	hold(t, func(have func(string, ...any)) pushService {
+	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
 				Content struct {
@@ -597,10 +485,10 @@ func TestZoomConversation(t *testing.T) {
 			have("%s", body)
 			return 200, ""
 		}
-	}, []conversation{
-		{name: "full", url: "zoom://h00k/tok3n", want: []string{"Disk almost full; Volume /data is at 91% on host-7"}},
-		{name: "simple", url: "zoom://h00k/tok3n?mode=simple", want: []string{"Disk almost full: Volume /data is at 91% on host-7"}},
-		{name: "another token", url: "zoom://h00k/old", err: "401 Unauthorized"},
-		{name: "another webhook", url: "zoom://gone/tok3n", err: "404 Not Found"},
+	}, []servicetest.Conversation{
+		{Name: "full", URL: "zoom://h00k/tok3n", Want: []string{"Disk almost full; Volume /data is at 91% on host-7"}},
+		{Name: "simple", URL: "zoom://h00k/tok3n?mode=simple", Want: []string{"Disk almost full: Volume /data is at 91% on host-7"}},
+		{Name: "another token", URL: "zoom://h00k/old", Err: "401 Unauthorized"},
+		{Name: "another webhook", URL: "zoom://gone/tok3n", Err: "404 Not Found"},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 func TestDiscordSections(t *testing.T) {
@@ -36,7 +37,7 @@ func TestDiscordSections(t *testing.T) {
 // A message keeps within what Discord takes of fields and files, and a second
 // try sends only what has not arrived.
 func TestDiscordBatches(t *testing.T) {
-	m := message(t, "plain")
+	m := servicetest.Message(t, "plain")
 	m.Format, m.Body = notifier.Markdown, ""
 	for i := range 23 {
 		m.Body += fmt.Sprintf("# Heading %d\ntext\n", i)
@@ -44,7 +45,7 @@ func TestDiscordBatches(t *testing.T) {
 	}
 	var fields, files []int
 	failed := false
-	err := pushService(func(q *http.Request, body string) (int, string) {
+	err := servicetest.API(func(q *http.Request, body string) (int, string) {
 		if n := strings.Count(body, `"name":"Heading`); n > 0 {
 			fields = append(fields, n)
 		}
@@ -56,7 +57,7 @@ func TestDiscordBatches(t *testing.T) {
 			files = append(files, n)
 		}
 		return 204, ""
-	}).destination(t, "discord://1234567890/token?format=markdown&retry=1&wait=0")(m)
+	}).Destination(t, "discord://1234567890/token?format=markdown&retry=1&wait=0")(m)
 	if err != nil || fmt.Sprint(fields, files) != "[10 10 3] [10 10 3]" {
 		t.Errorf("sent %v fields and %v files: %v", fields, files, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
 var (
@@ -37,7 +38,7 @@ func (j *jellyfin) Describe(s *notifier.Schema) {
 type embyServer struct {
 	notifier.Server
 	modal   bool
-	session session[embyUser]
+	session signin.Session[embyUser]
 }
 
 // embyUser is who has signed in.
@@ -51,7 +52,7 @@ func (e *embyServer) describe(s *notifier.Schema, schemes string) {
 
 // Finish fills in the port of such servers.
 func (e *embyServer) Finish(*notifier.Schema) error {
-	e.session.signOut = func(ctx context.Context, c *notifier.Client, u embyUser) error {
+	e.session.SignOut = func(ctx context.Context, c *notifier.Client, u embyUser) error {
 		q := e.request(u, nil, "Sessions", "Logout")
 		q.Method = "POST"
 		_, err := c.Do(ctx, q)
@@ -72,7 +73,7 @@ func (e *embyServer) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if !e.modal {
 		payload["TimeoutMs"] = time.Minute.Milliseconds()
 	}
-	return e.session.with(ctx, c, signIn, func(u embyUser) error {
+	return e.session.Do(ctx, c, signIn, func(u embyUser) error {
 		var screens []struct{ ID string }
 		q := e.request(u, nil, "Sessions")
 		q.Query = url.Values{"ControllableByUserId": {u.id}}

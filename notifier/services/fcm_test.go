@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // googleServer stands in for Google's sign-in and its push service. Only the
@@ -99,9 +100,9 @@ func TestFCMServiceAccount(t *testing.T) {
 	key, file := keyFile(t)
 	google := &googleServer{t: t, key: &key.PublicKey}
 	address := "fcm://project-1/device1/%23topic1?priority=high&color=yes&image=yes&+a=b&keyfile=" + base64.URLEncoding.EncodeToString(file)
-	send := pushService(google.answer).destination(t, address)
+	send := servicetest.API(google.answer).Destination(t, address)
 	for range 2 {
-		if err := send(message(t, "plain")); err != nil {
+		if err := send(servicetest.Message(t, "plain")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,12 +126,12 @@ func TestFCMRenewsToken(t *testing.T) {
 	key, file := keyFile(t)
 	google := &googleServer{t: t, key: &key.PublicKey}
 	address := "fcm://project-1/device1?keyfile=" + url.PathEscape(string(file))
-	send := pushService(google.answer).destination(t, address)
-	if err := send(message(t, "plain")); err != nil {
+	send := servicetest.API(google.answer).Destination(t, address)
+	if err := send(servicetest.Message(t, "plain")); err != nil {
 		t.Fatal(err)
 	}
 	google.good = "another"
-	if err := send(message(t, "plain")); err != nil {
+	if err := send(servicetest.Message(t, "plain")); err != nil {
 		t.Fatal(err)
 	}
 	if google.tokens != 2 || len(google.pushed) != 2 {
@@ -144,7 +145,7 @@ func TestFCMRenewsToken(t *testing.T) {
 		}
 		return 401, "no"
 	}
-	if err := pushService(refuse).destination(t, address)(message(t, "plain")); err == nil || tokens != 2 {
+	if err := servicetest.API(refuse).Destination(t, address)(servicetest.Message(t, "plain")); err == nil || tokens != 2 {
 		t.Errorf("%v after %d tokens", err, tokens)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[googleChat]()
@@ -53,23 +54,23 @@ var (
 // https://developers.google.com/workspace/chat/format-messages, where a level
 // of a list is twice as far in.
 func googleChatText(md string) string {
-	return chatMarkup{
-		bold: "*", italic: "_",
-		text: func(s string) string {
+	return chattext.Markup{
+		Bold: "*", Italic: "_",
+		Text: func(s string) string {
 			return googleChatIndent.ReplaceAllStringFunc(googleChatEntities.Replace(s), func(s string) string { return s + s[1:] })
 		},
-		quoted: func(s string) string {
+		Escaped: func(s string) string {
 			if strings.ContainsAny(s, "*_~`") {
 				return `\` + s
 			}
 			return googleChatEntities.Replace(s)
 		},
-		code: func(fence, text string) string { return fence + googleChatEntities.Replace(text) + fence },
-		link: func(label, address string) string {
+		Code: func(fence, text string) string { return fence + googleChatEntities.Replace(text) + fence },
+		Link: func(label, address string) string {
 			if label != "" {
 				label = "|" + label
 			}
 			return "<" + googleChatAddress.Replace(address) + label + ">"
 		},
-	}.rewrite(md)
+	}.FromMarkdown(md)
 }

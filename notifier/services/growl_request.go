@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 // growlRequest is a GNTP request in the making.
@@ -64,14 +65,14 @@ func growlLine(s string) string { return strings.Join(strings.Fields(growlBreaks
 // exchange sends a request on a connection of its own, as the protocol has it,
 // and reads what the desktop says to it.
 func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlRequest) error {
-	conn, err := dialServer(ctx, c, g.Host, cmp.Or(g.Port, 23053), nil)
+	conn, err := wire.Dial(ctx, c, g.Host, cmp.Or(g.Port, 23053), nil)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := patient(ctx, c.AnswerTimeout())
+	ctx, cancel := wire.WithAnswerTimeout(ctx, c.AnswerTimeout())
 	defer cancel()
-	defer during(ctx, conn)()
+	defer wire.InterruptOnDone(ctx, conn)()
 	// A desktop that does not like the beginning may answer and hang up before
 	// it has read the rest, so its answer is worth more than our failure.
 	_, sending := conn.Write(r.Bytes())
@@ -80,7 +81,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	if err == nil || errors.As(err, &refusal) {
 		return err
 	}
-	return because(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))
+	return wire.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))
 }
 
 // growlAnswer reads an answer.

@@ -20,21 +20,22 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // growlDesktop shows notifications, as GNTP 1.0 wants it: signed where it has
 // a password, of applications that are registered, one request a connection.
 type growlDesktop struct {
 	password string
-	log      wireLog
+	log      servicetest.Log
 
 	mu   sync.Mutex
 	apps []string
 }
 
-func (d *growlDesktop) start(t *testing.T, at string) *wireServer {
+func (d *growlDesktop) start(t *testing.T, at string) *servicetest.Server {
 	t.Helper()
-	return serveWire(t, at, nil, func(conn net.Conn) {
+	return servicetest.Serve(t, at, nil, func(conn net.Conn) {
 		_, _ = io.WriteString(conn, d.serve(bufio.NewReader(conn)))
 	})
 }
@@ -56,7 +57,7 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 		n, _ := strconv.Atoi(head.Get("Notifications-Count"))
 		for range n {
 			kind := growlBlock(r)
-			d.log.add(fmt.Sprintf("REGISTER %s: %s %s", app, kind.Get("Notification-Name"), kind.Get("Notification-Enabled")))
+			d.log.Add(fmt.Sprintf("REGISTER %s: %s %s", app, kind.Get("Notification-Name"), kind.Get("Notification-Enabled")))
 		}
 		d.apps = append(d.apps, app)
 		return "GNTP/1.0 -OK NONE\r\nResponse-Action: REGISTER\r\n\r\n"
@@ -79,7 +80,7 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 		picture = string(b)
 		head.Set("Notification-Icon", "")
 	}
-	d.log.add(fmt.Sprintf("NOTIFY %s|%s|%s|%q|sticky=%s|priority=%s|icon=%s%s", app, head.Get("Notification-Name"), head.Get("Notification-Title"),
+	d.log.Add(fmt.Sprintf("NOTIFY %s|%s|%s|%q|sticky=%s|priority=%s|icon=%s%s", app, head.Get("Notification-Name"), head.Get("Notification-Title"),
 		head.Get("Notification-Text"), head.Get("Notification-Sticky"), head.Get("Notification-Priority"), head.Get("Notification-Icon"), picture))
 	return "GNTP/1.0 -OK NONE\r\nResponse-Action: NOTIFY\r\n\r\n"
 }
@@ -157,18 +158,18 @@ func TestGrowl(t *testing.T) {
 	for _, c := range cases {
 		urls = append(urls, c.rest)
 		d := &growlDesktop{password: c.password}
-		at := d.start(t, "").at()
+		at := d.start(t, "").Addr()
 		user := ""
 		if c.password != "" {
 			user = strings.ReplaceAll(c.password, " ", "%20") + "@"
 		}
-		m := message(t, "plain")
+		m := servicetest.Message(t, "plain")
 		m.Identity.Icon = icons.URL + "/{type}-{size}"
-		if r := sendOver(t, wireSender(t), "growl://"+user+at+c.rest, m, 5*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, servicetest.NewSender(t), "growl://"+user+at+c.rest, m, 5*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.rest, r.Err)
 			continue
 		}
-		d.log.expect(t, register, c.want)
+		d.log.Expect(t, register, c.want)
 	}
 	namesParams(t, "Growl", urls)
 }
@@ -176,20 +177,20 @@ func TestGrowl(t *testing.T) {
 // Nothing in a message begins a new header, and two lines of it are shown.
 func TestGrowlLines(t *testing.T) {
 	d := &growlDesktop{}
-	at := d.start(t, "").at()
-	s := wireSender(t)
-	r := sendOver(t, s, "growl://"+at, &notifier.Message{
+	at := d.start(t, "").Addr()
+	s := servicetest.NewSender(t)
+	r := servicetest.Send(t, s, "growl://"+at, &notifier.Message{
 		Title: "One\r\nNotification-Sticky: False", Body: "a\r\nNotification-Priority: 2\r\n\r\nd", Identity: &notifier.Identity{Name: "My\r\nCaddy"},
 	}, 5*time.Second)
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	d.log.expect(t, "REGISTER My Caddy: New Messages True",
+	d.log.Expect(t, "REGISTER My Caddy: New Messages True",
 		`NOTIFY My Caddy|New Messages|One Notification-Sticky: False|"a\nNotification-Priority: 2"|sticky=True|priority=0|icon=`)
-	if r := sendOver(t, s, "growl://"+at, &notifier.Message{Body: "b", Identity: &notifier.Identity{}}, 5*time.Second); r.Err != nil {
+	if r := servicetest.Send(t, s, "growl://"+at, &notifier.Message{Body: "b", Identity: &notifier.Identity{}}, 5*time.Second); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	d.log.expect(t, "REGISTER Caddy: New Messages True", `NOTIFY Caddy|New Messages|Caddy|"b"|sticky=True|priority=0|icon=`)
+	d.log.Expect(t, "REGISTER Caddy: New Messages True", `NOTIFY Caddy|New Messages|Caddy|"b"|sticky=True|priority=0|icon=`)
 }
 
 // A desktop that was started anew has forgotten who we are.
@@ -197,48 +198,48 @@ func TestGrowlRegistersAgain(t *testing.T) {
 	const notify = `NOTIFY Caddy|New Messages|Caddy|%q|sticky=True|priority=0|icon=`
 	d := &growlDesktop{}
 	server := d.start(t, "")
-	at := server.at()
-	s := wireSender(t)
-	sendText(t, s, "growl://"+at, "one")
-	sendText(t, s, "growl://"+at, "two")
-	d.log.expect(t, "REGISTER Caddy: New Messages True", fmt.Sprintf(notify, "one"), fmt.Sprintf(notify, "two"))
-	server.stop()
-	sendFails(t, s, "growl://"+at, "refused")
+	at := server.Addr()
+	s := servicetest.NewSender(t)
+	servicetest.SendText(t, s, "growl://"+at, "one")
+	servicetest.SendText(t, s, "growl://"+at, "two")
+	d.log.Expect(t, "REGISTER Caddy: New Messages True", fmt.Sprintf(notify, "one"), fmt.Sprintf(notify, "two"))
+	server.Stop()
+	servicetest.SendFails(t, s, "growl://"+at, "refused")
 	d = &growlDesktop{}
 	d.start(t, at)
-	sendText(t, s, "growl://"+at, "three")
-	d.log.expect(t, "REGISTER Caddy: New Messages True", fmt.Sprintf(notify, "three"))
+	servicetest.SendText(t, s, "growl://"+at, "three")
+	d.log.Expect(t, "REGISTER Caddy: New Messages True", fmt.Sprintf(notify, "three"))
 }
 
 func TestGrowlFailures(t *testing.T) {
 	d := &growlDesktop{password: "correct"}
-	at := d.start(t, "").at()
-	s := wireSender(t)
-	sendFails(t, s, "growl://wrong-one@"+at, "password", "wrong-one")
-	sendFails(t, s, "growl://"+at, "password")
-	d.log.expect(t)
+	at := d.start(t, "").Addr()
+	s := servicetest.NewSender(t)
+	servicetest.SendFails(t, s, "growl://wrong-one@"+at, "password", "wrong-one")
+	servicetest.SendFails(t, s, "growl://"+at, "password")
+	d.log.Expect(t)
 	m := &notifier.Message{Body: "refuse this"}
-	if r := sendOver(t, s, "growl://correct@"+at, m, 5*time.Second); r.Err == nil || !strings.HasPrefix(r.Err.Error(), "the desktop refused the message: 500 error error") || len(r.Err.Error()) > 400 {
+	if r := servicetest.Send(t, s, "growl://correct@"+at, m, 5*time.Second); r.Err == nil || !strings.HasPrefix(r.Err.Error(), "the desktop refused the message: 500 error error") || len(r.Err.Error()) > 400 {
 		t.Errorf("got %v", r.Err)
 	}
-	silent := silentServer(t)
-	sendFails(t, s, "growl://"+silent, "timeout")
-	sendFails(t, s, "growl://"+silent+"?rto=0.1", "no answer within 100ms (rto)")
+	silent := servicetest.SilentServer(t)
+	servicetest.SendFails(t, s, "growl://"+silent, "timeout")
+	servicetest.SendFails(t, s, "growl://"+silent+"?rto=0.1", "no answer within 100ms (rto)")
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	sendFails(t, s, "growl://"+strings.TrimPrefix(web.URL, "http://"), "does not speak GNTP")
+	servicetest.SendFails(t, s, "growl://"+strings.TrimPrefix(web.URL, "http://"), "does not speak GNTP")
 }
 
 // An icon that cannot be had does not keep the message back.
 func TestGrowlWithoutItsIcon(t *testing.T) {
 	d := &growlDesktop{}
-	at := d.start(t, "").at()
-	m := message(t, "plain")
+	at := d.start(t, "").Addr()
+	m := servicetest.Message(t, "plain")
 	m.Identity.Icon = "http://127.0.0.1:1/{type}"
-	if r := sendOver(t, wireSender(t), "growl://"+at+"?version=1", m, 5*time.Second); r.Err != nil {
+	if r := servicetest.Send(t, servicetest.NewSender(t), "growl://"+at+"?version=1", m, 5*time.Second); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if got := d.log.take(); len(got) != 2 || !strings.HasSuffix(got[1], "icon=") {
+	if got := d.log.Take(); len(got) != 2 || !strings.HasSuffix(got[1], "icon=") {
 		t.Errorf("the desktop saw %q", got)
 	}
 }

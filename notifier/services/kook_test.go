@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // kookServer keeps uploaded files and shows those only. Each target refuses as
@@ -68,7 +69,7 @@ func TestKookRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := sender.Send(context.Background(), message(t, "attach"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
+	report := sender.Send(context.Background(), servicetest.Message(t, "attach"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
 	if err := report.Results[0].Err; err != nil {
 		t.Fatal(err)
 	}

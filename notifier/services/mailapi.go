@@ -1,9 +1,13 @@
 package services
 
 import (
+	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // mailAPI is what the services have in common that hand e-mail to a provider:
@@ -16,7 +20,7 @@ type mailAPI struct {
 	cc, bcc    []string
 	replyTo    string
 
-	sender  emailAddress // what Finish makes of user, host, from and name
+	sender  mail.Address // what Finish makes of user, host, from and name
 	to      []string     // the targets, or the sender where there are none
 	dropped bool         // some target was no address
 }
@@ -27,19 +31,14 @@ func (m *mailAPI) describeMail(s *notifier.Schema) {
 	s.String(&m.user, "user", "", "sender's address up to the @")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
-	mailList(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com").
+	mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com").
 		Item(func(text string) (string, error) {
-			item, err := mailboxItem(text)
+			item, err := mail.CheckAddress(text)
 			m.dropped = m.dropped || err != nil
 			return item, err
 		})
-	mailList(s, &m.cc, "cc", "addresses that get a copy")
-	mailList(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
-}
-
-// mailList binds a list of mailboxes.
-func mailList(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
-	return s.List(v, name, doc).Split(splitMailboxes).Item(mailboxItem).DropInvalid()
+	mail.List(s, &m.cc, "cc", "addresses that get a copy")
+	mail.List(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
 }
 
 // describeKeyFirst is describeMail for URLs that begin with the API key.
@@ -68,32 +67,32 @@ func (m *mailAPI) describeName(s *notifier.Schema) *notifier.Param {
 // describeReply binds the address that answers go to, with providers that take
 // one.
 func (m *mailAPI) describeReply(s *notifier.Schema) {
-	s.String(&m.replyTo, "reply", "", "address that answers go to").Item(mailboxItem).Example("reply@example.com")
+	s.String(&m.replyTo, "reply", "", "address that answers go to").Item(mail.CheckAddress).Example("reply@example.com")
 }
 
 // Finish works out the sender.
 func (m *mailAPI) Finish(*notifier.Schema) error {
-	m.sender.address = m.user + "@" + m.host
-	if b, ok := parseMailbox(m.user); ok {
+	m.sender.Address = m.user + "@" + m.host
+	if b, ok := mail.ParseAddress(m.user); ok {
 		m.sender = b
 	}
 	for _, text := range []string{m.from, m.name} {
-		if b, ok := parseMailbox(text); ok {
-			m.sender.address = b.address
-			text = b.name
+		if b, ok := mail.ParseAddress(text); ok {
+			m.sender.Address = b.Address
+			text = b.Name
 		}
 		if text != "" {
-			m.sender.name = mailName(text)
+			m.sender.Name = mail.OneLine(text)
 		}
 	}
-	if b, ok := parseMailbox(m.sender.address); !ok || b.name != "" {
+	if b, ok := mail.ParseAddress(m.sender.Address); !ok || b.Name != "" {
 		return errors.New("the sender is no e-mail address; write its part before the @ and its domain into the URL, or give it as from")
 	}
 	if len(m.targets) == 0 && m.dropped {
 		return errors.New("none of the targets is an e-mail address such as you@example.com")
 	}
 	if m.to = m.targets; len(m.to) == 0 {
-		m.to = []string{m.sender.address}
+		m.to = []string{m.sender.Address}
 	}
 	return nil
 }
@@ -125,4 +124,45 @@ func mailFilesAs(attachments []*notifier.Attachment, name, kind, content string)
 		files = append(files, map[string]string{name: a.Name, kind: a.ContentType, content: notifier.Base64(a)})
 	}
 	return files
+}
+
+// each calls send for so many targets at a time. Nobody gets one letter twice.
+func (m *mailAPI) each(ctx context.Context, c *notifier.Client, atOnce int, send func(context.Context, mail.Letter) error) error {
+	batches, keys := map[string][]string{}, []string{}
+	for batch := range slices.Chunk(m.to, atOnce) {
+		batches[batch[0]] = batch
+		keys = append(keys, batch[0])
+	}
+	return c.Each(ctx, keys, func(ctx context.Context, key string) error {
+		l := mail.Letter{To: mail.ParseList(batches[key])}
+		l.BCC = mail.Without(mail.ParseList(m.bcc), l.To)
+		l.CC = mail.Without(mail.Without(mail.ParseList(m.cc), mail.ParseList(m.bcc)), l.To)
+		return send(ctx, l)
+	})
+}
+
+// mailRecipients returns payload with the recipients of l added under the
+// provider's names for them, each as an object with the key "email".
+func mailRecipients(l mail.Letter, payload map[string]any, to, cc, bcc string) map[string]any {
+	out := maps.Clone(payload)
+	for name, list := range map[string][]mail.Address{to: l.To, cc: l.CC, bcc: l.BCC} {
+		if len(list) == 0 {
+			continue
+		}
+		objects := make([]map[string]string, len(list))
+		for i, m := range list {
+			objects[i] = map[string]string{"email": m.Address}
+		}
+		out[name] = objects
+	}
+	return out
+}
+
+// mailObject returns an address as most providers want it in JSON, with the
+// name if it has one.
+func mailObject(m mail.Address) map[string]string {
+	if m.Name == "" {
+		return map[string]string{"email": m.Address}
+	}
+	return map[string]string{"email": m.Address, "name": m.Name}
 }

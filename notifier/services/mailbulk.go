@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // mailBulk is [mailAPI] for the providers that take several targets, and
@@ -24,7 +25,7 @@ func (m *mailBulk) describe(s *notifier.Schema, scheme string) {
 
 // eachBatch is [mailAPI.each] with most targets at a time, or one if the URL
 // does not say batch.
-func (m *mailBulk) eachBatch(ctx context.Context, c *notifier.Client, most int, send func(context.Context, letter) error) error {
+func (m *mailBulk) eachBatch(ctx context.Context, c *notifier.Client, most int, send func(context.Context, mail.Letter) error) error {
 	if !m.batch {
 		most = 1
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[mailersend]()
@@ -20,12 +21,12 @@ func (e *mailersend) Describe(s *notifier.Schema) {
 
 func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{
-		"from": e.sender.named(), "subject": mailSubject(m),
+		"from": mailObject(e.sender), "subject": mailSubject(m),
 		"html": markup.Convert(m.Body, m.Format, notifier.HTML),
 		"text": markup.Convert(m.Body, m.Format, notifier.Text),
 	}
-	if r, ok := parseMailbox(e.replyTo); ok {
-		payload["reply_to"] = map[string]string{"email": r.address}
+	if r, ok := mail.ParseAddress(e.replyTo); ok {
+		payload["reply_to"] = map[string]string{"email": r.Address}
 	}
 	var files []map[string]string
 	for _, a := range m.Attachments {
@@ -36,9 +37,9 @@ func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if files != nil {
 		payload["attachments"] = files
 	}
-	return e.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+	return e.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
 		return c.Post(ctx, "https://api.mailersend.com/v1/email",
-			notifier.JSON(l.emails(payload, "to", "cc", "bcc"), m.Attachments...),
+			notifier.JSON(mailRecipients(l, payload, "to", "cc", "bcc"), m.Attachments...),
 			map[string]string{"Authorization": "Bearer " + e.apikey})
 	})
 }

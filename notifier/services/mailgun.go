@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[mailgun]()
@@ -30,7 +31,7 @@ func (g *mailgun) Describe(s *notifier.Schema) {
 }
 
 func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return g.eachBatch(ctx, c, mailgunBatch, func(ctx context.Context, l letter) error {
+	return g.eachBatch(ctx, c, mailgunBatch, func(ctx context.Context, l mail.Letter) error {
 		_, err := c.Do(ctx, &notifier.Request{
 			URL:  mailHost(g.region, "mailgun.net") + notifier.Path("v3", g.host, "messages"),
 			User: "api", Password: g.apikey,
@@ -41,30 +42,30 @@ func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 }
 
 // form is what Mailgun wants to know, apart from files, as names and values.
-func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l letter) (form [][2]string) {
+func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l mail.Letter) (form [][2]string) {
 	add := func(name, value string) { form = append(form, [2]string{name, value}) }
 	sender := g.sender
-	if sender.name == "" && g.from == "" {
-		sender.name = m.Identity.Name
+	if sender.Name == "" && g.from == "" {
+		sender.Name = m.Identity.Name
 	}
 	skip := "False"
 	if !c.Verify() {
 		skip = "True"
 	}
 	add("o:skip-verification", skip)
-	add("from", sender.header())
+	add("from", sender.Header())
 	add("subject", m.Title)
 	if m.Format == notifier.HTML {
 		add("html", m.Body)
 	} else {
 		add("text", m.Body)
 	}
-	add("to", strings.Join(mailHeaders(l.to), ","))
-	if len(l.cc) > 0 {
-		add("cc", strings.Join(mailHeaders(l.cc), ","))
+	add("to", strings.Join(mail.Headers(l.To), ","))
+	if len(l.CC) > 0 {
+		add("cc", strings.Join(mail.Headers(l.CC), ","))
 	}
-	if len(l.bcc) > 0 {
-		add("bcc", strings.Join(mailAddresses(l.bcc), ","))
+	if len(l.BCC) > 0 {
+		add("bcc", strings.Join(mail.Addresses(l.BCC), ","))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.tokens)) {
 		add("v:"+name, g.tokens[name])

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // A bot looks its channel up, uploads each file once and posts once, even
@@ -13,7 +15,7 @@ func TestMattermostBot(t *testing.T) {
 	for _, failing := range []string{"nothing", "/channels/name/", "/files", "/posts"} {
 		t.Run(failing, func(t *testing.T) {
 			files, posts, failed := 0, 0, false
-			err := pushService(func(q *http.Request, body string) (int, string) {
+			err := servicetest.API(func(q *http.Request, body string) (int, string) {
 				switch path := q.URL.Path; {
 				case q.Header.Get("Authorization") != "Bearer bot-token":
 					return 401, `{"message": "Invalid or expired session"}`
@@ -30,7 +32,7 @@ func TestMattermostBot(t *testing.T) {
 					return 201, `{}`
 				}
 				return 400, `{"message": "Invalid or missing parameters in the request body"}`
-			}).destination(t, "mmosts://mattermost.example.com/chat/bot-token?team=blue&to=#ops&retry=1&wait=0")(message(t, "attach"))
+			}).Destination(t, "mmosts://mattermost.example.com/chat/bot-token?team=blue&to=#ops&retry=1&wait=0")(servicetest.Message(t, "attach"))
 			if err != nil || files != 2 || posts != 1 {
 				t.Errorf("%d files, %d posts: %v", files, posts, err)
 			}

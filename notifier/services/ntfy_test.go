@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // A long text does not go in the address of its file, where it might be
@@ -14,7 +15,7 @@ import (
 func TestNtfyLongTextWithFiles(t *testing.T) {
 	var got []string
 	tries := 0
-	service := pushService(func(q *http.Request, body string) (int, string) {
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		if len(q.URL.String()) > 2200 {
 			t.Errorf("an address of %d bytes", len(q.URL.String()))
 		}
@@ -39,7 +40,7 @@ func TestNtfyLongTextWithFiles(t *testing.T) {
 		{strings.Repeat("ä", 600), []string{"text", "a.txt ", "b.txt "}},
 	} {
 		got, tries = nil, 0
-		err := service.destination(t, "ntfys://push.example.org/ops?retry=1&wait=0")(&notifier.Message{
+		err := service.Destination(t, "ntfys://push.example.org/ops?retry=1&wait=0")(&notifier.Message{
 			Title: "Disk almost full", Body: c.body, Attachments: []*notifier.Attachment{
 				notifier.NewAttachment("a.txt", "text/plain", []byte("a")), notifier.NewAttachment("b.txt", "text/plain", []byte("b")),
 			},

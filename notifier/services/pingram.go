@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[pingram]()
@@ -48,9 +49,9 @@ func (p *pingram) Describe(s *notifier.Schema) {
 	s.Choice(&p.region, "region", "us", []string{"us", "ca", "eu"}, "region of the account")
 	s.Choice(&p.mode, "mode", "", []string{"message", "template"}, "what to send; default: template if there is a type")
 	s.String(&p.from, "from", "", "sender's e-mail address, or name").Example("Caddy <caddy@example.com>")
-	mailList(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
-	mailList(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
-	mailList(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
+	mail.List(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
+	mail.List(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
+	mail.List(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
 	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
 }
 
@@ -76,8 +77,8 @@ func (p *pingram) group() {
 	current := map[string]string{}
 	for _, target := range strings.FieldsFunc(strings.Join(p.targets, ","), separator) {
 		kind, value, channel := "", target, ""
-		if m, ok := parseMailbox(target); ok {
-			kind, value, channel = "email", m.address, "email"
+		if m, ok := mail.ParseAddress(target); ok {
+			kind, value, channel = "email", m.Address, "email"
 		} else if number, err := notifier.FullPhone(target); err == nil {
 			kind, value, channel = "number", number, "sms"
 			if strings.HasPrefix(target, "+") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // payload is the message without its recipient.
@@ -67,8 +68,8 @@ func (p *pingram) payload(m *notifier.Message) map[string]any {
 // sender is what from says: a name, an address or both. Without from, it is
 // the account's.
 func (p *pingram) sender(m *notifier.Message) (name, address string) {
-	if b, ok := parseMailbox(p.from); ok {
-		return cmp.Or(b.name, m.Identity.Name), b.address
+	if b, ok := mail.ParseAddress(p.from); ok {
+		return cmp.Or(b.Name, m.Identity.Name), b.Address
 	}
 	return p.from, ""
 }
@@ -79,16 +80,16 @@ func (p *pingram) options(m *notifier.Message, to string) map[string]any {
 	if name, address := p.sender(m); address != "" {
 		options["fromAddress"], options["fromName"] = address, name
 	}
-	bcc := mailWithout(mailboxes(p.bcc), []emailAddress{{address: to}})
-	cc := mailWithout(mailboxes(p.cc), append(slices.Clone(bcc), emailAddress{address: to}))
+	bcc := mail.Without(mail.ParseList(p.bcc), []mail.Address{{Address: to}})
+	cc := mail.Without(mail.ParseList(p.cc), append(slices.Clone(bcc), mail.Address{Address: to}))
 	if len(cc) > 0 {
-		options["ccAddresses"] = mailAddresses(cc)
+		options["ccAddresses"] = mail.Addresses(cc)
 	}
 	if len(bcc) > 0 {
-		options["bccAddresses"] = mailAddresses(bcc)
+		options["bccAddresses"] = mail.Addresses(bcc)
 	}
 	if len(p.reply) > 0 {
-		options["replyToAddresses"] = mailAddresses(mailboxes(p.reply))
+		options["replyToAddresses"] = mail.Addresses(mail.ParseList(p.reply))
 	}
 	return options
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[postmark]()
@@ -19,7 +20,7 @@ func (p *postmark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Postmark", "https://postmarkapp.com/developer/api/email-api"
 	p.describeKeyFirst(s, "postmark")
 	p.describeName(s)
-	mailList(s, &p.reply, "reply", "addresses that answers go to")
+	mail.List(s, &p.reply, "reply", "addresses that answers go to")
 }
 
 func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -28,14 +29,14 @@ func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		text = "HtmlBody"
 	}
 	files := mailFilesAs(m.Attachments, "Name", "ContentType", "Content")
-	return p.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+	return p.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
 		payload := map[string]any{
-			"From": p.sender.header(), "To": l.to[0].address, "Subject": mailSubject(m), text: m.Body,
+			"From": p.sender.Header(), "To": l.To[0].Address, "Subject": mailSubject(m), text: m.Body,
 		}
 		for name, value := range map[string]string{
-			"Cc":      strings.Join(mailHeaders(l.cc), ","),
-			"Bcc":     strings.Join(mailAddresses(l.bcc), ","),
-			"ReplyTo": strings.Join(mailHeaders(mailWithout(mailboxes(p.reply), l.to)), ","),
+			"Cc":      strings.Join(mail.Headers(l.CC), ","),
+			"Bcc":     strings.Join(mail.Addresses(l.BCC), ","),
+			"ReplyTo": strings.Join(mail.Headers(mail.Without(mail.ParseList(p.reply), l.To)), ","),
 		} {
 			if value != "" {
 				payload[name] = value

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // Files are uploaded before they are pushed to a target, and a target that
@@ -14,7 +16,7 @@ func TestPushbulletFiles(t *testing.T) {
 	uploaded := map[string]bool{}
 	pushed := map[string]int{}
 	failures := 1
-	service := pushService(func(q *http.Request, body string) (int, string) {
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		if user, _, _ := q.BasicAuth(); user != "access-token-1" {
 			return 401, ""
 		}
@@ -41,8 +43,8 @@ func TestPushbulletFiles(t *testing.T) {
 		pushed[push["email"]+push["device_iden"]+" "+push["type"]+" "+push["file_name"]]++
 		return 200, "{}"
 	})
-	send := service.destination(t, "pbul://access-token-1/device1/user@example.com?retry=1&wait=0")
-	if err := send(message(t, "attach")); err != nil {
+	send := service.Destination(t, "pbul://access-token-1/device1/user@example.com?retry=1&wait=0")
+	if err := send(servicetest.Message(t, "attach")); err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{"device1", "user@example.com"} {
@@ -60,16 +62,16 @@ func TestPushbulletFiles(t *testing.T) {
 // A message that is nothing but files is no note.
 func TestPushbulletFilesOnly(t *testing.T) {
 	notes := 0
-	m := message(t, "attach")
+	m := servicetest.Message(t, "attach")
 	m.Title, m.Body = "", ""
 	m.Attachments = m.Attachments[:1]
-	service := pushService(func(q *http.Request, body string) (int, string) {
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		if q.URL.Path == "/v2/pushes" && strings.Contains(body, `"note"`) {
 			notes++
 		}
 		return 200, `{"file_name": "f", "file_type": "t", "file_url": "https://dl.example.com/f", "upload_url": "https://upload.example.com/f"}`
 	})
-	if err := service.destination(t, "pbul://access-token-1")(m); err != nil {
+	if err := service.Destination(t, "pbul://access-token-1")(m); err != nil {
 		t.Fatal(err)
 	}
 	if notes > 0 {

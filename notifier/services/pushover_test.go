@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // What is sealed opens with the key, is authentic, and never looks the same
@@ -79,7 +80,9 @@ func pushoverMessage(t *testing.T, q *http.Request, body string) (fields url.Val
 // An emergency sounds one alarm however many pictures it has, and a file that
 // Pushover does not take is not the end of the message.
 func TestPushoverPictures(t *testing.T) {
-	picture := func(name string) *notifier.Attachment { return notifier.NewAttachment(name, "image/png", pixel) }
+	picture := func(name string) *notifier.Attachment {
+		return notifier.NewAttachment(name, "image/png", servicetest.Picture)
+	}
 	log := notifier.NewAttachment("a.log", "text/plain", []byte("x"))
 	huge := notifier.NewAttachment("huge.png", "image/png", make([]byte, pushoverImage+1))
 	for _, c := range []struct {
@@ -95,12 +98,12 @@ func TestPushoverPictures(t *testing.T) {
 		{"nothing", "", []*notifier.Attachment{log, huge}, nil, "nothing to send"},
 	} {
 		var got []string
-		service := pushService(func(q *http.Request, body string) (int, string) {
+		service := servicetest.API(func(q *http.Request, body string) (int, string) {
 			fields, name := pushoverMessage(t, q, body)
 			got = append(got, strings.Join([]string{fields.Get("priority"), fields.Get("retry"), name}, " "))
 			return 200, `{"status": 1}`
 		})
-		err := service.destination(t, "pover://user-key@app-token?priority=emergency")(&notifier.Message{Body: c.text, Attachments: c.files})
+		err := service.Destination(t, "pover://user-key@app-token?priority=emergency")(&notifier.Message{Body: c.text, Attachments: c.files})
 		if !slices.Equal(got, c.want) || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %q, %v; want %q, %s", c.name, got, err, c.want, c.err)
 		}
@@ -111,7 +114,7 @@ func TestPushoverPictures(t *testing.T) {
 func TestPushoverMarkdown(t *testing.T) {
 	text := strings.Repeat("- **disk** `sda` is *full*\n", 100)
 	messages := 0
-	service := pushService(func(q *http.Request, body string) (int, string) {
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
 		fields, _ := pushoverMessage(t, q, body)
 		part := fields.Get("message")
 		messages++
@@ -121,7 +124,7 @@ func TestPushoverMarkdown(t *testing.T) {
 		return 200, `{"status": 1}`
 	})
 	for _, overflow := range []string{"split", "truncate"} {
-		err := service.destination(t, "pover://user-key@app-token?format=markdown&overflow="+overflow)(&notifier.Message{Body: text, Format: notifier.Markdown})
+		err := service.Destination(t, "pover://user-key@app-token?format=markdown&overflow="+overflow)(&notifier.Message{Body: text, Format: notifier.Markdown})
 		if err != nil {
 			t.Errorf("%s: %v", overflow, err)
 		}

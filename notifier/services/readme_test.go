@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestReadme holds README.md to the descriptions; -update writes it anew.
+// TestReadme holds README.md to the descriptions; with UPDATE_GOLDEN set, it writes it anew.
 func TestReadme(t *testing.T) {
 	want := readme(notifier.Services())
-	if *update {
+	if servicetest.Update() {
 		if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile("README.md")
 	if err != nil || string(got) != want {
-		t.Error("README.md is stale; run: go test ./notifier/services -run TestReadme -update", err)
+		t.Error("README.md is stale; run: UPDATE_GOLDEN=1 go test ./notifier/services -run TestReadme", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
 var _ = notifier.Register[reddit]()
@@ -21,7 +22,7 @@ type reddit struct {
 	kind, flairID, flair       string
 	nsfw, spoiler, resubmit    bool
 	ad, replies                bool
-	session                    session[string]
+	session                    signin.Session[string]
 }
 
 func (r *reddit) Describe(s *notifier.Schema) {
@@ -84,7 +85,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 	}
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
-	return r.session.with(ctx, c, signIn, func(token string) error {
+	return r.session.Do(ctx, c, signIn, func(token string) error {
 		if len(r.targets) == 0 {
 			return errors.New("the URL names no subreddit; write one behind the app's secret")
 		}

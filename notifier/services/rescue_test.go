@@ -6,20 +6,21 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // refuser takes so many requests with files, refuses those behind them, and
 // has a recorder answer all else.
 type refuser struct {
-	*recorder
+	*servicetest.Recorder
 	takes int
+
+	count sync.Mutex
 	files int // requests with files
 	texts int // requests with the message's text that were taken
 }
@@ -33,12 +34,12 @@ func (x *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
 		}
 		q.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	resp, err := x.recorder.RoundTrip(q)
+	resp, err := x.Recorder.RoundTrip(q)
 	if err != nil {
 		return nil, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	x.count.Lock()
+	defer x.count.Unlock()
 	if holdsFile(body) {
 		if x.files++; x.files > x.takes {
 			resp.StatusCode, resp.Body = 413, io.NopCloser(strings.NewReader("too large"))
@@ -54,7 +55,7 @@ func (x *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
 
 func holdsFile(body []byte) bool {
 	report := []byte("disk report: 91% used")
-	for _, file := range [][]byte{pixel, report} {
+	for _, file := range [][]byte{servicetest.Picture, report} {
 		if bytes.Contains(body, file) || bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString(file)[:24])) {
 			return true
 		}
@@ -65,30 +66,20 @@ func holdsFile(body []byte) bool {
 // Where a service refuses the files of a message, its text arrives
 // nevertheless, and once; and the client hears of it.
 func TestTextWithoutFiles(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden files", err)
-	}
 	sent := map[string]bool{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range strings.Split(string(data), "===\n") {
-			top, want, _ := strings.Cut(text, "---\n")
-			if !strings.Contains(top, "message: attach\n") || !strings.Contains(want, "\ndelivered\n") {
+	for _, file := range servicetest.Files(t, ".") {
+		for _, c := range servicetest.ReadCases(t, file) {
+			if c.Message != "attach" || !strings.Contains(c.Want, "\ndelivered\n") {
 				continue
 			}
 			run := func(takes int) (*refuser, notifier.Result) {
-				r, address, name := goldenCase(t, top)
-				x := &refuser{recorder: r, takes: takes}
-				sender := notifier.NewSender(egress.NewPoolWithTransport("test", x), 0)
-				d, err := sender.Parse(address, nil)
+				x := &refuser{Recorder: c.Recorder(), takes: takes}
+				sender := servicetest.NewSenderOver(t, x)
+				d, err := sender.Parse(c.URL, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return x, sender.Send(t.Context(), message(t, name), []notifier.Target{{Destination: d}}, notifier.Options{}).Results[0]
+				return x, sender.Send(t.Context(), servicetest.Message(t, c.Message), []notifier.Target{{Destination: d}}, notifier.Options{}).Results[0]
 			}
 			all, result := run(math.MaxInt)
 			if all.files == 0 {

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[resend]()
@@ -19,7 +20,7 @@ func (r *resend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Resend", "https://resend.com/docs/api-reference/emails/send-email"
 	r.describeKeyFirst(s, "resend").Match(`^[a-z0-9._-]+$`)
 	r.describeName(s)
-	mailList(s, &r.reply, "reply", "addresses that answers go to")
+	mail.List(s, &r.reply, "reply", "addresses that answers go to")
 }
 
 func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -27,21 +28,21 @@ func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	if m.Format == notifier.HTML {
 		text = "html"
 	}
-	payload := map[string]any{"from": r.sender.header(), "subject": mailSubject(m), text: m.Body}
+	payload := map[string]any{"from": r.sender.Header(), "subject": mailSubject(m), text: m.Body}
 	if files := mailFiles(m.Attachments); files != nil {
 		payload["attachments"] = files
 	}
-	return r.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+	return r.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
 		p := maps.Clone(payload)
-		p["to"] = l.to[0].address
-		if len(l.cc) > 0 {
-			p["cc"] = mailHeaders(l.cc)
+		p["to"] = l.To[0].Address
+		if len(l.CC) > 0 {
+			p["cc"] = mail.Headers(l.CC)
 		}
-		if len(l.bcc) > 0 {
-			p["bcc"] = mailAddresses(l.bcc)
+		if len(l.BCC) > 0 {
+			p["bcc"] = mail.Addresses(l.BCC)
 		}
-		if reply := mailWithout(mailboxes(r.reply), l.to); len(reply) > 0 {
-			p["reply_to"] = mailHeaders(reply)
+		if reply := mail.Without(mail.ParseList(r.reply), l.To); len(reply) > 0 {
+			p["reply_to"] = mail.Headers(reply)
 		}
 		return c.Post(ctx, "https://api.resend.com/emails", notifier.JSON(p, m.Attachments...),
 			map[string]string{"Authorization": "Bearer " + r.apikey})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
 var _ = notifier.Register[ringcentral]()
@@ -20,7 +21,7 @@ type ringcentral struct {
 	from, token, id, secret string
 	mode, env               string
 	targets                 []string
-	session                 session[string]
+	session                 signin.Session[string]
 }
 
 func (r *ringcentral) Describe(s *notifier.Schema) {
@@ -72,7 +73,7 @@ func (r *ringcentral) signIn(ctx context.Context, c *notifier.Client) (string, t
 }
 
 func (r *ringcentral) Finish(*notifier.Schema) error {
-	r.session.signOut = func(ctx context.Context, c *notifier.Client, token string) error {
+	r.session.SignOut = func(ctx context.Context, c *notifier.Client, token string) error {
 		_, err := c.Do(ctx, &notifier.Request{
 			URL: r.url("oauth/revoke"), User: r.id, Password: r.secret, Body: notifier.Form(notifier.Fields("token", token)),
 		})
@@ -91,7 +92,7 @@ func (r *ringcentral) Send(ctx context.Context, c *notifier.Client, m *notifier.
 		return err
 	}
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
-	return r.session.with(ctx, c, signIn, func(token string) error {
+	return r.session.Do(ctx, c, signIn, func(token string) error {
 		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
 			sms := fmt.Sprintf(`{"from": {"phoneNumber": "+%s"}, "to": [{"phoneNumber": "+%s"}], "text": %s}`, r.from, target, text)
 			q := &notifier.Request{

@@ -4,13 +4,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // Every message has a session of its own, which is ended; it is taken from
 // what the login has answered.
 func TestRocketChatSession(t *testing.T) {
 	open, posted := map[string]bool{}, 0
-	send := pushService(func(q *http.Request, body string) (int, string) {
+	send := servicetest.API(func(q *http.Request, body string) (int, string) {
 		token := q.Header.Get("X-Auth-Token")
 		switch {
 		case strings.HasSuffix(q.URL.Path, "/login"):
@@ -28,9 +30,9 @@ func TestRocketChatSession(t *testing.T) {
 		}
 		posted++
 		return 200, `{"success": true}`
-	}).destination(t, "rockets://joe:sesame@chat.example.com/room1")
+	}).Destination(t, "rockets://joe:sesame@chat.example.com/room1")
 	for range 2 {
-		if err := send(message(t, "plain")); err != nil {
+		if err := send(servicetest.Message(t, "plain")); err != nil {
 			t.Error(err)
 		}
 	}

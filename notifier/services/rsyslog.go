@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 var _ = notifier.Register[rsyslog]()
@@ -37,9 +38,9 @@ func (l *rsyslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		return fmt.Errorf("reaching the log: %w", err)
 	}
 	defer conn.Close()
-	defer during(ctx, conn)()
+	defer wire.InterruptOnDone(ctx, conn)()
 	if _, err := conn.Write([]byte(l.message(m))); err != nil {
-		return fmt.Errorf("sending to the log: %w", because(ctx, err))
+		return fmt.Errorf("sending to the log: %w", wire.ContextError(ctx, err))
 	}
 	return nil
 }

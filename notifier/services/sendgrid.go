@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[sendgrid]()
@@ -29,7 +30,7 @@ func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		kind = "text/html"
 	}
 	payload := map[string]any{
-		"from": g.sender.named(), "subject": mailSubject(m),
+		"from": mailObject(g.sender), "subject": mailSubject(m),
 		"content": []map[string]string{{"type": kind, "value": m.Body}},
 	}
 	personal := map[string]any{}
@@ -42,9 +43,9 @@ func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if files := mailFiles(m.Attachments); files != nil {
 		payload["attachments"] = files
 	}
-	return g.each(ctx, c, 1, func(ctx context.Context, l letter) error {
+	return g.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
 		p := maps.Clone(payload)
-		p["personalizations"] = []any{l.emails(personal, "to", "cc", "bcc")}
+		p["personalizations"] = []any{mailRecipients(l, personal, "to", "cc", "bcc")}
 		return c.Post(ctx, "https://api.sendgrid.com/v3/mail/send", notifier.JSON(p, m.Attachments...),
 			map[string]string{"Authorization": "Bearer " + g.apikey})
 	})

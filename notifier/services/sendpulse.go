@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[sendpulse]()
@@ -47,21 +48,21 @@ func (p *sendpulse) Finish(s *notifier.Schema) error {
 
 func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	sender := p.sender
-	if sender.name == "" {
-		sender.name = m.Identity.Name
+	if sender.Name == "" {
+		sender.Name = m.Identity.Name
 	}
-	return p.each(ctx, c, 1, func(ctx context.Context, l letter) error {
-		if l.to[0] == (emailAddress{address: sender.address}) {
-			l.to[0] = sender
+	return p.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+		if l.To[0] == (mail.Address{Address: sender.Address}) {
+			l.To[0] = sender
 		}
-		email := map[string]any{"from": sender.named(), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
+		email := map[string]any{"from": mailObject(sender), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
 		if m.Format == notifier.HTML {
 			email["html"] = base64.StdEncoding.EncodeToString([]byte(m.Body))
 		}
-		for name, list := range map[string][]emailAddress{"to": l.to, "cc": l.cc, "bcc": l.bcc} {
+		for name, list := range map[string][]mail.Address{"to": l.To, "cc": l.CC, "bcc": l.BCC} {
 			var boxes []map[string]string
 			for _, b := range list {
-				boxes = append(boxes, b.named())
+				boxes = append(boxes, mailObject(b))
 			}
 			if boxes != nil {
 				email[name] = boxes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // sendpulseServer gives out tokens that are good for so many e-mails.
@@ -55,7 +56,7 @@ func TestSendpulseToken(t *testing.T) {
 		}
 		delivered := 0
 		for range 3 {
-			report := sender.Send(context.Background(), message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{})
+			report := sender.Send(context.Background(), servicetest.Message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{})
 			if report.OK() {
 				delivered++
 			}

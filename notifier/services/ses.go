@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[ses]()
@@ -31,21 +32,21 @@ func (e *ses) Describe(s *notifier.Schema) {
 
 func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	sender := e.sender
-	reply, _ := parseMailbox(e.replyTo)
-	sender.name = cmp.Or(sender.name, reply.name, mailName(m.Identity.Description))
-	return e.each(ctx, c, 1, func(ctx context.Context, l letter) error {
-		mail, err := sesMail(m, sender, reply, l)
+	reply, _ := mail.ParseAddress(e.replyTo)
+	sender.Name = cmp.Or(sender.Name, reply.Name, mail.OneLine(m.Identity.Description))
+	return e.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+		message, err := sesMail(m, sender, reply, l)
 		if err != nil {
 			return fmt.Errorf("writing the message: %w", err)
 		}
 		form := notifier.Fields(
 			"Action", "SendRawEmail", "Version", "2010-12-01",
-			"Source", sender.header(), "RawMessage.Data", notifier.Base64(mail),
+			"Source", sender.Header(), "RawMessage.Data", notifier.Base64(message),
 		)
-		for i, address := range mailAddresses(slices.Concat(l.to, l.bcc, l.cc)) {
+		for i, address := range mail.Addresses(slices.Concat(l.To, l.BCC, l.CC)) {
 			form.Set(fmt.Sprintf("Destinations.member.%d", i+1), address)
 		}
-		_, err = e.post(ctx, c, "email", "ses", form, mail)
+		_, err = e.post(ctx, c, "email", "ses", form, message)
 		return err
 	})
 }

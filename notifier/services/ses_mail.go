@@ -2,31 +2,32 @@ package services
 
 import (
 	"bytes"
-	"net/mail"
+	netmail "net/mail"
 	"strings"
 
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // sesMail is the message as e-mail (RFC 5322), with an answer's address where
 // it has one. Who gets an unseen copy is no part of it. The files in it are
 // encoded as it is read.
-func sesMail(m *notifier.Message, from, reply emailAddress, l letter) (*notifier.Attachment, error) {
-	addresses := func(list []emailAddress) (out []*mail.Address) {
+func sesMail(m *notifier.Message, from, reply mail.Address, l mail.Letter) (*notifier.Attachment, error) {
+	addresses := func(list []mail.Address) (out []*netmail.Address) {
 		for _, a := range list {
-			out = append(out, &mail.Address{Name: a.name, Address: a.address})
+			out = append(out, &netmail.Address{Name: a.Name, Address: a.Address})
 		}
 		return out
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	msg.FromMailAddress(&mail.Address{Name: from.name, Address: from.address})
-	msg.ToMailAddress(addresses(l.to)...)
-	msg.CcMailAddress(addresses(l.cc)...)
-	if reply.address != "" && reply.address != from.address {
-		msg.ReplyToMailAddress(&mail.Address{Name: from.name, Address: reply.address})
+	msg.FromMailAddress(&netmail.Address{Name: from.Name, Address: from.Address})
+	msg.ToMailAddress(addresses(l.To)...)
+	msg.CcMailAddress(addresses(l.CC)...)
+	if reply.Address != "" && reply.Address != from.Address {
+		msg.ReplyToMailAddress(&netmail.Address{Name: from.Name, Address: reply.Address})
 	}
 	msg.Subject(m.Title)
 	msg.SetDateWithValue(m.Time)

@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // What is sent is e-mail with the text in two forms and the files.
 func TestSESMail(t *testing.T) {
-	m := message(t, "html")
-	m.Title, m.Attachments = "Größe: 5 €", message(t, "attach").Attachments
-	service := pushService(func(_ *http.Request, body string) (int, string) {
+	m := servicetest.Message(t, "html")
+	m.Title, m.Attachments = "Größe: 5 €", servicetest.Message(t, "attach").Attachments
+	service := servicetest.API(func(_ *http.Request, body string) (int, string) {
 		form, _ := url.ParseQuery(body)
 		raw, err := base64.StdEncoding.DecodeString(form.Get("RawMessage.Data"))
 		if err != nil {
@@ -47,7 +49,7 @@ func TestSESMail(t *testing.T) {
 		}
 		return 200, ""
 	})
-	send := service.destination(t, "ses://user@example.com/KEY/SECRET/us-east-1/a@example.com?name=Caddy&cc=c@example.com&bcc=d@example.com&reply=r@example.com")
+	send := service.Destination(t, "ses://user@example.com/KEY/SECRET/us-east-1/a@example.com?name=Caddy&cc=c@example.com&bcc=d@example.com&reply=r@example.com")
 	if err := send(m); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // The app can read what was encrypted with its password and salt.
@@ -29,8 +31,8 @@ func TestSimplePushEncryption(t *testing.T) {
 		return string(data[:len(data)-pad])
 	}
 	for _, name := range []string{"plain", "notitle"} {
-		m := message(t, name)
-		app := pushService(func(_ *http.Request, body string) (int, string) {
+		m := servicetest.Message(t, name)
+		app := servicetest.API(func(_ *http.Request, body string) (int, string) {
 			form, _ := url.ParseQuery(body)
 			iv, err := hex.DecodeString(form.Get("iv"))
 			if err != nil || len(iv) != aes.BlockSize || form.Get("encrypted") != "true" {
@@ -41,7 +43,7 @@ func TestSimplePushEncryption(t *testing.T) {
 			}
 			return 200, `{"status": "OK"}`
 		})
-		if err := app.destination(t, "spush://salt-1:pass-1@device-key-1")(m); err != nil {
+		if err := app.Destination(t, "spush://salt-1:pass-1@device-key-1")(m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/linxGnu/gosmpp/pdu"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 var _ = notifier.Register[smpp]()
@@ -21,7 +22,7 @@ type smpp struct {
 	notifier.Server
 	sms
 	from string
-	link kept[*smppLink]
+	link wire.Persistent[*smppLink]
 }
 
 func (x *smpp) Describe(s *notifier.Schema) {
@@ -61,7 +62,7 @@ func (x *smpp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 					message.EsmClass |= data.SM_UDH_GSM
 					message.Message.SetUDH(pdu.UDH{pdu.NewIEConcatMessage(byte(len(parts)), byte(i+1), group)})
 				}
-				return x.link.with(ctx, idleTime, x.open(c), func(ctx context.Context, l *smppLink) error {
+				return x.link.Do(ctx, wire.IdleTimeout, x.open(c), func(ctx context.Context, l *smppLink) error {
 					return l.submit(ctx, c.AnswerTimeout(), message)
 				})
 			})
@@ -100,9 +101,9 @@ func (x *smpp) open(c *notifier.Client) func(context.Context) (*smppLink, error)
 	return func(ctx context.Context) (*smppLink, error) {
 		port, config := 2775, (*tls.Config)(nil)
 		if x.Secure {
-			port, config = 3550, tlsConfig(c, x.Host)
+			port, config = 3550, wire.TLSConfig(c, x.Host)
 		}
-		conn, err := dialServer(ctx, c, x.Host, cmp.Or(x.Port, port), config)
+		conn, err := wire.Dial(ctx, c, x.Host, cmp.Or(x.Port, port), config)
 		if err != nil {
 			return nil, err
 		}

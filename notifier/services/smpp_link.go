@@ -11,11 +11,13 @@ import (
 
 	"github.com/linxGnu/gosmpp/data"
 	"github.com/linxGnu/gosmpp/pdu"
+
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 // smppLink is a session with a message centre. One request is under way at a
 // time.
-type smppLink struct{ conn *limitedConn }
+type smppLink struct{ conn *wire.Conn }
 
 // bind signs in as one that only sends.
 func (l *smppLink) bind(ctx context.Context, patience time.Duration, user, password string) error {
@@ -51,14 +53,14 @@ func (l *smppLink) submit(ctx context.Context, patience time.Duration, m *pdu.Su
 	case data.ESME_ROK:
 		return nil
 	case data.ESME_RINVBNDSTS: // it has forgotten the session
-		return broken(smppStatus(status))
+		return wire.Broken(smppStatus(status))
 	default:
 		return fmt.Errorf("the SMPP server refused the message: %w", smppStatus(status))
 	}
 }
 
-// ping asks whether the server is there.
-func (l *smppLink) ping(ctx context.Context) error {
+// Ping asks whether the server is there.
+func (l *smppLink) Ping(ctx context.Context) error {
 	_, err := l.ask(ctx, 0, pdu.NewEnquireLink(), func(p pdu.PDU) bool {
 		_, ok := p.(*pdu.EnquireLinkResp)
 		return ok
@@ -75,26 +77,26 @@ func smppStatus(s data.CommandStatusType) error {
 // is as long as ctx. What the server asks meanwhile is answered. Errors are
 // such as end the session.
 func (l *smppLink) ask(ctx context.Context, patience time.Duration, request pdu.PDU, isAnswer func(pdu.PDU) bool) (pdu.PDU, error) {
-	ctx, cancel := patient(ctx, patience)
+	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
 	defer cancel()
 	if err := l.conn.SetDeadline(time.Time{}); err != nil {
-		return nil, broken(err)
+		return nil, wire.Broken(err)
 	}
-	defer during(ctx, l.conn)()
-	l.conn.renew()
+	defer wire.InterruptOnDone(ctx, l.conn)()
+	l.conn.ResetReadLimit()
 	if err := l.write(request); err != nil {
 		return nil, err
 	}
 	for {
 		p, err := smppRead(l.conn)
 		if err != nil {
-			return nil, broken(because(ctx, err))
+			return nil, wire.Broken(wire.ContextError(ctx, err))
 		}
 		if isAnswer(p) {
 			return p, nil
 		}
 		if p.IsGNack() {
-			return nil, broken(smppStatus(p.GetHeader().CommandStatus))
+			return nil, wire.Broken(smppStatus(p.GetHeader().CommandStatus))
 		}
 		if p.CanResponse() {
 			if err := l.write(p.GetResponse()); err != nil {
@@ -102,7 +104,7 @@ func (l *smppLink) ask(ctx context.Context, patience time.Duration, request pdu.
 			}
 		}
 		if _, ok := p.(*pdu.Unbind); ok {
-			return nil, broken(errors.New("it ended the session"))
+			return nil, wire.Broken(errors.New("it ended the session"))
 		}
 	}
 }
@@ -133,7 +135,7 @@ func (l *smppLink) write(p pdu.PDU) error {
 	b := pdu.NewBuffer(nil)
 	p.Marshal(b)
 	if _, err := l.conn.Write(b.Bytes()); err != nil {
-		return broken(err)
+		return wire.Broken(err)
 	}
 	return nil
 }

@@ -19,7 +19,12 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
+
+// testCA is the only CA that the tests of this package trust.
+var testCA = servicetest.NewTrustedCA()
 
 // smppCentre is a message centre: the server of go-smpp, with what it takes
 // written down, behind an address that can be closed and opened again, and
@@ -27,8 +32,8 @@ import (
 type smppCentre struct {
 	server *smpptest.Server
 	config *tls.Config
-	log    wireLog
-	*wireServer
+	log    servicetest.Log
+	*servicetest.Server
 }
 
 func newSMPPCentre(t *testing.T, config *tls.Config) *smppCentre {
@@ -43,8 +48,8 @@ func newSMPPCentre(t *testing.T, config *tls.Config) *smppCentre {
 
 func (c *smppCentre) open(t *testing.T, at string) {
 	t.Helper()
-	c.wireServer = serveWire(t, at, c.config, func(conn net.Conn) {
-		c.log.add("connected")
+	c.Server = servicetest.Serve(t, at, c.config, func(conn net.Conn) {
+		c.log.Add("connected")
 		inner, err := net.Dial("tcp", c.server.Addr())
 		if err != nil {
 			return
@@ -65,7 +70,7 @@ func (c *smppCentre) url(rest string) string {
 	if c.config != nil {
 		scheme = "smpps"
 	}
-	return scheme + "://bob:s3cret%268@" + c.at() + "/15557654321" + rest
+	return scheme + "://bob:s3cret%268@" + c.Addr() + "/15557654321" + rest
 }
 
 func (c *smppCentre) handle(conn smpptest.Conn, p pdu.Body) {
@@ -77,7 +82,7 @@ func (c *smppCentre) handle(conn smpptest.Conn, p pdu.Body) {
 		if head, ok := bytes.CutPrefix(text, []byte{5, 0, 3}); ok {
 			part, text = fmt.Sprintf(" part %v", head[1:3]), head[3:] // head[0] is random
 		}
-		c.log.add(fmt.Sprintf("%d/%d %s > %d/%d %s coding=%d class=%d receipt=%d%s %q",
+		c.log.Add(fmt.Sprintf("%d/%d %s > %d/%d %s coding=%d class=%d receipt=%d%s %q",
 			f[pdufield.SourceAddrTON].Raw(), f[pdufield.SourceAddrNPI].Raw(), f[pdufield.SourceAddr],
 			f[pdufield.DestAddrTON].Raw(), f[pdufield.DestAddrNPI].Raw(), f[pdufield.DestinationAddr],
 			f[pdufield.DataCoding].Raw(), f[pdufield.ESMClass].Raw(), f[pdufield.RegisteredDelivery].Raw(), part, text))
@@ -86,7 +91,7 @@ func (c *smppCentre) handle(conn smpptest.Conn, p pdu.Body) {
 	case pdu.EnquireLinkID:
 		answer = pdu.NewEnquireLinkResp()
 	case pdu.UnbindID:
-		c.log.add("unbind")
+		c.log.Add("unbind")
 		answer = pdu.NewUnbindResp()
 	}
 	answer.Header().Seq = p.Header().Seq
@@ -125,12 +130,12 @@ func TestSMPP(t *testing.T) {
 		{"/15551112222?from=15550000000", "", "x", []string{strings.Replace(way, "15557654321", "15550000000", 1) + `coding=0 class=0 receipt=0 "x"`, "1/1 15550000000 > 1/1 15557654321 coding=0 class=0 receipt=0 \"x\""}},
 	}
 	for _, c := range cases {
-		centre, s := newSMPPCentre(t, nil), wireSender(t)
-		if r := sendOver(t, s, centre.url(c.rest), &notifier.Message{Title: c.title, Body: c.body}, 5*time.Second); r.Err != nil {
+		centre, s := newSMPPCentre(t, nil), servicetest.NewSender(t)
+		if r := servicetest.Send(t, s, centre.url(c.rest), &notifier.Message{Title: c.title, Body: c.body}, 5*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.rest, r.Err)
 			continue
 		}
-		got := centre.log.take()
+		got := centre.log.Take()
 		if len(got) == 0 || got[0] != "connected" || !sameLines(got[1:], c.want) {
 			t.Errorf("%s, %q: the centre saw\n\t%s\nwant, on one connection,\n\t%s", c.rest, c.body, strings.Join(got, "\n\t"), strings.Join(c.want, "\n\t"))
 		}
@@ -161,27 +166,27 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 	centre := newSMPPCentre(t, nil)
 	s := notifier.NewSender(egress.NewPool("test"), 0)
 	url := centre.url("/15551112222")
-	sendText(t, s, url, "one")
-	sendText(t, s, url, "two")
-	centre.log.expect(t, "connected", fmt.Sprintf(line, "one"), fmt.Sprintf(line, "two"))
+	servicetest.SendText(t, s, url, "one")
+	servicetest.SendText(t, s, url, "two")
+	centre.log.Expect(t, "connected", fmt.Sprintf(line, "one"), fmt.Sprintf(line, "two"))
 
-	at := centre.at()
-	centre.stop()
-	sendFails(t, s, url, "refused")
-	centre.log.take()
+	at := centre.Addr()
+	centre.Stop()
+	servicetest.SendFails(t, s, url, "refused")
+	centre.log.Take()
 	centre.open(t, at)
-	sendText(t, s, url, "three")
-	centre.log.expect(t, "connected", fmt.Sprintf(line, "three"))
+	servicetest.SendText(t, s, url, "three")
+	centre.log.Expect(t, "connected", fmt.Sprintf(line, "three"))
 
 	// A break that only the next message finds out about loses nothing.
-	centre.stop()
+	centre.Stop()
 	centre.open(t, at)
-	sendText(t, s, url, "four")
-	centre.log.expect(t, "connected", fmt.Sprintf(line, "four"))
+	servicetest.SendText(t, s, url, "four")
+	centre.log.Expect(t, "connected", fmt.Sprintf(line, "four"))
 
 	s.Close()
 	for range 100 {
-		got := centre.log.take()
+		got := centre.log.Take()
 		if len(got) == 1 && got[0] == "unbind" {
 			return
 		}
@@ -194,29 +199,29 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 }
 
 func TestSMPPOverTLS(t *testing.T) {
-	centre, s := newSMPPCentre(t, ownCertificate(t, "localhost")), wireSender(t)
-	sendFails(t, s, centre.url("/15551112222"), "certificate", "s3cret")
-	if r := sendOver(t, s, centre.url("/15551112222?verify=no"), &notifier.Message{Body: "x"}, 5*time.Second); r.Err != nil {
+	centre, s := newSMPPCentre(t, servicetest.SelfSigned(t, "localhost")), servicetest.NewSender(t)
+	servicetest.SendFails(t, s, centre.url("/15551112222"), "certificate", "s3cret")
+	if r := servicetest.Send(t, s, centre.url("/15551112222?verify=no"), &notifier.Message{Body: "x"}, 5*time.Second); r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	plain := strings.Replace(centre.url("/15551112222"), "smpps", "smpp", 1)
-	sendFails(t, s, plain, "SMPP")
+	servicetest.SendFails(t, s, plain, "SMPP")
 
-	config, otherName := testCA.certificate(t, "127.0.0.1"), testCA.certificate(t, "smpp.example.org")
-	centre = newSMPPCentre(t, &config)
-	sendText(t, s, centre.url("/15551112222"), "vouched for")
-	centre.log.expect(t, "connected", `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "vouched for"`)
-	sendFails(t, s, newSMPPCentre(t, &otherName).url("/15551112222"), "certificate", "s3cret")
+	config, otherName := testCA.Certificate(t, "127.0.0.1"), testCA.Certificate(t, "smpp.example.org")
+	centre = newSMPPCentre(t, config)
+	servicetest.SendText(t, s, centre.url("/15551112222"), "vouched for")
+	centre.log.Expect(t, "connected", `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "vouched for"`)
+	servicetest.SendFails(t, s, newSMPPCentre(t, otherName).url("/15551112222"), "certificate", "s3cret")
 }
 
 func TestSMPPWrongPassword(t *testing.T) {
-	centre, s := newSMPPCentre(t, nil), wireSender(t)
+	centre, s := newSMPPCentre(t, nil), servicetest.NewSender(t)
 	url := strings.Replace(centre.url("/15551112222"), "s3cret%268", "another1", 1)
-	sendFails(t, s, url, "check the user and the password", "another1")
-	silent := silentServer(t)
-	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
-	sendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
-	sendFails(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
+	servicetest.SendFails(t, s, url, "check the user and the password", "another1")
+	silent := servicetest.SilentServer(t)
+	servicetest.SendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222", "timeout")
+	servicetest.SendFails(t, s, "smpp://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
+	servicetest.SendFails(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
 }
 
 // smppScript is a message centre that says what a test wants: to the request
@@ -224,7 +229,7 @@ func TestSMPPWrongPassword(t *testing.T) {
 func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
 	t.Helper()
 	var number atomic.Int32
-	server := serveWire(t, "", nil, func(conn net.Conn) {
+	server := servicetest.Serve(t, "", nil, func(conn net.Conn) {
 		for c, n := int(number.Add(1)), 1; ; n++ {
 			p, err := gosmpp.Parse(conn)
 			if err != nil {
@@ -241,7 +246,7 @@ func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PD
 			}
 		}
 	})
-	return "smpp://bob:s3cret@" + server.at() + "/15557654321/15551112222"
+	return "smpp://bob:s3cret@" + server.Addr() + "/15557654321/15551112222"
 }
 
 // says is the answer to a request with a status.
@@ -275,7 +280,7 @@ func TestSMPPRefusals(t *testing.T) {
 				}
 				return []gosmpp.PDU{says(p, c.bind)}
 			})
-			sendFails(t, wireSender(t), url, c.want, "s3cret")
+			servicetest.SendFails(t, servicetest.NewSender(t), url, c.want, "s3cret")
 		})
 	}
 }
@@ -284,18 +289,18 @@ func TestSMPPRefusals(t *testing.T) {
 // answer what it was not asked; none of it loses a message, or takes one for
 // sent that was not.
 func TestSMPPServerWithAWill(t *testing.T) {
-	log := &wireLog{}
+	log := &servicetest.Log{}
 	url := smppScript(t, func(conn, n int, p gosmpp.PDU) []gosmpp.PDU {
 		m, ok := p.(*gosmpp.SubmitSM)
 		if !ok {
-			log.add(fmt.Sprintf("%d: %T", conn, p))
+			log.Add(fmt.Sprintf("%d: %T", conn, p))
 			if p.CanResponse() {
 				return []gosmpp.PDU{says(p, 0)}
 			}
 			return []gosmpp.PDU{}
 		}
 		text, _ := m.Message.GetMessage()
-		log.add(fmt.Sprintf("%d: %s", conn, text))
+		log.Add(fmt.Sprintf("%d: %s", conn, text))
 		switch {
 		case text == "one":
 			stray := gosmpp.NewSubmitSMResp()
@@ -312,10 +317,10 @@ func TestSMPPServerWithAWill(t *testing.T) {
 		}
 		return []gosmpp.PDU{says(p, 0)}
 	})
-	s := wireSender(t)
+	s := servicetest.NewSender(t)
 	for i, text := range []string{"one", "two", "three", "four"} {
-		sendText(t, s, url, text)
-		got := strings.Join(log.take(), "\n")
+		servicetest.SendText(t, s, url, text)
+		got := strings.Join(log.Take(), "\n")
 		if n := i + 1; i > 0 && (!strings.Contains(got, fmt.Sprintf("%d: %s", n-1, text)) || !strings.Contains(got, fmt.Sprintf("%d: %s", n, text))) {
 			t.Errorf("%s: want it on the connection that breaks and on the next, got\n%s", text, got)
 		}
@@ -324,7 +329,7 @@ func TestSMPPServerWithAWill(t *testing.T) {
 
 // With retry, what has arrived is not sent again.
 func TestSMPPRetry(t *testing.T) {
-	log := &wireLog{}
+	log := &servicetest.Log{}
 	first := true
 	url := smppScript(t, func(_, _ int, p gosmpp.PDU) []gosmpp.PDU {
 		m, ok := p.(*gosmpp.SubmitSM)
@@ -333,15 +338,15 @@ func TestSMPPRetry(t *testing.T) {
 		}
 		text, _ := m.Message.GetMessage()
 		concat, _ := m.Message.UDH().FindInfoElement(data.UDH_CONCAT_MSG_8_BIT_REF)
-		log.add(fmt.Sprint(len(text), concat.Data))
+		log.Add(fmt.Sprint(len(text), concat.Data))
 		if concat.Data[2] == 2 && first {
 			first = false
 			return []gosmpp.PDU{says(p, data.ESME_RMSGQFUL)}
 		}
 		return []gosmpp.PDU{says(p, 0)}
 	})
-	sendText(t, wireSender(t), url+"?retry=1&wait=0", strings.Repeat("x", 310))
-	got := log.take()
+	servicetest.SendText(t, servicetest.NewSender(t), url+"?retry=1&wait=0", strings.Repeat("x", 310))
+	got := log.Take()
 	if len(got) != 4 || got[1] != got[2] || !strings.HasPrefix(got[0], "153 ") || !strings.HasPrefix(got[3], "4 ") {
 		t.Errorf("the centre saw %q", got)
 	}
@@ -372,11 +377,11 @@ func TestSMPPPing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &smppLink{&limitedConn{Conn: conn}}
-	if err := l.ping(t.Context()); err != nil {
+	l := &smppLink{&wire.Conn{Conn: conn}}
+	if err := l.Ping(t.Context()); err != nil {
 		t.Errorf("a server that is there: %v", err)
 	}
-	if err := l.ping(t.Context()); err == nil {
+	if err := l.Ping(t.Context()); err == nil {
 		t.Error("a server that has hung up answers")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 func TestSMSNumbers(t *testing.T) {
@@ -55,15 +57,15 @@ func TestSMSBatch(t *testing.T) {
 		numbers = append(numbers, fmt.Sprintf("+%d", 15550000000+i))
 	}
 	for query, want := range map[string][]int{"": slices.Repeat([]int{1}, 50), "&batch=yes": {10, 20, 20}} {
-		r := &recorder{}
-		result, err := deliver(r, "plivo://"+strings.Join(numbers, "/")+"?id=MAXXXXXXXXXXXXXXXXXX&from=15557654321"+
-			"&token=abcdefghijklmnopqrstuvwxyz0123456789abcd"+query, message(t, "plain"))
+		r := &servicetest.Recorder{}
+		result, err := r.Deliver("plivo://"+strings.Join(numbers, "/")+"?id=MAXXXXXXXXXXXXXXXXXX&from=15557654321"+
+			"&token=abcdefghijklmnopqrstuvwxyz0123456789abcd"+query, servicetest.Message(t, "plain"))
 		if err != nil || result.Err != nil {
 			t.Fatal(err, result.Err)
 		}
 		var sizes []int
 		var sent []string
-		for _, request := range r.seen {
+		for _, request := range r.Requests {
 			_, to, _ := strings.Cut(request, `"dst": "`)
 			to, _, _ = strings.Cut(to, `"`)
 			group := strings.Split(to, "<")
@@ -87,10 +89,10 @@ func TestSMSNoGoodTarget(t *testing.T) {
 		"sinch://abc:def@15557654321/123":      1,
 		"twilio://AC01:t0ken@15557654321/w:12": 1,
 	} {
-		r := &recorder{}
-		_, _ = deliver(r, address, message(t, "plain"))
-		if len(r.seen) != sent {
-			t.Errorf("%s: %d requests, want %d", address, len(r.seen), sent)
+		r := &servicetest.Recorder{}
+		_, _ = r.Deliver(address, servicetest.Message(t, "plain"))
+		if len(r.Requests) != sent {
+			t.Errorf("%s: %d requests, want %d", address, len(r.Requests), sent)
 		}
 	}
 }

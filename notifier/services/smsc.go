@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -34,7 +35,7 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		{Name: "phones", Value: strings.Join(x.targets, ",")}, {Name: "fmt", Value: "3"}, // answers in JSON
 	}
 	translit := map[bool]string{true: "1"}[x.translit]
-	charset := map[bool]string{false: "utf-8"}[isASCII(m.Body+x.sender)] // texts are taken for windows-1251 otherwise
+	charset := map[bool]string{false: "utf-8"}[smscASCII(m.Body+x.sender)] // texts are taken for windows-1251 otherwise
 	for _, p := range []notifier.FormPart{{Name: "sender", Value: x.sender}, {Name: "translit", Value: translit}, {Name: "charset", Value: charset}} {
 		if p.Value != "" {
 			parts = append(parts, p)
@@ -56,4 +57,9 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		q.Body = notifier.Form(form)
 	}
 	return verdict(ctx, c, q, "error_code", "error")
+}
+
+// smscASCII reports whether s has no characters beyond ASCII.
+func smscASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[smtp2go]()
@@ -28,7 +29,7 @@ func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	if m.Format == notifier.HTML {
 		text = "html_body"
 	}
-	payload := map[string]any{"api_key": g.apikey, "sender": g.sender.header(), "subject": m.Title, text: m.Body}
+	payload := map[string]any{"api_key": g.apikey, "sender": g.sender.Header(), "subject": m.Title, text: m.Body}
 	var header []map[string]string
 	for _, name := range slices.Sorted(maps.Keys(g.header)) {
 		header = append(header, map[string]string{"header": name, "value": g.header[name]})
@@ -39,14 +40,14 @@ func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	if header != nil {
 		payload["custom_headers"] = header
 	}
-	return g.eachBatch(ctx, c, smtp2goBatch, func(ctx context.Context, l letter) error {
+	return g.eachBatch(ctx, c, smtp2goBatch, func(ctx context.Context, l mail.Letter) error {
 		p := maps.Clone(payload)
-		p["to"] = mailHeaders(l.to)
-		if len(l.cc) > 0 {
-			p["cc"] = mailHeaders(l.cc)
+		p["to"] = mail.Headers(l.To)
+		if len(l.CC) > 0 {
+			p["cc"] = mail.Headers(l.CC)
 		}
-		if len(l.bcc) > 0 {
-			p["bcc"] = mailAddresses(l.bcc)
+		if len(l.BCC) > 0 {
+			p["bcc"] = mail.Addresses(l.BCC)
 		}
 		resp, err := c.Do(ctx, &notifier.Request{
 			URL: "https://api.smtp2go.com/v3/email/send", Body: notifier.JSON(p, m.Attachments...),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[sparkpost]()
@@ -29,7 +30,7 @@ func (k *sparkpost) Describe(s *notifier.Schema) {
 }
 
 func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return k.eachBatch(ctx, c, sparkpostBatch, func(ctx context.Context, l letter) error {
+	return k.eachBatch(ctx, c, sparkpostBatch, func(ctx context.Context, l mail.Letter) error {
 		tokens := k.tokens
 		if tokens == nil {
 			tokens = map[string]string{}
@@ -60,12 +61,12 @@ func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	})
 }
 
-func (k *sparkpost) content(m *notifier.Message, l letter) map[string]any {
+func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
 	sender := k.sender
-	if sender.name == "" {
-		sender.name = m.Identity.Description
+	if sender.Name == "" {
+		sender.Name = m.Identity.Description
 	}
-	content := map[string]any{"from": sender.named(), "reply_to": k.sender.header(), "subject": m.Title}
+	content := map[string]any{"from": mailObject(sender), "reply_to": k.sender.Header(), "subject": m.Title}
 	if strings.TrimSpace(m.Title) == "" {
 		content["subject"] = "." // an empty one is refused
 	}
@@ -75,11 +76,11 @@ func (k *sparkpost) content(m *notifier.Message, l letter) map[string]any {
 		content["text"] = m.Body
 	}
 	header := maps.Clone(k.header)
-	if len(l.cc) > 0 {
+	if len(l.CC) > 0 {
 		if header == nil {
 			header = map[string]string{}
 		}
-		header["CC"] = strings.Join(mailAddresses(l.cc), ",")
+		header["CC"] = strings.Join(mail.Addresses(l.CC), ",")
 	}
 	if len(header) > 0 {
 		content["headers"] = header
@@ -92,21 +93,21 @@ func (k *sparkpost) content(m *notifier.Message, l letter) map[string]any {
 
 // sparkpostRecipients are all who get the letter; copies say whom their
 // header names as its receiver.
-func sparkpostRecipients(l letter) (out []map[string]any) {
-	add := func(list []emailAddress, copies, names bool) {
+func sparkpostRecipients(l mail.Letter) (out []map[string]any) {
+	add := func(list []mail.Address, copies, names bool) {
 		for _, b := range list {
-			address := map[string]string{"email": b.address}
-			if names && b.name != "" {
-				address["name"] = b.name
+			address := map[string]string{"email": b.Address}
+			if names && b.Name != "" {
+				address["name"] = b.Name
 			}
 			if copies {
-				address["header_to"] = l.to[0].address
+				address["header_to"] = l.To[0].Address
 			}
 			out = append(out, map[string]any{"address": address})
 		}
 	}
-	add(l.to, false, true)
-	add(l.cc, true, true)
-	add(l.bcc, true, false)
+	add(l.To, false, true)
+	add(l.CC, true, true)
+	add(l.BCC, true, false)
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
 var _ = notifier.Register[syslog]()
@@ -64,9 +65,9 @@ func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) er
 			return fmt.Errorf("reaching the log of this machine: %w", err)
 		}
 		defer conn.Close()
-		defer during(ctx, conn)()
+		defer wire.InterruptOnDone(ctx, conn)()
 		if _, err := conn.Write([]byte(entry)); err != nil {
-			return fmt.Errorf("writing to the log of this machine: %w", because(ctx, err))
+			return fmt.Errorf("writing to the log of this machine: %w", wire.ContextError(ctx, err))
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // localLog is a socket like /dev/log, and a sender that takes it for one.
@@ -46,7 +47,7 @@ func TestSyslog(t *testing.T) {
 	plain := "Mar  1 12:30:15 " + process + ": Disk almost full: Volume /data is at 91% on host-7"
 	cases := []struct{ url, message, want string }{
 		{"syslog://", "plain", "<14>" + plain},
-		{"syslog://", "notitle", "<10>Mar  1 12:30:15 " + process + ": " + message(t, "notitle").Body},
+		{"syslog://", "notitle", "<10>Mar  1 12:30:15 " + process + ": " + servicetest.Message(t, "notitle").Body},
 		{"syslog://local5", "plain", "<174>" + plain},
 		{"syslog://?facility=mail", "plain", "<22>" + plain},
 		{"syslog://kern", "plain", "<6>" + plain},
@@ -57,11 +58,11 @@ func TestSyslog(t *testing.T) {
 	var urls []string
 	for _, c := range cases {
 		urls = append(urls, c.url)
-		m := message(t, c.message)
+		m := servicetest.Message(t, c.message)
 		if !strings.Contains(c.url, "tz=") {
 			c.url += map[bool]string{true: "&", false: "?"}[strings.Contains(c.url, "?")] + "tz=UTC"
 		}
-		if r := sendOver(t, s, c.url, m, 5*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, s, c.url, m, 5*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.url, r.Err)
 			continue
 		}
@@ -75,7 +76,7 @@ func TestSyslog(t *testing.T) {
 func TestSyslogTypes(t *testing.T) {
 	l, s := localLog(t, "/var/run/syslog")
 	for kind, want := range map[notifier.Type]string{notifier.Info: "<14>", notifier.Success: "<13>", notifier.Warning: "<12>", notifier.Failure: "<10>"} {
-		if r := sendOver(t, s, "syslog://", &notifier.Message{Body: "x", Type: kind}, 5*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, s, "syslog://", &notifier.Message{Body: "x", Type: kind}, 5*time.Second); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		if got := packet(t, l); !strings.HasPrefix(got, want) {
@@ -93,7 +94,7 @@ func TestSyslogStandardError(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Stderr = w
-	result := sendOver(t, s, "syslog://?logperror=yes&logpid=no", &notifier.Message{
+	result := servicetest.Send(t, s, "syslog://?logperror=yes&logpid=no", &notifier.Message{
 		Title: "Title", Body: "one\r\ntwo\x1b[31m\nCaddy: three", Identity: &notifier.Identity{Name: "My: Caddy\n"},
 	}, 5*time.Second)
 	os.Stderr = old
@@ -133,14 +134,14 @@ func TestSyslogIsNoClients(t *testing.T) {
 			}
 		}
 	}
-	sendText(t, s, "syslog://", "true")
+	servicetest.SendText(t, s, "syslog://", "true")
 	if got := packet(t, l); !strings.HasSuffix(got, ": true") {
 		t.Errorf("the log got %q", got)
 	}
 }
 
 func TestSyslogMissing(t *testing.T) {
-	sendFails(t, detourSender(t, detour{}), "syslog://", "this machine keeps no log")
+	servicetest.SendFails(t, detourSender(t, detour{}), "syslog://", "this machine keeps no log")
 }
 
 func TestRSyslog(t *testing.T) {
@@ -155,17 +156,17 @@ func TestRSyslog(t *testing.T) {
 	const text = " - - Disk almost full: Volume /data is at 91% on host-7"
 	cases := []struct{ rest, message, want string }{
 		{"?tz=UTC", "plain", "<14>" + head + process + text},
-		{"?tz=UTC", "notitle", "<10>" + head + process + " - - " + message(t, "notitle").Body},
+		{"?tz=UTC", "notitle", "<10>" + head + process + " - - " + servicetest.Message(t, "notitle").Body},
 		{"/local0?tz=UTC", "plain", "<134>" + head + process + text},
 		{"/?facility=cron&tz=UTC", "plain", "<78>" + head + process + text},
 		{"/daemon?tz=UTC&logpid=no", "plain", "<30>" + head + "-" + text},
 		{"?tz=Asia/Tokyo", "plain", "<14>" + strings.Replace(head, "12:30:15.000000Z", "21:30:15.000000+09:00", 1) + process + text},
 	}
-	s := wireSender(t)
+	s := servicetest.NewSender(t)
 	var urls []string
 	for _, c := range cases {
 		urls = append(urls, c.rest)
-		if r := sendOver(t, s, "rsyslog://"+l.LocalAddr().String()+c.rest, message(t, c.message), 5*time.Second); r.Err != nil {
+		if r := servicetest.Send(t, s, "rsyslog://"+l.LocalAddr().String()+c.rest, servicetest.Message(t, c.message), 5*time.Second); r.Err != nil {
 			t.Errorf("%s: %v", c.rest, r.Err)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
 var _ = notifier.Register[twist]()
@@ -18,7 +19,7 @@ var _ = notifier.Register[twist]()
 type twist struct {
 	password, user, host string
 	targets              []string
-	session              session[*twistSession]
+	session              signin.Session[*twistSession]
 }
 
 // twistSession is a token, and the numbers of the channels that the URL names.
@@ -40,7 +41,7 @@ func (t *twist) Describe(s *notifier.Schema) {
 }
 
 func (t *twist) Finish(*notifier.Schema) error {
-	t.session.signOut = func(ctx context.Context, c *notifier.Client, s *twistSession) error {
+	t.session.SignOut = func(ctx context.Context, c *notifier.Client, s *twistSession) error {
 		return s.call(ctx, c, "users/logout", nil)
 	}
 	return nil
@@ -48,7 +49,7 @@ func (t *twist) Finish(*notifier.Schema) error {
 
 func (t *twist) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (*twistSession, time.Duration, error) { return t.signIn(ctx, c) }
-	return t.session.with(ctx, c, signIn, func(s *twistSession) error {
+	return t.session.Do(ctx, c, signIn, func(s *twistSession) error {
 		return c.Each(ctx, s.channels, func(ctx context.Context, id string) error {
 			return s.call(ctx, c, "threads/add", nil, "channel_id", id, "title", m.Title, "content", m.Body)
 		})
@@ -128,7 +129,7 @@ func (s *twistSession) call(ctx context.Context, c *notifier.Client, method stri
 		}
 		// 120 and 200 are an invalid and a missing token.
 		if resp != nil && resp.JSON(&refusal) == nil && (refusal.Code == 120 || refusal.Code == 200) {
-			return fmt.Errorf("%w: %w", errSignedOut, err)
+			return fmt.Errorf("%w: %w", signin.ErrExpired, err)
 		}
 		return err
 	}

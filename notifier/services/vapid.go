@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 var _ = notifier.Register[vapid]()
@@ -44,7 +45,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
 	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
-	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mailboxItem).Example("user@example.com")
+	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mail.CheckAddress).Example("user@example.com")
 	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Item(inlineFileItem).Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
 	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Item(inlineFileItem).Required().
@@ -54,11 +55,11 @@ func (v *vapid) Describe(s *notifier.Schema) {
 }
 
 func (v *vapid) Finish(*notifier.Schema) error {
-	contact, ok := parseMailbox(cmp.Or(v.from, v.user+"@"+v.host))
+	contact, ok := mail.ParseAddress(cmp.Or(v.from, v.user+"@"+v.host))
 	if !ok {
 		return errors.New("begin the URL with the e-mail address that you can be reached at, as in vapid://user@example.com")
 	}
-	v.contact = contact.address
+	v.contact = contact.Address
 	file, err := inlineFile(v.keyFile)
 	if err != nil {
 		return err

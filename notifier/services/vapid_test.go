@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 func base64URL(t *testing.T, s string) []byte {
@@ -173,7 +174,7 @@ func TestVapid(t *testing.T) {
 			{"vapid://?from=ops@example.com&to=BEN&ttl=60", "/b"},
 		} {
 			got := map[string]bool{}
-			service := pushService(func(q *http.Request, body string) (int, string) {
+			service := servicetest.API(func(q *http.Request, body string) (int, string) {
 				checkVAPID(t, q.Header.Get("Authorization"), "https://push.example.net:8443", &key.PublicKey)
 				if q.Header.Get("TTL") != "60" || q.Header.Get("Content-Encoding") != "aes128gcm" {
 					t.Errorf("header: %v", q.Header)
@@ -184,8 +185,8 @@ func TestVapid(t *testing.T) {
 				got[q.URL.Path] = true
 				return 201, ""
 			})
-			send := service.destination(t, tt.url+"&keyfile="+keyFile+"&subfile="+encode(file))
-			if err := send(message(t, "plain")); err != nil {
+			send := service.Destination(t, tt.url+"&keyfile="+keyFile+"&subfile="+encode(file))
+			if err := send(servicetest.Message(t, "plain")); err != nil {
 				t.Fatal(err)
 			}
 			for path := range browsers {
@@ -227,8 +228,8 @@ func TestVapidFailures(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", tt.url, err, tt.want)
 		}
 	}
-	gone := pushService(func(*http.Request, string) (int, string) { return 410, "" })
-	if err := gone.destination(t, "vapid://ops@example.com?"+good)(message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe anew") {
+	gone := servicetest.API(func(*http.Request, string) (int, string) { return 410, "" })
+	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe anew") {
 		t.Error(err)
 	}
 }
@@ -255,14 +256,14 @@ func TestVapidLong(t *testing.T) {
 	text := strings.Repeat(line+"\n", 400)
 	for _, overflow := range []string{"upstream", "split"} {
 		var got []string
-		service := pushService(func(q *http.Request, body string) (int, string) {
+		service := servicetest.API(func(q *http.Request, body string) (int, string) {
 			if q.Header.Get("TTL") != "86400" || len(body) > 4096 {
 				t.Errorf("%d bytes with %v", len(body), q.Header)
 			}
 			got = append(got, browser.read(t, body))
 			return 201, ""
 		})
-		if err := service.destination(t, address+"&overflow="+overflow)(&notifier.Message{Body: text}); err != nil {
+		if err := service.Destination(t, address+"&overflow="+overflow)(&notifier.Message{Body: text}); err != nil {
 			t.Errorf("%s: %v", overflow, err)
 		}
 		if len(got) != 3 || strings.Join(got, "\n") != strings.TrimSpace(text) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // wecomServer gives out access tokens, of which only the last is good.
@@ -44,7 +45,7 @@ func TestWechatToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func() error {
-		report := sender.Send(context.Background(), message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
+		report := sender.Send(context.Background(), servicetest.Message(t, "plain"), []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
 		return report.Results[0].Err
 	}
 	for range 2 {

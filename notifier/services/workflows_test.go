@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // Addresses as Teams and Power Automate give them out are destinations as they
@@ -28,12 +29,12 @@ func TestWorkflowsAddress(t *testing.T) {
 			t.Errorf("%s: %s", address, w)
 		}
 		want, _ := url.Parse(address)
-		err = pushService(func(q *http.Request, _ string) (int, string) {
+		err = servicetest.API(func(q *http.Request, _ string) (int, string) {
 			if q.URL.Hostname() != want.Hostname() || q.URL.Query().Encode() != want.Query().Encode() {
 				t.Errorf("asked %s, want %s", q.URL, want)
 			}
 			return 202, ""
-		}).destination(t, address)(message(t, "plain"))
+		}).Destination(t, address)(servicetest.Message(t, "plain"))
 		if err != nil {
 			t.Error(err)
 		}

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // marked is a notification URL whose secrets are marks: texts that occur
@@ -27,21 +26,11 @@ type marked struct {
 // the golden files.
 func catalogue(t *testing.T) (out []marked) {
 	t.Helper()
-	files, err := filepath.Glob("../../notifier/services/testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden files", err)
-	}
 	golden := map[string][]string{}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if u, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "url: "); ok {
-				if d, err := notifier.Parse(u, nil); err == nil && !slices.Contains(golden[d.Service()], u) {
-					golden[d.Service()] = append(golden[d.Service()], u)
-				}
+	for _, file := range servicetest.Files(t, "../../notifier/services") {
+		for _, c := range servicetest.ReadCases(t, file) {
+			if d, err := notifier.Parse(c.URL, nil); err == nil && !slices.Contains(golden[d.Service()], c.URL) {
+				golden[d.Service()] = append(golden[d.Service()], c.URL)
 			}
 		}
 	}

@@ -1,0 +1,53 @@
+package mail
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestParseAddress(t *testing.T) {
+	for _, c := range []struct{ in, name, address, text, header string }{
+		{"jo@example.com", "", "jo@example.com", "jo@example.com", "jo@example.com"},
+		{" <jo@example.com> ", "", "jo@example.com", "jo@example.com", "jo@example.com"},
+		{"jo.o'neil+news@mail.example.com", "", "jo.o'neil+news@mail.example.com", "jo.o'neil+news@mail.example.com", "jo.o'neil+news@mail.example.com"},
+		{"root@mailhost", "", "root@mailhost", "root@mailhost", "root@mailhost"},
+		{"Jo<jo@example.com>", "Jo", "jo@example.com", "Jo <jo@example.com>", "Jo <jo@example.com>"},
+		{"Jo:jo@example.com", "Jo", "jo@example.com", "Jo <jo@example.com>", "Jo <jo@example.com>"},
+		{"Jo Doe jo@example.com", "Jo Doe", "jo@example.com", "Jo Doe <jo@example.com>", "Jo Doe <jo@example.com>"},
+		{`"Doe, Jo" <jo@example.com>`, "Doe, Jo", "jo@example.com", `"Doe, Jo" <jo@example.com>`, `"Doe, Jo" <jo@example.com>`},
+		{`"say \"hi\"" <jo@example.com>`, `say "hi"`, "jo@example.com", `"say \"hi\"" <jo@example.com>`, `"say \"hi\"" <jo@example.com>`},
+		{"Jörg <jo@example.com>", "Jörg", "jo@example.com", "Jörg <jo@example.com>", "=?utf-8?b?SsO2cmc=?= <jo@example.com>"},
+		{"\"Jo\r\nBcc: x@example.com\" <jo@example.com>", "Jo  Bcc: x@example.com", "jo@example.com",
+			`"Jo  Bcc: x@example.com" <jo@example.com>`, `"Jo  Bcc: x@example.com" <jo@example.com>`},
+	} {
+		m, ok := ParseAddress(c.in)
+		if !ok || m != (Address{c.name, c.address}) {
+			t.Errorf("%q is read as %+v, %v", c.in, m, ok)
+		}
+		if m.String() != c.text || m.Header() != c.header {
+			t.Errorf("%q is written as %q and %q", c.in, m.String(), m.Header())
+		}
+		if again, ok := ParseAddress(m.String()); !ok || again != m {
+			t.Errorf("%q, written and read again, is %+v", c.in, again)
+		}
+	}
+	for _, bad := range []string{"", "jo", "@example.com", "jo@", "i@v", "g@r@b", "jo@example..com", `"@example.com`, "jürgen@example.com", "jo@example.com, al@example.com"} {
+		if m, ok := ParseAddress(bad); ok {
+			t.Errorf("%q is read as %+v", bad, m)
+		}
+	}
+}
+
+func TestSplitList(t *testing.T) {
+	for in, want := range map[string][]string{
+		"a@example.com": {"a@example.com"},
+		"a@example.com,b@example.com;c@example.com":    {"a@example.com", "b@example.com", "c@example.com"},
+		"a@example.com b@example.com":                  {"a@example.com", "b@example.com"},
+		`"Doe, Jo" <a@example.com>,Al <b@example.com>`: {`"Doe, Jo" <a@example.com>`, "Al <b@example.com>"},
+		`"a \" , b" <a@example.com>,b@example.com`:     {`"a \" , b" <a@example.com>`, "b@example.com"},
+	} {
+		if got := SplitList(in); !slices.Equal(got, want) {
+			t.Errorf("%q is split into %q", in, got)
+		}
+	}
+}

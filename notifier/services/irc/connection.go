@@ -1,0 +1,130 @@
+package irc
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+// connection is a connection to a server that knows our name. It is read only
+// while an answer is waited for, which is often enough for the server's pings.
+type connection struct {
+	conn    *wire.Conn
+	r       *bufio.Reader
+	nick    string
+	goodbye string
+	joined  map[string]bool
+	pings   int
+}
+
+func (i *service) open(ctx context.Context, c *notifier.Client, id *notifier.Identity) (*connection, error) {
+	var config *tls.Config
+	if i.Secure {
+		config = wire.TLSConfig(c, i.Host)
+	}
+	raw, err := wire.Dial(ctx, c, i.Host, i.Port, config)
+	if err != nil {
+		return nil, err
+	}
+	conn := &connection{conn: raw, r: bufio.NewReader(raw), goodbye: oneLine(id.Description), joined: map[string]bool{}}
+	ctx, cancel := wire.WithAnswerTimeout(ctx, c.AnswerTimeout())
+	defer cancel()
+	defer wire.InterruptOnDone(ctx, raw)()
+	if err = i.register(conn, id); err == nil {
+		err = i.identify(conn)
+	}
+	if err != nil {
+		_ = raw.Close()
+		return nil, wire.ContextError(ctx, err)
+	}
+	return conn, nil
+}
+
+// join enters a channel, unless we are in it.
+func (conn *connection) join(ctx context.Context, c *notifier.Client, channel, key string) error {
+	if conn.joined[strings.ToLower(channel)] {
+		return nil
+	}
+	if err := conn.exchange(ctx, c.AnswerTimeout(), "to let us into the channel", strings.TrimSpace("JOIN "+channel+" "+key)); err != nil {
+		return err
+	}
+	conn.joined[strings.ToLower(channel)] = true
+	return nil
+}
+
+// exchange writes a line and returns when the server has dealt with it: it
+// does so in order, so a ping that follows is answered after that.
+func (conn *connection) exchange(ctx context.Context, patience time.Duration, what string, lines ...string) error {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+	defer cancel()
+	defer wire.InterruptOnDone(ctx, conn.conn)()
+	conn.pings++
+	token := fmt.Sprintf("caddy%d", conn.pings)
+	if err := conn.write(append(lines, "PING :"+token)...); err != nil {
+		return wire.Broken(wire.ContextError(ctx, err))
+	}
+	var refusal error
+	for {
+		line, err := conn.read()
+		switch {
+		case err != nil:
+			return wire.Broken(wire.ContextError(ctx, err))
+		case line.command == "PONG" && line.last() == token:
+			return refusal
+		case line.command == "KICK" && len(line.params) > 1 && strings.EqualFold(line.params[1], conn.nick):
+			delete(conn.joined, strings.ToLower(line.params[0]))
+		case line.isError() && refusal == nil:
+			refusal = fmt.Errorf("the IRC server refused %s: %s", what, line.reason())
+			if len(line.params) > 1 { // perhaps we are no longer in the channel
+				delete(conn.joined, strings.ToLower(line.params[1]))
+			}
+		}
+	}
+}
+
+func (conn *connection) write(lines ...string) error {
+	_, err := io.WriteString(conn.conn, strings.Join(lines, "\r\n")+"\r\n")
+	return err
+}
+
+// read reads a line, after it has answered the pings before it.
+func (conn *connection) read() (message, error) {
+	for {
+		text, err := conn.r.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return message{}, errors.New("the IRC server closed the connection without a reason")
+		}
+		if err != nil {
+			return message{}, err
+		}
+		switch line := parseMessage(text); line.command {
+		case "PING":
+			if err := conn.write("PONG :" + line.last()); err != nil {
+				return message{}, err
+			}
+		case "ERROR":
+			return message{}, errors.New("the IRC server closed the connection: " + line.last())
+		default:
+			return line, nil
+		}
+	}
+}
+
+func (conn *connection) Ping(ctx context.Context) error {
+	conn.conn.ResetReadLimit()
+	return conn.exchange(ctx, 0, "a ping")
+}
+
+func (conn *connection) Close() error {
+	_ = conn.conn.SetDeadline(time.Now().Add(time.Second))
+	_ = conn.write("QUIT :" + conn.goodbye)
+	return conn.conn.Close()
+}

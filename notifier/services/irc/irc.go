@@ -1,0 +1,133 @@
+package irc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+var _ = notifier.Register[service]()
+
+// service writes to channels and users of an IRC network.
+type service struct {
+	notifier.Server
+	wire.Persistent[*connection]
+	targets []string // #channel, #channel:key or @user
+	nick    string
+	name    string
+	mode    string // as the URL has it
+	signIn  string // as it is done
+	join    bool
+}
+
+// The ways to sign in.
+const (
+	modeServer   = "server"
+	modeNickServ = "nickserv"
+	modeZNC      = "znc"
+	modeNone     = "none"
+)
+
+func (i *service) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "IRC", "https://modern.ircdocs.horse/"
+	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
+	s.Limits = markup.Limits{Body: 380}
+	s.Server(&i.Server)
+	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Item(parseTarget).SecretAfter(":").DropInvalid().Example("#ops")
+	s.String(&i.nick, "nick", "", "nickname; by default the user, or one made up")
+	s.String(&i.name, "name", "", "real name")
+	s.Bool(&i.join, "join", true, "enter a channel before writing to it")
+	s.Choice(&i.mode, "mode", "", []string{modeZNC, modeServer, modeNickServ, modeNone}, "what the password is for; by default the server")
+}
+
+var (
+	channelPattern = regexp.MustCompile(`^[#&][^\x00-\x20\x7f,:@]+(:[^\x00-\x20\x7f,]+)?$`)
+	userPattern    = regexp.MustCompile(`^[^\x00-\x20\x7f,:@#&!*?$.+~%][^\x00-\x20\x7f,:@#&!*?]*$`)
+)
+
+func parseTarget(text string) (string, error) {
+	if channelPattern.MatchString(text) {
+		return text, nil
+	}
+	if text = strings.TrimPrefix(text, "@"); userPattern.MatchString(text) {
+		return "@" + text, nil
+	}
+	return "", errors.New("is neither #channel nor @user")
+}
+
+// nickServNetworks are known to speak TLS and to have accounts at NickServ.
+var nickServNetworks = regexp.MustCompile(`(?i)\.(libera\.chat|synirc\.net)$`)
+
+func (i *service) Finish(*notifier.Schema) error {
+	i.signIn = modeServer
+	if nickServNetworks.MatchString(i.Host) && i.Port == 0 {
+		i.Secure, i.signIn = true, modeNickServ
+	}
+	if i.mode != "" {
+		i.signIn = i.mode
+	}
+	if i.Port == 0 {
+		i.Port = 6667
+		if i.Secure {
+			i.Port = 6697
+		}
+	}
+	switch {
+	case len(i.targets) == 0:
+		return errors.New("names nobody to write to; write channels and users behind the host, as in irc://irc.example.com/#ops/@bob")
+	case i.signIn == modeZNC && (i.User == "" || i.Password == ""):
+		return errors.New("mode=znc signs in with a user and a password; write both before the host")
+	case strings.ContainsAny(i.User+i.Password+i.nick+i.name, "\x00\r\n"):
+		return errors.New("user, password, nick and name cannot hold a line break")
+	case strings.Contains(i.nick, " "):
+		return errors.New("nick cannot hold a space")
+	}
+	return nil
+}
+
+func (i *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	open := func(ctx context.Context) (*connection, error) { return i.open(ctx, c, m.Identity) }
+	return i.Do(ctx, wire.IdleTimeout, open, func(ctx context.Context, conn *connection) error {
+		conn.conn.ResetReadLimit()
+		var errs []error
+		for n, target := range i.targets {
+			err := i.deliver(ctx, c, conn, target, m.Body)
+			if errors.Is(err, wire.ErrBroken) {
+				return err
+			}
+			if err != nil && len(i.targets) > 1 {
+				err = fmt.Errorf("target %d of %d: %w", n+1, len(i.targets), err)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// deliver writes the body to one target. Each line waits for the server to
+// have taken the one before, so that it need not throw us out for flooding.
+func (i *service) deliver(ctx context.Context, c *notifier.Client, conn *connection, target, body string) error {
+	name, key, _ := strings.Cut(target, ":")
+	if user, ok := strings.CutPrefix(name, "@"); ok {
+		name = user
+	} else if i.join || key != "" {
+		if err := conn.join(ctx, c, name, key); err != nil {
+			return err
+		}
+	}
+	for n, line := range splitLines(body, maxText-len(name)) {
+		err := c.Once(fmt.Sprint(target, " ", n), func() error {
+			return conn.exchange(ctx, c.AnswerTimeout(), "the message", "PRIVMSG "+name+" :"+line)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package irc
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// register tells the server who we are, under another name where ours is
+// taken (RFC 2812, section 3.1).
+func (i *service) register(conn *connection, id *notifier.Identity) error {
+	nick := cmp.Or(i.nick, strings.ReplaceAll(i.User, " ", "_"), randomNick(id.Name))
+	user := cmp.Or(wordPattern.FindString(i.User), wordPattern.FindString(nick), "caddy")
+	var lines []string
+	switch {
+	case i.signIn == modeZNC:
+		lines = append(lines, "PASS "+trailing(i.User+":"+i.Password))
+	case i.signIn == modeServer && i.Password != "":
+		lines = append(lines, "PASS "+trailing(i.Password))
+	}
+	lines = append(lines, "NICK "+nick, "USER "+user+" 0 * :"+cmp.Or(i.name, oneLine(id.Description), nick))
+	if err := conn.write(lines...); err != nil {
+		return err
+	}
+	for names := 1; ; {
+		line, err := conn.read()
+		if err != nil {
+			return err
+		}
+		switch {
+		case line.command == "001" && len(line.params) > 0:
+			conn.nick = line.params[0]
+			return nil
+		case nickTaken[line.command] && names < 4:
+			names++
+			err = conn.write("NICK " + randomNick(id.Name))
+		case line.isError() && line.command != "439": // which many take for "please wait"
+			err = errors.New("the IRC server refused the sign-in: " + line.reason())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+var (
+	nickTaken   = map[string]bool{"432": true, "433": true, "436": true, "437": true}
+	wordPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
+	notLetters  = regexp.MustCompile(`[^a-z]`)
+)
+
+// randomNick makes up a nickname of at most the nine characters that every
+// server takes (RFC 2812, section 1.2.1).
+func randomNick(name string) string {
+	name = cmp.Or(notLetters.ReplaceAllString(strings.ToLower(name), ""), "caddy")
+	return name[:min(len(name), 5)] + strings.ToLower(rand.Text()[:4])
+}
+
+// trailing is a parameter at the end of a line, which may hold spaces.
+func trailing(s string) string {
+	if s == "" || s[0] == ':' || strings.Contains(s, " ") {
+		return ":" + s
+	}
+	return s
+}
+
+// oneLine is a text without line breaks.
+func oneLine(s string) string {
+	return strings.NewReplacer("\r", " ", "\n", " ", "\x00", "").Replace(s)
+}
+
+// nickServTimeout is how long NickServ may think. It may say nothing that we
+// understand, so that this is no failure.
+const nickServTimeout = 5 * time.Second
+
+var (
+	nickServYes = regexp.MustCompile(`(?i)\b(you are now|now (identified|logged in|recognized)|(password|login) accepted|already (identified|logged in))`)
+	nickServNo  = regexp.MustCompile(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
+)
+
+// identify signs in at NickServ.
+func (i *service) identify(conn *connection) error {
+	if i.signIn != modeNickServ || i.Password == "" {
+		return nil
+	}
+	account := ""
+	if i.User != "" && !strings.EqualFold(i.User, conn.nick) && !strings.Contains(i.User, " ") {
+		account = i.User + " "
+	}
+	if err := conn.write("PRIVMSG NickServ :IDENTIFY " + account + i.Password); err != nil {
+		return err
+	}
+	quiet := time.AfterFunc(nickServTimeout, func() { _ = conn.write("PING :nickserv") })
+	defer quiet.Stop()
+	for {
+		line, err := conn.read()
+		if err != nil {
+			return err
+		}
+		from, _, _ := strings.Cut(line.source, "!")
+		notice := line.command == "NOTICE" && strings.EqualFold(from, "NickServ")
+		switch {
+		case line.command == "900", line.command == "PONG", notice && nickServYes.MatchString(line.last()):
+			return nil
+		case line.isError(), notice && nickServNo.MatchString(line.last()):
+			return errors.New("NickServ refused the sign-in: " + line.reason())
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package mailto
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+// connection is a connection to a mail server, signed in.
+type connection struct {
+	conn   *timedConn
+	client *smtp.Client
+}
+
+// dial connects and signs in.
+func (m *service) dial(ctx context.Context, c *notifier.Client) (*connection, error) {
+	conn, err := wire.Dial(ctx, c, m.account.host, m.account.port, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the mail server: %w", err)
+	}
+	mc := &connection{conn: &timedConn{conn, c.AnswerTimeout()}}
+	defer wire.InterruptOnDone(ctx, conn)()
+	if err := m.greet(mc, c); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return mc, nil
+}
+
+// greet takes a connection from its first byte to where it takes mail.
+func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
+	config := wire.TLSConfig(c, m.account.host)
+	var conn net.Conn = mc.conn
+	if m.account.mode == modeTLS {
+		conn = tls.Client(conn, config)
+	}
+	if mc.client, err = smtp.NewClient(conn, m.account.host); err != nil {
+		var notTLS tls.RecordHeaderError
+		if errors.As(err, &notTLS) {
+			return errors.New("the mail server does not begin with TLS on this port; use mode=starttls, or another port")
+		}
+		return stepError("being greeted", err)
+	}
+	if err := mc.client.Hello(ehloName(mc.conn.LocalAddr())); err != nil {
+		return stepError("EHLO", err)
+	}
+	if m.account.mode == modeStartTLS {
+		if ok, _ := mc.client.Extension("STARTTLS"); !ok {
+			return errors.New("the mail server offers no STARTTLS; use mode=ssl if it has a port for TLS, or mode=insecure if the network can be trusted")
+		}
+		if err := mc.client.StartTLS(config); err != nil {
+			return stepError("STARTTLS", err)
+		}
+	}
+	return m.signIn(mc, c)
+}
+
+// ehloName is how we call ourselves: by the machine's full name, or by its
+// address where it has none (RFC 5321, section 4.1.4).
+func ehloName(local net.Addr) string {
+	if name, err := os.Hostname(); err == nil && strings.Contains(name, ".") && isASCII(name) && !strings.ContainsAny(name, " \t\r\n") {
+		return name
+	}
+	if a, ok := local.(*net.TCPAddr); ok && a.IP.To4() != nil {
+		return "[" + a.IP.String() + "]"
+	} else if ok {
+		return "[IPv6:" + a.IP.String() + "]"
+	}
+	return "localhost"
+}
+
+// Close ends the connection. The server's goodbye is not waited for.
+func (mc *connection) Close() error {
+	_ = mc.conn.SetDeadline(time.Now().Add(time.Second))
+	_, _ = mc.client.Text.Cmd("QUIT")
+	_ = mc.client.Text.Close()
+	return mc.conn.Close()
+}
+
+// Ping asks the server whether it is there.
+func (mc *connection) Ping(ctx context.Context) error {
+	mc.conn.ResetReadLimit()
+	defer wire.InterruptOnDone(ctx, mc.conn)()
+	return mc.client.Noop()
+}

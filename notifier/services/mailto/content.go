@@ -1,0 +1,85 @@
+package mailto
+
+import (
+	"crypto/rand"
+	"net/url"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// content is the message's text and files.
+func (m *service) content(msg *notifier.Message) mimePart {
+	files := msg.Attachments
+	var text mimePart
+	if msg.Format == notifier.HTML {
+		html, shown, rest := msg.Body, []mimePart(nil), files
+		if m.inline {
+			html, shown, rest = inlineFiles(msg.Body, files)
+		}
+		files = rest
+		text = mimeText("html", html)
+		if len(shown) > 0 {
+			text = mimeMulti(`related; type="text/html"`, append([]mimePart{text}, shown...)...)
+		}
+		text = mimeMulti("alternative", mimeText("plain", markup.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
+	} else {
+		body := msg.Body
+		if m.inline {
+			for _, a := range files {
+				if a.Kind() == "image" {
+					body += "\n[Image: " + a.Name + "]"
+				}
+			}
+		}
+		text = mimeText("plain", body)
+	}
+	if len(files) == 0 {
+		return text
+	}
+	parts := []mimePart{text}
+	for _, a := range files {
+		parts = append(parts, mimeFile(a, ""))
+	}
+	return mimeMulti("mixed", parts...)
+}
+
+// inlineFiles makes parts of the files that the HTML text shows: those that
+// it refers to as cid:name, and all pictures, which are put at its end where
+// it does not. The other files are the rest.
+func inlineFiles(html string, files []*notifier.Attachment) (text string, shown []mimePart, rest []*notifier.Attachment) {
+	taken := map[string]bool{}
+	text = html
+	for _, a := range files {
+		id := url.PathEscape(a.Name)
+		named := !taken[id] && refersTo(html, id)
+		switch {
+		case named:
+			taken[id] = true
+		case a.Kind() == "image":
+			id = strings.ToLower(rand.Text())
+			text += `<br/><img src="cid:` + id + `">`
+		default:
+			rest = append(rest, a)
+			continue
+		}
+		shown = append(shown, mimeFile(a, id))
+	}
+	return text, shown, rest
+}
+
+// refersTo says whether an HTML text holds a reference to the id, and not
+// just to one that begins with it.
+func refersTo(html, id string) bool {
+	for {
+		_, after, found := strings.Cut(html, "cid:"+id)
+		if !found {
+			return false
+		}
+		if after == "" || strings.ContainsRune("\"'>) \t\r\n", rune(after[0])) {
+			return true
+		}
+		html = after
+	}
+}

@@ -1,0 +1,146 @@
+package mailto
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	pgppacket "github.com/ProtonMail/go-crypto/openpgp/packet"
+	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
+)
+
+// What OpenPGP does to a mail.
+const (
+	pgpUnset = iota // what the keys that are given are good for
+	pgpEncrypt
+	pgpSign
+	pgpNone
+)
+
+func (m *service) describePGP(s *notifier.Schema) {
+	s.Enum(&m.pgp, "pgp", "", []notifier.Choice{
+		{Name: "encrypt", Value: pgpEncrypt, Synonyms: []string{"yes", "true", "on"}},
+		{Name: "sign", Value: pgpSign},
+		{Name: "no", Value: pgpNone, Synonyms: []string{"0", "none", "false", "off"}},
+	}, "what OpenPGP does; what the keys are for if not given")
+	s.Secret(&m.pgppub, "pgppub", "OpenPGP key to encrypt to, in base64").Alias("pgpkey")
+	s.Secret(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, in base64, with no passphrase")
+	s.Bool(&m.wkd, "wkd", false, "look recipients' keys up in their Web Key Directory")
+}
+
+// protect signs and encrypts the content of a mail (RFC 3156). A mail that is
+// only to be signed is encrypted as well where there are keys for all.
+func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter, content mimePart) (mimePart, error) {
+	mode := m.pgpMode()
+	if mode == pgpNone {
+		return content, nil
+	}
+	keys, err := m.recipientKeys(ctx, c, l)
+	switch {
+	case err != nil && mode == pgpEncrypt:
+		return mimePart{}, err
+	case err == nil && len(keys) > 0:
+		for i, key := range keys {
+			if _, err := key.EncryptionKeyWithError(time.Now(), nil); err != nil {
+				return mimePart{}, fmt.Errorf("key %d of %d cannot be encrypted to: %w", i+1, len(keys), err)
+			}
+		}
+		return pgpEncrypted(content, keys, m.keys.private), nil
+	}
+	return pgpSigned(content, m.keys.private)
+}
+
+// recipientKeys are the keys to encrypt to: that of the URL, or those of all
+// recipients.
+func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.Letter) (openpgp.EntityList, error) {
+	if m.keys.public != nil || !m.wkd {
+		return m.keys.public, nil
+	}
+	var keys openpgp.EntityList
+	for i, a := range append(append(l.To, l.CC...), l.BCC...) {
+		key, err := m.keys.found.lookUp(ctx, c, a.Address)
+		if err != nil {
+			return nil, fmt.Errorf("the key of recipient %d: %w", i+1, err)
+		}
+		keys = append(keys, key...)
+	}
+	return keys, nil
+}
+
+// pgpEncrypted is a mail's content in an envelope (RFC 3156, section 4). It
+// is encrypted while it is written.
+func pgpEncrypted(content mimePart, keys, signers openpgp.EntityList) mimePart {
+	secret := mimePart{
+		"Content-Type: application/octet-stream; name=\"encrypted.asc\"\r\nContent-Disposition: inline; filename=\"encrypted.asc\"\r\n",
+		func(w io.Writer) error {
+			armored, err := armor.Encode(w, openpgp.MessageType, nil)
+			if err != nil {
+				return err
+			}
+			plain, err := openpgp.Encrypt(armored, keys, nil, signers, nil, nil)
+			if err != nil {
+				return fmt.Errorf("encrypting: %w", err)
+			}
+			if err := content.write(plain); err != nil {
+				return err
+			}
+			if err := plain.Close(); err != nil {
+				return fmt.Errorf("encrypting: %w", err)
+			}
+			return armored.Close()
+		},
+	}
+	return mimeMulti(`encrypted; protocol="application/pgp-encrypted"`,
+		mimeRaw("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
+}
+
+// pgpSigned is a mail's content with a signature (RFC 3156, section 5).
+func pgpSigned(content mimePart, signers openpgp.EntityList) (mimePart, error) {
+	var signature bytes.Buffer
+	w, err := openpgp.DetachSignWriter(&signature, signers, nil)
+	if err != nil {
+		return mimePart{}, fmt.Errorf("signing: %w", err)
+	}
+	if err := content.write(w); err != nil {
+		return mimePart{}, fmt.Errorf("signing: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return mimePart{}, fmt.Errorf("signing: %w", err)
+	}
+	hash, armored, err := pgpArmor(signature.Bytes())
+	if err != nil {
+		return mimePart{}, fmt.Errorf("signing: %w", err)
+	}
+	return mimeMulti(`signed; protocol="application/pgp-signature"; micalg=pgp-`+hash, content,
+		mimeRaw("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\nContent-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
+}
+
+// pgpArmor is a signature as text, and the name of its hash.
+func pgpArmor(signature []byte) (hash, armored string, err error) {
+	p, err := pgppacket.Read(bytes.NewReader(signature))
+	if err != nil {
+		return "", "", err
+	}
+	if s, ok := p.(*pgppacket.Signature); ok {
+		hash = strings.ToLower(strings.ReplaceAll(s.Hash.String(), "-", ""))
+	}
+	var b bytes.Buffer
+	w, err := armor.Encode(&b, openpgp.SignatureType, nil)
+	if err != nil {
+		return "", "", err
+	}
+	if _, err := w.Write(signature); err != nil {
+		return "", "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", "", err
+	}
+	return hash, strings.ReplaceAll(b.String(), "\n", "\r\n") + "\r\n", nil
+}

@@ -1,0 +1,82 @@
+package mailto
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // the directory is laid out by it; nothing is signed
+	"encoding/base32"
+	"errors"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+const (
+	// keyLifetime is how long a key that was looked up is used.
+	keyLifetime = time.Hour
+
+	// maxKeySize is how many bytes a key may have.
+	maxKeySize = 64 << 10
+)
+
+// keyDirectory looks keys up in the Web Key Directory of their owners'
+// domains (draft-koch-openpgp-webkey-service).
+type keyDirectory struct {
+	mu    sync.Mutex
+	known map[string]cachedKey
+}
+
+type cachedKey struct {
+	key   openpgp.EntityList
+	until time.Time
+}
+
+var errNoKey = errors.New("none is in the Web Key Directory")
+
+// lookUp gets the key of an address.
+func (d *keyDirectory) lookUp(ctx context.Context, c *notifier.Client, address string) (openpgp.EntityList, error) {
+	d.mu.Lock()
+	found, ok := d.known[address]
+	d.mu.Unlock()
+	if ok && time.Now().Before(found.until) {
+		return found.key, nil
+	}
+	err := errNoKey
+	for _, u := range directoryURLs(address) {
+		answer, failed := c.Do(ctx, &notifier.Request{URL: u})
+		if failed != nil || len(answer.Body) > maxKeySize {
+			continue
+		}
+		keys, failed := readKeyRing(answer.Body)
+		if failed != nil {
+			err = errors.New("what is in the Web Key Directory is no OpenPGP key")
+			continue
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.known == nil {
+			d.known = map[string]cachedKey{}
+		}
+		d.known[address] = cachedKey{keys[:1], time.Now().Add(keyLifetime)}
+		return keys[:1], nil
+	}
+	return nil, err
+}
+
+var zbase32 = base32.NewEncoding("ybndrfg8ejkmcpqxot1uwisza345h769").WithPadding(base32.NoPadding)
+
+// directoryURLs are the places where the key of an address may be: on a
+// host of its own, or on that of the domain.
+func directoryURLs(address string) []string {
+	local, domain, _ := strings.Cut(address, "@")
+	sum := sha1.Sum([]byte(strings.ToLower(local))) //nolint:gosec // see above
+	key := "/hu/" + zbase32.EncodeToString(sum[:]) + "?l=" + url.QueryEscape(local)
+	return []string{
+		"https://openpgpkey." + domain + "/.well-known/openpgpkey/" + domain + key,
+		"https://" + domain + "/.well-known/openpgpkey" + key,
+	}
+}

@@ -1,0 +1,67 @@
+package mailto
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+// maxConnections is how many connections to a server there are at a time;
+// providers refuse many.
+const maxConnections = 4
+
+// pool is the connections to one server. A mail gets the one, of those
+// that are free, that was used last.
+type pool struct {
+	conns [maxConnections]wire.Persistent[*connection]
+	room  chan struct{}
+
+	mu   sync.Mutex
+	free []*wire.Persistent[*connection] // the one that was used last at the end
+}
+
+func (p *pool) init() {
+	p.room = make(chan struct{}, maxConnections)
+	for i := range p.conns {
+		p.free = append(p.free, &p.conns[i])
+	}
+}
+
+// do runs use on a connection, as that of kept does.
+func (p *pool) do(ctx context.Context, open func(context.Context) (*connection, error), use func(context.Context, *connection) error) error {
+	select {
+	case p.room <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-p.room }()
+	k := p.take()
+	defer p.put(k)
+	return k.Do(ctx, wire.IdleTimeout, open, use)
+}
+
+func (p *pool) take() *wire.Persistent[*connection] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.free) - 1
+	k := p.free[last]
+	p.free = p.free[:last]
+	return k
+}
+
+func (p *pool) put(k *wire.Persistent[*connection]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, k)
+}
+
+// Close ends the connections, each when it is idle.
+func (m *service) Close() error {
+	var errs []error
+	for i := range m.pool.conns {
+		errs = append(errs, m.pool.conns[i].Close())
+	}
+	return errors.Join(errs...)
+}

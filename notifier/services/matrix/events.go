@@ -1,0 +1,91 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// maxEventSize is how many bytes the content of an event may have: 64 KiB
+// less what the server adds.
+const maxEventSize = 61536
+
+// contents are the events that the message consists of: pictures and files,
+// and the text behind them.
+func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) (events []namedEvent, err error) {
+	if icon := m.Icon(32); x.image && icon != "" && s.version == "2" {
+		name := m.Title
+		if name == "" {
+			name = string(m.Type)
+		}
+		events = append(events, namedEvent{"icon", map[string]any{"msgtype": "m.image", "url": icon, "body": name}})
+	}
+	for i, a := range m.Attachments {
+		if s.version == "2" && a.Kind() != "image" {
+			c.Warn("Matrix: version 2 of the API takes pictures only; file %d is left out", i+1)
+			continue
+		}
+		key := fmt.Sprint("file ", i)
+		address, err := notifier.Kept(c, key, func() (string, error) { return s.upload(ctx, c, a) })
+		if err != nil {
+			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
+		}
+		event := map[string]any{"msgtype": "m.image", "url": address, "body": a.Name, "info": map[string]any{"mimetype": a.ContentType, "size": a.Size}}
+		if a.Kind() != "image" {
+			event["msgtype"], event["filename"] = "m.file", a.Name
+		}
+		events = append(events, namedEvent{key, event})
+	}
+	if m.Title == "" && m.Body == "" {
+		return events, nil
+	}
+	return append(events, namedEvent{"text", textEvent(c, x.msgtype, m)}), nil
+}
+
+// textEvent is the event with the text, cut to what a server takes.
+func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[string]any {
+	text := *m
+	if text.Title != "" {
+		text.Title = "# " + text.Title
+	}
+	body := plainText(&text, "\r\n")
+	event := map[string]any{"msgtype": "m." + msgtype, "body": body}
+	if m.Format != notifier.Text {
+		event["format"], event["formatted_body"] = "org.matrix.custom.html", htmlText(m)
+	}
+	if jsonSize(event) > maxEventSize {
+		c.Warn("Matrix: the message is longer than a server takes and was cut")
+		delete(event, "format")
+		delete(event, "formatted_body")
+	}
+	for over := jsonSize(event) - maxEventSize; over > 0; over = jsonSize(event) - maxEventSize {
+		body = strings.ToValidUTF8(body[:max(len(body)-over, 0)], "")
+		event["body"] = body
+	}
+	return event
+}
+
+func jsonSize(event map[string]any) int {
+	text, _ := json.Marshal(event)
+	return len(text)
+}
+
+// upload stores a file at the server and returns its mxc:// address.
+func (s *session) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
+	q := s.request("POST", nil, "upload")
+	q.URL = strings.Replace(q.URL, "/_matrix/client/", "/_matrix/media/", 1)
+	q.Query = notifier.Fields("filename", a.Name)
+	q.Body = notifier.File("", a)
+	var answer struct {
+		Address string `json:"content_uri"`
+	}
+	err := s.do(ctx, c, q, &answer)
+	if err == nil && answer.Address == "" {
+		err = errors.New("the server does not say where the file is")
+	}
+	return answer.Address, err
+}

@@ -1,0 +1,157 @@
+package matrix
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+)
+
+// server keeps what it gets: it knows sessions by their tokens, drops an
+// event whose number the session has used before, and takes events from those
+// only who are in the room.
+type server struct {
+	sessions int  // how many there were; the last is valid
+	out      bool // the user is in no room
+	banned   bool // and cannot join one
+	joins    int
+	numbers  map[string]bool // used, with their sessions
+	events   []string        // texts
+	identity int             // status that the identity server answers
+}
+
+func (s *server) answer(q *http.Request, body string) (int, string) {
+	token := strings.TrimPrefix(q.Header.Get("Authorization"), "Bearer ")
+	switch path := q.URL.Path; {
+	case q.URL.Host == "identity.example.org":
+		return s.identity, "{}"
+	case path == "/.well-known/matrix/client":
+		return 200, `{"m.homeserver": {"base_url": "https://example.org"}, "m.identity_server": {"base_url": "https://identity.example.org"}}`
+	case strings.HasSuffix(path, "/versions"):
+		return 200, "{}"
+	case strings.HasSuffix(path, "/login"):
+		s.sessions++
+		return 200, fmt.Sprintf(`{"access_token": "token-%d", "user_id": "@ann:example.org"}`, s.sessions)
+	case token != fmt.Sprintf("token-%d", s.sessions):
+		return 401, `{"errcode": "M_UNKNOWN_TOKEN"}`
+	case strings.Contains(path, "/join/"):
+		if s.joins++; s.banned {
+			return 403, `{"errcode": "M_FORBIDDEN", "error": "You are not invited to this room."}`
+		}
+		s.out = false
+		return 200, `{"room_id": "!room:example.org"}`
+	case s.out:
+		return 403, `{"errcode": "M_FORBIDDEN", "error": "User not in room."}`
+	case !s.numbers[token+path]:
+		var event struct{ Body string }
+		_ = json.Unmarshal([]byte(body), &event)
+		s.events = append(s.events, event.Body)
+		s.numbers[token+path] = true
+	}
+	return 200, `{"event_id": "$1"}`
+}
+
+// What is said before each of some messages to the server, and what it has in
+// the end.
+func TestServer(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		server server
+		before func(s *server, message int)
+		lost   []int // messages that fail
+		joins  int
+	}{
+		{"nothing happens", server{}, func(*server, int) {}, nil, 1},
+		{"the session ends", server{}, func(s *server, message int) {
+			if message == 2 {
+				s.sessions = 10
+			}
+		}, nil, 2},
+		{"put out and invited again", server{}, func(s *server, message int) { s.out = s.out || message == 2 }, nil, 2},
+		{"banned for a while", server{}, func(s *server, message int) {
+			s.out, s.banned = s.out || message == 2, message == 2 || message == 3
+		}, []int{2, 3}, 4},
+		{"a dead identity server", server{identity: 502}, func(*server, int) {}, nil, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tt.server
+			s.numbers = map[string]bool{}
+			if s.identity == 0 {
+				s.identity = 200
+			}
+			send := servicetest.API(s.answer).Destination(t, "matrixs://ann:pa55word@example.org/!room")
+			var want []string
+			for i := range 6 {
+				tt.before(&s, i)
+				m := servicetest.Message(t, "notitle")
+				m.Body = fmt.Sprint("message ", i)
+				err := send(m)
+				if slices.Contains(tt.lost, i) != (err != nil) {
+					t.Errorf("message %d: %v", i, err)
+				}
+				if err == nil {
+					want = append(want, m.Body)
+				}
+			}
+			if !slices.Equal(s.events, want) {
+				t.Errorf("the room has %q, want %q", s.events, want)
+			}
+			if s.joins != tt.joins {
+				t.Errorf("joined %d times, want %d", s.joins, tt.joins)
+			}
+		})
+	}
+}
+
+// What stands in the way of a message before it works is told to the client.
+func TestIdentityWarning(t *testing.T) {
+	s := server{numbers: map[string]bool{}, identity: 502}
+	report := servicetest.API(s.answer).Report(t, "matrixs://ann:pa55word@example.org/!room", servicetest.Message(t, "plain"))
+	if records := fmt.Sprint(report.Records); !report.OK() || !strings.Contains(records, "identity server") {
+		t.Errorf("%v: %s", report.Results[0].Err, records)
+	}
+}
+
+// A retry of an event keeps its number, by which a Matrix server tells it from
+// another message; different events have different ones.
+func TestEventNumbers(t *testing.T) {
+	fails := 1
+	a := &servicetest.TokenAPI{Refuse: func(line string) int {
+		if strings.HasPrefix(line, "PUT") && fails > 0 {
+			fails--
+			return 502
+		}
+		return 0
+	}}
+	sender := servicetest.NewSenderOver(t, a)
+	for range 2 {
+		if err := servicetest.Send(t, sender, "matrix://token@example.org/!room?retry=1&wait=0", servicetest.Message(t, "plain"), 10*time.Second).Err; err != nil {
+			t.Fatal(err)
+		}
+	}
+	puts := slices.DeleteFunc(slices.Clone(a.Requests), func(s string) bool { return !strings.HasPrefix(s, "PUT") })
+	if len(puts) != 3 || puts[0] != puts[1] || puts[1] == puts[2] {
+		t.Errorf("want two tries of one event and another event: %s", puts)
+	}
+}
+
+// Text that is too long for an event is cut at a character, and goes without
+// markup.
+func TestLongText(t *testing.T) {
+	a := new(servicetest.TokenAPI)
+	sender := servicetest.NewSenderOver(t, a)
+	m := servicetest.Message(t, "notitle")
+	m.Body = strings.Repeat("漢字", 20000)
+	if err := servicetest.Send(t, sender, "matrix://token@example.org/!room?format=html", m, 10*time.Second).Err; err != nil {
+		t.Fatal(err)
+	}
+	text := a.Bodies[len(a.Bodies)-1]
+	if len(text) > 65536 || len(text) < 60000 || strings.Contains(text, "formatted_body") || strings.ContainsRune(text, '\uFFFD') {
+		t.Errorf("an event of %d bytes: %.60s…", len(text), text)
+	}
+}

@@ -1,0 +1,86 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// send writes to all rooms, whatever becomes of the others.
+func (s *session) send(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) error {
+	targets := x.targets
+	if len(targets) == 0 {
+		var err error
+		if targets, err = s.joined(ctx, c); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, target := range usersLast(targets) {
+		errs = append(errs, c.Once("room "+target, func() error { return s.write(ctx, c, x, m, target) }))
+	}
+	return errors.Join(errs...)
+}
+
+// write writes to one room.
+func (s *session) write(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target string) error {
+	room, known, err := s.room(ctx, c, target, x.homeOnIDs, m.Identity.Description)
+	if err != nil {
+		return err
+	}
+	events, err := s.contents(ctx, c, x, m)
+	if err != nil {
+		return err
+	}
+	err = s.put(ctx, c, room, target, events)
+	if !known || !hasStatus(err, 403) {
+		return err
+	}
+	// Whoever was put out of the room may have been invited again.
+	if room, _, err = s.room(ctx, c, target, x.homeOnIDs, m.Identity.Description); err != nil {
+		return err
+	}
+	return s.put(ctx, c, room, target, events)
+}
+
+func usersLast(targets []string) []string {
+	targets = slices.Clone(targets)
+	slices.SortStableFunc(targets, func(a, b string) int {
+		return strings.Compare(strings.TrimLeft(a[:1], "#!"), strings.TrimLeft(b[:1], "#!"))
+	})
+	return targets
+}
+
+// namedEvent is an event with a name that it has within its message.
+type namedEvent struct {
+	name    string
+	content map[string]any
+}
+
+// put sends the events that the room does not have yet, each under the same
+// number when it is tried again. A file that is refused does not hold up the
+// text, which is the last event.
+func (s *session) put(ctx context.Context, c *notifier.Client, room, target string, events []namedEvent) error {
+	var errs []error
+	for _, e := range events {
+		key := e.name + " in " + target
+		err := c.Once(key, func() error {
+			number, _ := notifier.Kept(c, "number of "+key, func() (string, error) { return s.nextNumber(), nil })
+			if e.content["info"] != nil {
+				e.content["room_id"], e.content["type"] = room, "m.room.message"
+			}
+			return s.call(ctx, c, "PUT", e.content, nil, "rooms", room, "send", "m.room.message", number)
+		})
+		if err != nil {
+			s.forget(target)
+			if !hasStatus(err, 400, 413) {
+				return err
+			}
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,103 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
+)
+
+// session is a user of a server, signed in.
+type session struct {
+	base, version string // address and version of the API
+	token         string
+	user, home    string        // the user's id, and the server behind its colon
+	foreign       bool          // the token is the operator's, and not from a login of ours
+	events        *atomic.Int64 // of the destination: a message may outlive the session that numbered its events
+
+	mu    sync.Mutex
+	rooms map[string]string // ids of the rooms that targets stand for
+}
+
+// signIn finds the API, and logs in unless the URL brings an access token.
+func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
+	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}}
+	if x.Secure && x.discovery {
+		if err := s.discover(ctx, c); err != nil {
+			return nil, fmt.Errorf("looking for the server's API: %w", err)
+		}
+	}
+	var account struct {
+		Token string `json:"access_token"`
+		User  string `json:"user_id"`
+		Home  string `json:"home_server"`
+	}
+	if x.token != "" && x.User == "" {
+		s.token, s.foreign = x.token, true
+	} else {
+		err := s.login(ctx, c, x, device, &account)
+		if err != nil {
+			if refused := s.register(ctx, c, x, device, &account); refused != nil {
+				return nil, fmt.Errorf("signing in: %w; registering instead: %w", err, refused)
+			}
+		}
+		if s.token = account.Token; s.token == "" {
+			return nil, errors.New("signing in: the service gave no token")
+		}
+	}
+	if s.user = account.User; s.user == "" {
+		// Without an answer the server is the one that the URL names.
+		if err := s.call(ctx, c, "GET", nil, &account, "account", "whoami"); err == nil {
+			s.user = account.User
+		} else if signin.IsExpired(err) {
+			return nil, fmt.Errorf("signing in: %w", err)
+		}
+	}
+	if s.home = account.Home; s.home == "" {
+		_, s.home, _ = strings.Cut(s.user, ":")
+	}
+	if s.home == "" {
+		s.home = x.Host
+	}
+	return s, nil
+}
+
+func (s *session) login(ctx context.Context, c *notifier.Client, x *service, device string, account any) error {
+	if x.User == "" || x.token == "" {
+		return errors.New("the URL names no user with a password, and no access token")
+	}
+	payload := map[string]any{"type": "m.login.password", "password": x.token, "initial_device_display_name": device}
+	if s.version == "2" {
+		payload["user"] = x.User
+	} else {
+		payload["identifier"] = map[string]string{"type": "m.id.user", "user": x.User}
+	}
+	return s.call(ctx, c, "POST", payload, account, "login")
+}
+
+// register makes an account, at servers where anybody may.
+func (s *session) register(ctx context.Context, c *notifier.Client, x *service, device string, account any) error {
+	payload := map[string]any{"kind": "user", "auth": map[string]string{"type": "m.login.dummy"}, "initial_device_display_name": device}
+	if x.User != "" {
+		payload["username"] = x.User
+	}
+	if x.token != "" {
+		payload["password"] = x.token
+	}
+	q := s.request("POST", payload, "register")
+	q.Query = notifier.Fields("kind", "user")
+	return s.do(ctx, c, q, account)
+}
+
+// logout ends a session of ours, and with it the device that the server lists.
+func (s *session) logout(ctx context.Context, c *notifier.Client) error {
+	if s.foreign {
+		return nil
+	}
+	return s.call(ctx, c, "POST", struct{}{}, nil, "logout")
+}

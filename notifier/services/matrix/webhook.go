@@ -1,0 +1,73 @@
+package matrix
+
+import (
+	"context"
+	"html"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// hook posts to a webhook of one of the bridges: matrix-appservice-webhooks in
+// its own way (also at t2bot.io) and in Slack's, and matrix-hookshot.
+func (x *service) hook(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	name := x.User
+	if name == "" {
+		name = m.Identity.Name
+	}
+	address := x.URL("api", "v1", "matrix", "hook", x.token)
+	var payload map[string]any
+	switch x.mode {
+	case "slack":
+		payload = map[string]any{
+			"username": name,
+			"mrkdwn":   m.Format == notifier.Markdown,
+			"attachments": []map[string]any{{
+				"title": slackEscaper.Replace(m.Title), "text": slackEscaper.Replace(m.Body),
+				"color": m.Type.Color(), "ts": m.Time.Unix(), "footer": m.Identity.Name,
+			}},
+		}
+	case "hookshot":
+		address = x.URL() + notifier.Path(strings.Split(x.path, "/")...) + notifier.Path(x.token)
+		payload = map[string]any{"username": name, "text": plainText(m, "\r\n"), "html": htmlText(m)}
+	default:
+		payload = map[string]any{"displayName": name, "format": "html", "text": htmlText(m)}
+		if m.Format == notifier.Text {
+			payload["format"], payload["text"] = "plain", m.Text("\r\n")
+		}
+	}
+	if x.mode == "t2bot" {
+		address = "https://webhooks.t2bot.io/api/v1/matrix/hook/" + x.token
+		if icon := m.Icon(32); x.image && icon != "" {
+			payload["avatarUrl"] = icon
+		}
+	}
+	return c.PostJSON(ctx, address, payload)
+}
+
+var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// htmlText is the message for clients that show HTML.
+func htmlText(m *notifier.Message) string {
+	title := ""
+	if m.Title != "" {
+		title = "<h1>" + html.EscapeString(m.Title) + "</h1>"
+	}
+	switch m.Format {
+	case notifier.HTML:
+		return title + m.Body
+	case notifier.Markdown:
+		return title + markup.Convert(m.Body, notifier.Markdown, notifier.HTML)
+	}
+	return strings.ReplaceAll(html.EscapeString(m.Text("\r\n")), "\n", "<br/>")
+}
+
+// plainText is the message for clients that do not.
+func plainText(m *notifier.Message, sep string) string {
+	text := *m
+	if m.Format == notifier.HTML {
+		text.Body = markup.Convert(m.Body, notifier.HTML, notifier.Text)
+	}
+	return text.Text(sep)
+}

@@ -1,0 +1,110 @@
+package mqtt
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+var _ = notifier.Register[service]()
+
+// service publishes to topics of an MQTT server.
+type service struct {
+	notifier.Server
+	wire.Persistent[*connection]
+	path     []string
+	targets  []string
+	topics   []string // both of them
+	qos      int
+	version  int
+	clientID string
+	session  bool
+	retain   bool
+}
+
+// The versions of the protocol, by the number that a client states.
+const (
+	version31  = 3
+	version311 = 4
+	version5   = 5
+)
+
+func (q *service) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "MQTT", "https://mqtt.org/mqtt-specification/"
+	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
+	s.Limits = markup.Limits{Body: 268435455}
+	s.Server(&q.Server)
+	s.Path(&q.path, "topic", "topic with all its levels, or several with commas between")
+	s.List(&q.targets, "to", "further topics").Alias("targets")
+	s.Int(&q.qos, "qos", 0, "quality of service: 0 once at most, 1 at least, 2 exactly").Range(0, 2)
+	s.Enum(&q.version, "version", "v3.1.1", []notifier.Choice{
+		{Name: "v3.1.1", Value: version311, Synonyms: []string{"3.1.1", "v311", "311"}},
+		{Name: "v3.1", Value: version31, Synonyms: []string{"3.1", "v31", "31"}},
+		{Name: "v5.0", Value: version5, Synonyms: []string{"5.0", "v50", "50"}},
+	}, "version of the protocol")
+	s.String(&q.clientID, "client_id", "", "client identifier; made up when left out").Match("^[^\x00]*$")
+	s.Bool(&q.session, "session", false, "keep the session of client_id on the server")
+	s.Bool(&q.retain, "retain", false, "have the server keep the message for later subscribers")
+}
+
+func (q *service) Finish(*notifier.Schema) error {
+	split := func(r rune) bool { return r == ',' || r == ' ' }
+	q.topics = append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
+	switch {
+	case len(q.topics) == 0:
+		return errors.New("names no topic; write one behind the host, as in mqtt://example.com/alerts/disk")
+	case slices.ContainsFunc(q.topics, func(topic string) bool { return len(topic) > 65535 || strings.ContainsAny(topic, "+#\x00") }):
+		return errors.New("a topic to publish to cannot hold a wildcard, + or #, nor be longer than 65535 bytes")
+	case strings.ContainsRune(q.User, 0):
+		return errors.New("the user cannot hold a NUL")
+	case q.User == "" && q.Password != "":
+		return errors.New("a password needs a user before it")
+	}
+	if q.Port == 0 {
+		q.Port = 1883
+		if q.Secure {
+			q.Port = 8883
+		}
+	}
+	return nil
+}
+
+func (q *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	publications := make([]*publication, len(q.topics))
+	for i, topic := range q.topics {
+		publications[i] = &publication{topic: topic, body: []byte(m.Body), qos: byte(q.qos), retain: q.retain, id: q.nextID()}
+	}
+	open := func(ctx context.Context) (*connection, error) { return q.open(ctx, c) }
+	return q.Do(ctx, wire.IdleTimeout, open, func(ctx context.Context, conn *connection) error {
+		conn.conn.ResetReadLimit()
+		var errs []error
+		for i, p := range publications {
+			err := c.Once(p.topic, func() error { return conn.publish(ctx, c, p) })
+			if errors.Is(err, wire.ErrBroken) {
+				return err
+			}
+			if err != nil && len(publications) > 1 {
+				err = fmt.Errorf("topic %d of %d: %w", i+1, len(publications), err)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// nextID is a packet identifier. A session that is kept may still know one of
+// an earlier time, so they are no sequence.
+func (q *service) nextID() uint16 {
+	var b [2]byte
+	for b == [2]byte{} {
+		_, _ = rand.Read(b[:]) // never fails
+	}
+	return uint16(b[0])<<8 | uint16(b[1])
+}

@@ -1,0 +1,68 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// api is a request to a method of Slack's web API.
+func (k *service) api(method string) *notifier.Request {
+	return &notifier.Request{
+		URL:    "https://slack.com/api/" + method,
+		Header: map[string]string{"Authorization": "Bearer " + k.accessToken},
+	}
+}
+
+// response is what every answer of the web API holds.
+type response struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error"`
+}
+
+func (a response) check() error {
+	if a.OK {
+		return nil
+	}
+	if a.Error == "" {
+		return errors.New("Slack did not answer ok")
+	}
+	err := fmt.Errorf("Slack answered %s", a.Error)
+	if strings.HasPrefix(a.Error, "invalid_blocks") || slices.Contains(permanentErrors, a.Error) {
+		return notifier.Refused(err)
+	}
+	return err
+}
+
+// permanentErrors are answers that refuse a message for what it is.
+var permanentErrors = []string{"msg_too_long", "msg_blocks_too_long", "invalid_attachments", "attachment_payload_limit_exceeded"}
+
+// lookup finds the user who has an e-mail address.
+func (k *service) lookup(ctx context.Context, c *notifier.Client, email string) (string, error) {
+	if k.accessToken == "" {
+		return "", errors.New("only a bot can look up e-mail addresses; name a #channel or @user")
+	}
+	var answer struct {
+		response
+		User struct {
+			ID string `json:"id"`
+		} `json:"user"`
+	}
+	q := k.api("users.lookupByEmail")
+	q.Query = notifier.Fields("email", email)
+	q.Header["Content-Type"] = "application/x-www-form-urlencoded"
+	if err := c.DoJSON(ctx, q, &answer); err != nil {
+		return "", err
+	}
+	if err := answer.check(); err != nil {
+		return "", err
+	}
+	if answer.User.ID == "" {
+		return "", errors.New("nobody at Slack has the e-mail address")
+	}
+	return answer.User.ID, nil
+}

@@ -1,0 +1,9 @@
+package slack
+
+import (
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+)
+
+func TestGolden(t *testing.T) { servicetest.Golden(t) }

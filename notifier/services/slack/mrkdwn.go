@@ -1,0 +1,51 @@
+package slack
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
+)
+
+// referencePattern is what Slack's own markup has in angle brackets: a link, a
+// user, a channel or a special mention, with a label or without.
+// See https://api.slack.com/reference/surfaces/formatting.
+var referencePattern = regexp.MustCompile(`<[ \t]*((?:https?://|mailto:|[@#!])[^|<>\n]+)(?:\|([^<>\n]*))?>`)
+
+// escape escapes a text in Slack's markup, but for its references.
+func escape(text string) string {
+	var b strings.Builder
+	last := 0
+	for _, at := range referencePattern.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(escaper.Replace(text[last:at[0]]))
+		b.WriteString("<" + strings.TrimSpace(text[at[2]:at[3]]))
+		if at[4] >= 0 && strings.TrimSpace(text[at[4]:at[5]]) != "" {
+			b.WriteString("|" + escaper.Replace(strings.TrimSpace(text[at[4]:at[5]])))
+		}
+		b.WriteString(">")
+		last = at[1]
+	}
+	b.WriteString(escaper.Replace(text[last:]))
+	return b.String()
+}
+
+var (
+	escaper     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	linkEscaper = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
+)
+
+// toMrkdwn turns Markdown that was made of HTML into Slack's markup.
+func toMrkdwn(md string) string {
+	return chattext.Markup{
+		Bold: "*", Italic: "_",
+		Text:    escaper.Replace,
+		Escaped: escaper.Replace,
+		Code:    func(fence, text string) string { return fence + escaper.Replace(text) + fence },
+		Link: func(label, address string) string {
+			if label != "" {
+				label = "|" + strings.ReplaceAll(label, "|", "¦")
+			}
+			return "<" + linkEscaper.Replace(address) + label + ">"
+		},
+	}.FromMarkdown(md)
+}

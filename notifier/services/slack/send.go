@@ -1,0 +1,130 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var (
+	channelPattern = regexp.MustCompile(`^([+#@]?[\p{L}\p{M}\p{N}._-]{1,80})(?::([0-9.]+))?$`)
+	emailPattern   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
+)
+
+// arrival is a target that has got the message, and the channel and the
+// thread that it stands for.
+type arrival struct{ target, channel, thread string }
+
+// post sends the payload to each target, and then the files to those that
+// have got it. A target that is none keeps no other from its message.
+func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Message, payload map[string]any) error {
+	targets := k.targets
+	if len(targets) == 0 {
+		targets = []string{""} // the channel that the webhook was made for
+	}
+	var arrived []arrival
+	var errs []error
+	for i, target := range targets {
+		channel, err := k.text(ctx, c, target, payload)
+		switch {
+		case err != nil && len(targets) > 1:
+			errs = append(errs, fmt.Errorf("target %d of %d: %w", i+1, len(targets), err))
+		case err != nil:
+			errs = append(errs, err)
+		case channel != "":
+			arrived = append(arrived, arrival{target, channel, threadOf(target)})
+		}
+	}
+	if k.accessToken != "" && len(m.Attachments) > 0 {
+		if len(arrived) == 0 && len(errs) == 0 {
+			c.Warn("Slack has not named the channel, so the files could not follow the message")
+		}
+		errs = append(errs, k.share(ctx, c, m.Attachments, arrived))
+	}
+	return errors.Join(errs...)
+}
+
+// text posts the payload to a target unless that has it, and returns the
+// channel that it has gone to.
+func (k *service) text(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
+	err = c.Once("text "+target, func() error {
+		p := maps.Clone(payload)
+		err := k.address(ctx, c, target, p)
+		if err == nil {
+			channel, err = k.deliver(ctx, c, p)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	// A later try does not post again, and has the channel from here.
+	return notifier.Kept(c, "channel of "+target, func() (string, error) { return channel, nil })
+}
+
+// threadOf is the thread that a target names.
+func threadOf(target string) string {
+	if m := channelPattern.FindStringSubmatch(target); m != nil {
+		return m[2]
+	}
+	return ""
+}
+
+// address sets the channel, and the thread, that a target stands for.
+func (k *service) address(ctx context.Context, c *notifier.Client, target string, p map[string]any) error {
+	if target == "" {
+		return nil
+	}
+	if emailPattern.MatchString(target) {
+		id, err := k.lookup(ctx, c, target)
+		p["channel"] = id
+		return err
+	}
+	m := channelPattern.FindStringSubmatch(target)
+	if m == nil {
+		return errors.New("the target is none of #channel, @user, +id and an e-mail address")
+	}
+	switch m[1][0] {
+	case '+':
+		p["channel"] = m[1][1:]
+	case '@', '#':
+		p["channel"] = m[1]
+	default:
+		p["channel"] = "#" + m[1]
+	}
+	if thread := threadOf(target); thread != "" {
+		p["thread_ts"] = thread
+	}
+	return nil
+}
+
+// deliver posts a message and returns the channel that it has gone to, where
+// Slack says so.
+func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]any) (channel string, err error) {
+	if k.accessToken != "" {
+		var answer struct {
+			response
+			Channel string `json:"channel"`
+		}
+		q := k.api("chat.postMessage")
+		q.Body = notifier.JSON(p)
+		if err := c.DoJSON(ctx, q, &answer); err != nil {
+			return "", err
+		}
+		return answer.Channel, answer.check()
+	}
+	base := "https://hooks.slack.com/services"
+	if k.mode == modeGov {
+		base = "https://hooks.slack-gov.com/services"
+	}
+	resp, err := c.Do(ctx, &notifier.Request{URL: base + notifier.Path(k.token[:]...), Body: notifier.JSON(p)})
+	if err == nil && strings.TrimSpace(string(resp.Body)) != "ok" {
+		err = fmt.Errorf("Slack did not answer ok but %.200q", resp.Body)
+	}
+	return "", err
+}

@@ -1,0 +1,139 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+var _ = notifier.Register[service]()
+
+// service posts through an incoming webhook, starts a workflow, or writes as a
+// bot, which can also send files and find people by their e-mail address.
+type service struct {
+	botname     string
+	accessToken string
+	token       [4]string // the parts of a webhook's or workflow's address
+	targets     []string
+	image       bool
+	footer      bool
+	timestamp   bool
+	blocks      bool
+	mode        string
+}
+
+// Ways to reach Slack.
+const (
+	modeHook     = "hook"
+	modeGov      = "gov-hook"
+	modeBot      = "bot"
+	modeWorkflow = "workflow"
+	modeTrigger  = "trigger"
+)
+
+func (k *service) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Slack", "https://api.slack.com/messaging/webhooks"
+	s.URL(
+		"slack://[{botname}@]{access_token}[/{targets...}]",
+		"slack://[{botname}@]{token_a}[/{token_b}][/{token_c}][/{targets...}]",
+	)
+	s.Native(
+		"https://hooks.slack.com/services/{token_a}/{token_b}/{token_c}",
+		"https://hooks.slack-gov.com/services/{token_a}/{token_b}/{token_c}?mode=gov-hook",
+		"https://hooks.slack.com/workflows/{token_a}/{token_b}/{token_c}/{token_d}?mode=workflow",
+		"https://hooks.slack.com/triggers/{token_a}/{token_b}/{token_c}?mode=trigger",
+	)
+	s.Format, s.Attachments = notifier.Markdown, true
+	s.Limits.Body = 35000
+	s.String(&k.botname, "botname", "", "name to post under").Alias("user")
+	s.Secret(&k.accessToken, "access_token", "OAuth token of a bot").Match(botToken).Example("xoxb-1234-1234-abc124")
+	s.Secret(&k.token[0], "token_a", "first part of the address, or all of it, or a bot's token").Alias("token").Example("T1JJ3T3L2")
+	s.Secret(&k.token[1], "token_b", "second part of the address").Example("A1BRTD4JD")
+	s.Secret(&k.token[2], "token_c", "third part of the address").Example("TIiajkdnlazkcOXrIdevi7FQ")
+	s.Secret(&k.token[3], "token_d", "fourth part of a workflow's address")
+	s.List(&k.targets, "targets", "#channel, @user, +id or e-mail address, with :thread").Alias("to").Example("#channel")
+	s.Bool(&k.image, "image", true, "show the icon of the message's type")
+	s.Bool(&k.footer, "footer", true, "name the sender below the message")
+	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; without blocks")
+	s.Bool(&k.blocks, "blocks", false, "lay the message out in blocks")
+	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; found out unless given")
+}
+
+const botToken = `^(xoxe\.)?xox[abp]-[a-z0-9-]+$`
+
+var (
+	botTokenPattern = regexp.MustCompile(`(?i)` + botToken)
+	partPattern     = regexp.MustCompile(`^[A-Za-z0-9]+$`)
+)
+
+func (k *service) Finish(s *notifier.Schema) error {
+	k.sortOut()
+	if k.blocks && k.mode != modeWorkflow && k.mode != modeTrigger {
+		s.Limits.Title, s.Limits.Body = maxHeader, maxSection
+	}
+	if k.mode == modeBot || k.mode == "" && k.accessToken != "" {
+		if k.accessToken == "" {
+			return errors.New("a bot needs its OAuth token, which begins with xoxb-")
+		}
+		if len(k.targets) == 0 {
+			k.targets = []string{"#general"}
+		}
+		return nil
+	}
+	s.Attachments = false // Slack takes files from bots only
+	want := 3
+	if k.mode == modeWorkflow {
+		want = 4
+	}
+	for i, part := range k.token {
+		workflow := k.mode == modeWorkflow || k.mode == modeTrigger
+		if i < want && part == "" || i >= want && part != "" {
+			if workflow {
+				return errors.New("the address of a workflow has four parts behind /workflows/, that of a trigger three behind /triggers/")
+			}
+			return errors.New("the address of a webhook has three parts behind /services/, as in slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
+		}
+		if part != "" && !workflow && !partPattern.MatchString(part) {
+			return errors.New("the parts of a webhook's address have letters and digits only")
+		}
+	}
+	return nil
+}
+
+// sortOut puts what the query or the path says of tokens where it belongs.
+func (k *service) sortOut() {
+	switch all := strings.FieldsFunc(k.token[0], func(r rune) bool { return strings.ContainsRune(" \t\r\n,#\\/", r) }); {
+	case botTokenPattern.MatchString(k.token[0]):
+		// A bot has no further parts: what is in their place are targets.
+		k.accessToken = k.token[0]
+		for _, t := range []string{k.token[2], k.token[1]} {
+			if t != "" {
+				k.targets = append([]string{t}, k.targets...)
+			}
+		}
+		k.token = [4]string{}
+	case len(all) > 1 && len(all) <= 4:
+		k.token = [4]string{}
+		copy(k.token[:], all)
+	}
+	if (k.mode == modeWorkflow || k.mode == modeTrigger) && len(k.targets) > 0 {
+		// A workflow has no channels: it knows where to post.
+		k.token[3], k.targets = strings.Join(append([]string{k.token[3]}, k.targets...), ""), nil
+	}
+}
+
+func (k *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	body := m.Body
+	if m.Format == notifier.Markdown && m.Source == notifier.HTML {
+		body = toMrkdwn(body)
+	}
+	switch k.mode {
+	case modeWorkflow, modeTrigger:
+		text := &notifier.Message{Title: m.Title, Body: body}
+		return c.PostJSON(ctx, "https://hooks.slack.com/"+k.mode+"s"+notifier.Path(k.token[:]...), map[string]string{"text": text.Text(": ")})
+	}
+	return k.post(ctx, c, m, k.payload(m, body))
+}

@@ -1,0 +1,101 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// files sends the attachments, the first one with a caption.
+func (t delivery) files(ctx context.Context, caption, mode string) error {
+	for i, f := range t.m.Attachments {
+		err := t.once(fmt.Sprint("file ", i), func() error {
+			err := t.file(ctx, f, caption, mode)
+			if caption != "" && isMarkupError(err) {
+				t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
+				err = t.file(ctx, f, markup.Convert(t.m.Body, t.m.Format, notifier.Text), "")
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("sending file %d of %d: %w", i+1, len(t.m.Attachments), err)
+		}
+		caption = ""
+	}
+	return nil
+}
+
+// file sends a file as what it is, or as a mere document where Telegram does
+// not take it for that: a picture may have too many pixels, say.
+func (t delivery) file(ctx context.Context, f *notifier.Attachment, caption, mode string) error {
+	kind := fileKind(f)
+	err := t.upload(ctx, kind, f, caption, mode)
+	if kind != kindDocument && isMediaError(err) {
+		t.c.Warn("Telegram does not take a file as %s; it goes as a document: %v", kind, err)
+		err = t.upload(ctx, kindDocument, f, caption, mode)
+	}
+	return err
+}
+
+func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachment, caption, mode string) error {
+	var parts []notifier.FormPart
+	add := func(name, value string) { parts = append(parts, notifier.FormPart{Name: name, Value: value}) }
+	if caption != "" {
+		add("caption", caption)
+		add("show_caption_above_media", map[bool]string{true: "True", false: "False"}[t.content == "before"])
+		if mode != "" {
+			add("parse_mode", mode)
+		}
+	}
+	add("title", f.Name)
+	if t.silent {
+		add("disable_notification", "True")
+	}
+	add("chat_id", fmt.Sprint(t.id))
+	if t.thread != 0 {
+		add("message_thread_id", fmt.Sprint(t.thread))
+	}
+	_, err := t.call(ctx, t.c, "send"+strings.ToUpper(kind[:1])+kind[1:],
+		notifier.Multipart(append(parts, notifier.FormPart{Name: kind, File: f, NoType: true})...))
+	return err
+}
+
+var mediaPattern = regexp.MustCompile(`(?i)photo|image|video|animation|voice|audio`)
+
+// isMediaError says whether Telegram has refused a file as the picture, sound
+// or video that it was sent as, as in PHOTO_INVALID_DIMENSIONS.
+func isMediaError(err error) bool {
+	var status *notifier.StatusError
+	return errors.As(err, &status) && status.Code == 400 && mediaPattern.MatchString(status.Body) && !isMarkupError(err)
+}
+
+const (
+	kindDocument = "document"
+
+	// maxPhoto is how many bytes a picture may have.
+	maxPhoto = 10 << 20
+)
+
+// fileKind is what Telegram calls a file of a content type.
+func fileKind(f *notifier.Attachment) string {
+	switch kind := strings.ToLower(f.ContentType); kind {
+	case "image/jpeg", "image/jpg", "image/png", "image/webp":
+		if f.Size <= maxPhoto {
+			return "photo"
+		}
+	case "image/gif", "video/h264":
+		return "animation"
+	case "video/mp4":
+		return "video"
+	case "audio/ogg", "application/ogg":
+		return "voice"
+	case "audio/mpeg", "audio/mp4a-latm":
+		return "audio"
+	}
+	return kindDocument
+}

@@ -1,0 +1,125 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+var _ = notifier.Register[service]()
+
+// service writes as a bot of Telegram to people, groups and channels.
+type service struct {
+	token   string
+	targets []string
+	image   bool
+	detect  bool
+	silent  bool
+	preview bool
+	topic   int
+	mdv     int
+	content string
+
+	chats *notifier.Param
+	owner notifier.Cached[string] // whom the bot belongs to
+}
+
+// How long a message and a file's caption may be, in UTF-16 units.
+const (
+	maxText    = 4096
+	maxCaption = 1024
+)
+
+func (t *service) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
+	s.URL("tgram://{bot_token}[/{targets...}]")
+	s.Format, s.Attachments = notifier.HTML, true
+	s.Limits = markup.Limits{Body: maxText, Unit: markup.UTF16Units}
+	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
+	t.chats = s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").DropInvalid().Item(parseTarget).Example("12315544")
+	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
+	s.Bool(&t.detect, "detect", true, "without targets: write to who wrote to the bot first")
+	s.Bool(&t.silent, "silent", false, "deliver without a sound")
+	s.Bool(&t.preview, "preview", false, "show a preview of the first link")
+	s.Int(&t.topic, "topic", 0, "topic (thread) of a group to post to").Range(0, 1<<53).Alias("thread")
+	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}}, "version of Telegram's Markdown, for format markdown").Lenient()
+	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "where the text goes: before or after the files")
+}
+
+var targetPattern = regexp.MustCompile(`(?i)^(?:(-?[0-9]{1,18})|@?([a-z_-][a-z0-9_-]+))(:[0-9]{1,18})?$`)
+
+func parseTarget(s string) (string, error) {
+	m := targetPattern.FindStringSubmatch(s)
+	switch {
+	case m == nil:
+		return "", errors.New("is neither a chat id nor a name")
+	case m[1] != "":
+		return m[1] + m[3], nil
+	}
+	return "@" + m[2] + m[3], nil
+}
+
+func (t *service) Finish(s *notifier.Schema) error {
+	t.token = strings.TrimPrefix(strings.ToLower(t.token[:3]), "bot") + t.token[3:]
+	if len(t.targets) == 0 && (!t.detect || t.chats.Dropped()) {
+		return errors.New("there is nobody to write to; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
+	}
+	return nil
+}
+
+func (t *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	if len(t.targets) > 0 {
+		return c.Each(ctx, t.targets, func(ctx context.Context, target string) error {
+			chat := delivery{service: t, c: c, m: m, id: target, thread: t.topic}
+			if name, topic, ok := strings.Cut(target, ":"); ok {
+				chat.id = name
+				chat.thread, _ = strconv.Atoi(topic)
+			}
+			if id, err := strconv.Atoi(chat.id.(string)); err == nil {
+				chat.id = id
+			}
+			return chat.deliver(ctx)
+		})
+	}
+	owner, err := t.owner.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
+		id, err := t.findOwner(ctx, c)
+		return id, 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return delivery{service: t, c: c, m: m, id: owner, thread: t.topic}.deliver(ctx)
+}
+
+// findOwner looks up who wrote to the bot first, as far as Telegram still
+// knows.
+func (t *service) findOwner(ctx context.Context, c *notifier.Client) (string, error) {
+	var answer struct {
+		Result []struct {
+			Message struct {
+				From struct {
+					ID int64 `json:"id"`
+				} `json:"from"`
+			} `json:"message"`
+		} `json:"result"`
+	}
+	resp, err := t.call(ctx, c, "getUpdates", notifier.Bytes("application/json", nil))
+	if err != nil {
+		return "", err
+	}
+	if err := resp.JSON(&answer); err != nil {
+		return "", err
+	}
+	for _, update := range answer.Result {
+		if id := update.Message.From.ID; id != 0 {
+			return strconv.FormatInt(id, 10), nil
+		}
+	}
+	return "", errors.New("nobody has written to the bot of late; write to it, or add a chat id to the URL")
+}

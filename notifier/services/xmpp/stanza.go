@@ -1,0 +1,49 @@
+package xmpp
+
+import (
+	"cmp"
+	"encoding/xml"
+	"errors"
+
+	"mellium.im/xmpp/stanza"
+)
+
+// incomingStanza is what we want to know of anything that comes.
+type incomingStanza struct {
+	XMLName xml.Name
+	ID      string `xml:"id,attr"`
+	From    string `xml:"from,attr"`
+	Type    string `xml:"type,attr"`
+	Body    string `xml:"body"`
+	Status  []struct {
+		Code int `xml:"code,attr"`
+	} `xml:"http://jabber.org/protocol/muc#user x>status"`
+	Error *stanza.Error `xml:"error"`
+}
+
+// isSelf says whether a room's presence is about ourselves (XEP-0045, section
+// 7.2.2).
+func (s *incomingStanza) isSelf() bool {
+	for _, status := range s.Status {
+		if status.Code == 110 {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal is the error in a stanza.
+func (s *incomingStanza) refusal(what string) error {
+	if s.Type != "error" {
+		return nil
+	}
+	reason := "it gives no reason"
+	if s.Error != nil {
+		reason = cmp.Or(string(s.Error.Condition), reason)
+		for _, text := range s.Error.Text {
+			reason += " (" + text + ")"
+			break
+		}
+	}
+	return errors.New("the XMPP server refused " + what + ": " + reason)
+}

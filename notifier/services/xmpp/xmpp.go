@@ -1,0 +1,140 @@
+package xmpp
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"mellium.im/xmpp/jid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
+)
+
+var _ = notifier.Register[service]()
+
+// service writes to users and rooms from an account of an XMPP server.
+type service struct {
+	notifier.Server
+	wire.Persistent[*connection]
+	targets   []string
+	server    string
+	mode      string // as the URL has it
+	security  string // as it is done
+	roster    bool
+	subject   bool
+	keepalive bool
+	scramPlus bool
+	name      string
+
+	account jid.JID
+	to      map[string]jid.JID // by the target
+}
+
+// The ways to protect the connection.
+const (
+	securityStartTLS = "starttls"
+	securityTLS      = "tls"
+	securityNone     = "none"
+)
+
+func (x *service) Describe(s *notifier.Schema) {
+	s.Name, s.Site = "XMPP", "https://xmpp.org/rfcs/rfc6121.html"
+	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
+	s.Limits = markup.Limits{Body: 32768}
+	s.Server(&x.Server)
+	s.List(&x.targets, "targets", "user, user@host and #room@host; by default the user itself").Alias("to").Item(checkTarget).DropInvalid().Example("bob")
+	s.Host(&x.server, "xmpp", "server to connect to where it is not the host")
+	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "protection; by default none of xmpp, starttls of xmpps")
+	s.Bool(&x.roster, "roster", false, "fetch the list of contacts first")
+	s.Bool(&x.subject, "subject", false, "send the title as a subject")
+	s.Bool(&x.keepalive, "keepalive", false, "keep the connection for an hour, not for a minute")
+	s.Bool(&x.scramPlus, "scramplus", true, "bind the sign-in to the TLS connection if the server can")
+	s.String(&x.name, "name", "", "nickname in rooms; by default the user").Match(`^[a-zA-Z0-9_]+$`).Lenient()
+}
+
+// addressPattern is the form of an address; its domain may be left out.
+var addressPattern = regexp.MustCompile(`^(#?)([^@\s/]+)(?:@([^@\s/]+))?(?:/(\S+))?$`)
+
+// parseJID reads an address (RFC 7622), on host where it names none.
+func parseJID(text, host string) (to jid.JID, room bool, err error) {
+	m := addressPattern.FindStringSubmatch(text)
+	if m == nil {
+		return to, false, errors.New("is no XMPP address")
+	}
+	if m[3] != "" {
+		host = m[3]
+	}
+	if to, err = jid.New(m[2], host, m[4]); err != nil {
+		return to, false, errors.New("is no XMPP address")
+	}
+	return to, m[1] != "", nil
+}
+
+func checkTarget(text string) (string, error) {
+	_, _, err := parseJID(text, "example.com")
+	return text, err
+}
+
+func (x *service) Finish(s *notifier.Schema) (err error) {
+	var room bool
+	x.account, room, err = parseJID(x.User, x.Host)
+	if err != nil || room {
+		return errors.New("the user is no XMPP address; write its name alone or, where its domain is not the host, name%40domain")
+	}
+	x.to = map[string]jid.JID{}
+	for _, target := range x.targets {
+		if x.to[target], _, err = parseJID(target, x.Host); err != nil {
+			return errors.New("the host cannot be the domain of an XMPP address")
+		}
+	}
+	if len(x.targets) == 0 {
+		x.to[x.User] = x.account.Bare()
+	}
+	x.security = x.mode
+	if x.Secure && x.mode != securityTLS {
+		x.security = securityStartTLS
+	} else if x.mode == "" {
+		x.security = securityNone
+	}
+	if x.Port == 0 {
+		x.Port = 5222
+		if x.security == securityTLS {
+			x.Port = 5223
+		}
+	}
+	if x.subject {
+		s.Limits.Title = 250
+	}
+	return nil
+}
+
+// keepaliveTimeout is how long a connection is kept with keepalive.
+const keepaliveTimeout = time.Hour
+
+func (x *service) idleTimeout() time.Duration {
+	if x.keepalive {
+		return keepaliveTimeout
+	}
+	return wire.IdleTimeout
+}
+
+func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	targets := x.targets
+	if len(targets) == 0 {
+		targets = []string{x.User}
+	}
+	open := func(ctx context.Context) (*connection, error) { return x.open(ctx, c) }
+	return x.Do(ctx, x.idleTimeout(), open, func(ctx context.Context, conn *connection) error {
+		conn.conn.ResetReadLimit()
+		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+			if strings.HasPrefix(target, "#") {
+				return conn.writeRoom(ctx, c, x.to[target], m)
+			}
+			return conn.writeUser(ctx, c, x.to[target], m)
+		})
+	})
+}

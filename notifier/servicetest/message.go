@@ -1,0 +1,54 @@
+package servicetest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Picture is a PNG file of one pixel.
+var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
+// Message returns a new message by its name: plain, notitle (with special
+// characters), markdown, html, long (some 16 kB) or attach (a text file and
+// [Picture]).
+func Message(t testing.TB, name string) *notifier.Message {
+	t.Helper()
+	m := &notifier.Message{
+		Title: "Disk almost full",
+		Body:  "Volume /data is at 91% on host-7",
+		Type:  notifier.Info,
+		Time:  time.Date(2026, 3, 1, 12, 30, 15, 0, time.UTC),
+		Identity: &notifier.Identity{
+			Name: "Caddy", Description: "Caddy Notifications", URL: "https://caddyserver.com/",
+			Icon: "https://icons.example.com/{type}-{size}.png", Logo: "https://icons.example.com/logo.png",
+		},
+	}
+	switch name {
+	case "plain":
+	case "notitle":
+		m.Title, m.Body, m.Type = "", "line one <b>&\"quoted\"</b>\nline two: é ü 漢字 ☃ 😀 + % # ?", notifier.Failure
+	case "markdown":
+		m.Title, m.Type, m.Format = "Deploy *done*", notifier.Warning, notifier.Markdown
+		m.Body = "# Release 1.4\n\n- **bold** item\n- a [link](https://example.com/x?a=1&b=2)\n\n`code` and _emphasis_"
+	case "html":
+		m.Title, m.Type, m.Format = "Backup <ok>", notifier.Success, notifier.HTML
+		m.Body = "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>"
+	case "long":
+		for i := range 400 {
+			m.Body += fmt.Sprintf(" %04d some words that fill the line", i)
+		}
+	case "attach":
+		m.Title, m.Body = "With files", "see attached"
+		m.Attachments = []*notifier.Attachment{
+			notifier.NewAttachment("report.txt", "text/plain", []byte("disk report: 91% used\n")),
+			notifier.NewAttachment("graph.png", "image/png", Picture),
+		}
+	default:
+		t.Fatalf("no message is called %q", name)
+	}
+	return m
+}
