@@ -58,7 +58,7 @@ func TestOwnNetworks(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := withInterfaces(t, tc.allow, tc.deny, list)
 			err := p.CheckAddr(netip.MustParseAddr(tc.addr))
-			checkRefusal(t, tc.addr, err, tc.reason != "")
+			checkBlocked(t, tc.addr, err, tc.reason != "")
 			if err != nil && !strings.Contains(err.Error(), tc.reason) {
 				t.Errorf("%q does not say %q", err, tc.reason)
 			}
@@ -74,23 +74,23 @@ func TestOwnNetworksAreCurrent(t *testing.T) {
 		var fails error
 		p := withInterfaces(t, nil, nil, func() ([]string, error) { return now, fails })
 		addr := netip.MustParseAddr("11.22.44.1")
-		checkRefusal(t, "before", p.CheckAddr(addr), false)
+		checkBlocked(t, "before", p.CheckAddr(addr), false)
 		now = []string{"11.22.44.1/32"}
 		time.Sleep(interfaceLife)
-		checkRefusal(t, "with the new address", p.CheckAddr(addr), true)
+		checkBlocked(t, "with the new address", p.CheckAddr(addr), true)
 		fails, now = errors.New("no"), nil
 		time.Sleep(interfaceLife)
-		checkRefusal(t, "while the list cannot be read", p.CheckAddr(addr), true)
-		checkRefusal(t, "while the list cannot be read, another address", p.CheckAddr(netip.MustParseAddr("8.8.8.8")), false)
+		checkBlocked(t, "while the list cannot be read", p.CheckAddr(addr), true)
+		checkBlocked(t, "while the list cannot be read, another address", p.CheckAddr(netip.MustParseAddr("8.8.8.8")), false)
 	})
 }
 
 func TestOwnNetworksUnknown(t *testing.T) {
 	p := withInterfaces(t, []string{"9.9.9.9"}, nil, func() ([]string, error) { return nil, errors.New("no") })
 	err := p.CheckAddr(netip.MustParseAddr("8.8.8.8"))
-	checkRefusal(t, "a public address", err, true)
+	checkBlocked(t, "a public address", err, true)
 	if err != nil && !strings.Contains(err.Error(), "AF_NETLINK") {
 		t.Errorf("%q does not say what to do", err)
 	}
-	checkRefusal(t, "an allowed address", p.CheckAddr(netip.MustParseAddr("9.9.9.9")), false)
+	checkBlocked(t, "an allowed address", p.CheckAddr(netip.MustParseAddr("9.9.9.9")), false)
 }

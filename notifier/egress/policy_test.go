@@ -17,13 +17,13 @@ func mustPolicy(t *testing.T, allow, deny []string) *Policy {
 	return e
 }
 
-// checkRefusal wants err to be nil where refused is false, and an BlockedError
-// otherwise.
-func checkRefusal(t *testing.T, what string, err error, refused bool) {
+// checkBlocked fails the test unless err is a BlockedError if blocked is true
+// and nil if it is false.
+func checkBlocked(t *testing.T, what string, err error, blocked bool) {
 	t.Helper()
-	if !refused {
+	if !blocked {
 		if err != nil {
-			t.Errorf("%s: refused: %v", what, err)
+			t.Errorf("%s: blocked: %v", what, err)
 		}
 		return
 	}
@@ -33,7 +33,7 @@ func checkRefusal(t *testing.T, what string, err error, refused bool) {
 	}
 }
 
-func TestEgressRefusesSpecialAddresses(t *testing.T) {
+func TestCheckAddrBlocksSpecialRanges(t *testing.T) {
 	e := mustPolicy(t, nil, nil)
 	for _, tc := range []struct{ addr, kind string }{
 		{"127.0.0.1", "loopback"},
@@ -95,15 +95,15 @@ func TestEgressRefusesSpecialAddresses(t *testing.T) {
 		{"4000::1", "not global unicast"},
 	} {
 		err := e.CheckAddr(netip.MustParseAddr(tc.addr))
-		checkRefusal(t, tc.addr, err, true)
+		checkBlocked(t, tc.addr, err, true)
 		if err != nil && !strings.Contains(err.Error(), tc.kind) {
 			t.Errorf("%s: %q does not say %q", tc.addr, err, tc.kind)
 		}
 	}
-	checkRefusal(t, "no address", e.CheckAddr(netip.Addr{}), true)
+	checkBlocked(t, "no address", e.CheckAddr(netip.Addr{}), true)
 }
 
-func TestEgressPassesPublicAddresses(t *testing.T) {
+func TestCheckAddrPassesPublicAddresses(t *testing.T) {
 	e := mustPolicy(t, nil, nil)
 	for _, addr := range []string{
 		"8.8.8.8", "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0",
@@ -112,35 +112,35 @@ func TestEgressPassesPublicAddresses(t *testing.T) {
 		"::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2606:4700:4700::1111", "2001:4860:4860::8888",
 		"2003::1", "2a00:1450::1", "2606:4700::1%eth0",
 	} {
-		checkRefusal(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), false)
+		checkBlocked(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), false)
 	}
 }
 
-func TestEgressHosts(t *testing.T) {
+func TestCheckHost(t *testing.T) {
 	e := mustPolicy(t, nil, nil)
 	for _, tc := range []struct {
 		hosts   []string
-		refused bool
+		blocked bool
 	}{
 		{[]string{ // dotted, decimal, octal, hexadecimal, short, mixed
 			"127.0.0.1", "2130706433", "0177.0.0.1", "017700000001", "0x7f000001", "0x7f.1", "0X7F.0.0.1",
 			"127.1", "127.0.1", "0x7f.0.1", "0177.0x0.1", "00000177.0.0.1", "0", "00", "0x", "0.0.0.0", "10.1",
 			"0xa9fea9fe", "2852039166", "0251.0376.0251.0376", "169.254.43518", "127.0.0.0x1", "192.0x00a80001",
 		}, true},
-		{[]string{ // a leading zero is octal to one reader and decimal to another
+		{[]string{ // a leading zero means octal to some parsers and decimal to others
 			"010.0.0.1", "0127.0.0.1", "0192.0168.01.01",
 		}, true},
-		{[]string{ // numbers that no two readers agree on
+		{[]string{ // numbers that parsers read differently or not at all
 			"1.2.3.4.5", "256.256.256.256", "425.510.425.510", "8.8.8.256", "4294967296", "0o177.0.0.1",
 			"99999999999999999999999999", "example.1", "example.0x7f",
 		}, true},
-		{[]string{ // dots at the end, ports, brackets
+		{[]string{ // trailing dots, ports, brackets
 			"127.0.0.1.", "127.0.0.1..", "127.1.:80", "127.0.0.1:80", "[127.0.0.1]", "[::1]", "[::1]:443", "::1", "[::1",
 			"[0:0:0:0:0:0:0:1]", "[::]", "[::ffff:127.0.0.1]", "[::FFFF:7F00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]",
 			"[2002:7f00:1::]", "[FE80::1]", "[fe80::1%25eth0]:80", "fe80::1%eth0", "fe80::1%ab", "[::1%25lo]", "[fd00::1]",
 			"[::ffff:127.0.0.01]", "1:2:3",
 		}, true},
-		{[]string{ // characters that IDNA makes ASCII of
+		{[]string{ // characters that IDNA maps to ASCII
 			"１２７.０.０.１", "①②⑦.⓪.⓪.①", "１２７。０。０。１", "127．0．0．1", "127｡0｡0｡1", "²130706433", "0ｘ7f.1",
 			"127.0.0.\u200b1", "127\u00ad.0.0.1", "127.0.0.1\ufe0f", "ｌｏｃａｌｈｏｓｔ", "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", "local\u200dhost", "loca\u2113host",
 		}, true},
@@ -148,7 +148,7 @@ func TestEgressHosts(t *testing.T) {
 			"%31%32%37.0.0.1", "127%2e0%2e0%2e1", "%6cocalhost", "%256cocalhost", "%25252525256cocalhost", "%5B::1%5D",
 			"%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1", "%3A%3A1", "[fe80::1%25et%30]",
 		}, true},
-		{[]string{ // user-info, and what else looks like a host to somebody
+		{[]string{ // user information, and delimiters that parsers read differently
 			"example.com@127.0.0.1", "user:password@127.0.0.1:80", "127.0.0.1@example.com", "a:b:c@127.0.0.1",
 			"example.com%40127.0.0.1", "127.0.0.1%40example.com", "127.0.0.1#example.com", "127.0.0.1\\@example.com", "127.0.0.1/",
 			"127.0.0.1\x00.example.com", "127.0.0.1 example.com", " 127.0.0.1", "127.0.0.1\r\n", "example.com＠127.0.0.1",
@@ -166,16 +166,16 @@ func TestEgressHosts(t *testing.T) {
 		}, false},
 	} {
 		for _, host := range tc.hosts {
-			checkRefusal(t, host, e.CheckHost(host), tc.refused)
+			checkBlocked(t, host, e.CheckHost(host), tc.blocked)
 		}
 	}
 }
 
-func TestEgressPrecedence(t *testing.T) {
+func TestPolicyPrecedence(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		allow, deny []string
-		refused     string // addresses, separated by spaces
+		blocked     string // addresses, separated by spaces
 		passes      string
 	}{
 		{"all", []string{"all"}, nil, "",
@@ -190,38 +190,38 @@ func TestEgressPrecedence(t *testing.T) {
 			"192.168.1.1 192.168.1.3 fe80::3", "192.168.1.2 fe80::2 fe80::2%eth0"},
 		{"allow a range that is not masked", []string{"10.1.2.3/16"}, nil, "10.2.0.1", "10.1.0.1 10.1.255.255"},
 		{"allow in mapped form", []string{"::ffff:10.0.0.0/104", "::ffff:127.0.0.1"}, nil, "127.0.0.2", "10.9.9.9 127.0.0.1"},
-		{"what carries an address and what is carried", []string{"2002::/16", "10.0.0.0/8"}, nil,
+		{"an address and the one embedded in it", []string{"2002::/16", "10.0.0.0/8"}, nil,
 			"2002:7f00:1::", "2002:a00:1:: 2002:808:808::"},
-		{"a NAT64 range does not allow what it leads to", []string{"64:ff9b::/96"}, nil,
+		{"allowing a NAT64 range does not allow the embedded addresses", []string{"64:ff9b::/96"}, nil,
 			"64:ff9b::127.0.0.1", "64:ff9b::8.8.8.8"},
-		{"local NAT64 is allowed as a whole", []string{"64:ff9b:1::/48"}, nil, "10.0.0.1", "64:ff9b:1::10.0.0.1"},
-		{"deny beats all", []string{"all"}, []string{"10.0.0.0/8", "8.8.8.8", "fe80::/10"},
+		{"allowing a local NAT64 range allows the embedded addresses", []string{"64:ff9b:1::/48"}, nil, "10.0.0.1", "64:ff9b:1::10.0.0.1"},
+		{"deny wins over all", []string{"all"}, []string{"10.0.0.0/8", "8.8.8.8", "fe80::/10"},
 			"10.0.0.1 ::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::10.0.0.1 64:ff9b:1::10.0.0.1 64:ff9b:1:a00:0:100:: " +
 				"2002:a00:1:: 2001:0:808:404::f5ff:fffe 2001:0:a00:1:: 8.8.8.8 64:ff9b::8.8.8.8 fe80::1%eth0",
 			"127.0.0.1 11.0.0.1 8.8.4.4 64:ff9b::8.8.4.4"},
-		{"deny beats allow of the same range", []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, "10.0.0.1", "8.8.8.8"},
+		{"deny wins over allow of the same range", []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, "10.0.0.1", "8.8.8.8"},
 		{"deny a range within an allowed one", []string{"private_ranges"}, []string{"10.0.0.0/24"}, "10.0.0.1", "10.0.1.1"},
-		{"deny beats allow of a narrower range", []string{"10.0.0.1"}, []string{"private_ranges"}, "10.0.0.1 ::1", "1.1.1.1"},
+		{"deny wins over allow of a narrower range", []string{"10.0.0.1"}, []string{"private_ranges"}, "10.0.0.1 ::1", "1.1.1.1"},
 		{"deny all of one family", []string{"all"}, []string{"::/0"}, "2606:4700::1 ::1", "8.8.8.8 ::ffff:8.8.8.8 127.0.0.1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := mustPolicy(t, tc.allow, tc.deny)
-			for addr := range strings.FieldsSeq(tc.refused) {
-				checkRefusal(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), true)
-				checkRefusal(t, addr+" as a host", e.CheckHost(addr), true)
+			for addr := range strings.FieldsSeq(tc.blocked) {
+				checkBlocked(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), true)
+				checkBlocked(t, addr+" as a host", e.CheckHost(addr), true)
 			}
 			for addr := range strings.FieldsSeq(tc.passes) {
-				checkRefusal(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), false)
-				checkRefusal(t, addr+" as a host", e.CheckHost(addr), false)
+				checkBlocked(t, addr, e.CheckAddr(netip.MustParseAddr(addr)), false)
+				checkBlocked(t, addr+" as a host", e.CheckHost(addr), false)
 			}
 		})
 	}
 }
 
-func TestEgressLoopbackNames(t *testing.T) {
+func TestCheckHostLoopbackNames(t *testing.T) {
 	for _, tc := range []struct {
 		allow, deny []string
-		refused     bool
+		blocked     bool
 	}{
 		{[]string{"127.0.0.1"}, nil, false},
 		{[]string{"::1"}, nil, false},
@@ -233,22 +233,22 @@ func TestEgressLoopbackNames(t *testing.T) {
 	} {
 		e := mustPolicy(t, tc.allow, tc.deny)
 		for _, host := range []string{"localhost", "a.localhost", "ip6-localhost"} {
-			checkRefusal(t, host+" with "+e.Key(), e.CheckHost(host), tc.refused)
+			checkBlocked(t, host+" with "+e.Key(), e.CheckHost(host), tc.blocked)
 		}
 	}
 }
 
-func TestNilEgressAllowsEverything(t *testing.T) {
+func TestNilPolicyAllowsEverything(t *testing.T) {
 	var e *Policy
-	checkRefusal(t, "address", e.CheckAddr(netip.MustParseAddr("127.0.0.1")), false)
-	checkRefusal(t, "host", e.CheckHost("localhost"), false)
-	checkRefusal(t, "dial", e.Control(t.Context(), "tcp4", "127.0.0.1:80", nil), false)
+	checkBlocked(t, "address", e.CheckAddr(netip.MustParseAddr("127.0.0.1")), false)
+	checkBlocked(t, "host", e.CheckHost("localhost"), false)
+	checkBlocked(t, "dial", e.Control(t.Context(), "tcp4", "127.0.0.1:80", nil), false)
 	if e.Key() != "" {
 		t.Errorf("key %q, want none", e.Key())
 	}
 }
 
-func TestNewEgressNamesTheWrongEntry(t *testing.T) {
+func TestNewPolicyNamesTheWrongEntry(t *testing.T) {
 	for _, entry := range []string{"", "any", "10.0.0.0/33", "10.0.0", "fe80::1%eth0", "fe80::/10%eth0", "example.com", "010.0.0.1", "[::1]"} {
 		for name, lists := range map[string][2][]string{
 			"allow": {{"private_ranges", entry}, nil},
@@ -265,7 +265,7 @@ func TestNewEgressNamesTheWrongEntry(t *testing.T) {
 	}
 }
 
-func TestEgressKey(t *testing.T) {
+func TestPolicyKey(t *testing.T) {
 	type lists struct{ allow, deny []string }
 	key := func(l lists) string { return mustPolicy(t, l.allow, l.deny).Key() }
 	for _, same := range [][]lists{
@@ -302,19 +302,19 @@ func TestEgressKey(t *testing.T) {
 	}
 }
 
-func TestEgressErrorNamesTheRule(t *testing.T) {
+func TestBlockedErrorNamesTheRule(t *testing.T) {
 	for _, tc := range []struct {
 		allow, deny []string
 		host, want  string
 	}{
-		{nil, nil, "0x7f.1", "the address 127.0.0.1 is loopback (127.0.0.0/8), and destinations named by clients may not reach it; " +
+		{nil, nil, "0x7f.1", "the address 127.0.0.1 is loopback (127.0.0.0/8), and URLs of clients may not reach it; " +
 			"the operator can allow it with egress"},
-		{nil, nil, "[fe80::1%25secret]", "the address fe80::1 is link-local (fe80::/10), and destinations named by clients may not reach it; " +
+		{nil, nil, "[fe80::1%25secret]", "the address fe80::1 is link-local (fe80::/10), and URLs of clients may not reach it; " +
 			"the operator can allow it with egress"},
-		{[]string{"all"}, []string{"10.0.0.0/8"}, "10.1", "the address 10.0.0.1 falls under deny 10.0.0.0/8 of egress, " +
-			"and destinations named by clients may not reach it"},
-		{nil, nil, "secret.1", "the host is no name, and no address that can be read for certain; " +
-			"write a host name, or an IP address in its usual form"},
+		{[]string{"all"}, []string{"10.0.0.0/8"}, "10.1", "the address 10.0.0.1 matches deny 10.0.0.0/8 of egress, " +
+			"and URLs of clients may not reach it"},
+		{nil, nil, "secret.1", "the host is neither a name nor an IP address in its usual form; " +
+			"write a host name or an address such as 192.0.2.1"},
 	} {
 		err := mustPolicy(t, tc.allow, tc.deny).CheckHost(tc.host)
 		if err == nil || err.Error() != tc.want {
@@ -323,7 +323,7 @@ func TestEgressErrorNamesTheRule(t *testing.T) {
 	}
 }
 
-func TestEgressControlsTheAddressDialled(t *testing.T) {
+func TestControlChecksTheDialledAddress(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func TestEgressControlsTheAddressDialled(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		egress  *Policy
-		refused bool
+		blocked bool
 	}{
 		{"nil", nil, false},
 		{"without lists", mustPolicy(t, nil, nil), true},
@@ -346,12 +346,12 @@ func TestEgressControlsTheAddressDialled(t *testing.T) {
 			if err == nil {
 				conn.Close()
 			}
-			checkRefusal(t, tc.name+" "+host, err, tc.refused)
+			checkBlocked(t, tc.name+" "+host, err, tc.blocked)
 		}
 	}
-	checkRefusal(t, "socket", mustPolicy(t, nil, nil).Control(t.Context(), "unix", "/run/docker.sock", nil), true)
-	checkRefusal(t, "zone", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[fe80::1%eth0]:80", nil), true)
-	checkRefusal(t, "public", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[2606:4700::1]:443", nil), false)
+	checkBlocked(t, "socket", mustPolicy(t, nil, nil).Control(t.Context(), "unix", "/run/docker.sock", nil), true)
+	checkBlocked(t, "zone", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[fe80::1%eth0]:80", nil), true)
+	checkBlocked(t, "public", mustPolicy(t, nil, nil).Control(t.Context(), "tcp6", "[2606:4700::1]:443", nil), false)
 }
 
 func FuzzCheckHost(f *testing.F) {

@@ -185,7 +185,7 @@ func places() (out []place) {
 }
 
 // unreadable is how a host is refused that is written as no host is.
-const unreadable = `malformed|address that is none|an attachment's address begins with|can be read for certain`
+const unreadable = `malformed|to an invalid address|an attachment's address begins with|neither a name nor`
 
 func (p place) refusedIn(text string) bool { return regexp.MustCompile(p.rule).MatchString(text) }
 

@@ -87,7 +87,7 @@ func faults() []fault {
 		{name: "broken chunks", says: "invalid byte in chunk length", serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx")},
 		{name: "short answer", says: "EOF", serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")},
 		{name: "redirects in a circle", query: "?redirect=yes", says: "redirects", serve: answering(status("307 Temporary Redirect", "Location: /again"))},
-		{name: "redirects to nowhere", query: "?redirect=yes", says: "redirected to an address that is none", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
+		{name: "redirects to nowhere", query: "?redirect=yes", says: "redirected to an invalid address", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
 		{name: "429", says: "429 Too Many Requests", serve: answering(status("429 Too Many"))},
 		{name: "429 for long", says: "after the timeout", serve: answering(status("429 Too Many", "Retry-After: 3600"))},
 		{name: "429 for a moment", good: true, serve: answering(status("429 Too Many", "Retry-After: 0.2"), status("200 OK"))},

@@ -1,0 +1,144 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// maxRedirects is how many redirects of one request are followed.
+const maxRedirects = 5
+
+// Do sends a request. A [*BlockedError] is returned if the policy blocks the
+// address. No error contains the URL, which may hold secrets.
+//
+// Unlike [http.Client], Do keeps the method and the body when it follows a
+// redirect with status 301 or 302: a GET without the message could be answered
+// as if the message had arrived. It removes headers that may hold credentials
+// when a redirect leads to another host.
+func (p *Pool) Do(r *http.Request, o Options) (*http.Response, error) {
+	r = r.WithContext(context.WithValue(r.Context(), connectTimeoutKey{}, o.ConnectTimeout))
+	for redirects := 0; ; redirects++ {
+		resp, err := p.roundTrip(r, o)
+		if err != nil {
+			return nil, transportError(err)
+		}
+		if !o.FollowRedirects || !isRedirect(resp) {
+			return resp, nil
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // lets the connection be reused
+		_ = resp.Body.Close()
+		if redirects >= maxRedirects {
+			return nil, fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		if r, err = redirect(r, resp); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Get fetches u as [Pool.Do] does, with the User-Agent of the pool. The user
+// information of u is sent as HTTP Basic authentication.
+func (p *Pool) Get(ctx context.Context, u *url.URL, o Options) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, transportError(err)
+	}
+	r.Header.Set("User-Agent", p.userAgent)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		r.SetBasicAuth(u.User.Username(), password)
+		r.URL.User = nil
+	}
+	return p.Do(r, o)
+}
+
+// roundTrip sends one request with the transport for its options.
+func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
+	proxy, err := p.proxy(r.URL)
+	if err != nil {
+		return nil, errors.New("the address of the proxy in the environment is invalid; write HTTP_PROXY and HTTPS_PROXY as http://host:port")
+	}
+	// The dialer checks the address that is dialled. The host is checked as
+	// well, because a proxy may dial instead, and because a resolver may read
+	// the host as another address than this program does.
+	if err := o.Policy.CheckHost(r.URL.Hostname()); err != nil {
+		return nil, err
+	}
+	// The Host header tells a proxy which host to fetch from.
+	if proxy != nil && r.Host != "" {
+		if err := o.Policy.CheckHost(r.Host); err != nil {
+			return nil, err
+		}
+	}
+	if p.fixed != nil {
+		return p.fixed.RoundTrip(r)
+	}
+	return p.transport(o.Insecure, o.Policy, proxy != nil).RoundTrip(r)
+}
+
+// isRedirect reports whether resp sends the client to another address.
+func isRedirect(resp *http.Response) bool {
+	switch resp.StatusCode {
+	case 301, 302, 303, 307, 308:
+		return resp.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// redirect returns the request that follows the redirect resp of r.
+func redirect(r *http.Request, resp *http.Response) (*http.Request, error) {
+	next, err := r.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Host == "" {
+		return nil, errors.New("redirected to an invalid address; Location must be an http or https URL")
+	}
+	if r.URL.Scheme == "https" && next.Scheme == "http" {
+		return nil, errors.New("redirected from https to http, which would send the message in the clear")
+	}
+	to := r.Clone(r.Context())
+	to.URL = next
+	if next.Host != r.URL.Host {
+		to.Host = ""
+		for name := range to.Header {
+			switch name {
+			case "Content-Type", "User-Agent", "Accept", "Idempotency-Key":
+			default: // may hold credentials
+				to.Header.Del(name)
+			}
+		}
+	}
+	if resp.StatusCode == http.StatusSeeOther && r.Method != http.MethodHead {
+		to.Method, to.Body, to.GetBody, to.ContentLength = http.MethodGet, nil, nil, 0
+		to.Header.Del("Content-Type")
+	} else if r.GetBody != nil {
+		if to.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// transportError returns an error without the URL, which may hold secrets, and
+// explains errors of net/http that users cannot understand.
+func transportError(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("the server closed the connection instead of answering (%w)", err)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return errors.New("the server closed the connection before it had the whole request")
+	}
+	// This text is what net/http returns if the server sends data on a
+	// connection before it gets a request.
+	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
+		return errors.New("the server sent something before it was asked; is it an HTTP server?")
+	}
+	return err
+}
