@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// mask masks secrets in a text.
+// mask returns text with secrets masked.
 func mask(text string, secrets ...string) string { return NewMasker(secrets).Mask(text) }
 
 func TestMask(t *testing.T) {
@@ -32,7 +32,7 @@ func TestMask(t *testing.T) {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
-	// One secret in the spellings of different programs, and in parts of them.
+	// One secret as different programs escape it, in whole or in part.
 	const odd = "p\u00e4ss/w\"o'r&t+\\ \U0001F511"
 	for _, text := range []string{
 		"p%C3%A4ss%2Fw%22o%27r%26t%2B%5C%20%F0%9F%94%91",
@@ -54,7 +54,7 @@ func TestMask(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"100%abcdefgh": "100%xxxxx", // begins with what could be an escape
+		"100%abcdefgh": "100%xxxxx", // % and the first two letters could be an escape
 		`\\nabcdefgh`:  `\\nxxxxx`,
 		"%61bcdefgh%":  "xxxxx%",
 		"/api/" + base64.StdEncoding.EncodeToString([]byte("abcdefgh")):                          "/api/xxxxx",
@@ -87,7 +87,8 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Masking costs what the text is long, however many secrets there are.
+// The cost of masking depends on the length of the text, not on the number of
+// secrets.
 func TestMaskCost(t *testing.T) {
 	var secrets []string
 	for i := range 500 {
@@ -136,7 +137,7 @@ func FuzzMask(f *testing.F) {
 			func(s string) string { return base64.StdEncoding.EncodeToString([]byte(before + s + after)) },
 		} {
 			hidden := form(secret)
-			// What the texts around it hold themselves is not of interest.
+			// before and after may contain the escaped secret themselves.
 			if got := mask(before+" "+hidden+" "+after, secret); strings.Contains(got, hidden) && !strings.Contains(before+Mask+after, hidden) && len(form(secret)) < 4*len(secret) {
 				t.Errorf("%q shows %q", got, hidden)
 			}

@@ -2,164 +2,165 @@ package redact
 
 import "strings"
 
-// searcher finds any of many texts in one, in a time that depends on how
-// long that is, and not on how many there are (Aho and Corasick, Efficient
-// String Matching, 1975): a URL may hold hundreds of secrets, and whoever
-// wrote it may run the server that answers, too.
+// searcher finds any of many patterns in a text. The time depends on the
+// length of the text, not on the number of patterns (Aho and Corasick,
+// Efficient String Matching, 1975). That matters because a client may write a
+// URL with hundreds of secrets and run the server whose answer is searched.
 type searcher struct {
-	first    [256]int32 // the states that the first character of a text leads to
-	states   []state    // the first is that of having read nothing of interest
-	shortest int        // the length of the shortest text; 0 where there is none
+	first    [256]int32 // the state after each first byte; 0 for none
+	states   []state    // states[0] is the start
+	shortest int        // length of the shortest pattern; 0 if there is none
 }
 
-// A state is having read the beginning of a text that is sought.
+// state is the prefix of a pattern that the search has read.
 type state struct {
-	char    byte  // its last character
-	child   int32 // the first of the states with one more character
-	sibling int32 // the next of those that differ in their last character
-	fail    int32 // the state of having read only its end, the longest there is
-	found   int32 // the length of the longest text that ends here
+	char    byte  // the last byte of the prefix
+	child   int32 // first state with one more byte
+	sibling int32 // next state with the same parent
+	fail    int32 // the longest other state that is a suffix of the prefix
+	found   int32 // length of the longest pattern that ends here
 }
 
 func newSearcher() *searcher { return &searcher{states: make([]state, 1)} }
 
-// add has a text sought.
-func (d *searcher) add(text string) {
-	s := int32(0)
-	for i := range len(text) {
-		next := d.child(s, text[i])
+// add adds a pattern. All patterns must be added before link is called.
+func (s *searcher) add(pattern string) {
+	at := int32(0)
+	for i := range len(pattern) {
+		next := s.child(at, pattern[i])
 		if next == 0 {
-			next = int32(len(d.states))
-			d.states = append(d.states, state{char: text[i], sibling: d.states[s].child})
-			d.states[s].child = next
-			if s == 0 {
-				d.first[text[i]] = next
+			next = int32(len(s.states))
+			s.states = append(s.states, state{char: pattern[i], sibling: s.states[at].child})
+			s.states[at].child = next
+			if at == 0 {
+				s.first[pattern[i]] = next
 			}
 		}
-		s = next
+		at = next
 	}
-	d.states[s].found = int32(len(text))
-	if d.shortest == 0 || len(text) < d.shortest {
-		d.shortest = len(text)
+	s.states[at].found = int32(len(pattern))
+	if s.shortest == 0 || len(pattern) < s.shortest {
+		s.shortest = len(pattern)
 	}
 }
 
-// link finishes what is sought. It goes through the states by their length,
-// since each is linked to a shorter one.
-func (d *searcher) link() {
-	queue := make([]int32, 1, len(d.states))
+// link sets the fail links. It visits states by length, because each links to
+// a shorter one.
+func (s *searcher) link() {
+	queue := make([]int32, 1, len(s.states))
 	for i := 0; i < len(queue); i++ {
-		s := queue[i]
-		for c := d.states[s].child; c != 0; c = d.states[c].sibling {
-			if s != 0 {
-				d.states[c].fail = d.step(d.states[s].fail, d.states[c].char)
+		at := queue[i]
+		for c := s.states[at].child; c != 0; c = s.states[c].sibling {
+			if at != 0 {
+				s.states[c].fail = s.step(s.states[at].fail, s.states[c].char)
 			}
-			if d.states[c].found == 0 {
-				d.states[c].found = d.states[d.states[c].fail].found
+			if s.states[c].found == 0 {
+				s.states[c].found = s.states[s.states[c].fail].found
 			}
 			queue = append(queue, c)
 		}
 	}
 }
 
-func (d *searcher) child(s int32, c byte) int32 {
-	if s == 0 {
-		return d.first[c]
+// child returns the state that extends at by c, or 0.
+func (s *searcher) child(at int32, c byte) int32 {
+	if at == 0 {
+		return s.first[c]
 	}
-	next := d.states[s].child
-	for next != 0 && d.states[next].char != c {
-		next = d.states[next].sibling
+	next := s.states[at].child
+	for next != 0 && s.states[next].char != c {
+		next = s.states[next].sibling
 	}
 	return next
 }
 
-// step is the state behind one more character.
-func (d *searcher) step(s int32, c byte) int32 {
+// step returns the state after at and c.
+func (s *searcher) step(at int32, c byte) int32 {
 	for {
-		next := d.child(s, c)
-		if next != 0 || s == 0 {
+		next := s.child(at, c)
+		if next != 0 || at == 0 {
 			return next
 		}
-		s = d.states[s].fail
+		at = s.states[at].fail
 	}
 }
 
-// A passage is where something stands in a text.
-type passage struct{ start, end int }
+// span is the part of a text from start to end.
+type span struct{ start, end int }
 
-// find returns the passages of a text to hide, in no order: what is sought,
-// and the words of base64 that it is a part of.
-func (d *searcher) find(text string) []passage {
-	var hidden, encoded []passage
-	s := int32(0)
-	word := 0 // where the word begins
+// find returns the spans of text to mask, in no particular order: the patterns
+// in text, and the words of base64 that contain one.
+func (s *searcher) find(text string) []span {
+	var found, encoded []span
+	at := int32(0)
+	word := 0 // start of the current word of base64 characters
 	for i := range len(text) {
-		if s = d.step(s, text[i]); d.states[s].found > 0 {
-			hidden = hide(hidden, passage{i + 1 - int(d.states[s].found), i + 1})
+		if at = s.step(at, text[i]); s.states[at].found > 0 {
+			found = appendMerged(found, span{i + 1 - int(s.states[at].found), i + 1})
 		}
 		if sextet(text[i]) < 0 {
-			encoded = d.findEncoded(encoded, text, word, i)
+			encoded = s.appendEncoded(encoded, text, word, i)
 			word = i + 1
 		}
 	}
-	return append(hidden, d.findEncoded(encoded, text, word, len(text))...)
+	return append(found, s.appendEncoded(encoded, text, word, len(text))...)
 }
 
-// hide appends a passage that begins behind all others, or makes it one with
+// appendMerged appends a span that ends after all others and merges it with
 // those that it overlaps.
-func hide(hidden []passage, p passage) []passage {
-	for len(hidden) > 0 {
-		last := hidden[len(hidden)-1]
+func appendMerged(spans []span, p span) []span {
+	for len(spans) > 0 {
+		last := spans[len(spans)-1]
 		if last.end <= p.start {
 			break
 		}
-		p = passage{min(p.start, last.start), max(p.end, last.end)}
-		hidden = hidden[:len(hidden)-1]
+		p = span{min(p.start, last.start), max(p.end, last.end)}
+		spans = spans[:len(spans)-1]
 	}
-	return append(hidden, p)
+	return append(spans, p)
 }
 
-// findEncoded appends what to hide of the word from start to end, if that is
-// base64 of what is sought, among other things. What has been encoded may
-// begin anywhere in the word, as in a path, and all of it up to a slash is
-// hidden.
-func (d *searcher) findEncoded(hidden []passage, text string, start, end int) []passage {
-	if (end-start)*6 < d.shortest*8 {
-		return hidden
+// appendEncoded appends the parts of text[start:end], a word of base64
+// characters, whose decoding contains a pattern. The encoding may begin
+// anywhere in the word, for example after a slash in a path. A part extends
+// from slash to slash.
+func (s *searcher) appendEncoded(spans []span, text string, start, end int) []span {
+	if (end-start)*6 < s.shortest*8 {
+		return spans
 	}
 	for from := start; from < start+4; from++ {
-		var matches []passage
-		s, bits, n := int32(0), 0, 0
+		var matches []span
+		at, bits, n := int32(0), 0, 0
 		for i := from; i < end; i++ {
 			bits, n = bits<<6|sextet(text[i]), n+6
 			if n < 8 {
 				continue
 			}
 			n -= 8
-			if s = d.step(s, byte(bits>>n)); d.states[s].found > 0 {
-				before := (i+1-from)*6 - n - 8*int(d.states[s].found) // bits
-				matches = hide(matches, passage{from + before/6, i + 1})
+			if at = s.step(at, byte(bits>>n)); s.states[at].found > 0 {
+				before := (i+1-from)*6 - n - 8*int(s.states[at].found) // bits before the pattern
+				matches = appendMerged(matches, span{from + before/6, i + 1})
 			}
 		}
-		shown := start // what is before it is hidden, or has been looked at
-		for _, p := range matches {
-			if p.end <= shown {
+		done := start // the text before it is masked or has been searched
+		for _, m := range matches {
+			if m.end <= done {
 				continue
 			}
-			p.start = max(shown, start+strings.LastIndexByte(text[start:p.start], '/')+1)
-			if slash := strings.IndexByte(text[p.end:end], '/'); slash >= 0 {
-				p.end += slash
+			m.start = max(done, start+strings.LastIndexByte(text[start:m.start], '/')+1)
+			if slash := strings.IndexByte(text[m.end:end], '/'); slash >= 0 {
+				m.end += slash
 			} else {
-				p.end = end + len(text[end:]) - len(strings.TrimLeft(text[end:], "="))
+				m.end = end + len(text[end:]) - len(strings.TrimLeft(text[end:], "="))
 			}
-			hidden, shown = append(hidden, p), p.end
+			spans, done = append(spans, m), m.end
 		}
 	}
-	return hidden
+	return spans
 }
 
-// sextet is what a character of base64 stands for, in both of its alphabets
-// (RFC 4648, sections 4 and 5), or -1.
+// sextet returns the value of a base64 character in either alphabet (RFC 4648,
+// sections 4 and 5), or -1.
 func sextet(c byte) int {
 	switch {
 	case c >= 'A' && c <= 'Z':
