@@ -5,15 +5,18 @@ import (
 	"strings"
 )
 
-// Convert writes a text that is in one format in another.
+// Convert converts text from one format to another. The empty format means
+// [Text].
 //
-// Text and Markdown pass into each other unchanged, on purpose: Markdown is
-// made to be read as it stands, and what comes as text is often meant for a
-// destination that renders Markdown. An empty format is [Text].
+// Plain text and Markdown are converted to each other without a change:
+// Markdown is readable as it is, and clients often send Markdown as plain text
+// to destinations that render it. The lines, indentation and columns of plain
+// text are kept in HTML. Links to scripts and embedded data are removed from
+// Markdown that is made from HTML.
 //
-// Time and size are bounded by the length of the text. Where Markdown is too
-// long or too intricate for that, it becomes HTML as plain text does, and HTML
-// in place of Markdown becomes plain text.
+// The time and the length of the result are bounded by the length of text. If
+// Markdown is too long or too complex, it is converted to HTML as plain text
+// is; if HTML is, it is converted to plain text instead of Markdown.
 func Convert(text string, from, to Format) string {
 	switch {
 	case from == to:
@@ -29,29 +32,29 @@ func Convert(text string, from, to Format) string {
 	return text
 }
 
-// lineEnds makes one sign of the three that end a line. In HTML a carriage
-// return is a space.
+// lineEnds replaces the three line endings by a line feed. HTML treats a
+// carriage return as a space.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 var tabsAndLines = strings.NewReplacer("\t", "&emsp;", "\n", "<br/>")
 
-// textToHTML escapes what HTML would read as markup, and keeps the lines, with
-// how they are indented and the gaps between columns: of several spaces all
-// but the last become no-break spaces, and so does one that begins a line.
+// textToHTML escapes text and keeps its lines, indentation and columns: a space
+// at the beginning of a line, and all but the last of several spaces, become
+// no-break spaces.
 func textToHTML(text string) string {
-	return tabsAndLines.Replace(html.EscapeString(hardenGaps(lineEnds.Replace(text))))
+	return tabsAndLines.Replace(html.EscapeString(keepGaps(lineEnds.Replace(text))))
 }
 
-const hardSpace = "\u00a0"
+const noBreakSpace = "\u00a0"
 
-func hardenGaps(text string) string {
+func keepGaps(text string) string {
 	if !strings.Contains(text, "  ") && !strings.Contains(text, "\n ") && !strings.HasPrefix(text, " ") {
 		return text
 	}
 	var b strings.Builder
 	for i := range len(text) {
 		if text[i] == ' ' && (i == 0 || text[i-1] == '\n' || i+1 < len(text) && text[i+1] == ' ') {
-			b.WriteString(hardSpace)
+			b.WriteString(noBreakSpace)
 			continue
 		}
 		b.WriteByte(text[i])
@@ -59,9 +62,10 @@ func hardenGaps(text string) string {
 	return b.String()
 }
 
-var hardSpaces = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
+var spacesAndQuotes = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
 
-// TextToHTMLHardSpaces is textToHTML for services of [Schema.HardSpaces].
+// TextToHTMLHardSpaces converts plain text to HTML as [Convert] does, but writes
+// every space as &nbsp; and quotes as &quot; and &apos;.
 func TextToHTMLHardSpaces(text string) string {
-	return hardSpaces.Replace(tabsAndLines.Replace(html.EscapeString(lineEnds.Replace(text))))
+	return spacesAndQuotes.Replace(tabsAndLines.Replace(html.EscapeString(lineEnds.Replace(text))))
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// allocated is how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -16,12 +16,12 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// What a conversion allocates and returns is in proportion to the text, and
-// so is the time that it takes to write all that.
+// The memory that a conversion allocates and the length of its result are
+// proportional to the length of the text.
 func TestConvertCost(t *testing.T) {
 	const size = 64 << 10
-	// behind is start and as many of unit as there is room for.
-	behind := func(start, unit string) string { return start + strings.Repeat(unit, (size-len(start))/len(unit)) }
+	// repeatAfter returns start followed by as many of unit as fit into size.
+	repeatAfter := func(start, unit string) string { return start + strings.Repeat(unit, (size-len(start))/len(unit)) }
 	numbered := func(n int, format string) string {
 		var b strings.Builder
 		for i := range n {
@@ -39,61 +39,61 @@ func TestConvertCost(t *testing.T) {
 		texts    map[string]string
 	}{
 		{Text, HTML, map[string]string{
-			"quotes": behind("", `"`), "lines": behind("", "\n"), "tabs": behind("", "\t"), "spaces": behind("", " "), "references": behind("", "&"),
+			"quotes": repeatAfter("", `"`), "lines": repeatAfter("", "\n"), "tabs": repeatAfter("", "\t"), "spaces": repeatAfter("", " "), "references": repeatAfter("", "&"),
 		}},
 		{HTML, Text, map[string]string{
-			"quoted lines": behind(strings.Repeat("<blockquote>", 100)+"<pre>", "a\n"), "rules": behind("", "<hr>"), "items": behind("", "<li>"),
-			"attributes": behind("<a", " a"), "tags": behind("", "<a>"), "half tags": behind("", "<a "), "references": behind("", "&a;"), "comments": behind("", "<!-->"),
+			"quoted lines": repeatAfter(strings.Repeat("<blockquote>", 100)+"<pre>", "a\n"), "rules": repeatAfter("", "<hr>"), "items": repeatAfter("", "<li>"),
+			"attributes": repeatAfter("<a", " a"), "tags": repeatAfter("", "<a>"), "half tags": repeatAfter("", "<a "), "references": repeatAfter("", "&a;"), "comments": repeatAfter("", "<!-->"),
 		}},
 		{Markdown, HTML, map[string]string{
-			"references":        behind(address, "[a]\n\n"),
-			"references in one": behind(address, "[a]"),
-			"pictures":          behind(address, "![][a] "),
-			"short references":  behind("[a]: http://"+strings.Repeat("x", 500)+" '"+strings.Repeat("''", 250)+"'\n\n", "[a]\n\n"),
-			"titles":            behind("[a]: b '"+strings.Repeat(`"`, 1000)+"'\n\n", "[a]\n\n"),
-			"definitions":       behind("", "[a]: b\n"),
-			"half links":        behind("", "[a]("),
-			"brackets":          behind("", "["),
-			"emphasis":          behind("", "*a_b"),
-			"instructions":      behind("", "*a <?\n"),
-			"declarations":      behind("", "a <!A\n"),
-			"half comments":     behind("", "a <!--\n"),
-			"code":              behind(fences, "a\n"),
-			"quotations":        behind("", strings.Repeat(">", maxNesting)+"a\n\n"),
-			"lists":             behind("", strings.Repeat("- ", maxNesting/2)+"a\n\n"),
-			"ragged table":      behind(strings.Repeat("|a", 200)+"\n"+strings.Repeat("|-", 200)+"\n", "|\n"),
-			"tables":            behind("", "a|b\n-|-\n|\n\n"),
-			"headings":          behind("", "#\n"),
-			"marks":             behind("", `"`),
+			"references":        repeatAfter(address, "[a]\n\n"),
+			"references in one": repeatAfter(address, "[a]"),
+			"pictures":          repeatAfter(address, "![][a] "),
+			"short references":  repeatAfter("[a]: http://"+strings.Repeat("x", 500)+" '"+strings.Repeat("''", 250)+"'\n\n", "[a]\n\n"),
+			"titles":            repeatAfter("[a]: b '"+strings.Repeat(`"`, 1000)+"'\n\n", "[a]\n\n"),
+			"definitions":       repeatAfter("", "[a]: b\n"),
+			"half links":        repeatAfter("", "[a]("),
+			"brackets":          repeatAfter("", "["),
+			"emphasis":          repeatAfter("", "*a_b"),
+			"instructions":      repeatAfter("", "*a <?\n"),
+			"declarations":      repeatAfter("", "a <!A\n"),
+			"half comments":     repeatAfter("", "a <!--\n"),
+			"code":              repeatAfter(fences, "a\n"),
+			"quotations":        repeatAfter("", strings.Repeat(">", maxNesting)+"a\n\n"),
+			"lists":             repeatAfter("", strings.Repeat("- ", maxNesting/2)+"a\n\n"),
+			"ragged table":      repeatAfter(strings.Repeat("|a", 200)+"\n"+strings.Repeat("|-", 200)+"\n", "|\n"),
+			"tables":            repeatAfter("", "a|b\n-|-\n|\n\n"),
+			"headings":          repeatAfter("", "#\n"),
+			"marks":             repeatAfter("", `"`),
 		}},
 		{HTML, Markdown, map[string]string{
-			"open formatting":    behind("<p>"+numbered(480, "<b id=%d>"), "<p>x"),
-			"some of it":         behind("<p>"+numbered(30, "<b id=%d>"), "<p>x"),
-			"in tables":          behind(numbered(30, "<font id=%d><table></font>")+strings.Repeat("</table>", 30), "<p>x"),
-			"quotations":         behind(strings.Repeat("<blockquote>", 480), "<p>x"),
-			"fewer quotations":   behind(strings.Repeat("<blockquote>", maxIndent), "<p>x"),
-			"lists":              behind(strings.Repeat("<ul><li>", 240), "<li>x"),
-			"fewer lists":        behind(strings.Repeat("<ol start=999><li>", maxIndent), "<br>x"),
-			"code in lists":      behind(strings.Repeat("<ol start=999><li>", maxIndent)+"<pre>", "\n"),
-			"huge numbers":       behind(strings.Repeat("<ol start=1000000000000000000><li>", maxIndent)+"<pre>", "\n"),
-			"elements":           behind(strings.Repeat("<x>", maxOpen-2), "<br>x"),
-			"headings":           behind(strings.Repeat("<i><h1>", 20), "<br>x"),
-			"tables in tables":   behind(strings.Repeat("<table><tr><td>", 15), "<table><td>x</table>"),
-			"tags without a use": behind("", "a</x>"),
-			"cells without one":  behind("", "a<td>"),
-			"what is left out":   behind("", "a<input>"),
-			"scripts":            behind("", "a<script></script>"),
-			"text in a table":    behind("<table>", "a<tr>"),
-			"wide table":         behind("<table>"+strings.Repeat("<td>a", maxColumns), "<tr>"),
-			"wide cells":         behind("<table><tr>", "<td colspan=20>"),
-			"high cells":         behind("<table>", "<tr><td rowspan=20 colspan=20>"),
-			"nested high cells":  behind("<table><tr><td rowspan=20>", "<table><tr><td rowspan=20></table>"),
-			"brackets":           behind("", "["),
-			"links":              behind("", "<a href=x>a</a>"),
-			"empty links":        behind("", "<a href=x></a>"),
-			"code":               behind("", "x<b><code>y</code></b><span></span>"),
-			"marks":              behind("", "*"),
-			"lines":              behind("", "<br>"),
+			"open formatting":    repeatAfter("<p>"+numbered(480, "<b id=%d>"), "<p>x"),
+			"some of it":         repeatAfter("<p>"+numbered(30, "<b id=%d>"), "<p>x"),
+			"in tables":          repeatAfter(numbered(30, "<font id=%d><table></font>")+strings.Repeat("</table>", 30), "<p>x"),
+			"quotations":         repeatAfter(strings.Repeat("<blockquote>", 480), "<p>x"),
+			"fewer quotations":   repeatAfter(strings.Repeat("<blockquote>", maxIndent), "<p>x"),
+			"lists":              repeatAfter(strings.Repeat("<ul><li>", 240), "<li>x"),
+			"fewer lists":        repeatAfter(strings.Repeat("<ol start=999><li>", maxIndent), "<br>x"),
+			"code in lists":      repeatAfter(strings.Repeat("<ol start=999><li>", maxIndent)+"<pre>", "\n"),
+			"huge numbers":       repeatAfter(strings.Repeat("<ol start=1000000000000000000><li>", maxIndent)+"<pre>", "\n"),
+			"elements":           repeatAfter(strings.Repeat("<x>", maxOpen-2), "<br>x"),
+			"headings":           repeatAfter(strings.Repeat("<i><h1>", 20), "<br>x"),
+			"tables in tables":   repeatAfter(strings.Repeat("<table><tr><td>", 15), "<table><td>x</table>"),
+			"tags without a use": repeatAfter("", "a</x>"),
+			"cells without one":  repeatAfter("", "a<td>"),
+			"what is left out":   repeatAfter("", "a<input>"),
+			"scripts":            repeatAfter("", "a<script></script>"),
+			"text in a table":    repeatAfter("<table>", "a<tr>"),
+			"wide table":         repeatAfter("<table>"+strings.Repeat("<td>a", maxColumns), "<tr>"),
+			"wide cells":         repeatAfter("<table><tr>", "<td colspan=20>"),
+			"high cells":         repeatAfter("<table>", "<tr><td rowspan=20 colspan=20>"),
+			"nested high cells":  repeatAfter("<table><tr><td rowspan=20>", "<table><tr><td rowspan=20></table>"),
+			"brackets":           repeatAfter("", "["),
+			"links":              repeatAfter("", "<a href=x>a</a>"),
+			"empty links":        repeatAfter("", "<a href=x></a>"),
+			"code":               repeatAfter("", "x<b><code>y</code></b><span></span>"),
+			"marks":              repeatAfter("", "*"),
+			"lines":              repeatAfter("", "<br>"),
 		}},
 	} {
 		for name, in := range test.texts {

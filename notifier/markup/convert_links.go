@@ -9,10 +9,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// defuseLinks takes the address out of links and pictures that would run a
-// script or bring content of their own, and leaves their text: programs that
-// render Markdown are less on their guard than browsers.
-func defuseLinks(doc *html.Node) {
+// removeUnsafeLinks replaces links and images whose address is a script or
+// embedded data by their text. Programs that render Markdown check addresses
+// less than browsers do.
+func removeUnsafeLinks(doc *html.Node) {
 	for n := range doc.Descendants() {
 		key := ""
 		switch n.DataAtom {
@@ -22,7 +22,7 @@ func defuseLinks(doc *html.Node) {
 			key = "src"
 		}
 		i := attr(n, key)
-		if key == "" || i < 0 || !scriptURL(n.Attr[i].Val) {
+		if key == "" || i < 0 || !isUnsafeURL(n.Attr[i].Val) {
 			continue
 		}
 		if n.DataAtom == atom.Img {
@@ -36,10 +36,11 @@ func defuseLinks(doc *html.Node) {
 	}
 }
 
-// scriptURL reports whether an address has a scheme that carries content
-// instead of saying where it is. Markdown decodes character references and
-// backslashes once more, and browsers overlook control and format characters.
-func scriptURL(address string) bool {
+// isUnsafeURL reports whether address has a scheme that runs a script, embeds
+// content or reads local files. Character references and backslashes are
+// decoded first, as Markdown does. Control and format characters are ignored,
+// as browsers do.
+func isUnsafeURL(address string) bool {
 	scheme, _, ok := strings.Cut(html.UnescapeString(address), ":")
 	if !ok {
 		return false

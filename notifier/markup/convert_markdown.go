@@ -18,8 +18,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// markdownRenderer lets HTML within the Markdown through: whoever may send a
-// message may send it as HTML in the first place.
+// markdownRenderer keeps HTML within Markdown. A client may send HTML anyway.
 var markdownRenderer = goldmark.New(
 	goldmark.WithExtensions(extension.Table),
 	goldmark.WithRendererOptions(goldmarkhtml.WithHardWraps(), goldmarkhtml.WithXHTML(), goldmarkhtml.WithUnsafe()),
@@ -42,9 +41,9 @@ func newMarkdownWriter() *converter.Converter {
 	return c
 }
 
-// escapeAngles writes what the library has as character references with a
-// backslash instead, and only where it would be markup: chat programs know
-// little of HTML.
+// escapeAngles escapes < and > with a backslash, and only where they would be
+// markup. The library writes character references, which many chat programs
+// show as they are.
 func escapeAngles(_ converter.Context, text string) string {
 	text = strings.ReplaceAll(text, "&lt;", `\<`)
 	if rest := strings.TrimLeft(text, " "); strings.HasPrefix(rest, "&gt;") {
@@ -54,12 +53,12 @@ func escapeAngles(_ converter.Context, text string) string {
 }
 
 func markdownToHTML(markdown string) string {
-	if !simpleMarkdown(markdown) {
+	if !isSimpleMarkdown(markdown) {
 		return textToHTML(markdown)
 	}
 	source := []byte(lineEnds.Replace(markdown))
 	doc := markdownRenderer.Parser().Parse(text.NewReader(source))
-	if addresses(doc) > max(minAddresses, maxGrowth*len(source)) {
+	if addressBytes(doc) > max(minAddresses, maxGrowth*len(source)) {
 		return textToHTML(markdown)
 	}
 	var b strings.Builder
@@ -69,10 +68,10 @@ func markdownToHTML(markdown string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// addresses is how long the addresses and titles of links and pictures are in
-// all. Those that are defined once may be referred to any number of times.
-func addresses(doc ast.Node) (n int) {
-	// Its error would be that of the function.
+// addressBytes returns the total length of the addresses and titles of links
+// and images. A short text can refer to one definition many times.
+func addressBytes(doc ast.Node) (n int) {
+	// Walk returns only errors of the callback, which returns none.
 	_ = ast.Walk(doc, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch node := node.(type) {
 		case *ast.Link:
@@ -82,18 +81,18 @@ func addresses(doc ast.Node) (n int) {
 		}
 		return ast.WalkContinue, nil
 	})
-	return n / 2 // each is entered and left
+	return n / 2 // Walk visits each node twice
 }
 
 func htmlToMarkdown(text string) string {
-	if len(text) > maxElaborate {
+	if len(text) > maxConvert {
 		return htmlToText(text)
 	}
 	doc := htmlTree(text)
-	if doc == nil || !simpleHTML(doc, len(text)) {
+	if doc == nil || !limitHTML(doc, len(text)) {
 		return htmlToText(text)
 	}
-	defuseLinks(doc)
+	removeUnsafeLinks(doc)
 	md, err := markdownWriter.ConvertNode(doc)
 	if err != nil {
 		return htmlToText(text)
@@ -101,31 +100,31 @@ func htmlToMarkdown(text string) string {
 	return string(md)
 }
 
-// Bounds for the elaborate conversions. The libraries are quadratic in some
-// constructs, and tables and links can be written much shorter than they come
-// out. No message that somebody wrote to be read comes near these bounds.
+// Limits of what the libraries for Markdown convert. They take quadratic time
+// for some constructs, and the result of tables and links can be much longer
+// than the text. Messages that people write stay far below these limits.
 const (
-	maxElaborate = 1 << 20 // bytes of text
+	maxConvert   = 1 << 20 // bytes of text
 	maxNesting   = 100     // list items and quotations that one line of Markdown opens
-	maxCells     = 1 << 16 // of tables, absent ones included
-	maxGrowth    = 4       // cells, and bytes of addresses, for each byte of text
-	minAddresses = 1 << 16 // bytes of addresses that may be however short the text is
+	maxCells     = 1 << 16 // table cells, missing ones included
+	maxGrowth    = 4       // table cells, and bytes of addresses, per byte of text
+	minAddresses = 1 << 16 // bytes of addresses that any text may have
 	maxColumns   = 200     // of an HTML table
-	maxSpan      = 20      // rows or columns that a cell of an HTML table covers
-	maxStart     = 999     // where the numbers of an HTML list begin
-	maxWork      = 1 << 30 // delimiters times the bytes that may be searched for their partners
-	maxFound     = 16      // lines that are kept while the end of code or a tag is looked for, for each byte of text
-	maxOpening   = 64      // brackets for each byte of HTML that may be searched for their partners
+	maxSpan      = 20      // rows or columns that one cell of an HTML table spans
+	maxStart     = 999     // first number of an HTML list
+	maxWork      = 1 << 30 // delimiters times bytes that may be searched for the closing ones
+	maxFound     = 16      // lines searched for the end of code or of a tag, per byte of text
+	maxOpening   = 64      // opening brackets to search for, per byte of HTML
 )
 
-// simpleMarkdown reports whether text can be rendered in a time and a space
-// that are in proportion to its length.
-func simpleMarkdown(text string) bool {
-	if len(text) > maxElaborate {
+// isSimpleMarkdown reports whether text can be rendered in time and space
+// proportional to its length.
+func isSimpleMarkdown(text string) bool {
+	if len(text) > maxConvert {
 		return false
 	}
-	// A block ends at a blank line or where an item or a heading begins:
-	// neither delimiters nor tables reach beyond it.
+	// A block ends at a blank line, a list item or a heading. Delimiters and
+	// tables do not extend beyond their block.
 	var size, delimiters, searches, lines, columns, work, found, cells int
 	for line := range strings.Lines(text) {
 		if markdownNesting(line) > maxNesting {
@@ -144,7 +143,7 @@ func simpleMarkdown(text string) bool {
 		for _, c := range []byte(line) {
 			switch c {
 			case '[', ']':
-				delimiters += 8 // dearer than the others by about that much
+				delimiters += 8 // they cost about 8 times as much as other delimiters
 			case '<':
 				delimiters++
 				searches++
@@ -168,8 +167,8 @@ func simpleMarkdown(text string) bool {
 	return cells <= maxGrowth*len(text) && found <= maxFound*len(text)
 }
 
-// beginsBlock reports whether a line is blank, or a list's item or a heading
-// that ends the block before it.
+// beginsBlock reports whether line ends the block before it: it is blank, a
+// list item or a heading.
 func beginsBlock(line string) bool {
 	rest := strings.TrimLeft(line, " ")
 	if strings.TrimSpace(rest) == "" {
@@ -183,11 +182,11 @@ func beginsBlock(line string) bool {
 	default:
 		return false
 	}
-	// What is indented by more, or is a mark alone, may go on with a block.
+	// A line with more indentation, or with a mark only, may continue a block.
 	return len(line)-len(rest) <= 3 && mark <= 6 && strings.HasPrefix(rest[mark:], " ") && strings.TrimSpace(rest[mark:]) != ""
 }
 
-// markdownNesting is about how many blocks within each other a line opens.
+// markdownNesting returns about how many nested blocks a line opens.
 func markdownNesting(line string) int {
 	depth, spaces := 0, 0
 	for i := range len(line) {
@@ -212,16 +211,15 @@ func markdownNesting(line string) int {
 	return depth + spaces/2
 }
 
-// simpleHTML reports whether the tree of a document of that length can be
-// written as Markdown in a time and a space that are in proportion to it. It
-// narrows cells that are said to cover more than a reader could see, and lists
-// whose numbers are longer than anybody counts.
-func simpleHTML(doc *html.Node, length int) bool {
+// limitHTML reports whether doc can be converted to Markdown in time and space
+// proportional to length, the length of the HTML. It resets spans of cells and
+// first numbers of lists that are too large.
+func limitHTML(doc *html.Node, length int) bool {
 	var open, work, cells int
 	for n := range doc.Descendants() {
 		switch {
 		case n.Type == html.TextNode:
-			// The next closing bracket is looked for behind each opening one.
+			// The library searches for a closing bracket from each opening one.
 			for i := range len(n.Data) {
 				switch n.Data[i] {
 				case '[':
@@ -238,7 +236,7 @@ func simpleHTML(doc *html.Node, length int) bool {
 				}
 			}
 		case n.DataAtom == atom.Table:
-			rows, columns := grid(n)
+			rows, columns := tableSize(n)
 			if columns > maxColumns {
 				return false
 			}
@@ -248,10 +246,10 @@ func simpleHTML(doc *html.Node, length int) bool {
 	return work <= maxOpening*length && cells <= min(maxCells, maxGrowth*length)
 }
 
-// grid is how many rows and columns a table has, those of tables within it
-// and the two that make it one in Markdown included.
-func grid(table *html.Node) (rows, columns int) {
-	var claimed [maxSpan + 1]int // columns of this row and the next that cells above cover
+// tableSize returns how many rows and columns table has, with those of nested
+// tables and the two that a table has in Markdown.
+func tableSize(table *html.Node) (rows, columns int) {
+	var claimed [maxSpan + 1]int // columns of this row and later ones that cells above span
 	row := 0
 	rows = 2
 	for n := range table.Descendants() {
@@ -277,7 +275,7 @@ func grid(table *html.Node) (rows, columns int) {
 	return rows, columns
 }
 
-// span is how many rows or columns a cell covers.
+// span returns how many rows or columns a cell spans.
 func span(cell *html.Node, key string) int {
 	i := attr(cell, key)
 	if i < 0 {
@@ -290,7 +288,7 @@ func span(cell *html.Node, key string) int {
 	return n
 }
 
-// attr is where an element has an attribute, or -1.
+// attr returns the index of an attribute of n, or -1.
 func attr(n *html.Node, key string) int {
 	return slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }

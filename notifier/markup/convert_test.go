@@ -71,7 +71,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-func TestConvertDefusesLinks(t *testing.T) {
+func TestConvertRemovesUnsafeLinks(t *testing.T) {
 	for _, address := range []string{
 		"javascript:alert(1)",
 		"JavaScript:alert(1)",
@@ -100,8 +100,8 @@ func TestConvertDefusesLinks(t *testing.T) {
 	}
 }
 
-// The elaborate conversions are given up for texts that would cost them more
-// time, depth or space than their length warrants.
+// Texts that would take too much time, depth or space are converted in the
+// simple way.
 func TestConvertIsBounded(t *testing.T) {
 	const mega = 1 << 20
 	fill := func(s string) string { return strings.Repeat(s, mega/len(s)) }
@@ -150,7 +150,7 @@ func TestConvertIsBounded(t *testing.T) {
 	}
 }
 
-// What somebody wrote to be read is within the bounds.
+// A long report that a person could write is within the limits.
 func TestConvertKeepsLongReports(t *testing.T) {
 	report := strings.Repeat("## Host\n\n- [log](https://example.com/a_b): **12** of *20* `ok`\n- > quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", 1000)
 	got := Convert(report, Markdown, HTML)

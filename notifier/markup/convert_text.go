@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// htmlToText writes HTML as plain text. It reads tokens and builds no tree, so
-// that no nesting is too deep and the time is in proportion to the length.
+// htmlToText converts HTML to plain text. It reads tokens without building a
+// tree, so that its time is linear for any nesting.
 func htmlToText(text string) string {
 	z := html.NewTokenizer(strings.NewReader(text))
 	var w textWriter
 	for {
 		switch z.Next() {
-		case html.ErrorToken: // the end; a string cannot fail otherwise
+		case html.ErrorToken: // end of text; reading a string does not fail
 			return strings.TrimSpace(w.b.String())
 		case html.TextToken:
 			w.text(string(z.Text()))
@@ -32,23 +32,23 @@ func tagAtom(z *html.Tokenizer) atom.Atom {
 	return atom.Lookup(name)
 }
 
-// maxQuote is how many quotations within each other are marked as such.
+// maxQuote is how many levels of nested quotations are marked.
 const maxQuote = 4
 
-// A textWriter lays out text: one line for each block, white space collapsed.
+// textWriter writes each block on its own lines and collapses white space.
 type textWriter struct {
 	b      strings.Builder
-	inLine bool      // the current line has something in it
-	fresh  bool      // what it has is a list item's marker only
-	space  bool      // white space is due before the next text
-	quotes int       // quotations that are open
-	pre    int       // elements that are open whose white space counts
-	hidden atom.Atom // the element that is open whose content is not text; 0 if none is
+	inLine bool      // the current line is not empty
+	fresh  bool      // the current line has only the marker of a list item
+	space  bool      // write a space before the next text
+	quotes int       // open quotations
+	pre    int       // open elements that keep white space
+	hidden atom.Atom // open element whose content is skipped; 0 if none
 }
 
 func (w *textWriter) start(tag atom.Atom) {
 	if w.hidden == atom.Head && (tag == atom.Body || isBlock(tag)) {
-		w.hidden = 0 // its end tag may be left out
+		w.hidden = 0 // </head> is optional
 	}
 	if w.hidden != 0 {
 		return
@@ -101,7 +101,7 @@ func (w *textWriter) end(tag atom.Atom) {
 	}
 }
 
-// hides says of an element whether its content is not for reading.
+// hides reports whether the content of an element is not shown.
 func hides(tag atom.Atom) bool {
 	switch tag {
 	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Template,
@@ -147,17 +147,16 @@ func (w *textWriter) text(s string) {
 			end = len(word)
 		}
 		if end > 0 {
-			w.write(strings.ReplaceAll(word[:end], hardSpace, " "))
+			w.write(strings.ReplaceAll(word[:end], noBreakSpace, " "))
 		}
 		s = word[end:]
 	}
 }
 
-// isSoftSpace says whether HTML runs a character together with white space
-// next to it.
+// isSoftSpace reports whether HTML collapses c with white space next to it.
 func isSoftSpace(c rune) bool { return unicode.IsSpace(c) && c != '\u00a0' }
 
-// write adds text to the line, behind white space if any is due.
+// write appends s to the line, after a space if one is due.
 func (w *textWriter) write(s string) {
 	switch {
 	case !w.inLine:
@@ -171,8 +170,8 @@ func (w *textWriter) write(s string) {
 	w.inLine, w.fresh, w.space = true, false, false
 }
 
-// block makes sure that what follows begins a line, behind the marker of a
-// list item at most.
+// block begins a new line, unless the current line is empty or has only the
+// marker of a list item.
 func (w *textWriter) block() {
 	if w.inLine && !w.fresh {
 		w.newline()

@@ -8,28 +8,28 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Bounds for HTML that becomes Markdown. Each element that holds others writes
-// what they have become once more, and each list and quotation puts something
-// before every line of it.
+// Limits of HTML that is converted to Markdown. The library copies the result
+// of nested elements once for each level, and lists and quotations prefix every
+// line.
 const (
-	maxOpen   = 50 // elements within each other
-	maxIndent = 8  // of them lists and quotations
+	maxOpen   = 50 // nested elements
+	maxIndent = 8  // nested lists and quotations
 )
 
-// htmlTree makes a tree of what HTML shows, or returns nil where it is nested
-// too deep.
+// htmlTree parses the visible part of HTML. It returns nil if the elements are
+// nested too deeply.
 //
-// html.Parse would do what browsers do: formatting that is left open is opened
-// anew in every block behind it, so that a few kilobytes become millions of
-// nodes. Here no tag makes more than an element and the row and cell around
-// it. Tags that many leave out, </p>, </li> or </td>, are understood; what is
-// nested wrongly ends with the element around it.
+// html.Parse does what browsers do: it reopens unclosed formatting in every
+// later block, so that a few kilobytes become millions of nodes. Here, a tag
+// adds one element, and a row and a cell around it if they are missing.
+// Optional end tags such as </p>, </li> and </td> may be left out. Wrongly
+// nested elements end with their parent.
 func htmlTree(text string) *html.Node {
 	z := html.NewTokenizer(strings.NewReader(text))
 	t := &tree{open: []*html.Node{{Type: html.DocumentNode}}}
 	for !t.tooDeep {
 		switch z.Next() {
-		case html.ErrorToken: // the end; a string cannot fail otherwise
+		case html.ErrorToken: // end of text; reading a string does not fail
 			t.flush()
 			return t.open[0]
 		case html.TextToken:
@@ -46,14 +46,15 @@ func htmlTree(text string) *html.Node {
 	return nil
 }
 
-// A tree is one that is being made.
+// tree is the state of htmlTree.
 type tree struct {
-	open    []*html.Node    // the document and the elements that are open, the innermost last
-	text    strings.Builder // what the innermost has got last
-	hidden  atom.Atom       // the element that is open whose content is not shown; 0 if none is
+	open    []*html.Node    // the document and the open elements, the innermost last
+	text    strings.Builder // pending text of the innermost element
+	hidden  atom.Atom       // open element whose content is skipped; 0 if none
 	tooDeep bool
 }
 
+// top returns the innermost open element.
 func (t *tree) top() *html.Node { return t.open[len(t.open)-1] }
 
 func (t *tree) start(z *html.Tokenizer) {
@@ -66,7 +67,7 @@ func (t *tree) start(z *html.Tokenizer) {
 	case hides(tag):
 		t.hidden = tag
 		return
-	case tag == atom.Image: // as browsers have it
+	case tag == atom.Image: // browsers treat <image> as <img>
 		n.Data, n.DataAtom, tag = "img", atom.Img, atom.Img
 	}
 	for more {
@@ -79,44 +80,44 @@ func (t *tree) start(z *html.Tokenizer) {
 			}
 		}
 	}
-	if isTablePart(tag) && tag != atom.Table && t.table() == 0 || tag == atom.Form && isGrid(t.top()) {
+	if isTablePart(tag) && tag != atom.Table && t.tableIndex() == 0 || tag == atom.Form && isGrid(t.top()) {
 		return
 	}
 	t.flush()
 	if endsParagraph(tag) {
-		t.leave(atom.P)
+		t.closeTag(atom.P)
 	}
 	switch tag {
 	case atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption:
-		t.back()
+		t.closeTo()
 		t.push(n)
 		return
 	case atom.Tr:
-		t.back(atom.Thead, atom.Tbody, atom.Tfoot)
+		t.closeTo(atom.Thead, atom.Tbody, atom.Tfoot)
 		t.push(n)
 		return
 	case atom.Td, atom.Th:
-		t.back(atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr)
-		t.row()
+		t.closeTo(atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr)
+		t.ensureRow()
 		t.push(n)
 		return
 	case atom.Table:
 		if isGrid(t.top()) {
-			t.open = t.open[:t.table()]
+			t.open = t.open[:t.tableIndex()]
 		}
 	case atom.Li:
-		t.leave(tag, atom.Ul, atom.Ol)
+		t.closeTag(tag, atom.Ul, atom.Ol)
 	case atom.Dt, atom.Dd:
-		t.leave(atom.Dt, atom.Dl)
-		t.leave(atom.Dd, atom.Dl)
+		t.closeTag(atom.Dt, atom.Dl)
+		t.closeTag(atom.Dd, atom.Dl)
 	case atom.A, atom.Option:
-		t.leave(tag)
+		t.closeTag(tag)
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		if isHeading(t.top().DataAtom) {
 			t.open = t.open[:len(t.open)-1]
 		}
 	}
-	t.cell()
+	t.ensureCell()
 	if tag == atom.Br || tag == atom.Hr || tag == atom.Img {
 		t.top().AppendChild(n)
 		return
@@ -140,13 +141,13 @@ func (t *tree) end(name string) {
 			return
 		}
 		if n.DataAtom == atom.Table || isCell(n) && !isTablePart(tag) {
-			return // what is outside of a cell is not for it to end
+			return // a cell does not close elements outside of it
 		}
 	}
 }
 
-// flush gives the innermost element the text that has come for it. It waits
-// until then, since texts that nothing separates are to be one.
+// flush appends the pending text to the innermost element. Adjacent texts
+// become one node.
 func (t *tree) flush() {
 	if t.text.Len() == 0 {
 		return
@@ -154,17 +155,17 @@ func (t *tree) flush() {
 	text := strings.ReplaceAll(t.text.String(), "\x00", "")
 	t.text.Reset()
 	if strings.TrimSpace(text) != "" {
-		t.cell()
+		t.ensureCell()
 	}
 	if n := t.top(); n.DataAtom == atom.Pre && n.FirstChild == nil {
-		text = strings.TrimPrefix(text, "\n") // written for looks
+		text = strings.TrimPrefix(text, "\n") // HTML ignores a line break after <pre>
 	}
 	if text != "" {
 		t.top().AppendChild(&html.Node{Type: html.TextNode, Data: text})
 	}
 }
 
-// push opens an element.
+// push appends n to the innermost element and makes it the innermost.
 func (t *tree) push(n *html.Node) {
 	t.top().AppendChild(n)
 	t.open = append(t.open, n)
@@ -178,9 +179,9 @@ func (t *tree) push(n *html.Node) {
 	t.tooDeep = t.tooDeep || len(t.open) > maxOpen || indent > maxIndent
 }
 
-// back closes what is within the innermost part of a table that is one of
-// these, or within the table itself.
-func (t *tree) back(parts ...atom.Atom) {
+// closeTo closes the elements within the innermost of parts, or within the
+// innermost table if there is none of them.
+func (t *tree) closeTo(parts ...atom.Atom) {
 	i := len(t.open) - 1
 	for t.open[i].DataAtom != atom.Table && !slices.Contains(parts, t.open[i].DataAtom) {
 		i--
@@ -188,9 +189,9 @@ func (t *tree) back(parts ...atom.Atom) {
 	t.open = t.open[:i+1]
 }
 
-// leave closes the innermost element of that name, unless it is around one of
-// the others, a cell or a table.
-func (t *tree) leave(tag atom.Atom, within ...atom.Atom) {
+// closeTag closes the innermost element with the given tag, unless a table, a
+// cell or one of the tags in within is nested in it.
+func (t *tree) closeTag(tag atom.Atom, within ...atom.Atom) {
 	for i := len(t.open) - 1; i > 0; i-- {
 		n := t.open[i]
 		if n.DataAtom == tag {
@@ -203,8 +204,8 @@ func (t *tree) leave(tag atom.Atom, within ...atom.Atom) {
 	}
 }
 
-// table is where the innermost table is among the open elements, or 0.
-func (t *tree) table() int {
+// tableIndex returns the index of the innermost table in t.open, or 0.
+func (t *tree) tableIndex() int {
 	i := len(t.open) - 1
 	for i > 0 && t.open[i].DataAtom != atom.Table {
 		i--
@@ -212,22 +213,22 @@ func (t *tree) table() int {
 	return i
 }
 
-// row makes sure that a cell has a row to be in.
-func (t *tree) row() {
+// ensureRow opens a row for a cell if none is open.
+func (t *tree) ensureRow() {
 	if t.top().DataAtom != atom.Tr {
 		t.push(&html.Node{Type: html.ElementNode, Data: "tr", DataAtom: atom.Tr})
 	}
 }
 
-// cell makes sure that what stands between the cells of a table is shown, too.
-func (t *tree) cell() {
+// ensureCell opens a cell for content between the cells of a table.
+func (t *tree) ensureCell() {
 	if isGrid(t.top()) {
-		t.row()
+		t.ensureRow()
 		t.push(&html.Node{Type: html.ElementNode, Data: "td", DataAtom: atom.Td})
 	}
 }
 
-// ignored says of an element whether it makes no difference to Markdown.
+// ignored reports whether an element has no effect in Markdown.
 func ignored(tag atom.Atom) bool {
 	switch tag {
 	case atom.Html, atom.Head, atom.Body, atom.Meta, atom.Link, atom.Base, atom.Input, atom.Col, atom.Colgroup, atom.Wbr,
@@ -245,8 +246,8 @@ func isHeading(tag atom.Atom) bool {
 	return false
 }
 
-// endsParagraph says of an element whether a paragraph that is open ends where
-// it begins.
+// endsParagraph reports whether the start tag of an element closes an open
+// paragraph.
 func endsParagraph(tag atom.Atom) bool {
 	switch tag {
 	case atom.Blockquote, atom.Ul, atom.Li, atom.Hr, atom.Center, atom.Details, atom.Summary, atom.Fieldset, atom.Hgroup, atom.Menu, atom.Dialog:
@@ -261,8 +262,8 @@ func isCell(n *html.Node) bool {
 	return n.DataAtom == atom.Td || n.DataAtom == atom.Th || n.DataAtom == atom.Caption
 }
 
-// isGrid says of an element whether it is a part of a table that holds cells
-// or rows only.
+// isGrid reports whether n is a table or a part of one that contains only rows
+// or cells.
 func isGrid(n *html.Node) bool {
 	return n.DataAtom == atom.Table || isTablePart(n.DataAtom) && !isCell(n)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/yuin/goldmark-emoji/definition"
 )
 
-// emojiNames builds the table when it is first asked for, since most
-// gateways never do.
+// emojiNames builds the table when it is first needed. Most programs never use
+// it.
 var emojiNames = sync.OnceValue(func() definition.Emojis { return definition.Github() })
 
-// maxEmojiName is longer than any name, in bytes.
+// maxEmojiName is a limit for the length of a name in bytes, longer than any.
 const maxEmojiName = 64
 
-// ReplaceEmojis replaces names between colons, such as :smile: and :+1:, by the
-// characters they stand for. The names are GitHub's, and their case does not
-// count; what is no such name stays as it is.
+// ReplaceEmojis replaces names of emojis between colons, such as :smile: and
+// :+1:, by the emojis. The names are those of GitHub, in any case. Unknown
+// names are kept.
 func ReplaceEmojis(s string) string {
 	if strings.Count(s, ":") < 2 {
 		return s
@@ -40,8 +40,8 @@ func ReplaceEmojis(s string) string {
 	return b.String()
 }
 
-// leadingEmoji is what the name at the beginning of s, colons included,
-// stands for, and its size in bytes; 0 if there is none.
+// leadingEmoji returns the emoji whose name s begins with, and the size of the
+// name and its colons in bytes. The size is 0 if there is no such name.
 func leadingEmoji(s string) (chars string, size int) {
 	for i := 1; i < len(s) && i <= maxEmojiName; i++ {
 		c := s[i]

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestEmojis(t *testing.T) {
+func TestReplaceEmojis(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"", ""},
 		{"no names", "no names"},

@@ -1,5 +1,3 @@
-// Package markup converts texts between plain text, Markdown and HTML, and
-// cuts them to the lengths that destinations accept.
 package markup
 
 import (

@@ -7,54 +7,46 @@ import (
 	"unicode/utf8"
 )
 
-// Overflow says what becomes of a message that is longer than its
-// destination takes.
+// Overflow is what happens to a message that is longer than its destination
+// accepts.
 type Overflow string
 
-// The ways to treat a message that is too long. The zero Overflow counts as
-// [OverflowUpstream].
+// The values of Overflow. The zero Overflow counts as [OverflowUpstream].
 const (
-	OverflowUpstream Overflow = "upstream" // send it as it is; the destination may cut it, and where it refuses it, parts are sent
-	OverflowTruncate Overflow = "truncate" // send what fits
-	OverflowSplit    Overflow = "split"    // send it in several parts
+	// OverflowUpstream sends the message as it is. The destination may cut
+	// it. If the destination refuses it, the sender splits it.
+	OverflowUpstream Overflow = "upstream"
+
+	OverflowTruncate Overflow = "truncate" // sends what fits
+	OverflowSplit    Overflow = "split"    // sends several parts
 )
 
-// MaxParts is how many parts a message is split into at most. Where it would
-// need more, the last part ends in an ellipsis and the rest is not sent.
+// MaxParts is the maximum number of parts of a message. If a message needs
+// more, the last part ends with an ellipsis and the rest is not sent.
 const MaxParts = 500
 
 const (
-	// counterWidth is the room that the widest counter takes, " [500/500]"
-	// and a little more.
+	// counterWidth is the space for a counter in the title. The longest one
+	// is " [500/500]".
 	counterWidth = 12
 
-	// counterThreshold is the length that a title, or a body which shares
-	// its room with the title, may have at least where the parts of a
-	// message are counted: shorter ones have no room to spare.
+	// counterThreshold is the minimum length for parts to have a counter: of
+	// the title, or of the body if it shares its length with the title.
 	counterThreshold = 130
 )
 
-// TitlePlace says which parts of a split message have the title.
-type TitlePlace int
-
-const (
-	TitleAuto  TitlePlace = iota // [TitleFirst] where the title takes much of the body's room, else [TitleEvery]
-	TitleFirst                   // the first part
-	TitleEvery                   // all parts
-)
-
-// Unit is what the length of a text is counted in.
+// Unit is the unit in which the length of a text is measured.
 type Unit string
 
 // The units of limits.
 const (
 	Characters Unit = "characters" // Unicode code points
 	UTF8Bytes  Unit = "bytes"
-	UTF16Units Unit = "UTF-16 units" // of which a character beyond U+FFFF has two
+	UTF16Units Unit = "UTF-16 units" // 2 for characters beyond U+FFFF, else 1
 )
 
-// of is the length of a character.
-func (u Unit) of(c rune) int {
+// runeLength returns the length of c.
+func (u Unit) runeLength(c rune) int {
 	switch u {
 	case UTF8Bytes:
 		return utf8.RuneLen(c)
@@ -64,72 +56,66 @@ func (u Unit) of(c rune) int {
 	return 1
 }
 
-// length is that of a text.
+// length returns the length of s.
 func (u Unit) length(s string) (n int) {
 	switch u {
 	case UTF8Bytes:
 		return len(s)
 	case UTF16Units:
 		for _, c := range s {
-			n += u.of(c)
+			n += u.runeLength(c)
 		}
 		return n
 	}
 	return utf8.RuneCountInString(s)
 }
 
-// index is how many bytes of s have a length of at most n.
+// index returns how many bytes of s fit into the length n.
 func (u Unit) index(s string, n int) int {
 	for i, c := range s {
-		if n -= u.of(c); n < 0 {
+		if n -= u.runeLength(c); n < 0 {
 			return i
 		}
 	}
 	return len(s)
 }
 
-// Limits are what a message to a destination may measure.
+// Limits are the maximum lengths of a message for a destination.
 type Limits struct {
-	Unit  Unit // what lengths are counted in; "" means [Characters]
-	Title int  // length of the title; 0 for a destination without titles, where it becomes the body's first line
-	Body  int  // length of the body; 0 for any
-	Lines int  // lines of the body, cut whatever the overflow says; 0 for any
+	Unit  Unit // unit of the lengths; "" means [Characters]
+	Title int  // length of the title; 0 if the destination has none and the title becomes the first line of the body
+	Body  int  // length of the body; 0 means no limit
+	Lines int  // lines of the body, for every [Overflow]; 0 means no limit
 
-	// InBody says that title and body are sent as one text, so that both
-	// together may be as long as Body.
+	// InBody is true if title and body are sent as one text, so that Body is
+	// the limit for both together.
 	InBody bool
 
-	// Reserve is how much of Body is kept free in every part, for what the
-	// destination adds.
+	// Reserve is how much of Body stays free in every part, for text that
+	// the service adds.
 	Reserve int
-
-	// TitlePlace says which parts of a split message have the title.
-	TitlePlace TitlePlace
-
-	// TitleTag is the HTML element of a title that becomes the first line
-	// of an HTML body; "" means b.
-	TitleTag string
 }
 
-// Part is a message, or a piece of one, that is within the limits.
+// Part is a message or a part of one, within the limits.
 type Part struct{ Title, Body string }
 
-// Fit makes one or more parts of a message that is written in format, into
-// which it was converted from source. There is always one part at least, and
-// more than one in mode [OverflowSplit] only.
+// Fit returns the parts of a message that fit into the limits. The message is in
+// format and was converted from source. Only [OverflowSplit] returns more than
+// one part.
 //
-// White space around the title and at the end of the body is dropped. Where
-// the title is repeated in every part and there is room for it, parts are
-// counted behind it: "Backup [2/3]". A cut is made behind a line break if
-// there is one, else behind a space or tab, else behind a punctuation mark,
-// else where the room ends; never within a code point, and within an HTML
-// tag, an HTML character reference or a Markdown link only if that is longer
-// than a part.
+// White space around the title and at the end of the body is removed. If the
+// title is long enough, each part has a counter after it: "Backup [2/3]". If a
+// title would take most of the space of a part, only the first part has it.
+//
+// A text is cut after a line break if possible, else after a space or tab, else
+// after a punctuation mark, else at the limit. A cut never divides a code
+// point. It divides an HTML tag, a character reference or a Markdown link only
+// if that is longer than a part.
 func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []Part {
 	title = strings.TrimSpace(title)
 	body = trimEnd(body)
 	if l.Title <= 0 && title != "" {
-		title, body = "", l.merge(title, body, format, source)
+		title, body = "", merge(title, body, format, source)
 	}
 	body = firstLines(body, l.Lines)
 	if l.Body <= 0 || mode != OverflowTruncate && mode != OverflowSplit {
@@ -146,22 +132,18 @@ func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []
 	if mode == OverflowTruncate {
 		return []Part{{title, trimPart(c.head(body, room))}}
 	}
-	if l.titleFirst(room) {
-		return l.splitBehindTitle(c, title, body, room)
+	if l.titleOnce(room) {
+		return l.splitAfterTitle(c, title, body, room)
 	}
 	return l.splitWithTitle(c, title, body, titleRoom, room)
 }
 
-// merge makes the title the beginning of the body.
-func (l Limits) merge(title, body string, format, source Format) string {
+// merge returns the body with the title as its first line.
+func merge(title, body string, format, source Format) string {
 	sep := "\r\n"
 	switch {
 	case format == HTML:
-		tag := l.TitleTag
-		if tag == "" {
-			tag = "b"
-		}
-		title = "<" + tag + ">" + title + "</" + tag + ">"
+		title = "<b>" + title + "</b>"
 		sep = "<br />\r\n"
 	case format == Markdown && source != Markdown:
 		title = strings.TrimLeft(title, "\r\n \t\v\f#-")
@@ -177,7 +159,7 @@ func (l Limits) merge(title, body string, format, source Format) string {
 	return title + sep + body
 }
 
-// titleRoom is how long the title may be, the counter included.
+// titleRoom returns the maximum length of the title with its counter.
 func (l Limits) titleRoom(title string) int {
 	if !l.InBody {
 		return l.Title
@@ -185,7 +167,7 @@ func (l Limits) titleRoom(title string) int {
 	return min(l.Unit.length(title)+counterWidth, l.Title, l.Body)
 }
 
-// bodyRoom is what the title leaves to the body; it may be nothing.
+// bodyRoom returns the maximum length of the body beside the title. It may be 0.
 func (l Limits) bodyRoom(title string, titleRoom int) int {
 	room := l.Body - l.Reserve
 	if l.InBody && title != "" && room >= titleRoom {
@@ -194,14 +176,13 @@ func (l Limits) bodyRoom(title string, titleRoom int) int {
 	return max(room, 0)
 }
 
-func (l Limits) titleFirst(room int) bool {
-	if room == 0 || l.TitlePlace == TitleFirst {
-		return true
-	}
-	return l.TitlePlace == TitleAuto && l.InBody && room < counterThreshold
+// titleOnce reports whether only the first part has the title, because it leaves
+// little space for the body.
+func (l Limits) titleOnce(room int) bool {
+	return room == 0 || l.InBody && room < counterThreshold
 }
 
-// counted reports whether the parts have a counter behind the title.
+// counted reports whether the parts have a counter after the title.
 func (l Limits) counted(title string, titleRoom, room int) bool {
 	if title == "" || l.Title < counterThreshold || titleRoom <= counterWidth {
 		return false
@@ -212,7 +193,7 @@ func (l Limits) counted(title string, titleRoom, room int) bool {
 	return l.Title > counterThreshold
 }
 
-// splitWithTitle repeats the title in every part.
+// splitWithTitle returns parts that all have the title.
 func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int) []Part {
 	counted := l.counted(title, titleRoom, room)
 	bodies := c.split(body, room, MaxParts)
@@ -231,9 +212,9 @@ func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int
 	return parts
 }
 
-// splitBehindTitle sends the title once, with as much of the body as fits,
-// which may be nothing, and the parts behind it have the whole room.
-func (l Limits) splitBehindTitle(c cutter, title, body string, room int) []Part {
+// splitAfterTitle returns parts of which only the first has the title. It has as
+// much of the body as fits beside the title, which may be nothing.
+func (l Limits) splitAfterTitle(c cutter, title, body string, room int) []Part {
 	first := Part{Title: title}
 	if room > 0 {
 		end := c.cut(body, room)
@@ -246,7 +227,7 @@ func (l Limits) splitBehindTitle(c cutter, title, body string, room int) []Part 
 	return parts
 }
 
-// firstLines is s without what is behind its nth line; 0 keeps all.
+// firstLines returns the first n lines of s, or all if n is 0.
 func firstLines(s string, n int) string {
 	if n <= 0 {
 		return s

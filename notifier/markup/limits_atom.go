@@ -2,37 +2,37 @@ package markup
 
 import "strings"
 
-// whole is the length of what s begins with and is better not cut in two: a
-// tag, a character reference or a link. It is 0 where s begins with none. What
-// counts is what writers use, not all that the grammars of HTML and Markdown
-// allow. No character is looked at more than a few times, however many atoms
-// are begun and not ended.
-func whole(s string) int {
+// atomLength returns the length of the tag, character reference or link that s
+// begins with, or 0 if there is none. It knows the forms that people write, not
+// the whole grammars of HTML and Markdown. It reads each character only a few
+// times, also if many atoms are opened and not closed.
+func atomLength(s string) int {
 	switch s[0] {
 	case '<':
-		return wholeTag(s)
+		return tagLength(s)
 	case '&':
-		return wholeReference(s)
+		return referenceLength(s)
 	case '!':
-		if n := wholeLink(s[1:]); n > 0 {
+		if n := linkLength(s[1:]); n > 0 {
 			return 1 + n
 		}
 		return 0
 	}
-	return wholeLink(s)
+	return linkLength(s)
 }
 
-// wholeTag is the length of <…>.
-func wholeTag(s string) int {
+// tagLength returns the length of the tag <…> that s begins with, or 0.
+func tagLength(s string) int {
 	if len(s) < 2 || !isLetter(s[1]) && strings.IndexByte("/!?", s[1]) < 0 {
 		return 0
 	}
 	return closed(s, 2, "<>", '>')
 }
 
-// wholeReference is the length of &name; or &#number;.
-func wholeReference(s string) int {
-	const longest = 31
+// referenceLength returns the length of the &name; or &#number; that s begins
+// with, or 0.
+func referenceLength(s string) int {
+	const maxName = 31
 	i := 1
 	if strings.HasPrefix(s, "&#") {
 		i = 2
@@ -41,15 +41,15 @@ func wholeReference(s string) int {
 	for i < len(s) && (isLetter(s[i]) || s[i] >= '0' && s[i] <= '9') {
 		i++
 	}
-	if i == start || i > start+longest || i == len(s) || s[i] != ';' {
+	if i == start || i > start+maxName || i == len(s) || s[i] != ';' {
 		return 0
 	}
 	return i + 1
 }
 
-// wholeLink is the length of [label](url "title"). The label may hold pictures,
-// and the url pairs of parentheses.
-func wholeLink(s string) int {
+// linkLength returns the length of the [label](url "title") that s begins with,
+// or 0. The label may contain images, and the url pairs of parentheses.
+func linkLength(s string) int {
 	if s == "" || s[0] != '[' {
 		return 0
 	}
@@ -63,7 +63,8 @@ func wholeLink(s string) int {
 		if s[i] == ']' {
 			break
 		}
-		// In a picture, the first bracket or parenthesis ends each half.
+		// In an image, the first closing bracket or parenthesis ends the label
+		// or the address.
 		label := closed(s, i+1, "[]", ']')
 		if s[i-1] != '!' || label == 0 || !strings.HasPrefix(s[label:], "(") {
 			return 0
@@ -105,11 +106,11 @@ const (
 	noAddress = "()" + blanks
 )
 
-// closed is the place behind the first of some characters from the ith on, if
-// that is the wanted one, or else 0.
-func closed(s string, i int, any string, wanted byte) int {
+// closed returns the index after the first character of s[i:] that is in any, if
+// it is end. Otherwise it returns 0.
+func closed(s string, i int, any string, end byte) int {
 	n := strings.IndexAny(s[i:], any)
-	if n < 0 || s[i+n] != wanted {
+	if n < 0 || s[i+n] != end {
 		return 0
 	}
 	return i + n + 1

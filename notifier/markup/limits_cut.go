@@ -6,16 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxAtom is how far around a cut an atom is looked for, in bytes. It keeps
-// the work linear.
+// maxAtom is how many bytes before and after a cut are searched for an atom. It
+// keeps the time linear.
 const maxAtom = 2 << 10
 
-// A cutter finds where a text can be cut.
+// cutter finds where a text can be cut. An atom is a piece of text that should
+// not be divided, for example a tag or a link.
 type cutter struct {
-	atoms string // the characters that atoms begin with; "" where everything can be cut
+	atoms string // first characters of atoms; "" if the text has no atoms
 	unit  Unit
 }
 
+// newCutter returns the cutter for a text in format that was converted from
+// source. Plain text that was written as Markdown has the atoms of Markdown.
 func newCutter(format, source Format, unit Unit) cutter {
 	c := cutter{unit: unit}
 	switch {
@@ -27,10 +30,8 @@ func newCutter(format, source Format, unit Unit) cutter {
 	return c
 }
 
-const ellipsis = "…"
-
-// split cuts s into parts of at most that length, and at most max of
-// them. A part that would be blank is left out.
+// split returns up to max parts of s that fit into room. Blank parts are left
+// out.
 func (c cutter) split(s string, room, max int) []string {
 	var parts []string
 	for {
@@ -49,10 +50,10 @@ func (c cutter) split(s string, room, max int) []string {
 	}
 }
 
-// cut is where the first part of s ends, in bytes; it is never 0.
+// cut returns the length of the first part of s in bytes. It is never 0.
 func (c cutter) cut(s string, room int) int {
 	end := c.unit.index(s, room)
-	if end == 0 { // a character that is longer than the room
+	if end == 0 { // the first character is longer than room
 		_, end = utf8.DecodeRuneInString(s)
 	}
 	if end == len(s) {
@@ -63,7 +64,7 @@ func (c cutter) cut(s string, room int) int {
 	for _, at := range [...]int{
 		strings.LastIndexAny(window, "\r\n") + 1,
 		strings.LastIndexAny(window, " \t") + 1,
-		behindPunctuation(window),
+		afterPunctuation(window),
 		end,
 	} {
 		if first == 0 {
@@ -76,7 +77,7 @@ func (c cutter) cut(s string, room int) int {
 	return first
 }
 
-// head is as much of s as fits, without what would be half an atom.
+// head returns as much of s as fits, without a partial atom at the end.
 func (c cutter) head(s string, room int) string {
 	end := c.unit.index(s, room)
 	if end < len(s) {
@@ -87,8 +88,8 @@ func (c cutter) head(s string, room int) string {
 	return s[:end]
 }
 
-// before moves a cut that would go through an atom to the atom's beginning.
-// An atom that is longer than room fits nowhere, so it is not sought.
+// before returns at, or the start of the atom that a cut at at would divide. It
+// does not look for atoms longer than room, because they fit into no part.
 func (c cutter) before(s string, at, room int) int {
 	if c.atoms == "" {
 		return at
@@ -101,7 +102,7 @@ func (c cutter) before(s string, at, room int) int {
 			break
 		}
 		i += next
-		n := whole(s[i:end])
+		n := atomLength(s[i:end])
 		if i+n > at {
 			return i
 		}
@@ -110,9 +111,9 @@ func (c cutter) before(s string, at, room int) int {
 	return at
 }
 
-// behindPunctuation is the end of the last punctuation mark, or 0 if that
-// would leave the part less than half full.
-func behindPunctuation(s string) int {
+// afterPunctuation returns the index after the last punctuation mark in s, or 0
+// if that is in the first half of s.
+func afterPunctuation(s string) int {
 	i := strings.LastIndexAny(s, ".!?:;。！？：；")
 	if i < len(s)/2 {
 		return 0
@@ -121,8 +122,8 @@ func behindPunctuation(s string) int {
 	return i + size
 }
 
-// trimPart drops line breaks before and white space behind, but keeps the
-// first line's indentation.
+// trimPart removes line breaks at the start and white space at the end. It keeps
+// the indentation of the first line.
 func trimPart(s string) string {
 	return trimEnd(strings.TrimLeft(s, "\r\n\v\f"))
 }

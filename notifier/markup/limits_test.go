@@ -26,7 +26,6 @@ func TestFit(t *testing.T) {
 
 		{"title into text", Limits{}, "title", "body", Text, Text, OverflowUpstream, []Part{{"", "title\r\nbody"}}},
 		{"title into HTML", Limits{}, "title", "body", HTML, Text, OverflowUpstream, []Part{{"", "<b>title</b><br />\r\nbody"}}},
-		{"title into an element", Limits{TitleTag: "h1"}, "title", "body", HTML, HTML, OverflowUpstream, []Part{{"", "<h1>title</h1><br />\r\nbody"}}},
 		{"title into Markdown", Limits{}, "- # title", "body", Markdown, Text, OverflowUpstream, []Part{{"", "# title\nbody"}}},
 		{"title into what was HTML", Limits{}, "title", "body", Markdown, HTML, OverflowUpstream, []Part{{"", "# title\nbody"}}},
 		{"title into what was Markdown", Limits{}, "# title", "body", Markdown, Markdown, OverflowUpstream, []Part{{"", "# title\r\nbody"}}},
@@ -38,7 +37,7 @@ func TestFit(t *testing.T) {
 		{"few lines", Limits{Title: 5, Body: 99, Lines: 3}, "", "a\nb", Text, Text, OverflowUpstream, []Part{{"", "a\nb"}}},
 
 		{"truncated", Limits{Title: 5, Body: 6}, "title and more", "body and more", Text, Text, OverflowTruncate, []Part{{"title", "body a"}}},
-		{"truncated behind a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, OverflowTruncate, []Part{{"t", "body"}}},
+		{"truncated after a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, OverflowTruncate, []Part{{"t", "body"}}},
 		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, OverflowTruncate, []Part{{"title", "body"}}},
 		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äöü"}}},
 		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äö"}}},
@@ -55,7 +54,7 @@ func TestFit(t *testing.T) {
 			[]Part{{"", strings.Repeat("b", 30)}}},
 
 		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
-		{"reserve behind the title", Limits{Title: 100, Body: 6, Reserve: 2, TitlePlace: TitleFirst}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"", "def"}, {"", "ghi"}}},
+		{"reserve after the title", Limits{Title: 100, Body: 20, Reserve: 2, InBody: true}, "t", "0123 abcdefghijklmnopqrs", Text, Text, OverflowSplit, []Part{{"t", "0123"}, {"", "abcdefghijklmnopqr"}, {"", "s"}}},
 		{"short title repeated", Limits{Title: 100, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
 		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
 		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, OverflowSplit, []Part{{"", "abc"}, {"", "def"}}},
@@ -64,9 +63,6 @@ func TestFit(t *testing.T) {
 			[]Part{{"t", "0123456"}, {"", "789abcdefghijklmnopq"}, {"", "rstuv"}}},
 		{"no room left", Limits{Title: 250, Body: 14, InBody: true}, "ti", "0123456789abcdef", Text, Text, OverflowSplit,
 			[]Part{{"ti", ""}, {"", "0123456789abcd"}, {"", "ef"}}},
-		{"title in the first part only", Limits{Title: 250, Body: 4, TitlePlace: TitleFirst}, "t", "abc def", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"", "def"}}},
-		{"title in every part", Limits{Title: 250, Body: 20, InBody: true, TitlePlace: TitleEvery}, "t", "0123456789", Text, Text, OverflowSplit,
-			[]Part{{"t", "0123456"}, {"t", "789"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.limits.Fit(test.title, test.body, test.format, test.source, test.mode)
@@ -77,8 +73,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// What title and body measure together where they share the room, with the
-// line break between them.
+// The length of title and body together, with the line break between them, is
+// within the limit that they share.
 func TestFitSharedRoomCounted(t *testing.T) {
 	body := strings.TrimSpace(strings.Repeat("some words that fill the line ", 500))
 	parts := Limits{Title: 250, Body: 2000, InBody: true}.Fit("Long log", body, Text, Text, OverflowSplit)
@@ -88,12 +84,12 @@ func TestFitSharedRoomCounted(t *testing.T) {
 			t.Errorf("part %d is titled %q", i, p.Title)
 		}
 		if n := len(p.Title) + len("\r\n") + len(p.Body); n > 2000 || n < 1900 && i < len(parts)-1 {
-			t.Errorf("part %d measures %d", i, n)
+			t.Errorf("the length of part %d is %d", i, n)
 		}
 		all = append(all, p.Body)
 	}
 	if strings.Join(all, " ") != body {
-		t.Error("the parts are not the whole")
+		t.Error("the parts are not the whole text")
 	}
 }
 
@@ -107,7 +103,7 @@ func TestFitLongTitleCounted(t *testing.T) {
 	}
 }
 
-func TestFitCutsWhereItHurtsLeast(t *testing.T) {
+func TestFitCuts(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		format Format
@@ -115,11 +111,11 @@ func TestFitCutsWhereItHurtsLeast(t *testing.T) {
 		body   string
 		want   []string
 	}{
-		{"behind line breaks", Text, 12, "a b\nc d\ne f g h", []string{"a b\nc d", "e f g h"}},
-		{"behind spaces", Text, 8, "abc def ghi", []string{"abc def", "ghi"}},
-		{"behind tabs", Text, 6, "abc\tdef", []string{"abc", "def"}},
-		{"behind punctuation", Text, 6, "abcd.efghi", []string{"abcd.", "efghi"}},
-		{"behind punctuation that is wider", Text, 4, "漢字。漢字漢字", []string{"漢字。", "漢字漢字"}},
+		{"after line breaks", Text, 12, "a b\nc d\ne f g h", []string{"a b\nc d", "e f g h"}},
+		{"after spaces", Text, 8, "abc def ghi", []string{"abc def", "ghi"}},
+		{"after tabs", Text, 6, "abc\tdef", []string{"abc", "def"}},
+		{"after punctuation", Text, 6, "abcd.efghi", []string{"abcd.", "efghi"}},
+		{"after punctuation that is wider", Text, 4, "漢字。漢字漢字", []string{"漢字。", "漢字漢字"}},
 		{"punctuation far from the end", Text, 9, "a.bcdefghijk", []string{"a.bcdefgh", "ijk"}},
 		{"anywhere", Text, 4, "abcdefghij", []string{"abcd", "efgh", "ij"}},
 		{"between code points", Text, 2, "😀😀😀", []string{"😀😀", "😀"}},
@@ -142,7 +138,7 @@ func TestFitCutsWhereItHurtsLeast(t *testing.T) {
 			for _, p := range (Limits{Title: 9, Body: test.room}).Fit("", test.body, test.format, test.format, OverflowSplit) {
 				got = append(got, p.Body)
 				if n := utf8.RuneCountInString(p.Body); n > test.room {
-					t.Errorf("%q measures %d", p.Body, n)
+					t.Errorf("the length of %q is %d", p.Body, n)
 				}
 			}
 			if !reflect.DeepEqual(got, test.want) {
@@ -152,9 +148,9 @@ func TestFitCutsWhereItHurtsLeast(t *testing.T) {
 	}
 }
 
-// A destination that shows text gets Markdown as it was written, so that its
-// links are to stay whole there, too.
-func TestFitMindsTheSource(t *testing.T) {
+// A destination for plain text gets Markdown unchanged, so that its links must
+// not be divided there either.
+func TestFitKeepsMarkdownLinksInText(t *testing.T) {
 	parts := Limits{Title: 9, Body: 12}.Fit("", "ab [c d](x)", Text, Markdown, OverflowTruncate)
 	if want := []Part{{"", "ab [c d](x)"}}; !reflect.DeepEqual(parts, want) {
 		t.Errorf("got %q, want %q", parts, want)
@@ -165,7 +161,7 @@ func TestFitMindsTheSource(t *testing.T) {
 	}
 }
 
-// Parts are pieces of the text, and finding where to cut it keeps nothing.
+// Parts share the memory of the text, and cutting allocates little.
 func TestFitCost(t *testing.T) {
 	const mega = 1 << 20
 	for _, unit := range []string{"&a;", "[a](b)", "<a>", "[", "<a", "![a](b", "[![a](b)", "a "} {
@@ -178,8 +174,7 @@ func TestFitCost(t *testing.T) {
 	}
 }
 
-// What is kept whole is what the cuts go around.
-func TestWhole(t *testing.T) {
+func TestAtomLength(t *testing.T) {
 	for s, want := range map[string]string{
 		"<a b=c>d>": "<a b=c>", "</a>": "</a>", "<!-- a -->": "<!-- a -->", "<": "", "<a": "", "<a <b>": "", "<1>": "",
 		"&amp;;": "&amp;", "&#10;": "&#10;", "&#;": "", "&a": "", "& a;": "", "&" + strings.Repeat("a", 32) + ";": "",
@@ -187,8 +182,8 @@ func TestWhole(t *testing.T) {
 		"[![a](b) ![c](d)](e)": "[![a](b) ![c](d)](e)", "[[a](b)](c)": "", "[a] (b)": "", "[a](b c)": "", "[a](b((c)))": "", "[a](b": "", "[a](b \"c": "",
 		"[a](b\"c\")": "[a](b\"c\")", "[![a](b c)](d)": "", "[!a](b)": "[!a](b)", "!a": "", "[a](b \"c\nd\")": "",
 	} {
-		if got := s[:whole(s)]; got != want {
-			t.Errorf("of %q, %q is kept whole, want %q", s, got, want)
+		if got := s[:atomLength(s)]; got != want {
+			t.Errorf("%q begins with the atom %q, want %q", s, got, want)
 		}
 	}
 }
@@ -204,10 +199,10 @@ func TestFitMaxParts(t *testing.T) {
 		"tags":     strings.Repeat("<a ", mega/3),
 		"bytes":    strings.Repeat("\xff", mega),
 	} {
-		for _, place := range []TitlePlace{TitleFirst, TitleEvery} {
+		for _, inBody := range []bool{true, false} {
 			for _, format := range []Format{Text, Markdown, HTML} {
 				for _, room := range []int{1, 7} {
-					parts := Limits{Title: 250, Body: room, TitlePlace: place}.Fit("t", body, format, format, OverflowSplit)
+					parts := Limits{Title: 250, Body: room, InBody: inBody}.Fit("t", body, format, format, OverflowSplit)
 					if len(parts) != MaxParts {
 						t.Fatalf("%s, %s: %d parts", name, format, len(parts))
 					}
