@@ -1,0 +1,265 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"go.yaml.in/yaml/v3"
+)
+
+// environment has a value for each placeholder {env.NAME} of the pages.
+var environment = map[string]string{
+	"CONFIG_PASSWORD": "secret",
+	"DISCORD_URL":     "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+	"MAIL_PASSWORD":   "secret",
+	"MAIL_URL":        "mailtos://user:secret@smtp.example.com",
+	"MAIL_USER":       "user",
+	"NTFY_TOPIC":      "topic",
+	"OPS_TELEGRAM":    "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
+	"PHONE_URL":       "ntfys://ntfy.sh/topic",
+	"TELEGRAM_CHAT":   "12315544",
+	"TELEGRAM_TOKEN":  "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
+}
+
+// secretFiles has the content of each {file./run/secrets/name} of the pages.
+var secretFiles = map[string]string{
+	"discord": environment["DISCORD_URL"] + "\n",
+	"mail":    "secret\n",
+}
+
+// loader loads the configurations of the pages. What they name is there: the
+// environment, the secrets, apprise.yml and the server config.example.com.
+type loader struct {
+	dir     string
+	address string // of what stands in for config.example.com
+}
+
+func newLoader(t *testing.T) *loader {
+	t.Helper()
+	l := &loader{dir: t.TempDir()}
+	for name, value := range environment {
+		t.Setenv(name, value)
+	}
+	for name, content := range secretFiles {
+		writeFile(t, filepath.Join(l.dir, name), content)
+	}
+	var apprise string
+	for _, b := range readPage(t, "docs/apprise.md").blocks {
+		if b.language == "yaml" && strings.HasPrefix(b.text, "version:") {
+			apprise = b.text
+		}
+	}
+	if apprise == "" {
+		t.Fatal("docs/apprise.md has no example of apprise.yml")
+	}
+	writeFile(t, filepath.Join(l.dir, "apprise.yml"), apprise)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(apprise)) }))
+	t.Cleanup(s.Close)
+	l.address = strings.TrimPrefix(s.URL, "http://")
+	return l
+}
+
+func writeFile(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// local replaces what only the reader's machine has.
+func (l *loader) local(text string) string {
+	text = strings.ReplaceAll(text, "{file./run/secrets/", "{file."+l.dir+"/")
+	return regexp.MustCompile(`https://((?:[^@\s]*@)?)config\.example\.com`).ReplaceAllString(text, "http://${1}"+l.address)
+}
+
+// loadCaddyfile adapts and provisions a Caddyfile or a part of one.
+func (l *loader) loadCaddyfile(text string) error {
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(whole(text))), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
+	if err != nil {
+		return err
+	}
+	return l.loadJSON(string(config))
+}
+
+func (l *loader) loadJSON(text string) error {
+	var config *caddy.Config
+	if err := json.Unmarshal([]byte(l.local(text)), &config); err != nil {
+		return err
+	}
+	// Logs of the default logger would be mixed with the test's output.
+	if config.Logging == nil {
+		config.Logging = &caddy.Logging{}
+	}
+	if config.Logging.Logs["default"] == nil {
+		if config.Logging.Logs == nil {
+			config.Logging.Logs = map[string]*caddy.CustomLog{}
+		}
+		config.Logging.Logs["default"] = &caddy.CustomLog{BaseLog: caddy.BaseLog{WriterRaw: json.RawMessage(`{"output": "discard"}`)}}
+	}
+	return caddy.Validate(config)
+}
+
+// directive is the first word of a text, comments aside.
+var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
+
+// whole makes a Caddyfile of a part of one, by its first word.
+func whole(text string) string {
+	const keys = "notify {\nkey ops {\nurl {env.DISCORD_URL} urgent\n}\nkey phone {\nurl {env.PHONE_URL} urgent\n}\n}\n"
+	word := ""
+	if m := directive.FindStringSubmatch(text); m != nil {
+		word = m[1]
+	}
+	switch word {
+	case "{": // global options
+	case "events", "log", "servers":
+		text = "{\n" + keys + text + "}\n"
+	case "key", "egress", "services", "attachments", "identity":
+		return whole("notify {\n" + text + "}\n")
+	case "notify":
+		text = "alerts.example.com {\n" + text + "respond 404\n}\n"
+	}
+	return text
+}
+
+// TestCaddyfiles loads every Caddyfile of the pages.
+func TestCaddyfiles(t *testing.T) {
+	l := newLoader(t)
+	n := 0
+	for _, p := range userPages(t) {
+		for _, b := range p.blocks {
+			for _, m := range regexp.MustCompile(`\{env\.(\w+)\}`).FindAllStringSubmatch(b.text, -1) {
+				if _, ok := environment[m[1]]; !ok && m[1] != "NAME" {
+					t.Errorf("%s: the test has no value for %s", b, m[0])
+				}
+			}
+			if b.language != "caddyfile" {
+				continue
+			}
+			n++
+			if err := l.loadCaddyfile(b.text); err != nil {
+				t.Errorf("%s: %v", b, err)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("there are %d Caddyfiles only", n)
+	}
+}
+
+// TestExample loads Caddyfile.example, also with the destinations in it that
+// are comments.
+func TestExample(t *testing.T) {
+	l := newLoader(t)
+	content, err := os.ReadFile(filepath.Join(root, "Caddyfile.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments := regexp.MustCompile(`(?m)^(\s*)# (url )`)
+	if !comments.Match(content) {
+		t.Error("no destination is a comment")
+	}
+	for _, text := range []string{string(content), comments.ReplaceAllString(string(content), "$1$2")} {
+		if err := l.loadCaddyfile(text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSettings reports settings that their page leaves out.
+func TestSettings(t *testing.T) {
+	inCaddyfile := map[string]string{"keys": "key", "urls": "url", "tags": "url"}
+	for module, name := range map[string]string{
+		"notify":                       "docs/caddyfile.md",
+		"http.handlers.notify":         "docs/caddyfile.md",
+		"events.handlers.notify":       "docs/events-and-logs.md",
+		"caddy.logging.writers.notify": "docs/events-and-logs.md",
+	} {
+		info, err := caddy.GetModule(module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := readPage(t, name)
+		for _, field := range jsonFields(reflect.TypeOf(info.New())) {
+			if short := inCaddyfile[field]; short != "" {
+				field = short
+			}
+			if !regexp.MustCompile("`" + field + "[ `]").MatchString(p.prose) {
+				t.Errorf("%s has nothing about the setting %s of %s", name, field, module)
+			}
+		}
+	}
+}
+
+// jsonFields lists the names that a type has in JSON, those of nested types
+// too.
+func jsonFields(t reflect.Type) (names []string) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return jsonFields(t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported():
+		case f.Anonymous:
+			names = append(names, jsonFields(f.Type)...)
+		case name != "":
+			names = append(names, name)
+			names = append(names, jsonFields(f.Type)...)
+		}
+	}
+	return names
+}
+
+// TestData reads the YAML and the JSON of the pages, and loads the
+// configurations among it. Requests and answers are in TestCommands.
+func TestData(t *testing.T) {
+	l := newLoader(t)
+	for _, p := range userPages(t) {
+		for _, b := range p.blocks {
+			if err := l.checkData(b); err != nil {
+				t.Errorf("%s: %v", b, err)
+			}
+		}
+	}
+}
+
+func (l *loader) checkData(b block) error {
+	switch b.language {
+	case "yaml":
+		return yaml.Unmarshal([]byte(b.text), new(any))
+	case "json":
+		if !json.Valid([]byte(b.text)) {
+			return fmt.Errorf("this is no JSON")
+		}
+		if hasField(b.text, "apps") {
+			return l.loadJSON(b.text)
+		}
+	case "caddyfile", "sh", "text", "go", "ini":
+	default:
+		return fmt.Errorf("the test does not know the language %q", b.language)
+	}
+	return nil
+}
+
+// hasField reports whether a text is a JSON object with a field.
+func hasField(text, name string) bool {
+	var object map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(text), &object)
+	return object[name] != nil
+}

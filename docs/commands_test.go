@@ -1,0 +1,321 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestCommands runs the commands of the pages, compares what they print with
+// what the pages say, and posts the requests that the pages show as JSON.
+func TestCommands(t *testing.T) {
+	g := startGateway(t)
+	for _, p := range userPages(t) {
+		outputs := make([]*output, len(p.blocks)) // of sh blocks
+		for i, b := range p.blocks {
+			var of *output
+			if b.follows >= 0 {
+				of = outputs[b.follows]
+			}
+			switch {
+			case b.language == "sh":
+				out, err := g.runBlock(t, b)
+				if err != nil {
+					t.Errorf("%s: %v", b, err)
+				}
+				outputs[i] = out
+				expected := i+1 < len(p.blocks) && p.blocks[i+1].follows == i && slices.Contains([]string{"text", "json"}, p.blocks[i+1].language)
+				if !expected && out.failure != nil {
+					t.Errorf("%s: %v", b, out.failure)
+				}
+			case of != nil && (b.language == "text" || b.language == "json"):
+				if !of.ran {
+					continue // the output of a program that the test does not run
+				}
+				if err := compare(b, g.asInPages(of.text)); err != nil {
+					t.Errorf("%s: %v\ngot:\n%s", b, err, of.text)
+				}
+			case b.language == "json" && hasField(b.text, "body"):
+				if err := g.post("https://alerts.example.com/notify/ops?tag=all", b.text); err != nil {
+					t.Errorf("%s: %v", b, err)
+				}
+			case b.language == "json" && !hasField(b.text, "apps"):
+				t.Errorf("%s: this JSON is no configuration, no request and no output of a command", b)
+			}
+		}
+	}
+}
+
+// post posts JSON and wants status 200.
+func (g *gateway) post(address, body string) error {
+	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, answer, err := g.do(r)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %s", resp.StatusCode, answer)
+	}
+	return err
+}
+
+// output is what the commands of a block print.
+type output struct {
+	text    string
+	ran     bool  // at least one of them was run
+	failure error // one that is only right if the page shows it
+}
+
+// programs are those that the test does not run.
+var programs = []string{"go", "xcaddy", "./xcaddy.sh", "export", "source", "df", "journalctl"}
+
+// runBlock runs the commands of a block.
+func (g *gateway) runBlock(t *testing.T, b block) (*output, error) {
+	out := &output{}
+	lines, err := splitShell(b.text)
+	if err != nil {
+		return out, err
+	}
+	for _, stages := range lines {
+		stdin := ""
+		if len(stages) > 1 {
+			stdin = "what another program has printed\n"
+		}
+		for i, words := range stages {
+			last := i == len(stages)-1
+			var err error
+			switch {
+			case slices.Contains(programs, words[0]):
+				err = pathsExist(words)
+			case words[0] == "curl" && last:
+				err = g.runCurl(words, out)
+			case words[0] == "caddy" && last:
+				err = g.runCaddy(t, words, stdin, out)
+			default:
+				err = errors.New("the test does not know this program")
+			}
+			if err != nil {
+				return out, fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// pathsExist checks the paths of the repository in a command.
+func pathsExist(words command) error {
+	for _, w := range words {
+		if strings.HasPrefix(w, "./") || w == "Caddyfile.example" {
+			if _, err := os.Stat(filepath.Join(root, w)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *gateway) runCurl(words command, out *output) error {
+	c, err := parseCurl(g.here(words), g.dir)
+	if err != nil {
+		return err
+	}
+	r, err := c.request(g.dir)
+	if err != nil {
+		return err
+	}
+	resp, body, err := g.do(r)
+	if err != nil {
+		return err
+	}
+	out.ran = true
+	out.text += body
+	if resp.StatusCode/100 != 2 {
+		out.failure = fmt.Errorf("status %d: %s", resp.StatusCode, body)
+	}
+	return nil
+}
+
+// runCaddy runs a caddy command, except those that start or stop a server.
+func (g *gateway) runCaddy(t *testing.T, words command, stdin string, out *output) error {
+	switch words[1] {
+	case "run", "reload", "stop", "completion":
+		return nil
+	}
+	text, err := g.caddy(t.Context(), stdin, g.here(words[1:])...)
+	out.ran = true
+	out.text += text
+	if err != nil {
+		out.failure = fmt.Errorf("%w: %s", err, text)
+	}
+	return nil
+}
+
+// notificationURL is a URL of a service in a command, HTTP aside.
+var notificationURL = regexp.MustCompile(`\b[a-z0-9]+://[^\s,"']+`)
+
+// here replaces what is elsewhere in the arguments of a command: the stand-in
+// of the example has another port, files are in the test's folder, and a
+// destination on the internet becomes the stand-in once it has been understood.
+func (g *gateway) here(words command) command {
+	out := slices.Clone(words)
+	dry := slices.Contains(words, "check")
+	for i, w := range out {
+		w = strings.ReplaceAll(w, standInAddress, g.ports[standInAddress])
+		w = strings.ReplaceAll(w, "/etc/caddy/Caddyfile", g.config)
+		w = strings.ReplaceAll(w, "/etc/notify.urls", filepath.Join(g.dir, "notify.urls"))
+		out[i] = notificationURL.ReplaceAllStringFunc(w, func(u string) string {
+			if dry || !onInternet(u) {
+				return u
+			}
+			return "json://" + g.ports[standInAddress] + "/internet"
+		})
+	}
+	return out
+}
+
+// onInternet reports whether a text is the URL of a destination whose host is
+// not an IP address.
+func onInternet(text string) bool {
+	if strings.HasPrefix(text, "http") {
+		return false
+	}
+	if _, err := notifier.Parse(text, nil); err != nil {
+		return false // what the command makes of it will show
+	}
+	_, host, _ := strings.Cut(text, "://")
+	host, _, _ = strings.Cut(host, "/")
+	_, err := netip.ParseAddrPort(host)
+	_, err2 := netip.ParseAddr(host)
+	return err != nil && err2 != nil
+}
+
+// asInPages gives the addresses in an output the form that they have in the
+// pages.
+func (g *gateway) asInPages(text string) string {
+	for page, address := range g.ports {
+		text = strings.ReplaceAll(text, address, page)
+	}
+	return text
+}
+
+// What differs from run to run.
+var (
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`)
+	elapsed   = regexp.MustCompile(`"elapsed_ms": ?\d+`)
+)
+
+// compare reports an error if an output is not what the block says.
+func compare(b block, got string) error {
+	if b.language == "json" {
+		return compareJSON(b.text, got)
+	}
+	want := strings.Split(strings.TrimSpace(b.text), "\n")
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	for _, w := range want {
+		i := slices.IndexFunc(lines, pattern(w).MatchString)
+		if i < 0 {
+			return fmt.Errorf("this line is not in the output: %s", w)
+		}
+		lines = slices.Delete(lines, i, i+1)
+	}
+	if len(lines) > 0 {
+		return fmt.Errorf("this line of the output is not in the page: %s", lines[0])
+	}
+	return nil
+}
+
+// pattern makes a pattern of a line of the pages.
+func pattern(line string) *regexp.Regexp {
+	line = timestamp.ReplaceAllString(strings.TrimRight(line, " \r"), "TIMESTAMP")
+	line = regexp.QuoteMeta(elapsed.ReplaceAllString(line, "ELAPSED"))
+	for mark, p := range map[string]string{"TIMESTAMP": timestamp.String(), "ELAPSED": elapsed.String(), "…": ".*"} {
+		line = strings.ReplaceAll(line, mark, p)
+	}
+	return regexp.MustCompile("^" + line + "$")
+}
+
+// compareJSON compares JSON without regard to white space and times.
+func compareJSON(want, got string) error {
+	var texts [2]string
+	for i, text := range []string{want, got} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			return err
+		}
+		b, err := json.MarshalIndent(v, "", "\t")
+		if err != nil {
+			return err
+		}
+		texts[i] = elapsed.ReplaceAllString(timestamp.ReplaceAllString(string(b), "TIMESTAMP"), "ELAPSED")
+	}
+	if texts[0] != texts[1] {
+		return fmt.Errorf("the output differs; want\n%s", texts[0])
+	}
+	return nil
+}
+
+// TestFlags reports flags of the commands that their page leaves out, and those
+// that are in the page only.
+func TestFlags(t *testing.T) {
+	g := &gateway{dir: t.TempDir()}
+	long := regexp.MustCompile(`--[a-z][a-z-]+`)
+	p := readPage(t, "docs/command-line.md")
+	known := map[string]bool{"--help": true}
+	for _, name := range []string{"send", "check", "services"} {
+		help, err := g.caddy(t.Context(), "", "notify", name, "--help")
+		if err != nil {
+			t.Fatalf("%v: %s", err, help)
+		}
+		for _, flag := range long.FindAllString(help, -1) {
+			known[flag] = true
+			if !strings.Contains(p.prose, flag) {
+				t.Errorf("%s has nothing about %s", p.path, flag)
+			}
+		}
+	}
+	for _, flag := range long.FindAllString(p.prose, -1) {
+		if !known[flag] {
+			t.Errorf("%s: there is no flag %s", p.path, flag)
+		}
+	}
+}
+
+// TestMetrics compares the metrics of a gateway with those of their page.
+func TestMetrics(t *testing.T) {
+	g := startGateway(t)
+	if err := g.post("http://"+exampleAddress+"/notify/ops", `{"body": "x"}`); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodGet, "http://"+adminAddress+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, err := g.do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (caddy_notify_\w+)`).FindAllStringSubmatch(text, -1) {
+		got = append(got, m[1])
+	}
+	p := readPage(t, "docs/metrics-and-tracing.md")
+	for _, m := range regexp.MustCompile("(?m)^\\| `(caddy_notify_\\w+)`").FindAllStringSubmatch(p.prose, -1) {
+		want = append(want, m[1])
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the gateway has %q, the page %q", got, want)
+	}
+}

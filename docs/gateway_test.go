@@ -1,0 +1,273 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// gateway is a Caddy that runs Caddyfile.example, and a second one with the
+// site alerts.example.com, which has a key ops. Their addresses in the pages
+// lead to the ports that they really have.
+type gateway struct {
+	dir    string            // the working directory of commands
+	config string            // the Caddyfile of the first
+	ports  map[string]string // by the address in the pages
+	client *http.Client
+	*recorder
+}
+
+// recorder is the destination of the keys of alerts.example.com.
+type recorder struct {
+	*httptest.Server
+	mu   sync.Mutex
+	last message
+	tls  *httptest.Server // with a certificate that nobody trusts
+}
+
+// message is a message as the service json sends it.
+type message struct {
+	Title   string `json:"title"`
+	Message string `json:"message"`
+	Type    string `json:"type"`
+}
+
+// newRecorder also has the paths /slow, which answers late, and /401 and so on,
+// which answer with that status.
+func newRecorder(t *testing.T) *recorder {
+	r := &recorder{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var m message
+		if err := json.NewDecoder(req.Body).Decode(&m); err != nil {
+			t.Errorf("the destination %s got no message: %v", req.URL.Path, err)
+		}
+		r.mu.Lock()
+		r.last = m
+		r.mu.Unlock()
+		var status int
+		if n, _ := fmt.Sscanf(req.URL.Path, "/%d", &status); n == 1 {
+			w.WriteHeader(status)
+		}
+		if req.URL.Path == "/slow" {
+			<-req.Context().Done()
+		}
+	}))
+	t.Cleanup(r.Close)
+	r.tls = httptest.NewUnstartedServer(http.NotFoundHandler())
+	r.tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	r.tls.StartTLS()
+	t.Cleanup(r.tls.Close)
+	return r
+}
+
+// take returns the message that came last, and forgets it.
+func (r *recorder) take() (m message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, r.last = r.last, m
+	return m
+}
+
+// The addresses of the pages, besides https://alerts.example.com.
+const (
+	exampleAddress = "127.0.0.1:8080"
+	prefixAddress  = "127.0.0.1:8081"
+	standInAddress = "127.0.0.1:9000"
+	adminAddress   = "localhost:2019"
+	alertsAddress  = "alerts.example.com"
+)
+
+// startGateway starts a gateway that ends with the test.
+func startGateway(t *testing.T) *gateway {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "Caddyfile.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := 1; ; try++ {
+		g := &gateway{dir: t.TempDir(), recorder: newRecorder(t)}
+		g.ports = freePorts(t, exampleAddress, prefixAddress, standInAddress, adminAddress, alertsAddress)
+		g.client = &http.Client{Timeout: 20 * time.Second}
+		g.config = filepath.Join(g.dir, "Caddyfile")
+		writeFile(t, g.config, g.example(string(content)))
+		alerts := filepath.Join(g.dir, "alerts.caddyfile")
+		writeFile(t, alerts, g.alerts())
+		for name, content := range map[string]string{
+			"backup.log": "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
+			"notify.urls": "json://" + g.ports[standInAddress] + "/file # a comment\n",
+		} {
+			writeFile(t, filepath.Join(g.dir, name), content)
+		}
+		err := g.start(t, g.config, g.ports[adminAddress])
+		if err == nil {
+			err = g.start(t, alerts, g.ports[alertsAddress])
+		}
+		if err == nil {
+			return g
+		}
+		if try == 3 { // another program may take a port that was free
+			t.Fatal(err)
+		}
+	}
+}
+
+// freePorts finds a free port of the loopback interface for each name.
+func freePorts(t *testing.T, names ...string) map[string]string {
+	t.Helper()
+	ports := map[string]string{}
+	for _, name := range names {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // when all have been found, so that they differ
+		ports[name] = l.Addr().String()
+	}
+	return ports
+}
+
+// example is Caddyfile.example on other ports.
+func (g *gateway) example(text string) string {
+	for _, address := range []string{exampleAddress, prefixAddress, standInAddress} {
+		_, port, _ := net.SplitHostPort(address)
+		_, free, _ := net.SplitHostPort(g.ports[address])
+		text = strings.ReplaceAll(text, ":"+port, ":"+free)
+	}
+	return strings.Replace(text, "\n{\n", "\n{\nadmin "+g.ports[adminAddress]+"\n", 1)
+}
+
+// alerts is the Caddyfile of alerts.example.com, and of closed.example.com,
+// which refuses more.
+func (g *gateway) alerts() string {
+	return strings.NewReplacer(
+		"PORT", g.ports[alertsAddress][strings.LastIndexByte(g.ports[alertsAddress], ':'):],
+		"TLS", "json"+strings.TrimPrefix(g.tls.URL, "http"),
+		"DESTINATION", "json"+strings.TrimPrefix(g.URL, "http"),
+	).Replace(`{
+	admin off
+}
+http://alerts.example.comPORT {
+	bind 127.0.0.1
+	notify {
+		key ops {
+			url DESTINATION/ chat urgent
+		}
+		key slow {
+			url DESTINATION/slow
+		}
+		key 401 {
+			url DESTINATION/401
+		}
+		key 404 {
+			url DESTINATION/404
+		}
+		key 429 {
+			url DESTINATION/429
+		}
+		key refused {
+			url json://127.0.0.1:1/
+		}
+		key tls {
+			url TLS
+		}
+		timeout 500ms
+	}
+	respond 404
+}
+http://closed.example.comPORT {
+	bind 127.0.0.1
+	notify {
+		stateless off
+		max_body 1KiB
+		key ops {
+			url DESTINATION/
+		}
+	}
+	respond 404
+}
+`)
+}
+
+// start starts Caddy and waits until it answers at an address.
+func (g *gateway) start(t *testing.T, config, address string) error {
+	cmd := exec.Command(os.Args[0], "run", "--config", config, "--adapter", "caddyfile")
+	cmd.Env = g.environment()
+	cmd.Dir = g.dir
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	for {
+		if r, err := g.client.Get("http://" + address); err == nil {
+			r.Body.Close()
+			return nil
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			return fmt.Errorf("caddy has ended: %v\n%s", err, output.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// environment is that of Caddy and of the caddy commands.
+func (g *gateway) environment() []string {
+	env := []string{asCaddy + "=1", "HOME=" + g.dir, "XDG_DATA_HOME=" + g.dir, "XDG_CONFIG_HOME=" + g.dir}
+	for _, name := range []string{"PATH", "TMPDIR", "GOCOVERDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// caddy runs a caddy command and returns what it prints.
+func (g *gateway) caddy(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env, cmd.Dir, cmd.Stdin = g.environment(), g.dir, strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// do sends a request to the address that the pages give.
+func (g *gateway) do(r *http.Request) (*http.Response, string, error) {
+	address, ok := g.ports[r.URL.Host]
+	if !ok && strings.HasSuffix(r.URL.Host, ".example.com") {
+		address, ok = g.ports[alertsAddress]
+	}
+	if !ok {
+		return nil, "", fmt.Errorf("the test has nothing at %s", r.URL.Host)
+	}
+	if r.URL.Host == adminAddress {
+		r.Host = address // the admin API knows its own name only
+	}
+	r.URL.Scheme, r.URL.Host = "http", address
+	resp, err := g.client.Do(r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp, string(body), err
+}
