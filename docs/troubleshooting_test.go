@@ -31,7 +31,7 @@ var requestErrors = map[string]string{
 	"the body must be application/json":                 `-d x -H Content-Type:text/csv http://127.0.0.1:8080/notify/ops`,
 	"has the tag that was asked for":                    `-d body=x -d tag=nobody http://127.0.0.1:8080/notify/ops`,
 	"the message has passed through too many gateways":  `-d body=x -H X-Apprise-Recursion-Count:2 http://127.0.0.1:8080/notify/ops`,
-	"destinations named by clients may not reach it":    `-d body=x -d urls=json://10.0.0.7 http://127.0.0.1:8080/notify`,
+	"may not reach it":                                  `-d body=x -d urls=json://10.0.0.7 http://127.0.0.1:8080/notify`,
 	"connection refused":                                `-d body=x https://alerts.example.com/notify/refused`,
 	"the service answered 401":                          `-d body=x https://alerts.example.com/notify/401`,
 	"the service answered 404":                          `-d body=x https://alerts.example.com/notify/404`,
