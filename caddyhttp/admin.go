@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -120,7 +121,7 @@ func (adminAPI) test(w http.ResponseWriter, r *http.Request) error {
 	var text testMessage
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxTest))
 	if err != nil {
-		return apiError(readError(err).status, readError(err))
+		return apiError(api.BodyError(err).Status, api.BodyError(err))
 	}
 	if len(bytes.TrimSpace(body)) > 0 {
 		d := json.NewDecoder(bytes.NewReader(body))
@@ -140,33 +141,35 @@ func (adminAPI) test(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(text.Body, "If you can read this, the key "+name+" works."), Type: kind, Time: time.Now()}
 	if text.Title != nil {
-		m.Title = foldLines(*text.Title)
+		m.Title = joinTitle(*text.Title)
 	}
-	report := app.engine.sendTest(r, m, name, defined, tag)
+	report := app.shared.sendTest(r, m, name, defined, tag)
 	if len(report.Results) == 0 {
 		return apiError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the tag, so nothing was sent", name))
 	}
-	a := selection{}.answer(report)
-	w.Header().Set("Content-Type", mediaJSON)
-	w.WriteHeader(a.status)
-	_, err = w.Write(a.json())
+	resp := api.NewResponse(report)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(resp.Status)
+	_, err = w.Write(resp.JSON())
 	return err
 }
 
 // sendTest sends a message to what the key is at each site that has one of
 // the name, under the site's settings.
-func (e *engine) sendTest(r *http.Request, m *notifier.Message, name string, defined []definition, tag notifier.TagExpr) *notifier.Report {
+func (s *shared) sendTest(r *http.Request, m *notifier.Message, name string, defined []definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(defined))
 	var wg sync.WaitGroup
 	for i, d := range defined {
-		to := selection{targets: d.key.choose(tag)}
-		if len(to.targets) == 0 {
+		targets := d.key.match(tag)
+		if len(targets) == 0 {
 			continue
 		}
 		c := *m
-		c.Identity = d.rules.identity
+		c.Identity = d.settings.identity
 		wg.Go(func() {
-			reports[i] = e.send(r.Context(), &c, to, d.rules.options(d.key.log), origin{sourceTest, name})
+			reports[i] = s.send(r.Context(), delivery{
+				message: &c, to: &api.Selection{Targets: targets}, settings: d.settings, logger: d.key.log, source: sourceTest, key: name,
+			})
 		})
 	}
 	wg.Wait()
@@ -184,7 +187,7 @@ func (adminAPI) recent(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return show(w, app.engine.recent.list())
+	return show(w, app.shared.history.list())
 }
 
 // adminKey is a key as the admin API shows it.
@@ -227,23 +230,23 @@ func showKey(name string, defined []definition) adminKey {
 
 // definition is a key with the settings of the place where it is defined.
 type definition struct {
-	key   *key
-	rules *rules
-	scope string
+	key      *key
+	settings *resolved
+	scope    string
 }
 
 // definitions lists by name the keys of the app and those of the sites. A key
 // that several sites define alike, as with an imported snippet, is there once.
 func (a *App) definitions() map[string][]definition {
 	out := map[string][]definition{}
-	add := func(r *rules, scope string) {
+	add := func(r *resolved, scope string) {
 		for name, k := range r.keys {
 			if !slices.ContainsFunc(out[name], func(d definition) bool { return d.key == k || d.key.like(k) }) {
 				out[name] = append(out[name], definition{k, r, scope})
 			}
 		}
 	}
-	add(a.rules, "global")
+	add(a.resolved, "global")
 	for _, site := range a.sites {
 		add(site, "site")
 	}
@@ -260,41 +263,12 @@ func same(a, b notifier.Target) bool {
 	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
 }
 
-// running are the apps that Caddy has started and not stopped: two of them
-// while a configuration takes over from another.
-type running struct {
-	mu   sync.Mutex
-	apps []*App
-}
-
-func (r *running) add(a *App) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.apps = append(r.apps, a)
-}
-
-func (r *running) remove(a *App) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.apps = slices.DeleteFunc(r.apps, func(x *App) bool { return x == a })
-}
-
-// newest is nil where there is none.
-func (r *running) newest() *App {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.apps) == 0 {
-		return nil
-	}
-	return r.apps[len(r.apps)-1]
-}
-
 // current is the app of the configuration that is running. It is not asked of
 // Caddy, since the admin API answers already while Caddy loads the apps.
 func current() (*App, error) {
 	var app *App
-	engines.Range(func(_, e any) bool {
-		app = e.(*engine).running.newest()
+	sharedPool.Range(func(_, e any) bool {
+		app = e.(*shared).apps.newest()
 		return false
 	})
 	if app == nil {
@@ -318,7 +292,7 @@ func find(r *http.Request) (*App, []definition, error) {
 func apiError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }
 
 func show(w http.ResponseWriter, v any) error {
-	w.Header().Set("Content-Type", mediaJSON)
+	w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(w).Encode(v)
 }
 

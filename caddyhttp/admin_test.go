@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // ask asks the admin API of the Caddy that serve has started.
@@ -137,7 +135,7 @@ func TestAdminAPI(t *testing.T) {
 	}
 	status, text = ask(t, "GET", "/notify/recent", "")
 	all.WriteString(text)
-	var messages []recentMessage
+	var messages []historyEntry
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 4 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}
@@ -174,44 +172,6 @@ func metric(t *testing.T, text, name string) (value float64) {
 		t.Fatalf("there is no metric %s", name)
 	}
 	return value
-}
-
-// The newest come first, and neither many messages nor large ones take more
-// memory than they may.
-func TestRecent(t *testing.T) {
-	var r recent
-	add := func(key string, n int, text string) {
-		results := make([]notifier.Result, n)
-		for i := range results {
-			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
-		}
-		r.add(time.Now(), origin{sourceHTTP, key}, n == 0, results)
-	}
-	for i := range maxRecentMessages + 5 {
-		add(fmt.Sprint("k", i), 1, "h")
-	}
-	list := r.list()
-	if len(list) != maxRecentMessages || *list[0].Key != fmt.Sprint("k", maxRecentMessages+4) || *list[len(list)-1].Key != "k5" {
-		t.Errorf("%d messages, from %s to %s", len(list), *list[0].Key, *list[len(list)-1].Key)
-	}
-	add("", maxRecentResults-2, strings.Repeat("ü", maxRecentText))
-	list = r.list()
-	if len(list) != 3 || list[0].Key != nil || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
-		t.Errorf("beside a message to many, %d others are remembered, want 2", len(list)-1)
-	}
-	for _, text := range []string{list[0].Results[0].Destination, *list[0].Results[0].Error} {
-		if len(text) > maxRecentText+len("…") || !strings.HasSuffix(text, "ü…") {
-			t.Errorf("a text of %d bytes: …%s", len(text), text[len(text)-10:])
-		}
-	}
-	add("large", maxRecentResults+7, "h")
-	if list = r.list(); len(list) != 1 || len(list[0].Results) != maxRecentResults || list[0].Omitted != 7 {
-		t.Errorf("%d messages, %d results, %d omitted", len(list), len(list[0].Results), list[0].Omitted)
-	}
-	add("none", 0, "")
-	if list = r.list(); len(list) != 2 || list[0].Outcome != "delivered" {
-		t.Errorf("%d messages", len(list))
-	}
 }
 
 // caddyWithout loads a configuration without the gateway.

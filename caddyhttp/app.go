@@ -19,9 +19,9 @@ func init() {
 type App struct {
 	Settings
 
-	engine engineRef
-	rules  *rules
-	sites  []*rules // of the handlers, which add theirs when they are provisioned
+	shared   sharedRef
+	resolved *resolved
+	sites    []*resolved // of the handlers, which add theirs when they are provisioned
 
 	log     *zap.Logger
 	emitter emitter
@@ -37,17 +37,17 @@ func (App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	if err := a.engine.load(); err != nil {
+	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	if err := a.engine.metrics.register(ctx.GetMetricsRegistry()); err != nil {
+	if err := a.shared.metrics.register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	defaults, err := defaultRules()
+	defaults, err := defaultSettings()
 	if err != nil {
 		return err
 	}
-	if a.rules, err = a.over(defaults, a.engine.parse, ctx.Logger()); err != nil {
+	if a.resolved, err = a.over(defaults, a.shared.parse, ctx.Logger()); err != nil {
 		return err
 	}
 	return a.connect(ctx)
@@ -56,22 +56,22 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Start implements caddy.App. There is nothing to start: messages are sent
 // while their requests wait. But from now on the admin API shows this app.
 func (a *App) Start() error {
-	a.engine.running.add(a)
+	a.shared.apps.add(a)
 	return nil
 }
 
 // Stop implements caddy.App. Requests that are under way finish.
 func (a *App) Stop() error {
-	a.drain()
-	a.engine.running.remove(a)
-	if a.engine.running.newest() == nil {
-		a.engine.logs.abandon()
+	a.finish()
+	a.shared.apps.remove(a)
+	if a.shared.apps.newest() == nil {
+		a.shared.logs.abandon()
 	}
 	return nil
 }
 
 // Cleanup implements caddy.CleanerUpper.
-func (a *App) Cleanup() error { return a.engine.release() }
+func (a *App) Cleanup() error { return a.shared.release() }
 
 // Interface guards
 var (

@@ -61,8 +61,8 @@ func mayBeOurs(pattern string) bool {
 	pattern = strings.ToLower(pattern)
 	i := strings.IndexAny(pattern, `*?[\{%`)
 	if i < 0 {
-		_, _, ours := route(pattern)
-		return ours
+		_, ok := route(pattern)
+		return ok
 	}
 	beginning := pattern[:i]
 	return strings.HasPrefix("/notify/", beginning) || strings.HasPrefix(beginning, "/notify/")
@@ -183,9 +183,9 @@ func (b *settingsBlock) checkURLs(services *Services) error {
 
 func (b *settingsBlock) options() options {
 	return options{
-		"key":       {usage: "key <name> { … }", least: 1, most: 1, many: true, block: b.readKey},
-		"stateless": {usage: "stateless on|off", least: 1, most: 1, line: onOff(&b.Stateless)},
-		"default_urls": {usage: "default_urls <url...>", least: 1, most: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, urls []string) error {
+		"key":       {usage: "key <name> { … }", min: 1, max: 1, many: true, block: b.readKey},
+		"stateless": {usage: "stateless on|off", min: 1, max: 1, line: onOff(&b.Stateless)},
+		"default_urls": {usage: "default_urls <url...>", min: 1, max: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, urls []string) error {
 			for _, u := range urls {
 				b.urls = append(b.urls, urlToken{u, *d})
 			}
@@ -195,8 +195,8 @@ func (b *settingsBlock) options() options {
 		"services":    {usage: "services { … }", block: b.readServices},
 		"egress":      {usage: "egress { … }", block: b.readEgress},
 		"attachments": {usage: "attachments { … }", block: b.readAttachments},
-		"max_body":    {usage: "max_body <size>", least: 1, most: 1, line: byteSize(&b.MaxBody)},
-		"timeout": {usage: "timeout <duration>", least: 1, most: 1, line: func(args []string) error {
+		"max_body":    {usage: "max_body <size>", min: 1, max: 1, line: byteSize(&b.MaxBody)},
+		"timeout": {usage: "timeout <duration>", min: 1, max: 1, line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
 			if err != nil || t <= 0 {
 				return errors.New("a duration longer than 0 is expected, such as 30s or 2m")
@@ -204,7 +204,7 @@ func (b *settingsBlock) options() options {
 			b.Timeout = caddy.Duration(t)
 			return nil
 		}},
-		"max_in_flight": {usage: "max_in_flight <n>", least: 1, most: 1, line: func(args []string) error {
+		"max_in_flight": {usage: "max_in_flight <n>", min: 1, max: 1, line: func(args []string) error {
 			n, err := strconv.ParseUint(args[0], 10, 31)
 			if err != nil || n == 0 {
 				return errors.New("a number of messages above 0 is expected")
@@ -212,9 +212,9 @@ func (b *settingsBlock) options() options {
 			b.MaxInFlight = int(n)
 			return nil
 		}},
-		"propagate_trace": {usage: "propagate_trace on|off", least: 1, most: 1, line: onOff(&b.PropagateTrace)},
-		"page":            {usage: "page on|off", least: 1, most: 1, line: onOff(&b.Page)},
-		"trusted_origins": {usage: "trusted_origins <origin...>|*", least: 1, most: math.MaxInt, many: true, line: func(origins []string) error {
+		"propagate_trace": {usage: "propagate_trace on|off", min: 1, max: 1, line: onOff(&b.PropagateTrace)},
+		"page":            {usage: "page on|off", min: 1, max: 1, line: onOff(&b.Page)},
+		"trusted_origins": {usage: "trusted_origins <origin...>|*", min: 1, max: math.MaxInt, many: true, line: func(origins []string) error {
 			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
 			_, err := crossOrigin(origins)
 			return err
@@ -233,7 +233,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	}
 	start, k, tagAt := *d, &Key{}, *d
 	err := readBlock(d, "key", options{
-		"url": {usage: "url <url> [<tags...>]", least: 1, most: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, args []string) error {
+		"url": {usage: "url <url> [<tags...>]", min: 1, max: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, args []string) error {
 			for _, tag := range args[1:] {
 				if strings.Contains(tag, "://") {
 					return errSeveralURLs
@@ -246,7 +246,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 			k.URLs = append(k.URLs, KeyURL{URL: args[0], Tags: args[1:]})
 			return nil
 		}},
-		"import_apprise": {usage: "import_apprise <file|url...>", least: 1, most: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, locations []string) error {
+		"import_apprise": {usage: "import_apprise <file|url...>", min: 1, max: math.MaxInt, many: true, at: func(d *caddyfile.Dispenser, locations []string) error {
 			for _, location := range locations {
 				path, err := importPath(location, d.File())
 				if err != nil {
@@ -256,7 +256,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 			}
 			return nil
 		}},
-		"default_tag": {usage: "default_tag <expression>|untagged", least: 1, most: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+		"default_tag": {usage: "default_tag <expression>|untagged", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
 				return errors.New("a tag expression is expected, such as ops,dev, or untagged")
 			}
@@ -295,8 +295,8 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 	}
 	start := *d
 	err := readBlock(d, "services", options{
-		"allow": {usage: "allow <schema...>", least: 1, most: math.MaxInt, many: true, line: list(&b.Services.Allow)},
-		"deny":  {usage: "deny <schema...>", least: 1, most: math.MaxInt, many: true, line: list(&b.Services.Deny)},
+		"allow": {usage: "allow <schema...>", min: 1, max: math.MaxInt, many: true, line: list(&b.Services.Allow)},
+		"deny":  {usage: "deny <schema...>", min: 1, max: math.MaxInt, many: true, line: list(&b.Services.Deny)},
 	})
 	if err != nil {
 		return err
@@ -310,12 +310,12 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 	b.Egress = &Egress{}
 	return readBlock(d, "egress", options{
-		"allow": {usage: "allow <cidr...>|private_ranges|all", least: 1, most: math.MaxInt, many: true, line: func(ranges []string) error {
+		"allow": {usage: "allow <cidr...>|private_ranges|all", min: 1, max: math.MaxInt, many: true, line: func(ranges []string) error {
 			b.Egress.Allow = append(b.Egress.Allow, ranges...)
 			_, err := egress.NewPolicy(ranges, nil)
 			return err
 		}},
-		"deny": {usage: "deny <cidr...>|private_ranges", least: 1, most: math.MaxInt, many: true, line: func(ranges []string) error {
+		"deny": {usage: "deny <cidr...>|private_ranges", min: 1, max: math.MaxInt, many: true, line: func(ranges []string) error {
 			b.Egress.Deny = append(b.Egress.Deny, ranges...)
 			_, err := egress.NewPolicy(nil, ranges)
 			return err
@@ -326,8 +326,8 @@ func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) error {
 	b.Attachments = &Attachments{}
 	return readBlock(d, "attachments", options{
-		"max_size": {usage: "max_size <size>", least: 1, most: 1, line: byteSize(&b.Attachments.MaxSize)},
-		"max_count": {usage: "max_count <n>", least: 1, most: 1, line: func(args []string) error {
+		"max_size": {usage: "max_size <size>", min: 1, max: 1, line: byteSize(&b.Attachments.MaxSize)},
+		"max_count": {usage: "max_count <n>", min: 1, max: 1, line: func(args []string) error {
 			n, err := strconv.ParseUint(args[0], 10, 16)
 			if err != nil {
 				return errors.New("a number from 0 to 65535 is expected")
@@ -336,7 +336,7 @@ func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) erro
 			b.Attachments.MaxCount = &count
 			return nil
 		}},
-		"remote": {usage: "remote on|off", least: 1, most: 1, line: onOff(&b.Attachments.Remote)},
+		"remote": {usage: "remote on|off", min: 1, max: 1, line: onOff(&b.Attachments.Remote)},
 	})
 }
 
@@ -344,7 +344,7 @@ func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
 	id := &Identity{}
 	b.Identity = id
 	text := func(name string, to *string) option {
-		return option{usage: name + " <text>", least: 1, most: 1, line: func(args []string) error {
+		return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
 			if args[0] == "" {
 				return errors.New("it must not be empty")
 			}
@@ -366,12 +366,12 @@ type options map[string]option
 
 // option is a subdirective. It has one of line, at and block.
 type option struct {
-	usage       string // what is expected, for errors
-	least, most int    // how many arguments it has
-	many        bool   // it may be repeated
-	line        func(args []string) error
-	at          func(d *caddyfile.Dispenser, args []string) error // like line, where the place in the file is needed
-	block       func(d *caddyfile.Dispenser, args []string) error
+	usage    string // what is expected, for errors
+	min, max int    // how many arguments it has
+	many     bool   // it may be repeated
+	line     func(args []string) error
+	at       func(d *caddyfile.Dispenser, args []string) error // like line, where the place in the file is needed
+	block    func(d *caddyfile.Dispenser, args []string) error
 }
 
 // readBlock reads the block that opens behind the current token. Only the
@@ -393,7 +393,7 @@ func readBlock(d *caddyfile.Dispenser, name string, known options) error {
 		}
 		seen[sub] = true
 		args := d.RemainingArgs()
-		if len(args) < o.least || len(args) > o.most {
+		if len(args) < o.min || len(args) > o.max {
 			return d.Errf("wrong number of arguments; expected %s", o.usage)
 		}
 		if err := o.read(d, args, sub); err != nil {

@@ -278,19 +278,19 @@ func TestPlaceholders(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	base, err := defaultRules()
+	base, err := defaultSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := newGateway(t, "", "")
-	if *h.rules.identity != *base.identity {
-		t.Errorf("default: %+v", h.rules.identity)
+	if *h.resolved.identity != *base.identity {
+		t.Errorf("default: %+v", h.resolved.identity)
 	}
 	h = newGateway(t, "", "identity {\nname Ops\nicon https://i.example.com/{type}-{size}.png\n}")
 	want := *base.identity
 	want.Name, want.Icon = "Ops", "https://i.example.com/{type}-{size}.png"
-	if *h.rules.identity != want {
-		t.Errorf("got %+v, want %+v", *h.rules.identity, want)
+	if *h.resolved.identity != want {
+		t.Errorf("got %+v, want %+v", *h.resolved.identity, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -68,7 +69,7 @@ func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) e
 		if err != nil {
 			return err
 		}
-		m.Identity = to.rules.identity
+		m.Identity = to.settings.identity
 		for _, t := range to.targets {
 			checks = append(checks, urlCheck{Target: t})
 		}
@@ -187,7 +188,7 @@ func shown(m *notifier.Message) string {
 		b.WriteString("Title: " + m.Title + "\n")
 	}
 	for _, a := range m.Attachments {
-		fmt.Fprintf(&b, "File: %s (%s, %s)\n", a.Name, a.ContentType, size(a.Size))
+		fmt.Fprintf(&b, "File: %s (%s, %s)\n", a.Name, a.ContentType, humanize.IBytes(uint64(a.Size)))
 	}
 	if m.Body != "" {
 		if b.Len() > 0 {

@@ -49,12 +49,12 @@ func readConfig(stdin io.Reader, file, adapter string) ([]byte, error) {
 // URLs of other keys are not looked at.
 //
 // A key of the notify app comes before one of the same name in a site.
-func loadKey(config []byte, name string) (*rules, error) {
+func loadKey(config []byte, name string) (*resolved, error) {
 	app, sites, err := findSettings(config)
 	if err != nil {
 		return nil, err
 	}
-	r, err := defaultRules()
+	r, err := defaultSettings()
 	if err != nil {
 		return nil, err
 	}

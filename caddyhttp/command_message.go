@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -66,7 +67,7 @@ func (f *messageFlags) takeInput(what string) error {
 // message is what the flags say, without the text where they give none. spool
 // keeps the files.
 func (f *messageFlags) message(spool *notifier.Spool) (*notifier.Message, error) {
-	m := &notifier.Message{Title: foldLines(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
+	m := &notifier.Message{Title: joinTitle(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
 	var err error
 	if m.Type, err = notifier.ParseType(f.kind); err != nil {
 		return nil, fmt.Errorf("--type: %w", err)
@@ -110,7 +111,7 @@ func readFile(spool *notifier.Spool, name string) (*notifier.Attachment, error) 
 // urls are those of the command's arguments, or else of the environment.
 func (f *messageFlags) urls(cmd *cobra.Command, args []string) (urls []string, err error) {
 	if len(args) == 0 {
-		urls = splitURLs(os.Getenv(urlsVariable))
+		urls = api.SplitURLs(os.Getenv(urlsVariable))
 		if len(urls) == 0 {
 			return nil, fmt.Errorf("there is nobody to send to; name URLs, @file with a URL on each line, --key, or set %s", urlsVariable)
 		}
@@ -119,7 +120,7 @@ func (f *messageFlags) urls(cmd *cobra.Command, args []string) (urls []string, e
 	for _, arg := range args {
 		name, isFile := strings.CutPrefix(arg, "@")
 		if !isFile {
-			urls = append(urls, splitURLs(arg)...)
+			urls = append(urls, api.SplitURLs(arg)...)
 			continue
 		}
 		var lines []string
@@ -162,15 +163,15 @@ func readURLs(r io.Reader) (urls []string, err error) {
 		if at := comment.FindStringIndex(line); at != nil {
 			line = line[:at[0]]
 		}
-		urls = append(urls, splitURLs(line)...)
+		urls = append(urls, api.SplitURLs(line)...)
 	}
 	return urls, lines.Err()
 }
 
 // audience is who a command's message goes to, and the rules for it.
 type audience struct {
-	targets []notifier.Target
-	rules   *rules
+	targets  []notifier.Target
+	settings *resolved
 }
 
 // close ends what the destinations keep.
@@ -202,15 +203,15 @@ func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string) (*audience
 	if err != nil {
 		return nil, err
 	}
-	rules, err := loadKey(config, f.key)
+	settings, err := loadKey(config, f.key)
 	if err != nil {
 		return nil, err
 	}
-	a := &audience{rules: rules, targets: rules.keys[f.key].choose(tags)}
-	if len(a.targets) == 0 {
-		return nil, fmt.Errorf("none of the %d destinations of the key %s has the tag that was asked for, so nothing was sent", len(rules.keys[f.key].targets), f.key)
+	targets, err := settings.keys[f.key].choose(tags)
+	if err != nil {
+		return nil, err
 	}
-	return a, nil
+	return &audience{targets: targets, settings: settings}, nil
 }
 
 // checkFlags refuses flags that would have no effect.
@@ -238,7 +239,7 @@ func parseArgument(text string) (*notifier.Destination, error) {
 	}
 	d, err := notifier.Parse(text, nil)
 	if err != nil {
-		return nil, suggest(text, err)
+		return nil, notifier.WithSuggestion(text, err)
 	}
 	return d, nil
 }

@@ -9,9 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -81,16 +83,16 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 	if strings.TrimSpace(m.Body) == "" && len(m.Attachments) == 0 {
 		return errors.New("there is nothing to send; give a text with --body or on standard input, or a file with --attach")
 	}
-	m.Identity = to.rules.identity
+	m.Identity = to.settings.identity
 	if timeout <= 0 {
-		timeout = to.rules.timeout
+		timeout = to.settings.timeout
 	}
 	pool := egress.NewPool(userAgent)
 	defer pool.Close()
 	report := notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
 	out := cmd.OutOrStdout()
 	if asJSON {
-		_, err = out.Write(selection{targets: to.targets}.answer(report).json())
+		_, err = out.Write(api.NewResponse(report).JSON())
 	} else {
 		warnOf(cmd.ErrOrStderr(), report)
 		err = writeResults(out, report.Results)
@@ -120,7 +122,7 @@ func (f *messageFlags) audience(cmd *cobra.Command, args []string) (*audience, e
 		return nil, err
 	}
 	to := new(audience)
-	if to.rules, err = defaultRules(); err != nil {
+	if to.settings, err = defaultSettings(); err != nil {
 		return nil, err
 	}
 	for i, u := range urls {
@@ -156,7 +158,7 @@ func (f *messageFlags) readBody(cmd *cobra.Command, files bool) (string, error) 
 		return "", fmt.Errorf("reading the text of the message: %w", err)
 	}
 	if len(b) > defaultMaxBody {
-		return "", fmt.Errorf("the text of the message is longer than %s; send it as a file with --attach", size(defaultMaxBody))
+		return "", fmt.Errorf("the text of the message is longer than %s; send it as a file with --attach", humanize.IBytes(defaultMaxBody))
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
 }

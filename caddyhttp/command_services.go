@@ -2,13 +2,12 @@ package caddyhttp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -64,141 +63,24 @@ func completeService(_ *cobra.Command, args []string, word string) ([]cobra.Comp
 				out = append(out, cobra.CompletionWithDesc(scheme, s.Name))
 			}
 		}
-		if !strings.EqualFold(s.Name, s.Schemes[0]) && hasPrefixFold(s.Name, word) {
+		if !strings.EqualFold(s.Name, s.Schemes[0]) && strings.HasPrefix(strings.ToLower(s.Name), strings.ToLower(word)) {
 			out = append(out, s.Name)
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// findService finds a service by its name or by one of its schemes.
+// findService returns the service with a name or scheme. name may end with
+// "://".
 func findService(name string) (*notifier.ServiceInfo, error) {
 	name, _, _ = strings.Cut(name, "://")
-	all := notifier.Services()
-	word := letters(name)
-	for _, is := range []func(s notifier.ServiceInfo) bool{
-		func(s notifier.ServiceInfo) bool { return slices.Contains(s.Schemes, strings.ToLower(name)) },
-		func(s notifier.ServiceInfo) bool { return word != "" && letters(s.Name) == word },
-	} {
-		if i := slices.IndexFunc(all, is); i >= 0 {
-			return &all[i], nil
-		}
+	if s := notifier.FindService(name); s != nil {
+		return s, nil
 	}
-	text := "there is no such service"
-	if s := similarServices(all, word); len(s) > 0 {
-		return nil, fmt.Errorf("%s; did you mean %s?", text, strings.Join(s, " or "))
+	if s := notifier.SimilarServices(name); len(s) > 0 {
+		return nil, fmt.Errorf("there is no such service; did you mean %s?", strings.Join(s, " or "))
 	}
-	return nil, fmt.Errorf("%s; caddy notify services lists those that there are", text)
-}
-
-// letters is a name without what people leave out when they type it.
-func letters(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, name)
-}
-
-// mostSimilar is how many suggestions are made.
-const mostSimilar = 3
-
-// similarServices lists the schemes of the services that somebody who wrote
-// word may have meant, the most similar first.
-func similarServices(all []notifier.ServiceInfo, word string) []string {
-	best := map[string]int{}
-	for _, s := range all {
-		for _, name := range append([]string{letters(s.Name)}, s.Schemes...) {
-			n, ok := unlike(word, name)
-			if !ok {
-				continue
-			}
-			scheme := s.Schemes[0]
-			if old, seen := best[scheme]; !seen || n < old {
-				best[scheme] = n
-			}
-		}
-	}
-	return nearest(best)
-}
-
-// similarSchemes is like similarServices, for what stands before "://".
-func similarSchemes(word string) []string {
-	best := map[string]int{}
-	for _, s := range notifier.Services() {
-		for _, scheme := range s.Schemes {
-			if n, ok := unlike(strings.ToLower(word), scheme); ok {
-				best[scheme] = n
-			}
-		}
-		if n, ok := unlike(letters(word), letters(s.Name)); ok {
-			if old, seen := best[s.Schemes[0]]; !seen || n < old {
-				best[s.Schemes[0]] = n
-			}
-		}
-	}
-	return nearest(best)
-}
-
-// suggest adds to the error for a URL of no service what may have been meant.
-func suggest(text string, err error) error {
-	scheme, _, ok := strings.Cut(strings.TrimSpace(text), "://")
-	if !ok || notifier.SchemesOf(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
-		return err
-	}
-	if s := similarSchemes(scheme); len(s) > 0 {
-		return fmt.Errorf("%w; did you mean %s://?", err, strings.Join(s, ":// or "))
-	}
-	return err
-}
-
-func nearest(best map[string]int) []string {
-	var names []string
-	for name := range best {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if best[a] != best[b] {
-			return best[a] - best[b]
-		}
-		return strings.Compare(a, b)
-	})
-	return names[:min(len(names), mostSimilar)]
-}
-
-// unlike says in how many letters two names differ (Levenshtein), and whether
-// that is so few that one may have been meant by the other. A name that the
-// word begins or is part of counts as near.
-func unlike(word, name string) (n int, near bool) {
-	a, b := []rune(word), []rune(name)
-	if len(a) < 2 || len(a) > 64 {
-		return 0, false
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	n = row[len(b)]
-	if len(a) > 2 && (strings.HasPrefix(name, word) || len(b) > 3 && strings.HasPrefix(word, name)) {
-		return min(n, 1), true
-	}
-	if len(a) > 3 && strings.Contains(name, word) {
-		return min(n, 2), true
-	}
-	return n, n <= min(2, len(a)/3)
+	return nil, errors.New("there is no such service; caddy notify services lists all")
 }
 
 func writeJSON(w io.Writer, v any) error {

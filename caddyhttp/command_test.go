@@ -112,22 +112,6 @@ func TestCommandServices(t *testing.T) {
 	}
 }
 
-func TestSuggestions(t *testing.T) {
-	all := notifier.Services()
-	for word, want := range map[string]string{
-		"dicord": "discord", "disc": "discord", "telegram": "tgram", "telegrm": "tgram", "gotfy": "gotify", "pushovr": "pover", "googlechat": "gchat",
-		"": "", "x": "", "zzzzzzzz": "", strings.Repeat("discord", 100): "",
-	} {
-		got := similarServices(all, word)
-		if want == "" && len(got) > 0 || want != "" && !slices.Contains(got, want) || len(got) > mostSimilar {
-			t.Errorf("%s: %q, want %s", word, got, want)
-		}
-	}
-	if got := similarSchemes("gotfys"); len(got) == 0 || got[0] != "gotifys" {
-		t.Errorf("gotfys: %q", got)
-	}
-}
-
 // A message goes to URLs that stand in arguments, files, on standard input
 // and in the environment, and comes from flags, files and standard input.
 func TestCommandSend(t *testing.T) {
@@ -209,7 +193,7 @@ func TestCommandSend(t *testing.T) {
 		t.Errorf("files %+v", got.Attachments)
 	}
 	out, _, code := command(t, "**x**", "send", "--json", "--format", "markdown", a+"?format=html", refuse)
-	var results jsonAnswer
+	var results jsonResponse
 	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 2 || len(results.Results) != 2 || results.Results[1].Status != notifier.Failed {
 		t.Errorf("exit %d, %v\n%s", code, err, out)
 	}

@@ -126,7 +126,7 @@ func (h *EventHandler) provision(ctx caddy.Context) error {
 	// The app may still be busy loading the app of this handler, but by then
 	// it knows its keys.
 	h.app = app.(*App)
-	_, _, err = h.find(h.app.rules)
+	_, _, err = h.find(h.app.resolved)
 	return err
 }
 
@@ -145,8 +145,8 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	// The texts are made here: the event's data are the emitter's.
 	err := h.app.post(&h.Recipient, h.message(ctx, e), source, true, nil)
 	switch {
-	case errors.Is(err, errFull):
-		h.app.lostMessage()
+	case errors.Is(err, errQueueFull):
+		h.app.reportDropped()
 	case err != nil:
 		h.log.Error("no message for the event", zap.String("event", e.Name()), zap.Error(err))
 	}
@@ -200,7 +200,7 @@ func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Mes
 			m.Body, m.Format = eventReplacer(repl, h.format == notifier.HTML).ReplaceKnown(h.Body, ""), h.format
 		}
 	}
-	m.Title, m.Body = clip(firstLine(m.Title), maxEventTitle), clip(m.Body, maxEventBody)
+	m.Title, m.Body = truncate(firstLine(m.Title), maxEventTitle), truncate(m.Body, maxEventBody)
 	if strings.TrimSpace(m.Body) == "" {
 		m.Body = m.Title // some destinations take no empty text
 	}
@@ -247,9 +247,9 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	start := *d
 	err := readBlock(d, "notify", options{
-		"title": wordsOption("title", &h.Title, eventPlaceholders),
-		"body":  wordsOption("body", &h.Body, eventPlaceholders),
-		"format": {usage: "format text|markdown|html", least: 1, most: 1, line: func(args []string) error {
+		"title": textOption("title", &h.Title, eventPlaceholders),
+		"body":  textOption("body", &h.Body, eventPlaceholders),
+		"format": {usage: "format text|markdown|html", min: 1, max: 1, line: func(args []string) error {
 			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)
 			return err

@@ -69,7 +69,7 @@ func eventful(t *testing.T, options string) (notify *App, emit func(name string,
 // sent waits for all messages that are under way.
 func sent(t *testing.T, a *App) {
 	t.Helper()
-	if left := a.engine.outbox.wait(time.Minute); left > 0 {
+	if left := a.shared.background.wait(time.Minute); left > 0 {
 		t.Fatalf("%d messages are not sent", left)
 	}
 }
@@ -221,7 +221,7 @@ func emitAs(a *App, name string, data map[string]any) {
 // no error, whatever becomes of the message.
 func TestEventsNeverBlock(t *testing.T) {
 	release := make(chan struct{})
-	got := make(chan struct{}, maxPosting+maxPosted+1)
+	got := make(chan struct{}, maxBackground+maxQueued+1)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-release
@@ -238,20 +238,20 @@ func TestEventsNeverBlock(t *testing.T) {
 	events {
 		on x notify slow
 	}`)
-	lost := &notify.engine.outbox.lost
+	lost := &notify.shared.background.dropped
 	lost.mu.Lock()
-	before, told := lost.n, lost.timer != nil
+	before, told := lost.count, lost.timer != nil
 	lost.mu.Unlock()
 	const more = 5
-	for range maxPosting + maxPosted + more {
+	for range maxBackground + maxQueued + more {
 		if e := emit("x", nil); e.Aborted != nil {
 			t.Fatal(e.Aborted)
 		}
 	}
 	close(release)
 	sent(t, notify)
-	if len(got) != maxPosting+maxPosted {
-		t.Errorf("%d messages were sent, want as many as the outbox takes: %d", len(got), maxPosting+maxPosted)
+	if len(got) != maxBackground+maxQueued {
+		t.Errorf("%d messages were sent, want as many as the background takes: %d", len(got), maxBackground+maxQueued)
 	}
 	lost.mu.Lock()
 	defer lost.mu.Unlock()
@@ -259,8 +259,8 @@ func TestEventsNeverBlock(t *testing.T) {
 	if !told {
 		want-- // the first was told at once
 	}
-	if lost.n != want {
-		t.Errorf("%d lost messages are still to be told, want %d", lost.n, want)
+	if lost.count != want {
+		t.Errorf("%d lost messages are still to be told, want %d", lost.count, want)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 	h := newGateway(t, open, "")
 	for path, want := range map[string]string{"/client": "Message delivered", "/refuse": "Message not delivered"} {
 		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.url(path))
-		if left := h.engine.outbox.wait(time.Minute); left > 0 {
+		if left := h.shared.background.wait(time.Minute); left > 0 {
 			t.Fatal(left)
 		}
 		got := s.take()
@@ -364,7 +364,7 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := ownEventData(origin{sourceHTTP, "k"}, false, results)
+	data := ownEventData(delivery{source: sourceHTTP, key: "k"}, false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}
@@ -404,14 +404,14 @@ func TestEventsLeftOut(t *testing.T) {
 func TestUnknownRecipients(t *testing.T) {
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
-		notify + "events {\non x notify other\n}":                          "on x notify: there is no key other in the global option notify",
-		notify + "events {\non x notify k\non y notify other\n}":           "on y notify: there is no key other in the global option notify",
-		notify + "events {\non * notify other\n}":                          "on * notify: there is no key other in the global option notify",
+		notify + "events {\non x notify other\n}":                          "on x notify: the global option notify has no key other",
+		notify + "events {\non x notify k\non y notify other\n}":           "on y notify: the global option notify has no key other",
+		notify + "events {\non * notify other\n}":                          "on * notify: the global option notify has no key other",
 		"log x {\noutput notify k\n}":                                      "there is no global option notify",
 		"log {\noutput notify k\n}\nevents {\non x notify k\n}":            "there is no global option notify",
-		"events {\non x notify other\n}":                                   "there is no key other in the global option notify",
+		"events {\non x notify other\n}":                                   "the global option notify has no key other",
 		notify + "events {\non x notify k {\ntag b\n}\n}":                  "none of the 1 destinations of the key k has the tag b",
-		notify + "log x {\noutput notify other\n}":                         "log output notify: there is no key other in the global option notify",
+		notify + "log x {\noutput notify other\n}":                         "log output notify: the global option notify has no key other",
 		notify + "log x {\noutput notify k {\ntag b\n}\n}":                 "log output notify: none of the 1 destinations of the key k has the tag b",
 		notify + "events {\non x notify k\n}\nlog x {\noutput notify k\n}": "",
 	} {
@@ -428,7 +428,7 @@ func TestUnknownRecipients(t *testing.T) {
 func TestUnknownRecipientsBesideSites(t *testing.T) {
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
 	for options, want := range map[string]string{
-		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "there is no key nope",
+		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "the global option notify has no key nope",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k {\ntag b\n}\n}": "has the tag b",
 		"log x {\noutput notify nope\n}":                                                   "there is no global option notify",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k\n}":             "",
@@ -501,7 +501,7 @@ func TestRecipientMistakes(t *testing.T) {
 		{both, "notify k {\nkey x\n}", "2", "key is no subdirective of notify"},
 		{both, "notify k {\ntag\n}", "2", "expected tag <expression>"},
 		{both, "notify k {\ntag $\n}", "2", "tag: "},
-		{both, "notify k {\ntag ,\n}", "2", "tag: a tag expression is expected"},
+		{both, "notify k {\ntag ,\n}", "2", "tag: it names no tag; write a tag expression"},
 		{both, "notify k {\ntype bad\n}", "2", "type: unknown type"},
 		{both, "notify k {\ntype info\ntype info\n}", "3", "already"},
 		{both, "notify k {\ntitle a b\n}", "2", "expected title <text>"},
@@ -556,22 +556,22 @@ func TestRecipientMistakes(t *testing.T) {
 	}
 }
 
-// An outbox has bounds, and ends what it began.
+// An background has bounds, and ends what it began.
 func TestOutbox(t *testing.T) {
-	var o outbox
+	var o background
 	if left := o.wait(0); left != 0 {
 		t.Errorf("%d left of nothing", left)
 	}
-	release, done := make(chan struct{}), make(chan struct{}, maxPosting+maxPosted)
-	for i := range maxPosting + maxPosted {
+	release, done := make(chan struct{}), make(chan struct{}, maxBackground+maxQueued)
+	for i := range maxBackground + maxQueued {
 		if !o.add(func() { <-release; done <- struct{}{} }) {
-			t.Fatalf("the outbox is full with %d", i)
+			t.Fatalf("the background is full with %d", i)
 		}
 	}
 	if o.add(func() { t.Error("sent in spite of being refused") }) {
-		t.Error("the outbox has no bounds")
+		t.Error("the background has no bounds")
 	}
-	if left := o.wait(time.Millisecond); left != maxPosting+maxPosted {
+	if left := o.wait(time.Millisecond); left != maxBackground+maxQueued {
 		t.Errorf("%d left", left)
 	}
 	close(release)
@@ -579,7 +579,7 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%d left, %d done", left, len(done))
 	}
 	if !o.add(func() {}) || o.wait(time.Minute) != 0 {
-		t.Error("the outbox is no good any more")
+		t.Error("the background is no good any more")
 	}
 }
 

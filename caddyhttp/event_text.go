@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -56,7 +55,7 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	},
 	"cert_obtaining": func(d eventData, _ bool) eventText {
 		if d.is("renewal") {
-			return eventText{"Renewing the certificate of " + d.name("identifier"), lines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
+			return eventText{"Renewing the certificate of " + d.name("identifier"), joinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
 		}
 		return eventText{"Obtaining a certificate for " + d.name("identifier"), d.line("Issuer", "issuer"), notifier.Info}
 	},
@@ -67,16 +66,16 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 		return eventText{"Certificate for " + d.name("identifier") + " obtained", d.line("Issuer", "issuer"), notifier.Success}
 	},
 	"cert_failed": func(d eventData, _ bool) eventText {
-		body := lines(d.text("error"), d.line("Issuers", "issuers"))
+		body := joinLines(d.text("error"), d.line("Issuers", "issuers"))
 		if d.is("renewal") {
-			return eventText{"Certificate of " + d.name("identifier") + " not renewed", lines(body, d.remaining()), notifier.Failure}
+			return eventText{"Certificate of " + d.name("identifier") + " not renewed", joinLines(body, d.remaining()), notifier.Failure}
 		}
 		return eventText{"No certificate for " + d.name("identifier"), body, notifier.Failure}
 	},
 	"cert_ocsp_revoked": func(d eventData, _ bool) eventText {
 		return eventText{
 			"Certificate of " + d.name("subjects") + " revoked",
-			lines(d.line("Reason", "reason"), d.line("Revoked", "revoked_at")), notifier.Failure,
+			joinLines(d.line("Reason", "reason"), d.line("Revoked", "revoked_at")), notifier.Failure,
 		}
 	},
 	"cached_managed_cert":   certificateLoaded,
@@ -90,14 +89,14 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	"rate_limit_exceeded": func(d eventData, _ bool) eventText {
 		return eventText{
 			"Rate limit exceeded by " + d.name("remote_ip"),
-			lines(d.line("Zone", "zone"), d.line("Next request possible in", "wait")), notifier.Warning,
+			joinLines(d.line("Zone", "zone"), d.line("Next request possible in", "wait")), notifier.Warning,
 		}
 	},
 	eventFailed: func(d eventData, _ bool) eventText {
-		return eventText{"Message not delivered" + ofKey(d), lines(howMany(d), d.text("error")), notifier.Failure}
+		return eventText{"Message not delivered" + ofKey(d), joinLines(howMany(d), d.text("error")), notifier.Failure}
 	},
 	eventDelivered: func(d eventData, _ bool) eventText {
-		return eventText{"Message delivered" + ofKey(d), lines(howMany(d), d.line("Services", "services")), notifier.Success}
+		return eventText{"Message delivered" + ofKey(d), joinLines(howMany(d), d.line("Services", "services")), notifier.Success}
 	},
 }
 
@@ -152,7 +151,7 @@ func describeEvent(e caddy.Event, reload bool) eventText {
 	}
 	t := eventText{"Event " + e.Name(), dataLines(e.Data), notifier.Info}
 	if e.Origin() != nil {
-		t.body = lines("Module: "+string(e.Origin().CaddyModule().ID), t.body)
+		t.body = joinLines("Module: "+string(e.Origin().CaddyModule().ID), t.body)
 	}
 	t.body = cmp.Or(t.body, "The event has no data.")
 	return t
@@ -177,7 +176,7 @@ func dataLines(d eventData) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, clip(name, maxDataValue)+": "+clip(firstLine(d.text(name)), maxDataValue))
+		out = append(out, truncate(name, maxDataValue)+": "+truncate(firstLine(d.text(name)), maxDataValue))
 	}
 	return strings.Join(out, "\n")
 }
@@ -222,25 +221,4 @@ func plain(v any) string {
 		return v.Round(time.Millisecond).String()
 	}
 	return fmt.Sprintf("%+v", v)
-}
-
-// lines joins those that are not empty.
-func lines(all ...string) string {
-	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "\n")
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return strings.TrimSpace(s)
-}
-
-// clip is the text, or so many bytes of it and a sign that there was more.
-func clip(s string, most int) string {
-	if len(s) > most {
-		for most > 0 && !utf8.RuneStart(s[most]) {
-			most--
-		}
-		s = s[:most] + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
 func init() {
@@ -45,9 +47,9 @@ func init() {
 type Handler struct {
 	Settings
 
-	engine engineRef
-	rules  *rules
-	log    *zap.Logger
+	shared   sharedRef
+	resolved *resolved
+	log      *zap.Logger
 }
 
 // CaddyModule returns the Caddy module information.
@@ -61,71 +63,76 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
-	if err := h.engine.load(); err != nil {
+	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
 	app, err := ctx.App("notify")
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	if h.rules, err = h.over(app.(*App).rules, h.engine.parse, h.log); err != nil {
+	if h.resolved, err = h.over(app.(*App).resolved, h.shared.parse, h.log); err != nil {
 		return err
 	}
-	app.(*App).sites = append(app.(*App).sites, h.rules)
+	app.(*App).sites = append(app.(*App).sites, h.resolved)
 	return nil
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
-func (h *Handler) Cleanup() error { return h.engine.release() }
+func (h *Handler) Cleanup() error { return h.shared.release() }
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler. A request may outlive its
 // configuration: nothing here depends on the module's context.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	name, stateful, ours := route(r.URL.Path)
-	if !ours {
+	name, ok := route(r.URL.Path)
+	if !ok {
 		return next.ServeHTTP(w, r)
 	}
-	var a *answer
+	var resp *api.Response
 	switch {
 	case name == openAPIName && strings.HasSuffix(r.URL.Path, "/"):
-		// The server's address in the description is relative to its own.
-		a = refuse(http.StatusNotFound, "the description of the API has no slash at the end of its address").answer()
+		// The description names the server relative to its own address.
+		resp = api.Errorf(http.StatusNotFound, "the description of the API has no slash at the end of its address; remove it").Response()
 	case name == openAPIName:
-		a = h.describe(w, r)
+		if err := api.ServeOpenAPI(w, r); err != nil {
+			resp = h.errorResponse(err)
+		}
 	case r.Method != http.MethodPost:
-		a = h.compose(w, r, name, stateful)
+		resp = h.compose(w, r, name)
 	case r.URL.RawQuery == previewQuery:
-		a = h.preview(w, r, name, stateful)
+		resp = h.preview(w, r, name)
 	default:
-		a = h.notify(w, r, name, stateful)
+		resp = h.notify(w, r, name)
 	}
-	if a == nil {
-		return nil // it is written already
+	if resp == nil {
+		return nil // the response is written
 	}
-	if c := h.log.Check(zapcore.DebugLevel, "request refused"); c != nil && a.status/100 == 4 {
-		c.Write(zap.Int("status", a.status), zap.String("reason", a.err))
+	if c := h.log.Check(zapcore.DebugLevel, "request refused"); c != nil && resp.Status/100 == 4 {
+		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
-	a.unasked = r.Method != http.MethodPost
-	a.write(w, r)
+	resp.Write(w, r)
 	return nil
 }
 
-// route says whether a path is one of the gateway's, and which key it names,
-// though there may be no such key.
-func route(path string) (name string, stateful, ours bool) {
-	rest, ours := strings.CutPrefix(path, "/notify")
-	if !ours {
-		return "", false, false
+// openAPIName is the address of the API's description below /notify. No key has
+// this name, since the name of a key has no dot.
+const openAPIName = "openapi.json"
+
+// route reports whether the handler answers a path, and returns the key in it,
+// or "" for /notify. The key may not exist.
+func route(path string) (key string, ok bool) {
+	rest, ok := strings.CutPrefix(path, "/notify")
+	if !ok {
+		return "", false
 	}
 	if rest == "" || rest == "/" {
-		return "", false, true
+		return "", true
 	}
-	name, ours = strings.CutPrefix(rest, "/")
-	name = strings.TrimSuffix(name, "/")
-	if !ours || name == "" || strings.Contains(name, "/") {
-		return "", false, false
+	key, ok = strings.CutPrefix(rest, "/")
+	key = strings.TrimSuffix(key, "/")
+	if !ok || key == "" || strings.Contains(key, "/") {
+		return "", false
 	}
-	return name, true, true
+	return key, true
 }
 
 // Interface guards

@@ -122,7 +122,7 @@ func TestBadRequests(t *testing.T) {
 		text                      string
 	}{
 		"broken JSON":         {"/notify", typeJSON, `{"body":"x"`, 400, "too early"},
-		"broken JSON value":   {"/notify", typeJSON, `{"body":x}`, 400, "broken"},
+		"broken JSON value":   {"/notify", typeJSON, `{"body":x}`, 400, "the JSON is invalid: at byte 8"},
 		"JSON with more":      {"/notify", typeJSON, `{"body":"x"} {}`, 400, "something follows"},
 		"JSON array":          {"/notify", typeJSON, `["body"]`, 400, "must be an object"},
 		"broken JSON array":   {"/notify", typeJSON, `[1,`, 400, "must be an object"},
@@ -188,7 +188,7 @@ func TestBadRequests(t *testing.T) {
 func TestTooManyFields(t *testing.T) {
 	h := newGateway(t, "", "")
 	var object, form strings.Builder
-	for i := range maxFields + 1 {
+	for i := range 1001 {
 		fmt.Fprintf(&object, `"f%d":1,`, i)
 		fmt.Fprintf(&form, "f%d=1&", i)
 	}
@@ -284,7 +284,7 @@ func TestURLs(t *testing.T) {
 		"no URL at all":                {typeJSON, object("nonsense"), 400, ""},
 		"none given":                   {typeJSON, object(nil), 400, ""},
 		"an empty list":                {typeJSON, object([]string{}), 400, ""},
-		"too many":                     {typeJSON, object(strings.Repeat(a+" ", maxURLs+1)), 400, ""},
+		"too many":                     {typeJSON, object(strings.Repeat(a+" ", 1001)), 400, ""},
 		"a tag means nothing":          {typeJSON, `{"body":"x","tag":["$",["-"]],"urls":"` + a + `"}`, 200, "a"},
 		"a destination that refuses":   {typeJSON, object([]string{a, s.url("/refuse")}), 424, "a refuse"},
 		"an optional one that refuses": {typeJSON, object([]string{a, s.url("/refuse?optional=yes")}), 200, "a refuse"},
@@ -501,7 +501,7 @@ func TestHopsOfAnyService(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	if seen != 1+maxHops+1 || resp.StatusCode != http.StatusFailedDependency {
+	if seen != 3 || resp.StatusCode != http.StatusFailedDependency {
 		t.Errorf("%d gateways had it; status %d", seen, resp.StatusCode)
 	}
 }

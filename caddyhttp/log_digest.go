@@ -94,7 +94,7 @@ func (d *logDigest) title() string {
 	if g.count > 1 {
 		text = fmt.Sprintf("%s, %d times: %s", level, g.count, g.message)
 	}
-	return clip(text, maxLogTitle)
+	return truncate(text, maxLogTitle)
 }
 
 // body tells how many entries there are and shows each kind.
@@ -129,7 +129,7 @@ func (d *logDigest) otherLoggers() string {
 	var names []string
 	for _, g := range d.order[min(d.shown, len(d.order)):] {
 		if g.logger != "" && !slices.Contains(names, g.logger) && len(names) < 5 {
-			names = append(names, clip(g.logger, maxLogTitle))
+			names = append(names, truncate(g.logger, maxLogTitle))
 		}
 	}
 	if len(names) == 0 {
@@ -141,7 +141,7 @@ func (d *logDigest) otherLoggers() string {
 // text shows the group: what its entries say, when, and the fields of the
 // first.
 func (g *logGroup) text(most int) string {
-	message, when, fields := clip(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), clip(g.fields, most)
+	message, when, fields := truncate(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), truncate(g.fields, most)
 	if g.count > 1 {
 		message = fmt.Sprintf("%d × %s", g.count, message)
 		if last := g.last.Format(time.TimeOnly); last != g.first.Format(time.TimeOnly) {
@@ -155,5 +155,5 @@ func (g *logGroup) text(most int) string {
 	if g.logger != "" {
 		source += " " + g.logger
 	}
-	return lines(message, fields, source+", "+when)
+	return joinLines(message, fields, source+", "+when)
 }

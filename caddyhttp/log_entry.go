@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func readEntry(line []byte, now time.Time) logEntry {
 	} else {
 		e.readConsole(string(line))
 	}
-	e.logger, e.message = clip(e.logger, maxEntryField), clip(firstLine(e.message), maxEntryMessage)
+	e.logger, e.message = truncate(e.logger, maxEntryField), truncate(firstLine(e.message), maxEntryMessage)
 	return e
 }
 
@@ -54,7 +55,7 @@ func (e *logEntry) readJSON(line []byte) bool {
 		return false
 	}
 	var message *string
-	_, err := members(line, func(name string, value json.RawMessage) error {
+	err := eachMember(line, func(name string, value json.RawMessage) {
 		text := readableJSON(value)
 		switch name {
 		case "ts":
@@ -67,7 +68,6 @@ func (e *logEntry) readJSON(line []byte) bool {
 		default:
 			e.fields = append(e.fields, logField{name, text})
 		}
-		return nil
 	})
 	if err != nil {
 		return false
@@ -80,12 +80,35 @@ func (e *logEntry) readJSON(line []byte) bool {
 	return true
 }
 
+// eachMember calls f for each member of the JSON object at the beginning of
+// text, in order. json.Unmarshal into a map would lose the order.
+func eachMember(text []byte, f func(name string, value json.RawMessage)) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errNoObject
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		f(name.(string), value)
+	}
+	_, err := d.Token() // the closing brace
+	return err
+}
+
+var errNoObject = errors.New("it is not an object")
+
 // readableJSON is a value without the marks of JSON, as far as it goes.
 func readableJSON(value json.RawMessage) string {
-	if kindOf(value) == "a string" {
-		if s, err := textOf(value); err == nil {
-			return s
-		}
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
 	}
 	var r struct {
 		Method string `json:"method"`
@@ -110,9 +133,8 @@ func (e *logEntry) readConsole(line string) {
 	columns := strings.Split(line, "\t")
 	last := len(columns) - 1
 	if last > 0 {
-		if _, err := members([]byte(columns[last]), func(name string, value json.RawMessage) error {
+		if err := eachMember([]byte(columns[last]), func(name string, value json.RawMessage) {
 			e.fields = append(e.fields, logField{name, readableJSON(value)})
-			return nil
 		}); err == nil {
 			columns = columns[:last]
 		}
@@ -145,7 +167,7 @@ func (e *logEntry) shortFields(most int) string {
 		if f.value == "" || f.name == "resp_headers" {
 			continue
 		}
-		value := clip(strings.Join(strings.Fields(f.value), " "), maxEntryField)
+		value := truncate(strings.Join(strings.Fields(f.value), " "), maxEntryField)
 		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
@@ -154,7 +176,7 @@ func (e *logEntry) shortFields(most int) string {
 			break
 		}
 	}
-	return clip(b.String(), most)
+	return truncate(b.String(), most)
 }
 
 // ownLoggers are the names under which the gateway logs, itself or with

@@ -18,7 +18,7 @@ const (
 	outcomeError      = "error"      // a fault of the gateway's own
 )
 
-// metrics are the collectors of the gateway. They are the engine's, so that
+// metrics are the collectors of the gateway. They are shared, so that
 // values survive a reload, with which Caddy makes a new registry. No label
 // holds what a client or a key can name freely.
 type metrics struct {
@@ -30,7 +30,7 @@ type metrics struct {
 	inFlight   prometheus.GaugeFunc
 }
 
-func newMetrics(t *traffic) *metrics {
+func newMetrics(f *inFlight) *metrics {
 	const ns, sub = "caddy", "notify"
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -57,7 +57,7 @@ func newMetrics(t *traffic) *metrics {
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet; what max_in_flight bounds.",
-		}, func() float64 { return float64(t.now.Load()) }),
+		}, func() float64 { return float64(f.n.Load()) }),
 	}
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // a rate needs the 0 before the first

@@ -10,7 +10,7 @@ import (
 
 // values are the metrics of an engine, by name and labels; of a histogram its
 // count.
-func values(t *testing.T, e *engine) map[string]float64 {
+func values(t *testing.T, e *shared) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	for range 2 { // a second time does no harm
@@ -61,11 +61,11 @@ func TestMetrics(t *testing.T) {
 		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1}},
 		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1}},
 	} {
-		before := values(t, h.engine.engine)
+		before := values(t, h.shared.shared)
 		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {
 			t.Fatalf("%s: status %d, want %d: %s", tt.name, got.status, tt.status, got.body)
 		}
-		after := values(t, h.engine.engine)
+		after := values(t, h.shared.shared)
 		for name, value := range after {
 			if got := value - before[name]; got != tt.want[name] {
 				t.Errorf("%s: %s: %v more, want %v", tt.name, name, got, tt.want[name])
@@ -84,7 +84,7 @@ func TestMetricsOfOverload(t *testing.T) {
 	done := make(chan int)
 	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()
 	<-j.arrived
-	before := values(t, h.engine.engine)
+	before := values(t, h.shared.shared)
 	if before["in_flight"] != 1 {
 		t.Errorf("in flight: %v, want 1", before["in_flight"])
 	}
@@ -93,7 +93,7 @@ func TestMetricsOfOverload(t *testing.T) {
 	}
 	j.release()
 	<-done
-	after := values(t, h.engine.engine)
+	after := values(t, h.shared.shared)
 	const overloaded = "messages_total outcome=overloaded"
 	if after[overloaded]-before[overloaded] != 1 || after["in_flight"] != 0 {
 		t.Errorf("overloaded: %v more; in flight: %v", after[overloaded]-before[overloaded], after["in_flight"])

@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -27,9 +29,9 @@ var (
 	pageCSS string
 	//go:embed page.js
 	pageJS string
-	//go:embed preview.html
+	//go:embed page_preview.html
 	previewHTML string
-	//go:embed preview.css
+	//go:embed page_preview.css
 	previewCSS string
 
 	pageTemplate    = template.Must(template.New("page").Parse(pageHTML))
@@ -58,32 +60,32 @@ const previewQuery = "preview"
 // compose answers what is no POST: with the page on which to write a message,
 // if that is wanted. Nothing on it is secret: of destinations it shows the
 // names of their services and their tags.
-func (h *Handler) compose(w http.ResponseWriter, r *http.Request, name string, stateful bool) *answer {
+func (h *Handler) compose(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if !h.rules.page {
+	if !h.resolved.page {
 		w.Header().Set("Allow", http.MethodPost)
-		return refuse(http.StatusMethodNotAllowed, "only POST is possible here").answer()
+		return api.Errorf(http.StatusMethodNotAllowed, "only POST is possible here").Response()
 	}
-	if !get || negotiate(r.Header.Values("Accept")) != mediaHTML {
+	if !get || !api.PrefersHTML(r) {
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		return refuse(http.StatusMethodNotAllowed, "messages are sent with POST; GET is for browsers and answers in HTML alone").answer()
+		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET is for browsers and answers in HTML alone").Response()
 	}
-	if err := h.open(name, stateful); err != nil {
-		return h.failure(err)
+	if err := h.checkRoute(name); err != nil {
+		return h.errorResponse(err)
 	}
 	p := page{
 		Address: ownAddress(r), Key: name,
-		MaxCount: h.rules.maxCount, MaxSize: size(h.rules.maxSize),
+		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
 		CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
 	}
-	if stateful {
-		p.choices(h.rules.keys[name])
+	if name != "" {
+		p.choices(h.resolved.keys[name])
 	} else {
-		p.Otherwise = services(h.rules.defaults)
+		p.Otherwise = services(h.resolved.defaultTargets)
 	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
-		return h.failure(err)
+		return h.errorResponse(err)
 	}
 	// The browser may keep what was typed in, for the way back to the page.
 	w.Header().Set("Cache-Control", "private, no-cache")
@@ -92,23 +94,23 @@ func (h *Handler) compose(w http.ResponseWriter, r *http.Request, name string, s
 }
 
 // preview shows a message as a destination gets it that shows HTML.
-func (h *Handler) preview(w http.ResponseWriter, r *http.Request, name string, stateful bool) *answer {
-	if !h.rules.page {
-		return refuse(http.StatusForbidden, "the preview is part of the page, which is turned off here").answer()
+func (h *Handler) preview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+	if !h.resolved.page {
+		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
-	if err := h.open(name, stateful); err != nil {
-		return h.failure(err)
+	if err := h.checkRoute(name); err != nil {
+		return h.errorResponse(err)
 	}
-	if err := h.rules.checkOrigin(r); err != nil {
-		return h.failure(err)
+	if err := h.resolved.checkOrigin(r); err != nil {
+		return h.errorResponse(err)
 	}
-	if !h.engine.traffic.enter(h.rules.maxInFlight) {
-		return overloaded(w).answer()
+	if !h.shared.inFlight.enter(h.resolved.maxInFlight) {
+		return overloaded(w)
 	}
-	defer h.engine.traffic.leave()
+	defer h.shared.inFlight.leave()
 	var b bytes.Buffer
 	if err := h.render(&b, w, r); err != nil {
-		return h.failure(err)
+		return h.errorResponse(err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	writePage(w, r, b.Bytes(), previewPolicy)
@@ -116,32 +118,25 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request, name string, s
 }
 
 func (h *Handler) render(b *bytes.Buffer, w http.ResponseWriter, r *http.Request) error {
-	spool := &notifier.Spool{MaxSize: h.rules.maxSize, MaxCount: h.rules.maxCount}
-	defer spool.Close()
-	q, err := readRequest(w, r, h.rules, spool)
+	q, err := api.Read(w, r, h.resolved.limits)
 	if err != nil {
 		return err
 	}
-	var title, body, format string
-	for name, to := range map[string]*string{fieldTitle: &title, fieldBody: &body, fieldFormat: &format} {
-		if *to, err = q.text(name); err != nil {
-			return err
-		}
-	}
-	from, err := markup.ParseFormat(format)
+	defer q.Close()
+	m, err := q.Draft()
 	if err != nil {
-		return badRequest("the field format: %w", err)
+		return err
 	}
 	return previewTemplate.Execute(b, struct {
 		CSS   template.CSS
 		Title string
 		Body  template.HTML // what is not to happen in it, previewPolicy and the frame forbid
-	}{template.CSS(previewCSS), title, template.HTML(markup.Convert(body, from, notifier.HTML))})
+	}{template.CSS(previewCSS), m.Title, template.HTML(markup.Convert(m.Body, m.Format, notifier.HTML))})
 }
 
 func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {
 	h := w.Header()
-	h.Set("Content-Type", mediaHTML+"; charset=utf-8")
+	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "same-origin") // the address holds the key
@@ -195,7 +190,7 @@ func (p *page) choices(k *key) {
 			seen[tag] = true
 			// A tag that was checked when the configuration loaded can be read.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, tagChoice{tag, services(k.choose(e))})
+				p.Tags = append(p.Tags, tagChoice{tag, services(k.match(e))})
 			}
 		}
 	}

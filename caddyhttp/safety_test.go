@@ -101,10 +101,10 @@ func TestServeAfterCleanup(t *testing.T) {
 
 // The engine is given back as often as it was taken, whatever went wrong.
 func TestEngineIsReleased(t *testing.T) {
-	held := func() int { n, _ := engines.References(engineName); return n }
+	held := func() int { n, _ := sharedPool.References(sharedName); return n }
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")
-	if a.engine.sender != b.engine.sender {
+	if a.shared.sender != b.shared.sender {
 		t.Error("two sites have two engines")
 	}
 	_ = a.Cleanup()

@@ -6,14 +6,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
-
-// origin says where a message comes from.
-type origin struct {
-	source string // one of the sources below
-	key    string // "" for a message without a key
-}
 
 // The sources of messages.
 const (
@@ -21,33 +16,44 @@ const (
 	sourceTest = "test" // a test through the admin API
 
 	sourceEvent    = "event"     // an event of Caddy or of a plugin
-	sourceOwnEvent = "own_event" // one of the gateway's own events
+	sourceOwnEvent = "own_event" // an event of this module
 	sourceLog      = "log"       // entries of Caddy's log
 )
 
-// send is the way of every message to its destinations, wherever it comes
-// from: it sends, and lets those know who watch, which are the metrics, the
-// recent results, the trace that ctx belongs to, and who has subscribed to the
-// gateway's events.
-func (e *engine) send(ctx context.Context, m *notifier.Message, to selection, o notifier.Options, from origin) *notifier.Report {
-	if m.Time.IsZero() {
-		m.Time = time.Now()
-	}
-	ctx, end := traceMessage(ctx, &o, from, len(to.targets))
-	report := e.sender.Send(ctx, m, to.targets, o)
-	ok := report.OK() && len(to.unused) == 0
-	end(ok)
-	e.metrics.sent(m, report, ok)
-	e.recent.add(m.Time, from, ok, to.results(report.Results))
-	e.tell(from, ok, to.results(report.Results))
-	return report
+// delivery is a message with all that sending it needs.
+type delivery struct {
+	message  *notifier.Message
+	to       *api.Selection
+	settings *resolved
+	logger   *zap.Logger // gets a line for each destination; nil for none
+	source   string      // one of the sources above
+	key      string      // "" for a message without a key
+
+	// done, if set, is called with each result as soon as it is known, by
+	// several goroutines at once.
+	done func(i int, r notifier.Result)
 }
 
-// options are what these rules say of sending.
-func (r *rules) options(log *zap.Logger) notifier.Options {
-	o := notifier.Options{Timeout: r.timeout, Logger: log}
-	if r.propagate {
-		o.Header = traceHeader
+// send sends a message from any source and records the outcome in metrics, the
+// history, the trace of ctx and events.
+func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
+	if d.message.Time.IsZero() {
+		d.message.Time = time.Now()
 	}
-	return o
+	ctx, trace := startTrace(ctx, d.key, len(d.to.Targets))
+	sent := s.sender.Send(ctx, d.message, d.to.Targets, notifier.Options{
+		Timeout:   d.settings.timeout,
+		Transient: d.to.Transient,
+		Logger:    d.logger,
+		Begin:     trace.begin(),
+		Done:      d.done,
+		Header:    d.settings.traceHeader(),
+	})
+	report := d.to.Report(sent)
+	ok := report.OK()
+	trace.end(ok)
+	s.metrics.sent(d.message, sent, ok)
+	s.history.add(d, ok, report.Results)
+	s.emit(d, ok, report.Results)
+	return report
 }

@@ -13,44 +13,54 @@ import (
 
 const tracerName = "github.com/caddy-notify/caddy-notify"
 
-// traceMessage begins a span for a message and sees to it that each of its
-// deliveries gets one below it. They are children of the span that Caddy's
-// directive tracing has begun for the request, and go where that goes;
-// without one there are none.
-func traceMessage(ctx context.Context, o *notifier.Options, from origin, destinations int) (context.Context, func(ok bool)) {
-	parent := trace.SpanFromContext(ctx)
-	if !parent.SpanContext().IsValid() {
-		return ctx, func(bool) {}
-	}
-	tracer := parent.TracerProvider().Tracer(tracerName)
-	ctx, span := tracer.Start(ctx, "notify", trace.WithAttributes(
-		attribute.String("notify.key", from.key),
-		attribute.Int("notify.destinations", destinations),
-	))
-	begin := o.Begin
-	o.Begin = func(ctx context.Context, t notifier.Target) (context.Context, func(notifier.Result)) {
-		ctx, end := traceDelivery(ctx, tracer, t)
-		if begin == nil {
-			return ctx, end
-		}
-		ctx, outer := begin(ctx, t)
-		return ctx, func(r notifier.Result) {
-			end(r)
-			outer(r)
-		}
-	}
-	return ctx, func(ok bool) {
-		if !ok {
-			span.SetStatus(codes.Error, "a required destination does not have the message")
-		}
-		span.End()
-	}
+// messageTrace is the span of one message and the parent of its deliveries'
+// spans. It is nil, and its methods do nothing, if the request is not traced.
+type messageTrace struct {
+	tracer trace.Tracer
+	span   trace.Span
 }
 
-func traceDelivery(ctx context.Context, tracer trace.Tracer, t notifier.Target) (context.Context, func(notifier.Result)) {
-	ctx, span := tracer.Start(ctx, "deliver "+t.Service(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("notify.service", t.Service()),
-		attribute.String("notify.destination", t.String()), // without secrets
+// startTrace begins the span of a message. Its parent is the span in ctx, which
+// Caddy's directive tracing has begun for the request; without one, the message
+// is not traced.
+func startTrace(ctx context.Context, key string, destinations int) (context.Context, *messageTrace) {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.SpanContext().IsValid() {
+		return ctx, nil
+	}
+	t := &messageTrace{tracer: parent.TracerProvider().Tracer(tracerName)}
+	ctx, t.span = t.tracer.Start(ctx, "notify", trace.WithAttributes(
+		attribute.String("notify.key", key),
+		attribute.Int("notify.destinations", destinations),
+	))
+	return ctx, t
+}
+
+// end ends the span. ok reports whether each required destination has the
+// message.
+func (t *messageTrace) end(ok bool) {
+	if t == nil {
+		return
+	}
+	if !ok {
+		t.span.SetStatus(codes.Error, "a required destination does not have the message")
+	}
+	t.span.End()
+}
+
+// begin returns the function for [notifier.Options] that begins the span of a
+// delivery, or nil without a trace.
+func (t *messageTrace) begin() func(context.Context, notifier.Target) (context.Context, func(notifier.Result)) {
+	if t == nil {
+		return nil
+	}
+	return t.beginDelivery
+}
+
+func (t *messageTrace) beginDelivery(ctx context.Context, to notifier.Target) (context.Context, func(notifier.Result)) {
+	ctx, span := t.tracer.Start(ctx, "deliver "+to.Service(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("notify.service", to.Service()),
+		attribute.String("notify.destination", to.String()), // without secrets
 	))
 	return ctx, func(r notifier.Result) {
 		span.SetAttributes(attribute.String("notify.status", string(r.Status)), attribute.Int("notify.attempts", r.Attempts))
@@ -61,10 +71,18 @@ func traceDelivery(ctx context.Context, tracer trace.Tracer, t notifier.Target) 
 	}
 }
 
-// traceHeader are the headers that tell a destination which trace its request
-// belongs to (W3C Trace Context). Baggage, which a client can fill, stays
-// here.
-func traceHeader(ctx context.Context) map[string]string {
+// traceHeader returns the function for [notifier.Options] that adds the trace
+// context to requests, or nil unless propagate_trace is on.
+func (r *resolved) traceHeader() func(context.Context) map[string]string {
+	if !r.propagateTrace {
+		return nil
+	}
+	return traceContext
+}
+
+// traceContext returns the headers that name the trace of ctx (W3C Trace
+// Context). Baggage is left out, because a client can fill it.
+func traceContext(ctx context.Context) map[string]string {
 	h := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, h)
 	return h

@@ -1,0 +1,242 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// fileRef is a file that a field names by its address or holds in base64.
+type fileRef struct {
+	field       string // for errors
+	url         string
+	base64      *string // in place of url
+	name        string
+	contentType string
+}
+
+// readFileRefs reads the fields that take attachments. All their names mean
+// the same, and their values add up.
+func (q *Request) readFileRefs() (refs []fileRef, err error) {
+	for _, name := range attachFields {
+		items, err := q.fields[name].items(name, true)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			ref := fileRef{field: i.name, url: strings.TrimSpace(i.text)}
+			if i.object != nil {
+				if err := ref.readObject(i.object); err != nil {
+					return nil, err
+				}
+			} else if ref.url == "" { // an empty input of a web form
+				continue
+			}
+			if err := q.limits.checkRef(ref); err != nil {
+				return nil, err
+			}
+			refs = append(refs, ref)
+		}
+	}
+	return refs, q.limits.checkCount(len(refs) + len(q.files))
+}
+
+// readObject reads {"base64": …, "filename": …} or {"url": …, "filename": …}.
+// Both may have a mimetype.
+func (f *fileRef) readObject(object json.RawMessage) error {
+	o, err := readJSON(object)
+	if err != nil {
+		return badRequest("the field %s: %w", f.field, err)
+	}
+	var data string
+	for _, p := range []struct {
+		name string
+		to   *string
+	}{{"base64", &data}, {"url", &f.url}, {"filename", &f.name}, {"mimetype", &f.contentType}} {
+		if *p.to, err = o[p.name].text(f.field + "." + p.name); err != nil {
+			return err
+		}
+	}
+	if !o["base64"].absent() {
+		f.base64, f.url = &data, ""
+	}
+	return nil
+}
+
+// checkRef makes the checks that do not need the file.
+func (l Limits) checkRef(f fileRef) error {
+	switch {
+	case f.base64 != nil:
+		return nil
+	case f.url == "":
+		return badRequest("the field %s must be an object with base64 or url", f.field)
+	case !hasPrefixFold(f.url, "http://") && !hasPrefixFold(f.url, "https://"):
+		return badRequest("the field %s must be an address that begins with http:// or https:// or, in JSON, an object with base64", f.field)
+	case !l.RemoteFiles:
+		return badRequest("the field %s is an address, but fetching attachments is turned off here; send the file itself", f.field)
+	}
+	return nil
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// checkCount returns an error if n attachments are too many.
+func (l Limits) checkCount(n int) error {
+	switch {
+	case n <= l.MaxFiles:
+		return nil
+	case l.MaxFiles == 0:
+		return badRequest("attachments are turned off here; send the message without files")
+	}
+	return badRequest("the message has too many attachments; send at most %d", l.MaxFiles)
+}
+
+// fileError returns the error for a file that could not be kept. what names it.
+func (l Limits) fileError(what string, err error, remote bool) error {
+	switch {
+	case errors.Is(err, notifier.ErrTooManyAttachments):
+		return l.checkCount(l.MaxFiles + 1)
+	case errors.Is(err, notifier.ErrAttachmentTooLarge):
+		status := http.StatusRequestEntityTooLarge
+		if remote {
+			status = http.StatusBadRequest // the request itself is small
+		}
+		return Errorf(status, "the attachment %s is larger than %s", what, formatSize(l.MaxFileSize))
+	}
+	return badRequest("the attachment %s: %w", what, err)
+}
+
+// maxFetches bounds how many attachments of one request are fetched at once.
+const maxFetches = 4
+
+// Attachments decodes and fetches the attachments. Those that fields name come
+// first, in order, then the files of a multipart form. They can be read until
+// Close.
+//
+// Attachments is the last step of reading a request: it can take up to
+// FetchTimeout, and it releases the text of the request, so that methods that
+// read fields return nothing afterwards.
+func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifier.Attachment, error) {
+	defer q.releaseText()
+	if len(q.fileRefs) == 0 {
+		return q.files, nil
+	}
+	timeout := q.limits.FetchTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it was not fetched within %s", timeout))
+	defer cancel()
+	out := make([]*notifier.Attachment, len(q.fileRefs), len(q.fileRefs)+len(q.files))
+	var (
+		wg    sync.WaitGroup
+		once  sync.Once
+		first error
+		slots = make(chan struct{}, maxFetches)
+	)
+	for i, ref := range q.fileRefs {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			var err error
+			if out[i], err = q.load(ctx, pool, ref); err != nil {
+				once.Do(func() { first = err })
+				cancel() // the request fails, so the other files are not needed
+			}
+		})
+	}
+	wg.Wait()
+	if first != nil {
+		return nil, first
+	}
+	return append(out, q.files...), nil
+}
+
+// load decodes or fetches one file.
+func (q *Request) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*notifier.Attachment, error) {
+	if ref.base64 != nil {
+		return q.addFile(ref.field, ref.name, ref.contentType, decodeBase64(*ref.base64))
+	}
+	a, err := q.spool.Fetch(ctx, pool, q.limits.Egress, ref.url, ref.name)
+	if err == nil {
+		return a, nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, q.limits.fileError(ref.field, err, true)
+}
+
+// addFile reads a file that is part of the request into the spool. An error
+// that is not the client's, such as a full disk, is not an [*Error].
+func (q *Request) addFile(what, name, contentType string, file io.Reader) (*notifier.Attachment, error) {
+	r := &errorRecorder{r: file}
+	a, err := q.spool.Add(name, contentType, r)
+	if err == nil {
+		return a, nil
+	}
+	if errors.Is(err, notifier.ErrTooManyAttachments) || errors.Is(err, notifier.ErrAttachmentTooLarge) {
+		return nil, q.limits.fileError(what, err, false)
+	}
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		return nil, badRequest("the field %s.base64 is not valid base64", what)
+	}
+	if r.err != nil {
+		return nil, BodyError(r.err)
+	}
+	return nil, fmt.Errorf("keeping the attachment %s: %w", what, err)
+}
+
+// errorRecorder records the error that ended the reading of r.
+type errorRecorder struct {
+	r   io.Reader
+	err error
+}
+
+func (e *errorRecorder) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && err != io.EOF {
+		e.err = err
+	}
+	return n, err
+}
+
+// decodeBase64 decodes base64 of either alphabet, with or without padding (RFC
+// 4648, sections 4 and 5) and line breaks.
+func decodeBase64(text string) io.Reader {
+	text = strings.TrimRight(text, "= \t\r\n")
+	return base64.NewDecoder(base64.RawStdEncoding, &standardAlphabet{text})
+}
+
+// standardAlphabet reads base64 text. It replaces the URL-safe alphabet by the
+// standard one and skips white space.
+type standardAlphabet struct{ text string }
+
+func (r *standardAlphabet) Read(p []byte) (n int, err error) {
+	for n < len(p) && r.text != "" {
+		c := r.text[0]
+		r.text = r.text[1:]
+		switch c {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '-':
+			c = '+'
+		case '_':
+			c = '/'
+		}
+		p[n] = c
+		n++
+	}
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}

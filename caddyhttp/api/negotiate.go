@@ -1,0 +1,117 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The media types of responses.
+const (
+	mediaText   = "text/plain"
+	mediaJSON   = "application/json"
+	mediaHTML   = "text/html"
+	mediaStream = "application/x-ndjson" // see Stream
+)
+
+// PrefersHTML reports whether the Accept headers of r prefer text/html, as those
+// of browsers do.
+func PrefersHTML(r *http.Request) bool { return negotiate(r) == mediaHTML }
+
+// negotiate returns the media type that the Accept headers of r prefer (RFC
+// 9110, section 12.5.1): the one of the highest quality; of equal ones the one
+// named most specifically, then the one named first, then plain text. If none
+// of them is accepted, it returns plain text.
+func negotiate(r *http.Request) string {
+	ranges := parseAccept(strings.Join(r.Header.Values("Accept"), ","))
+	best, bestRange := mediaText, acceptRange{}
+	for _, media := range []string{mediaText, mediaJSON, mediaHTML, mediaStream} {
+		if r := matchRange(media, ranges); r.betterThan(bestRange) {
+			best, bestRange = media, r
+		}
+	}
+	return best
+}
+
+// acceptRange is one element of an Accept header. The zero value accepts
+// nothing.
+type acceptRange struct {
+	media       string  // type/subtype, type/* or */*, in lower case
+	specificity int     // 3, 2 or 1, in that order
+	quality     float64 // 0 to 1
+	position    int     // in the header
+}
+
+func (r acceptRange) betterThan(o acceptRange) bool {
+	switch {
+	case r.quality != o.quality:
+		return r.quality > o.quality
+	case r.specificity != o.specificity:
+		return r.specificity > o.specificity
+	}
+	return r.position < o.position
+}
+
+// matchRange returns the most specific range that a media type matches; its
+// quality is that of the type.
+func matchRange(media string, ranges []acceptRange) (best acceptRange) {
+	major, _, _ := strings.Cut(media, "/")
+	for _, r := range ranges {
+		if (r.media == media || r.media == major+"/*" || r.media == "*/*") && r.specificity > best.specificity {
+			best = r
+		}
+	}
+	if best.quality == 0 {
+		return acceptRange{}
+	}
+	return best
+}
+
+// parseAccept parses an Accept header. It skips malformed elements.
+func parseAccept(header string) (out []acceptRange) {
+	for i, element := range splitUnquoted(header, ',') {
+		params := splitUnquoted(element, ';')
+		r := acceptRange{media: strings.ToLower(strings.TrimSpace(params[0])), quality: 1, position: i}
+		major, minor, ok := strings.Cut(r.media, "/")
+		switch {
+		case !ok || major == "" || minor == "" || major == "*" && minor != "*":
+			continue
+		case major == "*":
+			r.specificity = 1
+		case minor == "*":
+			r.specificity = 2
+		default:
+			r.specificity = 3
+		}
+		for _, p := range params[1:] {
+			name, value, _ := strings.Cut(p, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "q") {
+				q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				ok = err == nil && q >= 0 && q <= 1
+				r.quality = q
+				break // parameters after q are extensions
+			}
+		}
+		if ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// splitUnquoted splits s at each sep outside of quotes.
+func splitUnquoted(s string, sep byte) (out []string) {
+	quoted, start := false, 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case quoted && s[i] == '\\':
+			i++
+		case !quoted && s[i] == sep:
+			out = append(out, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(out, s[start:])
+}

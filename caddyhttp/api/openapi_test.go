@@ -1,0 +1,34 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// The description has each field that is read and no other.
+func TestDescriptionOfFields(t *testing.T) {
+	var description struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(openAPI, &description); err != nil {
+		t.Fatal(err)
+	}
+	fields := slices.Concat([]string{fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat}, tagFields, attachFields)
+	for name, more := range map[string][]string{"Message": nil, "Form": nil, "MultipartForm": {payloadPart}} {
+		got := slices.Sorted(maps.Keys(description.Components.Schemas[name].Properties))
+		if want := slices.Sorted(slices.Values(slices.Concat(fields, more))); !slices.Equal(got, want) {
+			t.Errorf("%s describes %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range fields {
+		if !isField(name) {
+			t.Errorf("isField(%s) is false", name)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// Limits bounds what one request may bring and what it may cause.
+type Limits struct {
+	// MaxBody bounds a JSON body, including its files in base64, or an
+	// urlencoded form, in bytes. In a multipart form it bounds all parts
+	// together that are not files.
+	MaxBody int64
+
+	// MaxFiles bounds the number of attachments; 0 turns attachments off.
+	MaxFiles int
+
+	// MaxFileSize bounds each attachment, in bytes.
+	MaxFileSize int64
+
+	// RemoteFiles allows attachments that the gateway fetches from an address.
+	RemoteFiles bool
+
+	// FetchTimeout bounds the time in which all of them are fetched.
+	FetchTimeout time.Duration
+
+	// Egress decides which addresses they may be fetched from.
+	Egress *egress.Policy
+}
+
+// Request is a request to send one message, with its mappings applied. It owns
+// everything that the request allocates until Close.
+type Request struct {
+	limits   Limits
+	spool    notifier.Spool
+	query    map[string][]string // title, type, format, tag and tags of the query string
+	content                      // of the body
+	fileRefs []fileRef           // files that fields name; Message reads them
+	opened   []notifier.Target   // destinations made from the request's URLs
+}
+
+// content is what the body of a request holds.
+type content struct {
+	fields   map[string]field
+	raw      *bytes.Buffer // backs the JSON values in fields; nil if there are none
+	files    []*notifier.Attachment
+	jsonForm bool // the body was sent as a form but begins like JSON
+}
+
+// The fields that the API knows. It ignores all others.
+const (
+	fieldURLs   = "urls"
+	fieldBody   = "body"
+	fieldTitle  = "title"
+	fieldType   = "type"
+	fieldFormat = "format"
+)
+
+// Fields with several names.
+var (
+	tagFields    = []string{"tag", "tags"}
+	attachFields = []string{"attach", "attachment", "attachments"}
+)
+
+func isField(name string) bool {
+	switch name {
+	case fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, "tag", "tags", "attach", "attachment", "attachments":
+		return true
+	}
+	return false
+}
+
+// maxFields bounds the fields of a request, known or not.
+const maxFields = 1000
+
+// Read reads the query string and the body of r. Files of a multipart form are
+// kept in memory up to 1 MiB each and otherwise in temporary files. If the
+// request is malformed or exceeds a limit, Read returns an [*Error].
+func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
+	q := &Request{limits: l, spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
+	if err := q.read(w, r); err != nil {
+		q.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// Close closes the destinations made from the request's URLs and removes its
+// temporary files. Attachments of the message cannot be read afterwards.
+// Further calls do nothing.
+func (q *Request) Close() {
+	for _, t := range q.opened {
+		t.Close()
+	}
+	q.opened = nil
+	q.releaseText()
+	_ = q.spool.Close() // it returns no error
+}
+
+// releaseText drops the fields of the request, which can take as much memory
+// as the body. A message has copies of what it needs.
+func (q *Request) releaseText() {
+	if q.raw != nil {
+		putBuffer(q.raw)
+	}
+	q.query, q.content, q.fileRefs = nil, content{}, nil
+}
+
+func (q *Request) read(w http.ResponseWriter, r *http.Request) error {
+	mappings, err := q.readQuery(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	if err := q.readBody(w, r); err != nil {
+		return err
+	}
+	return q.applyMappings(mappings)
+}
+
+// readQuery reads the fields that the query string may set, and returns the
+// mappings in it.
+func (q *Request) readQuery(query string) (mappings []mapping, err error) {
+	pairs, err := parsePairs(query)
+	if err != nil {
+		return nil, badRequest("the query string: %w", err)
+	}
+	for _, p := range pairs {
+		if source, ok := strings.CutPrefix(p.name, ":"); ok {
+			m, err := newMapping(source, p.value)
+			if err != nil {
+				return nil, err
+			}
+			if mappings = append(mappings, m); len(mappings) > maxMappings {
+				return nil, badRequest("the query string has more than %d mappings", maxMappings)
+			}
+			continue
+		}
+		switch p.name {
+		case fieldTitle, fieldType, fieldFormat, "tag", "tags":
+			if q.query == nil {
+				q.query = map[string][]string{}
+			}
+			q.query[p.name] = append(q.query[p.name], p.value)
+		}
+	}
+	return mappings, nil
+}
+
+// readBody reads the body in the format that Content-Type names.
+func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
+	}
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil && media == "": // with a malformed parameter, media is still set
+	case isJSON(media):
+		return q.readJSONBody(w, r)
+	case media == "application/x-www-form-urlencoded":
+		return q.readFormBody(w, r)
+	case media == "multipart/form-data":
+		return q.readMultipart(w, r, params["boundary"])
+	}
+	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
+		return nil // a chunked body of no chunks
+	}
+	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded or multipart/form-data, and the body must be in that format")
+}
+
+func (q *Request) readJSONBody(w http.ResponseWriter, r *http.Request) error {
+	text, err := readText(w, r, q.limits.MaxBody)
+	if err != nil {
+		return err
+	}
+	q.raw = text
+	if text.Len() > 0 {
+		q.fields, err = readJSON(text.Bytes())
+	}
+	return err
+}
+
+func (q *Request) readFormBody(w http.ResponseWriter, r *http.Request) error {
+	text, err := readText(w, r, q.limits.MaxBody)
+	if err != nil {
+		return err
+	}
+	defer putBuffer(text)
+	q.jsonForm = beginsLikeJSON(text.Bytes())
+	q.fields, err = readForm(text.String())
+	return err
+}
+
+// isJSON reports whether a media type is JSON: application/json, an older name
+// of it, or a type with the suffix +json (RFC 6839, section 3.1).
+func isJSON(media string) bool {
+	switch media {
+	case "application/json", "text/json", "application/x-json", "text/x-json":
+		return true
+	}
+	return strings.HasSuffix(media, "+json")
+}
+
+// beginsLikeJSON reports whether text begins with an object or array. Without
+// a Content-Type, curl -d sends JSON as a form.
+func beginsLikeJSON(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// buffers holds buffers for the text of requests.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxPooledBuffer bounds the buffers that the pool keeps, in bytes.
+const maxPooledBuffer = 64 << 10
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() > maxPooledBuffer {
+		return
+	}
+	b.Reset()
+	buffers.Put(b)
+}
+
+// maxPrealloc bounds how much memory is allocated for a body before it
+// arrives, in bytes: Content-Length is only a claim of the client.
+const maxPrealloc = 1 << 20
+
+// readText reads the body of r, which must be UTF-8 and have at most max
+// bytes. The caller returns the buffer with putBuffer.
+func readText(w http.ResponseWriter, r *http.Request, max int64) (*bytes.Buffer, error) {
+	if r.ContentLength > max {
+		return nil, BodyError(&http.MaxBytesError{Limit: max})
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	if r.ContentLength > 0 {
+		// ReadFrom needs MinRead bytes of room to see the end without growing.
+		b.Grow(int(min(r.ContentLength, maxPrealloc)) + bytes.MinRead)
+	}
+	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, max)); err != nil {
+		putBuffer(b)
+		return nil, BodyError(err)
+	}
+	if !utf8.Valid(b.Bytes()) {
+		putBuffer(b)
+		return nil, badRequest("the body is not UTF-8; encode it as UTF-8")
+	}
+	return b, nil
+}

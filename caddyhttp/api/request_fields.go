@@ -1,0 +1,131 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// field is the value of one field: a JSON value, or the texts that a form has
+// under one name.
+type field struct {
+	json  json.RawMessage
+	texts []string
+}
+
+// absent reports whether the field has no value. null is none.
+func (f field) absent() bool {
+	return len(f.texts) == 0 && jsonType(f.json) == jsonNull
+}
+
+// text returns the value of a field that takes one text. Of several in a form,
+// the last one counts.
+func (f field) text(name string) (string, error) {
+	switch {
+	case f.absent():
+		return "", nil
+	case len(f.texts) > 0:
+		return f.texts[len(f.texts)-1], nil
+	}
+	if t := jsonType(f.json); t != jsonString {
+		return "", wrongType(name, t, jsonString)
+	}
+	s, err := unquote(f.json)
+	if err != nil {
+		return "", badRequest("the field %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// item is one value of a field that takes several: a text or a JSON object.
+type item struct {
+	name   string // of the field, with an index if there are several
+	text   string
+	object json.RawMessage // nil for a text
+}
+
+// items returns the values of a field that takes a text or an array of texts
+// and, if objects is set, JSON objects as well.
+func (f field) items(name string, objects bool) ([]item, error) {
+	if f.absent() {
+		return nil, nil
+	}
+	if len(f.texts) > 0 {
+		out := make([]item, len(f.texts))
+		for i, t := range f.texts {
+			out[i] = item{name: name, text: t}
+			if len(f.texts) > 1 {
+				out[i].name = fmt.Sprintf("%s[%d]", name, i)
+			}
+		}
+		return out, nil
+	}
+	if jsonType(f.json) != jsonArray {
+		expected := "a string or an array of strings"
+		if objects {
+			expected = "a string, an object, or an array of strings and objects"
+		}
+		i, err := newItem(name, f.json, objects, expected)
+		if err != nil {
+			return nil, err
+		}
+		return []item{i}, nil
+	}
+	values, err := arrayElements(f.json)
+	if err != nil {
+		return nil, badRequest("the field %s: %w", name, err)
+	}
+	expected := jsonString
+	if objects {
+		expected = "a string or an object"
+	}
+	out := make([]item, len(values))
+	for i, v := range values {
+		if out[i], err = newItem(fmt.Sprintf("%s[%d]", name, i), v, objects, expected); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func newItem(name string, value json.RawMessage, objects bool, expected string) (item, error) {
+	t := jsonType(value)
+	if objects && t == jsonObject {
+		return item{name: name, object: value}, nil
+	}
+	if t != jsonString {
+		return item{}, wrongType(name, t, expected)
+	}
+	text, err := unquote(value)
+	if err != nil {
+		return item{}, badRequest("the field %s: %w", name, err)
+	}
+	return item{name: name, text: text}, nil
+}
+
+func arrayElements(array json.RawMessage) (out []json.RawMessage, err error) {
+	err = eachElement(array, func(n int, v json.RawMessage) error {
+		if n == maxFields {
+			return fmt.Errorf("it has more than %d items", maxFields)
+		}
+		out = append(out, v)
+		return nil
+	})
+	return out, err
+}
+
+func wrongType(name, got, want string) *Error {
+	return badRequest("the field %s is %s; it must be %s", name, got, want)
+}
+
+// text returns the value of a field of the body or, if it is empty, of the
+// query string.
+func (q *Request) text(name string) (string, error) {
+	s, err := q.fields[name].text(name)
+	if err != nil || s != "" {
+		return s, err
+	}
+	if values := q.query[name]; len(values) > 0 {
+		return values[len(values)-1], nil
+	}
+	return "", nil
+}

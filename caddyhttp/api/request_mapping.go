@@ -1,0 +1,226 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// mapping is ?:source=target in the query string, with which a client sends
+// fields under other names: the value of source is read as the field target.
+type mapping struct {
+	source string
+	path   []step // source as a path, such as a.b[0].c
+	target string
+}
+
+// step is one step of a path into nested JSON: a member, or an element if name
+// is "".
+type step struct {
+	name  string
+	index int
+}
+
+// Limits of mappings. maxMappedBytes bounds the work: it is how much JSON all
+// mappings of a request together may search, in bytes.
+const (
+	maxMappings    = 64
+	maxSteps       = 16
+	maxPathLength  = 1024
+	maxMappedBytes = 64 << 20
+)
+
+// newMapping returns the mapping from source to target. An empty target removes
+// the source. A target that is not a field is a constant for the field source.
+func newMapping(source, target string) (mapping, error) {
+	m := mapping{source: source, target: target}
+	var err error
+	if m.path, err = parsePath(source); err != nil {
+		return m, m.wrap(err)
+	}
+	nested := len(m.path) > 1
+	switch {
+	case target == "" && nested:
+		return m, m.wrap(errors.New("only a whole field can be removed, not a part of one"))
+	case target != "" && !isField(target) && (nested || !isField(source)):
+		return m, m.wrap(errors.New("the target must be urls, body, title, type, format, tag, tags, attach, attachment or attachments"))
+	}
+	return m, nil
+}
+
+// wrap adds the source of the mapping to an error. It leaves out the target,
+// which may be a URL with a secret.
+func (m mapping) wrap(err error) *Error {
+	return badRequest("the mapping ?:%s: %w", truncate(m.source, 100), err)
+}
+
+// parsePath parses a path such as a.b[0].c. A source without dots and brackets
+// is a path of one step.
+func parsePath(s string) (path []step, err error) {
+	if s == "" || len(s) > maxPathLength {
+		return nil, fmt.Errorf("the source must have 1 to %d characters", maxPathLength)
+	}
+	for first := true; s != ""; first = false {
+		if len(path) == maxSteps {
+			return nil, fmt.Errorf("the path has more than %d steps", maxSteps)
+		}
+		if s[0] == '[' && !first {
+			digits, rest, ok := strings.Cut(s[1:], "]")
+			n, err := strconv.ParseUint(digits, 10, 31)
+			if !ok || err != nil {
+				return nil, errors.New("brackets must hold a number, as in items[0]")
+			}
+			path, s = append(path, step{index: int(n)}), rest
+			continue
+		}
+		if !first {
+			if s[0] != '.' {
+				return nil, errors.New("a dot or a bracket must follow a bracket, as in items[0].name")
+			}
+			s = s[1:]
+		}
+		end := strings.IndexAny(s, ".[]")
+		if end < 0 {
+			end = len(s)
+		}
+		if end == 0 || end < len(s) && s[end] == ']' {
+			return nil, errors.New("a path is names separated by dots, with numbers in brackets, as in items[0].name")
+		}
+		path, s = append(path, step{name: s[:end]}), s[end:]
+	}
+	return path, nil
+}
+
+// applyMappings applies the mappings in order, each to the result of the one
+// before.
+func (c *content) applyMappings(mappings []mapping) error {
+	if len(mappings) > 0 && c.fields == nil {
+		c.fields = map[string]field{}
+	}
+	budget := maxMappedBytes
+	for _, m := range mappings {
+		if err := c.apply(m, &budget); err != nil {
+			return m.wrap(err)
+		}
+	}
+	return nil
+}
+
+func (c *content) apply(m mapping, budget *int) error {
+	value := c.fields[m.source]
+	switch {
+	case m.target == "":
+		delete(c.fields, m.source)
+		return nil
+	case !isField(m.target):
+		c.fields[m.source] = field{texts: []string{m.target}}
+		return nil
+	case value.absent() && len(m.path) > 1:
+		var err error
+		if value, err = c.find(m.path, budget); err != nil {
+			return err
+		}
+	}
+	if value.absent() {
+		return nil
+	}
+	converted, err := value.convertFor(m.target)
+	if err != nil {
+		return err
+	}
+	if isField(m.source) && m.source != m.target {
+		// The two fields swap their values, so that none is lost.
+		delete(c.fields, m.source)
+		if old := c.fields[m.target]; !old.absent() {
+			if c.fields[m.source], err = old.convertFor(m.source); err != nil {
+				return err
+			}
+		}
+	}
+	c.fields[m.target] = converted
+	return nil
+}
+
+// find follows a path into nested JSON.
+func (c *content) find(path []step, budget *int) (field, error) {
+	root, ok := c.fields[path[0].name]
+	if !ok {
+		return field{}, fmt.Errorf("the request has no field %s", path[0].name)
+	}
+	if len(root.texts) > 0 {
+		return field{}, fmt.Errorf("the field %s is a text of a form, which has no members", path[0].name)
+	}
+	value := root.json
+	for _, s := range path[1:] {
+		if *budget -= len(value); *budget < 0 {
+			return field{}, errors.New("the mappings search too much JSON; send less, or map fewer fields")
+		}
+		var err error
+		if value, err = s.from(value); err != nil {
+			return field{}, err
+		}
+	}
+	return field{json: value}, nil
+}
+
+// errStop ends eachElement at the element that was searched.
+var errStop = errors.New("stop")
+
+// from returns the member or element of value that the step names.
+func (s step) from(value json.RawMessage) (found json.RawMessage, err error) {
+	if s.name == "" {
+		return s.element(value)
+	}
+	if t := jsonType(value); t != jsonObject {
+		return nil, fmt.Errorf("the path names the member %s of %s; only an object has members", s.name, t)
+	}
+	_, err = eachMember(value, func(name string, v json.RawMessage) error {
+		if name == s.name {
+			found = v // the last one counts, as in readJSON
+		}
+		return nil
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("the object has no member %s", s.name)
+	}
+	return found, err
+}
+
+func (s step) element(value json.RawMessage) (found json.RawMessage, err error) {
+	if t := jsonType(value); t != jsonArray {
+		return nil, fmt.Errorf("the path names element %d of %s; only an array has elements", s.index, t)
+	}
+	err = eachElement(value, func(n int, v json.RawMessage) error {
+		if n == s.index {
+			found = v
+			return errStop
+		}
+		return nil
+	})
+	switch {
+	case err == errStop:
+		return found, nil
+	case err == nil:
+		err = fmt.Errorf("the array has no element %d", s.index)
+	}
+	return nil, err
+}
+
+// convertFor returns the value of a foreign field as target takes it: a number
+// or a boolean becomes its text. A target that takes one text takes neither an
+// object nor an array.
+func (f field) convertFor(target string) (field, error) {
+	switch t := jsonType(f.json); {
+	case len(f.texts) > 0:
+	case t == jsonNumber || t == jsonBoolean:
+		return field{texts: []string{string(f.json)}}, nil
+	case t == jsonObject || t == jsonArray:
+		switch target {
+		case fieldBody, fieldTitle, fieldType, fieldFormat:
+			return field{}, fmt.Errorf("the source is %s; the field %s must be a string, a number or a boolean", t, target)
+		}
+	}
+	return f, nil
+}

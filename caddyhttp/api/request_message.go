@@ -1,0 +1,69 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Message returns the message without its attachments, which [Request.Attachments]
+// returns. A message has a body or an attachment.
+func (q *Request) Message() (*notifier.Message, error) {
+	m, err := q.Draft()
+	if err != nil {
+		return nil, err
+	}
+	m.Title = oneLine.Replace(strings.Trim(m.Title, "\r\n"))
+	typ, err := q.text(fieldType)
+	if err != nil {
+		return nil, err
+	}
+	if m.Type, err = notifier.ParseType(typ); err != nil {
+		return nil, badRequest("the field type: %w", err)
+	}
+	if q.fileRefs, err = q.readFileRefs(); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
+		return nil, q.missingBody()
+	}
+	return m, nil
+}
+
+// Draft returns the title, body and format of an unfinished message, as they
+// are: the title may have several lines, and the body may be missing.
+func (q *Request) Draft() (*notifier.Message, error) {
+	m := &notifier.Message{}
+	var format string
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{fieldBody, &m.Body}, {fieldTitle, &m.Title}, {fieldFormat, &format}} {
+		var err error
+		if *f.to, err = q.text(f.name); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if m.Format, err = markup.ParseFormat(format); err != nil {
+		return nil, badRequest("the field format: %w", err)
+	}
+	return m, nil
+}
+
+// missingBody returns the error for a message without a body, with advice for
+// the mistakes that are most likely to cause it.
+func (q *Request) missingBody() *Error {
+	switch {
+	case q.jsonForm:
+		return badRequest("the field body is missing; the request is JSON but was sent as a form, so add the header Content-Type: application/json")
+	case len(q.fields[payloadPart].texts) > 0:
+		return badRequest("the field body is missing; the form has a part payload, which is read only if the part has Content-Type: application/json")
+	}
+	return badRequest("the field body is missing; send a body, an attachment or both")
+}
+
+// oneLine joins lines with spaces. Titles become mail subjects and headers,
+// which have one line.
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")

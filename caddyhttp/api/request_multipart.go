@@ -1,0 +1,156 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxParts bounds the parts of a multipart form.
+const maxParts = 1000
+
+// payloadPart is the name of the part that may hold the fields as JSON.
+const payloadPart = "payload"
+
+// readMultipart reads a multipart form (RFC 7578) as it arrives. Each part with
+// a file name is an attachment, under any name. The fields of a part payload
+// with the type application/json win over parts of the same name.
+func (q *Request) readMultipart(w http.ResponseWriter, r *http.Request, boundary string) error {
+	if boundary == "" {
+		return badRequest("the header Content-Type: multipart/form-data has no boundary; let the HTTP client set the header")
+	}
+	max := q.limits.maxMultipart()
+	if r.ContentLength > max {
+		return BodyError(&http.MaxBytesError{Limit: max})
+	}
+	q.fields = map[string]field{}
+	f := &multipartReader{request: q, remaining: q.limits.MaxBody}
+	parts := multipart.NewReader(http.MaxBytesReader(w, r.Body, max), boundary)
+	for n := 0; ; n++ {
+		part, err := parts.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return multipartError(err)
+		}
+		if n == maxParts {
+			return badRequest("the form has more than %d parts", maxParts)
+		}
+		if err := f.read(part); err != nil {
+			return err
+		}
+	}
+	for name, value := range f.payload {
+		if !value.absent() {
+			q.fields[name] = value
+		}
+	}
+	return nil
+}
+
+// maxMultipart returns how many bytes a multipart request may have: its texts,
+// its files, and the headers and boundaries of its parts.
+func (l Limits) maxMultipart() int64 {
+	const perPart = 1 << 10
+	n := int64(l.MaxFiles)
+	if n > 0 && l.MaxFileSize > (math.MaxInt64-l.MaxBody-maxParts*perPart)/n {
+		return math.MaxInt64
+	}
+	return l.MaxFileSize*n + l.MaxBody + maxParts*perPart
+}
+
+// multipartReader reads the parts of a form into a request.
+type multipartReader struct {
+	request   *Request
+	remaining int64            // bytes of text that may still come
+	payload   map[string]field // of the part payload
+}
+
+func (f *multipartReader) read(part *multipart.Part) error {
+	name, file := part.FormName(), part.FileName()
+	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+	isPayload := name == payloadPart && isJSON(media)
+	if file != "" && !isPayload {
+		a, err := f.request.addFile(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
+		if err != nil {
+			return err
+		}
+		f.request.files = append(f.request.files, a)
+		return nil
+	}
+	text, err := f.text(part)
+	if err != nil {
+		return err
+	}
+	if isPayload {
+		if f.payload != nil {
+			return badRequest("the form has more than one part payload; send all fields in one")
+		}
+		f.payload, err = readJSON([]byte(text))
+		return err
+	}
+	fields := f.request.fields
+	fields[name] = field{texts: append(fields[name].texts, text)}
+	return nil
+}
+
+// maxPrintedName bounds the name of a file in an error, in bytes.
+const maxPrintedName = 100
+
+// printable returns the name of a file for an error text, without control
+// characters.
+func printable(file string) string {
+	file = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+			return -1
+		}
+		return r
+	}, file)
+	return truncate(file, maxPrintedName)
+}
+
+// truncate returns s, or its first max bytes and an ellipsis. The result is
+// UTF-8.
+func truncate(s string, max int) string {
+	if len(s) > max {
+		for max > 0 && !utf8.RuneStart(s[max]) {
+			max--
+		}
+		s = s[:max] + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// text reads a part that is not a file.
+func (f *multipartReader) text(part io.Reader) (string, error) {
+	var b strings.Builder
+	n, err := io.Copy(&b, io.LimitReader(part, f.remaining+1))
+	if err != nil {
+		return "", multipartError(err)
+	}
+	if f.remaining -= n; f.remaining < 0 {
+		return "", BodyError(&http.MaxBytesError{Limit: f.request.limits.MaxBody})
+	}
+	if !utf8.ValidString(b.String()) {
+		return "", badRequest("a field of the form is not UTF-8; encode it as UTF-8, or send it as a file")
+	}
+	return b.String(), nil
+}
+
+// multipartError returns the error for a form whose reading ended with err.
+func multipartError(err error) error {
+	if e := BodyError(err); e.Status != http.StatusBadRequest {
+		return e
+	}
+	if errors.Is(err, multipart.ErrMessageTooLarge) {
+		return Errorf(http.StatusRequestEntityTooLarge, "a part of the form has too many headers")
+	}
+	return badRequest("the multipart form is malformed or ends before its last boundary")
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Response is the response to a request.
+type Response struct {
+	// Status is the HTTP status.
+	Status int
+
+	// Error says why the request failed; "" for success.
+	Error string
+
+	// Records are the log lines of the deliveries.
+	Records []notifier.Record
+
+	// Results are the outcomes of the deliveries, in the order of the URLs.
+	Results []notifier.Result
+
+	// Stream, if set, has begun the response, and Write ends it.
+	Stream *Stream
+
+	// FormURL is the address of the page with a form for messages, for the
+	// link in HTML responses; "" for no link.
+	FormURL string
+}
+
+// NewResponse returns the response for a message that was sent: 200, or 424 if
+// a destination that is not optional does not have it.
+func NewResponse(report *notifier.Report) *Response {
+	r := &Response{Status: http.StatusOK, Records: report.Records, Results: report.Results}
+	failed := 0
+	for _, result := range r.Results {
+		if !result.OK() {
+			failed++
+		}
+	}
+	if failed > 0 {
+		r.Status = http.StatusFailedDependency
+		r.Error = fmt.Sprintf("%d of %d notifications could not be sent", failed, len(r.Results))
+	}
+	return r
+}
+
+// writeTimeout bounds how long a client may take to read a response, or one
+// line of a stream.
+const writeTimeout = 30 * time.Second
+
+// Write writes the response in the format that the Accept headers of req
+// prefer: plain text, JSON, HTML or, as the last line of a [Stream], JSON.
+func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
+	var body []byte
+	media := negotiate(req)
+	switch media {
+	case mediaJSON:
+		body = r.JSON()
+	case mediaHTML:
+		body = r.html(req.Method == http.MethodPost)
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	case mediaStream:
+		body = jsonLine(endLine{r.Status, r.body()})
+	default:
+		body = r.text()
+	}
+	if r.Stream != nil {
+		r.Stream.end(body)
+		return
+	}
+	// A connection that does not support this has the server's timeouts.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	setHeaders(w.Header(), media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(body) // it fails only if the client is gone
+}
+
+func setHeaders(h http.Header, media string) {
+	if strings.HasPrefix(media, "text/") { // JSON is always UTF-8 (RFC 8259, section 8.1)
+		media += "; charset=utf-8"
+	}
+	h.Set("Content-Type", media)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept")
+}
+
+// JSON returns the JSON body of the response, with a line break at the end.
+func (r *Response) JSON() []byte { return jsonLine(r.body()) }
+
+// responseBody is the JSON body of a response. Clients of Apprise API read
+// details: level, time and text of each record.
+type responseBody struct {
+	Error   *string     `json:"error"`
+	Details [][3]string `json:"details"`
+	Results []Result    `json:"results"`
+}
+
+func (r *Response) body() responseBody {
+	out := responseBody{Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
+	if r.Error != "" {
+		out.Error = &r.Error
+	}
+	for i, record := range r.Records {
+		out.Details[i] = [3]string{string(record.Level), formatTime(record.Time), record.Text}
+	}
+	for i, result := range r.Results {
+		out.Results[i] = NewResult(result)
+	}
+	return out
+}
+
+// Result is the outcome of one delivery, as JSON responses have it.
+type Result struct {
+	Service     string          `json:"service"`
+	Destination string          `json:"destination"` // the URL with its secrets masked
+	Tags        []string        `json:"tags"`
+	Status      notifier.Status `json:"status"`
+	Attempts    int             `json:"attempts"`
+	ElapsedMS   int64           `json:"elapsed_ms"`
+	Error       *string         `json:"error"` // null for success
+}
+
+// NewResult returns the JSON form of a result.
+func NewResult(r notifier.Result) Result {
+	out := Result{
+		Service: r.Service, Destination: r.Destination, Tags: notNil(r.Tags), Status: r.Status,
+		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(),
+	}
+	if r.Err != nil {
+		text := r.Err.Error()
+		out.Error = &text
+	}
+	return out
+}
+
+// notNil returns tags so that JSON has an array in any case.
+func notNil(tags []string) []string {
+	if tags == nil {
+		return []string{}
+	}
+	return tags
+}
+
+// lines returns the records, and the error as the last of them.
+func (r *Response) lines() []notifier.Record {
+	if r.Error == "" {
+		return r.Records
+	}
+	return append(r.Records[:len(r.Records):len(r.Records)], notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: r.Error})
+}
+
+// text returns the body in plain text: a line for each record.
+func (r *Response) text() []byte {
+	var b []byte
+	for _, l := range r.lines() {
+		b = fmt.Appendf(b, "%s [%s] %s\n", formatTime(l.Time), l.Level, oneLine.Replace(l.Text))
+	}
+	return b
+}
+
+// formatTime formats t as Apprise API does, in local time.
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05,000") }
+
+// formatSize formats a number of bytes, such as 8.0 MiB.
+func formatSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

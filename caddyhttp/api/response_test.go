@@ -1,0 +1,24 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func TestTextHasOneLinePerRecord(t *testing.T) {
+	r := &Response{Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelError, Text: "a\nb\r\nc"}}}
+	if got := string(r.text()); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "a b c\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHTMLIsEscaped(t *testing.T) {
+	r := &Response{Status: 424, Error: `<script>"&'`, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelError, Text: "<img>"}}}
+	got := string(r.html(true))
+	if strings.Contains(got, "<script>") || strings.Contains(got, "<img>") || !strings.Contains(got, "&lt;img&gt;") {
+		t.Error(got)
+	}
+}

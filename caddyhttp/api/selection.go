@@ -1,0 +1,150 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Selection is where a message goes. The zero value with Targets is complete,
+// for messages that do not come from a request.
+type Selection struct {
+	// Targets are the destinations that can be sent to.
+	Targets []notifier.Target
+
+	// Transient reports whether the destinations exist for this message alone,
+	// because the client brought their URLs.
+	Transient bool
+
+	unusable map[int]notifier.Result // by the position among the request's URLs
+	warnings []notifier.Record
+}
+
+// SelectTags selects among the destinations of a key. choose returns those that
+// a tag expression matches; the empty expression stands for a request without
+// tags. An error of choose becomes a 424.
+func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, error)) (*Selection, error) {
+	tags, err := q.tags()
+	if err != nil {
+		return nil, err
+	}
+	// The URLs have no effect here, but a wrong type is a mistake of the client.
+	if _, err := q.urls(); err != nil {
+		return nil, err
+	}
+	targets, err := choose(tags)
+	if err != nil {
+		return nil, Errorf(http.StatusFailedDependency, "%w", err)
+	}
+	return &Selection{Targets: targets}, nil
+}
+
+// maxSuggestions bounds the URLs of one request for which a correction is
+// searched, because the search takes a while.
+const maxSuggestions = 5
+
+// SelectURLs selects the destinations of the URLs in the request or, if there
+// are none, fallback. parse makes a destination of a URL; the Request closes
+// it. URLs that parse rejects are part of the report; if it rejects all of
+// them, SelectURLs returns a 400.
+func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, error), fallback []notifier.Target) (*Selection, error) {
+	urls, err := q.urls()
+	if err != nil {
+		return nil, err
+	}
+	if err := q.checkTagTypes(); err != nil {
+		return nil, err
+	}
+	if len(urls) == 0 {
+		if len(fallback) == 0 {
+			return nil, badRequest("the field urls is missing; set it to the notification URLs to send to")
+		}
+		return &Selection{Targets: fallback}, nil
+	}
+	s := &Selection{Transient: true, unusable: map[int]notifier.Result{}}
+	var first error
+	for i, url := range urls {
+		d, err := parse(url)
+		if err == nil {
+			s.add(d, i+1, len(urls))
+			continue
+		}
+		if len(s.unusable) < maxSuggestions {
+			err = notifier.WithSuggestion(url, err)
+		}
+		err = fmt.Errorf("URL %d of %d: %w", i+1, len(urls), err)
+		s.unusable[i] = unusableURL(url, err)
+		if first == nil {
+			first = err
+		}
+	}
+	q.opened = s.Targets
+	if len(s.Targets) == 0 {
+		e := badRequest("no URL of the field urls can be used, so nothing was sent; %w", first)
+		e.Results = s.results(nil)
+		return nil, e
+	}
+	return s, nil
+}
+
+// add adds the destination of the i-th of n URLs.
+func (s *Selection) add(d *notifier.Destination, i, n int) {
+	s.Targets = append(s.Targets, notifier.Target{Destination: d})
+	for _, w := range d.Warnings() {
+		s.warnings = append(s.warnings, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: fmt.Sprintf("URL %d of %d: %s", i, n, w)})
+	}
+}
+
+// unusableURL returns the result for a URL without a destination. It shows
+// only the scheme of the URL, and only if a service has it.
+func unusableURL(url string, err error) notifier.Result {
+	r := notifier.Result{Status: notifier.Skipped, Err: err}
+	if scheme, _, ok := strings.Cut(url, "://"); ok && notifier.SchemesOf(scheme) != nil {
+		r.Destination = strings.ToLower(scheme) + "://"
+	}
+	return r
+}
+
+// maxFanOut bounds the text that one request makes the gateway hold, in bytes:
+// the text of the message, once for each URL of the client.
+const maxFanOut = 64 << 20
+
+// CheckSize returns a 413 if the text of m is too long to be sent to as many
+// URLs of the client.
+func (s *Selection) CheckSize(m *notifier.Message) error {
+	if n := len(s.Targets); s.Transient && (len(m.Title)+len(m.Body))*n > maxFanOut {
+		return Errorf(http.StatusRequestEntityTooLarge, "the message is too long for %d URLs; send at most %s to so many", n, formatSize(int64(maxFanOut/n)))
+	}
+	return nil
+}
+
+// Report returns the report on the whole selection: the deliveries in sent, and
+// the URLs that could not be used.
+func (s *Selection) Report(sent *notifier.Report) *notifier.Report {
+	if len(s.unusable)+len(s.warnings) == 0 {
+		return sent
+	}
+	r := &notifier.Report{Results: s.results(sent.Results), Records: append(s.warnings[:len(s.warnings):len(s.warnings)], sent.Records...)}
+	for i := range r.Results {
+		if u, ok := s.unusable[i]; ok {
+			r.Records = append(r.Records, notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: "Not sent: " + u.Err.Error()})
+		}
+	}
+	return r
+}
+
+// results returns the results in the order of the request's URLs.
+func (s *Selection) results(sent []notifier.Result) []notifier.Result {
+	out := make([]notifier.Result, 0, len(sent)+len(s.unusable))
+	for len(out) < cap(out) {
+		if r, ok := s.unusable[len(out)]; ok {
+			out = append(out, r)
+			continue
+		}
+		out, sent = append(out, sent[0]), sent[1:]
+	}
+	return out
+}

@@ -1,0 +1,60 @@
+package api
+
+import "strings"
+
+// maxURLs bounds how many destinations one request may name.
+const maxURLs = 1000
+
+// urls returns the notification URLs of the request.
+func (q *Request) urls() ([]string, error) {
+	items, err := q.fields[fieldURLs].items(fieldURLs, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, i := range items {
+		out = append(out, SplitURLs(i.text)...)
+		if len(out) > maxURLs {
+			return nil, badRequest("the field urls has more than %d URLs", maxURLs)
+		}
+	}
+	return out, nil
+}
+
+// SplitURLs splits a list of URLs at commas and white space. It splits only
+// where a new URL begins: a comma within a URL does not split it.
+func SplitURLs(s string) (out []string) {
+	start := 0
+	add := func(end int) {
+		if u := strings.TrimFunc(s[start:end], isSeparator); u != "" {
+			out = append(out, u)
+		}
+		start = end
+	}
+	for i := 0; ; {
+		colon := strings.Index(s[i:], "://")
+		if colon < 0 {
+			break
+		}
+		colon += i
+		scheme := colon
+		for scheme > i && isSchemeByte(s[scheme-1]) {
+			scheme--
+		}
+		if scheme < colon && scheme > 0 && isSeparator(rune(s[scheme-1])) {
+			add(scheme)
+		}
+		i = colon + len("://")
+	}
+	add(len(s))
+	return out
+}
+
+// isSeparator reports whether c separates the URLs of a list.
+func isSeparator(c rune) bool { return strings.ContainsRune(", \t\r\n\v\f", c) }
+
+// isSchemeByte reports whether c can be part of a URL's scheme (RFC 3986,
+// section 3.1).
+func isSchemeByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
+}

@@ -1,0 +1,119 @@
+package caddyhttp
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// notify handles a POST with a message. name is the key, or "" if the request
+// brings its URLs.
+func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+	if !h.shared.inFlight.enter(h.resolved.maxInFlight) {
+		h.shared.metrics.notSent(http.StatusServiceUnavailable)
+		return overloaded(w)
+	}
+	defer h.shared.inFlight.leave()
+	resp, err := h.deliver(w, r, name)
+	if err != nil {
+		resp = h.errorResponse(err)
+		h.shared.metrics.notSent(resp.Status)
+	}
+	if h.resolved.page {
+		resp.FormURL = ownAddress(r)
+	}
+	return resp
+}
+
+func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+	if err := h.checkRoute(name); err != nil {
+		return nil, err
+	}
+	if err := h.resolved.checkOrigin(r); err != nil {
+		return nil, err
+	}
+	hops, err := api.Hops(r, userAgent)
+	if err != nil {
+		return nil, err
+	}
+	q, err := api.Read(w, r, h.resolved.limits)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	m, err := q.Message()
+	if err != nil {
+		return nil, err
+	}
+	m.Hops, m.Identity, m.Time = hops, h.resolved.identity, time.Now()
+	to, logger, err := h.destinations(q, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := to.CheckSize(m); err != nil {
+		return nil, err
+	}
+	if m.Attachments, err = q.Attachments(r.Context(), h.shared.sender.Pool()); err != nil {
+		return nil, err
+	}
+	stream := api.NewStream(w, r, to.Targets)
+	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name}
+	if stream != nil {
+		d.done = stream.Result
+	}
+	resp := api.NewResponse(h.shared.send(r.Context(), d))
+	resp.Stream = stream
+	return resp, nil
+}
+
+// checkRoute returns an error if no message can be sent to the key or, for "",
+// to URLs of the client.
+func (h *Handler) checkRoute(name string) error {
+	switch {
+	case name != "" && h.resolved.keys[name] == nil:
+		return api.Errorf(http.StatusNotFound, "there is no such key")
+	case name == "" && !h.resolved.stateless:
+		return api.Errorf(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
+	}
+	return nil
+}
+
+// destinations returns where the message of q goes, and the logger for the
+// deliveries.
+func (h *Handler) destinations(q *api.Request, name string) (*api.Selection, *zap.Logger, error) {
+	if name != "" {
+		k := h.resolved.keys[name]
+		to, err := q.SelectTags(k.choose)
+		return to, k.log, err
+	}
+	to, err := q.SelectURLs(h.parseClientURL, h.resolved.defaultTargets)
+	return to, h.log, err
+}
+
+// parseClientURL returns the destination of a URL that a client brought.
+func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
+	d, err := h.shared.sender.ParseOnce(url, h.resolved.limits.Egress)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.resolved.services.permit(d); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// errorResponse returns the response for an error. One that is not the
+// client's is logged, since the client cannot correct it.
+func (h *Handler) errorResponse(err error) *api.Response {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e.Response()
+	}
+	h.log.Error("request failed", zap.Error(err))
+	return api.Errorf(http.StatusInternalServerError, "the gateway could not handle the request; its log has the reason").Response()
+}

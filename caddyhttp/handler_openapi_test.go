@@ -1,0 +1,282 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// description is the document, read as OpenAPI 3.1 and, for its schemas, as
+// JSON Schema.
+type description struct {
+	root     any
+	compiler *jsonschema.Compiler
+}
+
+func readDescription(t *testing.T) *description {
+	t.Helper()
+	document := do(t, newGateway(t, "", ""), httptest.NewRequest(http.MethodGet, "/notify/openapi.json", nil))
+	root, err := jsonschema.UnmarshalJSON(strings.NewReader(document.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &description{root, jsonschema.NewCompiler()}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	if err := d.compiler.AddResource("openapi.json", root); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// at is what stands at a place, references followed; nil if nothing does.
+func (d *description) at(place ...string) map[string]any {
+	here, _ := d.root.(map[string]any)
+	for _, name := range place {
+		here, _ = here[name].(map[string]any)
+		here = d.resolve(here)
+	}
+	return here
+}
+
+func (d *description) resolve(v map[string]any) map[string]any {
+	if ref, ok := v["$ref"].(string); ok && v["type"] == nil {
+		return d.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	}
+	return v
+}
+
+func (d *description) schema(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	s, err := d.compiler.Compile("openapi.json#/components/schemas/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func instance(t *testing.T, text string) any {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return v
+}
+
+func TestDescriptionIsWhole(t *testing.T) {
+	d := readDescription(t)
+	for name := range d.at("components", "schemas") {
+		d.schema(t, name)
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if ref, ok := v["$ref"].(string); ok && d.resolve(map[string]any{"$ref": ref}) == nil {
+				t.Errorf("%s leads nowhere", ref)
+			}
+			for _, x := range v {
+				walk(x)
+			}
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	walk(d.root)
+	for name, e := range d.at("paths", "/notify", "post", "requestBody", "content", "application/json", "examples") {
+		if err := d.schema(t, "Message").Validate(e.(map[string]any)["value"]); err != nil {
+			t.Errorf("example %s: %v", name, err)
+		}
+	}
+}
+
+// The description has the headers and the query string of each operation.
+func TestDescriptionOfParameters(t *testing.T) {
+	d := readDescription(t)
+	for path, want := range map[string]string{
+		"/notify":       "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
+		"/notify/{KEY}": "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
+	} {
+		var got []string
+		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
+			p := d.resolve(p.(map[string]any))
+			got = append(got, p["in"].(string)+" "+p["name"].(string))
+		}
+		slices.Sort(got)
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s describes %s, want %s", path, s, want)
+		}
+	}
+}
+
+// What the description takes for a message, the reader does, and what it does
+// not, the reader refuses.
+func TestDescriptionOfMessages(t *testing.T) {
+	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
+	defer file.Close()
+	s := newStation(t)
+	h := newGateway(t, open+"key ops {\nurl "+s.url("/")+" a\n}", "")
+	message := readDescription(t).schema(t, "Message")
+	values := []string{
+		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
+		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
+		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`, `{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
+	}
+	for _, field := range []string{"urls", "body", "title", "type", "format", "tag", "tags", "attach", "attachment", "attachments"} {
+		for _, value := range values {
+			fields := map[string]json.RawMessage{"body": json.RawMessage(`"x"`)}
+			if field == "body" {
+				fields["attach"] = json.RawMessage(`{"base64":"eA=="}`)
+			}
+			if strings.HasPrefix(field, "tag") && strings.Contains(value, "://") {
+				continue // a text, but no expression
+			}
+			fields[field] = json.RawMessage(value)
+			text, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			invalid := message.Validate(instance(t, string(text)))
+			if got := post(t, h, "/notify/ops", typeJSON, string(text)); (got.status == 400) != (invalid != nil) {
+				t.Errorf("%s: status %d, but the description says %v\n%s", text, got.status, invalid, got.body)
+			}
+		}
+	}
+}
+
+// Every answer is one that is described, and every one that is described is
+// given.
+func TestDescriptionOfAnswers(t *testing.T) {
+	d := readDescription(t)
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine")}
+	s := newStation(t)
+	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
+	h := newGateway(t, block, "")
+	closed := newGateway(t, "stateless off\n", "")
+	off := newGateway(t, block+"page off", "")
+	const key, stateless = "/notify/{KEY}", "/notify"
+	type call struct {
+		h           *Handler
+		target      string
+		contentType string
+		body        string
+		slow        bool // it takes longer than the server lets it
+		header      http.Header
+		before      func() (after func())
+	}
+	header := func(name, value string) http.Header { return http.Header{name: {value}} }
+	busy := func() func() {
+		h.shared.inFlight.n.Add(5)
+		return func() { h.shared.inFlight.n.Add(-5) }
+	}
+	noRoom := func() func() {
+		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
+		return func() {}
+	}
+	large := "--x\r\nContent-Disposition: form-data; name=attach; filename=f\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
+	calls := map[string][]call{"POST " + key: nil, "POST " + stateless: nil}
+	for op, target := range map[string]string{"POST " + key: "/notify/ops", "POST " + stateless: "/notify"} {
+		calls[op] = []call{
+			{h: h, target: target, contentType: typeForm, body: "body=x"},
+			{h: h, target: target, contentType: typeJSON, body: `{"body":5}`},
+			{h: h, target: target, contentType: typeForm, body: "body=x", header: header("Sec-Fetch-Site", "cross-site")},
+			{h: h, target: target, contentType: typeForm, body: "body=", slow: true},
+			{h: h, target: target, contentType: typeForm, body: "body=" + strings.Repeat("x", 2000)},
+			{h: h, target: target, contentType: "text/csv", body: "x"},
+			{h: h, target: target, contentType: typeForm, body: "body=x", before: busy},
+			{h: h, target: target, contentType: typeForm, body: "body=x", header: header("X-Apprise-Recursion-Count", "2")},
+			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: noRoom},
+		}
+	}
+	calls["POST "+key] = append(calls["POST "+key],
+		call{h: h, target: "/notify/none", contentType: typeForm, body: "body=x"},
+		call{h: h, target: "/notify/ops", contentType: typeForm, body: "body=x&tag=b"},
+		call{h: h, target: "/notify/ops", contentType: typeForm, body: "body=x&tag=none"})
+	calls["POST "+stateless] = append(calls["POST "+stateless],
+		call{h: h, target: "/notify", contentType: typeForm, body: "body=x&urls=nonsense://h," + s.url("/refuse")},
+		call{h: closed, target: "/notify", contentType: typeForm, body: "body=x"})
+	calls["GET "+key] = []call{{h: h, target: "/notify/ops"}, {h: h, target: "/notify/none"}, {h: off, target: "/notify/ops"}}
+	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
+	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
+
+	given := map[string]bool{}
+	for op, list := range calls {
+		method, path, _ := strings.Cut(op, " ")
+		responses := d.at("paths", path, strings.ToLower(method), "responses")
+		for _, c := range list {
+			for _, accept := range []string{"text/plain", typeJSON, "text/html", typeStream} {
+				r := httptest.NewRequest(method, c.target, strings.NewReader(c.body))
+				if c.slow {
+					r.Body = io.NopCloser(io.MultiReader(r.Body, iotest.ErrReader(os.ErrDeadlineExceeded)))
+				}
+				maps.Copy(r.Header, c.header)
+				r.Header.Set("Accept", accept)
+				r.Header.Set("Content-Type", c.contentType)
+				after := func() {}
+				if c.before != nil {
+					after = c.before()
+				}
+				got := do(t, c.h, r)
+				after()
+				media, _, _ := mime.ParseMediaType(got.header.Get("Content-Type"))
+				status := strconv.Itoa(got.status)
+				at := op + " " + status + " " + media
+				response, _ := responses[status].(map[string]any)
+				content, _ := response["content"].(map[string]any)
+				if content[media] == nil {
+					t.Errorf("%s %s for %s: status %d with %s is not described", method, c.target, accept, got.status, media)
+					continue
+				}
+				given[at] = true
+				headers, _ := response["headers"].(map[string]any)
+				for name := range headers {
+					if got.header.Get(name) == "" {
+						t.Errorf("%s lacks the header %s", at, name)
+					}
+				}
+				schema := "Answer"
+				lines := []string{got.body}
+				switch {
+				case path == "/notify/openapi.json", media == "text/plain", media == "text/html":
+					continue
+				case media == typeStream:
+					schema, lines = "StreamLine", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
+				}
+				for _, l := range lines {
+					if err := schemas[schema].Validate(instance(t, l)); err != nil {
+						t.Errorf("%s: %v\n%s", at, err, l)
+					}
+				}
+			}
+		}
+	}
+	for path, methods := range d.at("paths") {
+		for method, o := range methods.(map[string]any) {
+			operation, ok := o.(map[string]any)
+			if !ok { // parameters of the path
+				continue
+			}
+			for status, response := range operation["responses"].(map[string]any) {
+				for media := range response.(map[string]any)["content"].(map[string]any) {
+					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !given[at] {
+						t.Errorf("%s is described, but never given", at)
+					}
+				}
+			}
+		}
+	}
+}

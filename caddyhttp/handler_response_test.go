@@ -1,0 +1,88 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Success, failure and a refused request come in each of the formats.
+func TestAnswerFormats(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key good {\nurl "+s.url("/a")+" a\n}\nkey bad {\nurl "+s.url("/refuse")+" b\nurl "+s.url("/a")+"\n}", "")
+	const stamp = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`
+	for _, tt := range []struct {
+		path, accept string
+		status       int
+		contentType  string
+		body         string
+	}{
+		{"/notify/good", "text/plain", 200, "text/plain; charset=utf-8", `^` + stamp + ` \[INFO\] Sent JSON notification\.\n$`},
+		{"/notify/bad", "text/plain", 424, "text/plain; charset=utf-8", `(?m)^` + stamp + ` \[ERROR\] Failed to send JSON(.|\n)*^` + stamp + ` \[ERROR\] 1 of 2 notifications could not be sent\n$`},
+		{"/notify/none", "text/plain", 404, "text/plain; charset=utf-8", `^` + stamp + ` \[ERROR\] there is no such key\n$`},
+		{"/notify/good", "text/html", 200, "text/html; charset=utf-8", `(?s)<title>Sent</title>.*<ul class="logs">\n<li class="log_INFO"><div class="log_time">` + stamp + `</div><div class="log_level">INFO</div><div class="log_msg">Sent JSON notification\.</div></li>\n</ul>`},
+		{"/notify/bad", "text/html", 424, "text/html; charset=utf-8", `(?s)<title>Not sent to all</title>.*<li class="log_ERROR">.*1 of 2 notifications could not be sent</div>`},
+		{"/notify/none", "text/html", 404, "text/html; charset=utf-8", `(?s)<title>Not sent</title>.*<li class="log_ERROR">.*there is no such key</div>`},
+		{"/notify/good", "application/json", 200, "application/json", `^\{"error":null,"details":\[\["INFO","` + stamp + `","Sent JSON notification\."\]\],"results":\[\{"service":"JSON","destination":"json://127\.0\.0\.1:\d+/a","tags":\["a"\],"status":"delivered","attempts":1,"elapsed_ms":\d+,"error":null\}\]\}\n$`},
+		{"/notify/bad", "application/json", 424, "application/json", `^\{"error":"1 of 2 notifications could not be sent","details":\[\[.*"results":\[\{"service":"JSON".*"tags":\["b"\],"status":"failed","attempts":1,"elapsed_ms":\d+,"error":".*500.*"\},\{.*"tags":\[\],"status":"delivered"`},
+		{"/notify/none", "application/json", 404, "application/json", `^\{"error":"there is no such key","details":\[\],"results":\[\]\}\n$`},
+	} {
+		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader("body=x"))
+		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Accept", tt.accept)
+		got := do(t, h, r)
+		if got.status != tt.status {
+			t.Errorf("%s %s: status %d, want %d", tt.path, tt.accept, got.status, tt.status)
+		}
+		if !regexp.MustCompile(tt.body).MatchString(got.body) {
+			t.Errorf("%s %s: the answer is not like %s\n%s", tt.path, tt.accept, tt.body, got.body)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": tt.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Vary": "Accept",
+		} {
+			if v := got.header.Get(name); v != want {
+				t.Errorf("%s %s: %s is %q, want %q", tt.path, tt.accept, name, v, want)
+			}
+		}
+	}
+}
+
+func TestUnusableURLInAnswer(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, open, "")
+	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.url("/a")+`","discord://secretsecret"]}`).json(t)
+	if got.Error == nil || *got.Error != "2 of 3 notifications could not be sent" {
+		t.Errorf("error: %v", got.Error)
+	}
+	var seen []string
+	for _, r := range got.Results {
+		seen = append(seen, r.Destination+" "+string(r.Status))
+		if (r.Error == nil) != (r.Status == notifier.Delivered) {
+			t.Errorf("%s: error %v", r.Destination, r.Error)
+		}
+		if r.Error != nil && strings.Contains(*r.Error, "secret") {
+			t.Errorf("the error shows the URL: %s", *r.Error)
+		}
+	}
+	want := []string{" skipped", strings.TrimSuffix(s.url("/a"), "/") + " delivered", "discord:// skipped"}
+	if strings.Join(seen, "|") != strings.Join(want, "|") {
+		t.Errorf("results %q, want %q", seen, want)
+	}
+	if len(got.Details) != 3 {
+		t.Errorf("%d details, want one a URL", len(got.Details))
+	}
+}
+
+// A client gets to know which part of its URL has no effect.
+func TestWarningsInAnswer(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, open, "")
+	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.url("/a?nonsense=1")+`"]}`).json(t)
+	if got.Error != nil || len(got.Details) != 2 || got.Details[0][0] != "WARNING" || !strings.HasPrefix(got.Details[0][2], "URL 1 of 1: ") {
+		t.Errorf("%+v", got)
+	}
+}

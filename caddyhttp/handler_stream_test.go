@@ -1,0 +1,139 @@
+package caddyhttp
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+)
+
+// streamEnd is the last line of a stream.
+type streamEnd struct {
+	Status int `json:"status"`
+	jsonResponse
+}
+
+// A result is told when it comes in, while others are still out.
+func TestStreamIsLive(t *testing.T) {
+	release := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer slow.Close()
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.url("/refuse")+"\n}", "")
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer front.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+"/notify/ops", strings.NewReader("body=x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", typeForm)
+	r.Header.Set("Accept", typeStream)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != 200 || got != typeStream {
+		t.Fatalf("status %d, Content-Type %q", resp.StatusCode, got)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	next := func(v any) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the stream ends too early: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), v); err != nil {
+			t.Fatalf("%v\n%s", err, lines.Text())
+		}
+	}
+	var begin struct{ Sending []api.Result }
+	var failed, delivered struct {
+		Index  int
+		Result api.Result
+	}
+	var end streamEnd
+	next(&begin)
+	next(&failed)
+	close(release)
+	next(&delivered)
+	next(&end)
+	if lines.Scan() {
+		t.Errorf("a line behind the last: %s", lines.Text())
+	}
+	if len(begin.Sending) != 2 || begin.Sending[0].Service != "JSON" || begin.Sending[0].Tags[0] != "a" {
+		t.Errorf("first line %+v", begin)
+	}
+	if failed.Index != 1 || failed.Result.Status != "failed" || delivered.Index != 0 || delivered.Result.Status != "delivered" {
+		t.Errorf("results %+v, %+v", failed, delivered)
+	}
+	if end.Status != 424 || end.Error == nil || len(end.Results) != 2 || len(end.Details) != 2 {
+		t.Errorf("last line %+v", end)
+	}
+}
+
+// What is refused before anything is sent has its status, and one line.
+func TestStreamOfRefusal(t *testing.T) {
+	h := newGateway(t, "", "")
+	r := httptest.NewRequest(http.MethodPost, "/notify/none", strings.NewReader("body=x"))
+	r.Header.Set("Accept", typeStream)
+	got := do(t, h, r)
+	var end streamEnd
+	if err := json.Unmarshal([]byte(got.body), &end); err != nil || got.status != 404 || end.Status != 404 || *end.Error != "there is no such key" {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+// sleeper is a client that does not read.
+type sleeper struct {
+	*httptest.ResponseRecorder
+	wake     chan struct{}
+	deadline time.Time
+}
+
+func (s *sleeper) Write(p []byte) (int, error) {
+	<-s.wake
+	return len(p), nil
+}
+
+func (s *sleeper) SetWriteDeadline(t time.Time) error {
+	s.deadline = t
+	return nil
+}
+
+// A client that does not read holds no place among the messages under way, and
+// has a time by which it must have read.
+func TestStreamIsNotRead(t *testing.T) {
+	for _, accept := range []string{typeStream, typeJSON} {
+		s := newStation(t)
+		h := newGateway(t, "key k {\nurl "+s.url("/x")+"\n}", "")
+		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
+		r.Header.Set("Content-Type", typeForm)
+		r.Header.Set("Accept", accept)
+		w := &sleeper{ResponseRecorder: httptest.NewRecorder(), wake: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := h.ServeHTTP(w, r, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		eventually(t, func() bool { return s.paths() != "" })
+		eventually(t, func() bool { return h.shared.inFlight.n.Load() == 0 })
+		close(w.wake)
+		<-done
+		if w.deadline.IsZero() {
+			t.Errorf("%s: the client has all the time it wants", accept)
+		}
+	}
+}

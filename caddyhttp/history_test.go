@@ -1,0 +1,48 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// The newest message comes first, and neither many messages nor large ones
+// exceed the limits.
+func TestHistory(t *testing.T) {
+	var h history
+	add := func(key string, n int, text string) {
+		results := make([]notifier.Result, n)
+		for i := range results {
+			results[i] = notifier.Result{Service: "JSON", Destination: "json://" + text, Status: notifier.Failed, Err: fmt.Errorf("%s", text)}
+		}
+		h.add(delivery{message: &notifier.Message{Time: time.Now()}, source: sourceHTTP, key: key}, n == 0, results)
+	}
+	for i := range maxHistoryMessages + 5 {
+		add(fmt.Sprint("k", i), 1, "h")
+	}
+	list := h.list()
+	if len(list) != maxHistoryMessages || *list[0].Key != fmt.Sprint("k", maxHistoryMessages+4) || *list[len(list)-1].Key != "k5" {
+		t.Errorf("%d messages, from %s to %s", len(list), *list[0].Key, *list[len(list)-1].Key)
+	}
+	add("", maxHistoryResults-2, strings.Repeat("ü", maxHistoryText))
+	list = h.list()
+	if len(list) != 3 || list[0].Key != nil || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
+		t.Errorf("beside a message to many destinations, %d others are kept, want 2", len(list)-1)
+	}
+	for _, text := range []string{list[0].Results[0].Destination, *list[0].Results[0].Error} {
+		if len(text) > maxHistoryText+len("…") || !strings.HasSuffix(text, "ü…") {
+			t.Errorf("a text of %d bytes: …%s", len(text), text[len(text)-10:])
+		}
+	}
+	add("large", maxHistoryResults+7, "h")
+	if list = h.list(); len(list) != 1 || len(list[0].Results) != maxHistoryResults || list[0].Omitted != 7 {
+		t.Errorf("%d messages, %d results, %d omitted", len(list), len(list[0].Results), list[0].Omitted)
+	}
+	add("none", 0, "")
+	if list = h.list(); len(list) != 2 || list[0].Outcome != "delivered" {
+		t.Errorf("%d messages", len(list))
+	}
+}

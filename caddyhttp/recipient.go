@@ -1,0 +1,112 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Recipient is who gets the messages that do not come from a request but from
+// an event or a log.
+type Recipient struct {
+	// The name of a key in the `notify` app, which is the global option `notify`
+	// in a Caddyfile. Keys of a site cannot be used here. Required. Example:
+	// `ops`.
+	Key string `json:"key,omitempty"`
+
+	// A tag expression that chooses among the URLs of the key, such as
+	// `ops,dev`. At least one URL must match. Default: the key's `default_tag`.
+	Tag string `json:"tag,omitempty"`
+}
+
+// check makes the checks that do not need the app.
+func (r *Recipient) check() error {
+	if err := checkKeyName(r.Key); err != nil {
+		return err
+	}
+	_, err := r.expression()
+	return err
+}
+
+func (r *Recipient) expression() (notifier.TagExpr, error) {
+	e, err := notifier.ParseTags(r.Tag)
+	if err == nil && r.Tag != "" && e.Empty() {
+		err = errEmptyTag
+	}
+	if err != nil {
+		return e, fmt.Errorf("tag: %w", err)
+	}
+	return e, nil
+}
+
+var errEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
+
+// find returns the key of the recipient and its targets among the settings of
+// the app.
+func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
+	k := settings.keys[r.Key]
+	if k == nil {
+		return nil, nil, fmt.Errorf("the global option notify has no key %s; events and logs use the keys of the global option", r.Key)
+	}
+	e, err := r.expression()
+	if err != nil {
+		return nil, nil, err
+	}
+	targets := k.match(e)
+	if len(targets) == 0 {
+		return nil, nil, fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
+	}
+	return k, targets, nil
+}
+
+// unmarshal reads `notify <key>`.
+func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
+	d.Next() // the module's name
+	args := d.RemainingArgs()
+	if len(args) != 1 {
+		return d.Err("wrong number of arguments; expected notify <key> [{ … }]")
+	}
+	r.Key = args[0]
+	if err := checkKeyName(r.Key); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
+}
+
+// tagOption returns the subdirective tag.
+func (r *Recipient) tagOption() option {
+	return option{usage: "tag <expression>", min: 1, max: 1, line: func(args []string) error {
+		if args[0] == "" {
+			return errEmptyTag
+		}
+		r.Tag = args[0]
+		_, err := r.expression()
+		return errors.Unwrap(err) // readBlock adds the name again
+	}}
+}
+
+// typeOption returns the subdirective type of a message.
+func typeOption(to *string) option {
+	return option{usage: "type info|success|warning|failure", min: 1, max: 1, line: func(args []string) error {
+		t, err := notifier.ParseType(args[0])
+		*to = string(t)
+		return err
+	}}
+}
+
+// textOption returns a subdirective with a text in which the placeholders of s
+// may occur.
+func textOption(name string, to *string, s placeholderScope) option {
+	return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
+		if args[0] == "" {
+			return errEmptyText
+		}
+		*to = args[0]
+		return checkText(args[0], s)
+	}}
+}
+
+var errEmptyText = errors.New("it must not be empty")

@@ -1,0 +1,122 @@
+package caddyhttp
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// sharedPool holds the one shared value of the process and counts its users.
+// During a reload the old and the new configuration both use it, so that
+// connections, sessions and tokens survive.
+var sharedPool = caddy.NewUsagePool()
+
+const sharedName = "notify"
+
+// userAgent is the User-Agent of the gateway's HTTP requests.
+const userAgent = "caddy-notify (+https://github.com/caddy-notify/caddy-notify)"
+
+// shared is what all configurations of the process share.
+type shared struct {
+	sender     *notifier.Sender
+	inFlight   inFlight
+	metrics    *metrics
+	history    history
+	apps       startedApps
+	background background
+	logs       logSinks
+}
+
+func newShared() *shared {
+	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency)}
+	s.metrics = newMetrics(&s.inFlight)
+	return s
+}
+
+// Destruct implements caddy.Destructor. A request that outlives the last
+// configuration can still send; it opens new connections.
+func (s *shared) Destruct() error {
+	s.sender.Close()
+	s.sender.Pool().Close()
+	return nil
+}
+
+// sharedRef is one use of the shared value and of destinations in it. The zero
+// value is no use.
+type sharedRef struct {
+	*shared
+	loaded       bool
+	destinations []*notifier.Destination
+}
+
+// load takes a use of the shared value and creates it if there is none.
+func (r *sharedRef) load() error {
+	s, _, err := sharedPool.LoadOrNew(sharedName, func() (caddy.Destructor, error) {
+		return newShared(), nil
+	})
+	if err != nil {
+		return err
+	}
+	r.shared, r.loaded = s.(*shared), true
+	return nil
+}
+
+// parse returns the destination of a URL of the operator and keeps it until
+// release. On a reload the new configuration parses its URLs before the old one
+// releases its own, so that destinations in both stay open.
+func (r *sharedRef) parse(url string) (*notifier.Destination, error) {
+	d, err := r.sender.Parse(url, nil)
+	if err == nil {
+		r.destinations = append(r.destinations, d)
+	}
+	return d, err
+}
+
+// release ends the use. Calls without a use do nothing: Caddy also cleans up a
+// module whose provisioning failed. Requests that outlive their configuration
+// can go on using the shared value and its destinations.
+func (r *sharedRef) release() error {
+	if !r.loaded {
+		return nil
+	}
+	r.loaded = false
+	for _, d := range r.destinations {
+		r.sender.Release(d)
+	}
+	r.destinations = nil
+	_, err := sharedPool.Delete(sharedName)
+	return err
+}
+
+// startedApps are the apps that Caddy has started and not stopped: two of them
+// while one configuration replaces another.
+type startedApps struct {
+	mu   sync.Mutex
+	apps []*App
+}
+
+func (s *startedApps) add(a *App) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps = append(s.apps, a)
+}
+
+func (s *startedApps) remove(a *App) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps = slices.DeleteFunc(s.apps, func(x *App) bool { return x == a })
+}
+
+// newest returns the app that was started last, or nil if none is running.
+func (s *startedApps) newest() *App {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.apps) == 0 {
+		return nil
+	}
+	return s.apps[len(s.apps)-1]
+}

@@ -1,0 +1,141 @@
+package notifier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxSimilar bounds the suggestions for one word.
+const maxSimilar = 3
+
+// FindService returns the service with a name or scheme, or nil if there is
+// none. It ignores case, and in names also spaces and punctuation.
+func FindService(name string) *ServiceInfo {
+	all, word := Services(), letters(name)
+	for i := range all {
+		if slices.Contains(all[i].Schemes, strings.ToLower(name)) {
+			return &all[i]
+		}
+	}
+	for i := range all {
+		if word != "" && letters(all[i].Name) == word {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// SimilarServices returns up to three services with a name or scheme similar to
+// name, each as its first scheme, the most similar first.
+func SimilarServices(name string) []string {
+	word, best := letters(name), distances{}
+	for _, s := range Services() {
+		for _, candidate := range append([]string{letters(s.Name)}, s.Schemes...) {
+			best.add(s.Schemes[0], word, candidate)
+		}
+	}
+	return best.nearest()
+}
+
+// WithSuggestion returns err, the error of [Parse] for url, with the schemes
+// added that the author of url may have meant. If the scheme of url exists or
+// no other is similar, it returns err itself.
+func WithSuggestion(url string, err error) error {
+	scheme, _, ok := strings.Cut(strings.TrimSpace(url), "://")
+	if !ok || SchemesOf(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
+		return err
+	}
+	if s := similarSchemes(scheme); len(s) > 0 {
+		return fmt.Errorf("%w; did you mean %s://?", err, strings.Join(s, ":// or "))
+	}
+	return err
+}
+
+// similarSchemes returns up to three schemes similar to word, the most similar
+// first.
+func similarSchemes(word string) []string {
+	best := distances{}
+	for _, s := range Services() {
+		for _, scheme := range s.Schemes {
+			best.add(scheme, strings.ToLower(word), scheme)
+		}
+		best.add(s.Schemes[0], letters(word), letters(s.Name))
+	}
+	return best.nearest()
+}
+
+// letters returns the letters and digits of a name, in lower case.
+func letters(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, name)
+}
+
+// distances holds the smallest distance to a word found for each scheme.
+type distances map[string]int
+
+// add records the distance between word and name for scheme, if they are
+// similar.
+func (d distances) add(scheme, word, name string) {
+	n, similar := distance(word, name)
+	if !similar {
+		return
+	}
+	if old, ok := d[scheme]; !ok || n < old {
+		d[scheme] = n
+	}
+}
+
+// nearest returns the schemes with the smallest distances.
+func (d distances) nearest() []string {
+	var out []string
+	for scheme := range d {
+		out = append(out, scheme)
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		if d[a] != d[b] {
+			return d[a] - d[b]
+		}
+		return strings.Compare(a, b)
+	})
+	return out[:min(len(out), maxSimilar)]
+}
+
+// distance returns the Levenshtein distance between word and name, and reports
+// whether they are similar enough for one to be a misspelling of the other. A
+// beginning or part of a name counts as similar.
+func distance(word, name string) (n int, similar bool) {
+	a, b := []rune(word), []rune(name)
+	if len(a) < 2 || len(a) > 64 {
+		return 0, false
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			substitution := diagonal
+			if a[i] != b[j] {
+				substitution++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitution, row[j]+1, row[j+1]+1)
+		}
+	}
+	n = row[len(b)]
+	if len(a) > 2 && (strings.HasPrefix(name, word) || len(b) > 3 && strings.HasPrefix(word, name)) {
+		return min(n, 1), true
+	}
+	if len(a) > 3 && strings.Contains(name, word) {
+		return min(n, 2), true
+	}
+	return n, n <= min(2, len(a)/3)
+}
