@@ -200,7 +200,7 @@ func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Mes
 			m.Body, m.Format = eventReplacer(repl, h.format == notifier.HTML).ReplaceKnown(h.Body, ""), h.format
 		}
 	}
-	m.Title, m.Body = truncate(firstLine(m.Title), maxEventTitle), truncate(m.Body, maxEventBody)
+	m.Title, m.Body = markup.TruncateBytes(firstLine(m.Title), maxEventTitle), markup.TruncateBytes(m.Body, maxEventBody)
 	if strings.TrimSpace(m.Body) == "" {
 		m.Body = m.Title // some destinations take no empty text
 	}

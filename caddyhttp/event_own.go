@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // The events that the gateway emits: one for each message that was sent,
@@ -80,7 +81,7 @@ func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any
 		}
 		services, destinations = append(services, r.Service), append(destinations, r.Destination)
 		if r.Err != nil {
-			errs = append(errs, truncate(r.Err.Error(), 500))
+			errs = append(errs, markup.TruncateBytes(r.Err.Error(), 500))
 		}
 	}
 	data := map[string]any{

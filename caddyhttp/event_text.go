@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // eventText is what an event says where the operator has not written it.
@@ -176,7 +177,7 @@ func dataLines(d eventData) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, truncate(name, maxDataValue)+": "+truncate(firstLine(d.text(name)), maxDataValue))
+		out = append(out, markup.TruncateBytes(name, maxDataValue)+": "+markup.TruncateBytes(firstLine(d.text(name)), maxDataValue))
 	}
 	return strings.Join(out, "\n")
 }

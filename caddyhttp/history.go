@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // history holds the outcomes of the last messages for the admin API. It holds
@@ -50,9 +51,9 @@ func (h *history) add(d delivery, ok bool, results []notifier.Result) {
 	e.Results = make([]api.Result, len(results))
 	for i, result := range results {
 		r := api.NewResult(result)
-		r.Destination = truncate(r.Destination, maxHistoryText)
+		r.Destination = markup.TruncateBytes(r.Destination, maxHistoryText)
 		if r.Error != nil {
-			*r.Error = truncate(*r.Error, maxHistoryText)
+			*r.Error = markup.TruncateBytes(*r.Error, maxHistoryText)
 		}
 		e.Results[i] = r
 	}

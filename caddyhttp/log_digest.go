@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // logDigest is what becomes one message: log entries, counted by what they
@@ -94,7 +95,7 @@ func (d *logDigest) title() string {
 	if g.count > 1 {
 		text = fmt.Sprintf("%s, %d times: %s", level, g.count, g.message)
 	}
-	return truncate(text, maxLogTitle)
+	return markup.TruncateBytes(text, maxLogTitle)
 }
 
 // body tells how many entries there are and shows each kind.
@@ -129,7 +130,7 @@ func (d *logDigest) otherLoggers() string {
 	var names []string
 	for _, g := range d.order[min(d.shown, len(d.order)):] {
 		if g.logger != "" && !slices.Contains(names, g.logger) && len(names) < 5 {
-			names = append(names, truncate(g.logger, maxLogTitle))
+			names = append(names, markup.TruncateBytes(g.logger, maxLogTitle))
 		}
 	}
 	if len(names) == 0 {
@@ -141,7 +142,7 @@ func (d *logDigest) otherLoggers() string {
 // text shows the group: what its entries say, when, and the fields of the
 // first.
 func (g *logGroup) text(most int) string {
-	message, when, fields := truncate(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), truncate(g.fields, most)
+	message, when, fields := markup.TruncateBytes(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, most)
 	if g.count > 1 {
 		message = fmt.Sprintf("%d × %s", g.count, message)
 		if last := g.last.Format(time.TimeOnly); last != g.first.Format(time.TimeOnly) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // logEntry is an entry of Caddy's log, read back from what an encoder has made
@@ -45,7 +47,7 @@ func readEntry(line []byte, now time.Time) logEntry {
 	} else {
 		e.readConsole(string(line))
 	}
-	e.logger, e.message = truncate(e.logger, maxEntryField), truncate(firstLine(e.message), maxEntryMessage)
+	e.logger, e.message = markup.TruncateBytes(e.logger, maxEntryField), markup.TruncateBytes(firstLine(e.message), maxEntryMessage)
 	return e
 }
 
@@ -167,7 +169,7 @@ func (e *logEntry) shortFields(most int) string {
 		if f.value == "" || f.name == "resp_headers" {
 			continue
 		}
-		value := truncate(strings.Join(strings.Fields(f.value), " "), maxEntryField)
+		value := markup.TruncateBytes(strings.Join(strings.Fields(f.value), " "), maxEntryField)
 		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
@@ -176,7 +178,7 @@ func (e *logEntry) shortFields(most int) string {
 			break
 		}
 	}
-	return truncate(b.String(), most)
+	return markup.TruncateBytes(b.String(), most)
 }
 
 // ownLoggers are the names under which the gateway logs, itself or with

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // encoded is an entry as an encoder of zap writes it.
@@ -293,7 +294,7 @@ func TestLogDigestIsBounded(t *testing.T) {
 	}
 	body := d.body()
 	if stands(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-mostLogMax)) {
-		t.Error(truncate(body, 300), body[len(body)-300:])
+		t.Error(markup.TruncateBytes(body, 300), body[len(body)-300:])
 	}
 	if len(body) > mostLogMax*2000 || len(d.title()) > 200 {
 		t.Errorf("the message has %d bytes, the title %d", len(body), len(d.title()))

@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // joinLines joins the lines that are not empty.
@@ -22,15 +21,3 @@ var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
 
 // joinTitle returns a title as one line.
 func joinTitle(title string) string { return oneLine.Replace(strings.Trim(title, "\r\n")) }
-
-// truncate returns s, or its first max bytes and an ellipsis. The result is
-// UTF-8.
-func truncate(s string, max int) string {
-	if len(s) > max {
-		for max > 0 && !utf8.RuneStart(s[max]) {
-			max--
-		}
-		s = s[:max] + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}

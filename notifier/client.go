@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Client is what a service sends with. There is one for each message to each
@@ -276,10 +277,12 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// excerpt is the beginning of an answer in one line. Secrets are masked before
-// it is cut, since half of one could not be told from other text.
+// maxExcerpt is how many characters of an answer an error shows.
+const maxExcerpt = 300
+
+// excerpt returns the beginning of an answer in one line. It masks secrets
+// before it cuts, because a part of a secret would not be recognised.
 func (c *Client) excerpt(body []byte) string {
-	const most = 300
 	s := string(body[:min(len(body), 64<<10)])
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "")
@@ -287,11 +290,7 @@ func (c *Client) excerpt(body []byte) string {
 	if c.redact != nil {
 		s = c.redact(s)
 	}
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return s
+	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)
 }
 
 // Post sends a body and wants nothing of the answer but its status.

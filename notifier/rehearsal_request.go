@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
@@ -266,12 +267,10 @@ func (d *Destination) maskParts(boundary string, body []byte) (string, bool) {
 // cut shortens a text that is longer than anybody reads.
 func cut(s string) string { return cutAt(s, shownText) }
 
-func cutAt(s string, most int) string {
-	if len(s) <= most {
+// cutAt returns s, or its first max bytes and the number of the others.
+func cutAt(s string, max int) string {
+	if len(s) <= max {
 		return s
 	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return fmt.Sprintf("%s… (%d bytes more)", s[:most], len(s)-most)
+	return fmt.Sprintf("%s (%d bytes more)", markup.TruncateBytes(s, max), len(s)-max)
 }

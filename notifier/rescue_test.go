@@ -157,7 +157,7 @@ func TestRetryBesideWhatIsFinal(t *testing.T) {
 	}
 }
 
-// The text about many failures is short, whoever says how many there are.
+// The error text about many failed targets is short.
 func TestManyErrors(t *testing.T) {
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -171,10 +171,6 @@ func TestManyErrors(t *testing.T) {
 	text := report.Results[0].Err.Error()
 	if len(text) > maxErrorText+len("…") || !strings.Contains(text, "target 10 of 300") || !strings.Contains(text, "and 290 more") {
 		t.Errorf("%d bytes: %s", len(text), text)
-	}
-	long := strings.Repeat("ü", maxErrorText)
-	if short := shorten("x" + long); len(short) > maxErrorText+len("…") || !strings.HasPrefix("x"+long, strings.TrimSuffix(short, "…")) {
-		t.Error("a long text is not cut well")
 	}
 }
 

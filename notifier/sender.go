@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -287,7 +286,9 @@ type delivery struct {
 	skipped bool // the message asked for nothing; to be read when the attempts are over
 }
 
-func (d *delivery) record(level Level, text string) { d.add(level, shorten(d.target.redact(text))) }
+func (d *delivery) record(level Level, text string) {
+	d.add(level, markup.TruncateBytes(d.target.redact(text), maxErrorText))
+}
 
 // add is record for a text that holds no secret for certain.
 func (d *delivery) add(level Level, text string) {
@@ -397,7 +398,7 @@ func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 		d.add(LevelInfo, "Sent "+r.Service+" notification.")
 	default:
 		r.Status = Failed
-		r.Err = &DeliveryError{text: shorten(d.target.redact(err.Error())), err: err}
+		r.Err = &DeliveryError{text: markup.TruncateBytes(d.target.redact(err.Error()), maxErrorText), err: err}
 		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
 		if r.Optional {
 			d.record(LevelInfo, "Optional service "+r.Service+" failed; its failure is ignored.")
@@ -412,13 +413,6 @@ func (d *delivery) finish(r Result, start time.Time, attempts int, err error) {
 
 // maxErrorText is how long the text of a delivery's error may be, in bytes.
 const maxErrorText = 4 << 10
-
-func shorten(s string) string {
-	if len(s) <= maxErrorText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxErrorText], "") + "…"
-}
 
 func (d *delivery) log(r Result) {
 	if d.options.Logger == nil {

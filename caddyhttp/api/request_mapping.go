@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // mapping is ?:source=target in the query string, with which a client sends
@@ -53,7 +55,7 @@ func newMapping(source, target string) (mapping, error) {
 // wrap adds the source of the mapping to an error. It leaves out the target,
 // which may be a URL with a secret.
 func (m mapping) wrap(err error) *Error {
-	return badRequest("the mapping ?:%s: %w", truncate(m.source, 100), err)
+	return badRequest("the mapping ?:%s: %w", markup.TruncateBytes(m.source, 100), err)
 }
 
 // parsePath parses a path such as a.b[0].c. A source without dots and brackets

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // maxParts bounds the parts of a multipart form.
@@ -113,19 +115,7 @@ func printable(file string) string {
 		}
 		return r
 	}, file)
-	return truncate(file, maxPrintedName)
-}
-
-// truncate returns s, or its first max bytes and an ellipsis. The result is
-// UTF-8.
-func truncate(s string, max int) string {
-	if len(s) > max {
-		for max > 0 && !utf8.RuneStart(s[max]) {
-			max--
-		}
-		s = s[:max] + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return markup.TruncateBytes(file, maxPrintedName)
 }
 
 // text reads a part that is not a file.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -108,11 +109,8 @@ func (e *growlRefusal) Error() string {
 	if e.code == "400" {
 		return "the desktop does not accept the password, or wants one"
 	}
-	text := []rune(strings.Join(strings.Fields(e.code+" "+e.text), " "))
-	if len(text) > 300 {
-		text = append(text[:300], '…')
-	}
-	return "the desktop refused the message: " + string(text)
+	text := strings.Join(strings.Fields(e.code+" "+e.text), " ")
+	return "the desktop refused the message: " + markup.Truncate(text, 300)
 }
 
 // forgotten says that the desktop does not know who sends.

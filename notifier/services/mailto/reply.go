@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -38,10 +39,7 @@ func stepError(step string, err error) error {
 	if !errors.As(err, &answer) {
 		return fmt.Errorf("talking to the mail server (%s): %w", step, err)
 	}
-	text := strings.Join(strings.Fields(answer.Msg), " ")
-	if r := []rune(text); len(r) > 300 {
-		text = string(r[:300]) + "…"
-	}
+	text := markup.Truncate(strings.Join(strings.Fields(answer.Msg), " "), 300)
 	return &replyError{step: step, code: answer.Code, text: strings.ToValidUTF8(text, "")}
 }
 
