@@ -37,6 +37,7 @@ func form(t *testing.T, write func(*multipart.Writer)) (contentType, body string
 // Whatever clients send, the answer is a clear refusal, in bounded time and
 // memory, and nothing of it is left.
 func TestHostileClients(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	arrived := 0
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +157,7 @@ func (g *gateway) raw(text string, patience time.Duration) string {
 
 // Clients that say what is not so about their requests, or do not finish them.
 func TestLyingClients(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	fine := swallower(t)
 	g := start(t, "", "attachments {\nmax_size 1MiB\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before := g.goroutines()
@@ -211,7 +212,7 @@ func TestLyingClients(t *testing.T) {
 
 // What is fetched for a client is bounded, whatever the server says about it.
 func TestLyingAttachments(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	fine := swallower(t)
 	g := start(t, "", "timeout 1s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
@@ -249,6 +250,7 @@ func TestLyingAttachments(t *testing.T) {
 // Names of files and other texts of clients get into nothing but the place
 // where they belong: no header, no other part, no other folder.
 func TestNamesOfClients(t *testing.T) {
+	t.Parallel()
 	type part struct {
 		header textproto.MIMEHeader
 		name   string

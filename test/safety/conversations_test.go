@@ -136,6 +136,7 @@ func (c talk) packet() []byte {
 // there, that hang up, that stay silent, that say back what they hear, and
 // that refuse in the words of their protocol.
 func TestSecretsOfConversations(t *testing.T) {
+	t.Parallel()
 	var all []marked
 	quoting := map[string]bool{}
 	number := 100000

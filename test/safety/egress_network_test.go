@@ -55,6 +55,7 @@ func inOwnNetwork(t *testing.T) (inside bool) {
 // TestEgressOwnNetwork checks that a client's URL reaches neither the public
 // addresses of the gateway's machine nor its neighbours there.
 func TestEgressOwnNetwork(t *testing.T) {
+	t.Parallel()
 	if !inOwnNetwork(t) {
 		return
 	}
@@ -88,6 +89,7 @@ func TestEgressOwnNetwork(t *testing.T) {
 // TestEgressProxyHost checks that the Host header of a client's URL, which a
 // forward proxy takes for the address to fetch, is checked like the URL.
 func TestEgressProxyHost(t *testing.T) {
+	t.Parallel()
 	p := newProxy(t)
 	p.is("200")
 	g := start(t, "", "timeout 5s", p.environment()...)

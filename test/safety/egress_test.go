@@ -235,6 +235,7 @@ var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 // allows it. Where it does, and the address is not of this machine, a proxy
 // stands for it.
 func TestEgressMatrix(t *testing.T) {
+	t.Parallel()
 	v, from := newVictim(t), redirector(t)
 	all := places()
 	urls, attachments := ways(from)
@@ -298,6 +299,7 @@ func TestEgressMatrix(t *testing.T) {
 // What is written to look like another host is refused, or leads to the host
 // that is checked.
 func TestEgressTricks(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	g := start(t, "", "egress {\nallow 127.0.0.2\n}")
 	for _, host := range []string{
@@ -328,6 +330,7 @@ func TestEgressTricks(t *testing.T) {
 
 // What belongs to the machine itself is the operator's alone.
 func TestEgressOfTheMachine(t *testing.T) {
+	t.Parallel()
 	g := start(t, "", "")
 	for _, u := range []string{"syslog://kern", "syslog://user/me", "json://%2Fvar%2Frun%2Fdocker.sock/", "unix:///var/run/docker.sock", "file:///etc/passwd"} {
 		for _, m := range []message{{"body": "x", "urls": []string{u}}, {"body": "x", "urls": []string{"json://example.invalid/"}, "attach": u}} {
@@ -341,6 +344,7 @@ func TestEgressOfTheMachine(t *testing.T) {
 // The operator's URLs lead anywhere, however that is written, and whatever
 // egress says about clients'.
 func TestEgressMatrixOfTheOperator(t *testing.T) {
+	t.Parallel()
 	v, from := newVictim(t), redirector(t)
 	urls, _ := ways(from)
 	var block strings.Builder
@@ -369,6 +373,7 @@ func TestEgressMatrixOfTheOperator(t *testing.T) {
 
 // Nor do they lend a client what they have opened.
 func TestEgressLeavesTheOperatorAlone(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	from := redirector(t)
 	g := start(t, "", `

@@ -47,7 +47,7 @@ func babbling(text string, pause time.Duration) func(net.Conn) {
 // What holds for servers of HTTP holds for all others: the result says what
 // happened, within the timeout, and nothing is left of it.
 func TestFaultsOfConversations(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	fine := swallower(t)
 	g := start(t, "", "timeout 2s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	g.post("/notify/k", message{"body": "x"}) // what begins with the first message is no leak

@@ -106,7 +106,7 @@ func faults() []fault {
 // Whatever a destination does, the others have the message at once, the result
 // says what happened, within the timeout, and nothing is left of it.
 func TestFaults(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	var mu sync.Mutex
 	arrived := map[string]int{}
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,31 +13,32 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	// What the program is made of, so that a result from before is not taken
-	// for one of now when any of it has changed.
+	// The code of the program, so that the go command does not reuse a cached
+	// test result after that has changed.
 	_ "github.com/caddy-notify/caddy-notify"
 )
 
-// program is the gateway, built once for all tests.
+// program is the path of the gateway, which is built once for all tests.
 var program string
 
-// programVariable names the environment variable with the path of a gateway
-// that is built already.
+// programVariable is the environment variable with the path of a gateway that
+// is already built.
 const programVariable = "SAFETY_PROGRAM"
 
-// raced says that the gateway is to be built with the race detector. Such a
-// program takes several times the time and the memory; what a test demands of
-// these is that much less.
+// raced reports whether the gateway is built with the race detector. It is
+// then several times slower and larger, so that some tests send less.
 func raced() bool { return os.Getenv("SAFETY_RACE") != "" }
 
 func TestMain(m *testing.M) {
-	// A test that runs itself again, in another network, has built it already.
+	// A test that runs itself again in another network passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
 		os.Exit(m.Run())
 	}
@@ -46,40 +48,53 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	program = filepath.Join(dir, "caddy")
-	build := exec.Command("go", "build", "-o", program, "-race="+strconv.FormatBool(raced()), "../../cmd/caddy")
+	// As xcaddy.sh does, without debugging information, which takes longer to
+	// link. Stack traces do not need it.
+	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raced()), "../../cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
 		os.Exit(1)
+	}
+	// The tests wait for timeouts more than they compute: more of them than
+	// there are processors run at once, unless -parallel is given.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// gateway is a gateway that runs.
+// gateway is a running gateway.
 type gateway struct {
 	t        *testing.T
 	url      string // of its site
 	adminURL string
-	tmp      string // where its temporary files go
+	tmp      string // the folder of its temporary files
 	logFile  string // what it writes to standard error
 	port     string
 	admin    string
+	client   *http.Client // keeps connections to this gateway only
 	command  *exec.Cmd
 	ended    chan error
 }
 
-// start runs a gateway whose notify directive has what stands in block, where
-// SELF is the gateway's own address, with more global options and environment
-// variables.
+// start runs a gateway whose notify directive contains block, with the
+// additional global options and environment variables. SELF in block stands
+// for the gateway's own address.
 func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{
 		t: t, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
 		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"), ended: make(chan error, 1),
+		client: &http.Client{Transport: new(http.Transport)},
 	}
+	t.Cleanup(g.client.CloseIdleConnections)
 	g.url, g.adminURL = "http://127.0.0.1:"+g.port, "http://"+g.admin
 	if err := os.Mkdir(g.tmp, 0o700); err != nil {
 		t.Fatal(err)
@@ -114,7 +129,7 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 			t.Fatalf("the gateway ended: %v\n%s", err, g.log())
 		default:
 		}
-		resp, err := http.Get(g.url + "/up")
+		resp, err := g.client.Get(g.url + "/up")
 		if err != nil {
 			return false
 		}
@@ -150,7 +165,7 @@ func (g *gateway) reload(options, block string) {
 	var resp *http.Response
 	eventually(g.t, "the admin API answers", func() bool {
 		var err error
-		resp, err = http.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(g.caddyfile(options, block)))
+		resp, err = g.client.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(g.caddyfile(options, block)))
 		return err == nil
 	})
 	defer resp.Body.Close()
@@ -235,7 +250,7 @@ func (g *gateway) ask(r *http.Request) reply {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute) // nothing takes that long
 	defer cancel()
-	resp, err := http.DefaultClient.Do(r.WithContext(ctx))
+	resp, err := g.client.Do(r.WithContext(ctx))
 	if err != nil {
 		g.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 		return reply{}
@@ -262,7 +277,7 @@ func (g *gateway) get(address, accept string) (int, string) {
 		g.t.Fatal(err)
 	}
 	r.Header.Set("Accept", accept)
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := g.client.Do(r)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -292,7 +307,7 @@ var goroutineTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 // closed first, since each of them is one.
 func (g *gateway) goroutines() (n goroutines) {
 	g.t.Helper()
-	http.DefaultClient.CloseIdleConnections()
+	g.client.CloseIdleConnections()
 	_, n.text = g.get(g.adminURL+"/debug/pprof/goroutine?debug=1", "*/*")
 	m := goroutineTotal.FindStringSubmatch(n.text)
 	if m == nil {
@@ -325,7 +340,7 @@ func (g *gateway) settles(before goroutines) {
 	g.t.Helper()
 	const coming = 3
 	var now goroutines
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if now = g.goroutines(); now.own == 0 && now.all <= before.all+coming && len(g.files()) == 0 {
 			return
 		}
@@ -393,24 +408,37 @@ func (g *gateway) forgets(before int64) {
 	eventually(g.t, "the memory returns to where it was", func() bool { return g.memory().HeapAlloc <= before+little })
 }
 
+// lastPort is the last port that freePort has returned. Processes begin at
+// different ones.
+var lastPort = func() *atomic.Uint32 {
+	n := new(atomic.Uint32)
+	n.Store(uint32(os.Getpid()) * 100)
+	return n
+}()
+
+// freePort returns a port on loopback that nothing listens at. It is below the
+// range that systems use for outgoing connections and for listeners without a
+// port, and is returned only once, so that no other test takes it meanwhile.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, last = 12000, 32000
+	for range last - first {
+		port := strconv.Itoa(first + int(lastPort.Add(1)%(last-first)))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("no port is free")
+	return ""
 }
 
-// eventually waits for what is bound to come.
+// eventually waits until is returns true. It fails the test after a time that
+// is never reached otherwise, even on a busy machine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if is() {
 			return
 		}

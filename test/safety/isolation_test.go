@@ -21,6 +21,7 @@ var ownText = regexp.MustCompile(`own-\d+-text`)
 // What the answer to one request says is about that request alone, though many
 // are under way at once and share their destinations.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	const requests = 60
 	var together sync.WaitGroup // all are under way before one is answered
 	together.Add(requests)
@@ -83,6 +84,7 @@ func TestIsolation(t *testing.T) {
 // Clients whose destinations never answer do not keep the operator's own
 // messages from theirs, nor one of them those of the other clients.
 func TestClientsDoNotStarveOthers(t *testing.T) {
+	t.Parallel()
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {})
 	var waiting atomic.Int32
 	deaf := listen(t, "127.0.0.1:0", func(c net.Conn) {
@@ -107,7 +109,7 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 		clients.Go(func() {
 			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, g.url+"/notify", bytes.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
-			if resp, err := http.DefaultClient.Do(r); err == nil {
+			if resp, err := g.client.Do(r); err == nil {
 				_ = resp.Body.Close()
 			}
 			ended.Add(1)
@@ -143,7 +145,7 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 // A long text to many destinations does not fill the memory: what would is
 // refused, and what is not refused is held in what is left.
 func TestLongTextToMany(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	g := start(t, "", "timeout 1s\negress {\nallow 127.0.0.1\n}")
 	deaf := listen(t, "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))

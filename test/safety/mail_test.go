@@ -59,6 +59,7 @@ func mailServer(t *testing.T) (address string, got <-chan string) {
 
 // No text of a client gets into the headers of a mail, or ends it early.
 func TestTextsInMail(t *testing.T) {
+	t.Parallel()
 	address, letters := mailServer(t)
 	host, port, _ := strings.Cut(address, ":")
 	g := start(t, "", "key k {\nurl \"mailto://"+host+":"+port+"?mode=insecure&from=gw@example.com&to=ops@example.com\"\n}\negress {\nallow 127.0.0.1\n}")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -15,16 +16,36 @@ import (
 )
 
 // marked is a notification URL whose secrets are marks: texts that occur
-// nowhere else, of the form that the service demands.
+// nowhere else, in the syntax that the service requires.
 type marked struct {
-	service string
-	url     string
-	marks   []string
+	service  string
+	url      string
+	marks    []string
+	needles  []needle // of all marks but numerals
+	numerals bool     // whether some mark is a numeral
 }
 
-// catalogue are URLs of all services: those of their descriptions and those of
-// the golden files.
-func catalogue(t *testing.T) (out []marked) {
+// needle is a text that reveals a mark.
+type needle struct{ mark, text string }
+
+// catalogue returns URLs of all services, from their descriptions and from the
+// golden files. It is computed once for all tests.
+func catalogue(t *testing.T) []marked {
+	t.Helper()
+	marking.Lock()
+	defer marking.Unlock()
+	if marking.all == nil {
+		marking.all = markCatalogue(t)
+	}
+	return marking.all
+}
+
+var marking struct {
+	sync.Mutex
+	all []marked
+}
+
+func markCatalogue(t *testing.T) (out []marked) {
 	t.Helper()
 	golden := map[string][]string{}
 	for _, file := range servicetest.Files(t, "../../notifier/services") {
@@ -51,9 +72,8 @@ func catalogue(t *testing.T) (out []marked) {
 	return out
 }
 
-// mark finds the secrets of a URL: what its redacted form does not show. Each
-// becomes a mark, as long as the service still takes the URL for one of its
-// own.
+// mark replaces the secrets of a URL, which are what its redacted form hides,
+// by marks if the service still accepts the URL.
 func mark(service, u string, number *int) marked {
 	m := marked{service: service, url: u}
 	begin := strings.Index(u, "://") + len("://")
@@ -67,11 +87,20 @@ func mark(service, u string, number *int) marked {
 		}
 		at = end + 1
 	}
+	for _, mark := range m.marks {
+		if isNumeral.MatchString(mark) {
+			m.numerals = true
+			continue
+		}
+		for _, text := range needles(mark) {
+			m.needles = append(m.needles, needle{mark, text})
+		}
+	}
 	return m
 }
 
-// secretMark tries marks in the place of a value and returns the first that
-// the service accepts and hides.
+// secretMark returns the first mark that the service accepts and hides in the
+// place of value. It reports whether there is one.
 func secretMark(service, before, value, after string, number *int) (string, bool) {
 	if len(value) < 4 {
 		return "", false
@@ -97,17 +126,17 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 	return "", false
 }
 
-// numeral is a mark for services that take nothing but a short number, as Aprs
-// does. Nobody but us writes numbers of five digits with a 0 in front.
+// numeral returns a mark for services that accept only a short number, as APRS
+// does. Numbers of five digits with a leading 0 do not occur elsewhere.
 func numeral(number int) string { return fmt.Sprintf("%05d", number%10_000) }
 
 var isNumeral = regexp.MustCompile(`^0\d{4}$`)
 
-// numerals are the places of a text where one stands by itself, neither a part
-// of a longer number or word nor behind a decimal point.
+// numerals finds numerals that are not part of a longer number or word and do
+// not follow a decimal point.
 var numerals = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])(0\d{4})(?:[^0-9A-Za-z]|$)`)
 
-// likeness is a text of the same length and the same kinds of characters.
+// likeness returns a text of the same length and the same kinds of characters.
 func likeness(value string, number int) string {
 	hex := strings.Trim(value, "0123456789abcdefABCDEF-") == ""
 	out := []byte(value)
@@ -133,9 +162,9 @@ func likeness(value string, number int) string {
 	return string(out)
 }
 
-// forms are the texts that give a mark away: the mark as it is, in an encoding
-// that anybody can undo, and its greater part.
-func forms(mark string) (out []string) {
+// needles returns the texts that reveal a mark: the mark itself, its encodings,
+// and two thirds of it.
+func needles(mark string) (out []string) {
 	plain, err := url.PathUnescape(mark)
 	if err != nil {
 		plain = mark
@@ -146,27 +175,26 @@ func forms(mark string) (out []string) {
 		all = append(all, encoded[4:len(encoded)-len(encoded)%4-4])
 	}
 	for _, f := range all {
-		if len(f) >= formLength && !slices.Contains(out, f) {
+		if len(f) >= needleLength && !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// formLength is how long a form is at least, so that none occurs by chance.
-const formLength = 8
+// needleLength is the minimum length of a needle. Shorter ones occur by chance.
+const needleLength = 8
 
-// shows returns which mark, or how much of one, can be read in a text.
+// shows returns a mark that text reveals, and where. It returns "" if text
+// reveals none.
 func (m marked) shows(text string) string {
-	for _, mark := range m.marks {
-		if isNumeral.MatchString(mark) {
-			continue
+	for _, f := range m.needles {
+		if i := strings.Index(text, f.text); i >= 0 {
+			return excerpt(f.mark, text, i, i+len(f.text))
 		}
-		for _, f := range forms(mark) {
-			if i := strings.Index(text, f); i >= 0 {
-				return excerpt(mark, text, i, i+len(f))
-			}
-		}
+	}
+	if !m.numerals {
+		return ""
 	}
 	for _, at := range numerals.FindAllStringSubmatchIndex(text, -1) {
 		if number := text[at[2]:at[3]]; slices.Contains(m.marks, number) {
@@ -176,20 +204,19 @@ func (m marked) shows(text string) string {
 	return ""
 }
 
-// holdsNone demands that no mark of these URLs can be read in a text, however
-// long, through which it goes once.
+// holdsNone fails the test if text reveals a mark of these URLs. It reads text
+// once, however many marks there are.
 func holdsNone(t *testing.T, where, text string, all []marked) {
 	t.Helper()
-	type form struct{ service, text string }
-	begins, numbers := map[string][]form{}, map[string]string{}
+	type candidate struct{ service, text string }
+	begins, numbers := map[string][]candidate{}, map[string]string{}
 	for _, m := range all {
+		for _, f := range m.needles {
+			begins[f.text[:needleLength]] = append(begins[f.text[:needleLength]], candidate{m.service, f.text})
+		}
 		for _, mark := range m.marks {
 			if isNumeral.MatchString(mark) {
 				numbers[mark] = m.service
-				continue
-			}
-			for _, f := range forms(mark) {
-				begins[f[:formLength]] = append(begins[f[:formLength]], form{m.service, f})
 			}
 		}
 	}
@@ -200,8 +227,8 @@ func holdsNone(t *testing.T, where, text string, all []marked) {
 		}
 		found[service] = true
 	}
-	for i := range max(0, len(text)-formLength+1) {
-		for _, f := range begins[text[i:i+formLength]] {
+	for i := range max(0, len(text)-needleLength+1) {
+		for _, f := range begins[text[i:i+needleLength]] {
 			if strings.HasPrefix(text[i:], f.text) {
 				leak(f.service, f.text, i, i+len(f.text))
 			}
@@ -214,7 +241,7 @@ func holdsNone(t *testing.T, where, text string, all []marked) {
 	}
 }
 
-// excerpt is the part of a text that shows a mark.
+// excerpt quotes the part of text that reveals a mark.
 func excerpt(mark, text string, from, to int) string {
 	return fmt.Sprintf("%s in …%s…", mark, strings.ToValidUTF8(text[max(0, from-150):min(len(text), to+50)], ""))
 }

@@ -38,6 +38,7 @@ func newHeld(t *testing.T) *held {
 // to come again, however much it is. It takes no memory, and what was under way
 // is finished.
 func TestOverload(t *testing.T) {
+	t.Parallel()
 	const bound, burst = 50, 300
 	more := 2000
 	if raced() {
@@ -105,7 +106,7 @@ func TestOverload(t *testing.T) {
 // Clients that do not finish hold their places for no longer than the server
 // lets them.
 func TestSlowClientsInTheirPlaces(t *testing.T) {
-	t.Parallel() // it waits for the most part
+	t.Parallel()
 	const bound = 20
 	fine := swallower(t)
 	g := start(t, "servers {\ntimeouts {\nread_body 4s\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))

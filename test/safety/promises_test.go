@@ -46,6 +46,7 @@ func (k *recorder) take() []string {
 // A message that was begun is finished, though the client does not wait for
 // the answer.
 func TestClientThatHangsUp(t *testing.T) {
+	t.Parallel()
 	h, k := newHeld(t), newRecorder(t)
 	g := start(t, "", "key k {\nurl "+h.url+"?retry=0\nurl "+k.url+"/\n}")
 	before := g.goroutines()
@@ -54,7 +55,7 @@ func TestClientThatHangsUp(t *testing.T) {
 	go func() {
 		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, g.url+"/notify/k", strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		_, err := http.DefaultClient.Do(r)
+		_, err := g.client.Do(r)
 		gone <- err
 	}()
 	eventually(t, "the message is under way", func() bool { return h.arrived.Load() == 1 })
@@ -77,6 +78,7 @@ func TestClientThatHangsUp(t *testing.T) {
 // A message that gateways send each other comes to an end, by whatever service
 // they do it.
 func TestCircles(t *testing.T) {
+	t.Parallel()
 	for _, self := range []string{"json://SELF/notify/k?-:message=body", "form://SELF/notify/k?-:message=body", "apprise://SELF/k"} {
 		k := newRecorder(t)
 		g := start(t, "", "key k {\nurl "+k.url+"/\nurl "+self+"\n}")
@@ -93,6 +95,7 @@ func TestCircles(t *testing.T) {
 // What clients write is data: no placeholder and no template in it means
 // anything, in whatever field.
 func TestTextsAreData(t *testing.T) {
+	t.Parallel()
 	k := newRecorder(t)
 	g := start(t, "", "key k {\nurl "+k.url+"/\n}\negress {\nallow 127.0.0.1\n}", "SECRET=resolved-secret")
 	const text = `{env.SECRET} {$SECRET} {{env "SECRET"}} {{.}} {file./etc/hostname} {http.request.host} {system.hostname} ${SECRET} %(SECRET)s`
@@ -123,6 +126,7 @@ func TestTextsAreData(t *testing.T) {
 // No log has the text of a message, nor the name of a file, and nothing else
 // but the answer to it does.
 func TestTextsAreInNoLog(t *testing.T) {
+	t.Parallel()
 	k := newRecorder(t)
 	g := start(t, tracing, "timeout 2s\nkey k {\nurl "+k.url+"/ works\nurl json://127.0.0.1:"+freePort(t)+"/ fails\n}")
 	texts := []string{"Qz-title-of-a-message", "Qz-body-of-a-message", "Qz-file-of-a-message", "Qz-content-of-a-message"}

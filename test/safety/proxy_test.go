@@ -91,7 +91,10 @@ func (p *proxy) serve(c net.Conn) {
 		if way == "TLS" {
 			host = "another.example"
 		}
-		secure := tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate(host) }})
+		secure := tls.Server(c, &tls.Config{
+			GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate(host) },
+			CurvePreferences: []tls.CurveID{tls.X25519}, // costs a third of the default
+		})
 		c, in = secure, bufio.NewReader(secure)
 		if r, err = http.ReadRequest(in); err != nil {
 			return

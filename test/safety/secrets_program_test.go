@@ -87,6 +87,7 @@ func (g *gateway) test(key, tag string) reply {
 // in what can be read of it, and not in its events, which somebody subscribes
 // to who gets all that is in them.
 func TestSecretsOfTheProgram(t *testing.T) {
+	t.Parallel()
 	p, w := newProxy(t), newWatcher(t)
 	all := web(t)
 	const part = 20 // an event tells of so many destinations
@@ -197,6 +198,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 // A configuration that does not load because of a URL is refused without
 // showing it, as a Caddyfile and as JSON.
 func TestSecretsOfBrokenConfigurations(t *testing.T) {
+	t.Parallel()
 	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
 	g.post("/notify/k", message{"body": "x"}) // for there to be something to read
 	var all []marked
@@ -210,7 +212,7 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 		var resp *http.Response
 		eventually(t, "the admin API answers", func() (ok bool) { // it begins anew with each configuration
 			var err error
-			resp, err = http.Post(g.adminURL+"/load", contentType, strings.NewReader(config))
+			resp, err = g.client.Post(g.adminURL+"/load", contentType, strings.NewReader(config))
 			return err == nil
 		})
 		defer resp.Body.Close()

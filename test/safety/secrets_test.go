@@ -180,6 +180,7 @@ func (j *journal) Sync() error { return nil }
 // Whatever goes wrong on the way to whichever service, its URL's secrets are
 // in no result, no record and no log line.
 func TestSecretsOfEveryService(t *testing.T) {
+	t.Parallel()
 	all := catalogue(t)
 	for name, mishap := range mishaps(t) {
 		t.Run(name, func(t *testing.T) {
@@ -225,10 +226,10 @@ func TestSecretsOfEveryService(t *testing.T) {
 
 // However a URL is broken, the error that says so holds none of its secrets.
 func TestSecretsOfBrokenURLs(t *testing.T) {
+	t.Parallel()
 	if raced() {
 		t.Skip("no gateway runs here")
 	}
-	t.Parallel()
 	for _, m := range catalogue(t) {
 		scheme, rest, _ := strings.Cut(m.url, "://")
 		broken := []string{

@@ -77,6 +77,7 @@ func webPush(example, address string) string {
 // Every service that lets a URL name its server is under the same rules,
 // whatever it speaks. They do not concern the operator.
 func TestEgressOfEveryService(t *testing.T) {
+	t.Parallel()
 	all := servers()
 	victims := map[string]*victim{} // of each URL, by the URL
 	urls := make([]string, len(all))
