@@ -143,7 +143,7 @@ func TestCommandSend(t *testing.T) {
 		{"{env.NOTIFY_TEST_URL}", "hello", "b", 0, "", ""},
 		{"-b hello " + a + " " + refuse, "", "a refuse", 2, "failed     JSON  json://", "Error: 1 of 2 notifications could not be sent\n"},
 		{"-b hello " + refuse + "?optional=yes", "", "refuse", 0, "(optional)", ""},
-		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: nonsense has no effect"},
+		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: JSON: the parameter nonsense is unknown and has no effect"},
 		{"--attach " + file + " " + a, "", "a", 0, "", ""},
 
 		{"", "hello", "", 1, "", "there is nobody to send to"},
@@ -404,7 +404,7 @@ func TestProgram(t *testing.T) {
 		{"list-modules", 0, "http.handlers.notify", ""},
 		{"adapt --config ../Caddyfile.example --validate", 0, `"handler":"notify"`, ""},
 		{"validate --config ../Caddyfile.example", 0, "Valid configuration", ""},
-		{"validate --config " + loose, 1, "", "which is no service's"},
+		{"validate --config " + loose, 1, "", "which is not a scheme of any service"},
 		{"adapt --config " + loose, 1, "", loose + ":4"},
 		{"fmt --diff ../Caddyfile.example", 0, "notify {", ""},
 		{"fmt " + loose, 1, "\t\tkey k {\n\t\t\turl nonsense://secretsecret\n", ""},

@@ -89,7 +89,7 @@ func TestBadImports(t *testing.T) {
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
 		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} is not set"},
 		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
-		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which is for the desktop"},
+		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which shows messages on the desktop"},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
 		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: JSON: the service may not be used here"},
 		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: the line is none of"},
@@ -154,7 +154,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 		w := e.ContextMap()["warning"].(string)
 		got = append(got, strings.TrimPrefix(w, path))
 	}
-	want := []string{":1: asset is passed over", ":4: nonesuch has no effect: E-Mail has no parameter of that name"}
+	want := []string{":1: asset is passed over", ":4: E-Mail: the parameter nonesuch is unknown and has no effect"}
 	if len(got) != len(want) {
 		t.Fatalf("warnings %q", got)
 	}

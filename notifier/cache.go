@@ -110,7 +110,7 @@ func (c *clients) get(text string, guard *egress.Policy) (*Destination, error) {
 		return d, nil
 	}
 	d, err := Parse(text, guard)
-	if err == nil && !d.kind.keeps && len(text) <= maxRememberURL {
+	if err == nil && !d.entry.hasState && len(text) <= maxRememberURL {
 		c.remember(key, d)
 	}
 	return d, err

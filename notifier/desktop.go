@@ -1,8 +1,8 @@
 package notifier
 
-// desktop says, by scheme, what shows messages on the screen, or the desk, of
-// the person who is logged in. URLs with these schemes are in use elsewhere; a
-// server has nobody before it.
+// desktop names, by scheme, programs that show messages on the screen of the
+// machine that they run on. Such URLs are used with Apprise. A server has
+// nobody in front of it.
 var desktop = map[string]string{
 	"windows": "Windows",
 	"macosx":  "macOS",
@@ -15,10 +15,11 @@ var desktop = map[string]string{
 	"blink1":  "blink(1)",
 }
 
-// unknownScheme is what is wrong with a URL whose scheme no service has.
-func unknownScheme(scheme string) *URLError {
+// errUnknownScheme returns the error for a URL whose scheme no service has.
+func errUnknownScheme(scheme string) error {
+	problem := "the URL begins with " + scheme + "://, "
 	if name := desktop[scheme]; name != "" {
-		return &URLError{Problem: "begins with " + scheme + "://, which is for the desktop (" + name + ") and has no place on a server; use a service that reaches people elsewhere"}
+		return &URLError{Problem: problem + "which shows messages on the desktop of a computer (" + name + ") and does not work on a server", Fix: "use another service"}
 	}
-	return &URLError{Problem: "begins with " + scheme + "://, which is no service's; caddy notify services lists those that there are"}
+	return &URLError{Problem: problem + "which is not a scheme of any service", Fix: "caddy notify services lists all"}
 }

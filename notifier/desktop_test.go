@@ -13,7 +13,7 @@ func TestDesktop(t *testing.T) {
 				t.Errorf("%s is accepted", u)
 				continue
 			}
-			for _, want := range []string{scheme + "://", name, "no place on a server"} {
+			for _, want := range []string{scheme + "://", name, "does not work on a server"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: %q does not say %q", u, err, want)
 				}

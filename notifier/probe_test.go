@@ -57,7 +57,7 @@ func (p *probe) Describe(s *Schema) {
 	s.Float(&p.ratio, "ratio", 0.5, "a share").Range(0, 1)
 	s.Int(&p.count, "count", 3, "a number").Range(1, 10)
 	s.Bool(&p.quiet, "quiet", false, "make no sound")
-	s.List(&p.targets, "targets", "who gets it").Alias("to").Part("@", &p.users, "a user")
+	s.List(&p.targets, "targets", "who gets it", Prefixed{Prefix: "@", Items: &p.users, Doc: "a user"}).Alias("to")
 	s.Phones(&p.phones, "phones", "numbers to call").DropInvalid()
 	s.Map(&p.header, "+", "header", "HTTP header")
 }

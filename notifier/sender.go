@@ -240,7 +240,6 @@ type rendering struct {
 	format Format
 	emojis bool
 	merged bool // the title becomes part of the body
-	hard   bool // as Schema.HardSpaces says
 }
 
 func (r *renderings) get(key rendering) (title, body string) {
@@ -253,9 +252,6 @@ func (r *renderings) get(key rendering) (title, body string) {
 		return t[0], t[1]
 	}
 	title, body = r.m.Title, markup.Convert(r.m.Body, r.m.Format, key.format)
-	if key.hard && r.m.Format == Text && key.format == HTML {
-		body = markup.TextToHTMLHardSpaces(r.m.Body)
-	}
 	if key.merged {
 		title = markup.Convert(title, r.m.Format, key.format)
 	}
@@ -599,7 +595,7 @@ func (d *delivery) parts(t *Destination) ([]*Message, error) {
 		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
 	}
 	format := cmp.Or(Format(t.options.format), s.Format)
-	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0, s.HardSpaces})
+	title, body := d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0})
 	c := *m
 	c.Title, c.Body, c.Format = title, body, format
 	c.Time = m.Time.In(t.location)

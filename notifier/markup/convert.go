@@ -61,11 +61,3 @@ func keepGaps(text string) string {
 	}
 	return b.String()
 }
-
-var spacesAndQuotes = strings.NewReplacer(" ", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
-
-// TextToHTMLHardSpaces converts plain text to HTML as [Convert] does, but writes
-// every space as &nbsp; and quotes as &quot; and &apos;.
-func TextToHTMLHardSpaces(text string) string {
-	return spacesAndQuotes.Replace(tabsAndLines.Replace(html.EscapeString(lineEnds.Replace(text))))
-}

@@ -27,9 +27,9 @@ func (a *aprs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Aprs", "https://www.aprs-is.net/Connecting.aspx"
 	s.URL("aprs://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, aprsMost
-	s.String(&a.user, "user", "", "call sign to send from").Match(aprsStation).Item(aprsUpper).Example("DF1ABC-10")
-	s.Secret(&a.password, "password", "passcode of the call sign").Alias("pass").Item(aprsPasscode).Example("12345")
-	s.List(&a.targets, "targets", "call signs to send to").Alias("to").Match(aprsCallSign).Item(aprsUpper).DropInvalid().Example("DF2DEF")
+	s.String(&a.user, "user", "", "call sign to send from").Match(aprsStation).Normalize(aprsUpper).Example("DF1ABC-10")
+	s.Secret(&a.password, "password", "passcode of the call sign").Alias("pass").Normalize(aprsPasscode).Example("12345")
+	s.List(&a.targets, "targets", "call signs to send to").Alias("to").Match(aprsCallSign).Normalize(aprsUpper).Example("DF2DEF")
 	s.Float(&a.delay, "delay", 0, "seconds between two call signs").Range(0, 5)
 	s.Choice(&a.locale, "locale", "EURO", []string{"NOAM", "SOAM", "EURO", "ASIA", "AUNZ", "ROTA"}, "part of the world whose servers are used")
 }
@@ -47,10 +47,10 @@ func aprsUpper(s string) (string, error) { return strings.ToUpper(s), nil }
 
 func aprsPasscode(s string) (string, error) {
 	if s == "-1" {
-		return "", errors.New("is the one for listening only")
+		return "", errors.New("is the passcode for listening only")
 	}
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n > 32767 {
-		return "", errors.New("is no APRS-IS passcode, a number from 0 to 32767")
+		return "", errors.New("is not an APRS-IS passcode, which is a number from 0 to 32767")
 	}
 	return s, nil
 }

@@ -29,7 +29,7 @@ func (a *aws) describe(s *notifier.Schema) {
 	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").Secret()
 	s.Secret(&a.token, "token", "session token of temporary credentials")
 	s.String(&a.region, "region", "", "region such as us-east-1").Match(`^[a-z]{2}-[a-z-]+-[0-9]+$`).Example("us-east-1").
-		Item(func(s string) (string, error) { return strings.ToLower(s), nil })
+		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 }
 
 const awsForm = "application/x-www-form-urlencoded; charset=utf-8"

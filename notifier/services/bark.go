@@ -43,15 +43,15 @@ func (b *bark) Describe(s *notifier.Schema) {
 	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret()
 	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()
 	s.Choice(&b.level, "level", "", []string{"active", "timeSensitive", "passive", "critical"}, "how urgently to alert").Lenient()
-	s.Int(&b.volume, "volume", barkDefaultVolume, "volume of a critical alert, from 0 to 10").Unset().Lenient()
-	s.Int(&b.badge, "badge", -1, "number on the app's icon").Range(0, math.MaxInt32).Unset().Lenient()
+	s.Int(&b.volume, "volume", barkDefaultVolume, "volume of a critical alert, from 0 to 10").NoDefault().Lenient()
+	s.Int(&b.badge, "badge", -1, "number on the app's icon").Range(0, math.MaxInt32).NoDefault().Lenient()
 	s.String(&b.click, "click", "", "address to open when the message is touched")
 	s.String(&b.icon, "icon", "", "address of the icon to show")
 	s.String(&b.category, "category", "", "category of the message")
 	s.String(&b.group, "group", "", "group that the message is listed in")
 	s.Bool(&b.image, "image", true, "show an icon for the type of the message")
 	s.Bool(&b.call, "call", false, "repeat the sound for 30 seconds")
-	s.Secret(&b.key, "key", "key that the app decrypts with, of 16, 24 or 32 letters").Item(barkKey).
+	s.Secret(&b.key, "key", "key that the app decrypts with, of 16, 24 or 32 letters").Normalize(barkKey).
 		Example("1234567890abcdef")
 }
 

@@ -12,7 +12,7 @@ import (
 
 func barkKey(s string) (string, error) {
 	if _, err := aes.NewCipher([]byte(s)); err != nil {
-		return "", errors.New("has not 16, 24 or 32 letters")
+		return "", errors.New("must have 16, 24 or 32 characters")
 	}
 	return s, nil
 }

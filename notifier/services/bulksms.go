@@ -23,11 +23,11 @@ type bulkSMS struct {
 func (b *bulkSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BulkSMS", "https://www.bulksms.com/developer/json/v1/"
 	s.URL("bulksms://{user}:{password}@{targets...}")
-	b.describe(s, bulkSMSTarget).Part("@", &b.groups, "group of contacts")
+	b.describe(s, bulkSMSTarget, notifier.Prefixed{Prefix: "@", Items: &b.groups, Doc: "group of contacts"})
 	b.describeBatch(s)
 	s.String(&b.user, "user", "", "user name, or token's id")
 	s.Secret(&b.password, "password", "password, or token's secret").Alias("pass")
-	s.String(&b.from, "from", "", "telephone number to send from").Item(smsPlus).Example("+15557654321")
+	s.String(&b.from, "from", "", "telephone number to send from").Normalize(smsPlus).Example("+15557654321")
 	s.Choice(&b.route, "route", "STANDARD", []string{"ECONOMY", "STANDARD", "PREMIUM"}, "routing group")
 	s.Bool(&b.unicode, "unicode", true, "send characters beyond those of GSM")
 }
@@ -42,7 +42,7 @@ func bulkSMSTarget(s string) (string, error) {
 	if m := bulkSMSGroup.FindStringSubmatch(s); m != nil {
 		return "@" + m[1], nil
 	}
-	return "", errors.New("is neither a telephone number nor a group")
+	return "", errors.New("is not a telephone number or a @group")
 }
 
 func (b *bulkSMS) Finish(s *notifier.Schema) error {

@@ -19,7 +19,7 @@ func (b *bulkVS) Describe(s *notifier.Schema) {
 	s.URL("bulkvs://{user}:{password}@{from_phone|targets}[/{targets...}]")
 	b.describe(s, notifier.FullPhone)
 	b.describeBatch(s)
-	b.toSelf = smsIfNone
+	b.toSelf = true
 	s.String(&b.user, "user", "", "user name of the API")
 	s.Secret(&b.password, "password", "password of the API").Alias("pass")
 	smsSender(s, &b.from, "from_phone").Alias("from")

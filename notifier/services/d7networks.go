@@ -21,7 +21,7 @@ func (d *d7Networks) Describe(s *notifier.Schema) {
 	s.URL("d7sms://[{token}[:{password}]@]{targets...}")
 	d.describe(s, notifier.FullPhone)
 	d.describeBatch(s)
-	s.Secret(&d.token, "token", "API token")
+	s.Secret(&d.token, "token", "API token").Example("eyJhbGciOiJIUzI1NiJ9.eyJhcHAiOiJkNyJ9.c2lnbmF0dXJl")
 	s.Secret(&d.rest, "password", "what follows a colon in the API token").Alias("pass")
 	s.String(&d.from, "source", "", "number or name to send from").Alias("from")
 	s.Bool(&d.unicode, "unicode", false, "send as Unicode; else as the text needs it")
@@ -33,7 +33,7 @@ func (d *d7Networks) Finish(s *notifier.Schema) error {
 		d.token, d.rest = d.token+":"+d.rest, ""
 	}
 	if d.token == "" {
-		return errors.New("missing token (API token); write it before an @, as in d7sms://token@15551234567")
+		return errors.New("the API token is missing; write it before an @, as in d7sms://token@15551234567")
 	}
 	return d.sms.Finish(s)
 }

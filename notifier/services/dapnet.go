@@ -25,7 +25,7 @@ func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dapnet", "https://hampager.de/dokuwiki/doku.php"
 	s.URL("dapnet://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, 80
-	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Item(dapnetCallSign).DropInvalid().Example("DF1ABC")
+	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Normalize(dapnetCallSign).Example("DF1ABC")
 	d.describeBatch(s)
 	s.String(&d.user, "user", "", "user name")
 	s.Secret(&d.password, "password", "password").Alias("pass")
@@ -42,7 +42,7 @@ var dapnetPattern = regexp.MustCompile(`(?i)^([0-9a-z]{1,2}[0-9][a-z0-9]{1,3})(-
 func dapnetCallSign(s string) (string, error) {
 	m := dapnetPattern.FindStringSubmatch(s)
 	if m == nil {
-		return "", errors.New("is no call sign")
+		return "", errors.New("is not a call sign")
 	}
 	return m[1], nil
 }

@@ -32,7 +32,7 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
 	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required()
 	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
-	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Item(dingtalkPhone).DropInvalid()
+	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Normalize(dingtalkPhone).DropInvalid()
 	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 }
 
@@ -40,7 +40,7 @@ func dingtalkPhone(s string) (string, error) {
 	s, err := notifier.Phone(s)
 	s = strings.TrimPrefix(s, "+")
 	if err == nil && (len(s) < 11 || len(s) > 14) {
-		err = errors.New("is no telephone number of 11 to 14 digits")
+		err = errors.New("is not a telephone number of 11 to 14 digits")
 	}
 	return s, err
 }

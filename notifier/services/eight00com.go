@@ -18,7 +18,7 @@ func (e *eight00com) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "800.com", "https://www.800.com"
 	s.URL("eight00com://{token}@{from_phone|targets}[/{targets...}]")
 	e.describe(s, notifier.FullPhone)
-	e.toSelf = smsIfNone
+	e.toSelf = true
 	s.Limits.Body, s.Attachments = 600, true
 	s.Secret(&e.token, "token", "personal access token")
 	smsSender(s, &e.from, "from_phone").Alias("from")

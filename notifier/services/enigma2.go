@@ -26,7 +26,7 @@ func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&e.Server)
 	s.Path(&e.path, "path", "where on the receiver OpenWebif is mounted")
-	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Item(enigma2Timeout).Range(-1, 86400).Lenient()
+	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()
 	s.Headers(&e.header, "header", "HTTP header to add")
 }
 

@@ -23,13 +23,13 @@ func (e *exotel) Describe(s *notifier.Schema) {
 	s.URL("exotel://{sid}:{token}@{from_phone}[/{targets...}]")
 	e.describe(s, exotelNumber)
 	e.describeBatch(s)
-	e.toSelf = smsIfNone
+	e.toSelf = true
 	s.Limits.Body = 2000
 	s.Secret(&e.sid, "sid", "SID of the account")
 	s.Secret(&e.token, "token", "API token")
 	s.Secret(&e.key, "apikey", "API key, where it is not the SID").Alias("key")
 	s.String(&e.from, "from_phone", "", "number or sender ID to send from").Alias("from", "source").
-		Item(exotelSender).Example("EXOTEL")
+		Normalize(exotelSender).Example("EXOTEL")
 	s.Bool(&e.unicode, "unicode", true, "send characters beyond those of GSM")
 	s.Choice(&e.region, "region", "us", []string{"us", "in"}, "where the account is kept")
 	s.Choice(&e.priority, "priority", "normal", []string{"normal", "high"}, "priority of the message")
@@ -54,7 +54,7 @@ func exotelSender(s string) (string, error) {
 	if exotelSenderID.MatchString(s) && (len(s) == 6 || !exotelDigits.MatchString(s)) {
 		return s, nil
 	}
-	return "", errors.New("is neither a telephone number nor a sender ID")
+	return "", errors.New("is not a telephone number or a sender ID")
 }
 
 func (e *exotel) Finish(s *notifier.Schema) error {

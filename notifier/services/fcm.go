@@ -42,10 +42,10 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Limits.Body = 1024
 	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`)
 	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to")
-	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Item(inlineFileItem)
+	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(inlineFileItem)
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
-	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Item(fcmColor).Lenient()
+	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Normalize(fcmColor).Lenient()
 	s.Enum(&f.image, "image", "", []notifier.Choice{
 		{Name: "yes", Value: fcmImage, Synonyms: []string{"true", "on"}},
 		{Name: "no", Value: fcmNoImage, Synonyms: []string{"false", "off", "0"}},
@@ -70,7 +70,7 @@ func fcmColor(s string) (string, error) {
 	case "no", "false", "off", "n":
 		return "no", nil
 	}
-	return "", errors.New("is neither yes, no nor a colour such as #3aa3e3")
+	return "", errors.New("must be yes, no or a colour such as #3aa3e3")
 }
 
 func (f *fcm) Finish(*notifier.Schema) error {

@@ -17,7 +17,6 @@ type flock struct {
 	token, bot string
 	targets    []string
 	image      bool
-	dropped    bool // some target was none
 }
 
 func (f *flock) Describe(s *notifier.Schema) {
@@ -26,12 +25,7 @@ func (f *flock) Describe(s *notifier.Schema) {
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
 	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`)
 	s.String(&f.bot, "botname", "", "name to post under")
-	s.List(&f.targets, "targets", "@users or u:users, #groups or g:groups to send to").Alias("to").DropInvalid().
-		Item(func(text string) (string, error) {
-			target, err := flockTarget(text)
-			f.dropped = f.dropped || err != nil
-			return target, err
-		})
+	s.List(&f.targets, "targets", "@users or u:users, #groups or g:groups to send to").Alias("to").Normalize(flockTarget)
 	s.Bool(&f.image, "image", true, "show the picture for the message's type")
 }
 
@@ -42,19 +36,11 @@ func flockTarget(text string) (string, error) {
 	m := flockID.FindStringSubmatch(text)
 	switch {
 	case m == nil:
-		return "", errors.New("is neither a user's nor a group's ID")
+		return "", errors.New("is not the ID of a user or a group")
 	case m[1] == "#" || strings.EqualFold(m[1], "g:"):
 		return "g:" + m[2], nil
 	}
 	return "u:" + m[2], nil
-}
-
-// Finish refuses a bot without anybody to send to.
-func (f *flock) Finish(*notifier.Schema) error {
-	if f.dropped && len(f.targets) == 0 {
-		return errors.New("none of the targets is a user's or a group's ID such as u:abc123")
-	}
-	return nil
 }
 
 func (f *flock) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -21,7 +21,7 @@ func (f *formHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Form", "https://url.spec.whatwg.org/#application/x-www-form-urlencoded"
 	f.describe(s, "form[s]")
 	describeParams(s, &f.params)
-	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Item(fileField)
+	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Normalize(fileField)
 }
 
 func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -13,7 +13,7 @@ func fileField(s string) (string, error) {
 	m := fileFieldPattern.FindStringSubmatch(s)
 	switch {
 	case m == nil || m[0] != s || len(strings.Trim(s, "*?+$:.%")) == 0:
-		return "", errors.New("is no field name with a * in it")
+		return "", errors.New("is not a field name with a * in it")
 	case strings.ContainsAny(s, "*?+$:.%"):
 		return m[1] + "*" + m[2], nil
 	}

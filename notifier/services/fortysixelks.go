@@ -20,7 +20,7 @@ func (e *fortySixElks) Describe(s *notifier.Schema) {
 	s.URL("46elks|elks://{user}:{password}@{from_phone}[/{targets...}]")
 	s.Native("https://{user}:{password}@api.46elks.com/a1/sms")
 	e.describe(s, smsAsWritten(10))
-	e.toSelf = smsIfNone
+	e.toSelf = true
 	s.String(&e.user, "user", "", "API user name")
 	s.Secret(&e.password, "password", "API password").Alias("pass")
 	s.String(&e.from, "from_phone", "", "number or name to send from").Alias("from").Example("+15557654321")

@@ -21,7 +21,6 @@ type homeAssistant struct {
 	token, id, prefix string
 	batch             bool
 	targets           []string
-	to                *notifier.Param
 	services          []hassService
 }
 
@@ -32,8 +31,8 @@ func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
 	s.Server(&h.Server)
 	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`)
-	h.to = s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Whole().
-		Item(hassTarget).DropInvalid()
+	s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Split(notifier.Unsplit).
+		Normalize(hassTarget)
 	s.String(&h.id, "nid", "", "id of the note, which replaces an older one of that id").Match(`^[a-z0-9_-]+$`)
 	s.Bool(&h.batch, "batch", false, "notify 10 targets of a service in one request")
 	s.String(&h.prefix, "prefix", "", "path below which Home Assistant stands")
@@ -52,9 +51,6 @@ func (h *homeAssistant) Finish(*notifier.Schema) error {
 			return errors.New("there are two access tokens, or a target that is none")
 		}
 		h.services = append(h.services, services...)
-	}
-	if len(h.services) == 0 && h.to.Dropped() {
-		return errors.New("none of the targets is usable; write service, domain.service or service:target")
 	}
 	if h.Port == 0 && !h.Secure {
 		h.Port = 8123

@@ -21,7 +21,7 @@ var (
 // them.
 func hassTarget(text string) (string, error) {
 	if !hassToken.MatchString(text) && hassServices(text) == nil {
-		return "", errors.New("is no [domain.]service[:target]")
+		return "", errors.New("must be written [domain.]service[:target]")
 	}
 	return text, nil
 }

@@ -18,7 +18,7 @@ func (h *httpSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "httpSMS", "https://docs.httpsms.com/"
 	s.URL("httpsms://{apikey}@{from_phone|targets}[/{targets...}]")
 	h.describe(s, notifier.FullPhone)
-	h.toSelf = smsIfNone
+	h.toSelf = true
 	s.Secret(&h.key, "apikey", "API key").Alias("key")
 	smsSender(s, &h.from, "from_phone").Alias("from")
 }

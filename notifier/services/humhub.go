@@ -25,13 +25,13 @@ func (h *humhub) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Server(&h.Server)
 	s.Secret(&h.token, "token", "bearer token, instead of user and password")
-	s.List(&h.targets, "targets", "numbers of the content containers").Alias("to").Item(humhubContainer).Example("1")
+	s.List(&h.targets, "targets", "numbers of the content containers").Alias("to").Normalize(humhubContainer).Example("1")
 }
 
 func humhubContainer(s string) (string, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
-		return "", errors.New("is no whole number of at least 1")
+		return "", errors.New("must be a whole number of at least 1")
 	}
 	return strconv.Itoa(n), nil
 }

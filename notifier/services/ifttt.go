@@ -28,7 +28,7 @@ func (i *ifttt) Describe(s *notifier.Schema) {
 
 func (i *ifttt) Finish(*notifier.Schema) error {
 	if len(i.events) == 0 {
-		return errors.New("names no event to trigger; add its name to the path")
+		return errors.New("the URL has no event; add its name to the path")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.Secret(&j.apikey, "apikey", "API key of the integration").Match(`\S`)
 	s.String(&j.user, "user", "", "who is shown as the sender")
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
-		Alias("to").Item(jsmTarget).DropInvalid()
+		Alias("to").Normalize(jsmTarget).DropInvalid()
 	s.Choice(&j.action, "action", "map", jsmActions, "map: failure and warning raise an alert, success closes it, info is a note")
 	s.Enum(&j.priority, "priority", "normal", []notifier.Choice{
 		{Name: "low", Value: 5, Synonyms: []string{"p5"}}, {Name: "moderate", Value: 4, Synonyms: []string{"p4"}},

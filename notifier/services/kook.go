@@ -41,8 +41,8 @@ func (k *kook) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&k.token, "token", "token of the bot, or key of the webhook")
-	s.List(&k.channels, "targets", "IDs of channels").Alias("to").Item(kookTarget).Example("1234567890").
-		Part("@", &k.users, "ID of a user")
+	s.List(&k.channels, "targets", "IDs of channels",
+		notifier.Prefixed{Prefix: "@", Items: &k.users, Doc: "ID of a user"}).Alias("to").Normalize(kookTarget).Example("1234567890")
 	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "whether the token is a bot's or a webhook's")
 }
 
@@ -50,7 +50,7 @@ var kookTargetPattern = regexp.MustCompile(`^@?[0-9]{1,20}$`)
 
 func kookTarget(s string) (string, error) {
 	if s = strings.TrimPrefix(s, "#"); !kookTargetPattern.MatchString(s) {
-		return "", errors.New("is no channel's ID and no user's with an @ before it")
+		return "", errors.New("is not the ID of a channel, or of a user with an @ before it")
 	}
 	return s, nil
 }

@@ -42,13 +42,13 @@ func (l *lametric) Describe(s *notifier.Schema) {
 	s.Server(&l.Server)
 	s.Secret(&l.apiKey, "apikey", "key of the device")
 	s.Secret(&l.app, "app_id", "ID of the app").Alias("app").
-		Match(`^(com\.lametric\.)?[0-9a-z.-]{1,64}(/[1-9][0-9]*)?$`).Item(lametricApp).Example("941c51dff3135bd87aa72db9d855dd50")
+		Match(`^(com\.lametric\.)?[0-9a-z.-]{1,64}(/[1-9][0-9]*)?$`).Normalize(lametricApp).Example("941c51dff3135bd87aa72db9d855dd50")
 	s.String(&l.version, "app_ver", "1", "version of the app").Match(`^[1-9][0-9]*$`).Example("1")
 	s.Secret(&l.token, "app_token", "access token of the app").Alias("token").
 		Match(`^[A-Z0-9]{80,}==$`).Example(strings.Repeat("A", 86) + "==")
 	s.Choice(&l.mode, "mode", "", []string{"cloud", "device"}, "cloud for an app, device for a device; found out by itself")
 	s.Choice(&l.priority, "priority", "info", []string{"info", "warning", "critical"}, "priority on a device").Lenient()
-	s.String(&l.icon, "icon", "", "number of an icon in LaMetric's gallery; default by type").Item(lametricIcon)
+	s.String(&l.icon, "icon", "", "number of an icon in LaMetric's gallery; default by type").Normalize(lametricIcon)
 	s.Choice(&l.iconType, "icon_type", "none", []string{"info", "alert", "none"}, "what a device shows before the message").Lenient()
 	s.Enum(&l.sound, "sound", "", lametricSounds, "sound that a device plays").Lenient()
 	s.Int(&l.cycles, "cycles", 1, "how often a device shows it; 0 until dismissed").Range(0, 1000).Lenient()

@@ -42,7 +42,7 @@ func (l *line) Finish(*notifier.Schema) error {
 	}
 	l.targets = strings.FieldsFunc(strings.Join(l.targets, ","), func(r rune) bool { return strings.ContainsRune(", \t\r\n#/\\", r) })
 	if len(l.targets) == 0 {
-		return errors.New("names nobody to send to; add the ID of a user, group or room to the path")
+		return errors.New("the URL has no targets; add the ID of a user, group or room to the path")
 	}
 	return nil
 }

@@ -20,25 +20,21 @@ type mailAPI struct {
 	cc, bcc    []string
 	replyTo    string
 
-	sender  mail.Address // what Finish makes of user, host, from and name
-	to      []string     // the targets, or the sender where there are none
-	dropped bool         // some target was no address
+	sender mail.Address // what Finish makes of user, host, from and name
+	to     []string     // the targets, or the sender where there are none
 }
 
-// describeMail binds the sender and the recipients.
-func (m *mailAPI) describeMail(s *notifier.Schema) {
+// describeMail binds the sender and the recipients. It returns the parameter
+// targets.
+func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
 	s.Format, s.Attachments = notifier.HTML, true
 	s.String(&m.user, "user", "", "sender's address up to the @")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
-	mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com").
-		Item(func(text string) (string, error) {
-			item, err := mail.CheckAddress(text)
-			m.dropped = m.dropped || err != nil
-			return item, err
-		})
-	mail.List(s, &m.cc, "cc", "addresses that get a copy")
-	mail.List(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
+	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
+	mail.Copies(s, &m.cc, "cc", "addresses that get a copy")
+	mail.Copies(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
+	return targets
 }
 
 // describeKeyFirst is describeMail for URLs that begin with the API key.
@@ -67,7 +63,7 @@ func (m *mailAPI) describeName(s *notifier.Schema) *notifier.Param {
 // describeReply binds the address that answers go to, with providers that take
 // one.
 func (m *mailAPI) describeReply(s *notifier.Schema) {
-	s.String(&m.replyTo, "reply", "", "address that answers go to").Item(mail.CheckAddress).Example("reply@example.com")
+	s.String(&m.replyTo, "reply", "", "address that answers go to").Normalize(mail.CheckAddress).Example("reply@example.com")
 }
 
 // Finish works out the sender.
@@ -87,9 +83,6 @@ func (m *mailAPI) Finish(*notifier.Schema) error {
 	}
 	if b, ok := mail.ParseAddress(m.sender.Address); !ok || b.Name != "" {
 		return errors.New("the sender is no e-mail address; write its part before the @ and its domain into the URL, or give it as from")
-	}
-	if len(m.targets) == 0 && m.dropped {
-		return errors.New("none of the targets is an e-mail address such as you@example.com")
 	}
 	if m.to = m.targets; len(m.to) == 0 {
 		m.to = []string{m.sender.Address}

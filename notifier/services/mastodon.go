@@ -33,8 +33,8 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Server(&t.Server)
 	s.Secret(&t.token, "token", "access token")
-	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Item(mastodonMention).Example("@user")
-	s.List(&t.ping, "ping", "further @users and #tags to mention").Item(mastodonPing).DropInvalid()
+	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Normalize(mastodonMention).Example("@user")
+	s.List(&t.ping, "ping", "further @users and #tags to mention").Normalize(mastodonPing).DropInvalid()
 	s.Choice(&t.visibility, "visibility", "", []string{"default", "direct", "private", "unlisted", "public"},
 		"who sees the status; unless given, default, or public for toot://")
 	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")
@@ -58,13 +58,13 @@ func mastodonMention(text string) (string, error) {
 	if mastodonTag.MatchString(text) && strings.Trim(text, "#_0123456789") != "" {
 		return text, nil
 	}
-	return "", errors.New("is neither a user nor a tag")
+	return "", errors.New("is not a @user or a #tag")
 }
 
 // mastodonPing is like mastodonMention where the @ must be written.
 func mastodonPing(text string) (string, error) {
 	if !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#") {
-		return "", errors.New("begins with neither @ nor #")
+		return "", errors.New("must begin with @ or #")
 	}
 	return mastodonMention(text)
 }

@@ -18,7 +18,7 @@ func (b *messageBird) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MessageBird", "https://developers.messagebird.com/api/sms-messaging/"
 	s.URL("msgbird://{apikey}/{source}[/{targets...}]")
 	b.describe(s, notifier.FullPhone)
-	b.toSelf = smsIfNone
+	b.toSelf = true
 	s.Secret(&b.key, "apikey", "API key").Match(`^[a-z0-9]{25}$`).Example("abcdefghijklmnopqrstuvwxy")
 	smsSender(s, &b.from, "source").Alias("from")
 }

@@ -26,9 +26,9 @@ func (n *nextcloud) Describe(s *notifier.Schema) {
 	s.URL("ncloud[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
 	n.describe(s)
 	s.Int(&n.version, "version", 21, "major version of the server").Range(1, 1000)
-	s.List(&n.names, "targets", "users, #groups, or all").Alias("to").Match(`^([@#]?[\w.@'-]+|#?\*)$`).
-		Part("#", &n.groups, "group, each of whose members is notified").
-		Part("@", &n.users, "user")
+	s.List(&n.names, "targets", "users, #groups, or all",
+		notifier.Prefixed{Prefix: "#", Items: &n.groups, Doc: "group, each of whose members is notified"},
+		notifier.Prefixed{Prefix: "@", Items: &n.users, Doc: "user"}).Alias("to").Match(`^([@#]?[\w.@'-]+|#?\*)$`)
 }
 
 func (n *nextcloud) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -32,7 +32,7 @@ func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Secret(&n.first, "token", "API key, or a channel where apikey is given").Match(`\S`)
 	s.Secret(&n.apikey, "apikey", "API key, if it does not stand first").Alias("key")
 	s.List(&n.channels, "targets", "numbers of the Discord channels, with or without a #").Alias("to").
-		Item(notifiarrChannel).DropInvalid().Example("123456789")
+		Normalize(notifiarrChannel).DropInvalid().Example("123456789")
 	s.String(&n.source, "source", "", "name of the system that the message comes from").Alias("from")
 	s.Int(&n.event, "event", 0, "number of the event to update instead of posting anew").Range(0, 1<<53)
 	s.Bool(&n.image, "image", false, "show the picture for the message's type")
@@ -41,7 +41,7 @@ func (n *notifiarr) Describe(s *notifier.Schema) {
 func notifiarrChannel(text string) (string, error) {
 	text = strings.TrimPrefix(text, "#")
 	if _, err := strconv.ParseUint(text, 10, 64); err != nil {
-		return "", errors.New("is no number of a channel")
+		return "", errors.New("is not the number of a channel")
 	}
 	return text, nil
 }

@@ -25,7 +25,7 @@ func (n *notifyre) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Secret(&n.key, "apikey", "API key")
 	s.Choice(&n.mode, "mode", "sms", []string{"sms", "fax"}, "text message or fax")
-	s.String(&n.from, "from", "", "telephone number to send from").Item(smsPlus).Example("+15557654321")
+	s.String(&n.from, "from", "", "telephone number to send from").Normalize(smsPlus).Example("+15557654321")
 	s.String(&n.campaign, "campaign", "", "name of the campaign; the sender's name if empty")
 	s.String(&n.template, "template", "", "name of the template of a fax")
 	s.String(&n.ref, "ref", "", "your reference of a fax")

@@ -63,7 +63,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password are; a user tk_… is a token")
 	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh, or to the host; found out unless given")
 	s.String(&n.attach, "attach", "", "address of a file for the server to attach")
-	s.String(&n.filename, "filename", "", "name of that file").Item(ntfyBase)
+	s.String(&n.filename, "filename", "", "name of that file").Normalize(ntfyBase)
 	s.Bool(&n.image, "image", true, "show the icon of the message's type")
 	s.String(&n.icon, "avatar_url", "", "picture to show in place of that icon")
 	s.String(&n.click, "click", "", "address to open when the notification is clicked")

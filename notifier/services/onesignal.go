@@ -35,10 +35,11 @@ func (o *oneSignal) Describe(s *notifier.Schema) {
 	s.Secret(&o.app, "app", "app ID")
 	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`)
 	s.Secret(&o.template, "template", "ID of a template")
-	s.List(&o.players, "targets", "player IDs, e-mail addresses, @users and #segments").Alias("to").Match("^..").DropInvalid().
-		Part("@", &o.users, "external ID of a user").Part("#", &o.segments, "name of a segment")
+	s.List(&o.players, "targets", "player IDs, e-mail addresses, @users and #segments",
+		notifier.Prefixed{Prefix: "@", Items: &o.users, Doc: "external ID of a user"},
+		notifier.Prefixed{Prefix: "#", Items: &o.segments, Doc: "name of a segment"}).Alias("to").Match("^..")
 	s.String(&o.subtitle, "subtitle", "", "line below the title")
-	s.String(&o.language, "language", "en", "language that the message is in").Alias("lang").Item(oneSignalLanguage)
+	s.String(&o.language, "language", "en", "language that the message is in").Alias("lang").Normalize(oneSignalLanguage)
 	s.Bool(&o.image, "image", true, "show an icon for the type of the message")
 	s.Bool(&o.contents, "contents", true, "send the message's text when there is a template")
 	s.Bool(&o.batch, "batch", false, "name several recipients in one request")
@@ -54,7 +55,7 @@ func oneSignalLanguage(s string) (string, error) {
 		return []string{"zh-Hans", "zh-Hant"}[i], nil
 	}
 	if len(s) < 2 {
-		return "", errors.New("is no language code such as en")
+		return "", errors.New("is not a language code such as en")
 	}
 	return strings.ToLower(s[:2]), nil
 }

@@ -45,13 +45,13 @@ func (p *pingram) Describe(s *notifier.Schema) {
 		Example("user@example.com")
 	s.List(&p.channels, "channels", "channels to use; default: that of the first target").
 		Match("^(call|email|inapp|mobile_push|slack|sms|web_push)$").Example("sms").
-		Item(func(s string) (string, error) { return strings.ToLower(s), nil })
+		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.Choice(&p.region, "region", "us", []string{"us", "ca", "eu"}, "region of the account")
 	s.Choice(&p.mode, "mode", "", []string{"message", "template"}, "what to send; default: template if there is a type")
 	s.String(&p.from, "from", "", "sender's e-mail address, or name").Example("Caddy <caddy@example.com>")
-	mail.List(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
-	mail.List(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
-	mail.List(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
+	mail.Copies(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
+	mail.Copies(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
+	mail.Copies(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
 	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
 }
 

@@ -20,13 +20,13 @@ func (p *plivo) Describe(s *notifier.Schema) {
 	s.URL("plivo://{auth_id}@{token|targets}/{source}[/{targets...}]")
 	p.describe(s, smsPlus)
 	p.describeBatch(s)
-	p.toSelf = smsIfNone
+	p.toSelf = true
 	s.Limits.Body = 140
 	s.String(&p.id, "auth_id", "", "auth ID of the account").Alias("id").Match(`^[a-z0-9]{20,30}$`).
 		Example("MAXXXXXXXXXXXXXXXXXX")
 	s.Secret(&p.token, "token", "auth token of the account").Match(`^[a-z0-9]{30,50}$`).
 		Example("abcdefghijklmnopqrstuvwxyz0123456789abcd")
-	s.String(&p.from, "source", "", "telephone number to send from").Alias("from").Item(smsPlus).Example("15557654321")
+	s.String(&p.from, "source", "", "telephone number to send from").Alias("from").Normalize(smsPlus).Example("15557654321")
 }
 
 func (p *plivo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

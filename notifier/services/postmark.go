@@ -20,7 +20,7 @@ func (p *postmark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Postmark", "https://postmarkapp.com/developer/api/email-api"
 	p.describeKeyFirst(s, "postmark")
 	p.describeName(s)
-	mail.List(s, &p.reply, "reply", "addresses that answers go to")
+	mail.Copies(s, &p.reply, "reply", "addresses that answers go to")
 }
 
 func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -26,8 +26,6 @@ type pushover struct {
 	expire      int
 	key         string
 	e2ee        bool
-
-	targets *notifier.Param
 }
 
 const (
@@ -43,13 +41,14 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.Limits.Body = pushoverText
 	s.Secret(&p.user, "user_key", "user key")
 	s.Secret(&p.token, "token", "API token of the application")
-	p.targets = s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none").Alias("to").
-		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`).DropInvalid().Part("#", &p.groups, "key of a group")
+	s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none",
+		notifier.Prefixed{Prefix: "#", Items: &p.groups, Doc: "key of a group"}).Alias("to").
+		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`)
 	s.Enum(&p.priority, "priority", "normal", []notifier.Choice{
 		{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
 		{Name: "high", Value: 1}, {Name: "emergency", Value: pushoverEmergency},
 	}, "priority of the message").Lenient()
-	s.String(&p.sound, "sound", "pushover", "sound, one of Pushover's or of your own").Item(func(s string) (string, error) { return strings.ToLower(s), nil })
+	s.String(&p.sound, "sound", "pushover", "sound, one of Pushover's or of your own").Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.String(&p.link, "url", "", "address to show with the message")
 	s.String(&p.linkTitle, "url_title", "", "title of that address")
 	s.Int(&p.interval, "interval", 900, "seconds between two alarms of an emergency, from 30").Lenient()
@@ -60,8 +59,6 @@ func (p *pushover) Describe(s *notifier.Schema) {
 
 func (p *pushover) Finish(*notifier.Schema) error {
 	switch {
-	case len(p.devices)+len(p.groups) == 0 && p.targets.Dropped():
-		return errors.New("none of the targets is a device's name or the #key of a group")
 	case p.priority == pushoverEmergency && p.interval < 30:
 		return errors.New("interval is at least 30 seconds")
 	case p.priority == pushoverEmergency && (p.expire < 0 || p.expire > 10800):

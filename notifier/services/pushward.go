@@ -34,7 +34,7 @@ func (p *pushward) Describe(s *notifier.Schema) {
 		p.levels[t.of] = new(string)
 		s.Choice(p.levels[t.of], string(t.of), t.def, levels, "how urgently to alert of type "+string(t.of))
 	}
-	s.Float(&p.volume, "volume", pushwardDeviceVolume, "volume of a critical alert, from 0 to 1").Range(0, 1).Unset()
+	s.Float(&p.volume, "volume", pushwardDeviceVolume, "volume of a critical alert, from 0 to 1").Range(0, 1).NoDefault()
 }
 
 func (p *pushward) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -25,11 +25,11 @@ func (p *pushy) Describe(s *notifier.Schema) {
 	s.URL("pushy://{apikey}/{targets...}")
 	s.Limits.Body = 4096
 	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key")
-	s.List(&p.topics, "targets", "topics and @devices").Alias("to").Match("^[#@]?[a-z0-9]+$").
-		Item(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil }).
-		Part("@", &p.devices, "token of a device")
+	s.List(&p.topics, "targets", "topics and @devices",
+		notifier.Prefixed{Prefix: "@", Items: &p.devices, Doc: "token of a device"}).Alias("to").Match("^[#@]?[a-z0-9]+$").
+		Normalize(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil })
 	s.String(&p.sound, "sound", "", "sound file of the app to play")
-	s.Int(&p.badge, "badge", -1, "number on the app's icon").Range(0, 1<<31-1).Unset().Lenient()
+	s.Int(&p.badge, "badge", -1, "number on the app's icon").Range(0, 1<<31-1).NoDefault().Lenient()
 }
 
 func (p *pushy) Finish(*notifier.Schema) error {

@@ -35,7 +35,7 @@ func (r *reddit) Describe(s *notifier.Schema) {
 	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)
 	s.Secret(&r.secret, "app_secret", "client secret of the app").Match(`^[a-z0-9_-]+$`)
 	s.List(&r.targets, "targets", "subreddits").Alias("to").
-		Item(func(name string) (string, error) { return strings.TrimLeft(name, "#"), nil })
+		Normalize(func(name string) (string, error) { return strings.TrimLeft(name, "#"), nil })
 	s.Choice(&r.kind, "kind", "auto", []string{"auto", "self", "link"}, "kind of post; link for a body that is just an address")
 	s.String(&r.flairID, "flair_id", "", "id of the flair's template")
 	s.String(&r.flair, "flair_text", "", "text of the flair")

@@ -20,7 +20,7 @@ func (r *resend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Resend", "https://resend.com/docs/api-reference/emails/send-email"
 	r.describeKeyFirst(s, "resend").Match(`^[a-z0-9._-]+$`)
 	r.describeName(s)
-	mail.List(s, &r.reply, "reply", "addresses that answers go to")
+	mail.Copies(s, &r.reply, "reply", "addresses that answers go to")
 }
 
 func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -31,11 +31,11 @@ func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 160}
 	s.Attachments = true
 	s.String(&r.from, "from_phone", "", "telephone number to send from").Alias("from", "source").
-		Item(notifier.FullPhone).Example("15551234567")
+		Normalize(notifier.FullPhone).Example("15551234567")
 	s.Secret(&r.token, "token", "JWT, or password of the account")
 	s.Secret(&r.id, "client_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)
 	s.Secret(&r.secret, "secret", "client secret of the app").Match(`^[a-z0-9_-]+$`)
-	s.Phones(&r.targets, "targets", "telephone numbers to send to; the sender's if none").Alias("to").Item(notifier.FullPhone)
+	s.Phones(&r.targets, "targets", "telephone numbers to send to; the sender's if none").Alias("to").Normalize(notifier.FullPhone)
 	s.Choice(&r.env, "env", "prod", []string{"prod", "sandbox"}, "environment of the app")
 	s.Choice(&r.mode, "mode", "", []string{"basic", "jwt"}, "what the token is; jwt where it is longer than 60 characters")
 }

@@ -29,10 +29,13 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&r.Server)
+	s.Param("user").Example("alerts")
+	s.Param("password").Example("pa55word")
 	s.Secret(&r.webhook, "webhook", "the two parts of an incoming webhook; also as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
-	s.List(&r.rooms, "targets", "#channels, @users and ids of rooms").Alias("to").
-		Match(`^[#@]?[a-z0-9_.-]+$`).DropInvalid().Example("#general").
-		Part("#", &r.channels, "channel").Part("@", &r.users, "user")
+	s.List(&r.rooms, "targets", "#channels, @users and ids of rooms",
+		notifier.Prefixed{Prefix: "#", Items: &r.channels, Doc: "channel"},
+		notifier.Prefixed{Prefix: "@", Items: &r.users, Doc: "user"}).Alias("to").
+		Match(`^[#@]?[a-z0-9_.-]+$`).DropInvalid().Example("#general")
 	s.Choice(&r.mode, "mode", "", []string{"webhook", "token", "basic"}, "how to sign in; found out unless given")
 	s.Enum(&r.avatar, "avatar", "", []notifier.Choice{
 		{Name: "yes", Value: 1, Synonyms: []string{"true", "on"}}, {Name: "no", Value: 2, Synonyms: []string{"false", "off", "0"}},

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -31,19 +32,11 @@ func (p *sendpulse) Describe(s *notifier.Schema) {
 		"sendpulse://{user}@{host}/{client_id}/{client_secret}[/{targets...}]",
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
 	)
-	p.describeMail(s)
-	s.HardSpaces = true
+	p.describeMail(s).DropInvalid() // the sender gets what has no valid target
 	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id")
 	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret")
 	s.Int(&p.template, "template", 0, "number of the template to use")
 	s.Map(&p.data, "+", "template_data", "value for the template")
-}
-
-// Finish has the sender get what no target is an address for, as URLs in use
-// rely on.
-func (p *sendpulse) Finish(s *notifier.Schema) error {
-	p.dropped = false
-	return p.mailAPI.Finish(s)
 }
 
 func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -57,7 +50,7 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		}
 		email := map[string]any{"from": mailObject(sender), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
 		if m.Format == notifier.HTML {
-			email["html"] = base64.StdEncoding.EncodeToString([]byte(m.Body))
+			email["html"] = base64.StdEncoding.EncodeToString([]byte(sendpulseHTML(m)))
 		}
 		for name, list := range map[string][]mail.Address{"to": l.To, "cc": l.CC, "bcc": l.BCC} {
 			var boxes []map[string]string
@@ -113,6 +106,18 @@ func (p *sendpulse) login(ctx context.Context, c *notifier.Client) (token string
 		answer.Expires = 3600
 	}
 	return answer.Token, time.Duration(answer.Expires) * time.Second, err
+}
+
+// sendpulseSpaces makes every space of a plain text one that HTML keeps.
+var sendpulseSpaces = strings.NewReplacer(" ", "&nbsp;", "\u00a0", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
+
+// sendpulseHTML returns the text of a message in HTML, with the spaces and the
+// names of characters that readers of SendPulse mails have been getting.
+func sendpulseHTML(m *notifier.Message) string {
+	if m.Source == notifier.Text {
+		return sendpulseSpaces.Replace(m.Body)
+	}
+	return m.Body
 }
 
 // sendpulseFiles are the attachments by their names, which must differ.

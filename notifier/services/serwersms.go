@@ -20,7 +20,7 @@ type serwerSMS struct {
 func (x *serwerSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SerwerSMS", "https://dev.serwersms.pl/"
 	s.URL("serwersms://{user}:{password}@{sender}/{targets...}")
-	x.describe(s, serwerSMSTarget).Part("#", &x.groups, "ID of a group of contacts")
+	x.describe(s, serwerSMSTarget, notifier.Prefixed{Prefix: "#", Items: &x.groups, Doc: "ID of a group of contacts"})
 	s.Attachments = true
 	s.String(&x.user, "user", "", "user name of the API")
 	s.Secret(&x.password, "password", "password of the API").Alias("pass")

@@ -18,7 +18,6 @@ type signal struct {
 	notifier.Server
 	from          string
 	targets       []string
-	to            *notifier.Param
 	status, batch bool
 }
 
@@ -31,9 +30,9 @@ func (g *signal) Describe(s *notifier.Schema) {
 	s.Limits.Title = 0
 	s.Attachments = true
 	s.Server(&g.Server)
-	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Item(signalPhone).Example("15551234567")
-	g.to = s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").
-		Item(signalTarget).DropInvalid()
+	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Normalize(signalPhone).Example("15551234567")
+	s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").
+		Normalize(signalTarget)
 	s.Bool(&g.status, "status", false, "put a sign of the message's type before the text")
 	s.Bool(&g.batch, "batch", false, "send to 10 targets in one request")
 }
@@ -52,16 +51,7 @@ func signalTarget(text string) (string, error) {
 	if phone, err := signalPhone(text); err == nil {
 		return phone, nil
 	}
-	return "", errors.New("is neither a telephone number with its country code nor a group")
-}
-
-// Finish refuses a URL all of whose targets are invalid, which must not
-// become a note to the sender.
-func (g *signal) Finish(*notifier.Schema) error {
-	if len(g.targets) == 0 && g.to.Dropped() {
-		return errors.New("none of the targets is usable; write telephone numbers with their country code, or @ and a group's id")
-	}
-	return nil
+	return "", errors.New("is not a telephone number with its country code or a @group")
 }
 
 func (g *signal) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -12,26 +12,15 @@ import (
 // numbers that get the message, each by itself or many in one request.
 type sms struct {
 	targets []string
-	toSelf  smsToSelf
+	toSelf  bool // without targets, the message goes to the number that it is sent from
 	batch   bool
-	phones  *notifier.Param
 }
 
-// smsToSelf says when a message goes to the number that it is sent from.
-type smsToSelf int
-
-const (
-	smsNever    smsToSelf = iota
-	smsIfNone             // the URL names no target
-	smsIfNoGood           // the URL names no target that can be used
-)
-
-// describe binds the numbers to send to. number checks one and writes it as
-// the gateway wants it.
-func (x *sms) describe(s *notifier.Schema, number func(string) (string, error)) *notifier.Param {
+// describe binds the numbers to send to. number checks one and returns it in
+// the form that the gateway wants.
+func (x *sms) describe(s *notifier.Schema, number func(string) (string, error), prefixed ...notifier.Prefixed) *notifier.Param {
 	s.Limits.Title, s.Limits.Body = 0, 160
-	x.phones = s.Phones(&x.targets, "targets", "telephone numbers to send to").Alias("to").Item(number).DropInvalid()
-	return x.phones
+	return s.Phones(&x.targets, "targets", "telephone numbers to send to", prefixed...).Alias("to").Normalize(number)
 }
 
 // describeBatch binds whether one request serves many numbers.
@@ -39,9 +28,9 @@ func (x *sms) describeBatch(s *notifier.Schema) {
 	s.Bool(&x.batch, "batch", false, "send to many numbers in one request")
 }
 
-// Finish refuses a URL that would send nothing to nobody.
+// Finish refuses a URL without anybody to send to.
 func (x *sms) Finish(*notifier.Schema) error {
-	if len(x.targets) > 0 || x.toSelf == smsIfNoGood || x.toSelf == smsIfNone && !x.phones.Dropped() {
+	if len(x.targets) > 0 || x.toSelf {
 		return nil
 	}
 	return errors.New("there is no telephone number to send to; write one with its country code, as in 15551234567")
@@ -74,7 +63,7 @@ func (x *sms) each(ctx context.Context, c *notifier.Client, numbers []string, mo
 
 // smsSender binds the number that messages are sent from.
 func smsSender(s *notifier.Schema, v *string, name string) *notifier.Param {
-	return s.String(v, name, "", "telephone number to send from").Item(notifier.FullPhone).Example("15557654321")
+	return s.String(v, name, "", "telephone number to send from").Normalize(notifier.FullPhone).Example("15557654321")
 }
 
 // smsPlus reads a number with its country code and writes it with a +.
@@ -89,7 +78,7 @@ func smsAsWritten(least int) func(string) (string, error) {
 	return func(s string) (string, error) {
 		s, err := notifier.Phone(s)
 		if n := len(strings.TrimPrefix(s, "+")); err == nil && (n < least || n > 14) {
-			err = errors.New("is no telephone number with its country code")
+			err = errors.New("is not a telephone number with its country code")
 		}
 		return s, err
 	}
@@ -109,7 +98,7 @@ func smsCode(s string) (string, error) {
 	case n >= 11 && n <= 14:
 		return "+" + s, nil
 	}
-	return "", errors.New("is neither a short code nor a telephone number with its country code")
+	return "", errors.New("is not a short code or a telephone number with its country code")
 }
 
 // smsAsk sends a request and reads what the answer says into v, for gateways
@@ -143,7 +132,7 @@ func smsNorthAmerica(s string) (string, error) {
 		s = s[1:]
 	}
 	if err == nil && len(s) != 10 {
-		err = errors.New("is no telephone number of North America")
+		err = errors.New("is not a telephone number of North America")
 	}
 	return s, err
 }

@@ -28,9 +28,9 @@ func (e *smsEagle) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMS Eagle", "https://www.smseagle.eu/api/"
 	s.URL("smseagle[s]://{token}@{host}[:{port}]/{targets...}")
 	s.Server(&e.Server)
-	p := e.describe(s, smsEagleTarget)
-	p.Part("#", &e.groups, "group of the phonebook")
-	p.Part("@", &e.contacts, "contact of the phonebook")
+	e.describe(s, smsEagleTarget,
+		notifier.Prefixed{Prefix: "#", Items: &e.groups, Doc: "group of the phonebook"},
+		notifier.Prefixed{Prefix: "@", Items: &e.contacts, Doc: "contact of the phonebook"})
 	e.describeBatch(s)
 	s.Limits.Body, s.Attachments = 1200, true
 	s.Secret(&e.token, "token", "access token")
@@ -51,7 +51,7 @@ func smsEagleTarget(s string) (string, error) {
 	}
 	switch {
 	case !smsEagleName.MatchString(s):
-		return "", errors.New("is neither a telephone number nor a #group nor a @contact")
+		return "", errors.New("is not a telephone number, a #group or a @contact")
 	case s[0] == '#' || s[0] == '@':
 		return s, nil
 	}

@@ -26,7 +26,7 @@ func (n *sns) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
 	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")
 	n.describe(s)
-	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Item(snsTarget)
+	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Normalize(snsTarget)
 	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "length of messages; default: topic if there are topics only")
 }
 
@@ -39,7 +39,7 @@ func snsTarget(s string) (string, error) {
 	if topic := snsTopic.FindStringSubmatch(s); topic != nil {
 		return "#" + topic[1], nil
 	}
-	return "", errors.New("is neither a telephone number nor the name of a topic")
+	return "", errors.New("is not a telephone number or the name of a topic")
 }
 
 func (n *sns) Finish(s *notifier.Schema) error {

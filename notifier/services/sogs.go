@@ -39,14 +39,14 @@ func (g *sogs) Describe(s *notifier.Schema) {
 	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
 		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")
 	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("a", 64))
-	s.List(&g.rooms, "targets", "rooms").Alias("to").Item(sogsRoom)
+	s.List(&g.rooms, "targets", "rooms").Alias("to").Normalize(sogsRoom)
 }
 
 var sogsRoomPattern = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
 func sogsRoom(s string) (string, error) {
 	if s = strings.ToLower(s); !sogsRoomPattern.MatchString(s) {
-		return "", errors.New("is no room")
+		return "", errors.New("is not the name of a room")
 	}
 	return s, nil
 }

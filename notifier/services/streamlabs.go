@@ -28,11 +28,11 @@ func (l *streamlabs) Describe(s *notifier.Schema) {
 	s.String(&l.image, "image_href", "", "address of a picture for an alert")
 	s.String(&l.sound, "sound_href", "", "address of a sound for an alert")
 	s.Int(&l.duration, "duration", 1000, "milliseconds for which an alert shows").Range(0, 3600000).Lenient()
-	s.String(&l.color, "special_text_color", "", "CSS colour of an alert's special words").Item(streamlabsUpper)
-	s.String(&l.name, "name", "Anon", "name of the donor, of 2 to 25 characters").Match(`^[^\s].{1,24}$`).Item(streamlabsUpper)
-	s.String(&l.identifier, "identifier", "Apprise", "what donations of one donor have in common").Item(streamlabsUpper)
+	s.String(&l.color, "special_text_color", "", "CSS colour of an alert's special words").Normalize(streamlabsUpper)
+	s.String(&l.name, "name", "Anon", "name of the donor, of 2 to 25 characters").Match(`^[^\s].{1,24}$`).Normalize(streamlabsUpper)
+	s.String(&l.identifier, "identifier", "Apprise", "what donations of one donor have in common").Normalize(streamlabsUpper)
 	s.Int(&l.amount, "amount", 0, "amount of the donation").Range(0, 1e9).Lenient()
-	s.String(&l.currency, "currency", "USD", "currency of the donation, in three letters").Match(`^[A-Z]{3}$`).Item(streamlabsUpper)
+	s.String(&l.currency, "currency", "USD", "currency of the donation, in three letters").Match(`^[A-Z]{3}$`).Normalize(streamlabsUpper)
 }
 
 func streamlabsUpper(s string) (string, error) { return strings.ToUpper(s), nil }

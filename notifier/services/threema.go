@@ -25,7 +25,7 @@ func (t *threema) Describe(s *notifier.Schema) {
 		Match(`^.{8}$`).Example("*GATEWAY")
 	s.Secret(&t.secret, "secret", "API secret")
 	s.Phones(&t.targets, "targets", "Threema IDs, telephone numbers and e-mail addresses").Alias("to").
-		Item(func(text string) (string, error) { _, target, err := threemaTarget(text); return target, err })
+		Normalize(func(text string) (string, error) { _, target, err := threemaTarget(text); return target, err })
 }
 
 var threemaID = regexp.MustCompile(`(?i)^[*a-z0-9][a-z0-9]{7}$`)
@@ -41,7 +41,7 @@ func threemaTarget(text string) (kind, target string, err error) {
 	if phone, err := notifier.FullPhone(text); err == nil {
 		return "phone", phone, nil
 	}
-	return "", "", errors.New("is neither a Threema ID nor a telephone number with its country code nor an e-mail address")
+	return "", "", errors.New("is not a Threema ID, a telephone number with its country code or an e-mail address")
 }
 
 func (t *threema) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -22,12 +22,12 @@ type twilio struct {
 func (t *twilio) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twilio", "https://www.twilio.com/docs/messaging/api/message-resource"
 	s.URL("twilio://{account_sid}:{auth_token}@{from_phone}[/{targets...}]")
-	t.describe(s, twilioNumber(smsPlus))
+	t.describe(s, twilioNumber(smsPlus)).DropInvalid()
 	s.Secret(&t.sid, "account_sid", "SID of the account").Alias("sid").Match(`^AC[a-f0-9]+$`).Example("AC0123456789")
 	s.Secret(&t.token, "auth_token", "auth token, or the secret of the API key").Alias("token").Match(`^[a-z0-9]+$`).
 		Example("abc123")
 	s.String(&t.from, "from_phone", "", "number, w:number or short code to send from").Alias("from", "source").
-		Item(twilioNumber(smsCode)).Example("15557654321")
+		Normalize(twilioNumber(smsCode)).Example("15557654321")
 	s.Secret(&t.key, "apikey", "SID of an API key to sign in with").Match(`^SK[a-f0-9]+$`).Example("SK0123456789")
 	s.Choice(&t.method, "method", "sms", []string{"sms", "call"}, "send a text, or call and read it aloud")
 }
@@ -59,7 +59,7 @@ func (t *twilio) Finish(s *notifier.Schema) error {
 		}
 		s.Limits.Body, s.Limits.Reserve = 4000, len(twilioSay+twilioSaid)
 	} else if !short {
-		t.toSelf = smsIfNoGood
+		t.toSelf = true
 	}
 	if short || t.method == "call" {
 		t.targets = slices.DeleteFunc(t.targets, whatsapp)

@@ -45,10 +45,10 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
 	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
-	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Item(mail.CheckAddress).Example("user@example.com")
-	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Item(inlineFileItem).Required().
+	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Normalize(mail.CheckAddress).Example("user@example.com")
+	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Normalize(inlineFileItem).Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
-	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Item(inlineFileItem).Required().
+	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Normalize(inlineFileItem).Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)

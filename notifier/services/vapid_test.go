@@ -214,15 +214,15 @@ func TestVapidFailures(t *testing.T) {
 	encode := base64.URLEncoding.EncodeToString
 	good := "&keyfile=" + encode(number) + "&subfile=" + encode(file)
 	for _, tt := range []struct{ url, want string }{
-		{"vapid://ops@example.com?subfile=" + encode(file), "missing keyfile"},
-		{"vapid://ops@example.com?keyfile=" + encode(number), "missing subfile"},
-		{"vapid://ops@example.com?keyfile=/etc/ssl/key.pem&subfile=" + encode(file), "keyfile is not the content of a file"},
+		{"vapid://ops@example.com?subfile=" + encode(file), "is missing; add keyfile=… to the query"},
+		{"vapid://ops@example.com?keyfile=" + encode(number), "is missing; add subfile=… to the query"},
+		{"vapid://ops@example.com?keyfile=/etc/ssl/key.pem&subfile=" + encode(file), "is not the content of a file"},
 		{"vapid://ops@example.com?keyfile=AAAA&subfile=" + encode(file), "no private key"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=AAAA", "not JSON"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{}`)), "no subscription"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)), "https endpoint"},
 		{"vapid://ops@example.com/nobody?" + good, "not the name of a subscription"},
-		{"vapid://nonsense?" + good, "missing user"},
+		{"vapid://nonsense?" + good, "user (e-mail address to reach the sender at, before the @) is missing"},
 	} {
 		if _, err := notifier.Parse(tt.url, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.60s: %v, want %s", tt.url, err, tt.want)

@@ -24,7 +24,7 @@ func (v *viber) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 30000}
 	s.Secret(&v.token, "token", "authentication token of the bot").Required()
 	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to")
-	s.String(&v.from, "from", "", "name to send as, cut to 28 characters").Item(viberName)
+	s.String(&v.from, "from", "", "name to send as, cut to 28 characters").Normalize(viberName)
 	s.String(&v.avatar, "avatar", "", "address of the sender's picture")
 }
 

@@ -19,12 +19,12 @@ func (v *voipMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "VoIPms", "https://voip.ms/m/apidocs.php"
 	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")
 	v.describe(s, smsNorthAmerica)
-	v.toSelf = smsIfNone
+	v.toSelf = true
 	s.Secret(&v.password, "password", "password of the API")
 	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address up to its @").Example("user")
 	s.String(&v.domain, "domain", "", "the account's e-mail address behind its @").Example("example.com")
 	s.String(&v.from, "from_phone", "", "telephone number to send from").Alias("from").
-		Item(smsNorthAmerica).Example("15557654321")
+		Normalize(smsNorthAmerica).Example("15557654321")
 }
 
 func (v *voipMS) Finish(s *notifier.Schema) error {

@@ -19,8 +19,8 @@ type vonage struct {
 func (v *vonage) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Vonage", "https://developer.vonage.com/en/api/sms"
 	s.URL("vonage|nexmo://{apikey}:{secret}@{from_phone}[/{targets...}]")
-	v.describe(s, notifier.FullPhone)
-	v.toSelf = smsIfNoGood
+	v.describe(s, notifier.FullPhone).DropInvalid()
+	v.toSelf = true
 	s.Secret(&v.key, "apikey", "API key").Alias("key").Match(`^[a-z0-9]+$`)
 	s.Secret(&v.secret, "secret", "API secret").Match(`^[a-z0-9]+$`)
 	smsSender(s, &v.from, "from_phone").Alias("from", "source")

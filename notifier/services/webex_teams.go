@@ -27,7 +27,8 @@ func (w *webex) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 7439}
 	s.Attachments = true
-	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token")
+	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token").
+		Example("Y2lzY29zcGFyazovL3VzL1dFQkhPT0svNGRiODZmNDQtZTVmNy00YjQ4LWFkMWQtNDYxMzU5ZmZlMDEx")
 	s.List(&w.rooms, "targets", "ids of the rooms that a bot writes to; a webhook has one").Alias("to")
 	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; bot where rooms are given")
 }

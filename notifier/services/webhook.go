@@ -27,11 +27,20 @@ func (w *webhook) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Attachments = true
 	s.Server(&w.Server)
-	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").Tokens(16)
+	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").SecretPart(webhookToken)
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "header", "HTTP header to add")
 	s.Map(&w.payload, ":", "field", "field of the message to add, or new name of one")
+}
+
+// webhookToken treats a long segment of the path as a secret: in addresses of
+// webhooks, what gives access is often in the path, and longer than words are.
+func webhookToken(segment string) (public, secret string) {
+	if len(segment) >= 16 {
+		return "", segment
+	}
+	return segment, ""
 }
 
 // request sends the body to the webhook's address.

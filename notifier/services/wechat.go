@@ -29,11 +29,12 @@ func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 2048}
-	s.String(&w.corp, "user", "", "ID of the company")
-	s.Secret(&w.secret, "password", "secret of the application")
-	s.Int(&w.agent, "host", 0, "ID of the application (AgentId)").Range(0, 1<<31-1)
-	s.List(&w.users, "targets", "users; @all for everybody").Alias("to").Item(wechatTarget).
-		Part("#", &w.departments, "department").Part("+", &w.tags, "tag")
+	s.String(&w.corp, "user", "", "ID of the company").Example("ww1a2b3c4d5e6f7890")
+	s.Secret(&w.secret, "password", "secret of the application").Example("Gz5kXv0tq7Jm3Wc9Rb1Ls8Yd4Pf6Hn2Ae0Uo5Ti7KwQ")
+	s.Int(&w.agent, "host", 0, "ID of the application (AgentId)").Example("1000002").Range(0, 1<<31-1)
+	s.List(&w.users, "targets", "users; @all for everybody",
+		notifier.Prefixed{Prefix: "#", Items: &w.departments, Doc: "department"},
+		notifier.Prefixed{Prefix: "+", Items: &w.tags, Doc: "tag"}).Alias("to").Normalize(wechatTarget).Example("@all")
 }
 
 var wechatTargetPattern = regexp.MustCompile(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#+][0-9]+)$`)
@@ -41,7 +42,7 @@ var wechatTargetPattern = regexp.MustCompile(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#
 // wechatTarget checks a recipient; users may be written with an @.
 func wechatTarget(s string) (string, error) {
 	if !wechatTargetPattern.MatchString(s) {
-		return "", errors.New("is no user, #department or +tag")
+		return "", errors.New("is not a user, a #department or a +tag")
 	}
 	if s = strings.TrimPrefix(s, "@"); s == "all" {
 		s = "@all"
@@ -51,7 +52,7 @@ func wechatTarget(s string) (string, error) {
 
 func (w *wechat) Finish(*notifier.Schema) error {
 	if len(w.users)+len(w.departments)+len(w.tags) == 0 {
-		return errors.New("names nobody to send to; add /@all, a user, a #department (written %23) or a +tag")
+		return errors.New("the URL has no targets; add /@all, a user, a #department (written %23) or a +tag")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 		"whatsapp://{token}@{from_phone_id}/{targets...}",
 		"whatsapp://{template}:{token}@{from_phone_id}/{targets...}",
 	)
-	w.describe(s, whatsAppTarget).Part("#", &w.groups, "ID of a group")
+	w.describe(s, whatsAppTarget, notifier.Prefixed{Prefix: "#", Items: &w.groups, Doc: "ID of a group"})
 	s.Limits.Body = 1024
 	s.Secret(&w.token, "token", "access token").Match(`^[a-z0-9]+$`)
 	s.Secret(&w.from, "from_phone_id", "ID of the number to send from").Alias("from", "source").Match(`^[0-9]+$`).

@@ -23,15 +23,15 @@ func (w *wxpusher) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WxPusher", "https://wxpusher.zjiecode.com/docs/"
 	s.URL("wxpusher://{token|targets}[/{targets...}]")
 	s.Secret(&w.token, "token", "token of the application, which begins with AT_").Match(`^AT_\S+$`).Example("AT_abc1234")
-	s.List(&w.topics, "targets", "IDs of topics").Alias("to").Item(wxpusherTarget).Example("123").
-		Part("UID_", &w.users, "ID of a user")
+	s.List(&w.topics, "targets", "IDs of topics",
+		notifier.Prefixed{Prefix: "UID_", Items: &w.users, Doc: "ID of a user"}).Alias("to").Normalize(wxpusherTarget).Example("123")
 }
 
 var wxpusherTargetPattern = regexp.MustCompile(`^((?i:UID_)\S+|[1-9][0-9]{0,17})$`)
 
 func wxpusherTarget(s string) (string, error) {
 	if !wxpusherTargetPattern.MatchString(s) {
-		return "", errors.New("is no topic's ID, which is a number, and no user's, which begins with UID_")
+		return "", errors.New("is not the ID of a topic, which is a number, or of a user, which begins with UID_")
 	}
 	if s[0] > '9' {
 		s = "UID_" + s[len("UID_"):]
@@ -41,7 +41,7 @@ func wxpusherTarget(s string) (string, error) {
 
 func (w *wxpusher) Finish(*notifier.Schema) error {
 	if len(w.topics)+len(w.users) == 0 {
-		return errors.New("names nobody to send to; add the ID of a topic or, with UID_ before it, of a user to the path")
+		return errors.New("the URL has no targets; add the ID of a topic or, with UID_ before it, of a user to the path")
 	}
 	return nil
 }

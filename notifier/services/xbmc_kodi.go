@@ -23,7 +23,7 @@ func (k *kodi) Describe(s *notifier.Schema) {
 	s.URL("kodi[s]|xbmc[s]://[{user}[:{password}]@]{host}[:{port}]")
 	s.Limits.Lines = 2
 	s.Server(&k.Server)
-	s.Int(&k.duration, "duration", 12, "seconds for which the notification shows").Range(1, 86400).Item(kodiDuration).Lenient()
+	s.Int(&k.duration, "duration", 12, "seconds for which the notification shows").Range(1, 86400).Normalize(kodiDuration).Lenient()
 	s.Bool(&k.image, "image", true, "show the icon of the message's type")
 }
 

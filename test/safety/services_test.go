@@ -3,6 +3,7 @@ package safety
 import (
 	"encoding/base64"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,13 +23,15 @@ type named struct {
 func servers() (out []named) {
 	for _, s := range notifier.Services() {
 		texts := slices.Clone(otherServers[s.Name])
-		if slices.ContainsFunc(s.Params, func(p notifier.ParamInfo) bool { return p.Name == "host" && p.Example == exampleHost }) {
+		for _, p := range s.Params {
+			if p.Name != "host" || p.Example == "" {
+				continue
+			}
+			server := regexp.MustCompile(regexp.QuoteMeta(p.Example) + "(:[0-9]+)?")
 			for i, example := range s.Examples {
-				if _, rest, _ := strings.Cut(example, "://"); strings.Contains(s.URLs[i], "{host}") {
-					if !strings.Contains(rest, exampleHost+":8080") {
-						rest = strings.Replace(rest, exampleHost, exampleHost+":8080", 1)
-					}
-					texts = append(texts, strings.Replace(rest, exampleHost+":8080", "{host}:{port}", 1))
+				_, rest, _ := strings.Cut(example, "://")
+				if at := server.FindStringIndex(rest); at != nil && strings.Contains(s.URLs[i], "{host}") {
+					texts = append(texts, rest[:at[0]]+"{host}:{port}"+rest[at[1]:])
 				}
 			}
 		}
@@ -49,8 +52,6 @@ func servers() (out []named) {
 	}
 	return out
 }
-
-const exampleHost = "example.com"
 
 // otherServers are URLs that name their server in another way than as the
 // host, or whose examples need a host of the Internet.

@@ -39,7 +39,7 @@ func (i *service) Describe(s *notifier.Schema) {
 	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)
-	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Item(parseTarget).SecretAfter(":").DropInvalid().Example("#ops")
+	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Normalize(parseTarget).SecretPart(splitKey).Example("#ops")
 	s.String(&i.nick, "nick", "", "nickname; by default the user, or one made up")
 	s.String(&i.name, "name", "", "real name")
 	s.Bool(&i.join, "join", true, "enter a channel before writing to it")
@@ -58,7 +58,16 @@ func parseTarget(text string) (string, error) {
 	if text = strings.TrimPrefix(text, "@"); userPattern.MatchString(text) {
 		return "@" + text, nil
 	}
-	return "", errors.New("is neither #channel nor @user")
+	return "", errors.New("must be a #channel or a @user")
+}
+
+// splitKey returns a target up to the key of a channel, and the key.
+func splitKey(target string) (public, key string) {
+	name, key, ok := strings.Cut(target, ":")
+	if ok {
+		name += ":"
+	}
+	return name, key
 }
 
 // nickServNetworks are known to speak TLS and to have accounts at NickServ.
@@ -80,7 +89,7 @@ func (i *service) Finish(*notifier.Schema) error {
 	}
 	switch {
 	case len(i.targets) == 0:
-		return errors.New("names nobody to write to; write channels and users behind the host, as in irc://irc.example.com/#ops/@bob")
+		return errors.New("the URL has no targets; write channels and users behind the host, as in irc://irc.example.com/#ops/@bob")
 	case i.signIn == modeZNC && (i.User == "" || i.Password == ""):
 		return errors.New("mode=znc signs in with a user and a password; write both before the host")
 	case strings.ContainsAny(i.User+i.Password+i.nick+i.name, "\x00\r\n"):

@@ -46,7 +46,7 @@ func parseAddress(s string) (mail.Address, bool) {
 func checkAddress(s string) (string, error) {
 	a, ok := parseAddress(s)
 	if !ok {
-		return "", errors.New("is no e-mail address")
+		return "", errors.New("is not an e-mail address")
 	}
 	return a.String(), nil
 }

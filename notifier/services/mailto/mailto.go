@@ -17,7 +17,6 @@ var _ = notifier.Register[service]()
 type service struct {
 	notifier.Server
 	targets        []string
-	to             *notifier.Param
 	from, name     string
 	cc, bcc, reply []string
 	header         map[string]string
@@ -40,12 +39,14 @@ func (m *service) Describe(s *notifier.Schema) {
 	s.URL("mailto[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Server(&m.Server)
-	m.to = addressList(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
+	s.Param("user").Example("alice")
+	s.Param("password").Example("app-password")
+	addressList(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
 	s.String(&m.from, "from", "", "sender's address, name or both; user@host if not given").Example("me@example.com")
 	s.String(&m.name, "name", "", "sender's name")
-	addressList(s, &m.cc, "cc", "addresses that get a copy")
-	addressList(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
-	addressList(s, &m.reply, "reply", "addresses that answers go to")
+	addressList(s, &m.cc, "cc", "addresses that get a copy").DropInvalid()
+	addressList(s, &m.bcc, "bcc", "addresses that get a copy unseen by others").DropInvalid()
+	addressList(s, &m.reply, "reply", "addresses that answers go to").DropInvalid()
 	s.Map(&m.header, "+", "header", "header field to add").Example("X-Origin=gateway")
 	s.Bool(&m.inline, "inline", false, "show pictures within an HTML text")
 	s.Host(&m.smtp, "smtp", "mail server; that of a known provider, or host, if not given")
@@ -56,13 +57,10 @@ func (m *service) Describe(s *notifier.Schema) {
 
 // addressList binds a list of addresses.
 func addressList(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
-	return mail.List(s, v, name, doc).Item(checkAddress)
+	return mail.List(s, v, name, doc).Normalize(checkAddress)
 }
 
 func (m *service) Finish(*notifier.Schema) error {
-	if len(m.targets) == 0 && m.to.Dropped() {
-		return errors.New("none of the targets is an e-mail address")
-	}
 	if err := m.findSender(); err != nil {
 		return err
 	}

@@ -349,7 +349,7 @@ func describe(t *testing.T, address string) *service {
 	q := u.Query()
 	password, _ := u.User.Password()
 	port, _ := strconv.Atoi(u.Port())
-	m := &service{to: new(notifier.Param), from: q.Get("from"), name: q.Get("name"), smtp: q.Get("smtp"), mode: q.Get("mode")}
+	m := &service{from: q.Get("from"), name: q.Get("name"), smtp: q.Get("smtp"), mode: q.Get("mode")}
 	m.Server = notifier.Server{
 		Secure: u.Scheme == "mailtos", User: cmp.Or(q.Get("user"), u.User.Username()),
 		Password: cmp.Or(q.Get("pass"), password), Host: u.Hostname(), Port: port,

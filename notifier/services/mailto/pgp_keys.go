@@ -49,11 +49,11 @@ func parseKey(text string) (openpgp.EntityList, error) {
 	clean := strings.NewReplacer(" ", "+", "-", "+", "_", "/", "=", "").Replace(text)
 	data, err := base64.RawStdEncoding.DecodeString(clean)
 	if err != nil {
-		return nil, errors.New("is no base64; export the key and encode it, as in gpg --export ID | base64 -w0")
+		return nil, errors.New("is not base64; export the key and encode it, as in gpg --export ID | base64 -w0")
 	}
 	keys, err := readKeyRing(data)
 	if err != nil {
-		return nil, errors.New("is no OpenPGP key")
+		return nil, errors.New("is not an OpenPGP key")
 	}
 	return keys[:1], nil
 }

@@ -129,8 +129,8 @@ func TestPGP(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rest, want := range map[string]string{
-			"pgp=encrypt": "no key to encrypt to", "pgp=sign": "no key to sign with", "pgp=sometimes": "pgp is none of",
-			"pgppub=/etc/passwd": "pgppub is no OpenPGP key", "pgppub=~me/key.asc": "pgppub is no base64", "pgpprv=" + mePublic: "pgpprv is a public key",
+			"pgp=encrypt": "no key to encrypt to", "pgp=sign": "no key to sign with", "pgp=sometimes": "must be one of encrypt, sign, no",
+			"pgppub=/etc/passwd": "pgppub is not an OpenPGP key", "pgppub=~me/key.asc": "pgppub is not base64", "pgpprv=" + mePublic: "pgpprv is a public key",
 			"pgpprv=" + base64.StdEncoding.EncodeToString(locked.Bytes()): "pgpprv has a passphrase",
 		} {
 			if _, err := sender.Parse(s.url("mailto", "user", "?"+rest), nil); err == nil || !strings.Contains(err.Error(), want) {

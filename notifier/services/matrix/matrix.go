@@ -34,12 +34,12 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Native("https://webhooks.t2bot.io/api/v1/matrix/hook/{token}?mode=t2bot")
 	s.Attachments = true
 	s.Host(&x.Host, "host", "name or address of the server")
-	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).Unset().Example("8080")
+	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault().Example("8080")
 	s.String(&x.User, "user", "", "user name; of a webhook the name that is shown")
 	s.Secret(&x.token, "token", "password; or an access token, or a webhook's token").Alias("password", "pass").
 		Example("t2bothookt2bothookt2bothookt2bothookt2bothookt2bothookt2bothook1")
 	s.List(&x.targets, "targets", "#aliases, !ids and @users; all joined rooms if none").Alias("to").
-		Item(parseTarget).Example("#room")
+		Normalize(parseTarget).Example("#room")
 	s.Choice(&x.mode, "mode", "", []string{"off", "matrix", "slack", "t2bot", "hookshot"}, "kind of webhook; off to be a user")
 	s.String(&x.path, "path", "/webhook", "path of hookshot's webhooks")
 	s.Choice(&x.version, "version", "3", []string{"2", "3"}, "version of the server's API").Alias("v")
@@ -62,7 +62,7 @@ func parseTarget(text string) (string, error) {
 	text = sigilReplacer.Replace(text)
 	m := targetPattern.FindStringSubmatch(text)
 	if m == nil {
-		return "", errors.New("is no #alias:server or !id:server of a room, nor a @user:server")
+		return "", errors.New("must be #alias:server or !id:server of a room, or @user:server")
 	}
 	if m[1] == "" {
 		text = "#" + text

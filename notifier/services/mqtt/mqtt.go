@@ -41,7 +41,7 @@ func (q *service) Describe(s *notifier.Schema) {
 	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
 	s.Limits = markup.Limits{Body: 268435455}
 	s.Server(&q.Server)
-	s.Path(&q.path, "topic", "topic with all its levels, or several with commas between")
+	s.Path(&q.path, "topic", "topic with all its levels, or several with commas between").Example("alerts", "disk")
 	s.List(&q.targets, "to", "further topics").Alias("targets")
 	s.Int(&q.qos, "qos", 0, "quality of service: 0 once at most, 1 at least, 2 exactly").Range(0, 2)
 	s.Enum(&q.version, "version", "v3.1.1", []notifier.Choice{
@@ -59,7 +59,7 @@ func (q *service) Finish(*notifier.Schema) error {
 	q.topics = append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
 	switch {
 	case len(q.topics) == 0:
-		return errors.New("names no topic; write one behind the host, as in mqtt://example.com/alerts/disk")
+		return errors.New("the URL has no topic; write one behind the host, as in mqtt://example.com/alerts/disk")
 	case slices.ContainsFunc(q.topics, func(topic string) bool { return len(topic) > 65535 || strings.ContainsAny(topic, "+#\x00") }):
 		return errors.New("a topic to publish to cannot hold a wildcard, + or #, nor be longer than 65535 bytes")
 	case strings.ContainsRune(q.User, 0):

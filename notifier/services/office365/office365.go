@@ -26,22 +26,21 @@ type service struct {
 	from                       string // the mailbox: its address, or its id in the directory
 	refresh                    string // the last refresh token of a personal mailbox
 	session                    signin.Session[session]
-	to                         *notifier.Param
 }
 
 func (o *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Office 365", "https://learn.microsoft.com/graph/api/user-sendmail"
 	s.URL("azure|o365://[{user}@]{source}[/{tenant}]/{client_id}/{secret...}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
-	s.String(&o.user, "user", "", "the mailbox's address before the @")
+	s.String(&o.user, "user", "", "the mailbox's address before the @").Example("alerts")
 	s.String(&o.source, "source", "", "the mailbox's domain, or its whole address or id").Alias("from").Example("example.com")
-	s.Secret(&o.tenant, "tenant", "directory (tenant) ID, which only organizations have")
-	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Example("client-id")
-	s.Path(&o.secret, "secret", "client secret; of a personal mailbox the refresh token").Alias("oauth_secret").Secret()
-	o.to = mail.List(s, &o.targets, "targets", "addresses to send to; the mailbox's own if none").Alias("to").Example("you@example.com")
-	mail.List(s, &o.cc, "cc", "addresses that get a copy")
-	mail.List(s, &o.bcc, "bcc", "addresses that get a copy unseen by others")
-	mail.List(s, &o.replyTo, "reply_to", "addresses that answers go to")
+	s.Secret(&o.tenant, "tenant", "directory (tenant) ID, which only organizations have").Example("c7d3f0a2-5b1e-4e0f-9a57-2f6f1d0b8e11")
+	s.Secret(&o.id, "client_id", "application (client) ID").Alias("oauth_id").Example("1f0e8a34-9c2d-4b7a-8d15-7a3e5c9b6f42")
+	s.Path(&o.secret, "secret", "client secret; of a personal mailbox the refresh token").Alias("oauth_secret").Secret().Example("Q8~abcDEF123ghiJKL456mnoPQR789stuVWX")
+	mail.List(s, &o.targets, "targets", "addresses to send to; the mailbox's own if none").Alias("to").Example("you@example.com")
+	mail.Copies(s, &o.cc, "cc", "addresses that get a copy")
+	mail.Copies(s, &o.bcc, "bcc", "addresses that get a copy unseen by others")
+	mail.Copies(s, &o.replyTo, "reply_to", "addresses that answers go to")
 	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "whose mailbox it is; org unless the domain is a personal one").Lenient()
 	s.Bool(&o.saveSent, "savesent", true, "keep the message among those sent")
 }
@@ -95,7 +94,7 @@ func (o *service) Finish(*notifier.Schema) error {
 	o.secret = []string{strings.Join(o.secret, "/")}
 	slices.Sort(o.targets)
 	o.targets = slices.Compact(o.targets)
-	if len(o.targets) == 0 && (!byMail || o.to.Dropped()) {
+	if len(o.targets) == 0 && !byMail {
 		return errors.New("there is nobody to send to; write an e-mail address at the end")
 	}
 	return nil

@@ -26,7 +26,6 @@ type service struct {
 	mdv     int
 	content string
 
-	chats *notifier.Param
 	owner notifier.Cached[string] // whom the bot belongs to
 }
 
@@ -42,7 +41,7 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Limits = markup.Limits{Body: maxText, Unit: markup.UTF16Units}
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
-	t.chats = s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").DropInvalid().Item(parseTarget).Example("12315544")
+	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("12315544")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
 	s.Bool(&t.detect, "detect", true, "without targets: write to who wrote to the bot first")
 	s.Bool(&t.silent, "silent", false, "deliver without a sound")
@@ -58,7 +57,7 @@ func parseTarget(s string) (string, error) {
 	m := targetPattern.FindStringSubmatch(s)
 	switch {
 	case m == nil:
-		return "", errors.New("is neither a chat id nor a name")
+		return "", errors.New("is not the id of a chat or a @name")
 	case m[1] != "":
 		return m[1] + m[3], nil
 	}
@@ -67,7 +66,7 @@ func parseTarget(s string) (string, error) {
 
 func (t *service) Finish(s *notifier.Schema) error {
 	t.token = strings.TrimPrefix(strings.ToLower(t.token[:3]), "bot") + t.token[3:]
-	if len(t.targets) == 0 && (!t.detect || t.chats.Dropped()) {
+	if len(t.targets) == 0 && !t.detect {
 		return errors.New("there is nobody to write to; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
 	}
 	return nil

@@ -46,7 +46,7 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
-	s.List(&x.targets, "targets", "user, user@host and #room@host; by default the user itself").Alias("to").Item(checkTarget).DropInvalid().Example("bob")
+	s.List(&x.targets, "targets", "user, user@host and #room@host; by default the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
 	s.Host(&x.server, "xmpp", "server to connect to where it is not the host")
 	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "protection; by default none of xmpp, starttls of xmpps")
 	s.Bool(&x.roster, "roster", false, "fetch the list of contacts first")
@@ -63,13 +63,13 @@ var addressPattern = regexp.MustCompile(`^(#?)([^@\s/]+)(?:@([^@\s/]+))?(?:/(\S+
 func parseJID(text, host string) (to jid.JID, room bool, err error) {
 	m := addressPattern.FindStringSubmatch(text)
 	if m == nil {
-		return to, false, errors.New("is no XMPP address")
+		return to, false, errors.New("is not an XMPP address")
 	}
 	if m[3] != "" {
 		host = m[3]
 	}
 	if to, err = jid.New(m[2], host, m[4]); err != nil {
-		return to, false, errors.New("is no XMPP address")
+		return to, false, errors.New("is not an XMPP address")
 	}
 	return to, m[1] != "", nil
 }

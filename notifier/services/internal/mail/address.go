@@ -74,7 +74,7 @@ func (m Address) Header() string {
 func CheckAddress(s string) (string, error) {
 	m, ok := ParseAddress(s)
 	if !ok {
-		return "", errors.New("is no e-mail address")
+		return "", errors.New("is not an e-mail address")
 	}
 	return m.String(), nil
 }
@@ -108,5 +108,11 @@ func ParseList(list []string) []Address {
 
 // List binds a list of mailboxes.
 func List(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
-	return s.List(v, name, doc).Split(SplitList).Item(CheckAddress).DropInvalid()
+	return s.List(v, name, doc).Split(SplitList).Normalize(CheckAddress)
+}
+
+// Copies binds a list of addresses that a mail can do without, such as those
+// that get a copy. It may have nothing but invalid addresses.
+func Copies(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
+	return List(s, v, name, doc).DropInvalid()
 }

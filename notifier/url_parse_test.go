@@ -1,7 +1,6 @@
 package notifier
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,33 +83,32 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	tests := []struct{ url, want string }{
-		{"", "begins with a service"},
-		{"tok-secret", "begins with a service"},
-		{"nosuch://tok-secret", "begins with nosuch://, which is no service's"},
+		{"", "does not begin with a service and ://; write for example json://example.com"},
+		{"tok-secret", "does not begin with a service and ://; write for example json://example.com"},
+		{"nosuch://tok-secret", "begins with nosuch://, which is not a scheme of any service"},
 		{"https://example.com/tok-secret", "json://"},
-		{"probe://", "missing host (name or address of the server)"},
-		{"probe://:@/", "missing host"},
-		{"probe://h", "Probe: missing token (the token); expected probe[s]|prb://"},
-		{"probe://h/tok!secret", "token is malformed (the token)"},
-		{"probe://h!x/tok-secret", "host is malformed"},
-		{"probe://h:x/tok-secret", "port is no whole number from 1 to 65535"},
-		{"probe://h:70000/tok-secret", "port is no whole number from 1 to 65535"},
-		{"probe://h/tok-secret?count=11", "count is no whole number from 1 to 10"},
-		{"probe://h/tok-secret?count=x", "count is no whole number"},
-		{"probe://h/tok-secret?ratio=NaN", "ratio is no number from 0 to 1"},
-		{"probe://h/tok-secret?quiet=perhaps", "quiet is neither yes nor no"},
-		{"probe://h/tok-secret?mode=nonsense", "mode is none of post, panic"},
-		{"probe://h/tok-secret?mode=p", "mode is none of"}, // post or panic
+		{"probe://", "Probe: host (name or address of the server) is missing; write probe[s]|prb://"},
+		{"probe://:@/", "host (name or address of the server) is missing"},
+		{"probe://h", "Probe: token (the token) is missing; write probe[s]|prb://"},
+		{"probe://h/tok!secret", "Probe: token (the token) has the wrong form"},
+		{"probe://h!x/tok-secret", "has the wrong form; write for example example.com"},
+		{"probe://h:x/tok-secret", "port (port of the server) must be a whole number from 1 to 65535"},
+		{"probe://h:70000/tok-secret", "port (port of the server) must be a whole number from 1 to 65535"},
+		{"probe://h/tok-secret?count=11", "count (a number) must be a whole number from 1 to 10"},
+		{"probe://h/tok-secret?count=x", "count (a number) must be a whole number from 1 to 10"},
+		{"probe://h/tok-secret?ratio=NaN", "ratio (a share) must be a number from 0 to 1"},
+		{"probe://h/tok-secret?quiet=perhaps", "quiet (make no sound) must be yes or no"},
+		{"probe://h/tok-secret?mode=nonsense", "mode (what to do) must be one of post, panic"},
+		{"probe://h/tok-secret?mode=p", "must be one of post, panic"}, // post or panic
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
-		{"probe://h/tok-secret?tz=Nowhere/City", "tz is no time zone"},
-		{"probe://h/tok-secret?retry=11", "retry is no whole number from 0 to 10"},
-		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets has more than 500 items; move the others to a URL of their own (who gets it)"},
-		{"probe://h/tok-secret?x=y" + entries(maxEntries+1), "header has more than 100 entries (HTTP header)"},
+		{"probe://h/tok-secret?tz=Nowhere/City", "is not the name of a time zone; write for example Europe/Berlin"},
+		{"probe://h/tok-secret?retry=11", "must be a whole number from 0 to 10"},
+		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets (who gets it) has more than 500 items; move the others to another URL"},
+		{"probe://h/tok-secret?x=y" + entries(maxEntries+1), "header (HTTP header) has more than 100 entries; leave some out"},
 	}
 	for _, tt := range tests {
 		_, err := Parse(tt.url, nil)
-		var u *URLError
-		if !errors.As(err, &u) {
+		if _, ok := errors.AsType[*URLError](err); !ok {
 			t.Errorf("%s: got %v, want a URLError", tt.url, err)
 			continue
 		}
@@ -152,66 +150,24 @@ func TestParseMany(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for url, want := range map[string]string{
 		"probe://h/tok":                         "",
-		"probe://h/tok?nosuch=1":                "nosuch has no effect: Probe has no parameter of that name",
-		"probe://h/tok?level=low&no_such=1":     "no_such has no effect",
-		"probe://h/tok?secrettoken":             "query parameter 1 has no effect",
-		"probe://h/secrettoken?secrettoken=1":   "query parameter 1 has no effect",
-		"probe://h/tok?secrettoken=secrettoken": "query parameter 1 has no effect",
-		"probe://h/tok?title=atoken&atoken=1":   "query parameter 2 has no effect",
-		"probe://h/tok?level=low&s3cret=1":      "query parameter 2 has no effect",
-		"probe://h/tok?level=nonsense":          "level is none of low, normal, high; such a value means the default",
-		"probe://h/tok?phones=555123,no,555321": "item 2 of phones is no telephone number and is left out",
-		"many://user@tok/a":                     "the user has no meaning",
-		"many://tok/a#b/c":                      "what follows a # within a word of the URL has no effect",
+		"probe://h/tok?nosuch=1":                "Probe: the parameter nosuch is unknown and has no effect",
+		"probe://h/tok?level=low&no_such=1":     "no_such is unknown and has no effect",
+		"probe://h/tok?secrettoken":             "Probe: parameter 1 of the query is unknown and has no effect",
+		"probe://h/secrettoken?secrettoken=1":   "Probe: parameter 1 of the query is unknown and has no effect",
+		"probe://h/tok?secrettoken=secrettoken": "Probe: parameter 1 of the query is unknown and has no effect",
+		"probe://h/tok?title=atoken&atoken=1":   "Probe: parameter 2 of the query is unknown and has no effect",
+		"probe://h/tok?level=low&s3cret=1":      "Probe: parameter 2 of the query is unknown and has no effect",
+		"probe://h/tok?level=nonsense":          "Probe: level must be one of low, normal, high; the default is used",
+		"probe://h/tok?phones=555123,no,555321": "Probe: item 2 of phones is not a telephone number and is left out",
+		"many://user@tok/a":                     "Probe: the user in the URL has no meaning and no effect",
+		"many://tok/a#b/c":                      "Probe: the URL ends at the # within a word; write %23 for a # that belongs to the word",
 		"many://tok/#a/#b,#c%20#d":              "",
-		"probe://h/tok?format=x":                "format is none of text, markdown, html; such a value means the default",
-		"probe://h/tok?overflow=x":              "overflow is none of upstream, truncate, split; such a value means the default",
+		"probe://h/tok?format=x":                "format must be one of text, markdown, html; the default is used",
+		"probe://h/tok?overflow=x":              "overflow must be one of upstream, truncate, split; the default is used",
 	} {
 		d, _ := parseProbe(t, url)
 		if got := strings.Join(d.Warnings(), "; "); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", url, got, want)
-		}
-	}
-}
-
-// A broken description must not get as far as a user.
-func TestRegisterPanics(t *testing.T) {
-	for name, describe := range map[string]func(*Schema){
-		"no place bound": func(s *Schema) { s.Name = "X"; s.URL("xx1://{host}") },
-		"scheme claimed": func(s *Schema) { s.Name = "X"; s.URL("probe://{host}"); s.Server(new(Server)) },
-		"declared twice": func(s *Schema) { s.Name = "X"; s.String(new(string), "a", "", ""); s.String(new(string), "a", "", "") },
-		"alias taken": func(s *Schema) {
-			s.Name = "X"
-			s.String(new(string), "a", "", "")
-			s.String(new(string), "b", "", "").Alias("a")
-		},
-		"no URL":          func(s *Schema) { s.Name = "X" },
-		"brackets":        func(s *Schema) { s.Name = "X"; s.URL("xx2://{host}[/{a}") },
-		"default unknown": func(s *Schema) { s.Name = "X"; s.Enum(new(int), "a", "b", []Choice{{Name: "c"}}, "") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("registered")
-				}
-			}()
-			register(func() Service { return &described{describe} })
-		})
-	}
-}
-
-type described struct{ describe func(*Schema) }
-
-func (d *described) Describe(s *Schema) { d.describe(s) }
-
-func (d *described) Send(context.Context, *Client, *Message) error { return nil }
-
-func TestPhone(t *testing.T) {
-	for in, want := range map[string]string{
-		"+1 (555) 123-4567": "+15551234567", "555.123.4567": "5551234567", "12": "", "1234567890123456": "", "555-CALL": "", "": "", "5+5512345": "",
-	} {
-		if got, err := Phone(in); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: got %q, %v", in, got, err)
 		}
 	}
 }

@@ -7,23 +7,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// A native is an address that the service itself gives out, such as that of
-// a webhook, taken as a URL of ours.
+// A native is an address that a service gives out, such as that of a webhook.
+// [Schema.Native] describes the notation.
 type native struct {
 	text    string
 	pattern *regexp.Regexp
-	names   []string
-	implied []pair // parameters that the address stands for
-	bare    string // parameter whose value is the query's first key
+	names   []string     // the parameters of the pattern's groups
+	query   []queryParam // parameters that the address sets
+	bare    string       // the parameter that is the first key of a query; may be ""
 }
 
-var nativeToken = regexp.MustCompile(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
+var nativePlace = regexp.MustCompile(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
 
-// compileNative makes a pattern of an address: {name} is anything up to a
-// slash or, in the host, a dot; {name...} anything, and {host...} a host with
-// all that belongs to it, and with what is written before it; brackets enclose what may
-// be left out. Behind a question mark stand parameters that the address
-// stands for, or a {name} that the key of a query without values is.
+// compileNative makes a pattern of an address. A {name} is anything up to a
+// slash or, in the host, up to a dot; a {name...} is anything; {host...} is an
+// authority; brackets enclose optional parts.
 func compileNative(text string) (*native, error) {
 	n := &native{text: text}
 	text, query, _ := strings.Cut(text, "?")
@@ -33,7 +31,7 @@ func compileNative(text string) (*native, error) {
 			n.bare = strings.TrimSuffix(name, "}")
 			continue
 		}
-		n.implied = append(n.implied, pair{key, value})
+		n.query = append(n.query, queryParam{key, value})
 	}
 	p := regexp.QuoteMeta(text)
 	p = strings.NewReplacer(`\[`, `(?:`, `\]`, `)?`).Replace(p)
@@ -43,11 +41,11 @@ func compileNative(text string) (*native, error) {
 	}
 	var b strings.Builder
 	last := 0
-	for _, m := range nativeToken.FindAllStringSubmatchIndex(p, -1) {
+	for _, m := range nativePlace.FindAllStringSubmatchIndex(p, -1) {
 		before := p[last:m[0]]
 		n.names = append(n.names, p[m[2]:m[3]])
 		if p[m[2]:m[3]] == "host" {
-			// What stands before the place is a part of the host, too.
+			// The text before the place is a part of the host, too.
 			scheme, start, _ := strings.Cut(before, "://")
 			b.WriteString(scheme + "://(" + start + `[^/]+)`)
 			last = m[1]
@@ -70,7 +68,8 @@ func compileNative(text string) (*native, error) {
 	return n, err
 }
 
-// match finds the parameters of the address s, which has no query.
+// match returns the values in an address without its query, or nil if it does
+// not match.
 func (n *native) match(s string) map[string][]string {
 	m := n.pattern.FindStringSubmatch(s)
 	if m == nil {
@@ -79,7 +78,7 @@ func (n *native) match(s string) map[string][]string {
 	values := map[string][]string{}
 	for i, name := range n.names {
 		if name == "host" {
-			authority(m[i+1], values)
+			matchNativeHost(m[i+1], values)
 			continue
 		}
 		for _, v := range strings.Split(m[i+1], "/") {
@@ -91,8 +90,8 @@ func (n *native) match(s string) map[string][]string {
 	return values
 }
 
-// authority takes apart what stands in the place of a native address's host.
-func authority(s string, values map[string][]string) {
+// matchNativeHost adds the parts of an authority to values.
+func matchNativeHost(s string, values map[string][]string) {
 	set := func(name, v string) {
 		if v != "" {
 			values[name] = []string{percent.DecodeText(v)}

@@ -1,12 +1,58 @@
 package notifier
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 )
 
-// print writes the URL that has the values at their places. With colon, a
-// password that is empty is written as one nevertheless.
+// print returns the URL in its canonical form. With mask, secrets are masked.
+func (d *Destination) print(mask bool) string {
+	s, t := d.schema, d.template
+	shown := func(p *Param, v string) string {
+		if mask {
+			return p.masked(v)
+		}
+		return v
+	}
+	values := func(name string) []string {
+		p := s.byName[name]
+		texts := s.texts(p)
+		for i, v := range texts {
+			texts[i] = shown(p, v)
+		}
+		return texts
+	}
+	out := t.print(s.Scheme, values, s.server != nil && s.server.hasPassword)
+	if s.slash != nil && *s.slash && !strings.HasSuffix(out, "/") {
+		out += "/"
+	}
+	var query []string
+	for _, p := range s.params {
+		if t.has(p.name) {
+			continue
+		}
+		if p.kind == KindMap {
+			m := *s.variables[p.index].(*mapVar)
+			for _, key := range slices.Sorted(maps.Keys(m)) {
+				query = append(query, p.dict.prefix+escapeUser(key)+"="+escapeUser(shown(p, m[key])))
+			}
+			continue
+		}
+		texts := s.texts(p)
+		if len(texts) > 0 && !(p.kind != KindList && texts[0] == s.defaultOf(p)) {
+			query = append(query, p.name+"="+escapeUser(strings.Join(values(p.name), ",")))
+		}
+	}
+	if len(query) > 0 {
+		out += "?" + strings.Join(query, "&")
+	}
+	return out
+}
+
+// print returns a URL with the values at their places. With colon, an empty
+// password is printed, too.
 func (t *template) print(scheme string, values func(name string) []string, colon bool) string {
 	one := func(name string, escape func(string) string) string {
 		if name == "" {
@@ -37,7 +83,7 @@ func (t *template) print(scheme string, values func(name string) []string, colon
 	}
 	printPath(&b, t.path, func(name string) []string {
 		v := values(name)
-		if t.spread && name == t.host.name && len(v) > 0 {
+		if t.hostIsList && name == t.host.name && len(v) > 0 {
 			v = v[1:]
 		}
 		return v
@@ -62,7 +108,7 @@ func printPath(b *strings.Builder, nodes []pathNode, values func(string) []strin
 	}
 }
 
-// complete says whether every place of a group has a value.
+// complete reports whether every place in nodes has a value.
 func complete(nodes []pathNode, values func(string) []string) bool {
 	for _, n := range nodes {
 		if n.name != "" && len(values(n.name)) == 0 {
@@ -78,5 +124,6 @@ func escapeSegment(s string) string {
 
 func escapeUser(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// escapeHost keeps the colon, which tokens in the host's place may hold.
+// escapeHost escapes what is in place of the host. It keeps colons, which some
+// tokens have.
 func escapeHost(s string) string { return strings.ReplaceAll(escapeUser(s), "%3A", ":") }

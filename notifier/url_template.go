@@ -7,48 +7,44 @@ import (
 	"strings"
 )
 
-// A template is one way of writing the URL of a service, compiled from
-//
-//	scheme[s]|alias://[{user}[:{password}]@]{host}[:{port}][/{segment}…][/{rest...}]
-//
-// where brackets enclose what may be left out, {name} is the place of a
-// parameter and {name...} that of all path segments that remain; in place of
-// the host, {name...} is the host and all path segments. {name|list} in place
-// of the host is name, and one more item of the list where the query brings
-// name. An authority that is nothing but [{name}] may be empty. Everything
-// else stands for itself.
+// A template is one way to write the URL of a service. [Schema.URL] describes
+// the notation.
 type template struct {
-	text     string
-	schemes  []scheme
-	user     place
-	password place
-	host     place
-	instead  string // the list that the host belongs to where the query brings host
-	spread   bool   // host is a list that goes on in the path
-	port     place
-	path     []pathNode
+	text       string
+	schemes    []scheme
+	user       place
+	password   place
+	host       place
+	port       place
+	hostIsList bool   // the host is the first item of a list that continues in the path
+	hostList   string // the list that has the host as an item if the query sets the host's parameter
+	path       []pathNode
 }
 
-// A scheme is one name before "://". The secure one of a pair, as gotifys of
-// gotify[s], makes [Server.Secure] true.
+// A scheme is a name before "://". Of a pair such as gotify[s], gotifys is the
+// secure one.
 type scheme struct {
 	name   string
 	secure bool
 }
 
-// A place is where a value stands in the authority of a URL.
+// A place is where the authority of a URL has the value of a parameter.
 type place struct {
-	name     string // the parameter; "" where the template has no such place
+	name     string // the parameter; "" if the template has no such place
 	optional bool
 }
 
-// A pathNode is a segment of the path, or a group of them that may be absent.
+// A pathNode is a segment of the path, several for a list, or an optional group
+// of nodes.
 type pathNode struct {
-	name    string // the parameter, or "" for a literal
 	literal string
-	rest    bool           // the parameter takes all segments that remain
-	pattern *regexp.Regexp // where the parameter ends a rest before it and has a pattern
-	group   []pathNode     // set for a group, and nothing else is
+	name    string // the parameter
+	rest    bool   // the parameter is a list of segments
+	group   []pathNode
+
+	// pattern is that of the parameter, if the node follows a list: it tells
+	// where the list ends.
+	pattern *regexp.Regexp
 }
 
 var (
@@ -57,8 +53,8 @@ var (
 	authorityPattern = regexp.MustCompile(`^(\[)?(?:\{(\w+)\}(\[)?(?::\{(\w+)\})?\]?@)?\]?\{(\w+)(\.\.\.|\|\w+)?\}(?:(\[)?:\{(\w+)\}\]?)?$`)
 )
 
-// compileTemplate reads a template. An error is a mistake in a service, never
-// in a URL.
+// compileTemplate reads a template. An error is a mistake in a service's
+// description.
 func compileTemplate(text string) (*template, error) {
 	t := &template{text: text}
 	schemes, rest, ok := strings.Cut(text, "://")
@@ -94,9 +90,11 @@ func compileTemplate(text string) (*template, error) {
 		t.password = place{m[4], m[1] != "" || m[3] != ""}
 	}
 	t.host = place{m[5], hostOptional}
-	t.instead = strings.TrimPrefix(m[6], "|")
-	if t.spread = m[6] == "..."; t.spread {
-		t.instead, path = "", path+"[/{"+m[5]+"...}]"
+	if list, ok := strings.CutPrefix(m[6], "|"); ok {
+		t.hostList = list
+	}
+	if t.hostIsList = m[6] == "..."; t.hostIsList {
+		path += "[/{" + m[5] + "...}]"
 	}
 	if m[8] != "" {
 		t.port = place{m[8], m[7] != ""}
@@ -108,8 +106,8 @@ func compileTemplate(text string) (*template, error) {
 	return t, nil
 }
 
-// compilePath reads path nodes up to the bracket that closes the group it was
-// called for, or to the end.
+// compilePath reads the nodes of a path up to a closing bracket or to the end, and
+// returns them with the text that is left.
 func compilePath(s string) (nodes []pathNode, rest string, err error) {
 	for s != "" && s[0] != ']' {
 		if s[0] == '[' {
@@ -131,7 +129,7 @@ func compilePath(s string) (nodes []pathNode, rest string, err error) {
 		s = s[end+1:]
 		switch {
 		case word == "" && s == "":
-			// A slash at the end stands for nothing.
+			// A slash at the end has no meaning.
 		case strings.HasPrefix(word, "{") && strings.HasSuffix(word, "...}"):
 			nodes = append(nodes, pathNode{name: word[1 : len(word)-4], rest: true})
 		case strings.HasPrefix(word, "{") && strings.HasSuffix(word, "}"):
@@ -143,9 +141,9 @@ func compilePath(s string) (nodes []pathNode, rest string, err error) {
 	return nodes, s, nil
 }
 
-// names calls f for each parameter that has a place in t, and says whether
-// the template can do without it.
-func (t *template) names(f func(name string, optional bool)) {
+// places calls f for each place of a parameter in t, and tells whether it is
+// optional.
+func (t *template) places(f func(name string, optional bool)) {
 	for _, p := range []place{t.user, t.password, t.host, t.port} {
 		if p.name != "" {
 			f(p.name, p.optional)
@@ -156,7 +154,7 @@ func (t *template) names(f func(name string, optional bool)) {
 		for _, n := range nodes {
 			if n.group != nil {
 				walk(n.group, true)
-			} else if n.name != "" && !(t.spread && n.name == t.host.name) {
+			} else if n.name != "" && !(t.hostIsList && n.name == t.host.name) {
 				f(n.name, optional)
 			}
 		}
@@ -164,8 +162,8 @@ func (t *template) names(f func(name string, optional bool)) {
 	walk(t.path, false)
 }
 
-// delimit tells the nodes behind a rest what their parameters must look like.
-func (t *template) delimit(byName map[string]*Param) {
+// setPatterns sets the patterns of the nodes that follow a list.
+func (t *template) setPatterns(byName map[string]*Param) {
 	for i := range t.path {
 		if p := byName[t.path[i].name]; p != nil && i > 0 && t.path[i-1].rest {
 			t.path[i].pattern = p.pattern
@@ -173,13 +171,28 @@ func (t *template) delimit(byName map[string]*Param) {
 	}
 }
 
-// has says whether the parameter has a place in t.
+// has reports whether a parameter has a place in t.
 func (t *template) has(name string) (found bool) {
-	t.names(func(n string, _ bool) { found = found || n == name })
+	t.places(func(n string, _ bool) { found = found || n == name })
 	return found
 }
 
-// hasScheme says whether URLs of the template may begin with the scheme.
-func (t *template) hasScheme(name string) bool {
-	return slices.ContainsFunc(t.schemes, func(s scheme) bool { return s.name == name })
+// scheme returns the scheme of t that has the name.
+func (t *template) scheme(name string) (scheme, bool) {
+	i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.name == name })
+	if i < 0 {
+		return scheme{}, false
+	}
+	return t.schemes[i], true
+}
+
+// schemeFor returns the scheme for an address of the service's own: the last one
+// that is secure or not, as the address is, or else the first.
+func (t *template) schemeFor(secure bool) scheme {
+	for _, s := range slices.Backward(t.schemes) {
+		if s.secure == secure {
+			return s
+		}
+	}
+	return t.schemes[0]
 }

@@ -1,0 +1,134 @@
+package notifier
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// ServiceInfo describes a service for lists and documents.
+type ServiceInfo struct {
+	Name        string      `json:"name"`
+	Site        string      `json:"site,omitempty"`
+	Setup       string      `json:"setup,omitempty"`
+	Schemes     []string    `json:"schemes"`
+	URLs        []string    `json:"urls"`
+	Natives     []string    `json:"native_urls,omitempty"`
+	Examples    []string    `json:"examples"` // one for each of URLs
+	Params      []ParamInfo `json:"params"`
+	Format      Format      `json:"format"`
+	MaxTitle    int         `json:"max_title"`
+	MaxBody     int         `json:"max_body"`
+	Unit        markup.Unit `json:"unit"` // of MaxTitle and MaxBody
+	Attachments bool        `json:"attachments"`
+}
+
+// ParamInfo describes a parameter for lists and documents.
+type ParamInfo struct {
+	Name     string   `json:"name"`
+	Doc      string   `json:"doc"`
+	Kind     Kind     `json:"kind"`
+	Default  string   `json:"default,omitempty"`
+	Choices  []string `json:"choices,omitempty"`
+	Aliases  []string `json:"aliases,omitempty"`
+	Prefix   string   `json:"prefix,omitempty"`
+	Parts    []string `json:"parts,omitempty"` // as "@: a user"
+	Min      *float64 `json:"min,omitempty"`
+	Max      *float64 `json:"max,omitempty"`
+	Required bool     `json:"required,omitempty"`
+	InURL    bool     `json:"in_url,omitempty"` // it has a place outside the query
+	Secret   bool     `json:"secret,omitempty"`
+	Common   bool     `json:"common,omitempty"` // every service has it
+	Example  string   `json:"example,omitempty"`
+}
+
+// Services lists the registered services by name.
+func Services() []ServiceInfo {
+	out := make([]ServiceInfo, 0, len(registry.entries))
+	for _, e := range registry.entries {
+		out = append(out, e.info())
+	}
+	slices.SortFunc(out, func(a, b ServiceInfo) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
+	return out
+}
+
+func (e *entry) info() ServiceInfo {
+	s := e.schema
+	info := ServiceInfo{
+		Name: s.Name, Site: s.Site, Setup: s.Setup, Schemes: e.schemes, Format: s.Format,
+		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
+	}
+	for _, t := range s.templates {
+		info.URLs = append(info.URLs, t.text)
+		info.Examples = append(info.Examples, s.example(t))
+	}
+	for _, n := range s.natives {
+		info.Natives = append(info.Natives, n.text)
+	}
+	for _, p := range s.params {
+		i := s.paramInfo(p)
+		ofServer := s.server != nil && slices.Contains([]string{"user", "password", "host", "port"}, p.name)
+		if i.InURL || !ofServer {
+			info.Params = append(info.Params, i)
+		}
+	}
+	return info
+}
+
+func (s *Schema) paramInfo(p *Param) ParamInfo {
+	i := ParamInfo{
+		Name: p.name, Doc: p.doc, Kind: p.kind, Default: s.defaultOf(p), Aliases: p.aliases,
+		Prefix: p.dict.prefix, Min: p.numbers.min, Max: p.numbers.max,
+		Secret: p.secret, Common: p.common, Example: strings.Join(p.example, ","),
+	}
+	for _, c := range p.choices {
+		i.Choices = append(i.Choices, c.Name)
+	}
+	for _, x := range p.list.prefixed {
+		i.Parts = append(i.Parts, x.Prefix+": "+x.Doc)
+	}
+	optional := false
+	for _, t := range s.templates {
+		if !t.has(p.name) {
+			optional = true
+			continue
+		}
+		i.InURL = true
+		t.places(func(name string, opt bool) { optional = optional || name == p.name && opt })
+	}
+	i.Required = p.required || i.InURL && !optional
+	return i
+}
+
+// example returns a URL of the form of t, as [Param.Example] describes it.
+func (s *Schema) example(t *template) string {
+	required := map[string]bool{}
+	t.places(func(name string, optional bool) { required[name] = required[name] || !optional })
+	values := func(name string) []string {
+		p := s.byName[name]
+		switch {
+		case p.example != nil:
+			return p.example
+		case !required[name] && !p.required:
+			return nil
+		case len(p.choices) > 0:
+			return []string{p.choices[0].Name}
+		case p.kind == KindInt && p.numbers.min != nil:
+			return []string{formatNumber(*p.numbers.min)}
+		}
+		return []string{p.name}
+	}
+	out := t.print(t.schemes[len(t.schemes)-1].name, values, false)
+	separator := "?"
+	for _, p := range s.params {
+		if p.required && !t.has(p.name) {
+			out += separator + p.name + "=" + escapeUser(values(p.name)[0])
+			separator = "&"
+		}
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package notifier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxItems is how many items a list of a URL may have: for each of them, every
+// message is at least one request.
+const maxItems = 500
+
+// listRules are the rules for the items of a list.
+type listRules struct {
+	split       func(string) []string
+	repeats     bool // the same item may occur twice
+	dropInvalid bool
+	prefixed    []Prefixed
+}
+
+// Prefixed is a list for those items of another list that begin with a prefix,
+// such as @user or #room. It has them without the prefix.
+type Prefixed struct {
+	Prefix string
+	Items  *[]string
+	Doc    string
+}
+
+type listVar struct {
+	items    *[]string
+	prefixed []Prefixed
+}
+
+// List binds a list of texts. A path segment is an item. In the query and
+// within a segment, commas, semicolons and white space separate items. Of equal
+// items, the first counts. Items with one of the prefixes go into the prefix's
+// list.
+func (s *Schema) List(v *[]string, name, doc string, prefixed ...Prefixed) *Param {
+	*v = nil
+	for _, x := range prefixed {
+		*x.Items = nil
+	}
+	return s.bind(Param{name: name, kind: KindList, doc: doc, list: listRules{split: splitItems, prefixed: prefixed}}, &listVar{v, prefixed})
+}
+
+func splitItems(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; \t\n\r", r) })
+}
+
+// Phones binds a list of telephone numbers, which are read by [Phone]. Commas
+// and semicolons separate them; white space does not.
+func (s *Schema) Phones(v *[]string, name, doc string, prefixed ...Prefixed) *Param {
+	return s.List(v, name, doc, prefixed...).Split(splitPhones).Normalize(Phone).Example("15551234567")
+}
+
+func splitPhones(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' })
+}
+
+// Path binds path segments that are themselves a path, such as the one under
+// which a server has the service. Each segment or value of the query is one
+// item, and items may be equal.
+func (s *Schema) Path(v *[]string, name, doc string) *Param {
+	p := s.List(v, name, doc).Split(Unsplit)
+	return p.change(func() { p.list.repeats = true })
+}
+
+// Split sets how a text becomes the items of a list.
+func (p *Param) Split(f func(text string) []string) *Param {
+	return p.change(func() { p.list.split = f }, KindList)
+}
+
+// Unsplit is a function for [Param.Split] that makes one item of a text.
+func Unsplit(text string) []string { return []string{text} }
+
+// DropInvalid accepts a list all of whose items are invalid as an empty one, if
+// it is not required. It is for services that URLs are in use with that rely on
+// it. Otherwise such a list is an error. Invalid items beside valid ones are
+// always left out, with a warning.
+func (p *Param) DropInvalid() *Param {
+	return p.change(func() { p.list.dropInvalid = true }, KindList)
+}
+
+// setList sets a list to the items in values. It returns a warning for each
+// invalid item, which it leaves out. If all are invalid, the first one is an
+// error, unless the list may then be empty.
+func (s *Schema) setList(p *Param, values []string, mayBeEmpty bool) (warnings []string, err error) {
+	v := s.variables[p.index].(*listVar)
+	var invalid error // the first invalid item
+	read, count, valid := 0, 0, 0
+	for _, value := range values {
+		for _, item := range p.list.split(value) {
+			read++
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			if count++; count > maxItems {
+				return nil, fmt.Errorf("%s has more than %d items; move the others to another URL", p.described(), maxItems)
+			}
+			item, problem := p.check(item)
+			if problem == nil {
+				valid++
+				v.add(item, p.list.repeats)
+				continue
+			}
+			if invalid == nil {
+				invalid = fmt.Errorf("item %d of %s %w", read, p.described(), problem)
+			}
+			if p.list.repeats {
+				return nil, invalid // a path without one of its segments is another
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: item %d of %s %v and is left out", s.Name, read, p.name, problem))
+		}
+	}
+	if valid == 0 && invalid != nil && !mayBeEmpty {
+		return nil, invalid
+	}
+	return warnings, nil
+}
+
+// add adds an item to the list, or to that of its prefix.
+func (v *listVar) add(item string, repeats bool) {
+	to := v.items
+	for _, x := range v.prefixed {
+		if rest, ok := strings.CutPrefix(item, x.Prefix); ok && rest != "" {
+			to, item = x.Items, rest
+			break
+		}
+	}
+	if repeats || !slices.Contains(*to, item) {
+		*to = append(*to, item)
+	}
+}
+
+// texts returns the items as a URL writes them, those with a prefix last.
+func (v *listVar) texts() []string {
+	texts := slices.Clone(*v.items)
+	for _, x := range v.prefixed {
+		for _, item := range *x.Items {
+			texts = append(texts, x.Prefix+item)
+		}
+	}
+	return texts
+}

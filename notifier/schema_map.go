@@ -1,0 +1,77 @@
+package notifier
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// maxEntries is how many entries a map of a URL may have: each is a part of
+// every request.
+const maxEntries = 100
+
+// mapRules are the rules for the entries of a map.
+type mapRules struct {
+	prefix string // of the query's keys
+	header bool   // the entries are HTTP headers
+}
+
+type mapVar map[string]string
+
+// Map binds the values of the query whose keys begin with prefix, by their keys
+// without it: +Header=value, -parameter=value, :field=value. With an empty
+// prefix it takes all keys that are no parameters. The case of keys is kept.
+// Values count as secrets, since headers often are.
+func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
+	*v = nil
+	return s.bind(Param{name: name, kind: KindMap, doc: doc, secret: true, dict: mapRules{prefix: prefix}}, (*mapVar)(v))
+}
+
+// Headers binds HTTP headers, which the query writes with a + before the name:
+// +X-Origin=gateway. Names and values must be valid in a request (RFC 9110,
+// sections 5.1 and 5.5).
+func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
+	p := s.Map(v, "+", name, doc)
+	return p.change(func() { p.dict.header = true })
+}
+
+// mapOf returns the map that takes a key of the query, or nil.
+func (d *description) mapOf(key string) *Param {
+	var rest *Param
+	for _, p := range d.params {
+		if p.kind != KindMap {
+			continue
+		}
+		if p.dict.prefix == "" {
+			rest = p
+		} else if len(key) > len(p.dict.prefix) && strings.HasPrefix(key, p.dict.prefix) {
+			return p
+		}
+	}
+	return rest
+}
+
+// put adds the value of a key of the query to the map.
+func (s *Schema) put(p *Param, key, value string) error {
+	v := s.variables[p.index].(*mapVar)
+	name := key[len(p.dict.prefix):]
+	if p.dict.header && !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("the key of %s is not the name of an HTTP header; write for example +X-Origin=gateway", p.described())
+	}
+	if p.dict.header && !httpguts.ValidHeaderFieldValue(value) {
+		return fmt.Errorf("the value of %s has a line break or another control character; remove it", p.described())
+	}
+	if *v == nil {
+		*v = mapVar{}
+	}
+	if (*v)[name] = value; len(*v) > maxEntries {
+		return fmt.Errorf("%s has more than %d entries; leave some out", p.described(), maxEntries)
+	}
+	return nil
+}
+
+// texts returns the values.
+func (v *mapVar) texts() []string { return slices.Collect(maps.Values(*v)) }

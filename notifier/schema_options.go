@@ -1,0 +1,67 @@
+package notifier
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// options are the parameters that every service has.
+type options struct {
+	format   string // "" for the service's
+	overflow string
+	emojis   bool
+	tz       string
+	verify   bool
+	redirect bool
+	rto, cto float64 // seconds
+	retry    int
+	wait     float64 // seconds
+	optional bool
+	store    bool
+}
+
+// options binds the parameters that every service has, except those that the
+// service has declared for itself.
+func (s *Schema) options(o *options) {
+	first := len(s.variables)
+	own := func(name string) bool { p := s.byName[name]; return p != nil && p.index < first }
+	if !own("format") {
+		// The default is that of Schema.Format, which Finish may change.
+		s.Choice(&o.format, "format", "", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
+	}
+	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
+	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
+	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Normalize(timeZone).Example("Europe/Berlin")
+	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server")
+	if !own("redirect") {
+		s.Bool(&o.redirect, "redirect", true, "follow HTTP redirects")
+	}
+	s.Float(&o.rto, "rto", 0, "seconds to wait for an answer; 0 for as long as the timeout allows").Range(0, 86400)
+	s.Float(&o.cto, "cto", 10, "seconds to wait for a connection").Range(0.001, 86400)
+	if !own("retry") {
+		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10)
+	}
+	if !own("wait") {
+		s.Float(&o.wait, "wait", 0.5, "seconds between two tries").Range(0, 20)
+	}
+	if !own("optional") {
+		s.Bool(&o.optional, "optional", false, "let the request succeed though this destination fails")
+	}
+	s.Bool(&o.store, "store", true, "keep sessions and tokens for the next message")
+	for _, p := range s.params[first:] {
+		p.change(func() { p.common = true })
+	}
+}
+
+func timeZone(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	if _, err := time.LoadLocation(name); err != nil || strings.EqualFold(name, "local") {
+		return "", errors.New("is not the name of a time zone")
+	}
+	return name, nil
+}

@@ -1,0 +1,210 @@
+package notifier
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
+)
+
+// Kind is the kind of value that a parameter takes.
+type Kind string
+
+// The kinds of parameters.
+const (
+	KindString Kind = "string"
+	KindInt    Kind = "int"
+	KindFloat  Kind = "float"
+	KindBool   Kind = "bool"
+	KindChoice Kind = "choice"
+	KindList   Kind = "list"
+	KindMap    Kind = "map"
+)
+
+// Param describes one parameter of a service. Its methods add to the
+// description and return it, so that they can be chained. They panic if the
+// parameter is of a kind that they do not apply to.
+type Param struct {
+	name     string
+	kind     Kind
+	doc      string
+	def      string // the default, as a URL writes it
+	aliases  []string
+	example  []string
+	secret   bool
+	required bool
+	lenient  bool
+	common   bool // every service has it
+
+	pattern    *regexp.Regexp
+	normalize  func(string) (string, error)
+	secretPart func(string) (public, secret string)
+
+	numbers numberRules // KindInt and KindFloat
+	choices []Choice    // KindChoice
+	list    listRules   // KindList
+	dict    mapRules    // KindMap
+
+	index       int // in description.params and Schema.variables
+	description *description
+}
+
+// bind declares the parameter p and binds the variable v to it. If the
+// description is complete, it returns the parameter that was declared at this
+// place.
+func (s *Schema) bind(p Param, v any) *Param {
+	p.index, p.description = len(s.variables), s.description
+	s.variables = append(s.variables, v)
+	if s.complete {
+		if p.index >= len(s.params) || s.params[p.index].name != p.name {
+			panic(fmt.Sprintf("%s: Describe binds %s, and did not when the service was registered", s.Name, p.name))
+		}
+		return s.params[p.index]
+	}
+	if s.byName == nil {
+		s.byName = map[string]*Param{}
+	}
+	if s.byName[p.name] != nil {
+		panic(s.Name + ": parameter " + p.name + " is declared twice")
+	}
+	declared := new(Param) // p itself would be on the heap for each URL
+	*declared = p
+	s.byName[p.name] = declared
+	s.params = append(s.params, declared)
+	return declared
+}
+
+// change calls f, which changes the description of the parameter, unless it is
+// complete. The kinds are those that the change applies to; none means all.
+func (p *Param) change(f func(), kinds ...Kind) *Param {
+	if p.description.complete {
+		return p
+	}
+	if len(kinds) > 0 && !slices.Contains(kinds, p.kind) {
+		panic(fmt.Sprintf("parameter %s is of kind %s, and its description is for %v", p.name, p.kind, kinds))
+	}
+	f()
+	return p
+}
+
+// Alias declares other names for the parameter in the query.
+func (p *Param) Alias(names ...string) *Param {
+	return p.change(func() {
+		for _, n := range names {
+			if p.description.byName[n] != nil {
+				panic("the alias " + n + " of parameter " + p.name + " is taken")
+			}
+			p.description.byName[n] = p
+		}
+		p.aliases = append(p.aliases, names...)
+	})
+}
+
+// Secret marks the value as a secret, which no log line, error or answer shows.
+func (p *Param) Secret() *Param { return p.change(func() { p.secret = true }) }
+
+// SecretPart marks a part of the value, or of each item of a list, as a secret.
+// f returns the value in two parts: one to show, and the secret, or "" if there
+// is none.
+func (p *Param) SecretPart(f func(value string) (public, secret string)) *Param {
+	return p.change(func() { p.secretPart = f }, KindString, KindList)
+}
+
+// Required makes the parameter required. A parameter that has a place in the
+// URL's template is required without it.
+func (p *Param) Required() *Param { return p.change(func() { p.required = true }) }
+
+// Lenient makes an invalid value mean the default, with a warning, instead of
+// refusing the URL. It is for values that users have in their URLs already.
+func (p *Param) Lenient() *Param {
+	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindBool, KindChoice)
+}
+
+// Example sets the value that example URLs have for the parameter. It looks
+// like a real one: a token has the length and the letters of the service's
+// tokens. For a list it is one or more items, for a map a pair, key=value.
+//
+// An example URL has a value at each required place of its template, and at an
+// optional place if the parameter has an example. The value of a required place
+// without an example is the parameter's name.
+func (p *Param) Example(values ...string) *Param { return p.change(func() { p.example = values }) }
+
+// Match demands that the value, or each item of a list, matches the regular
+// expression. The case of letters does not count.
+func (p *Param) Match(pattern string) *Param {
+	return p.change(func() { p.pattern = regexp.MustCompile("(?i)" + pattern) }, KindString, KindList)
+}
+
+// Normalize passes the value, or each item of a list, through f, which checks
+// it and returns it in the form that the service wants. The text of an error
+// continues a sentence that begins with the parameter, for example "is not a
+// telephone number", and does not contain the value.
+func (p *Param) Normalize(f func(value string) (string, error)) *Param {
+	return p.change(func() { p.normalize = f }, KindString, KindInt, KindList)
+}
+
+// Param returns the parameter that has been declared under a name, so that more
+// can be added to its description: for example to one of [Schema.Server].
+func (s *Schema) Param(name string) *Param {
+	if p := s.byName[name]; p != nil {
+		return p
+	}
+	panic(s.Name + ": no parameter is called " + name)
+}
+
+// described returns the parameter as error texts name it.
+func (p *Param) described() string { return p.name + " (" + p.doc + ")" }
+
+// cut returns the part of a value that may be shown, and the part that is a
+// secret.
+func (p *Param) cut(value string) (public, secret string) {
+	switch {
+	case p.secret:
+		return "", value
+	case p.secretPart != nil:
+		return p.secretPart(value)
+	}
+	return value, ""
+}
+
+// masked returns a value with its secret masked.
+func (p *Param) masked(value string) string {
+	public, secret := p.cut(value)
+	if secret != "" {
+		return public + redact.Mask
+	}
+	return public
+}
+
+// secrets returns the values that must not be shown.
+func (s *Schema) secrets() (secrets []string) {
+	for _, p := range s.params {
+		if !p.secret && p.secretPart == nil {
+			continue
+		}
+		for _, text := range s.texts(p) {
+			if _, secret := p.cut(text); secret != "" {
+				secrets = append(secrets, secret)
+			}
+		}
+	}
+	return secrets
+}
+
+// texts returns the value of a parameter as a URL writes it: no text if it has
+// none, one for a single value, and one for each item of a list and for each
+// value of a map.
+func (s *Schema) texts(p *Param) []string {
+	switch v := s.variables[p.index].(type) {
+	case *listVar:
+		return v.texts()
+	case *mapVar:
+		return v.texts()
+	case scalar:
+		if text := v.text(p); text != "" {
+			return []string{text}
+		}
+	}
+	return nil
+}

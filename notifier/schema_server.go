@@ -1,0 +1,79 @@
+package notifier
+
+import (
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Server is the address of a self-hosted service, and the login there.
+type Server struct {
+	Secure   bool // TLS; from the URL's scheme
+	User     string
+	Password string
+	Host     string
+	Port     int // 0 for the default port of the scheme
+
+	hasPassword bool // the URL has a colon behind the user, perhaps with nothing behind it
+}
+
+// Server binds the parameters user, password, host and port. Those that have a
+// place in a template are documented.
+func (s *Schema) Server(v *Server) {
+	*v = Server{}
+	s.server = v
+	s.String(&v.User, "user", "", "user name")
+	s.Secret(&v.Password, "password", "password").Alias("pass")
+	s.Host(&v.Host, "host", "name or address of the server")
+	s.Int(&v.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
+}
+
+var hostPattern = regexp.MustCompile(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?)*\.?|\[[0-9a-f:.]+(%[\w.-]+)?\])$`)
+
+// Host binds the name or the address of a host.
+func (s *Schema) Host(v *string, name, doc string) *Param {
+	p := s.String(v, name, "", doc)
+	return p.change(func() { p.pattern, p.example = hostPattern, []string{"example.com"} })
+}
+
+// Login returns the user and the password for HTTP Basic authentication, or two
+// empty texts if the URL has no user. For a URL with a user and no colon behind
+// it, the password is "None": Apprise sends this, and servers are set up for
+// it.
+func (s *Server) Login() (user, password string) {
+	if s.User != "" && s.Password == "" && !s.hasPassword {
+		return s.User, "None"
+	}
+	return s.User, s.Password
+}
+
+// URL returns the address of the server with a path of these segments, as
+// [Path] makes it. Its scheme is http or https.
+func (s *Server) URL(segments ...string) string {
+	if s.Secure {
+		return s.URLWith("https", segments...)
+	}
+	return s.URLWith("http", segments...)
+}
+
+// URLWith is like [Server.URL] with another scheme.
+func (s *Server) URLWith(scheme string, segments ...string) string {
+	host := strings.Replace(s.Host, "%", "%25", 1) // the zone of an IPv6 address (RFC 6874)
+	if s.Port != 0 {
+		host += ":" + strconv.Itoa(s.Port)
+	}
+	return scheme + "://" + host + Path(segments...)
+}
+
+// Path returns the path of a URL: each segment is escaped and has a slash before
+// it. Empty segments are left out.
+func Path(segments ...string) string {
+	var b strings.Builder
+	for _, segment := range segments {
+		if segment != "" {
+			b.WriteString("/" + url.PathEscape(segment))
+		}
+	}
+	return b.String()
+}

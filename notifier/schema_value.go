@@ -1,0 +1,296 @@
+package notifier
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A scalar is a variable that holds a single value.
+type scalar interface {
+	// set sets the variable to what a URL has for p. The error continues a
+	// sentence that begins with the parameter.
+	set(p *Param, text string) error
+
+	// text returns the value as a URL writes it, or "" if it is not given.
+	text(p *Param) string
+}
+
+// set checks what a URL has for a parameter with a single value, and sets the
+// variable to it.
+func (s *Schema) set(p *Param, text string) error {
+	text, err := p.check(text)
+	if err != nil {
+		return err
+	}
+	return s.variables[p.index].(scalar).set(p, text)
+}
+
+// check returns the value, or the item of a list, in the form that the service
+// wants, or what is wrong with it.
+func (p *Param) check(text string) (string, error) {
+	if p.pattern != nil && !p.pattern.MatchString(text) {
+		return "", errors.New("has the wrong form")
+	}
+	if p.normalize != nil {
+		return p.normalize(text)
+	}
+	return text, nil
+}
+
+type stringVar string
+
+// String binds a text.
+func (s *Schema) String(v *string, name, def, doc string) *Param {
+	*v = def
+	return s.bind(Param{name: name, kind: KindString, def: def, doc: doc}, (*stringVar)(v))
+}
+
+func (v *stringVar) set(_ *Param, text string) error { *v = stringVar(text); return nil }
+func (v *stringVar) text(*Param) string              { return string(*v) }
+
+// Secret binds a text that gives access, such as a token. No log line, error or
+// answer shows it.
+func (s *Schema) Secret(v *string, name, doc string) *Param {
+	return s.String(v, name, "", doc).Secret()
+}
+
+// numberRules are the bounds of a number.
+type numberRules struct {
+	min, max *float64 // nil for no bound
+	missing  string   // the value that means "not given"; "" if there is none
+}
+
+// Range demands that a number is between min and max, inclusive. An infinite
+// bound is none.
+func (p *Param) Range(min, max float64) *Param {
+	return p.change(func() {
+		if !math.IsInf(min, 0) {
+			p.numbers.min = new(min)
+		}
+		if !math.IsInf(max, 0) {
+			p.numbers.max = new(max)
+		}
+	}, KindInt, KindFloat)
+}
+
+// NoDefault makes the default of a number mean "not given". It is used for a
+// number where 0 is a value like any other: the default is then one outside the
+// range. It is not documented.
+func (p *Param) NoDefault() *Param {
+	return p.change(func() { p.def, p.numbers.missing = "", p.def }, KindInt, KindFloat)
+}
+
+// includes reports whether n is within the bounds.
+func (r *numberRules) includes(n float64) bool {
+	return !math.IsNaN(n) && (r.min == nil || n >= *r.min) && (r.max == nil || n <= *r.max)
+}
+
+// String returns the bounds as they follow "a number", for example " from 1 to
+// 10".
+func (r *numberRules) String() string {
+	switch {
+	case r.min != nil && r.max != nil:
+		return " from " + formatNumber(*r.min) + " to " + formatNumber(*r.max)
+	case r.min != nil:
+		return " of at least " + formatNumber(*r.min)
+	case r.max != nil:
+		return " of at most " + formatNumber(*r.max)
+	}
+	return ""
+}
+
+// shown returns the text of a number, or "" if it means "not given".
+func (r *numberRules) shown(text string) string {
+	if r.missing != "" && text == r.missing {
+		return ""
+	}
+	return text
+}
+
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+type intVar int
+
+// Int binds a whole number.
+func (s *Schema) Int(v *int, name string, def int, doc string) *Param {
+	*v = def
+	return s.bind(Param{name: name, kind: KindInt, def: strconv.Itoa(def), doc: doc}, (*intVar)(v))
+}
+
+func (v *intVar) set(p *Param, text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || !p.numbers.includes(float64(n)) {
+		return fmt.Errorf("must be a whole number%s", &p.numbers)
+	}
+	*v = intVar(n)
+	return nil
+}
+
+func (v *intVar) text(p *Param) string { return p.numbers.shown(strconv.Itoa(int(*v))) }
+
+type floatVar float64
+
+// Float binds a number.
+func (s *Schema) Float(v *float64, name string, def float64, doc string) *Param {
+	*v = def
+	return s.bind(Param{name: name, kind: KindFloat, def: formatNumber(def), doc: doc}, (*floatVar)(v))
+}
+
+func (v *floatVar) set(p *Param, text string) error {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || !p.numbers.includes(f) {
+		return fmt.Errorf("must be a number%s", &p.numbers)
+	}
+	*v = floatVar(f)
+	return nil
+}
+
+func (v *floatVar) text(p *Param) string { return p.numbers.shown(formatNumber(float64(*v))) }
+
+type boolVar bool
+
+// Bool binds a switch. A URL writes yes, no, true, false, on, off, 1 or 0, or the
+// beginning of one of these words.
+func (s *Schema) Bool(v *bool, name string, def bool, doc string) *Param {
+	*v = def
+	return s.bind(Param{name: name, kind: KindBool, def: formatBool(def), doc: doc}, (*boolVar)(v))
+}
+
+func (v *boolVar) set(_ *Param, text string) error {
+	b, ok := parseBool(text)
+	if !ok {
+		return errors.New("must be yes or no")
+	}
+	*v = boolVar(b)
+	return nil
+}
+
+func (v *boolVar) text(*Param) string { return formatBool(bool(*v)) }
+
+func formatBool(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func parseBool(text string) (b, ok bool) {
+	text = strings.ToLower(text)
+	if text == "" {
+		return false, false
+	}
+	for _, word := range []string{"yes", "true", "on", "1", "enable", "enabled", "allow", "always"} {
+		if strings.HasPrefix(word, text) && text != "o" && text != "e" && text != "a" {
+			return true, true
+		}
+	}
+	for _, word := range []string{"no", "false", "off", "0", "disable", "disabled", "deny", "never"} {
+		if strings.HasPrefix(word, text) && text != "o" && text != "d" {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// Choice is one value of a parameter that takes few. A URL may write its name,
+// one of its synonyms, or the beginning of its name if no other choice begins
+// so. The case of letters does not count.
+type Choice struct {
+	Name     string
+	Value    int
+	Synonyms []string
+}
+
+type choiceVar string
+
+// Choice binds a text that is one of a few.
+func (s *Schema) Choice(v *string, name, def string, choices []string, doc string) *Param {
+	*v = def
+	p := s.bind(Param{name: name, kind: KindChoice, def: def, doc: doc}, (*choiceVar)(v))
+	return p.change(func() {
+		for i, c := range choices {
+			p.choices = append(p.choices, Choice{Name: c, Value: i})
+		}
+	})
+}
+
+func (v *choiceVar) set(p *Param, text string) error {
+	i := p.choose(text, false)
+	if i < 0 {
+		return p.errNoChoice()
+	}
+	*v = choiceVar(p.choices[i].Name)
+	return nil
+}
+
+func (v *choiceVar) text(*Param) string { return string(*v) }
+
+type enumVar int
+
+// Enum binds a number that has names, such as a priority. A URL may write the
+// number instead of the name. def is one of the names. It may also be "", which
+// is the number 0 and, if that is none of the choices, means "not given".
+func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *Param {
+	p := s.bind(Param{name: name, kind: KindChoice, def: def, doc: doc}, (*enumVar)(v))
+	p.change(func() { p.choices = slices.Clone(choices) })
+	*v = 0
+	if def != "" && (*enumVar)(v).set(p, def) != nil {
+		panic(s.Name + ": the default of " + name + " is none of its choices")
+	}
+	return p
+}
+
+func (v *enumVar) set(p *Param, text string) error {
+	i := p.choose(text, true)
+	if i < 0 {
+		return p.errNoChoice()
+	}
+	*v = enumVar(p.choices[i].Value)
+	return nil
+}
+
+func (v *enumVar) text(p *Param) string {
+	for _, c := range p.choices {
+		if c.Value == int(*v) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// choose returns the index of the choice that text names, or -1. With numbers,
+// the value of a choice names it, too.
+func (p *Param) choose(text string, numbers bool) int {
+	for i, c := range p.choices {
+		if strings.EqualFold(text, c.Name) || numbers && text == strconv.Itoa(c.Value) ||
+			slices.ContainsFunc(c.Synonyms, func(s string) bool { return strings.EqualFold(s, text) }) {
+			return i
+		}
+	}
+	found := -1
+	for i, c := range p.choices {
+		if text == "" || len(text) > len(c.Name) || !strings.EqualFold(text, c.Name[:len(text)]) {
+			continue
+		}
+		if found >= 0 && p.choices[found].Value != c.Value {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
+func (p *Param) errNoChoice() error {
+	names := make([]string, len(p.choices))
+	for i, c := range p.choices {
+		names[i] = c.Name
+	}
+	if len(names) > 12 {
+		names = append(names[:12], "…")
+	}
+	return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,56 @@
+package notifier
+
+import "strings"
+
+// URLError describes what is wrong with a notification URL. Of the URL it
+// contains no more than the scheme, so that it can be shown and logged.
+type URLError struct {
+	Service string // the name of the service; "" if the URL has none
+	Param   string // the parameter that is wrong; "" if it is none in particular
+	Problem string // what is wrong
+	Fix     string // what to write instead; may be ""
+}
+
+func (e *URLError) Error() string {
+	text := e.Problem
+	if e.Service != "" {
+		text = e.Service + ": " + text
+	}
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
+}
+
+// errMissing returns the error for a required parameter without a value. t is
+// the template that the URL was read by, or nil.
+func (s *Schema) errMissing(p *Param, t *template) error {
+	e := &URLError{Service: s.Name, Param: p.name, Problem: p.described() + " is missing"}
+	switch {
+	case t == nil || !t.has(p.name):
+		e.Fix = "add " + p.name + "=… to the query of the URL"
+	default:
+		e.Fix = "write " + t.text
+	}
+	return e
+}
+
+// errValue returns the error for a value that p does not take.
+func (s *Schema) errValue(p *Param, problem string) error {
+	e := &URLError{Service: s.Name, Param: p.name, Problem: problem}
+	if p.example != nil && (p.kind == KindString || p.kind == KindList) {
+		e.Fix = "write for example " + p.example[0]
+	}
+	return e
+}
+
+// errForm returns the error for a URL that fits no template.
+func (s *Schema) errForm(scheme string) error {
+	var texts []string
+	for _, t := range s.templates {
+		if _, ok := t.scheme(scheme); ok {
+			texts = append(texts, t.text)
+		}
+	}
+	return &URLError{Service: s.Name, Problem: "the URL has parts that the service's URLs do not have", Fix: "write " + strings.Join(texts, " or ")}
+}

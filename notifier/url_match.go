@@ -1,0 +1,163 @@
+package notifier
+
+import (
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
+)
+
+// A match is what a template found in a URL.
+type match struct {
+	values map[string][]string // by parameter
+	extra  []string            // the names of parts without a place
+}
+
+// match finds the values in u at their places in t. given reports whether the
+// query sets a parameter, whose place may then be empty. With extra, u may have
+// parts without a place. If u does not fit t because a parameter has no value,
+// missing is its name.
+func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *match, missing string) {
+	m = &match{values: map[string][]string{}}
+	if missing = t.matchAuthority(u, given, m); missing != "" {
+		return nil, missing
+	}
+	if len(m.extra) > 0 && !extra {
+		return nil, ""
+	}
+	// The place of a parameter that the query sets is empty, unless segments
+	// would be left over.
+	for _, inPath := range []func(string) bool{given, func(string) bool { return false }} {
+		values, left := map[string][]string{}, -1
+		left = matchPath(t.path, u.segments, inPath, values, extra)
+		if left < 0 {
+			continue
+		}
+		for name, v := range values {
+			m.values[name] = append(m.values[name], v...)
+		}
+		if left > 0 {
+			m.extra = append(m.extra, "the end of the path")
+		}
+		return m, ""
+	}
+	t.places(func(name string, optional bool) {
+		if missing == "" && !optional && len(m.values[name]) == 0 && !given(name) {
+			missing = name
+		}
+	})
+	if missing != "" && len(u.segments) >= minSegments(t.path) {
+		missing = "" // something else is wrong
+	}
+	return nil, missing
+}
+
+// minSegments returns how many segments a path has at least.
+func minSegments(nodes []pathNode) (n int) {
+	for _, node := range nodes {
+		if node.group == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// matchAuthority finds the values before the path. It returns the name of the
+// first required parameter without a value, or "".
+func (t *template) matchAuthority(u *rawURL, given func(string) bool, m *match) (missing string) {
+	take := func(p place, has bool, text, what string) {
+		switch {
+		case p.name == "" && has && text != "":
+			m.extra = append(m.extra, what)
+		case p.name == "":
+		case text != "":
+			m.values[p.name] = append(m.values[p.name], text)
+		case !p.optional && !given(p.name) && missing == "":
+			missing = p.name
+		}
+	}
+	host, port := u.authority, ""
+	if t.port.name != "" {
+		if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+			host, port = host[:i], host[i+1:]
+		}
+	}
+	take(t.user, u.hasUser, u.user, "the user")
+	take(t.password, u.hasPassword, u.password, "the password")
+	switch {
+	case t.hostList != "" && host != "" && given(t.host.name):
+		m.values[t.hostList] = append(m.values[t.hostList], percent.DecodeText(host))
+	case t.hostIsList && host == "" && len(u.segments) > 0:
+	default:
+		take(t.host, true, percent.DecodeText(host), "the host")
+	}
+	take(t.port, true, port, "the port")
+	return missing
+}
+
+// matchPath adds the segments to the values of the nodes' parameters. It returns
+// how many segments are left over, or -1 if the nodes do not fit.
+func matchPath(nodes []pathNode, segments []string, given func(string) bool, values map[string][]string, extra bool) int {
+	if len(nodes) == 0 {
+		if len(segments) > 0 && !extra {
+			return -1
+		}
+		return len(segments)
+	}
+	n, after := nodes[0], nodes[1:]
+	try := func(nodes []pathNode, segments []string, name string, taken []string) int {
+		tried := map[string][]string{}
+		left := matchPath(nodes, segments, given, tried, extra)
+		if left < 0 {
+			return -1
+		}
+		if name != "" && len(taken) > 0 {
+			values[name] = append(values[name], taken...)
+		}
+		for k, v := range tried {
+			values[k] = append(values[k], v...)
+		}
+		return left
+	}
+	switch {
+	case n.group != nil:
+		if left := try(append(append([]pathNode{}, n.group...), after...), segments, "", nil); left >= 0 {
+			return left
+		}
+		return try(after, segments, "", nil)
+	case n.rest:
+		min := 1
+		if given(n.name) {
+			min = 0
+		}
+		// The pattern of the next parameter tells where the list ends, as for
+		// a secret with slashes in it before a region.
+		if len(after) > 1 && after[0].pattern != nil && !given(after[0].name) {
+			for k := min; k < len(segments); k++ {
+				if !after[0].pattern.MatchString(segments[k]) {
+					continue
+				}
+				if left := try(after, segments[k:], n.name, segments[:k]); left >= 0 {
+					return left
+				}
+			}
+		}
+		for k := len(segments); k >= min; k-- {
+			if left := try(after, segments[k:], n.name, segments[:k]); left >= 0 {
+				return left
+			}
+		}
+		return -1
+	case n.literal != "":
+		if len(segments) == 0 || !strings.EqualFold(segments[0], n.literal) {
+			return -1
+		}
+		return try(after, segments[1:], "", nil)
+	}
+	if given(n.name) {
+		return try(after, segments, "", nil)
+	}
+	if len(segments) == 0 {
+		return -1
+	}
+	return try(after, segments[1:], n.name, segments[:1])
+}

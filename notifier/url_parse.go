@@ -1,0 +1,310 @@
+package notifier
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// Parse reads a notification URL. Messages to it may go where guard allows; nil,
+// for URLs of the operator, allows everything. The error is a [*URLError].
+func Parse(text string, guard *egress.Policy) (*Destination, error) {
+	u, err := splitURL(text)
+	if err != nil {
+		return nil, err
+	}
+	parse := parseURL
+	if u.scheme == "http" || u.scheme == "https" {
+		parse = parseNative
+	}
+	d, err := parse(text, u)
+	if err != nil {
+		return nil, err
+	}
+	d.text, d.guard = text, guard
+	if err := d.finish(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// parseURL reads a URL whose scheme is that of a service.
+func parseURL(text string, u *rawURL) (*Destination, error) {
+	e := registry.byScheme[u.scheme]
+	if e == nil {
+		return nil, errUnknownScheme(u.scheme)
+	}
+	if r, ok := e.service.(Rewriter); ok {
+		var err error
+		if u, err = splitURL(r.Rewrite(text)); err != nil {
+			return nil, err
+		}
+	}
+	// A template with a place for every part of the URL is preferred. URLs
+	// with a part that has no place are in use and are accepted, too.
+	for _, extra := range []bool{false, true} {
+		if d, err := e.parse(u, extra); d != nil || err != nil {
+			return d, err
+		}
+	}
+	return nil, e.schema.errForm(u.scheme)
+}
+
+// parse reads u by the first template that fits. With extra, u may have parts
+// without a place in the template. If the templates that fit are refused, it
+// returns the first error, and if none fits, nothing.
+func (e *entry) parse(u *rawURL, extra bool) (*Destination, error) {
+	s := e.schema
+	given := s.given(u)
+	var first error
+	for i, t := range s.templates {
+		scheme, ok := t.scheme(u.scheme)
+		if !ok || s.hostTwice(t, u, given) && s.fits(s.templates[i+1:], u, given) {
+			continue
+		}
+		m, missing := t.match(u, given, extra)
+		if m == nil {
+			if missing != "" && first == nil {
+				first = s.errMissing(s.byName[missing], t)
+			}
+			continue
+		}
+		d, err := e.destination(u, t, scheme, m)
+		if err == nil {
+			return d, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// destination returns the destination of a URL that t has matched.
+func (e *entry) destination(u *rawURL, t *template, scheme scheme, m *match) (*Destination, error) {
+	d := e.newDestination(t, scheme)
+	s := d.schema
+	if s.server != nil {
+		s.server.hasPassword = u.hasPassword
+	}
+	if s.slash != nil {
+		*s.slash = u.slash
+	}
+	if err := d.assign(m.values, u.query, t); err != nil {
+		return nil, err
+	}
+	for _, part := range m.extra {
+		d.warn("%s in the URL has no meaning and no effect", part)
+	}
+	if u.fragment {
+		d.warn("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
+	}
+	return d, nil
+}
+
+// hostTwice reports whether both the query and the host's place in t set the
+// same parameter.
+func (d *description) hostTwice(t *template, u *rawURL, given func(string) bool) bool {
+	return u.authority != "" && given(t.host.name) && d.byName[t.host.name].kind != KindList
+}
+
+// fits reports whether one of the templates has a place for every part of u,
+// and none that the query sets, too.
+func (d *description) fits(templates []*template, u *rawURL, given func(string) bool) bool {
+	return slices.ContainsFunc(templates, func(t *template) bool {
+		if _, ok := t.scheme(u.scheme); !ok || d.hostTwice(t, u, given) {
+			return false
+		}
+		m, _ := t.match(u, given, false)
+		return m != nil
+	})
+}
+
+// given returns a function that reports whether the query sets a parameter.
+func (d *description) given(u *rawURL) func(name string) bool {
+	in := map[*Param]bool{}
+	for _, q := range u.query {
+		if p := d.byName[strings.ToLower(q.key)]; p != nil && q.value != "" {
+			in[p] = true
+		}
+	}
+	return func(name string) bool { return in[d.byName[name]] }
+}
+
+// parseNative reads an address that a service has given out.
+func parseNative(text string, u *rawURL) (*Destination, error) {
+	address, _, _ := strings.Cut(strings.TrimSpace(text), "?")
+	for _, e := range registry.entries {
+		for _, n := range e.schema.natives {
+			values := n.match(address)
+			if values == nil {
+				continue
+			}
+			t := e.schema.templates[0]
+			d := e.newDestination(t, t.schemeFor(u.scheme == "https"))
+			if d.schema.server != nil {
+				d.schema.server.Secure = u.scheme == "https"
+			}
+			query := u.query
+			if n.bare != "" && len(query) > 0 && query[0].value == "" {
+				values[n.bare], query = []string{query[0].key}, query[1:]
+			}
+			if err := d.assign(values, append(slices.Clone(n.query), query...), nil); err != nil {
+				return nil, err
+			}
+			return d, nil
+		}
+	}
+	return nil, &URLError{
+		Problem: "the URL is a web address that belongs to none of the services",
+		Fix:     "for a webhook of your own write json:// or form:// instead of http://, and jsons:// or forms:// instead of https://",
+	}
+}
+
+// newDestination returns a destination whose parameters have their defaults.
+func (e *entry) newDestination(t *template, scheme scheme) *Destination {
+	d := &Destination{service: e.new(), options: new(options), entry: e, template: t}
+	d.schema = newSchema(d.service, d.options, e.schema.description)
+	d.schema.Scheme = scheme.name
+	if d.schema.server != nil {
+		d.schema.server.Secure = scheme.secure
+	}
+	return d
+}
+
+func (d *Destination) warn(format string, args ...any) {
+	d.warnings = append(d.warnings, d.schema.Name+": "+fmt.Sprintf(format, args...))
+}
+
+// assign sets the parameters to the values at their places in the URL and to
+// those of the query. For a single value the query wins; lists get both. t is
+// nil for an address of the service's own.
+func (d *Destination) assign(places map[string][]string, query []queryParam, t *template) error {
+	s := d.schema
+	values := map[*Param][]string{}
+	for name, v := range places {
+		values[s.byName[name]] = slices.Clip(v)
+	}
+	named := map[*Param]bool{} // set under its own name, which wins over an alias
+	for i, q := range query {
+		p := s.byName[strings.ToLower(q.key)]
+		if p == nil {
+			p = s.mapOf(q.key)
+		}
+		switch {
+		case p == nil:
+			if q.key != "" {
+				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
+			}
+		case p.kind == KindMap:
+			if err := s.put(p, q.key, q.value); err != nil {
+				return s.errValue(p, err.Error())
+			}
+		case q.value == "":
+		case p.kind == KindList:
+			values[p] = append(values[p], q.value)
+		case named[p] && !strings.EqualFold(q.key, p.name):
+		default:
+			values[p] = []string{q.value}
+			named[p] = strings.EqualFold(q.key, p.name)
+		}
+	}
+	required := map[*Param]bool{}
+	if t != nil {
+		t.places(func(name string, optional bool) { required[s.byName[name]] = !optional })
+	}
+	for _, p := range s.params {
+		if p.kind == KindMap {
+			continue
+		}
+		required := required[p] || p.required
+		if err := d.setParam(p, values[p], required); err != nil {
+			return err
+		}
+		empty := len(values[p]) == 0 || p.kind == KindList && len(s.texts(p)) == 0
+		if empty && required {
+			return s.errMissing(p, t)
+		}
+	}
+	return nil
+}
+
+// setParam sets a parameter that is no map to the texts that the URL has for
+// it.
+func (d *Destination) setParam(p *Param, texts []string, required bool) error {
+	s := d.schema
+	switch {
+	case p.kind == KindList:
+		warnings, err := s.setList(p, texts, !required && p.list.dropInvalid)
+		d.warnings = append(d.warnings, warnings...)
+		if err != nil {
+			return s.errValue(p, err.Error())
+		}
+	case len(texts) > 0:
+		err := s.set(p, texts[0])
+		if err != nil && p.lenient {
+			d.warn("%s %v; the default is used", p.name, err)
+		} else if err != nil {
+			return s.errValue(p, p.described()+" "+err.Error())
+		}
+	}
+	return nil
+}
+
+// maxNamed is how many parameters a query may have for warnings to name those
+// that have no effect. Each of them is compared with all others.
+const maxNamed = 64
+
+// paramName is what the name of a parameter looks like.
+var paramName = regexp.MustCompile(`^[A-Za-z_]{1,24}$`)
+
+// queryLabel returns how a warning names the parameter i of the query, which the
+// service does not have: by its key, or by its number if the key could be a
+// token in the wrong place. That is a key without a value, one that does not
+// look like a name, and one that is a part of another value of the URL.
+func queryLabel(query []queryParam, i int, places map[string][]string) string {
+	q := query[i]
+	hasKey := func(value string) bool { return len(q.key) >= 4 && strings.Contains(value, q.key) }
+	safe := len(query) <= maxNamed && q.value != "" && paramName.MatchString(q.key) &&
+		!slices.ContainsFunc(query, func(o queryParam) bool { return hasKey(o.value) })
+	for _, values := range places {
+		safe = safe && !slices.ContainsFunc(values, hasKey)
+	}
+	if safe {
+		return "the parameter " + q.key
+	}
+	return fmt.Sprintf("parameter %d of the query", i+1)
+}
+
+// finish completes a destination whose parameters are set.
+func (d *Destination) finish() error {
+	s := d.schema
+	if f, ok := d.service.(Finisher); ok {
+		if err := f.Finish(s); err != nil {
+			return &URLError{Service: s.Name, Problem: err.Error()}
+		}
+	}
+	// The URL is printed by the first template that has a place for each
+	// required value, which may not be the one that it was read by: the query
+	// may have set what another template has a place for.
+	if !s.hasRequired(d.template) {
+		for _, t := range s.templates {
+			if _, ok := t.scheme(s.Scheme); ok && s.hasRequired(t) {
+				d.template = t
+				break
+			}
+		}
+	}
+	d.location = time.Local
+	if d.options.tz != "" {
+		if l, err := time.LoadLocation(d.options.tz); err == nil {
+			d.location = l
+		}
+	}
+	d.redacted = d.print(true)
+	return nil
+}

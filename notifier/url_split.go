@@ -1,0 +1,99 @@
+package notifier
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/percent"
+)
+
+// A rawURL is a URL divided into its parts, before it is known what they mean.
+// All but the authority are percent-decoded.
+type rawURL struct {
+	scheme      string
+	hasUser     bool
+	user        string
+	hasPassword bool
+	password    string
+	authority   string // host and port
+	segments    []string
+	slash       bool // the path ends in a slash
+	query       []queryParam
+	fragment    bool // a fragment was cut off
+}
+
+type queryParam struct{ key, value string }
+
+var schemePattern = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]{0,31}|[0-9][A-Za-z0-9]{1,31})://`)
+
+// Bounds of a URL. Some hold a key or a certificate.
+const (
+	maxURL      = 64 << 10 // bytes
+	maxURLParts = 1000     // path segments, and parameters of the query
+)
+
+// splitURL divides a notification URL into its parts. It differs from package
+// net/url in what people write in such URLs:
+//
+//   - "+" means itself.
+//   - "#" means itself, except within a word of the path, where it begins a
+//     fragment.
+//   - Both "&" and ";" separate parameters of the query.
+//   - Empty path segments are left out.
+//   - A percent sign that begins no escape means itself.
+func splitURL(s string) (*rawURL, error) {
+	if len(s) > maxURL {
+		return nil, &URLError{Problem: "the URL is longer than 64 KiB", Fix: "divide it into several URLs"}
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	m := schemePattern.FindStringSubmatch(s)
+	if m == nil {
+		return nil, &URLError{Problem: "the URL does not begin with a service and ://", Fix: "write for example json://example.com"}
+	}
+	u := &rawURL{scheme: strings.ToLower(m[1])}
+	rest := strings.TrimSpace(s[len(m[0]):])
+	rest, query, _ := strings.Cut(rest, "?")
+	rest, u.fragment = cutFragment(rest)
+	authority, path, _ := strings.Cut(rest, "/")
+	u.authority = authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		u.hasUser, u.authority = true, authority[i+1:]
+		u.user, u.password, u.hasPassword = strings.Cut(authority[:i], ":")
+		u.user, u.password = percent.DecodeText(u.user), percent.DecodeText(u.password)
+	}
+	u.slash = strings.HasSuffix(rest, "/")
+	for seg := range strings.SplitSeq(path, "/") {
+		if seg != "" {
+			u.segments = append(u.segments, percent.DecodeText(seg))
+		}
+	}
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		key, value, _ := strings.Cut(part, "=")
+		u.query = append(u.query, queryParam{percent.DecodeText(key), strings.TrimSpace(percent.DecodeText(value))})
+	}
+	if len(u.segments) > maxURLParts || len(u.query) > maxURLParts {
+		return nil, &URLError{Problem: "the URL has more than 1000 parts", Fix: "divide it into several URLs"}
+	}
+	return u, nil
+}
+
+// cutFragment cuts off a fragment: a # within a word and what follows it (RFC
+// 3986, section 3.5). At the beginning of a word, a # belongs to the name of a
+// room, a channel or a tag, and in a user name or a password it is a character
+// like any other.
+func cutFragment(s string) (string, bool) {
+	authority, _, _ := strings.Cut(s, "/")
+	begin := strings.LastIndexByte(authority, '@') + 1
+	for i := begin + 1; i < len(s); i++ {
+		if s[i] != '#' || strings.IndexByte("/,; #", s[i-1]) >= 0 {
+			continue
+		}
+		if i >= begin+3 && s[i-3] == '%' {
+			if c := percent.Decode(s[i-3 : i]); strings.Contains("/,; #", c) {
+				continue
+			}
+		}
+		return s[:i], true
+	}
+	return s, false
+}
