@@ -52,6 +52,14 @@ func TestPrograms(t *testing.T) {
 			"series": {"id": 2, "title": "Gravity Falls", "type": "standard", "year": 2012, "tags": []},
 			"episodes": [{"id": 67, "episodeNumber": 14, "seasonNumber": 2, "title": "The Stanchurian Candidate"}], "isUpgrade": false}`,
 			message{"Gravity Falls", "Download", "info"}},
+		{"Sonarr, the test button", ":series.title=title&:eventType=body", `{
+			"eventType": "Test", "instanceName": "Sonarr", "applicationUrl": "",
+			"series": {"id": 1, "title": "Test Title", "path": "C:\\testpath", "tvdbId": 1234, "tags": ["test-tag"]},
+			"episodes": [{"id": 123, "episodeNumber": 1, "seasonNumber": 1, "title": "Test title"}]}`,
+			message{"Test Title", "Test", "info"}},
+		// https://github.com/Sonarr/Sonarr, NzbDrone.Core/Notifications/Apprise
+		{"Sonarr, its Apprise connection", "", `{"title": "Sonarr - Test Notification", "body": "Success!", "type": "info"}`,
+			message{"Sonarr - Test Notification", "Success!", "info"}},
 		{"Sonarr, its health", ":message=body&:instanceName=title&:type=warning", `{
 			"eventType": "Health", "instanceName": "Sonarr", "applicationUrl": "",
 			"level": "error", "message": "No indexers available", "type": "IndexerRssCheck", "wikiUrl": "https://wiki.servarr.com/sonarr"}`,
