@@ -117,15 +117,15 @@ type urlCheck struct {
 	err error
 }
 
-// rehearsalTime is how long finding out what is sent to one destination may
-// take. Nothing is waited for, so that it takes next to none.
-const rehearsalTime = 10 * time.Second
+// dryRunTime limits the dry run for one destination, which normally takes a few
+// milliseconds.
+const dryRunTime = 10 * time.Second
 
 // write tells about a destination, and whether it can send the message.
 func (c urlCheck) write(ctx context.Context, w io.Writer, m *notifier.Message, requests bool) (usable bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, rehearsalTime)
+	ctx, cancel := context.WithTimeout(ctx, dryRunTime)
 	defer cancel()
-	r := c.Rehearse(ctx, userAgent, m)
+	r := c.DryRun(ctx, userAgent, m)
 	usable = r.Err == nil || len(r.Requests) > 0 || len(r.Connections) > 0
 
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -156,7 +156,7 @@ func (c urlCheck) write(ctx context.Context, w io.Writer, m *notifier.Message, r
 	return usable, writeRequests(w, r)
 }
 
-func writeRequests(w io.Writer, r *notifier.Rehearsal) error {
+func writeRequests(w io.Writer, r *notifier.DryRun) error {
 	var b strings.Builder
 	for i, text := range r.Requests {
 		b.WriteString("  " + numbered("request", i, len(r.Requests)) + "\n" + indent(text, "    "))

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -101,7 +102,7 @@ func readImport(ctx context.Context, location string) ([]byte, error) {
 	}
 	f, err := os.Open(location)
 	if err != nil {
-		return nil, withoutPath(err) // the path is said already
+		return nil, errs.WithoutPath(err) // the path is said already
 	}
 	defer f.Close()
 	return readLimited(f)

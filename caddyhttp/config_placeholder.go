@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 var requestPlaceholder = regexp.MustCompile(`\{(http|vars)\.[^{}]*\}`)
@@ -77,20 +78,12 @@ func checkValues(text string) error {
 			case errors.Is(err, fs.ErrNotExist):
 				return fmt.Errorf("{%s} is missing: there is no such file", name)
 			case err != nil:
-				return fmt.Errorf("{%s} cannot be read: %w", name, withoutPath(err))
+				return fmt.Errorf("{%s} cannot be read: %w", name, errs.WithoutPath(err))
 			}
 			return f.Close()
 		}
 		return nil
 	})
-}
-
-// withoutPath is an error of the file system that does not repeat the path.
-func withoutPath(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // resolve puts the values of placeholders into an operator's URL or path.

@@ -41,12 +41,15 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 		d.message.Time = time.Now()
 	}
 	ctx, trace := startTrace(ctx, d.key, len(d.to.Targets))
+	observers := []notifier.Observer{trace.observer()}
+	if d.done != nil {
+		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { d.done(i, r) }})
+	}
 	sent := s.sender.Send(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
-		Begin:     trace.begin(),
-		Done:      d.done,
+		Observers: observers,
 		Header:    d.settings.traceHeader(),
 	})
 	report := d.to.Report(sent)

@@ -48,27 +48,31 @@ func (t *messageTrace) end(ok bool) {
 	t.span.End()
 }
 
-// begin returns the function for [notifier.Options] that begins the span of a
-// delivery, or nil without a trace.
-func (t *messageTrace) begin() func(context.Context, notifier.Target) (context.Context, func(notifier.Result)) {
+// observer returns an observer with a span for each delivery. Without a trace,
+// it observes nothing.
+func (t *messageTrace) observer() notifier.Observer {
 	if t == nil {
-		return nil
+		return notifier.Observer{}
 	}
-	return t.beginDelivery
+	return notifier.Observer{Begin: t.beginDelivery, End: endDelivery}
 }
 
-func (t *messageTrace) beginDelivery(ctx context.Context, to notifier.Target) (context.Context, func(notifier.Result)) {
-	ctx, span := t.tracer.Start(ctx, "deliver "+to.Service(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+func (t *messageTrace) beginDelivery(ctx context.Context, _ int, to notifier.Target) context.Context {
+	ctx, _ = t.tracer.Start(ctx, "deliver "+to.Service(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("notify.service", to.Service()),
 		attribute.String("notify.destination", to.String()), // without secrets
 	))
-	return ctx, func(r notifier.Result) {
-		span.SetAttributes(attribute.String("notify.status", string(r.Status)), attribute.Int("notify.attempts", r.Attempts))
-		if r.Err != nil {
-			span.SetStatus(codes.Error, r.Err.Error())
-		}
-		span.End()
+	return ctx
+}
+
+// endDelivery ends the span that beginDelivery put into ctx.
+func endDelivery(ctx context.Context, _ int, r notifier.Result) {
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(attribute.String("notify.status", string(r.Status)), attribute.Int("notify.attempts", r.Attempts))
+	if r.Err != nil {
+		span.SetStatus(codes.Error, r.Err.Error())
 	}
+	span.End()
 }
 
 // traceHeader returns the function for [notifier.Options] that adds the trace

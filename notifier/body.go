@@ -5,21 +5,21 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
 )
 
-// Body is the body of a request: its type, and its bytes, which can be read
-// again for a second try. Files within it are read from where they are, as
-// the request is sent.
+// Body is the body of a request. It can be read again for another attempt.
+// Files in it are not loaded: they are read while the request is sent.
 type Body struct {
 	ContentType string
 
 	size     int64
 	segments []segment
-	err      error // kept until the request is sent, so that building one stays an expression
+	err      error // returned when the request is sent, so that a body can be made in an expression
 }
 
 // segment is a run of bytes, or a file.
@@ -29,14 +29,14 @@ type segment struct {
 	code  encoding
 }
 
-// encoding is how a file stands in a body.
+// encoding is how a file is written in a body.
 type encoding int
 
 const (
-	asItIs     encoding = iota
-	inBase64            // in one line
-	inLines             // in base64, in lines of 76 characters (RFC 2045, section 6.8)
-	inFormData          // in base64, escaped as in forms
+	encodeRaw    encoding = iota
+	encodeBase64          // on one line
+	encodeMIME            // base64 in lines of 76 characters (RFC 2045, section 6.8)
+	encodeForm            // base64, escaped as in forms
 )
 
 func (s segment) open() io.Reader {
@@ -44,32 +44,39 @@ func (s segment) open() io.Reader {
 		return bytes.NewReader(s.bytes)
 	}
 	switch s.code {
-	case inBase64:
+	case encodeBase64:
 		return &base64Reader{r: s.file.Open()}
-	case inLines:
+	case encodeMIME:
 		return &lineReader{r: &base64Reader{r: s.file.Open()}}
-	case inFormData:
+	case encodeForm:
 		return &formReader{r: &base64Reader{r: s.file.Open()}}
 	}
 	return s.file.Open()
 }
 
+// add appends text, which must not contain a placeholder of [Base64].
 func (b *Body) add(data []byte) {
+	if b.err == nil && bytes.Contains(data, []byte(placeholderStart)) {
+		b.err = errPlaceholder
+	}
 	b.size += int64(len(data))
 	b.segments = append(b.segments, segment{bytes: data})
 }
 
 func (b *Body) addFile(a *Attachment, code encoding) {
+	if a.body != nil && b.err == nil {
+		b.err = a.body.err
+	}
 	s := segment{file: a, code: code}
 	size := a.Size
 	switch code {
-	case inBase64:
+	case encodeBase64:
 		size = base64Size(a.Size)
-	case inLines:
+	case encodeMIME:
 		size = base64Size(a.Size)
 		size += max(size-1, 0) / lineLength * 2
-	case inFormData:
-		// Only the content says how much of it has to be escaped.
+	case encodeForm:
+		// The length depends on the content.
 		var err error
 		if size, err = io.Copy(io.Discard, s.open()); err != nil {
 			b.err = fmt.Errorf("reading attachment: %w", err)
@@ -79,7 +86,7 @@ func (b *Body) addFile(a *Attachment, code encoding) {
 	b.segments = append(b.segments, s)
 }
 
-// Size is the length of the body in bytes.
+// Size returns the length of the body in bytes.
 func (b *Body) Size() int64 { return b.size }
 
 func (b *Body) open() io.ReadCloser {
@@ -93,7 +100,7 @@ func (b *Body) open() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(readers...))
 }
 
-// WriteTo writes the body as it goes over the wire, as often as it is called.
+// WriteTo writes the body as it goes over the wire. It can be called again.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -101,27 +108,26 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, b.open())
 }
 
-// Bytes is a body of any type.
+// Bytes returns a body of any content type.
 func Bytes(contentType string, data []byte) *Body {
 	b := &Body{ContentType: contentType}
 	b.add(data)
 	return b
 }
 
-// File is a body that is the file itself. An empty content type stands for
-// the file's.
+// File returns a body that consists of the file. If contentType is empty, the
+// file's is used.
 func File(contentType string, a *Attachment) *Body {
 	if contentType == "" {
 		contentType = a.ContentType
 	}
 	b := &Body{ContentType: contentType}
-	b.addFile(a, asItIs)
+	b.addFile(a, encodeRaw)
 	return b
 }
 
-// JSON is v as JSON, with neither <, > nor & escaped. A value made by
-// [Base64] within v becomes the file's encoding, provided that the file is
-// among files.
+// JSON returns a body with v as JSON, in which <, > and & are not escaped. A
+// string in v may be or contain the [Base64] of one of files.
 func JSON(v any, files ...*Attachment) *Body {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -132,35 +138,49 @@ func JSON(v any, files ...*Attachment) *Body {
 	return Splice("application/json", bytes.TrimRight(buf.Bytes(), "\n"), files...)
 }
 
-// Base64 stands for the base64 encoding of a file in a body that [JSON],
-// [Splice] or [Form] makes.
-func Base64(a *Attachment) string { return fmt.Sprintf("\uE000base64:%p\uE001", a) }
+// Base64 returns a placeholder for the base64 encoding of a, so that a body can
+// contain the file without holding it in memory. [JSON], [Form], [Splice] and
+// [MIME] put the encoding in its place if a is one of their files. A request
+// whose body has a placeholder left is not sent and fails.
+func Base64(a *Attachment) string { return fmt.Sprintf("%s-%p-", placeholderStart, a) }
 
-// Splice is a body of text in which the encoding of each of the files stands
-// in the place of its [Base64].
+// placeholderStart is what the placeholders of this process begin with. It is
+// random, so that no text of a client can contain one. A placeholder is at most
+// 57 bytes long, so that its own base64 encoding fits into a line of a mail.
+var placeholderStart = rand.Text()
+
+var errPlaceholder = errors.New("the body has the Base64 of a file that is not among its files (a mistake in the service)")
+
+// Splice returns a body of text, in which files replace their [Base64].
 func Splice(contentType string, text []byte, files ...*Attachment) *Body {
 	b := &Body{ContentType: contentType}
-	b.splice(text, files, Base64, inBase64)
+	b.splice(text, files, Base64, encodeBase64)
 	return b
 }
 
-// MIME is a body of text in which each of the files stands in the place of
-// its [Base64], which is itself in base64 there. It is for mails.
+// MIME returns a body with a mail, in which files replace their [Base64]. The
+// placeholders are parts of the mail with the transfer encoding base64.
 func MIME(text []byte, files ...*Attachment) *Body {
 	b := &Body{ContentType: "message/rfc822"}
-	mark := func(a *Attachment) string { return base64.StdEncoding.EncodeToString([]byte(Base64(a))) }
-	b.splice(text, files, mark, inLines)
+	encode := base64.StdEncoding.EncodeToString
+	b.splice(text, files, func(a *Attachment) string { return encode([]byte(Base64(a))) }, encodeMIME)
+	start := encode([]byte(placeholderStart[:len(placeholderStart)/3*3]))
+	for _, s := range b.segments {
+		if b.err == nil && bytes.Contains(s.bytes, []byte(start)) {
+			b.err = errPlaceholder
+		}
+	}
 	return b
 }
 
-// splice adds text, and in the place of each mark in it the mark's file.
-func (b *Body) splice(text []byte, files []*Attachment, markOf func(*Attachment) string, code encoding) {
+// splice adds text, and in place of each placeholder its file.
+func (b *Body) splice(text []byte, files []*Attachment, placeholder func(*Attachment) string, code encoding) {
 	for len(files) > 0 {
-		at, found, mark := len(text), (*Attachment)(nil), ""
+		at, found, length := len(text), (*Attachment)(nil), 0
 		for _, f := range files {
-			m := markOf(f)
-			if i := bytes.Index(text, []byte(m)); i >= 0 && i < at {
-				at, found, mark = i, f, m
+			p := placeholder(f)
+			if i := bytes.Index(text, []byte(p)); i >= 0 && i < at {
+				at, found, length = i, f, len(p)
 			}
 		}
 		if found == nil {
@@ -168,21 +188,20 @@ func (b *Body) splice(text []byte, files []*Attachment, markOf func(*Attachment)
 		}
 		b.add(text[:at])
 		b.addFile(found, code)
-		text = text[at+len(mark):]
+		text = text[at+length:]
 	}
 	b.add(text)
 }
 
-// Form is an application/x-www-form-urlencoded body. A [Base64] within v
-// becomes the file's encoding, provided that the file is among files.
+// Form returns an application/x-www-form-urlencoded body. A value in v may be
+// or contain the [Base64] of one of files.
 func Form(v url.Values, files ...*Attachment) *Body {
 	b := &Body{ContentType: "application/x-www-form-urlencoded"}
-	mark := func(a *Attachment) string { return url.QueryEscape(Base64(a)) }
-	b.splice([]byte(v.Encode()), files, mark, inFormData)
+	b.splice([]byte(v.Encode()), files, func(a *Attachment) string { return url.QueryEscape(Base64(a)) }, encodeForm)
 	return b
 }
 
-// Fields makes form values of pairs of a name and a value.
+// Fields returns form values from pairs of a name and a value.
 func Fields(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -191,17 +210,18 @@ func Fields(pairs ...string) url.Values {
 	return v
 }
 
-// FormPart of a multipart body is a field with a value, or a file.
+// FormPart is a part of a multipart body: a field with a value, or a file.
 type FormPart struct {
 	Name        string
 	Value       string
 	File        *Attachment
 	FileName    string // default: the file's name
 	ContentType string // default: none for a value, the file's for a file
-	NoType      bool   // the part of a file states no content type
+	NoType      bool   // a file's part has no Content-Type
 }
 
-// Multipart is a multipart/form-data body (RFC 7578) of parts in their order.
+// Multipart returns a multipart/form-data body (RFC 7578) of parts in this
+// order.
 func Multipart(parts ...FormPart) *Body {
 	boundary := rand.Text()
 	b := &Body{ContentType: "multipart/form-data; boundary=" + boundary}
@@ -228,7 +248,7 @@ func Multipart(parts ...FormPart) *Body {
 		}
 		b.add([]byte(head.String()))
 		if p.File != nil {
-			b.addFile(p.File, asItIs)
+			b.addFile(p.File, encodeRaw)
 		}
 		b.add([]byte("\r\n"))
 	}
@@ -236,12 +256,13 @@ func Multipart(parts ...FormPart) *Body {
 	return b
 }
 
-// quoted makes a text safe within the quotes of a header, as browsers do
-// (WHATWG HTML, multipart form data).
+// quoted escapes s for a quoted string in the header of a part, as browsers do
+// (WHATWG HTML, section 4.10.21.8, multipart form data).
 func quoted(s string) string {
 	return strings.NewReplacer("\r", "%0D", "\n", "%0A", `"`, "%22").Replace(s)
 }
 
+// singleLine returns s with spaces in place of line breaks.
 func singleLine(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(s)
 }

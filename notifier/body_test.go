@@ -3,21 +3,25 @@ package notifier
 import (
 	"bytes"
 	"encoding/base64"
+	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// A file in a body is encoded as its place wants it, and the length is known
-// before.
+// A file in a body is encoded as its place requires, and the body's length is
+// known before it is written.
 func TestFilesInBodies(t *testing.T) {
 	write := func(b *Body) string {
 		var out bytes.Buffer
-		for range 2 { // it can be read again
+		for range 2 { // a body can be written again
 			out.Reset()
 			n, err := b.WriteTo(&out)
 			if err != nil || n != b.Size() || n != int64(out.Len()) {
-				t.Errorf("%d bytes were written of a body that has %d: %v", n, b.Size(), err)
+				t.Errorf("wrote %d bytes of a body of %d: %v", n, b.Size(), err)
 			}
 		}
 		return out.String()
@@ -54,7 +58,42 @@ func TestFilesInBodies(t *testing.T) {
 	}
 }
 
-// A file that cannot be read any more spoils the body that needs it.
+// A placeholder of a file that the body does not have is an error. It never
+// goes over the wire.
+func TestUnresolvedPlaceholder(t *testing.T) {
+	a, b := NewAttachment("a", "", []byte("a")), NewAttachment("b", "", []byte("b"))
+	encoded := base64.StdEncoding.EncodeToString([]byte(Base64(a)))
+	composed := func() *Attachment { return ComposedAttachment("a.eml", MIME([]byte(encoded))) }
+	for name, body := range map[string]*Body{
+		"JSON without files":       JSON(map[string]string{"a": Base64(a)}),
+		"JSON with another file":   JSON([]string{Base64(a), Base64(b)}, b),
+		"form":                     Form(url.Values{"a": {Base64(a)}}),
+		"text":                     Splice("text/xml", []byte("<a>"+Base64(a)+"</a>")),
+		"bytes":                    Bytes("text/plain", []byte(Base64(a))),
+		"multipart":                Multipart(FormPart{Name: "a", Value: Base64(a)}),
+		"mail":                     MIME([]byte("x\r\n\r\n" + encoded)),
+		"mail in a body":           File("", composed()),
+		"mail with another file":   MIME([]byte(encoded), b),
+		"plain text within a mail": MIME([]byte(Base64(a)), a),
+	} {
+		if _, err := body.WriteTo(new(bytes.Buffer)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	var hits atomic.Int32
+	base := target(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
+	d, err := Parse(base+"/tok", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{pool: egress.NewPool("test"), options: d.options}
+	if err := c.PostJSON(t.Context(), d.service.(*probe).URL("x"), Base64(a)); err == nil || hits.Load() != 0 {
+		t.Errorf("%v after %d requests", err, hits.Load())
+	}
+}
+
+// A file that can no longer be read is an error of a form whose length depends
+// on it.
 func TestUnreadableFileInForm(t *testing.T) {
 	spool := &Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
 	a, err := spool.Add("a.bin", "", strings.NewReader(strings.Repeat("x", 2<<20)))

@@ -1,70 +1,11 @@
 package notifier
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
+	"cmp"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
-
-// Type says what kind of news a message brings. Destinations show it by
-// colour, icon or priority.
-type Type string
-
-// The types of a message. The zero Type counts as [Info].
-const (
-	Info    Type = "info"
-	Success Type = "success"
-	Warning Type = "warning"
-	Failure Type = "failure"
-)
-
-// ParseType reads a type as a client writes it; the empty text is [Info].
-// The error names what is accepted.
-func ParseType(s string) (Type, error) {
-	switch t := Type(strings.ToLower(strings.TrimSpace(s))); t {
-	case "":
-		return Info, nil
-	case Info, Success, Warning, Failure:
-		return t, nil
-	}
-	return "", fmt.Errorf("unknown type; use info, success, warning or failure")
-}
-
-// Color is the colour of the type as six hexadecimal digits behind a #.
-func (t Type) Color() string {
-	switch t {
-	case Success:
-		return "#3AA337"
-	case Warning:
-		return "#CACF29"
-	case Failure:
-		return "#A32037"
-	}
-	return "#3AA3E3"
-}
-
-// ColorInt is [Type.Color] as a number, red in the highest of three bytes.
-func (t Type) ColorInt() int {
-	n, _ := strconv.ParseInt(t.Color()[1:], 16, 32)
-	return int(n)
-}
-
-// Symbol is the type in three ASCII characters, for destinations that can
-// show neither colour nor picture: [i], [+], [~] and [!].
-func (t Type) Symbol() string {
-	switch t {
-	case Success:
-		return "[+]"
-	case Warning:
-		return "[~]"
-	case Failure:
-		return "[!]"
-	}
-	return "[i]"
-}
 
 // Format is the markup language of a text.
 type Format = markup.Format
@@ -76,52 +17,72 @@ const (
 	HTML     = markup.HTML
 )
 
-// Message is what a client wants to be told to its destinations, and, once
-// the core has merged, converted and cut it for one destination, what a
-// service is to send.
+// Message is a message, either as a client sends it or, once it is rendered for
+// a destination, as its service gets it.
 type Message struct {
-	// Title is one line; it may be empty. A service whose [Schema.MaxTitle]
-	// is 0 always gets it empty, since the core has put it into the body.
+	// Title is one line and may be empty. It is always empty for a service
+	// whose limit for titles is 0: the title is the body's first line there.
 	Title string
 
-	// Body is the text, written in Format. It may be empty where there are
+	// Body is the text, written in Format. It may be empty if there are
 	// attachments.
 	Body string
 
 	// Type is never empty when a service gets the message.
 	Type Type
 
-	// Format is how Body (and Title) are written: the client's format on
-	// the way in, the destination's format when a service gets the message.
+	// Format is the format of Body and Title: the client's at first, the
+	// destination's when a service gets the message.
 	Format Format
 
-	// Source is the format in which the client wrote the message. The core
-	// sets it before it converts.
+	// Source is the format of the client's message. [Sender.Send] sets it.
 	Source Format
 
-	// Attachments are files to go along, where the destination can take
-	// them. Of a message that was split, the last part carries them.
+	// Attachments are the files of the message. If a message is divided, its
+	// last part has them. They are empty for a service that cannot send files.
 	Attachments []*Attachment
 
-	// Identity is who the message comes from.
+	// Identity is the sender to show. nil means [DefaultIdentity].
 	Identity *Identity
 
-	// Time is when the client sent the message, in the destination's time
-	// zone (the parameter tz) when a service gets it.
+	// Time is when the client sent the message. A service gets it in the time
+	// zone of the destination (the parameter tz). Zero means now.
 	Time time.Time
 
-	// Hops counts the gateways that this message has passed through, for
+	// Hops is the number of gateways that the message has passed through, for
 	// destinations that are gateways themselves.
 	Hops int
 }
 
-// Icon is the address of the picture for the message's type at so many
-// pixels square, or "" where the operator has set no icon.
+// withDefaults returns a copy of m with its defaults filled in.
+func (m *Message) withDefaults() *Message {
+	c := *m
+	c.Type = cmp.Or(c.Type, Info)
+	c.Format = cmp.Or(c.Format, Text)
+	c.Source = c.Format
+	if c.Identity == nil {
+		id := DefaultIdentity()
+		c.Identity = &id
+	}
+	if c.Time.IsZero() {
+		c.Time = time.Now()
+	}
+	return &c
+}
+
+// withoutFiles returns a copy of m without its attachments.
+func (m *Message) withoutFiles() *Message {
+	c := *m
+	c.Attachments = nil
+	return &c
+}
+
+// Icon returns the URL of the picture for the message's type, pixels wide and
+// high, or "" if the operator has set no icon.
 func (m *Message) Icon(pixels int) string { return m.Identity.icon(m.Type, pixels) }
 
-// Text is the title and the body in one, for destinations that know no
-// title in some of their modes: the title, sep, the body, and just one of
-// them where the other is empty.
+// Text returns the title, sep and the body, or just one of the texts if the
+// other is empty. It is for services that have no title in some of their modes.
 func (m *Message) Text(sep string) string {
 	switch {
 	case m.Title == "":
@@ -130,28 +91,4 @@ func (m *Message) Text(sep string) string {
 		return m.Title
 	}
 	return m.Title + sep + m.Body
-}
-
-// Identity is who messages come from, where a destination shows it.
-type Identity struct {
-	Name        string // for example "Caddy"
-	Description string // for example "Caddy Notifications"
-	URL         string // where to read about the sender
-	Icon        string // may hold {type} and {size}; "" for no pictures
-	Logo        string // a picture of the sender, whatever the message's type
-}
-
-// DefaultIdentity is the identity that messages have whose sender set none:
-// the name Caddy, and no pictures, since showing one means that the reader's
-// program fetches it from somebody's server.
-func DefaultIdentity() Identity {
-	return Identity{Name: "Caddy", Description: "Caddy Notifications", URL: "https://caddyserver.com/"}
-}
-
-func (id *Identity) icon(t Type, pixels int) string {
-	if id == nil || id.Icon == "" {
-		return ""
-	}
-	n := strconv.Itoa(pixels)
-	return strings.NewReplacer("{type}", string(t), "{size}", n+"x"+n).Replace(id.Icon)
 }

@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,7 @@ func (p *probe) Describe(s *Schema) {
 	s.Path(&p.path, "path", "where the service is mounted")
 	s.Secret(&p.token, "token", "the token").Match(`^[a-z0-9-]+$`).Alias("key")
 	s.Enum(&p.level, "level", "normal", []Choice{{Name: "low", Value: -1}, {Name: "normal", Value: 0}, {Name: "high", Value: 5, Synonyms: []string{"urgent"}}}, "how loud").Lenient()
-	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once", "skip"}, "what to do")
+	s.Choice(&p.mode, "mode", "post", []string{"post", "panic", "hang", "deaf", "each", "once", "value", "skip"}, "what to do")
 	s.Float(&p.ratio, "ratio", 0.5, "a share").Range(0, 1)
 	s.Int(&p.count, "count", 3, "a number").Range(1, 10)
 	s.Bool(&p.quiet, "quiet", false, "make no sound")
@@ -88,11 +89,17 @@ func (p *probe) Send(ctx context.Context, c *Client, m *Message) error {
 			return nil
 		}
 	case "each":
-		return c.Each(ctx, p.targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, p.targets, func(ctx context.Context, target string) error {
 			return c.PostJSON(ctx, p.URL(target), m.Body)
 		})
+	case "value":
+		number, err := OnceValue(c.Steps, "upload", func() (int, error) { return 7, c.PostJSON(ctx, p.URL("upload"), n) })
+		if err != nil {
+			return err
+		}
+		return c.PostJSON(ctx, p.URL(fmt.Sprint(number), "file"), n)
 	case "once":
-		if err := c.Once("upload", func() error { return c.PostJSON(ctx, p.URL("upload"), n) }); err != nil {
+		if err := c.Steps.Once("upload", func() error { return c.PostJSON(ctx, p.URL("upload"), n) }); err != nil {
 			return err
 		}
 	}

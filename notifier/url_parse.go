@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Parse reads a notification URL. Messages to it may go where guard allows; nil,
+// Parse reads a notification URL. Messages to it may go where policy allows; nil,
 // for URLs of the operator, allows everything. The error is a [*URLError].
-func Parse(text string, guard *egress.Policy) (*Destination, error) {
+func Parse(text string, policy *egress.Policy) (*Destination, error) {
 	u, err := splitURL(text)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Parse(text string, guard *egress.Policy) (*Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.text, d.guard = text, guard
+	d.text, d.policy = text, policy
 	if err := d.finish(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -87,7 +88,7 @@ func (a *aprs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	defer conn.Close()
 	defer wire.InterruptOnDone(ctx, conn)()
 	if err := a.talk(ctx, c, aprsConn{conn}, text); err != nil {
-		return wire.ContextError(ctx, err)
+		return errs.ContextError(ctx, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func (c aprsConn) signIn(ctx context.Context, patience time.Duration, user, pass
 		return nil
 	}
 	if err := lines.Err(); err != nil {
-		return wire.ContextError(ctx, fmt.Errorf("signing in to APRS-IS: %w", err))
+		return errs.ContextError(ctx, fmt.Errorf("signing in to APRS-IS: %w", err))
 	}
 	return errors.New("APRS-IS closed the connection instead of signing in")
 }

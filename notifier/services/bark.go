@@ -70,7 +70,7 @@ func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	if err != nil {
 		return err
 	}
-	return c.Each(ctx, b.devices, func(ctx context.Context, device string) error {
+	return c.Steps.Each(ctx, b.devices, func(ctx context.Context, device string) error {
 		request := map[string]any{"device_key": device}
 		maps.Copy(request, payload)
 		_, err := c.Do(ctx, &notifier.Request{URL: b.URL("push"), Login: &b.Server, Body: notifier.JSON(request)})

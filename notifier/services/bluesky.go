@@ -48,7 +48,7 @@ func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			if len(images) > 0 {
 				record["embed"] = map[string]any{"$type": "app.bsky.embed.images", "images": images[i : i+1]}
 			}
-			err := c.Once(fmt.Sprint("post ", i), func() error {
+			err := c.Steps.Once(fmt.Sprint("post ", i), func() error {
 				return s.call(ctx, c, "repo.createRecord", notifier.JSON(map[string]any{
 					"collection": "app.bsky.feed.post", "repo": s.did, "record": record,
 				}), nil)
@@ -73,16 +73,16 @@ func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []
 			c.Warn("Bluesky shows pictures only; file %d is left out", i+1)
 			continue
 		}
-		blob, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (json.RawMessage, error) {
+		blob, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i), func() (json.RawMessage, error) {
 			var answer struct{ Blob json.RawMessage }
 			err := s.call(ctx, c, "repo.uploadBlob", notifier.File("", a), &answer)
+			if err == nil && len(answer.Blob) == 0 {
+				err = errors.New("the service does not say that it has it")
+			}
 			return answer.Blob, err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
-		}
-		if len(blob) == 0 {
-			return nil, fmt.Errorf("uploading file %d: the service does not say that it has it", i+1)
 		}
 		images = append(images, blueskyImage{blob, a.Name})
 	}

@@ -76,7 +76,7 @@ func (b *bulkSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			}
 			return post(ctx, strings.Join(numbers, ""))
 		}),
-		c.Each(ctx, b.groups, func(ctx context.Context, group string) error {
+		c.Steps.Each(ctx, b.groups, func(ctx context.Context, group string) error {
 			return post(ctx, map[string]string{"type": "GROUP", "name": group})
 		}),
 	)

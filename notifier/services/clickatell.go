@@ -24,7 +24,7 @@ func (x *clickatell) Describe(s *notifier.Schema) {
 }
 
 func (x *clickatell) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, x.targets, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, x.targets, func(ctx context.Context, number string) error {
 		query := notifier.Fields("apiKey", x.key, "content", m.Body, "to", number)
 		if x.from != "" {
 			query.Set("from", x.from)

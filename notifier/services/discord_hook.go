@@ -87,7 +87,7 @@ func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address
 	if d.thread != "" {
 		q.Query = notifier.Fields("thread_id", d.thread)
 	}
-	return c.Once(key, func() error {
+	return c.Steps.Once(key, func() error {
 		_, err := c.Do(ctx, q)
 		return err
 	})

@@ -45,7 +45,7 @@ func (d *dot) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 		return errors.New("there is no picture to show; attach one, or name one with the parameter image")
 	}
 	if d.mode == "text" && m.Title+m.Body != "" {
-		err := c.Once("text", func() error {
+		err := c.Steps.Once("text", func() error {
 			return d.post(ctx, c, "text", nil, map[string]string{
 				"title": m.Title, "message": m.Body, "signature": d.signature, "icon": d.icon,
 			})

@@ -25,7 +25,7 @@ func (e *eight00com) Describe(s *notifier.Schema) {
 }
 
 func (e *eight00com) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, e.or(e.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, e.or(e.from), func(ctx context.Context, number string) error {
 		header := map[string]string{"Authorization": "Bearer " + e.token}
 		const address = "https://api.800.com/message"
 		if len(m.Attachments) == 0 {

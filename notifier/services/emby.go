@@ -89,7 +89,7 @@ func (e *embyServer) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		if len(ids) == 0 {
 			return errors.New("no screen that the user controls is on, so nobody has seen the message")
 		}
-		return c.Each(ctx, ids, func(ctx context.Context, id string) error {
+		return c.Steps.Each(ctx, ids, func(ctx context.Context, id string) error {
 			_, err := c.Do(ctx, e.request(u, notifier.JSON(payload), "Sessions", id, "Message"))
 			return err
 		})

@@ -31,7 +31,7 @@ func (e *evolution) Describe(s *notifier.Schema) {
 
 func (e *evolution) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	text := evolutionText(m)
-	return c.Each(ctx, e.targets, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, e.targets, func(ctx context.Context, number string) error {
 		return c.PostJSON(ctx, e.URL("message", "sendText", e.instance),
 			map[string]string{"number": number, "text": text}, "apikey", e.key)
 	})

@@ -103,7 +103,7 @@ func (f *fcm) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	if strings.HasPrefix(f.color, "#") {
 		color[f.color] = f.color
 	}
-	return c.Each(ctx, f.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, f.targets, func(ctx context.Context, target string) error {
 		if !f.oauth2 {
 			return f.legacy(ctx, c, target, shown, color[f.color])
 		}

@@ -68,7 +68,7 @@ func (f *flock) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(f.targets) == 0 {
 		return c.PostJSON(ctx, "https://api.flock.com/hooks/sendMessage"+notifier.Path(f.token), payload(""))
 	}
-	return c.Each(ctx, f.targets, func(ctx context.Context, to string) error {
+	return c.Steps.Each(ctx, f.targets, func(ctx context.Context, to string) error {
 		return c.PostJSON(ctx, "https://api.flock.co/v1/chat.sendMessage", payload(to))
 	})
 }

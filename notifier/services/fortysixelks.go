@@ -35,7 +35,7 @@ func (e *fortySixElks) Finish(s *notifier.Schema) error {
 
 func (e *fortySixElks) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	self, _ := smsAsWritten(10)(e.from)
-	return c.Each(ctx, e.or(self), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, e.or(self), func(ctx context.Context, number string) error {
 		_, err := c.Do(ctx, &notifier.Request{
 			URL:  "https://api.46elks.com/a1/sms",
 			User: e.user, Password: e.password,

@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
@@ -82,7 +83,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	if err == nil || errors.As(err, &refusal) {
 		return err
 	}
-	return wire.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))
+	return errs.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))
 }
 
 // growlAnswer reads an answer.

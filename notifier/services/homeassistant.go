@@ -64,7 +64,7 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 		payload["notification_id"] = h.id
 		if h.id == "" {
 			// The same on a retry, which then replaces the note.
-			payload["notification_id"], _ = notifier.Kept(c, "id", func() (string, error) { return uuid.NewString(), nil })
+			payload["notification_id"], _ = notifier.OnceValue(c.Steps, "id", func() (string, error) { return uuid.NewString(), nil })
 		}
 		return h.call(ctx, c, payload, "persistent_notification/create")
 	}
@@ -82,7 +82,7 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 			calls = append(calls, path+":"+strings.Join(batch, ","))
 		}
 	}
-	return c.Each(ctx, calls, func(ctx context.Context, call string) error {
+	return c.Steps.Each(ctx, calls, func(ctx context.Context, call string) error {
 		p := maps.Clone(payload)
 		path, targets, found := strings.Cut(call, ":")
 		if found {

@@ -24,7 +24,7 @@ func (h *httpSMS) Describe(s *notifier.Schema) {
 }
 
 func (h *httpSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, h.or(h.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, h.or(h.from), func(ctx context.Context, number string) error {
 		return c.PostJSON(ctx, "https://api.httpsms.com/v1/messages/send",
 			map[string]string{"from": "+" + h.from, "to": "+" + number, "content": m.Body}, "x-api-key", h.key)
 	})

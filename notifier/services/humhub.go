@@ -37,8 +37,8 @@ func humhubContainer(s string) (string, error) {
 }
 
 func (h *humhub) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, h.targets, func(ctx context.Context, container string) error {
-		post, err := notifier.Kept(c, "post in "+container, func() (int, error) {
+	return c.Steps.Each(ctx, h.targets, func(ctx context.Context, container string) error {
+		post, err := notifier.OnceValue(c.Steps, "post in "+container, func() (int, error) {
 			var answer struct{ ID int }
 			err := h.call(ctx, c, notifier.JSON(map[string]any{"data": map[string]string{"message": m.Body}}), &answer,
 				"api", "v1", "post", "container", container)
@@ -52,7 +52,7 @@ func (h *humhub) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		number := strconv.Itoa(post)
 		for i, a := range m.Attachments {
-			err := c.Once("file "+strconv.Itoa(i)+" of "+number, func() error {
+			err := c.Steps.Once("file "+strconv.Itoa(i)+" of "+number, func() error {
 				return h.call(ctx, c, notifier.Multipart(notifier.FormPart{Name: "files[]", File: a, NoType: true}), nil,
 					"api", "v1", "post", number, "upload-files")
 			})

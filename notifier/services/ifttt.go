@@ -45,7 +45,7 @@ func (i *ifttt) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	for name := range i.drop {
 		delete(values, name)
 	}
-	return c.Each(ctx, i.events, func(ctx context.Context, event string) error {
+	return c.Steps.Each(ctx, i.events, func(ctx context.Context, event string) error {
 		return c.PostJSON(ctx, "https://maker.ifttt.com"+notifier.Path("trigger", event, "with", "key", i.key), values)
 	})
 }

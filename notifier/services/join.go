@@ -42,7 +42,7 @@ func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	} else if len(targets) == 0 {
 		targets = []string{"group.all"}
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		query := notifier.Fields("apikey", j.key, "priority", strconv.Itoa(j.priority), "title", m.Title, "text", m.Body)
 		if group := joinGroup.FindStringSubmatch(strings.ToLower(target)); group != nil {
 			query.Set("deviceId", "group."+group[2])

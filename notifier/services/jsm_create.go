@@ -23,10 +23,10 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(keys) == 0 {
 		keys = []string{""}
 	}
-	if err := c.Once("forget", func() error { j.forget(subject); return nil }); err != nil {
+	if err := c.Steps.Once("forget", func() error { j.forget(subject); return nil }); err != nil {
 		return err
 	}
-	return c.Each(ctx, keys, func(ctx context.Context, key string) error {
+	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
 		payload := j.alert(m)
 		if batch := batches[key]; batch != nil {
 			payload["responders"] = jsmResponders(batch)

@@ -63,7 +63,7 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		j.skip(c, m, action)
 		return nil
 	}
-	err := c.Each(ctx, requests, func(ctx context.Context, request string) error {
+	err := c.Steps.Each(ctx, requests, func(ctx context.Context, request string) error {
 		alert, err := j.find(ctx, c, request)
 		if err != nil {
 			return err

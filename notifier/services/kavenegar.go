@@ -24,7 +24,7 @@ func (k *kavenegar) Describe(s *notifier.Schema) {
 }
 
 func (k *kavenegar) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, k.targets, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, k.targets, func(ctx context.Context, number string) error {
 		query := notifier.Fields("receptor", number, "message", m.Body)
 		if k.from != "" {
 			query.Set("sender", k.from)

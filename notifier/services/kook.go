@@ -79,7 +79,7 @@ func (k *kook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	}
 	for i, a := range m.Attachments {
 		key := "file " + strconv.Itoa(i)
-		err := c.Once(key, func() error {
+		err := c.Steps.Once(key, func() error {
 			address, err := k.upload(ctx, c, a)
 			if err != nil {
 				return fmt.Errorf("uploading an attachment: %w", err)
@@ -106,7 +106,7 @@ func (k *kook) each(ctx context.Context, c *notifier.Client, step string, kind i
 	for _, id := range k.users {
 		targets = append(targets, step+"/direct-message/"+id)
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		part := strings.Split(target, "/")
 		return k.post(ctx, c, "/"+part[1]+"/create", map[string]any{"type": kind, "target_id": part[2], "content": content})
 	})

@@ -53,7 +53,7 @@ func (l *line) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		sender["iconUrl"] = icon
 	}
 	messages := []any{map[string]any{"type": "text", "text": m.Body, "sender": sender}}
-	return c.Each(ctx, l.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, l.targets, func(ctx context.Context, target string) error {
 		return c.PostJSON(ctx, "https://api.line.me/v2/bot/message/push",
 			map[string]any{"to": target, "messages": messages}, "Authorization", "Bearer "+l.token)
 	})

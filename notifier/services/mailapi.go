@@ -126,7 +126,7 @@ func (m *mailAPI) each(ctx context.Context, c *notifier.Client, atOnce int, send
 		batches[batch[0]] = batch
 		keys = append(keys, batch[0])
 	}
-	return c.Each(ctx, keys, func(ctx context.Context, key string) error {
+	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
 		l := mail.Letter{To: mail.ParseList(batches[key])}
 		l.BCC = mail.Without(mail.ParseList(m.bcc), l.To)
 		l.CC = mail.Without(mail.Without(mail.ParseList(m.cc), mail.ParseList(m.bcc)), l.To)

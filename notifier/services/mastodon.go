@@ -116,7 +116,7 @@ func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		if len(media) > 0 && (i > 0 || m.Body == "") {
 			status.Status, status.Sensitive = fmt.Sprintf("%02d/%02d", i+1, len(batches)), false
 		}
-		err := c.Once(fmt.Sprint("status ", i), func() error { return t.post(ctx, c, status) })
+		err := c.Steps.Once(fmt.Sprint("status ", i), func() error { return t.post(ctx, c, status) })
 		if err != nil && i == 0 {
 			return err // which may be for a picture, so that the text goes without
 		}

@@ -53,7 +53,7 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 			c.Warn("Mastodon shows pictures, videos and sounds only; file %d is left out", i+1)
 			continue
 		}
-		id, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (string, error) {
+		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i), func() (string, error) {
 			var media struct{ ID string }
 			err := t.call(ctx, c, "POST", notifier.Multipart(
 				notifier.FormPart{Name: "description", Value: a.Name},

@@ -73,7 +73,7 @@ func (t *mattermost) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if len(targets) == 0 {
 		targets = []string{""} // the channel that the webhook was made for
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		if t.mode == "bot" {
 			return t.post(ctx, c, m, target)
 		}
@@ -102,7 +102,7 @@ func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.M
 	channel := strings.TrimPrefix(target, "+")
 	if name, ok := strings.CutPrefix(target, "#"); ok {
 		var err error
-		channel, err = notifier.Kept(c, "channel "+name, func() (string, error) {
+		channel, err = notifier.OnceValue(c.Steps, "channel "+name, func() (string, error) {
 			var answer struct {
 				ID string `json:"id"`
 			}
@@ -120,7 +120,7 @@ func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.M
 	payload := map[string]any{"channel_id": channel, "message": m.Body}
 	var files []string
 	for i, f := range m.Attachments {
-		id, err := notifier.Kept(c, fmt.Sprint("file ", i, " ", channel), func() (string, error) {
+		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i, " ", channel), func() (string, error) {
 			var answer struct {
 				Infos []struct {
 					ID string `json:"id"`

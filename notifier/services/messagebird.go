@@ -24,7 +24,7 @@ func (b *messageBird) Describe(s *notifier.Schema) {
 }
 
 func (b *messageBird) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, b.or(b.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, b.or(b.from), func(ctx context.Context, number string) error {
 		form := notifier.Fields("originator", "+"+b.from, "recipients", "+"+number, "body", m.Body)
 		if smsUnicode(m.Body) {
 			form.Set("datacoding", "unicode")

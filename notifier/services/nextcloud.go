@@ -72,7 +72,7 @@ func (n *nextcloud) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if n.version < 21 {
 		path = "/ocs/v2.php/apps/admin_notifications/api/v1/notifications/"
 	}
-	return c.Each(ctx, slices.Compact(users), func(ctx context.Context, user string) error {
+	return c.Steps.Each(ctx, slices.Compact(users), func(ctx context.Context, user string) error {
 		_, err := c.Do(ctx, n.request(path+url.PathEscape(user), notifier.Form(form)))
 		return err
 	})

@@ -33,7 +33,7 @@ func (n *nextcloudTalk) Send(ctx context.Context, c *notifier.Client, m *notifie
 		path = "/" + path // as proxies in front of such servers have been seeing it
 	}
 	message := map[string]string{"message": text.Text("\r\n")}
-	return c.Each(ctx, n.rooms, func(ctx context.Context, room string) error {
+	return c.Steps.Each(ctx, n.rooms, func(ctx context.Context, room string) error {
 		_, err := c.Do(ctx, n.request(path+url.PathEscape(room), notifier.JSON(message)))
 		return err
 	})

@@ -75,7 +75,7 @@ func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if n.event != 0 {
 		event["event"] = strconv.Itoa(n.event)
 	}
-	return c.Each(ctx, n.to, func(ctx context.Context, channel string) error {
+	return c.Steps.Each(ctx, n.to, func(ctx context.Context, channel string) error {
 		id, err := strconv.ParseUint(channel, 10, 64)
 		if err != nil {
 			return errors.New("a channel is no number")

@@ -11,7 +11,7 @@ import (
 )
 
 func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, n.topics, func(ctx context.Context, topic string) error {
+	return c.Steps.Each(ctx, n.topics, func(ctx context.Context, topic string) error {
 		text := url.Values{} // goes with the first file, in the address
 		for name, v := range map[string]string{"title": m.Title, "message": m.Body} {
 			if v != "" {
@@ -19,13 +19,13 @@ func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 			}
 		}
 		if len(m.Attachments) == 0 || len(text.Encode()) > ntfyQuery {
-			if err := c.Once(topic+" text", func() error { return n.text(ctx, c, m, topic) }); err != nil {
+			if err := c.Steps.Once(topic+" text", func() error { return n.text(ctx, c, m, topic) }); err != nil {
 				return err
 			}
 			text = nil
 		}
 		for i, f := range m.Attachments {
-			err := c.Once(fmt.Sprint(topic, " file ", i), func() error { return n.file(ctx, c, m, topic, f, text) })
+			err := c.Steps.Once(fmt.Sprint(topic, " file ", i), func() error { return n.file(ctx, c, m, topic, f, text) })
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (o *oneSignal) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 			batches[field+" "+batch[0]] = batch
 		}
 	}
-	return c.Each(ctx, slices.Sorted(maps.Keys(batches)), func(ctx context.Context, key string) error {
+	return c.Steps.Each(ctx, slices.Sorted(maps.Keys(batches)), func(ctx context.Context, key string) error {
 		payload := o.payload(m)
 		field, _, _ := strings.Cut(key, " ")
 		payload[field] = batches[key]

@@ -108,7 +108,7 @@ func (p *pingram) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	for i := range p.recipients {
 		numbers[i] = strconv.Itoa(i)
 	}
-	return c.Each(ctx, numbers, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, numbers, func(ctx context.Context, number string) error {
 		i, err := strconv.Atoi(number)
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if len(targets) == 0 {
 		targets = []string{""}
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		for i, push := range pushes {
 			push = maps.Clone(push)
 			if channel, ok := strings.CutPrefix(target, "#"); ok {
@@ -57,7 +57,7 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 				push["device_iden"] = target
 			}
 			// The files have numbers that are the same with a note and without.
-			err := c.Once(fmt.Sprint(i-note, " ", target), func() error {
+			err := c.Steps.Once(fmt.Sprint(i-note, " ", target), func() error {
 				return p.post(ctx, c, pushbulletAPI+"pushes", notifier.JSON(push), nil)
 			})
 			if err != nil {

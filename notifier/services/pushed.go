@@ -30,7 +30,7 @@ func (p *pushed) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	if len(targets) == 0 {
 		targets = []string{""}
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		payload := map[string]string{
 			"app_key": p.key, "app_secret": p.secret, "content": m.Body, "target_type": "app",
 		}

@@ -79,7 +79,7 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if len(p.devices) > 0 || len(p.groups) == 0 {
 		targets = append(targets, "")
 	}
-	return c.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
+	return c.Steps.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
 		first, rest := (*notifier.Attachment)(nil), pictures
 		if len(rest) > 0 {
 			first, rest = rest[0], rest[1:]
@@ -116,7 +116,7 @@ func (p *pushover) post(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	} else {
 		body = notifier.Multipart(append(fields, notifier.FormPart{Name: "attachment", File: f, NoType: true})...)
 	}
-	return c.Once(fmt.Sprint("message ", n, " to ", group), func() error {
+	return c.Steps.Once(fmt.Sprint("message ", n, " to ", group), func() error {
 		var answer struct {
 			Status *int     `json:"status"`
 			Errors []string `json:"errors"`

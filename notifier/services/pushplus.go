@@ -59,7 +59,7 @@ func (p *pushplus) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if len(topics) == 0 {
 		topics = []string{""}
 	}
-	return c.Each(ctx, topics, func(ctx context.Context, topic string) error {
+	return c.Steps.Each(ctx, topics, func(ctx context.Context, topic string) error {
 		payload := map[string]string{
 			"token": p.token, "title": cmp.Or(m.Title, m.Body), "content": m.Body,
 			"template": pushplusTemplates[m.Format], "channel": p.where(),

@@ -46,7 +46,7 @@ func (p *pushsafer) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if len(targets) == 0 {
 		targets = []string{"a"}
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		form := p.form(m, target)
 		for n := 0; n == 0 || n < len(pictures); n += len(pushsaferFields) {
 			if n > 0 {
@@ -58,7 +58,7 @@ func (p *pushsafer) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 			for i, a := range batch {
 				form.Set(pushsaferFields[i], "data:"+a.ContentType+";base64,"+notifier.Base64(a))
 			}
-			if err := c.Once(fmt.Sprint(n, " ", target), func() error { return p.post(ctx, c, notifier.Form(form, batch...)) }); err != nil {
+			if err := c.Steps.Once(fmt.Sprint(n, " ", target), func() error { return p.post(ctx, c, notifier.Form(form, batch...)) }); err != nil {
 				return err
 			}
 		}

@@ -45,7 +45,7 @@ func (p *pushy) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if p.badge >= 0 {
 		shown["badge"] = p.badge
 	}
-	return c.Each(ctx, slices.Concat(p.topics, p.devices), func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, slices.Concat(p.topics, p.devices), func(ctx context.Context, target string) error {
 		var answer map[string]any
 		err := c.DoJSON(ctx, &notifier.Request{
 			URL: "https://api.pushy.me/push", Query: notifier.Fields("api_key", p.key),

@@ -89,7 +89,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		if len(r.targets) == 0 {
 			return errors.New("the URL names no subreddit; write one behind the app's secret")
 		}
-		return c.Each(ctx, r.targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, r.targets, func(ctx context.Context, target string) error {
 			form := notifier.Fields("api_type", "json", "extension", "json", "sr", target, "title", title, "kind", kind,
 				"ad", redditBool(r.ad), "sendreplies", redditBool(r.replies),
 				"nsfw", redditBool(r.nsfw), "spoiler", redditBool(r.spoiler), "resubmit", redditBool(r.resubmit))

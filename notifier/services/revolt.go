@@ -42,7 +42,7 @@ func (r *revolt) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		payload = map[string]any{"embeds": []any{embed}}
 	}
-	return c.Each(ctx, r.channels, func(ctx context.Context, channel string) error {
+	return c.Steps.Each(ctx, r.channels, func(ctx context.Context, channel string) error {
 		return c.PostJSON(ctx, "https://api.revolt.chat/channels"+notifier.Path(channel, "messages"), payload, "X-Bot-Token", r.token)
 	})
 }

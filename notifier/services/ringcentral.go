@@ -93,7 +93,7 @@ func (r *ringcentral) Send(ctx context.Context, c *notifier.Client, m *notifier.
 	}
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
 	return r.session.Do(ctx, c, signIn, func(token string) error {
-		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 			sms := fmt.Sprintf(`{"from": {"phoneNumber": "+%s"}, "to": [{"phoneNumber": "+%s"}], "text": %s}`, r.from, target, text)
 			q := &notifier.Request{
 				URL:    r.url("v1.0/account/~/extension/~/sms"),

@@ -111,7 +111,7 @@ func (r *rocketChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		}
 		defer r.signOut(ctx, c, header)
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		payload := map[string]string{"text": m.Body}
 		if icon := m.Icon(128); r.avatar == 1 && icon != "" {
 			payload["avatar"] = icon

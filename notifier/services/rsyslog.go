@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -40,7 +41,7 @@ func (l *rsyslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	defer conn.Close()
 	defer wire.InterruptOnDone(ctx, conn)()
 	if _, err := conn.Write([]byte(l.message(m))); err != nil {
-		return fmt.Errorf("sending to the log: %w", wire.ContextError(ctx, err))
+		return fmt.Errorf("sending to the log: %w", errs.ContextError(ctx, err))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (x *serwerSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	to := func(name string) func(context.Context, string) error {
 		return func(ctx context.Context, value string) error { return x.post(ctx, c, m, name, value) }
 	}
-	return errors.Join(c.Each(ctx, x.targets, to("phone")), c.Each(ctx, x.groups, to("group_id")))
+	return errors.Join(c.Steps.Each(ctx, x.targets, to("phone")), c.Steps.Each(ctx, x.groups, to("group_id")))
 }
 
 func (x *serwerSMS) post(ctx context.Context, c *notifier.Client, m *notifier.Message, name, value string) error {

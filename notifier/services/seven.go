@@ -27,7 +27,7 @@ func (x *seven) Describe(s *notifier.Schema) {
 }
 
 func (x *seven) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, x.targets, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, x.targets, func(ctx context.Context, number string) error {
 		payload := map[string]any{"to": number, "text": m.Body}
 		if x.from != "" {
 			payload["from"] = x.from

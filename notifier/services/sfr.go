@@ -38,7 +38,7 @@ func (x *sfr) Describe(s *notifier.Schema) {
 func (x *sfr) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	authenticate := sfrObject("serviceId", sfrString(x.user), "servicePassword", sfrString(x.password),
 		"spaceId", sfrString(x.space), "lang", sfrString(x.lang))
-	return c.Each(ctx, x.targets, func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, x.targets, func(ctx context.Context, number string) error {
 		message := sfrObject("media", sfrString(x.media), "textMsg", sfrString(m.Body), "to", sfrString(number),
 			"from", sfrString(x.from), "timeout", strconv.Itoa(x.timeout), "ttsVoice", sfrString(x.voice))
 		var answer struct {

@@ -81,7 +81,7 @@ func (g *signal) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	for batch := range slices.Chunk(targets, size) {
 		batches = append(batches, strings.Join(batch, ","))
 	}
-	return c.Each(ctx, batches, func(ctx context.Context, batch string) error {
+	return c.Steps.Each(ctx, batches, func(ctx context.Context, batch string) error {
 		p := maps.Clone(payload)
 		p["recipients"] = strings.Split(strings.ReplaceAll(batch, "@", ""), ",")
 		_, err := c.Do(ctx, &notifier.Request{

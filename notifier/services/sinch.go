@@ -34,7 +34,7 @@ func (x *sinch) Finish(s *notifier.Schema) error {
 }
 
 func (x *sinch) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, x.or(x.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, x.or(x.from), func(ctx context.Context, number string) error {
 		return c.PostJSON(ctx, "https://"+x.region+".sms.api.sinch.com"+notifier.Path("xms", "v1", x.plan, "batches"),
 			map[string]any{"body": m.Body, "from": x.from, "to": []string{number}}, "Authorization", "Bearer "+x.token)
 	})

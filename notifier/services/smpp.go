@@ -47,13 +47,13 @@ func (x *smpp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	if err != nil {
 		return err
 	}
-	group, err := notifier.Kept(c, "group", func() (byte, error) { return smppGroup(), nil })
+	group, err := notifier.OnceValue(c.Steps, "group", func() (byte, error) { return smppGroup(), nil })
 	if err != nil {
 		return err
 	}
-	return c.Each(ctx, x.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, x.targets, func(ctx context.Context, target string) error {
 		for i, part := range parts {
-			err := c.Once(fmt.Sprintf("part %d for %s", i+1, target), func() error {
+			err := c.Steps.Once(fmt.Sprintf("part %d for %s", i+1, target), func() error {
 				message, err := x.message(target, coding, part)
 				if err != nil {
 					return err

@@ -12,6 +12,7 @@ import (
 	"github.com/linxGnu/gosmpp/data"
 	"github.com/linxGnu/gosmpp/pdu"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func (l *smppLink) ask(ctx context.Context, patience time.Duration, request pdu.
 	for {
 		p, err := smppRead(l.conn)
 		if err != nil {
-			return nil, wire.Broken(wire.ContextError(ctx, err))
+			return nil, wire.Broken(errs.ContextError(ctx, err))
 		}
 		if isAnswer(p) {
 			return p, nil

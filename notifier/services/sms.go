@@ -56,7 +56,7 @@ func (x *sms) each(ctx context.Context, c *notifier.Client, numbers []string, mo
 	if len(numbers) > 0 {
 		groups = append(groups, strings.Join(numbers, ","))
 	}
-	return c.Each(ctx, groups, func(ctx context.Context, group string) error {
+	return c.Steps.Each(ctx, groups, func(ctx context.Context, group string) error {
 		return f(ctx, strings.Split(group, ","))
 	})
 }

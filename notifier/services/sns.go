@@ -52,7 +52,7 @@ func (n *sns) Finish(s *notifier.Schema) error {
 }
 
 func (n *sns) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, n.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, n.targets, func(ctx context.Context, target string) error {
 		if topic, ok := strings.CutPrefix(target, "#"); ok {
 			return n.publish(ctx, c, topic, m)
 		}

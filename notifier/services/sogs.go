@@ -72,7 +72,7 @@ func (g *sogs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	if err != nil {
 		return fmt.Errorf("writing JSON: %w", err)
 	}
-	return c.Each(ctx, g.rooms, func(ctx context.Context, room string) error {
+	return c.Steps.Each(ctx, g.rooms, func(ctx context.Context, room string) error {
 		path := "/room/" + room + "/message"
 		return c.Post(ctx, g.URL()+path, notifier.Bytes("application/json", body), sogsSign(server, key, path, body))
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -67,7 +68,7 @@ func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) er
 		defer conn.Close()
 		defer wire.InterruptOnDone(ctx, conn)()
 		if _, err := conn.Write([]byte(entry)); err != nil {
-			return fmt.Errorf("writing to the log of this machine: %w", wire.ContextError(ctx, err))
+			return fmt.Errorf("writing to the log of this machine: %w", errs.ContextError(ctx, err))
 		}
 		return nil
 	}

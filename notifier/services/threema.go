@@ -45,7 +45,7 @@ func threemaTarget(text string) (kind, target string, err error) {
 }
 
 func (t *threema) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, t.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, t.targets, func(ctx context.Context, target string) error {
 		kind, target, err := threemaTarget(target)
 		if err != nil {
 			return err

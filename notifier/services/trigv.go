@@ -50,7 +50,7 @@ func (t *trigv) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(channels) == 0 {
 		channels = []string{"general"}
 	}
-	return c.Each(ctx, channels, func(ctx context.Context, channel string) error {
+	return c.Steps.Each(ctx, channels, func(ctx context.Context, channel string) error {
 		event := filled(map[string]any{
 			"channel": channel, "level": trigvLevels[m.Type], "delivery_urgency": urgency,
 			"title": cmp.Or(m.Title, m.Identity.Description), "description": m.Body,

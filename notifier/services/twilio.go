@@ -77,7 +77,7 @@ func (t *twilio) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		user = t.sid
 	}
 	own := strings.TrimPrefix(t.from, twilioWhatsApp)
-	return c.Each(ctx, t.or(own), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, t.or(own), func(ctx context.Context, number string) error {
 		from, to := own, number
 		if t.from != own || strings.HasPrefix(to, twilioWhatsApp) {
 			from, to = twilioWhatsApp+own, twilioWhatsApp+strings.TrimPrefix(to, twilioWhatsApp)

@@ -50,7 +50,7 @@ func (t *twist) Finish(*notifier.Schema) error {
 func (t *twist) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (*twistSession, time.Duration, error) { return t.signIn(ctx, c) }
 	return t.session.Do(ctx, c, signIn, func(s *twistSession) error {
-		return c.Each(ctx, s.channels, func(ctx context.Context, id string) error {
+		return c.Steps.Each(ctx, s.channels, func(ctx context.Context, id string) error {
 			return s.call(ctx, c, "threads/add", nil, "channel_id", id, "title", m.Title, "content", m.Body)
 		})
 	})

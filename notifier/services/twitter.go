@@ -59,7 +59,7 @@ func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			c.Warn("Twitter takes pictures only; file %d is left out", i+1)
 			continue
 		}
-		id, err := notifier.Kept(c, fmt.Sprint("file ", i), func() (string, error) { return t.upload(ctx, c, a) })
+		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i), func() (string, error) { return t.upload(ctx, c, a) })
 		if err != nil {
 			return fmt.Errorf("uploading file %d: %w", i+1, err)
 		}
@@ -96,7 +96,7 @@ func (t *twitter) tweet(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	var errs []error
 	for i, ids := range batches {
 		payload := map[string]any{"text": twitterText(m.Body, i, len(batches)), "media": map[string]any{"media_ids": ids}}
-		errs = append(errs, c.Once(fmt.Sprint("tweet ", i), func() error { return t.post(ctx, c, "tweets", payload) }))
+		errs = append(errs, c.Steps.Once(fmt.Sprint("tweet ", i), func() error { return t.post(ctx, c, "tweets", payload) }))
 	}
 	return errors.Join(errs...)
 }
@@ -107,7 +107,7 @@ func (t *twitter) write(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if err != nil {
 		return err
 	}
-	return c.Each(ctx, readers, func(ctx context.Context, id string) error {
+	return c.Steps.Each(ctx, readers, func(ctx context.Context, id string) error {
 		path := "dm_conversations/with/" + id + "/messages"
 		if len(images) == 0 {
 			return t.post(ctx, c, path, map[string]any{"text": m.Body})
@@ -117,7 +117,7 @@ func (t *twitter) write(ctx context.Context, c *notifier.Client, m *notifier.Mes
 				"text":        twitterText(m.Body, i, len(images)),
 				"attachments": []map[string]string{{"media_id": image.id}},
 			}
-			if err := c.Once(fmt.Sprintf("message %d to %s", i, id), func() error { return t.post(ctx, c, path, payload) }); err != nil {
+			if err := c.Steps.Once(fmt.Sprintf("message %d to %s", i, id), func() error { return t.post(ctx, c, path, payload) }); err != nil {
 				return err
 			}
 		}

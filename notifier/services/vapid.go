@@ -91,7 +91,7 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(targets) == 0 {
 		targets = slices.Sorted(maps.Keys(v.subscriptions))
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, name string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, name string) error {
 		subscription := v.subscriptions[strings.ToLower(name)]
 		body, err := subscription.encrypt([]byte(m.Body))
 		if err != nil {

@@ -43,7 +43,7 @@ func (v *viber) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if v.avatar != "" {
 		sender["avatar"] = v.avatar
 	}
-	return c.Each(ctx, v.targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, v.targets, func(ctx context.Context, target string) error {
 		resp, err := c.Do(ctx, &notifier.Request{
 			URL:    "https://chatapi.viber.com/pa/send_message",
 			Header: map[string]string{"X-Viber-Auth-Token": v.token},

@@ -35,7 +35,7 @@ func (v *voipMS) Finish(s *notifier.Schema) error {
 }
 
 func (v *voipMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
 		var answer struct{ Status, Message string }
 		err := smsAsk(ctx, c, &notifier.Request{
 			URL: "https://voip.ms/api/v1/rest.php",

@@ -28,7 +28,7 @@ func (v *vonage) Describe(s *notifier.Schema) {
 }
 
 func (v *vonage) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return c.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
+	return c.Steps.Each(ctx, v.or(v.from), func(ctx context.Context, number string) error {
 		var answer struct {
 			Messages []struct {
 				Status string

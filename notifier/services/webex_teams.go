@@ -59,7 +59,7 @@ func (w *webex) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if !w.bot {
 		return c.PostJSON(ctx, "https://api.ciscospark.com/v1/webhooks/incoming//"+w.token, map[string]string{kind: m.Body})
 	}
-	return c.Each(ctx, w.rooms, func(ctx context.Context, room string) error {
+	return c.Steps.Each(ctx, w.rooms, func(ctx context.Context, room string) error {
 		if len(m.Attachments) == 0 {
 			return w.post(ctx, c, notifier.JSON(map[string]string{"roomId": room, kind: m.Body}))
 		}
@@ -70,7 +70,7 @@ func (w *webex) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 				parts = append(parts, notifier.FormPart{Name: kind, Value: m.Body})
 			}
 			parts = append(parts, notifier.FormPart{Name: "files", File: a})
-			err := c.Once("file "+strconv.Itoa(i)+" to "+room, func() error { return w.post(ctx, c, notifier.Multipart(parts...)) })
+			err := c.Steps.Once("file "+strconv.Itoa(i)+" to "+room, func() error { return w.post(ctx, c, notifier.Multipart(parts...)) })
 			if err != nil {
 				return err
 			}

@@ -94,7 +94,7 @@ func (w *whatsApp) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 				"Accept", "application/json", "Authorization", "Bearer "+w.token)
 		}
 	}
-	return errors.Join(c.Each(ctx, w.targets, post("individual", "")), c.Each(ctx, w.groups, post("group", "@g.us")))
+	return errors.Join(c.Steps.Each(ctx, w.targets, post("individual", "")), c.Steps.Each(ctx, w.groups, post("group", "@g.us")))
 }
 
 // fill is the template with what goes in its places.

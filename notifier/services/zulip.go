@@ -47,7 +47,7 @@ func (z *zulip) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(targets) == 0 {
 		targets = []string{"general"}
 	}
-	return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		kind := "stream"
 		if _, err := notifier.Email(target); err == nil {
 			kind = "private"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -43,7 +44,7 @@ func (i *service) open(ctx context.Context, c *notifier.Client, id *notifier.Ide
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, wire.ContextError(ctx, err)
+		return nil, errs.ContextError(ctx, err)
 	}
 	return conn, nil
 }
@@ -69,14 +70,14 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, wh
 	conn.pings++
 	token := fmt.Sprintf("caddy%d", conn.pings)
 	if err := conn.write(append(lines, "PING :"+token)...); err != nil {
-		return wire.Broken(wire.ContextError(ctx, err))
+		return wire.Broken(errs.ContextError(ctx, err))
 	}
 	var refusal error
 	for {
 		line, err := conn.read()
 		switch {
 		case err != nil:
-			return wire.Broken(wire.ContextError(ctx, err))
+			return wire.Broken(errs.ContextError(ctx, err))
 		case line.command == "PONG" && line.last() == token:
 			return refusal
 		case line.command == "KICK" && len(line.params) > 1 && strings.EqualFold(line.params[1], conn.nick):

@@ -110,10 +110,7 @@ func (i *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			if errors.Is(err, wire.ErrBroken) {
 				return err
 			}
-			if err != nil && len(i.targets) > 1 {
-				err = fmt.Errorf("target %d of %d: %w", n+1, len(i.targets), err)
-			}
-			errs = append(errs, err)
+			errs = append(errs, notifier.TargetError(n, len(i.targets), err))
 		}
 		return errors.Join(errs...)
 	})
@@ -131,7 +128,7 @@ func (i *service) deliver(ctx context.Context, c *notifier.Client, conn *connect
 		}
 	}
 	for n, line := range splitLines(body, maxText-len(name)) {
-		err := c.Once(fmt.Sprint(target, " ", n), func() error {
+		err := c.Steps.Once(fmt.Sprint(target, " ", n), func() error {
 			return conn.exchange(ctx, c.AnswerTimeout(), "the message", "PRIVMSG "+name+" :"+line)
 		})
 		if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// sendTo sends one mail: to the target, and to those who get a copy of each.
+// sendTo sends one mail: to the target, and to all addresses of cc and bcc.
 func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.Message, target mail.Address, content mimePart) error {
-	// A second try has the same number, so that a mailbox which has the mail
-	// already can tell.
-	sent, err := notifier.Kept(c, "mail "+target.Address, func() (*progress, error) { return newProgress(m.sender), nil })
+	// Another attempt has the same ID, by which a mailbox that has the mail
+	// recognizes it.
+	id, err := notifier.OnceValue(c.Steps, "mail "+target.Address, func() (string, error) { return m.messageID(), nil })
 	if err != nil {
 		return err
 	}
@@ -28,17 +28,21 @@ func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.
 	}
 	return m.deliver(ctx, c, &envelope{
 		from: m.sender.Address, to: mail.Addresses(append(append(l.To, l.CC...), l.BCC...)),
-		progress: sent, mail: m.mail(msg, l, sent.id, content),
+		mail: m.mail(msg, l, id, content), id: id, steps: c.Steps,
 	})
 }
 
-// envelope is a mail and who it goes to (RFC 5321, section 2.3.1).
+// envelope is a mail with its sender and recipients (RFC 5321, section 2.3.1).
 type envelope struct {
-	from     string
-	to       []string
-	mail     mimePart
-	progress *progress
+	from  string
+	to    []string
+	mail  mimePart
+	id    string
+	steps *notifier.Steps
 }
+
+// step names the step of sending the mail to one recipient.
+func (e *envelope) step(recipient string) string { return e.id + " to " + recipient }
 
 // deliver hands the mail to the server.
 func (m *service) deliver(ctx context.Context, c *notifier.Client, e *envelope) error {
@@ -86,7 +90,7 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 	var taken []string
 	var refused []error
 	for i, address := range e.to {
-		if e.progress.got[address] {
+		if e.steps.Sent(e.step(address)) {
 			continue
 		}
 		err := mc.client.Rcpt("<" + address + ">")
@@ -121,7 +125,7 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 		return false, stepError(stepEnd, err)
 	}
 	for _, address := range taken {
-		e.progress.got[address] = true
+		e.steps.MarkSent(e.step(address))
 	}
 	return false, errors.Join(refused...)
 }

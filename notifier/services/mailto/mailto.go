@@ -3,7 +3,6 @@ package mailto
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -127,11 +126,8 @@ func (m *service) Send(ctx context.Context, c *notifier.Client, msg *notifier.Me
 			errs = append(errs, context.Cause(ctx))
 			break
 		}
-		err := c.Once(target.Address, func() error { return m.sendTo(ctx, c, msg, target, content) })
-		if err != nil && len(to) > 1 {
-			err = fmt.Errorf("target %d of %d: %w", i+1, len(to), err)
-		}
-		errs = append(errs, err)
+		err := c.Steps.Once(target.Address, func() error { return m.sendTo(ctx, c, msg, target, content) })
+		errs = append(errs, notifier.TargetError(i, len(to), err))
 	}
 	return errors.Join(errs...)
 }

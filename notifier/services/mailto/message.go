@@ -11,15 +11,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// progress is what is known of a mail over all tries to send it.
-type progress struct {
-	id  string          // of the mail, for its Message-ID
-	got map[string]bool // recipients that have it
-}
-
-func newProgress(from mail.Address) *progress {
-	_, domain, _ := strings.Cut(from.Address, "@")
-	return &progress{id: strings.ToLower(rand.Text()) + "@" + domain, got: map[string]bool{}}
+// messageID returns a new Message-ID, without its angle brackets.
+func (m *service) messageID() string {
+	_, domain, _ := strings.Cut(m.sender.Address, "@")
+	return strings.ToLower(rand.Text()) + "@" + domain
 }
 
 // mail is the whole mail: header, and content as its body (RFC 5322).

@@ -3,15 +3,14 @@ package mailto
 import (
 	"bufio"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"mime"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -50,11 +49,7 @@ func writeBase64(w io.Writer, r io.Reader) error {
 		case io.EOF, io.ErrUnexpectedEOF:
 			return nil
 		default:
-			// The file's place on this machine is nobody's business.
-			if p := new(fs.PathError); errors.As(err, &p) {
-				err = p.Err
-			}
-			return fmt.Errorf("reading a file: %w", err)
+			return fmt.Errorf("reading a file: %w", errs.WithoutPath(err))
 		}
 	}
 }

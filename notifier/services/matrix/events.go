@@ -30,7 +30,7 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 			continue
 		}
 		key := fmt.Sprint("file ", i)
-		address, err := notifier.Kept(c, key, func() (string, error) { return s.upload(ctx, c, a) })
+		address, err := notifier.OnceValue(c.Steps, key, func() (string, error) { return s.upload(ctx, c, a) })
 		if err != nil {
 			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
 		}

@@ -20,7 +20,7 @@ func (s *session) send(ctx context.Context, c *notifier.Client, x *service, m *n
 	}
 	var errs []error
 	for _, target := range usersLast(targets) {
-		errs = append(errs, c.Once("room "+target, func() error { return s.write(ctx, c, x, m, target) }))
+		errs = append(errs, c.Steps.Once("room "+target, func() error { return s.write(ctx, c, x, m, target) }))
 	}
 	return errors.Join(errs...)
 }
@@ -67,8 +67,8 @@ func (s *session) put(ctx context.Context, c *notifier.Client, room, target stri
 	var errs []error
 	for _, e := range events {
 		key := e.name + " in " + target
-		err := c.Once(key, func() error {
-			number, _ := notifier.Kept(c, "number of "+key, func() (string, error) { return s.nextNumber(), nil })
+		err := c.Steps.Once(key, func() error {
+			number, _ := notifier.OnceValue(c.Steps, "number of "+key, func() (string, error) { return s.nextNumber(), nil })
 			if e.content["info"] != nil {
 				e.content["room_id"], e.content["type"] = room, "m.room.message"
 			}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -65,15 +66,15 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, ki
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, conn.conn)()
 	if err := write(conn.conn); err != nil {
-		return reply{}, wire.Broken(wire.ContextError(ctx, err))
+		return reply{}, wire.Broken(errs.ContextError(ctx, err))
 	}
 	for {
 		a, err := conn.read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return a, wire.Broken(wire.ContextError(ctx, errors.New("the MQTT server closed the connection without a reason")))
+			return a, wire.Broken(errs.ContextError(ctx, errors.New("the MQTT server closed the connection without a reason")))
 		case err != nil:
-			return a, wire.Broken(wire.ContextError(ctx, err))
+			return a, wire.Broken(errs.ContextError(ctx, err))
 		case a.kind == disconnect:
 			return a, wire.Broken(errors.New("the MQTT server closed the connection: " + a.refusal))
 		case a.kind == kind && a.id == id:

@@ -86,7 +86,7 @@ func (q *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		conn.conn.ResetReadLimit()
 		var errs []error
 		for i, p := range publications {
-			err := c.Once(p.topic, func() error { return conn.publish(ctx, c, p) })
+			err := c.Steps.Once(p.topic, func() error { return conn.publish(ctx, c, p) })
 			if errors.Is(err, wire.ErrBroken) {
 				return err
 			}

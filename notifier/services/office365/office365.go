@@ -107,7 +107,7 @@ func (o *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		if len(targets) == 0 {
 			targets = []string{o.from}
 		}
-		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 			to := mail.ParseList([]string{target})
 			bcc := mail.Without(mail.ParseList(o.bcc), to)
 			mail := message{

@@ -31,7 +31,7 @@ func needsUpload(files []*notifier.Attachment) bool {
 // sendLarge makes a draft, adds the files to it one by one and sends it.
 // https://learn.microsoft.com/graph/outlook-large-attachments
 func (o *service) sendLarge(ctx context.Context, c *notifier.Client, s session, mail message, target string, files []*notifier.Attachment) error {
-	draft, err := notifier.Kept(c, "draft to "+target, func() (string, error) {
+	draft, err := notifier.OnceValue(c.Steps, "draft to "+target, func() (string, error) {
 		var answer struct{ ID string }
 		err := s.call(ctx, c, "POST", s.mailbox+"/messages", notifier.JSON(mail), &answer)
 		if err == nil && answer.ID == "" {
@@ -44,7 +44,7 @@ func (o *service) sendLarge(ctx context.Context, c *notifier.Client, s session, 
 	}
 	address := s.mailbox + notifier.Path("messages", draft)
 	for i, a := range files {
-		err := c.Once(fmt.Sprintf("file %d to %s", i, target), func() error { return s.attach(ctx, c, address, a) })
+		err := c.Steps.Once(fmt.Sprintf("file %d to %s", i, target), func() error { return s.attach(ctx, c, address, a) })
 		if err != nil {
 			return fmt.Errorf("uploading file %d: %w", i+1, err)
 		}

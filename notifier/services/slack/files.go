@@ -16,12 +16,12 @@ func (k *service) share(ctx context.Context, c *notifier.Client, files []*notifi
 		return nil
 	}
 	for i, f := range files {
-		id, err := notifier.Kept(c, fmt.Sprint("upload ", i), func() (string, error) { return k.upload(ctx, c, f) })
+		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("upload ", i), func() (string, error) { return k.upload(ctx, c, f) })
 		if err != nil {
 			return fmt.Errorf("sending file %d of %d: %w", i+1, len(files), err)
 		}
 		for _, to := range arrived {
-			err := c.Once(fmt.Sprint("share ", i, " ", to.target), func() error {
+			err := c.Steps.Once(fmt.Sprint("share ", i, " ", to.target), func() error {
 				var answer response
 				q := k.api("files.completeUploadExternal")
 				p := map[string]any{"channel_id": to.channel, "files": []any{map[string]string{"id": id, "title": f.Name}}}

@@ -31,17 +31,13 @@ func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	var errs []error
 	for i, target := range targets {
 		channel, err := k.text(ctx, c, target, payload)
-		switch {
-		case err != nil && len(targets) > 1:
-			errs = append(errs, fmt.Errorf("target %d of %d: %w", i+1, len(targets), err))
-		case err != nil:
-			errs = append(errs, err)
-		case channel != "":
+		errs = append(errs, notifier.TargetError(i, len(targets), err))
+		if err == nil && channel != "" {
 			arrived = append(arrived, arrival{target, channel, threadOf(target)})
 		}
 	}
 	if k.accessToken != "" && len(m.Attachments) > 0 {
-		if len(arrived) == 0 && len(errs) == 0 {
+		if len(arrived) == 0 && errors.Join(errs...) == nil {
 			c.Warn("Slack has not named the channel, so the files could not follow the message")
 		}
 		errs = append(errs, k.share(ctx, c, m.Attachments, arrived))
@@ -52,7 +48,7 @@ func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Mess
 // text posts the payload to a target unless that has it, and returns the
 // channel that it has gone to.
 func (k *service) text(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
-	err = c.Once("text "+target, func() error {
+	err = c.Steps.Once("text "+target, func() error {
 		p := maps.Clone(payload)
 		err := k.address(ctx, c, target, p)
 		if err == nil {
@@ -64,7 +60,7 @@ func (k *service) text(ctx context.Context, c *notifier.Client, target string, p
 		return "", err
 	}
 	// A later try does not post again, and has the channel from here.
-	return notifier.Kept(c, "channel of "+target, func() (string, error) { return channel, nil })
+	return notifier.OnceValue(c.Steps, "channel of "+target, func() (string, error) { return channel, nil })
 }
 
 // threadOf is the thread that a target names.

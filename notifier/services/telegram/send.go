@@ -43,7 +43,7 @@ func (t delivery) send(ctx context.Context) error {
 	if icon := t.m.Icon(256); t.image && icon != "" {
 		// Not with Once: what is done so may have been the text, which then is
 		// not sent without its files or in parts.
-		_, err := notifier.Kept(t.c, t.key("icon"), func() (bool, error) { return true, t.post(ctx, "sendPhoto", t.fields("photo", icon)) })
+		_, err := notifier.OnceValue(t.c.Steps, t.key("icon"), func() (bool, error) { return true, t.post(ctx, "sendPhoto", t.fields("photo", icon)) })
 		if err != nil {
 			t.c.Warn("Telegram has not taken the icon: %v", err)
 		}
@@ -65,7 +65,7 @@ func (t delivery) send(ctx context.Context) error {
 
 func (t delivery) key(step string) string { return fmt.Sprint(step, " ", t.id, " ", t.thread) }
 
-func (t delivery) once(step string, f func() error) error { return t.c.Once(t.key(step), f) }
+func (t delivery) once(step string, f func() error) error { return t.c.Steps.Once(t.key(step), f) }
 
 // fields are what every request to the chat has, and pairs of a name and a
 // value.

@@ -74,7 +74,7 @@ func (t *service) Finish(s *notifier.Schema) error {
 
 func (t *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	if len(t.targets) > 0 {
-		return c.Each(ctx, t.targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, t.targets, func(ctx context.Context, target string) error {
 			chat := delivery{service: t, c: c, m: m, id: target, thread: t.topic}
 			if name, topic, ok := strings.Cut(target, ":"); ok {
 				chat.id = name

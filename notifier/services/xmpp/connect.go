@@ -13,6 +13,7 @@ import (
 	mellium "mellium.im/xmpp"
 	"mellium.im/xmpp/stanza"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -29,7 +30,7 @@ func (x *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	session, err := x.negotiate(ctx, c, raw)
 	if err != nil {
 		_ = raw.Close()
-		return nil, wire.ContextError(ctx, err)
+		return nil, errs.ContextError(ctx, err)
 	}
 	conn := &connection{
 		conn: raw, session: session, nick: cmp.Or(x.name, x.account.Localpart()),
@@ -41,7 +42,7 @@ func (x *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	}()
 	if err := x.announce(ctx, c, conn); err != nil {
 		_ = conn.Close()
-		return nil, wire.ContextError(ctx, err)
+		return nil, errs.ContextError(ctx, err)
 	}
 	return conn, nil
 }

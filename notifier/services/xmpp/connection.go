@@ -12,6 +12,7 @@ import (
 	mellium "mellium.im/xmpp"
 	"mellium.im/xmpp/stanza"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, ma
 		conn.mu.Unlock()
 	}()
 	if err := conn.send(ctx, send); err != nil {
-		return nil, wire.Broken(wire.ContextError(ctx, err))
+		return nil, wire.Broken(errs.ContextError(ctx, err))
 	}
 	select {
 	case s := <-w.found:
@@ -59,7 +60,7 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, ma
 		if conn.ended != nil {
 			err = fmt.Errorf("the XMPP connection ended: %w", conn.ended)
 		}
-		return nil, wire.Broken(wire.ContextError(ctx, err))
+		return nil, wire.Broken(errs.ContextError(ctx, err))
 	case <-ctx.Done():
 		return nil, wire.Broken(context.Cause(ctx))
 	}

@@ -130,7 +130,7 @@ func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	open := func(ctx context.Context) (*connection, error) { return x.open(ctx, c) }
 	return x.Do(ctx, x.idleTimeout(), open, func(ctx context.Context, conn *connection) error {
 		conn.conn.ResetReadLimit()
-		return c.Each(ctx, targets, func(ctx context.Context, target string) error {
+		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 			if strings.HasPrefix(target, "#") {
 				return conn.writeRoom(ctx, c, x.to[target], m)
 			}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -32,7 +33,7 @@ func Dial(ctx context.Context, c *notifier.Client, host string, port int, config
 	secure := tls.Client(conn.Conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
-		return nil, ContextError(ctx, err)
+		return nil, errs.ContextError(ctx, err)
 	}
 	conn.Conn = secure
 	return conn, nil

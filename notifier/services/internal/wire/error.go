@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"context"
-	"errors"
-)
+import "errors"
 
 // ErrBroken marks the errors after which a connection is of no use. An error
 // without it is what the destination says of the message.
@@ -15,11 +12,3 @@ func Broken(err error) error { return brokenError{err} }
 type brokenError struct{ error }
 
 func (e brokenError) Unwrap() []error { return []error{e.error, ErrBroken} }
-
-// ContextError prefers the reason for which the time ended to what came of it.
-func ContextError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}

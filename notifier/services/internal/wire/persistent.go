@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 const (
@@ -57,7 +59,7 @@ func (k *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(co
 		if !old {
 			var err error
 			if conn, err = open(ctx); err != nil {
-				return ContextError(ctx, err)
+				return errs.ContextError(ctx, err)
 			}
 		}
 		err := use(ctx, conn)
@@ -67,7 +69,7 @@ func (k *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(co
 		}
 		_ = conn.Close()
 		if !old || ctx.Err() != nil {
-			return ContextError(ctx, err)
+			return errs.ContextError(ctx, err)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package notifier
 
 import "time"
 
-// workers are goroutines that run one delivery after another. The stack of a
-// new goroutine is small, and to let it grow to what a request over HTTP takes
-// costs more than all else that the core does for a delivery.
+// workers are goroutines that run one delivery after another. A new goroutine
+// has a small stack, and growing it to what an HTTP request needs costs more
+// than all else that this package does for a delivery.
 type workers struct{ idle chan func() }
 
 // workerIdle is how long a worker waits for the next delivery before it ends.
@@ -12,7 +12,7 @@ const workerIdle = time.Second
 
 func newWorkers() workers { return workers{make(chan func())} }
 
-// do runs f on a goroutine, now.
+// do runs f on a worker at once: on an idle one, or on a new one.
 func (w workers) do(f func()) {
 	select {
 	case w.idle <- f:
@@ -26,7 +26,7 @@ func (w workers) work(f func()) {
 	defer timer.Stop()
 	for {
 		f()
-		f = nil // and with it the message
+		f = nil // so that the message can be freed
 		timer.Reset(workerIdle)
 		select {
 		case f = <-w.idle:

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Each delivery runs at once, whether or not a worker is free, and workers that
-// have nothing to do end.
+// Each delivery runs at once, also if no worker is idle. Idle workers end.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkers()
@@ -30,6 +29,6 @@ func TestWorkers(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(workerIdle / 2)
 		}
-		time.Sleep(workerIdle) // whoever has not ended by now is a deadlock
+		time.Sleep(workerIdle) // a worker that has not ended by now is a deadlock
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Transient destinations take no more than half of the room.
+// Deliveries to transient destinations take at most half of the slots.
 func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -35,21 +35,21 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	}
 	select {
 	case <-begun:
-		t.Error("three of four places went to transient destinations")
+		t.Error("three of four slots went to transient destinations")
 	default:
 	}
 	close(release)
-	for range 3 { // the one that had to wait has its turn
+	for range 3 { // also the one that waited
 		if r := <-ended; !r.OK() {
 			t.Errorf("a client's: %+v", r.Results)
 		}
 	}
-	if len(s.slots)+len(s.guests) != 0 {
-		t.Errorf("%d and %d places are still taken", len(s.slots), len(s.guests))
+	if len(s.slots.all)+len(s.slots.transient) != 0 {
+		t.Errorf("%d and %d slots are still taken", len(s.slots.all), len(s.slots.transient))
 	}
 }
 
-// One message takes no more than a quarter of that, whatever it names.
+// Deliveries of one message take at most a quarter of those.
 func TestOneMessageLeavesRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -77,11 +77,11 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 	}
 	select {
 	case <-begun:
-		t.Error("three of eight places went to one message")
+		t.Error("three of eight slots went to one message")
 	default:
 	}
 	close(release)
-	if r := <-ended; !r.OK() { // each has its turn
+	if r := <-ended; !r.OK() { // also those that waited
 		t.Errorf("%+v", r.Results)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// What is shown of requests holds no secret, whatever the service.
-func TestRehearseCatalogue(t *testing.T) {
+// The requests of a dry run contain no secret, for any service.
+func TestDryRunCatalogue(t *testing.T) {
 	all := examples(t)
 	for _, s := range catalogue() {
 		shown := 0
@@ -21,7 +21,7 @@ func TestRehearseCatalogue(t *testing.T) {
 				continue
 			}
 			for _, m := range probes(t) {
-				r := d.Rehearse(t.Context(), "test", m)
+				r := d.DryRun(t.Context(), "test", m)
 				all := append(r.Requests, r.Connections...)
 				shown += len(all)
 				for _, secret := range notifier.Secrets(d) {
@@ -37,18 +37,18 @@ func TestRehearseCatalogue(t *testing.T) {
 	}
 }
 
-func rehearse(t *testing.T, u string, m *notifier.Message) *notifier.Rehearsal {
+func dryRun(t *testing.T, u string, m *notifier.Message) *notifier.DryRun {
 	t.Helper()
 	d, err := notifier.Parse(u, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.Rehearse(t.Context(), "test", m)
+	return d.DryRun(t.Context(), "test", m)
 }
 
-// Secrets are masked however they are written: escaped in addresses, forms
-// and JSON, in base64 together with a user's name, and short ones as a whole.
-func TestRehearseSecrets(t *testing.T) {
+// Secrets are masked in all their forms: escaped in URLs, forms and JSON, in
+// base64 with a user name, as digests, and short ones as a whole.
+func TestDryRunSecrets(t *testing.T) {
 	const secret = `p&s"\é/1`
 	login := base64.StdEncoding.EncodeToString([]byte("bob:s3cr3t"))
 	sum := md5.Sum([]byte("s3cr3ts3cr3t"))
@@ -65,16 +65,16 @@ func TestRehearseSecrets(t *testing.T) {
 		{"form://h/a?:a=s3cr3ts3cr3t&:b=" + digest, "b=xxxxx", digest},
 		{"discord://4184/t0k3nt0k3n", "POST https://discord.com/api/webhooks/xxxxx/xxxxx\n", "t0k3n"},
 	} {
-		got := strings.Join(rehearse(t, tt.url, &notifier.Message{Title: "T", Body: "hello"}).Requests, "\n")
+		got := strings.Join(dryRun(t, tt.url, &notifier.Message{Title: "T", Body: "hello"}).Requests, "\n")
 		if !strings.Contains(got, tt.want) || strings.Contains(got, tt.never) || strings.Contains(got, secret) {
 			t.Errorf("%s shows\n%s\nwant %q and never %q", tt.url, got, tt.want, tt.never)
 		}
 	}
 }
 
-// The shown message is the one that would go out: converted and cut.
-func TestRehearseMessages(t *testing.T) {
-	r := rehearse(t, "46elks://bob:pass@15551230000/15551230001?overflow=split", &notifier.Message{Body: strings.Repeat("word ", 40)})
+// The messages of a dry run are those that would be sent: rendered and divided.
+func TestDryRunMessages(t *testing.T) {
+	r := dryRun(t, "46elks://bob:pass@15551230000/15551230001?overflow=split", &notifier.Message{Body: strings.Repeat("word ", 40)})
 	if len(r.Messages) != 2 || len(r.Requests) != 2 || r.Err != nil {
 		t.Fatalf("%d messages in %d requests, error %v", len(r.Messages), len(r.Requests), r.Err)
 	}
@@ -84,15 +84,15 @@ func TestRehearseMessages(t *testing.T) {
 		}
 	}
 	file := []*notifier.Attachment{notifier.NewAttachment("a.txt", "text/plain", []byte("file"))}
-	r = rehearse(t, "gotify://h/t0k3n", &notifier.Message{Body: "x", Attachments: file})
+	r = dryRun(t, "gotify://h/t0k3n", &notifier.Message{Body: "x", Attachments: file})
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "cannot send files") {
 		t.Errorf("warnings %q", r.Warnings)
 	}
-	r = rehearse(t, "gotify://h/t0k3n", &notifier.Message{Attachments: file})
+	r = dryRun(t, "gotify://h/t0k3n", &notifier.Message{Attachments: file})
 	if r.Err == nil || len(r.Requests) > 0 {
 		t.Errorf("error %v, requests %q", r.Err, r.Requests)
 	}
-	r = rehearse(t, "mqtt://h:1884/topic", &notifier.Message{Body: "x"})
+	r = dryRun(t, "mqtt://h:1884/topic", &notifier.Message{Body: "x"})
 	if len(r.Connections) != 1 || r.Connections[0] != "tcp h:1884" || r.Err == nil {
 		t.Errorf("connections %q, error %v", r.Connections, r.Err)
 	}

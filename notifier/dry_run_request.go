@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	shownBody = 1 << 20 // how much of a body is read
-	shownText = 4 << 10 // how much of a text is shown
+	maxShownBody = 1 << 20 // bytes of a body
+	maxShownText = 4 << 10 // bytes of a text
 )
 
-// show writes an HTTP request of the destination down for people to read,
-// with its secrets masked: those of the URL, however they are encoded, and
-// what the request signs in with.
+// show returns an HTTP request of the destination as text for people. Masked are
+// the secrets of the URL, however they are encoded, and the fields that the
+// request signs in with.
 func (d *Destination) show(r *http.Request) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", r.Method, d.maskAddress(r.URL))
@@ -51,7 +51,7 @@ func (d *Destination) show(r *http.Request) (string, error) {
 	}
 	defer r.Body.Close()
 	var body bytes.Buffer
-	n, err := io.CopyN(&body, r.Body, shownBody)
+	n, err := io.CopyN(&body, r.Body, maxShownBody)
 	if err != nil && err != io.EOF {
 		return "", err
 	}
@@ -65,12 +65,12 @@ func (d *Destination) show(r *http.Request) (string, error) {
 	return b.String(), nil
 }
 
-// maskText masks the secrets of a text.
+// maskText masks the secrets in a text.
 func (d *Destination) maskText(s string) string {
 	if s == "" {
 		return s
 	}
-	// One that is too short to be looked for within texts still is one as a whole.
+	// A secret that is too short to search for is found as a whole.
 	if slices.Contains(d.schema.secrets(), s) {
 		return redact.Mask
 	}
@@ -86,8 +86,8 @@ func (d *Destination) maskText(s string) string {
 	})
 }
 
-// isDigest says whether a word is the hexadecimal digest of a secret, which
-// some services sign in with in place of the secret.
+// isDigest reports whether a word is the hexadecimal digest of a secret. Some
+// services sign in with that instead of the secret.
 func (d *Destination) isDigest(word string) bool {
 	switch len(word) {
 	case 2 * md5.Size, 2 * sha1.Size, 2 * sha256.Size:
@@ -105,13 +105,14 @@ func (d *Destination) isDigest(word string) bool {
 	return false
 }
 
-// encoded is what may be base64 of a secret among other things, such as a
-// user's name and password.
 var (
+	// encoded matches what can be base64 of a text with a secret in it, such as
+	// a name and a password.
 	encoded        = regexp.MustCompile(`[A-Za-z0-9+/_-]{8,}={0,2}`)
 	standardBase64 = strings.NewReplacer("-", "+", "_", "/", "=", "")
 )
 
+// maskAddress returns u with its secrets masked.
 func (d *Destination) maskAddress(u *url.URL) string {
 	var b strings.Builder
 	b.WriteString(u.Scheme + "://")
@@ -135,7 +136,7 @@ func (d *Destination) maskAddress(u *url.URL) string {
 	return d.redact(b.String())
 }
 
-// maskForm masks what is written as a query or a form.
+// maskForm masks the secrets in a query or a form.
 func (d *Destination) maskForm(s string) string {
 	pairs := strings.Split(s, "&")
 	for i, pair := range pairs {
@@ -159,8 +160,8 @@ func (d *Destination) maskForm(s string) string {
 	return strings.Join(pairs, "&")
 }
 
-// What proves that the sender knows a secret is as good as the secret for a
-// while.
+// proofs matches the names of fields with a signature. For a while, a signature
+// is worth as much as the secret that it is made with.
 const proofs = `(?:sign|sig|signature|x-amz-signature|[a-z_]*assertion|[a-z_]*hash|pass(?:word|wd)?[a-z0-9_]*)`
 
 var (
@@ -169,6 +170,7 @@ var (
 	harmlessKeys = []string{"Idempotency-Key"}
 )
 
+// maskHeader returns the value of a header field with its secrets masked.
 func (d *Destination) maskHeader(name, value string) string {
 	if !signsIn.MatchString(name) || slices.Contains(harmlessKeys, name) || value == "" {
 		return d.maskText(value)
@@ -179,6 +181,8 @@ func (d *Destination) maskHeader(name, value string) string {
 	return redact.Mask
 }
 
+// maskBody returns the beginning of a body of size bytes as text, with its
+// secrets masked.
 func (d *Destination) maskBody(kind, boundary string, body []byte, size int64) string {
 	whole := size == int64(len(body))
 	switch {
@@ -202,8 +206,8 @@ var (
 	jsonSignature = regexp.MustCompile(`(?i)("` + proofs + `":\s*)"(?:[^"\\]|\\.)*"`)
 )
 
-// maskJSON masks the texts of a JSON document and leaves the order of its
-// fields.
+// maskJSON masks the secrets in the texts of a JSON document and keeps the order
+// of its fields.
 func (d *Destination) maskJSON(doc []byte) string {
 	doc = jsonText.ReplaceAllFunc(doc, func(quoted []byte) []byte {
 		var plain string
@@ -211,7 +215,7 @@ func (d *Destination) maskJSON(doc []byte) string {
 			return quoted
 		}
 		masked := d.maskText(plain)
-		if len(masked) > shownText || len(masked) > 200 && encoded.FindString(masked) == masked {
+		if len(masked) > maxShownText || len(masked) > 200 && encoded.FindString(masked) == masked {
 			masked = cutAt(masked, 100)
 		}
 		if masked == plain {
@@ -233,8 +237,8 @@ func (d *Destination) maskJSON(doc []byte) string {
 	return out.String()
 }
 
-// maskParts masks a multipart body, part by part. The contents of files are
-// left out.
+// maskParts masks the secrets in each part of a multipart body and leaves out
+// the contents of files. It reports false if the body is malformed.
 func (d *Destination) maskParts(boundary string, body []byte) (string, bool) {
 	var b strings.Builder
 	for r := multipart.NewReader(bytes.NewReader(body), boundary); ; {
@@ -264,13 +268,13 @@ func (d *Destination) maskParts(boundary string, body []byte) (string, bool) {
 	}
 }
 
-// cut shortens a text that is longer than anybody reads.
-func cut(s string) string { return cutAt(s, shownText) }
+// cut shortens a text to maxShownText.
+func cut(s string) string { return cutAt(s, maxShownText) }
 
-// cutAt returns s, or its first max bytes and the number of the others.
-func cutAt(s string, max int) string {
-	if len(s) <= max {
+// cutAt returns s, or its first n bytes and the number of the others.
+func cutAt(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	return fmt.Sprintf("%s (%d bytes more)", markup.TruncateBytes(s, max), len(s)-max)
+	return fmt.Sprintf("%s (%d bytes more)", markup.TruncateBytes(s, n), len(s)-n)
 }

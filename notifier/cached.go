@@ -1,0 +1,57 @@
+package notifier
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Cached is a value that a service keeps from one message to the next, such as
+// an access token or a session. The zero value is empty. It must not be
+// copied.
+type Cached[T any] struct {
+	once  sync.Once
+	lock  chan struct{}
+	value T
+	until time.Time
+	have  bool
+}
+
+// Get returns the value. If there is none or it has expired, Get calls fetch,
+// which returns a value and how long it is valid; 0 means until [Cached.Drop].
+// If several goroutines call Get, one fetches and the others wait.
+func (c *Cached[T]) Get(ctx context.Context, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
+	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+	var none T
+	select {
+	case c.lock <- struct{}{}:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	defer func() { <-c.lock }()
+	if c.have && (c.until.IsZero() || time.Now().Before(c.until)) {
+		return c.value, nil
+	}
+	value, life, err := fetch(ctx)
+	if err != nil {
+		return none, err
+	}
+	c.value, c.have, c.until = value, true, time.Time{}
+	if life > 0 {
+		// Renew it a little early, so that it does not expire on its way.
+		c.until = time.Now().Add(life - min(life/10, 30*time.Second))
+	}
+	return value, nil
+}
+
+// Drop forgets the value. A service calls it when the destination refuses the
+// value.
+func (c *Cached[T]) Drop(ctx context.Context) {
+	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+	select {
+	case c.lock <- struct{}{}:
+		c.have = false
+		<-c.lock
+	case <-ctx.Done():
+	}
+}

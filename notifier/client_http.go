@@ -1,0 +1,248 @@
+package notifier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Request is one HTTP request of a service.
+type Request struct {
+	Method   string            // default: POST with a body, else GET
+	URL      string            // without what Query adds
+	Query    url.Values        // added to the query of URL
+	Header   map[string]string // empty values are left out
+	Login    *Server           // HTTP Basic authentication with the user and password of the URL
+	User     string            // HTTP Basic authentication, if User or Password is set
+	Password string
+	Body     *Body
+
+	// Accept reports whether a status code means that the destination has
+	// taken the message. Default: 200 to 299.
+	Accept func(code int) bool
+}
+
+// Response is the answer to a [Request].
+type Response struct {
+	Code   int
+	Header http.Header
+	Body   []byte // at most 1 MiB; a longer answer is an error
+}
+
+// JSON decodes the body of the answer into v. An empty body leaves v as it is.
+func (r *Response) JSON(v any) error {
+	if len(r.Body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(r.Body, v); err != nil {
+		return errors.New("the service's answer is not the JSON it should be")
+	}
+	return nil
+}
+
+// maxResponse is how many bytes of an answer are read.
+const maxResponse = 1 << 20
+
+// Do sends a request and reads the answer. If the destination refuses the
+// request, the error is a [*StatusError] and the response is returned as well.
+// If the address must not be reached, the error is an [*egress.BlockedError].
+// No error contains the request's URL.
+func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
+	r, cancel, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel(nil)
+	resp, err := c.pool.Do(r, c.egress())
+	if err != nil {
+		return nil, errs.ContextError(r.Context(), err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", errs.ContextError(r.Context(), err))
+	}
+	if len(body) > maxResponse {
+		return nil, errLongAnswer
+	}
+	answer := &Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
+	accept := q.Accept
+	if accept == nil {
+		accept = func(code int) bool { return code/100 == 2 }
+	}
+	if !accept(resp.StatusCode) {
+		return answer, &StatusError{
+			Code:       resp.StatusCode,
+			Body:       c.excerpt(body),
+			RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
+			Header:     resp.Header,
+		}
+	}
+	return answer, nil
+}
+
+// request makes the HTTP request, with its timeouts.
+func (c *Client) request(ctx context.Context, q *Request) (*http.Request, context.CancelCauseFunc, error) {
+	method := q.Method
+	if method == "" {
+		method = http.MethodPost
+		if q.Body == nil {
+			method = http.MethodGet
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	if c.options.rto > 0 {
+		ctx = withAnswerTimeout(ctx, cancel, seconds(c.options.rto))
+	}
+	r, err := http.NewRequestWithContext(ctx, method, q.URL, nil)
+	if err != nil {
+		cancel(nil)
+		return nil, nil, errUnusableAddress
+	}
+	if len(q.Query) > 0 {
+		if r.URL.RawQuery != "" {
+			r.URL.RawQuery += "&"
+		}
+		r.URL.RawQuery += q.Query.Encode()
+	}
+	// The other side may close an idle connection at the moment it is used
+	// again. With this header, which is not sent, net/http then repeats the
+	// request.
+	r.Header["Idempotency-Key"] = nil
+	if q.Body != nil {
+		if q.Body.err != nil {
+			cancel(nil)
+			return nil, nil, q.Body.err
+		}
+		r.ContentLength = q.Body.size
+		if r.ContentLength > 0 {
+			r.Body = q.Body.open()
+			r.GetBody = func() (io.ReadCloser, error) { return q.Body.open(), nil }
+		}
+		if q.Body.ContentType != "" {
+			r.Header.Set("Content-Type", q.Body.ContentType)
+		}
+	}
+	c.setHeader(ctx, r, q)
+	return r, cancel, nil
+}
+
+// setHeader sets the header fields of r, except that of the body.
+func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request) {
+	if c.header != nil {
+		for name, value := range c.header(ctx) {
+			r.Header.Set(name, value)
+		}
+	}
+	for name, value := range q.Header {
+		switch {
+		case value == "":
+		case http.CanonicalHeaderKey(name) == "Host":
+			r.Host = value
+		default:
+			r.Header.Set(name, strings.TrimSpace(singleLine(value)))
+		}
+	}
+	r.Header["User-Agent"] = []string{c.userAgent(r.Header.Get("User-Agent"))}
+	user, password := q.User, q.Password
+	if q.Login != nil {
+		user, password = q.Login.Login()
+	}
+	if user != "" || password != "" {
+		r.SetBasicAuth(user, password)
+	}
+}
+
+// withAnswerTimeout returns a context that is cancelled if the answer does not
+// arrive within d after the request is written.
+func withAnswerTimeout(ctx context.Context, cancel context.CancelCauseFunc, d time.Duration) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			t := time.AfterFunc(d, func() { cancel(fmt.Errorf("no answer within %s (rto)", d)) })
+			context.AfterFunc(ctx, func() { t.Stop() })
+		},
+	})
+}
+
+// retryAfter returns the time that a Retry-After header asks for (RFC 9110,
+// section 10.2.3), at least 1ms, or 0 if s is empty or invalid.
+func retryAfter(s string) time.Duration {
+	if s == "" {
+		return 0
+	}
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && n < 1e6 {
+		return max(seconds(n), time.Millisecond)
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(time.Until(t), time.Millisecond)
+	}
+	return 0
+}
+
+// maxExcerpt is the number of characters of an answer in an error.
+const maxExcerpt = 300
+
+// excerpt returns the beginning of an answer on one line. Secrets are masked
+// before it is cut, because half a secret cannot be recognized.
+func (c *Client) excerpt(body []byte) string {
+	s := string(body[:min(len(body), 64<<10)])
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "")
+	}
+	if c.redact != nil {
+		s = c.redact(s)
+	}
+	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)
+}
+
+// Post sends a body and ignores the body of the answer.
+func (c *Client) Post(ctx context.Context, address string, body *Body, header map[string]string) error {
+	_, err := c.Do(ctx, &Request{URL: address, Body: body, Header: header})
+	return err
+}
+
+// PostJSON sends v as JSON. header lists pairs of a name and a value.
+func (c *Client) PostJSON(ctx context.Context, address string, v any, header ...string) error {
+	return c.Post(ctx, address, JSON(v), headers(header))
+}
+
+// PostForm sends v as a form. header lists pairs of a name and a value.
+func (c *Client) PostForm(ctx context.Context, address string, v url.Values, header ...string) error {
+	return c.Post(ctx, address, Form(v), headers(header))
+}
+
+func headers(pairs []string) map[string]string {
+	if len(pairs) == 0 {
+		return nil
+	}
+	h := make(map[string]string, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		h[pairs[i]] = pairs[i+1]
+	}
+	return h
+}
+
+// DoJSON sends a request and decodes the JSON of the answer into v, unless v
+// is nil.
+func (c *Client) DoJSON(ctx context.Context, q *Request, v any) error {
+	resp, err := c.Do(ctx, q)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		return nil
+	}
+	return resp.JSON(v)
+}

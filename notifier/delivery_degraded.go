@@ -1,0 +1,112 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// maxDegradedParts is how many parts a text is sent in that the destination
+// refused as a whole. Of a longer text only the beginning is sent.
+const maxDegradedParts = 10
+
+// sendDegraded sends as much as it can to a destination that refused the rest
+// of a message, because an alert must not be lost over its length or a picture.
+// A text beyond the limits goes in several parts, or only the beginning of it
+// if it would take too many. Then the text goes without the files. err is the
+// refusal, and n the number of attempts before. The error is nil only if all of
+// the message has arrived.
+func (d *delivery) sendDegraded(ctx context.Context, t *Destination, c Client, f form, parts []part, n int, err error) (int, error) {
+	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
+		n++
+		first := err
+		f = form{Overflow: overflow, Refusal: d.masked(first.Error())}
+		parts = d.progress.divide(f, messages)
+		if err = sendParts(ctx, t.service, c, parts); err == nil {
+			if overflow == markup.OverflowSplit {
+				d.record(LevelWarning, fmt.Sprintf("%s refused the text in one piece, so that it went in parts: %v", t.Service(), first))
+			}
+			return n, f.loss(first)
+		}
+	}
+	if texts := withoutFiles(f, parts); texts != nil && refused(err) {
+		n++
+		before := f
+		f.FilesLeft, f.Refusal = true, d.masked(err.Error())
+		d.progress.setForm(f)
+		textErr := sendParts(ctx, t.service, c, texts)
+		if textErr == nil {
+			return n, f.loss(err)
+		}
+		if nothingSent(texts) {
+			d.progress.setForm(before)
+		}
+		if temporary(textErr) {
+			err = fmt.Errorf("%w; without the files: %w", err, textErr)
+		}
+	}
+	return n, err
+}
+
+// loss returns the error of a message that has arrived in this form, or nil if
+// nothing of it is lost.
+func (f form) loss(refusal error) error {
+	switch {
+	case f.FilesLeft:
+		return fmt.Errorf("the text has arrived, but not the files, which were refused: %w", refusal)
+	case f.Overflow == markup.OverflowTruncate:
+		return fmt.Errorf("only the beginning of the text has arrived, because it was refused as a whole: %w", refusal)
+	}
+	return nil
+}
+
+// divideRefused divides a message that was refused in one piece into messages
+// within the limits, or returns its beginning. It returns nil if that changes
+// nothing, or if something of the message may have arrived.
+func (d *Destination) divideRefused(f form, parts []part) (markup.Overflow, []*Message) {
+	if f.Overflow != "" || len(parts) != 1 || parts[0].steps.anySent() || markup.Overflow(d.options.overflow) != markup.OverflowUpstream {
+		return "", nil
+	}
+	messages := d.schema.fit(parts[0].message, markup.OverflowSplit)
+	switch n := len(messages); {
+	case n == 1:
+		return "", nil
+	case n > maxDegradedParts:
+		return markup.OverflowTruncate, d.schema.fit(parts[0].message, markup.OverflowTruncate)
+	}
+	return markup.OverflowSplit, messages
+}
+
+// withoutFiles returns the unfinished parts with their text only. It returns
+// nil if none of them has files and a text, or if the text may have arrived
+// with one of the files.
+func withoutFiles(f form, parts []part) (texts []part) {
+	files := false
+	for _, p := range parts {
+		if p.steps.finished() {
+			continue
+		}
+		if p.steps.partlySent() {
+			return nil
+		}
+		files = files || len(p.message.Attachments) > 0
+		if p.message.Title+p.message.Body != "" {
+			texts = append(texts, part{p.message.withoutFiles(), p.steps})
+		}
+	}
+	if !files || f.FilesLeft {
+		return nil
+	}
+	return texts
+}
+
+// nothingSent reports whether no target has any of the parts.
+func nothingSent(parts []part) bool {
+	for _, p := range parts {
+		if p.steps.finished() || p.steps.anySent() {
+			return false
+		}
+	}
+	return true
+}

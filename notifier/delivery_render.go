@@ -1,0 +1,99 @@
+package notifier
+
+import (
+	"cmp"
+	"fmt"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// renderings are the texts of one message in each way that its destinations
+// need, made once for all of them.
+type renderings struct {
+	m  *Message
+	mu sync.Mutex
+	by map[rendering]renderedText
+}
+
+type rendering struct {
+	format Format
+	emojis bool
+	merged bool // the title becomes part of the body
+}
+
+type renderedText struct{ title, body string }
+
+func (r *renderings) get(key rendering) (title, body string) {
+	if key.format == r.m.Format && !key.emojis {
+		return r.m.Title, r.m.Body
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t, ok := r.by[key]; ok {
+		return t.title, t.body
+	}
+	title, body = r.m.Title, markup.Convert(r.m.Body, r.m.Format, key.format)
+	if key.merged {
+		title = markup.Convert(title, r.m.Format, key.format)
+	}
+	if key.emojis {
+		title, body = markup.ReplaceEmojis(title), markup.ReplaceEmojis(body)
+	}
+	if r.by == nil {
+		r.by = map[rendering]renderedText{}
+	}
+	r.by[key] = renderedText{title, body}
+	return title, body
+}
+
+// render returns the message in the destination's format and time zone, not
+// yet divided.
+func (d *delivery) render(t *Destination) (*Message, error) {
+	m, s := d.message, t.schema
+	if m.Body == "" && !s.Attachments && len(m.Attachments) > 0 {
+		return nil, errOnlyFiles
+	}
+	if len(m.Attachments) > 0 && !s.Attachments {
+		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
+	}
+	format := cmp.Or(Format(t.options.format), s.Format)
+	c := *m
+	c.Title, c.Body = d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0})
+	c.Format = format
+	c.Time = m.Time.In(t.location)
+	if !s.Attachments {
+		c.Attachments = nil
+	}
+	return &c, nil
+}
+
+// divide returns the parts of a rendered message in the form f.
+func (d *Destination) divide(m *Message, f form) []*Message {
+	parts := d.schema.fit(m, markup.Overflow(d.options.overflow))
+	if f.Overflow != "" && len(parts) == 1 {
+		parts = d.schema.fit(parts[0], f.Overflow)
+	}
+	if f.FilesLeft {
+		for i, p := range parts {
+			parts[i] = p.withoutFiles()
+		}
+	}
+	return parts
+}
+
+// fit divides a message into messages within the limits. The last one has the
+// files.
+func (s *Schema) fit(m *Message, mode markup.Overflow) []*Message {
+	texts := s.Limits.Fit(m.Title, m.Body, m.Format, m.Source, mode)
+	parts := make([]*Message, len(texts))
+	for i, text := range texts {
+		c := *m
+		c.Title, c.Body = text.Title, text.Body
+		if i < len(texts)-1 {
+			c.Attachments = nil
+		}
+		parts[i] = &c
+	}
+	return parts
+}

@@ -1,0 +1,114 @@
+package notifier
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A message that asks nothing of a destination is skipped, which is no failure.
+// If one of its parts is sent, it is delivered.
+func TestSkip(t *testing.T) {
+	var arrived atomic.Int32
+	url := target(t, func(http.ResponseWriter, *http.Request) { arrived.Add(1) }) + "/tok-secret?mode=skip&overflow=split"
+	long := strings.Repeat("words and ", 200)
+	for _, tt := range []struct {
+		body string
+		want Status
+		sent int32
+	}{
+		{"hello", Skipped, 0},
+		{long, Skipped, 0},
+		{long + " wanted", Delivered, 1},
+		{"wanted", Delivered, 1},
+	} {
+		arrived.Store(0)
+		report := send(t, newTestSender(t), &Message{Body: tt.body}, Options{}, url)
+		if r := report.Results[0]; r.Status != tt.want || r.Err != nil || r.Attempts != 1 || !report.OK() || arrived.Load() != tt.sent {
+			t.Errorf("%.20s: %s, %v after %d attempts; %d arrived", tt.body, r.Status, r.Err, r.Attempts, arrived.Load())
+		}
+		records := fmt.Sprint(report.Records)
+		if strings.Contains(records, "Sent ") != (tt.want == Delivered) || tt.want == Skipped && !strings.Contains(records, "WARNING nothing to do for xxxxx") {
+			t.Errorf("%.20s: %s", tt.body, records)
+		}
+	}
+}
+
+// A fault of one destination fails that destination only, with an error that
+// names the fault, and delays no other.
+func TestSendFaults(t *testing.T) {
+	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
+	tests := []struct {
+		name, url, want string
+		handler         http.HandlerFunc
+	}{
+		{"panic", "?mode=panic", "internal error", nil},
+		{"panic, also at the end", "?mode=panic&store=no", "internal error", nil},
+		{"hang", "?mode=hang", "not done within", nil},
+		{"deaf to its context", "?mode=deaf", "not done within", nil},
+		{"refused", "?port=1", "connection refused", nil},
+		{"status", "", "the service answered 403 Forbidden: go away, xxxxx", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(403)
+			_, _ = io.WriteString(w, "go away,\n tok-secret")
+		}},
+		{"silence", "", "not done within", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}},
+		{"rto", "?rto=0.05", "no answer within 50ms (rto)", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}},
+		{"huge", "", "longer than 1 MiB", func(w http.ResponseWriter, r *http.Request) {
+			block := make([]byte, 64<<10)
+			for range 64 {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		}},
+		{"slow", "", "not done within", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, "x")
+				w.(http.Flusher).Flush()
+				time.Sleep(20 * time.Millisecond)
+			}
+		}},
+		{"no HTTP", "", "malformed HTTP", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			c, _, _ := w.(http.Hijacker).Hijack()
+			_, _ = io.WriteString(c, "SSH-2.0\r\n\r\n")
+			_ = c.Close()
+		}},
+		{"reset", "", "EOF", func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }},
+		{"circle", "", "more than 5 redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", 302) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newTestSender(t)
+			base := ok
+			if tt.handler != nil {
+				base = target(t, tt.handler)
+			}
+			report := send(t, s, hello, Options{Timeout: 300 * time.Millisecond}, ok+"/tok-good", base+"/tok-secret"+tt.url)
+			if r := report.Results[0]; r.Status != Delivered || r.Err != nil || r.Attempts != 1 {
+				t.Errorf("the other destination: %+v", r)
+			}
+			r := report.Results[1]
+			if r.Status != Failed || r.Err == nil || !strings.Contains(r.Err.Error(), tt.want) {
+				t.Errorf("got %s: %v, want %s", r.Status, r.Err, tt.want)
+			}
+			if report.OK() {
+				t.Error("the report says that all is well")
+			}
+			if all := fmt.Sprint(report.Results, report.Records); strings.Contains(all, "tok-secret") {
+				t.Errorf("the token shows: %s", all)
+			}
+		})
+	}
+}

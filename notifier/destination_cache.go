@@ -1,0 +1,151 @@
+package notifier
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// destinationKey is a URL under a policy.
+type destinationKey struct{ policy, text string }
+
+// sharedDestinations holds the destinations of the configurations that are
+// loaded. Two configurations, before and after a reload, share the destinations
+// that both have.
+type sharedDestinations struct {
+	mu    sync.Mutex
+	byKey map[destinationKey]*sharedDestination
+	keys  map[*Destination]destinationKey
+}
+
+type sharedDestination struct {
+	d    *Destination
+	uses int
+}
+
+// acquire returns the destination of a URL and adds a use to it.
+func (s *sharedDestinations) acquire(text string, policy *egress.Policy) (*Destination, error) {
+	key := destinationKey{policy.Key(), text}
+	if d := s.use(key, nil); d != nil {
+		return d, nil
+	}
+	d, err := Parse(text, policy)
+	if err != nil {
+		return nil, err
+	}
+	return s.use(key, d), nil
+}
+
+// use adds a use to the destination of key. If there is none, it stores fresh,
+// or returns nil if fresh is nil.
+func (s *sharedDestinations) use(key destinationKey, fresh *Destination) *Destination {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shared := s.byKey[key]
+	if shared == nil {
+		if fresh == nil {
+			return nil
+		}
+		if s.byKey == nil {
+			s.byKey, s.keys = map[destinationKey]*sharedDestination{}, map[*Destination]destinationKey{}
+		}
+		shared = &sharedDestination{d: fresh}
+		s.byKey[key], s.keys[fresh] = shared, key
+	}
+	shared.uses++
+	return shared.d
+}
+
+// release removes a use. The last one closes the destination.
+func (s *sharedDestinations) release(d *Destination) {
+	if s.removeUse(d) {
+		d.Close()
+	}
+}
+
+// removeUse reports whether it removed the last use of d.
+func (s *sharedDestinations) removeUse(d *Destination) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, ok := s.keys[d]
+	if !ok {
+		return false
+	}
+	shared := s.byKey[key]
+	if shared.uses--; shared.uses > 0 {
+		return false
+	}
+	delete(s.byKey, key)
+	delete(s.keys, d)
+	return true
+}
+
+// clear forgets and closes all destinations.
+func (s *sharedDestinations) clear() {
+	s.mu.Lock()
+	all := s.keys
+	s.byKey, s.keys = nil, nil
+	s.mu.Unlock()
+	for d := range all {
+		d.Close()
+	}
+}
+
+// The size of recentDestinations. Longer URLs are rare, and a destination
+// takes several times the memory of its URL.
+const (
+	maxRecentDestinations = 1000
+	maxRecentURL          = 1 << 10 // bytes of each
+)
+
+// recentDestinations remembers the destinations that clients used last. It
+// takes those of services only that keep nothing between messages.
+type recentDestinations struct {
+	mu    sync.Mutex
+	byKey map[destinationKey]*list.Element
+	order list.List // of recentDestination, the last used one first
+}
+
+type recentDestination struct {
+	key destinationKey
+	d   *Destination
+}
+
+func (r *recentDestinations) get(text string, policy *egress.Policy) (*Destination, error) {
+	key := destinationKey{policy.Key(), text}
+	if d := r.find(key); d != nil {
+		return d, nil
+	}
+	d, err := Parse(text, policy)
+	if err == nil && !d.entry.hasState && len(text) <= maxRecentURL {
+		r.add(key, d)
+	}
+	return d, err
+}
+
+func (r *recentDestinations) find(key destinationKey) *Destination {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.byKey[key]
+	if e == nil {
+		return nil
+	}
+	r.order.MoveToFront(e)
+	return e.Value.(recentDestination).d
+}
+
+func (r *recentDestinations) add(key destinationKey, d *Destination) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKey[key] != nil {
+		return // another goroutine was faster
+	}
+	if r.byKey == nil {
+		r.byKey = map[destinationKey]*list.Element{}
+	}
+	r.byKey[key] = r.order.PushFront(recentDestination{key, d})
+	if r.order.Len() > maxRecentDestinations {
+		delete(r.byKey, r.order.Remove(r.order.Back()).(recentDestination).key)
+	}
+}

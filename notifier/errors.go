@@ -1,0 +1,201 @@
+package notifier
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// StatusError is returned when the status code of an answer means that the
+// destination did not take the message.
+type StatusError struct {
+	Code       int
+	Body       string        // the beginning of the answer, with secrets masked
+	RetryAfter time.Duration // how long the answer asks to wait; 0 if it does not
+	Header     http.Header
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("the service answered %d", e.Code)
+	if s := http.StatusText(e.Code); s != "" {
+		text += " " + s
+	}
+	if e.Body != "" {
+		text += ": " + e.Body
+	}
+	return text
+}
+
+// Statuses returns the status errors that err consists of. If a message has
+// several targets, there can be one for each.
+func Statuses(err error) (out []*StatusError) {
+	switch e := err.(type) {
+	case *StatusError:
+		return []*StatusError{e}
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			out = append(out, Statuses(err)...)
+		}
+	case interface{ Unwrap() error }:
+		return Statuses(e.Unwrap())
+	}
+	return out
+}
+
+// ErrRefused is found by [errors.Is] in an error that is returned when the
+// destination refuses the message because of its content, not because of its
+// sender or recipient. Answers with the status 400, 413, 414, 415 or 422 count
+// as refusals by themselves. Services wrap ErrRefused if the destination
+// refuses a message in another way.
+var ErrRefused = errors.New("the message was refused")
+
+// Refused returns err marked with [ErrRefused]. The text stays the same.
+func Refused(err error) error { return refusedError{err} }
+
+type refusedError struct{ error }
+
+func (e refusedError) Unwrap() []error { return []error{e.error, ErrRefused} }
+
+// refused reports whether the destination refused the content of a message.
+func refused(err error) bool {
+	return errors.Is(err, ErrRefused) || slices.ContainsFunc(Statuses(err), func(s *StatusError) bool { return refusal(s.Code) })
+}
+
+func refusal(code int) bool {
+	switch code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+var (
+	// errLongAnswer is final: a destination that answers at such length may
+	// well have the message.
+	errLongAnswer = errors.New("the answer is longer than 1 MiB")
+
+	errUnusableAddress = errors.New("the parameters do not make a usable address")
+	errOnlyFiles       = errors.New("the service cannot send files, and the message has no text")
+)
+
+// temporary reports whether a later attempt can succeed, for at least one of
+// several targets.
+func temporary(err error) bool {
+	switch e := err.(type) {
+	case *StatusError:
+		switch e.Code {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+			return false
+		}
+		return !refusal(e.Code)
+	case *egress.BlockedError, *URLError, refusedError:
+		return false
+	case interface{ Unwrap() []error }:
+		errs := e.Unwrap()
+		return !slices.Contains(errs, ErrRefused) && slices.ContainsFunc(errs, temporary)
+	case interface{ Unwrap() error }:
+		return temporary(e.Unwrap())
+	}
+	switch err {
+	case ErrRefused, errLongAnswer, errUnusableAddress, errOnlyFiles:
+		return false
+	}
+	return true
+}
+
+// mayRetry reports whether another attempt within the same delivery can
+// succeed, for at least one of several targets. It tries more than [temporary]:
+// the parameter retry asks for it whatever the status is.
+func mayRetry(err error) bool {
+	switch e := err.(type) {
+	case *egress.BlockedError, *PanicError:
+		return false
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), mayRetry)
+	case interface{ Unwrap() error }:
+		return mayRetry(e.Unwrap())
+	}
+	return err != errLongAnswer
+}
+
+// askedToWait returns the longest time that one of the answers asks to wait, or
+// 0 if none does.
+func askedToWait(err error) (longest time.Duration) {
+	for _, s := range Statuses(err) {
+		if s.Code == http.StatusTooManyRequests || s.Code == http.StatusServiceUnavailable {
+			longest = max(longest, s.RetryAfter)
+		}
+	}
+	return longest
+}
+
+// TargetError returns the error of target i, counted from 0, of n targets with
+// its number in front, which is the only way to name a target that may be
+// secret. If there is one target only, it returns err. If err is nil, it
+// returns nil.
+func TargetError(i, n int, err error) error {
+	if err == nil || n == 1 {
+		return err
+	}
+	return fmt.Errorf("target %d of %d: %w", i+1, n, err)
+}
+
+// severalErrors is like the error of [errors.Join], but its text has a few of
+// the errors only, because a client decides how many there are.
+type severalErrors []error
+
+const maxErrorsShown = 10
+
+// join returns the errors that are not nil as one, or nil if there are none.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return severalErrors(errs)
+}
+
+func (e severalErrors) Unwrap() []error { return e }
+
+func (e severalErrors) Error() string {
+	var b strings.Builder
+	for i, err := range e {
+		if i == maxErrorsShown {
+			fmt.Fprintf(&b, "\nand %d more", len(e)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(err.Error())
+	}
+	return b.String()
+}
+
+// PanicError is returned when a service panics. Its text has no details.
+type PanicError struct {
+	Stack string // for the log of the operator, never for a client
+	Value string // like Stack
+}
+
+func (e *PanicError) Error() string { return "the service failed with an internal error" }
+
+// protect calls f and turns a panic into a [*PanicError].
+func protect(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: fmt.Sprint(v), Stack: string(debug.Stack())}
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,193 @@
+package notifier
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Progress records what one destination has of one message: the parts that
+// have arrived and, of the others, the [Steps] that are done. A delivery that
+// gets it in [Target] continues there and sends nothing twice to a recipient
+// that has it.
+//
+// A Progress can be saved as JSON at any time, also while a delivery uses it,
+// and restored in another process. It belongs to the message and the URL that
+// it was made with. A delivery of anything else, or of a part that is divided
+// differently by now, ignores the record and sends.
+//
+// The JSON names recipients and contains what services keep between steps,
+// such as IDs of uploaded files. It is as confidential as the URL.
+//
+// The zero Progress is empty and ready for use. It must not be copied.
+type Progress struct {
+	mu    sync.Mutex
+	id    string // identifies the message and the destination; "" until it is needed
+	form  form
+	parts []progressPart
+
+	// What id is made of, until it is.
+	destination *Destination
+	message     *Message
+}
+
+// progressPart is a part of the message and its steps.
+type progressPart struct {
+	message *Message // nil if restored or no longer needed
+	id      string   // identifies the text; "" until it is needed
+	steps   *Steps
+}
+
+// form is how a message is divided for a destination that refused it the way
+// the URL's parameters ask for. The zero form follows the parameters.
+type form struct {
+	Overflow  markup.Overflow `json:"overflow,omitempty"` // in place of that of the URL
+	FilesLeft bool            `json:"files_left_out,omitempty"`
+	Refusal   string          `json:"refusal,omitempty"` // why, with secrets masked
+}
+
+// begin prepares p for a delivery of m to d and reports in which form it goes.
+func (p *Progress) begin(d *Destination, m *Message) form {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.id != "" && p.id != deliveryID(d, m) {
+		p.id, p.form, p.parts = "", form{}, nil
+	}
+	p.destination, p.message = d, m
+	return p.form
+}
+
+// divide sets the form and the parts of the message. A part with the same text
+// as before keeps its steps.
+func (p *Progress) divide(f form, messages []*Message) []part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.parts
+	p.form, p.parts = f, make([]progressPart, len(messages))
+	parts := make([]part, len(messages))
+	for i, m := range messages {
+		fresh := &p.parts[i]
+		fresh.message = m
+		if i < len(old) && old[i].identify() == fresh.identify() {
+			fresh.steps = old[i].steps
+		} else {
+			fresh.steps = new(Steps)
+		}
+		parts[i] = part{m, fresh.steps}
+	}
+	return parts
+}
+
+// setForm changes the form of parts that stay what they are.
+func (p *Progress) setForm(f form) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.form = f
+}
+
+// release makes p independent of the message's text and files.
+func (p *Progress) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.identify()
+	p.destination, p.message = nil, nil
+	for i := range p.parts {
+		p.parts[i].message = nil
+	}
+}
+
+// identify fills in the IDs.
+func (p *Progress) identify() {
+	if p.message != nil {
+		p.id = deliveryID(p.destination, p.message)
+	}
+	for i := range p.parts {
+		p.parts[i].identify()
+	}
+}
+
+func (p *progressPart) identify() string {
+	if p.id == "" && p.message != nil {
+		h := newIDHash()
+		h.add(p.message.Title, p.message.Body)
+		p.id = h.id()
+	}
+	return p.id
+}
+
+// deliveryID identifies a message and the destination it goes to. The time of
+// the message is not part of it.
+func deliveryID(d *Destination, m *Message) string {
+	h := newIDHash()
+	h.add(d.URL(), string(m.Type), string(m.Source), m.Title, m.Body)
+	for _, a := range m.Attachments {
+		h.add(a.Name, a.ContentType, fmt.Sprint(a.Size))
+	}
+	return h.id()
+}
+
+// idHash makes IDs of texts.
+type idHash struct{ hash.Hash }
+
+func newIDHash() idHash { return idHash{sha256.New()} }
+
+func (h idHash) add(texts ...string) {
+	for _, s := range texts {
+		_ = binary.Write(h, binary.BigEndian, uint64(len(s))) // a hash takes everything
+		_, _ = io.WriteString(h, s)
+	}
+}
+
+func (h idHash) id() string { return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) }
+
+// savedProgress is the JSON of a [Progress].
+type savedProgress struct {
+	ID    string      `json:"id,omitempty"`
+	Form  form        `json:"form,omitzero"`
+	Parts []savedPart `json:"parts,omitempty"`
+}
+
+type savedPart struct {
+	ID string `json:"id"`
+	savedSteps
+}
+
+// MarshalJSON returns what a later delivery needs to continue.
+func (p *Progress) MarshalJSON() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.identify()
+	s := savedProgress{ID: p.id, Form: p.form, Parts: make([]savedPart, len(p.parts))}
+	for i, part := range p.parts {
+		s.Parts[i] = savedPart{part.id, part.steps.save()}
+	}
+	return json.Marshal(s)
+}
+
+// UnmarshalJSON restores what [Progress.MarshalJSON] returned.
+func (p *Progress) UnmarshalJSON(b []byte) error {
+	var s savedProgress
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("reading the progress of a delivery: %w", err)
+	}
+	switch s.Form.Overflow {
+	case "", markup.OverflowSplit, markup.OverflowTruncate:
+	default:
+		return fmt.Errorf("reading the progress of a delivery: unknown overflow %q", s.Form.Overflow)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.id, p.form, p.destination, p.message = s.ID, s.Form, nil, nil
+	p.parts = make([]progressPart, len(s.Parts))
+	for i, saved := range s.Parts {
+		p.parts[i] = progressPart{id: saved.ID, steps: saved.restore()}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package notifier
+
+import (
+	"slices"
+	"time"
+)
+
+// Report is the outcome of a message.
+type Report struct {
+	Results []Result // one for each target, in the order of the targets
+	Records []Record // in the order of time
+}
+
+// OK reports whether all results are OK.
+func (r *Report) OK() bool {
+	return !slices.ContainsFunc(r.Results, func(x Result) bool { return !x.OK() })
+}
+
+// Result is the outcome of a message at one destination.
+type Result struct {
+	Service     string
+	Destination string   // the URL with its secrets masked
+	Tags        []string // of the target
+	Status      Status
+	Optional    bool // a failure does not count
+	Attempts    int
+	Elapsed     time.Duration
+	Err         error // has no secrets in its text; nil if Status is Delivered, or Skipped by the service
+
+	// The other fields are for a caller that tries again later. They are zero
+	// unless Status is Failed.
+
+	// Temporary means that another attempt can succeed. The failure is
+	// permanent if the destination answers 400, 401, 403, 404 or 410, refuses
+	// the message for its content (see [ErrRefused]) or must not be reached,
+	// and if the URL is unusable. If a message has several targets, one
+	// temporary failure is enough.
+	Temporary bool
+	// RetryAfter is how long the destination asked to wait before the next
+	// attempt, in a Retry-After header of an answer 429 or 503. 0 if it did
+	// not ask.
+	RetryAfter time.Duration
+	// Progress is what the destination has of the message. It is the Progress
+	// of the target, if that has one. Pass it in [Target] of the next attempt.
+	Progress *Progress
+}
+
+// OK reports whether the destination has the message, the message asked
+// nothing of it, or its failure does not count.
+func (r *Result) OK() bool { return r.Err == nil || r.Optional }
+
+// Status is the outcome of a message at one destination in a word.
+type Status string
+
+// The statuses of a delivery.
+const (
+	Delivered Status = "delivered"
+	Failed    Status = "failed"
+	Skipped   Status = "skipped" // nothing was sent, because it was impossible or the message asked nothing
+)
+
+// Record is one line about a delivery, for the answer to the client.
+type Record struct {
+	Time  time.Time
+	Level Level
+	Text  string // without secrets
+}
+
+// Level is how serious a [Record] is, as Apprise's log names it.
+type Level string
+
+// The levels of records.
+const (
+	LevelInfo    Level = "INFO"
+	LevelWarning Level = "WARNING"
+	LevelError   Level = "ERROR"
+)
+
+// DeliveryError is the error of a failed delivery. Its text has no secrets.
+// errors.AsType finds the [*StatusError], [*egress.BlockedError] or
+// [*PanicError] that it wraps.
+type DeliveryError struct {
+	text string
+	err  error
+}
+
+func (e *DeliveryError) Error() string { return e.text }
+func (e *DeliveryError) Unwrap() error { return e.err }
+
+// maxErrorText is the length of the text of a delivery's error in bytes.
+const maxErrorText = 4 << 10

@@ -1,0 +1,52 @@
+package notifier
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Target is a destination of one message.
+type Target struct {
+	*Destination
+	Tags []string // by which the destination was chosen; copied to the result
+
+	// Progress is what earlier attempts at this message have recorded, or nil.
+	// The delivery continues there and records its own progress in it. A
+	// caller that saves deliveries under way passes an empty one, which it can
+	// save at any time.
+	Progress *Progress
+}
+
+// Options are the options of [Sender.Send].
+type Options struct {
+	// Timeout is for one destination, for all attempts together. Default:
+	// [DefaultTimeout].
+	Timeout time.Duration
+	// Transient means that the destinations are for this message only.
+	// Services then keep no session and sign out of those that they open.
+	Transient bool
+	// Logger gets an entry for each delivery. nil means no log.
+	Logger *zap.Logger
+	// Observers watch the deliveries.
+	Observers []Observer
+	// Header returns header fields to add to each HTTP request of a delivery.
+	// ctx is the context of the delivery. Fields that the service sets win. nil
+	// means none.
+	Header func(ctx context.Context) map[string]string
+}
+
+// DefaultTimeout is the timeout of a delivery by default.
+const DefaultTimeout = 30 * time.Second
+
+// An Observer watches the deliveries of a message. Both functions may be nil.
+// They are called by several goroutines at once.
+type Observer struct {
+	// Begin is called when the delivery to targets[i] begins, and returns the
+	// context to deliver under.
+	Begin func(ctx context.Context, i int, t Target) context.Context
+	// End is called with the result of the delivery to targets[i], as soon as
+	// it is known, and with the context of that delivery.
+	End func(ctx context.Context, i int, r Result)
+}

@@ -1,0 +1,58 @@
+package notifier
+
+import "context"
+
+// senderSlots limits the deliveries under way.
+type senderSlots struct {
+	all       slots
+	transient slots // in addition, for transient destinations
+}
+
+// slots is a semaphore: each value in it is a slot that is taken.
+type slots chan struct{}
+
+func newSenderSlots(n int) senderSlots {
+	return senderSlots{make(slots, n), make(slots, (n+1)/2)}
+}
+
+// forMessage returns the semaphores that each delivery of one message takes a
+// slot of.
+func (s senderSlots) forMessage(transient bool) []slots {
+	if !transient {
+		return []slots{s.all}
+	}
+	return []slots{make(slots, max(cap(s.transient)/4, 1)), s.transient, s.all}
+}
+
+// takeSlots waits for a slot of each of all and returns a function that returns
+// them. It reports false if ctx ends before.
+func takeSlots(ctx context.Context, all []slots) (leave func(), ok bool) {
+	for i, s := range all {
+		if !s.take(ctx) {
+			giveBack(all[:i])
+			return nil, false
+		}
+	}
+	return func() { giveBack(all) }, true
+}
+
+func giveBack(all []slots) {
+	for _, s := range all {
+		<-s
+	}
+}
+
+// take takes a slot, also if ctx has ended and a slot is free.
+func (s slots) take(ctx context.Context) bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
