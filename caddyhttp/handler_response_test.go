@@ -51,6 +51,37 @@ func TestAnswerFormats(t *testing.T) {
 	}
 }
 
+// Programs that send JSON without an Accept header decode the body of an error.
+func TestErrorFormatWithoutAccept(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key good {\nurl "+s.url("/a")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"\n}", "")
+	for _, tt := range []struct {
+		path, requestType, body string
+		accept                  []string
+		status                  int
+		contentType             string
+	}{
+		{"/notify/none", typeJSON, `{"body":"x"}`, nil, 404, "application/json"},
+		{"/notify/bad", typeJSON + "; charset=utf-8", `{"body":"x"}`, nil, 424, "application/json"},
+		{"/notify/good", typeJSON, `{"body":`, nil, 400, "application/json"},
+		{"/notify/good", typeJSON, `{"body":"x"}`, nil, 200, "text/plain; charset=utf-8"},
+		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"*/*"}, 404, "text/plain; charset=utf-8"},
+		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"text/html"}, 404, "text/html; charset=utf-8"},
+		{"/notify/none", typeForm, "body=x", nil, 404, "text/plain; charset=utf-8"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", tt.requestType)
+		r.Header["Accept"] = tt.accept
+		if tt.accept == nil {
+			delete(r.Header, "Accept")
+		}
+		got := do(t, h, r)
+		if got.status != tt.status || got.header.Get("Content-Type") != tt.contentType {
+			t.Errorf("%s %s, Accept %q: status %d, %s; want %d, %s", tt.path, tt.requestType, tt.accept, got.status, got.header.Get("Content-Type"), tt.status, tt.contentType)
+		}
+	}
+}
+
 func TestUnusableURLInAnswer(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, open, "")

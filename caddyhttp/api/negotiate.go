@@ -1,6 +1,7 @@
 package api
 
 import (
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,6 +14,12 @@ const (
 	mediaHTML   = "text/html"
 	mediaStream = "application/x-ndjson" // see Stream
 )
+
+// sendsJSON reports whether r says that its body is JSON.
+func sendsJSON(r *http.Request) bool {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // with a malformed parameter, media is still set
+	return isJSON(media)
+}
 
 // PrefersHTML reports whether the Accept headers of r prefer text/html, as those
 // of browsers do.

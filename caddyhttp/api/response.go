@@ -56,10 +56,15 @@ func NewResponse(report *notifier.Report) *Response {
 const writeTimeout = 30 * time.Second
 
 // Write writes the response in the format that the Accept headers of req
-// prefer: plain text, JSON, HTML or, as the last line of a [Stream], JSON.
+// prefer: plain text, JSON, HTML or, as the last line of a [Stream], JSON. An
+// error is JSON as well if req is JSON and has no Accept header: programs that
+// send JSON without one decode the body of an error.
 func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	var body []byte
 	media := negotiate(req)
+	if r.Error != "" && len(req.Header["Accept"]) == 0 && sendsJSON(req) {
+		media = mediaJSON
+	}
 	switch media {
 	case mediaJSON:
 		body = r.JSON()
