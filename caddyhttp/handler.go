@@ -10,6 +10,7 @@ package caddyhttp
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -37,7 +38,8 @@ func init() {
 // `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
 // `markdown`, `html`), `tag`, `attach` and `urls`. The answer has status 200
 // when every destination has taken the message and 424 when one has not; it is
-// plain text, JSON or HTML, as the `Accept` header asks; `application/x-ndjson`
+// plain text, JSON or HTML, as the `Accept` header asks (without one, an error
+// is JSON if the request was); `application/x-ndjson`
 // gets each result as soon as it is known.
 //
 // In answer to `GET` at the same addresses, a browser gets a page on which to
@@ -84,7 +86,7 @@ func (h *Handler) Cleanup() error { return h.shared.release() }
 // configuration: nothing here depends on the module's context.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	name, ok := route(r.URL.Path)
-	if !ok {
+	if !ok || hasEncodedSlash(r.URL) {
 		return next.ServeHTTP(w, r)
 	}
 	var resp *api.Response
@@ -116,6 +118,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // openAPIName is the address of the API's description below /notify. No key has
 // this name, since the name of a key has no dot.
 const openAPIName = "openapi.json"
+
+// hasEncodedSlash reports whether the path of u contains %2F. The handler does
+// not answer such an address: to a path matcher in front of an authentication
+// handler, /notify/ops and /notify/ops%2F are different addresses, so that the
+// second would get around a password for the first.
+func hasEncodedSlash(u *url.URL) bool {
+	return strings.Contains(strings.ToLower(u.RawPath), "%2f")
+}
 
 // route reports whether the handler answers a path, and returns the key in it,
 // or "" for /notify. The key may not exist.

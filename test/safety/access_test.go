@@ -1,0 +1,47 @@
+package safety
+
+import (
+	"net/http"
+	"testing"
+)
+
+// TestEncodedSlash checks that a password for /notify/secret, which an exact
+// path matcher asks for, cannot be avoided by adding a slash written as %2F.
+// (A plain slash at the end is another address to Caddy's matcher, too; loading
+// such a configuration gives a warning.)
+func TestEncodedSlash(t *testing.T) {
+	s := serveHTTP(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) { t.Error("a message was sent without a password") })
+	g := start(t, "order basic_auth before notify", `
+		key secret {
+			url json://`+authority(s)+`
+		}
+	}
+	basic_auth /notify/secret {
+		# The hash of "correct horse".
+		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
+	`)
+	// Caddy answers 200 without a body to what no handler answers.
+	for path, want := range map[string]int{
+		"/notify/secret":        http.StatusUnauthorized,
+		"/NOTIFY/secret":        http.StatusUnauthorized,
+		"/notify/secret%2f":     http.StatusOK,
+		"/notify/secret%2F":     http.StatusOK,
+		"/notify%2Fsecret":      http.StatusOK,
+		"/notify/%2Fsecret":     http.StatusOK,
+		"/notify/secret%2F%2F":  http.StatusOK,
+		"/notify/x%2F../secret": http.StatusOK,
+		"/notify/secret%252F":   http.StatusNotFound, // an unknown key
+		"/notify//secret":       http.StatusUnauthorized,
+		"/notify/./secret":      http.StatusUnauthorized,
+		"/notify/%73ecret":      http.StatusUnauthorized,
+		"/notify/x/../secret":   http.StatusUnauthorized,
+	} {
+		r := g.post(path, message{"body": "x"})
+		if r.Status != want && r.Status != http.StatusUnauthorized {
+			t.Errorf("%s: status %d, want %d or 401", path, r.Status, want)
+		}
+		if r.Status == http.StatusOK && r.Body != "" {
+			t.Errorf("%s: the gateway answered %s", path, r.Body)
+		}
+	}
+}
