@@ -62,8 +62,7 @@ func (e *errUndelivered) Error() string {
 func exiting(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		var undelivered *errUndelivered
-		if !errors.As(err, &undelivered) {
+		if _, ok := errors.AsType[*errUndelivered](err); !ok {
 			return err
 		}
 		cmd.SilenceErrors = true

@@ -369,8 +369,7 @@ func program(t *testing.T, args ...string) (out, errs string, code int) {
 	cmd.Env = append(os.Environ(), mainVariable+"="+strings.Join(args, " "))
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		code = exit.ExitCode()
 	} else if err != nil {
 		t.Fatal(err)

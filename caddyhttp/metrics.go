@@ -69,8 +69,8 @@ func newMetrics(f *inFlight) *metrics {
 // have them.
 func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{m.messages, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight} {
-		var already prometheus.AlreadyRegisteredError
-		if err := r.Register(c); err != nil && !errors.As(err, &already) {
+		err := r.Register(c)
+		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err
 		}
 	}

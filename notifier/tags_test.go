@@ -103,8 +103,7 @@ func TestParseTagsErrors(t *testing.T) {
 	} {
 		e, err := parseTagsJSON(t, test.json)
 		name := test.json[:min(len(test.json), 40)]
-		var tagErr *TagError
-		if !errors.As(err, &tagErr) {
+		if _, ok := errors.AsType[*TagError](err); !ok {
 			t.Errorf("%s: got %v and error %v, want a TagError", name, e, err)
 		} else if !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %q does not say %q", name, err, test.want)

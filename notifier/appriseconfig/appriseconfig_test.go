@@ -182,8 +182,8 @@ func TestMistakes(t *testing.T) {
 		{"ftp://s3cret", "", "the location: the location must be the path"},
 	} {
 		_, _, err := load(tt.location, map[string]string{tt.location: tt.content})
-		var e *Error
-		if !errors.As(err, &e) || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
+		_, ok := errors.AsType[*Error](err)
+		if !ok || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s %q: error %v, want %s", tt.location, tt.content, err, tt.want)
 		}
 	}

@@ -19,8 +19,8 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, location, content string) {
 		entries, _, err := load(location, map[string]string{location: content})
-		var e *Error
-		if err != nil && (!errors.As(err, &e) || e.File == "") {
+		e, ok := errors.AsType[*Error](err)
+		if err != nil && (!ok || e.File == "") {
 			t.Errorf("error %v", err)
 		}
 		for _, e := range entries {

@@ -27,8 +27,7 @@ func checkBlocked(t *testing.T, what string, err error, blocked bool) {
 		}
 		return
 	}
-	var egress *BlockedError
-	if !errors.As(err, &egress) {
+	if _, ok := errors.AsType[*BlockedError](err); !ok {
 		t.Errorf("%s: got %v, want an BlockedError", what, err)
 	}
 }

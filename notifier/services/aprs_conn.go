@@ -73,8 +73,8 @@ func (c aprsConn) finish() error {
 	if err := c.SetReadDeadline(time.Now().Add(aprsGoodbye)); err != nil {
 		return err
 	}
-	var timeout net.Error
-	if _, err := io.Copy(io.Discard, c); err != nil && !(errors.As(err, &timeout) && timeout.Timeout()) {
+	_, err := io.Copy(io.Discard, c)
+	if timeout, ok := errors.AsType[net.Error](err); err != nil && !(ok && timeout.Timeout()) {
 		return fmt.Errorf("APRS-IS broke the connection: %w", err)
 	}
 	return nil

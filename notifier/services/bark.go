@@ -74,8 +74,7 @@ func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		request := map[string]any{"device_key": device}
 		maps.Copy(request, payload)
 		_, err := c.Do(ctx, &notifier.Request{URL: b.URL("push"), Login: &b.Server, Body: notifier.JSON(request)})
-		var status *notifier.StatusError
-		if errors.As(err, &status) && strings.Contains(status.Body, "PayloadTooLarge") {
+		if status, ok := errors.AsType[*notifier.StatusError](err); ok && strings.Contains(status.Body, "PayloadTooLarge") {
 			// The server answers 500 for what Apple's has refused.
 			err = notifier.Refused(err)
 		}

@@ -99,8 +99,7 @@ func (s blueskySession) call(ctx context.Context, c *notifier.Client, method str
 		q.Header = map[string]string{"Authorization": "Bearer " + s.token}
 	}
 	err := c.DoJSON(ctx, q, answer)
-	var status *notifier.StatusError
-	if errors.As(err, &status) && strings.Contains(status.Body, `"ExpiredToken"`) {
+	if status, ok := errors.AsType[*notifier.StatusError](err); ok && strings.Contains(status.Body, `"ExpiredToken"`) {
 		err = fmt.Errorf("%w: %w", signin.ErrExpired, err)
 	}
 	return err

@@ -49,8 +49,7 @@ func (g *growl) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	}
 	notice := g.notice(ctx, c, m, app)
 	err := g.exchange(ctx, c, notice)
-	var refusal *growlRefusal
-	if errors.As(err, &refusal) && refusal.forgotten() {
+	if refusal, ok := errors.AsType[*growlRefusal](err); ok && refusal.forgotten() {
 		g.know(app, false)
 		if err := g.register(ctx, c, app); err != nil {
 			return err

@@ -79,8 +79,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	// it has read the rest, so its answer is worth more than our failure.
 	_, sending := conn.Write(r.Bytes())
 	err = growlAnswer(textproto.NewReader(bufio.NewReader(conn)))
-	var refusal *growlRefusal
-	if err == nil || errors.As(err, &refusal) {
+	if _, refused := errors.AsType[*growlRefusal](err); err == nil || refused {
 		return err
 	}
 	return errs.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))

@@ -83,8 +83,8 @@ func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier
 			return err
 		}
 		err = c.Post(ctx, sendpulseAPI+"/smtp/emails", body, map[string]string{"Authorization": "Bearer " + token})
-		var status *notifier.StatusError
-		if try > 0 || !errors.As(err, &status) || status.Code != http.StatusUnauthorized {
+		status, ok := errors.AsType[*notifier.StatusError](err)
+		if try > 0 || !ok || status.Code != http.StatusUnauthorized {
 			return err
 		}
 		p.token.Drop(ctx)

@@ -70,8 +70,8 @@ func (a *serviceAccount) do(ctx context.Context, c *notifier.Client, q *notifier
 		}
 		q.Header = map[string]string{"Authorization": "Bearer " + token}
 		_, err = c.Do(ctx, q)
-		var status *notifier.StatusError
-		if !again || !errors.As(err, &status) || status.Code != 401 {
+		status, ok := errors.AsType[*notifier.StatusError](err)
+		if !again || !ok || status.Code != 401 {
 			return err
 		}
 		a.token.Drop(ctx)

@@ -112,8 +112,7 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 			},
 			Body: notifier.Bytes("application/octet-stream", body),
 		})
-		var status *notifier.StatusError
-		if errors.As(err, &status) && (status.Code == 404 || status.Code == 410) {
+		if status, ok := errors.AsType[*notifier.StatusError](err); ok && (status.Code == 404 || status.Code == 410) {
 			return fmt.Errorf("the browser no longer has the subscription; subscribe anew: %w", err)
 		}
 		return err

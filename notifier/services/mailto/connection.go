@@ -45,8 +45,7 @@ func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 		conn = tls.Client(conn, config)
 	}
 	if mc.client, err = smtp.NewClient(conn, m.account.host); err != nil {
-		var notTLS tls.RecordHeaderError
-		if errors.As(err, &notTLS) {
+		if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 			return errors.New("the mail server does not begin with TLS on this port; use mode=starttls, or another port")
 		}
 		return stepError("being greeted", err)

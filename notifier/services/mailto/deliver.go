@@ -69,8 +69,8 @@ func (m *service) deliver(ctx context.Context, c *notifier.Client, e *envelope) 
 
 // reset makes the connection ready for the next mail after a failed one.
 func (mc *connection) reset(err error) bool {
-	var refused *replyError
-	return errors.Is(err, errNotASCII) || errors.As(err, &refused) && refused.code != 421 && mc.client.Reset() == nil
+	refused, ok := errors.AsType[*replyError](err)
+	return errors.Is(err, errNotASCII) || ok && refused.code != 421 && mc.client.Reset() == nil
 }
 
 var errNotASCII = errors.New("an address has letters beyond ASCII before its @, which the mail server cannot take")
@@ -99,8 +99,8 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 			continue
 		}
 		err = stepError("RCPT", err)
-		var answer *replyError
-		if !errors.As(err, &answer) || answer.code == 421 {
+		answer, ok := errors.AsType[*replyError](err)
+		if !ok || answer.code == 421 {
 			return true, err
 		}
 		refused = append(refused, fmt.Errorf("recipient %d of %d: %w", i+1, len(e.to), err))

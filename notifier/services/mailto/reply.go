@@ -35,8 +35,8 @@ func (w *timedConn) Read(p []byte) (int, error) {
 
 // stepError says at which step what went wrong.
 func stepError(step string, err error) error {
-	var answer *textproto.Error
-	if !errors.As(err, &answer) {
+	answer, ok := errors.AsType[*textproto.Error](err)
+	if !ok {
 		return fmt.Errorf("talking to the mail server (%s): %w", step, err)
 	}
 	text := markup.Truncate(strings.Join(strings.Fields(answer.Msg), " "), 300)

@@ -49,8 +49,7 @@ func (m *service) signIn(mc *connection, c *notifier.Client) error {
 		return nil
 	}
 	err = stepError("signing in", err)
-	var refused *replyError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*replyError](err); ok {
 		refused.text = said.mask(refused.text)
 	}
 	return err

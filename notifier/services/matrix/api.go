@@ -90,8 +90,7 @@ func (s *session) call(ctx context.Context, c *notifier.Client, method string, p
 
 func (s *session) do(ctx context.Context, c *notifier.Client, q *notifier.Request, answer any) error {
 	resp, err := c.Do(ctx, q)
-	var status *notifier.StatusError
-	if errors.As(err, &status) && status.Code == 429 && status.RetryAfter == 0 {
+	if status, ok := errors.AsType[*notifier.StatusError](err); ok && status.Code == 429 && status.RetryAfter == 0 {
 		// Older servers say it in the body.
 		var limit struct {
 			After float64 `json:"retry_after_ms"`
@@ -117,12 +116,12 @@ func (s *session) nextNumber() string {
 
 // isNotFound says that what was asked for is not there.
 func isNotFound(err error) bool {
-	var status *notifier.StatusError
-	return errors.As(err, &status) && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	return ok && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))
 }
 
 // hasStatus says that the server answered with one of the codes.
 func hasStatus(err error, codes ...int) bool {
-	var status *notifier.StatusError
-	return errors.As(err, &status) && slices.Contains(codes, status.Code)
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	return ok && slices.Contains(codes, status.Code)
 }

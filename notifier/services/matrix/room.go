@@ -82,8 +82,7 @@ func (s *session) create(ctx context.Context, c *notifier.Client, alias, descrip
 		"room_alias_name": name, "name": "#" + name + " - " + description,
 		"visibility": "private", "preset": "trusted_private_chat",
 	}, &answer, "createRoom")
-	var status *notifier.StatusError
-	if errors.As(err, &status) && strings.Contains(status.Body, `"M_ROOM_IN_USE"`) {
+	if status, ok := errors.AsType[*notifier.StatusError](err); ok && strings.Contains(status.Body, `"M_ROOM_IN_USE"`) {
 		err = s.call(ctx, c, "GET", nil, &answer, "directory", "room", alias)
 	}
 	return answer.id(err)

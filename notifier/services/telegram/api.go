@@ -26,8 +26,7 @@ func (t *service) call(ctx context.Context, c *notifier.Client, method string, b
 		_ = json.Unmarshal(resp.Body, &answer)
 	}
 	// Telegram says in the body, not in a header, when to try again.
-	var status *notifier.StatusError
-	if errors.As(err, &status) && status.RetryAfter == 0 {
+	if status, ok := errors.AsType[*notifier.StatusError](err); ok && status.RetryAfter == 0 {
 		status.RetryAfter = time.Duration(answer.Parameters.RetryAfter * float64(time.Second))
 	}
 	if err == nil && answer.OK != nil && !*answer.OK {
@@ -51,6 +50,6 @@ func (e movedError) Unwrap() error { return e.error }
 // isMarkupError says whether Telegram has refused a message because of its
 // markup.
 func isMarkupError(err error) bool {
-	var status *notifier.StatusError
-	return errors.As(err, &status) && status.Code == 400 && strings.Contains(status.Body, "can't parse entities")
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	return ok && status.Code == 400 && strings.Contains(status.Body, "can't parse entities")
 }

@@ -70,8 +70,8 @@ var mediaPattern = regexp.MustCompile(`(?i)photo|image|video|animation|voice|aud
 // isMediaError says whether Telegram has refused a file as the picture, sound
 // or video that it was sent as, as in PHOTO_INVALID_DIMENSIONS.
 func isMediaError(err error) bool {
-	var status *notifier.StatusError
-	return errors.As(err, &status) && status.Code == 400 && mediaPattern.MatchString(status.Body) && !isMarkupError(err)
+	status, ok := errors.AsType[*notifier.StatusError](err)
+	return ok && status.Code == 400 && mediaPattern.MatchString(status.Body) && !isMarkupError(err)
 }
 
 const (

@@ -23,8 +23,7 @@ type delivery struct {
 // supergroup.
 func (t delivery) deliver(ctx context.Context) error {
 	err := t.send(ctx)
-	var move movedError
-	if errors.As(err, &move) {
+	if move, ok := errors.AsType[movedError](err); ok {
 		t.c.Warn("Telegram: the group has become a supergroup, whose chat id is %d; write that into the URL", move.to)
 		t.id = move.to
 		err = t.send(ctx)

@@ -100,6 +100,6 @@ func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.C
 // isClosed says whether the other side has closed the connection, perhaps
 // in the middle of a stream.
 func isClosed(err error) bool {
-	var syntax *xml.SyntaxError
-	return errors.Is(err, io.EOF) || errors.As(err, &syntax) && syntax.Msg == "unexpected EOF"
+	syntax, ok := errors.AsType[*xml.SyntaxError](err)
+	return errors.Is(err, io.EOF) || ok && syntax.Msg == "unexpected EOF"
 }
