@@ -127,10 +127,7 @@ func (m *mailAPI) each(ctx context.Context, c *notifier.Client, atOnce int, send
 		keys = append(keys, batch[0])
 	}
 	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
-		l := mail.Letter{To: mail.ParseList(batches[key])}
-		l.BCC = mail.Without(mail.ParseList(m.bcc), l.To)
-		l.CC = mail.Without(mail.Without(mail.ParseList(m.cc), mail.ParseList(m.bcc)), l.To)
-		return send(ctx, l)
+		return send(ctx, mail.NewLetter(mail.ParseList(batches[key]), mail.ParseList(m.cc), mail.ParseList(m.bcc)))
 	})
 }
 

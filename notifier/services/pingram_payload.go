@@ -3,7 +3,6 @@ package services
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -80,13 +79,12 @@ func (p *pingram) options(m *notifier.Message, to string) map[string]any {
 	if name, address := p.sender(m); address != "" {
 		options["fromAddress"], options["fromName"] = address, name
 	}
-	bcc := mail.Without(mail.ParseList(p.bcc), []mail.Address{{Address: to}})
-	cc := mail.Without(mail.ParseList(p.cc), append(slices.Clone(bcc), mail.Address{Address: to}))
-	if len(cc) > 0 {
-		options["ccAddresses"] = mail.Addresses(cc)
+	l := mail.NewLetter([]mail.Address{{Address: to}}, mail.ParseList(p.cc), mail.ParseList(p.bcc))
+	if len(l.CC) > 0 {
+		options["ccAddresses"] = mail.Addresses(l.CC)
 	}
-	if len(bcc) > 0 {
-		options["bccAddresses"] = mail.Addresses(bcc)
+	if len(l.BCC) > 0 {
+		options["bccAddresses"] = mail.Addresses(l.BCC)
 	}
 	if len(p.reply) > 0 {
 		options["replyToAddresses"] = mail.Addresses(mail.ParseList(p.reply))

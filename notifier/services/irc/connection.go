@@ -15,17 +15,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// connection is a connection to a server that knows our name. It is read only
-// while an answer is waited for, which is often enough for the server's pings.
+// connection is a connection to a server that has accepted our nickname. It is
+// read only while we wait for an answer. That is often enough to answer the
+// server's pings.
 type connection struct {
-	conn    *wire.Conn
-	r       *bufio.Reader
-	nick    string
-	goodbye string
-	joined  map[string]bool
-	pings   int
+	conn        *wire.Conn
+	r           *bufio.Reader
+	nick        string
+	quitMessage string
+	joined      map[string]bool // channels, in lower case
+	pings       int
 }
 
+// open connects and signs in.
 func (i *service) open(ctx context.Context, c *notifier.Client, id *notifier.Identity) (*connection, error) {
 	var config *tls.Config
 	if i.Secure {
@@ -35,7 +37,7 @@ func (i *service) open(ctx context.Context, c *notifier.Client, id *notifier.Ide
 	if err != nil {
 		return nil, err
 	}
-	conn := &connection{conn: raw, r: bufio.NewReader(raw), goodbye: oneLine(id.Description), joined: map[string]bool{}}
+	conn := &connection{conn: raw, r: bufio.NewReader(raw), quitMessage: oneLine(id.Description), joined: map[string]bool{}}
 	ctx, cancel := wire.WithAnswerTimeout(ctx, c.AnswerTimeout())
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, raw)()
@@ -49,7 +51,7 @@ func (i *service) open(ctx context.Context, c *notifier.Client, id *notifier.Ide
 	return conn, nil
 }
 
-// join enters a channel, unless we are in it.
+// join joins a channel unless we are in it.
 func (conn *connection) join(ctx context.Context, c *notifier.Client, channel, key string) error {
 	if conn.joined[strings.ToLower(channel)] {
 		return nil
@@ -61,10 +63,12 @@ func (conn *connection) join(ctx context.Context, c *notifier.Client, channel, k
 	return nil
 }
 
-// exchange writes a line and returns when the server has dealt with it: it
-// does so in order, so a ping that follows is answered after that.
-func (conn *connection) exchange(ctx context.Context, patience time.Duration, what string, lines ...string) error {
-	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+// exchange writes lines and returns when the server has handled them. To find
+// out, it adds a PING: the server handles lines in order, so it answers the
+// PING last. An error reply becomes an error that says that the server refused
+// what.
+func (conn *connection) exchange(ctx context.Context, timeout time.Duration, what string, lines ...string) error {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, conn.conn)()
 	conn.pings++
@@ -72,19 +76,19 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, wh
 	if err := conn.write(append(lines, "PING :"+token)...); err != nil {
 		return wire.Broken(errs.ContextError(ctx, err))
 	}
-	var refusal error
+	var refused error
 	for {
 		line, err := conn.read()
 		switch {
 		case err != nil:
 			return wire.Broken(errs.ContextError(ctx, err))
 		case line.command == "PONG" && line.last() == token:
-			return refusal
+			return refused
 		case line.command == "KICK" && len(line.params) > 1 && strings.EqualFold(line.params[1], conn.nick):
 			delete(conn.joined, strings.ToLower(line.params[0]))
-		case line.isError() && refusal == nil:
-			refusal = fmt.Errorf("the IRC server refused %s: %s", what, line.reason())
-			if len(line.params) > 1 { // perhaps we are no longer in the channel
+		case line.isError() && refused == nil:
+			refused = fmt.Errorf("the IRC server refused %s: %s", what, line.reason())
+			if len(line.params) > 1 { // we may have left the channel
 				delete(conn.joined, strings.ToLower(line.params[1]))
 			}
 		}
@@ -96,36 +100,38 @@ func (conn *connection) write(lines ...string) error {
 	return err
 }
 
-// read reads a line, after it has answered the pings before it.
-func (conn *connection) read() (message, error) {
+// read reads the next line that is not a PING. It answers those.
+func (conn *connection) read() (serverLine, error) {
 	for {
 		text, err := conn.r.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			return message{}, errors.New("the IRC server closed the connection without a reason")
+			return serverLine{}, errors.New("the IRC server closed the connection without a reason")
 		}
 		if err != nil {
-			return message{}, err
+			return serverLine{}, err
 		}
-		switch line := parseMessage(text); line.command {
+		switch line := parseLine(text); line.command {
 		case "PING":
 			if err := conn.write("PONG :" + line.last()); err != nil {
-				return message{}, err
+				return serverLine{}, err
 			}
 		case "ERROR":
-			return message{}, errors.New("the IRC server closed the connection: " + line.last())
+			return serverLine{}, errors.New("the IRC server closed the connection: " + line.last())
 		default:
 			return line, nil
 		}
 	}
 }
 
+// Ping returns when the server has answered a PING.
 func (conn *connection) Ping(ctx context.Context) error {
 	conn.conn.ResetReadLimit()
 	return conn.exchange(ctx, 0, "a ping")
 }
 
+// Close quits and closes the connection.
 func (conn *connection) Close() error {
 	_ = conn.conn.SetDeadline(time.Now().Add(time.Second))
-	_ = conn.write("QUIT :" + conn.goodbye)
+	_ = conn.write("QUIT :" + conn.quitMessage)
 	return conn.conn.Close()
 }

@@ -14,15 +14,15 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service writes to channels and users of an IRC network.
+// service sends to channels and users of an IRC network (RFC 2812).
 type service struct {
 	notifier.Server
 	wire.Persistent[*connection]
 	targets []string // #channel, #channel:key or @user
 	nick    string
 	name    string
-	mode    string // as the URL has it
-	signIn  string // as it is done
+	mode    string // the parameter
+	signIn  string // the mode in use
 	join    bool
 }
 
@@ -40,10 +40,10 @@ func (i *service) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)
 	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Normalize(parseTarget).SecretPart(splitKey).Example("#ops")
-	s.String(&i.nick, "nick", "", "nickname; by default the user, or one made up")
+	s.String(&i.nick, "nick", "", "nickname; default: the user, or a random one")
 	s.String(&i.name, "name", "", "real name")
-	s.Bool(&i.join, "join", true, "enter a channel before writing to it")
-	s.Choice(&i.mode, "mode", "", []string{modeZNC, modeServer, modeNickServ, modeNone}, "what the password is for; by default the server")
+	s.Bool(&i.join, "join", true, "join a channel before sending to it")
+	s.Choice(&i.mode, "mode", "", []string{modeZNC, modeServer, modeNickServ, modeNone}, "what the password is for; default: the server")
 }
 
 var (
@@ -70,7 +70,7 @@ func splitKey(target string) (public, key string) {
 	return name, key
 }
 
-// nickServNetworks are known to speak TLS and to have accounts at NickServ.
+// nickServNetworks are networks with TLS and accounts at NickServ.
 var nickServNetworks = regexp.MustCompile(`(?i)\.(libera\.chat|synirc\.net)$`)
 
 func (i *service) Finish(*notifier.Schema) error {
@@ -89,13 +89,13 @@ func (i *service) Finish(*notifier.Schema) error {
 	}
 	switch {
 	case len(i.targets) == 0:
-		return errors.New("the URL has no targets; write channels and users behind the host, as in irc://irc.example.com/#ops/@bob")
+		return errors.New("the URL has no targets; write channels and users after the host, as in irc://irc.example.com/#ops/@bob")
 	case i.signIn == modeZNC && (i.User == "" || i.Password == ""):
 		return errors.New("mode=znc signs in with a user and a password; write both before the host")
 	case strings.ContainsAny(i.User+i.Password+i.nick+i.name, "\x00\r\n"):
-		return errors.New("user, password, nick and name cannot hold a line break")
+		return errors.New("user, password, nick and name cannot contain a line break")
 	case strings.Contains(i.nick, " "):
-		return errors.New("nick cannot hold a space")
+		return errors.New("nick cannot contain a space")
 	}
 	return nil
 }
@@ -116,8 +116,9 @@ func (i *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	})
 }
 
-// deliver writes the body to one target. Each line waits for the server to
-// have taken the one before, so that it need not throw us out for flooding.
+// deliver sends the body to one target, line by line. Each line waits until the
+// server has handled the one before, so that it does not disconnect us for
+// flooding.
 func (i *service) deliver(ctx context.Context, c *notifier.Client, conn *connection, target, body string) error {
 	name, key, _ := strings.Cut(target, ":")
 	if user, ok := strings.CutPrefix(name, "@"); ok {

@@ -18,11 +18,13 @@ import (
 // testCA is the only CA that the tests of this package trust.
 var testCA = servicetest.NewTrustedCA()
 
-// network is a server with one user, bob, the channels #ops, whose key is
-// "k3y-of-ops", and ##open, which lets nobody write who is not in it, and
-// NickServ, which knows the account "gateway" with the password
-// "secret-word". Who gives another password than "secret word" or
-// "bob:secret-word" at the door is refused.
+// network is a server with
+//
+//   - the user bob,
+//   - the channel #ops with the key "k3y-of-ops",
+//   - the channel ##open, which accepts messages from its members only,
+//   - NickServ with the account "gateway", whose password is "secret-word",
+//   - the server passwords "secret word" and "bob:secret-word".
 type network struct {
 	servicetest.Log
 	*servicetest.Server
@@ -35,8 +37,9 @@ func newNetwork(t *testing.T, address string, config *tls.Config) *network {
 	return n
 }
 
-var madeUp = regexp.MustCompile(`caddy[a-z0-9]{4}`)
+var randomNicks = regexp.MustCompile(`caddy[a-z0-9]{4}`)
 
+// serve handles one connection and logs its lines, except pings.
 func (n *network) serve(conn net.Conn) {
 	say := func(format string, args ...any) { fmt.Fprintf(conn, format+"\r\n", args...) }
 	nick, user, password, welcome := "", false, "", false
@@ -50,7 +53,7 @@ func (n *network) serve(conn net.Conn) {
 		command, rest, _ := strings.Cut(text, " ")
 		to, last, _ := strings.Cut(rest, " :")
 		if command != "PING" && command != "PONG" {
-			n.Add(madeUp.ReplaceAllString(text, "MADEUP"))
+			n.Add(randomNicks.ReplaceAllString(text, "RANDOM"))
 		}
 		switch command {
 		case "PASS":
@@ -66,7 +69,7 @@ func (n *network) serve(conn net.Conn) {
 		case "PONG":
 			switch {
 			case rest != ":are you there":
-				n.Add("strange " + text)
+				n.Add("unexpected " + text)
 			case welcome:
 			case !slices.Contains([]string{"", "secret word", "bob:secret-word"}, password):
 				say(":irc.test 464 * :Password incorrect")
@@ -118,7 +121,7 @@ func (n *network) serve(conn net.Conn) {
 
 // Each parameter of the description changes what the server sees.
 func TestParameters(t *testing.T) {
-	const nick, user, join, message = "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "JOIN ##open", "PRIVMSG ##open :91% full"
+	const nick, user, join, message = "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "JOIN ##open", "PRIVMSG ##open :91% full"
 	cases := []struct {
 		user, rest string
 		want       []string
@@ -152,7 +155,7 @@ func TestLines(t *testing.T) {
 	if r := servicetest.Send(t, s, "irc://"+n.Addr()+"/bob", m, 5*time.Second); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	n.Expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "PRIVMSG bob :Disk", "PRIVMSG bob :one <b>&",
+	n.Expect(t, "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "PRIVMSG bob :Disk", "PRIVMSG bob :one <b>&",
 		"PRIVMSG bob ::two: \u00e9 \u6f22", "PRIVMSG bob :QUIT :three", "PRIVMSG bob :QUIT DCC")
 
 	long := strings.Repeat("word ", 100) + strings.Repeat("\u6f22", 200)
@@ -179,7 +182,7 @@ func TestKeepsConnection(t *testing.T) {
 	n.Stop()
 	again := newNetwork(t, n.Addr(), nil)
 	servicetest.SendText(t, s, url, "three")
-	again.Expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "JOIN ##open", "PRIVMSG ##open :three")
+	again.Expect(t, "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "JOIN ##open", "PRIVMSG ##open :three")
 	servicetest.SendText(t, s, url, "kick me")
 	servicetest.SendText(t, s, url, "back again")
 	again.Expect(t, "PRIVMSG ##open :kick me", "JOIN ##open", "PRIVMSG ##open :back again")
@@ -220,15 +223,15 @@ func TestTLS(t *testing.T) {
 	servicetest.SendFails(t, servicetest.NewSender(t), "ircs://"+n.Addr()+"/bob", "certificate")
 	n.Expect(t)
 	servicetest.SendText(t, servicetest.NewSender(t), "ircs://"+n.Addr()+"/bob?verify=no", "one")
-	n.Expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "PRIVMSG bob :one")
+	n.Expect(t, "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "PRIVMSG bob :one")
 
 	config := testCA.Certificate(t, "127.0.0.1")
 	n = newNetwork(t, "", config)
 	servicetest.SendText(t, servicetest.NewSender(t), "ircs://"+n.Addr()+"/bob", "two")
-	n.Expect(t, "NICK MADEUP", "USER MADEUP 0 * :Caddy Notifications", "PRIVMSG bob :two")
+	n.Expect(t, "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "PRIVMSG bob :two")
 }
 
-// Networks that are known get TLS and NickServ unless the URL says otherwise.
+// Known networks use TLS and NickServ unless the URL says otherwise.
 func TestNetworks(t *testing.T) {
 	for _, c := range []struct {
 		in   *service

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// register tells the server who we are, under another name where ours is
-// taken (RFC 2812, section 3.1).
+// register signs in with a nickname, or with a random one if it is taken (RFC
+// 2812, section 3.1).
 func (i *service) register(conn *connection, id *notifier.Identity) error {
 	nick := cmp.Or(i.nick, strings.ReplaceAll(i.User, " ", "_"), randomNick(id.Name))
 	user := cmp.Or(wordPattern.FindString(i.User), wordPattern.FindString(nick), "caddy")
@@ -39,7 +39,7 @@ func (i *service) register(conn *connection, id *notifier.Identity) error {
 		case nickTaken[line.command] && names < 4:
 			names++
 			err = conn.write("NICK " + randomNick(id.Name))
-		case line.isError() && line.command != "439": // which many take for "please wait"
+		case line.isError() && line.command != "439": // many servers send it for "please wait"
 			err = errors.New("the IRC server refused the sign-in: " + line.reason())
 		}
 		if err != nil {
@@ -54,14 +54,15 @@ var (
 	notLetters  = regexp.MustCompile(`[^a-z]`)
 )
 
-// randomNick makes up a nickname of at most the nine characters that every
-// server takes (RFC 2812, section 1.2.1).
+// randomNick returns a nickname that begins like name and ends with random
+// letters. It has at most nine characters, which every server accepts (RFC
+// 2812, section 1.2.1).
 func randomNick(name string) string {
 	name = cmp.Or(notLetters.ReplaceAllString(strings.ToLower(name), ""), "caddy")
 	return name[:min(len(name), 5)] + strings.ToLower(rand.Text()[:4])
 }
 
-// trailing is a parameter at the end of a line, which may hold spaces.
+// trailing returns s as the last parameter of a line, which may contain spaces.
 func trailing(s string) string {
 	if s == "" || s[0] == ':' || strings.Contains(s, " ") {
 		return ":" + s
@@ -69,21 +70,24 @@ func trailing(s string) string {
 	return s
 }
 
-// oneLine is a text without line breaks.
+// oneLine replaces line breaks by spaces.
 func oneLine(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ", "\x00", "").Replace(s)
 }
 
-// nickServTimeout is how long NickServ may think. It may say nothing that we
-// understand, so that this is no failure.
+// nickServTimeout is how long to wait for NickServ. When it is over, the sign-in
+// counts as accepted, because some networks answer with a text that we do not
+// recognize.
 const nickServTimeout = 5 * time.Second
 
+// Notices of NickServ after a sign-in.
 var (
 	nickServYes = regexp.MustCompile(`(?i)\b(you are now|now (identified|logged in|recognized)|(password|login) accepted|already (identified|logged in))`)
 	nickServNo  = regexp.MustCompile(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
 )
 
-// identify signs in at NickServ.
+// identify signs in to the account at NickServ if the URL has a password for
+// it.
 func (i *service) identify(conn *connection) error {
 	if i.signIn != modeNickServ || i.Password == "" {
 		return nil

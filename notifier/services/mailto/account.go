@@ -7,11 +7,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// How the connection to a mail server is encrypted.
+// Encryption of the connection to a mail server.
 const (
-	modeStartTLS = "starttls" // from the command STARTTLS on (RFC 3207)
-	modeTLS      = "ssl"      // from its first byte (RFC 8314)
-	modePlain    = "insecure" // not at all
+	modeStartTLS = "starttls" // after the command STARTTLS (RFC 3207)
+	modeTLS      = "ssl"      // from the first byte (RFC 8314)
+	modePlain    = "insecure" // none
 )
 
 // account is where and how to sign in.
@@ -19,10 +19,10 @@ type account struct {
 	host           string
 	port           int
 	mode           string
-	user, password string // both are empty where there is nobody to sign in
+	user, password string // both empty: do not sign in
 }
 
-// provider is what is known of a provider of mailboxes.
+// provider is a provider of mailboxes whose server is known.
 type provider struct {
 	domains string // of its addresses, separated by white space
 	host    string
@@ -31,17 +31,17 @@ type provider struct {
 	login   loginName
 }
 
-// loginName is the name that a provider wants to hear.
+// loginName is which user name a provider expects.
 type loginName int
 
 const (
-	loginAny     loginName = iota
-	loginAddress           // the whole address
-	loginUser              // what is before the @
+	loginAny     loginName = iota // as in the URL
+	loginAddress                  // the whole address
+	loginUser                     // the part before the @
 )
 
-// findAccount works out the server and how to sign in there, from the URL or
-// from what is known of the provider of the user's address.
+// findAccount returns the server and the credentials, from the URL or from the
+// known provider of the user's address.
 func (m *service) findAccount() (account, error) {
 	a := account{host: m.smtp, mode: m.mode, user: m.User, password: m.Password}
 	port := m.Port
@@ -81,8 +81,8 @@ func (m *service) findAccount() (account, error) {
 	return a, nil
 }
 
-// defaultMode is the encryption where the URL does not say it. The ports that
-// stand for one kind of it (RFC 8314, section 3.3) mean that kind.
+// defaultMode returns the encryption for URLs without mode. Port 465 means TLS
+// (RFC 8314, section 3.3).
 func (m *service) defaultMode(port int, known *provider) string {
 	switch {
 	case port == 465:
@@ -95,8 +95,8 @@ func (m *service) defaultMode(port int, known *provider) string {
 	return modeStartTLS
 }
 
-// provider is that of the user's address, or nil: where the URL says the
-// server itself, and where it names no user.
+// provider returns the known provider of the user's address. It returns nil if
+// there is none, if the URL names the server or if it has no user.
 func (m *service) provider() *provider {
 	local, domain, _ := strings.Cut(m.User, "@")
 	if m.smtp != "" || strings.TrimSpace(local) == "" {
@@ -115,8 +115,8 @@ func (m *service) provider() *provider {
 	return nil
 }
 
-// isLocalhost says that the host is the machine itself, where a mail
-// without a sender is root's.
+// isLocalhost reports whether the host is the machine itself. There the sender
+// is root by default.
 func isLocalhost(host string) bool {
 	return strings.EqualFold(host, "localhost") || strings.EqualFold(host, "localhost.localdomain")
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// addressParts takes an address apart: what is before it, the part before the
-// @, the domain, and what is behind it.
+// addressParts matches an address with the text around it: the text before it,
+// its local part, its domain, and the text after it.
 var addressParts = regexp.MustCompile(`^(.*?)([^\s<>:",;@]+)@([^\s<>:"',;@]+)(\s*>?\s*)$`)
 
-// parseAddress reads an address as mail.ParseAddress does, and also one with
-// letters beyond ASCII (RFC 6531). Its domain becomes ASCII (RFC 5891), which
-// every server on the mail's way takes; before the @ letters stay.
+// parseAddress is [mail.ParseAddress] for addresses that may have letters beyond
+// ASCII (RFC 6531). It converts the domain to ASCII (RFC 5891), which every
+// server accepts, and leaves the local part as it is.
 func parseAddress(s string) (mail.Address, bool) {
 	g := addressParts.FindStringSubmatch(s)
 	if g == nil {
@@ -27,7 +27,7 @@ func parseAddress(s string) (mail.Address, bool) {
 	if err != nil {
 		domain = g[3]
 	}
-	// For the grammar one letter is as good as another.
+	// mail.ParseAddress knows ASCII only, so an x stands for other letters.
 	stand := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)) {
 			return 'x'
@@ -42,7 +42,7 @@ func parseAddress(s string) (mail.Address, bool) {
 	return a, true
 }
 
-// checkAddress checks an item of a list of addresses.
+// checkAddress is [mail.CheckAddress] for such addresses.
 func checkAddress(s string) (string, error) {
 	a, ok := parseAddress(s)
 	if !ok {
@@ -51,7 +51,7 @@ func checkAddress(s string) (string, error) {
 	return a.String(), nil
 }
 
-// parseAddresses reads a list whose items are addresses.
+// parseAddresses reads addresses that [checkAddress] has checked.
 func parseAddresses(list []string) []mail.Address {
 	out := make([]mail.Address, len(list))
 	for i, s := range list {
@@ -60,7 +60,7 @@ func parseAddresses(list []string) []mail.Address {
 	return out
 }
 
-// isASCII says whether a text has no letters beyond ASCII.
+// isASCII reports whether s has ASCII characters only.
 func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }

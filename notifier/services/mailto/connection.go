@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// connection is a connection to a mail server, signed in.
+// connection is a connection to a mail server that has accepted our sign-in.
 type connection struct {
 	conn   *timedConn
 	client *smtp.Client
@@ -37,7 +37,7 @@ func (m *service) dial(ctx context.Context, c *notifier.Client) (*connection, er
 	return mc, nil
 }
 
-// greet takes a connection from its first byte to where it takes mail.
+// greet starts the SMTP session: greeting, TLS and sign-in.
 func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 	config := wire.TLSConfig(c, m.account.host)
 	var conn net.Conn = mc.conn
@@ -46,7 +46,7 @@ func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 	}
 	if mc.client, err = smtp.NewClient(conn, m.account.host); err != nil {
 		if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-			return errors.New("the mail server does not begin with TLS on this port; use mode=starttls, or another port")
+			return errors.New("the mail server does not use TLS from the start on this port; use mode=starttls or another port")
 		}
 		return stepError("being greeted", err)
 	}
@@ -64,8 +64,8 @@ func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 	return m.signIn(mc, c)
 }
 
-// ehloName is how we call ourselves: by the machine's full name, or by its
-// address where it has none (RFC 5321, section 4.1.4).
+// ehloName returns our name for EHLO: the machine's full name or, if it has
+// none, its address (RFC 5321, section 4.1.4).
 func ehloName(local net.Addr) string {
 	if name, err := os.Hostname(); err == nil && strings.Contains(name, ".") && isASCII(name) && !strings.ContainsAny(name, " \t\r\n") {
 		return name
@@ -78,7 +78,7 @@ func ehloName(local net.Addr) string {
 	return "localhost"
 }
 
-// Close ends the connection. The server's goodbye is not waited for.
+// Close quits and closes the connection, without waiting for the server's reply.
 func (mc *connection) Close() error {
 	_ = mc.conn.SetDeadline(time.Now().Add(time.Second))
 	_, _ = mc.client.Text.Cmd("QUIT")
@@ -86,9 +86,29 @@ func (mc *connection) Close() error {
 	return mc.conn.Close()
 }
 
-// Ping asks the server whether it is there.
+// Ping returns when the server has answered a NOOP.
 func (mc *connection) Ping(ctx context.Context) error {
 	mc.conn.ResetReadLimit()
 	defer wire.InterruptOnDone(ctx, mc.conn)()
 	return mc.client.Noop()
+}
+
+// timedConn is a connection with a timeout for each read.
+type timedConn struct {
+	*wire.Conn
+	timeout time.Duration // 0: none
+}
+
+func (w *timedConn) Read(p []byte) (int, error) {
+	if w.timeout <= 0 {
+		return w.Conn.Read(p)
+	}
+	if err := w.SetReadDeadline(time.Now().Add(w.timeout)); err != nil {
+		return 0, err
+	}
+	n, err := w.Conn.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("no answer within %s (rto)", w.timeout)
+	}
+	return n, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// content is the message's text and files.
+// content returns the text and files of the message.
 func (m *service) content(msg *notifier.Message) mimePart {
 	files := msg.Attachments
 	var text mimePart
@@ -45,9 +45,9 @@ func (m *service) content(msg *notifier.Message) mimePart {
 	return mimeMulti("mixed", parts...)
 }
 
-// inlineFiles makes parts of the files that the HTML text shows: those that
-// it refers to as cid:name, and all pictures, which are put at its end where
-// it does not. The other files are the rest.
+// inlineFiles returns the parts to show inside the HTML text: files that it
+// refers to as cid:name, and all other pictures, which are added at its end. It
+// also returns the text with those additions, and the remaining files.
 func inlineFiles(html string, files []*notifier.Attachment) (text string, shown []mimePart, rest []*notifier.Attachment) {
 	taken := map[string]bool{}
 	text = html
@@ -69,8 +69,8 @@ func inlineFiles(html string, files []*notifier.Attachment) (text string, shown 
 	return text, shown, rest
 }
 
-// refersTo says whether an HTML text holds a reference to the id, and not
-// just to one that begins with it.
+// refersTo reports whether an HTML text refers to the id, and not only to one
+// that begins like it.
 func refersTo(html, id string) bool {
 	for {
 		_, after, found := strings.Cut(html, "cid:"+id)

@@ -12,22 +12,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// sendTo sends one mail: to the target, and to all addresses of cc and bcc.
+// sendTo sends one mail, to the target and to the recipients of copies.
 func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.Message, target mail.Address, content mimePart) error {
-	// Another attempt has the same ID, by which a mailbox that has the mail
-	// recognizes it.
+	// A retry has the same Message-ID, so that a mailbox that has the mail
+	// already can drop it.
 	id, err := notifier.OnceValue(c.Steps, "mail "+target.Address, func() (string, error) { return m.messageID(), nil })
 	if err != nil {
 		return err
 	}
-	l := mail.Letter{To: []mail.Address{target}}
-	l.BCC = mail.Without(parseAddresses(m.bcc), l.To)
-	l.CC = mail.Without(mail.Without(parseAddresses(m.cc), parseAddresses(m.bcc)), l.To)
+	l := mail.NewLetter([]mail.Address{target}, parseAddresses(m.cc), parseAddresses(m.bcc))
 	if content, err = m.protect(ctx, c, l, content); err != nil {
 		return err
 	}
 	return m.deliver(ctx, c, &envelope{
-		from: m.sender.Address, to: mail.Addresses(append(append(l.To, l.CC...), l.BCC...)),
+		from: m.sender.Address, to: mail.Addresses(l.All()),
 		mail: m.mail(msg, l, id, content), id: id, steps: c.Steps,
 	})
 }
@@ -47,38 +45,40 @@ func (e *envelope) step(recipient string) string { return e.id + " to " + recipi
 // deliver hands the mail to the server.
 func (m *service) deliver(ctx context.Context, c *notifier.Client, e *envelope) error {
 	open := func(ctx context.Context) (*connection, error) { return m.dial(ctx, c) }
-	var unknown error // the server may have the mail, so that it must not get it again
+	var unknown error // set if the server may have the mail: it must not get it again
 	return m.pool.do(ctx, open, func(ctx context.Context, mc *connection) error {
 		if unknown != nil {
 			return unknown
 		}
 		mc.conn.ResetReadLimit()
 		defer wire.InterruptOnDone(ctx, mc.conn)()
-		again, err := mc.transact(e)
+		retry, err := mc.transact(e)
 		if err == nil || mc.reset(err) {
 			return err
 		}
-		if !again {
+		if !retry {
 			unknown = err
 		}
-		// At once, since a goodbye behind half a mail would end it properly.
+		// Close without QUIT, because a line after half a mail could complete it.
 		_ = mc.conn.Close()
 		return wire.Broken(err)
 	})
 }
 
-// reset makes the connection ready for the next mail after a failed one.
+// reset prepares the connection for the next mail after err, and reports whether
+// it could.
 func (mc *connection) reset(err error) bool {
 	refused, ok := errors.AsType[*replyError](err)
 	return errors.Is(err, errNotASCII) || ok && refused.code != 421 && mc.client.Reset() == nil
 }
 
-var errNotASCII = errors.New("an address has letters beyond ASCII before its @, which the mail server cannot take")
+var errNotASCII = errors.New("an address has letters beyond ASCII before its @, and the mail server does not support that")
 
-// transact sends the mail to those recipients that do not have it. If the
-// server takes some of them, they get it and the error is about the others.
-// again says, where the connection broke, that the server has no mail yet.
-func (mc *connection) transact(e *envelope) (again bool, err error) {
+// transact sends the mail to the recipients that do not have it yet. If the
+// server accepts some of them, those get it and the error is about the others.
+// If the connection broke, retry reports whether the server certainly does not
+// have the mail.
+func (mc *connection) transact(e *envelope) (retry bool, err error) {
 	international := !isASCII(e.from + strings.Join(e.to, ""))
 	if ok, _ := mc.client.Extension("SMTPUTF8"); !ok && international {
 		return false, errNotASCII
@@ -87,7 +87,7 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 	if err := mc.client.Mail("<" + e.from + ">"); err != nil {
 		return true, stepError("MAIL", err)
 	}
-	var taken []string
+	var accepted []string
 	var refused []error
 	for i, address := range e.to {
 		if e.steps.Sent(e.step(address)) {
@@ -95,7 +95,7 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 		}
 		err := mc.client.Rcpt("<" + address + ">")
 		if err == nil {
-			taken = append(taken, address)
+			accepted = append(accepted, address)
 			continue
 		}
 		err = stepError("RCPT", err)
@@ -105,15 +105,15 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 		}
 		refused = append(refused, fmt.Errorf("recipient %d of %d: %w", i+1, len(e.to), err))
 	}
-	if len(taken) == 0 {
+	if len(accepted) == 0 {
 		return false, errors.Join(refused...)
 	}
 	w, err := mc.client.Data()
 	if err != nil {
 		return true, stepError("DATA", err)
 	}
-	// Where the mail cannot be written to its end, the end is not marked:
-	// half a mail would be one.
+	// If the mail cannot be written completely, w is not closed, because that
+	// would complete half a mail.
 	buf := bufio.NewWriterSize(w, 32<<10)
 	if err := e.mail.write(buf); err != nil {
 		return true, stepError("sending the mail", err)
@@ -124,7 +124,7 @@ func (mc *connection) transact(e *envelope) (again bool, err error) {
 	if err := w.Close(); err != nil {
 		return false, stepError(stepEnd, err)
 	}
-	for _, address := range taken {
+	for _, address := range accepted {
 		e.steps.MarkSent(e.step(address))
 	}
 	return false, errors.Join(refused...)

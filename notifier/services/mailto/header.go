@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// addressField lists addresses as a header field wants them.
+// addressField returns addresses as the value of a header field.
 func addressField(list []mail.Address) string {
 	out := make([]string, len(list))
 	for i, a := range list {
@@ -21,22 +21,22 @@ func addressField(list []mail.Address) string {
 	return strings.Join(out, ", ")
 }
 
-// encodeText makes a text safe to be the value of a header field: one line,
-// in encoded words (RFC 2047) unless it is ASCII, could not be mistaken for
-// one of those and can be folded.
+// encodeText returns a text as the value of a header field, in one line. It uses
+// encoded words (RFC 2047) if the text is not ASCII, looks like an encoded word
+// or has words that are too long to fold.
 func encodeText(s string) string {
 	s = mail.OneLine(s)
 	long := slices.ContainsFunc(strings.Fields(s), func(word string) bool { return len(word) > 400 })
 	if isASCII(s) && !strings.Contains(s, "=?") && !long {
 		return s
 	}
-	const most = 45 // 60 of 75 characters when encoded
+	const maxBytes = 45 // 60 characters when encoded; a word may have 75
 	var words []string
 	for s != "" {
 		n := 0
 		for n < len(s) {
 			_, size := utf8.DecodeRuneInString(s[n:])
-			if n+size > most {
+			if n+size > maxBytes {
 				break
 			}
 			n += size
@@ -47,8 +47,8 @@ func encodeText(s string) string {
 	return strings.Join(words, " ")
 }
 
-// foldField writes a header field in lines of at most 78 characters as far
-// as the spaces in it allow (RFC 5322, section 2.2.3).
+// foldField returns a header field, folded at spaces into lines of at most 78
+// characters if possible (RFC 5322, section 2.2.3).
 func foldField(name, value string) string {
 	var b strings.Builder
 	b.WriteString(name + ":")

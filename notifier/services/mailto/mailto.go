@@ -12,7 +12,7 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service sends e-mail through a mail server, one mail to each target.
+// service sends e-mail through an SMTP server, one mail to each target.
 type service struct {
 	notifier.Server
 	targets        []string
@@ -27,7 +27,7 @@ type service struct {
 	wkd            bool
 
 	sender  mail.Address
-	unnamed bool // the URL gives the sender's address without a name
+	unnamed bool // from is an address without a name
 	account account
 	keys    pgpKeys
 	pool    pool
@@ -41,20 +41,20 @@ func (m *service) Describe(s *notifier.Schema) {
 	s.Param("user").Example("alice")
 	s.Param("password").Example("app-password")
 	addressList(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
-	s.String(&m.from, "from", "", "sender's address, name or both; user@host if not given").Example("me@example.com")
+	s.String(&m.from, "from", "", "sender's address, name or both; default: user@host").Example("me@example.com")
 	s.String(&m.name, "name", "", "sender's name")
 	addressList(s, &m.cc, "cc", "addresses that get a copy").DropInvalid()
 	addressList(s, &m.bcc, "bcc", "addresses that get a copy unseen by others").DropInvalid()
 	addressList(s, &m.reply, "reply", "addresses that answers go to").DropInvalid()
 	s.Map(&m.header, "+", "header", "header field to add").Example("X-Origin=gateway")
-	s.Bool(&m.inline, "inline", false, "show pictures within an HTML text")
-	s.Host(&m.smtp, "smtp", "mail server; that of a known provider, or host, if not given")
-	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; if not given, the provider's, or starttls for mailtos")
-	s.Choice(&m.auth, "auth", "auto", []string{"auto", "plain", "login", "cram-md5", "xoauth2"}, "how to sign in; the password of xoauth2 is a token")
+	s.Bool(&m.inline, "inline", false, "show pictures inside an HTML text")
+	s.Host(&m.smtp, "smtp", "mail server; default: that of a known provider, or host")
+	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; default: the provider's, or starttls for mailtos")
+	s.Choice(&m.auth, "auth", "auto", []string{"auto", "plain", "login", "cram-md5", "xoauth2"}, "how to sign in; for xoauth2 the password is a token")
 	m.describePGP(s)
 }
 
-// addressList binds a list of addresses.
+// addressList binds a list of addresses to a parameter.
 func addressList(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
 	return mail.List(s, v, name, doc).Normalize(checkAddress)
 }
@@ -65,10 +65,10 @@ func (m *service) Finish(*notifier.Schema) error {
 	}
 	for name := range m.header {
 		if !fieldNamePattern.MatchString(name) {
-			return errors.New("the name of a header field holds letters, digits and hyphens")
+			return errors.New("the name of a header field has letters, digits and hyphens only, as in +X-Origin=gateway")
 		}
 		if reservedFields.MatchString(name) {
-			return errors.New("the mail sets a header field itself that a parameter with + names; leave that out")
+			return errors.New("a parameter with + names a header field that every mail has already; leave it out")
 		}
 	}
 	var err error
@@ -84,8 +84,8 @@ var (
 	reservedFields   = regexp.MustCompile(`(?i)^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|resent-.*|received|return-path)$`)
 )
 
-// findSender works out who the mail is from: user@host, unless from says an
-// address; from may also be just a name.
+// findSender sets the sender: user@host, or the address in from, which may also
+// be a name alone.
 func (m *service) findSender() error {
 	local, domain, isAddress := strings.Cut(m.User, "@")
 	known := m.provider()
@@ -110,7 +110,7 @@ func (m *service) findSender() error {
 	return nil
 }
 
-// isPlaceholder says that the host stands for none, as in
+// isPlaceholder reports whether the URL has no real host, as in
 // mailto://_?user=me@example.com.
 func isPlaceholder(host string) bool { return strings.Contains(host, "_") }
 

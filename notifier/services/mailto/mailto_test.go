@@ -104,7 +104,7 @@ func TestSignIn(t *testing.T) {
 	}{
 		{&mailServer{}, "mailto", "", "use mailtos:// or mode=starttls"},
 		{&mailServer{config: testCA.Certificate(t, "127.0.0.1")}, "mailtos", "", "leave the password out"},
-		{&mailServer{mechanisms: []string{"LOGIN"}}, "mailto", "auth=xoauth2", "see the parameter auth"},
+		{&mailServer{mechanisms: []string{"LOGIN"}}, "mailto", "auth=xoauth2", "change the parameter auth"},
 	} {
 		s := startMail(t, c.server)
 		r := servicetest.Send(t, servicetest.NewSender(t), s.url(c.scheme, login, "?"+c.query), servicetest.Message(t, "plain"), mailTime)
@@ -114,7 +114,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// A server may repeat in its refusal what it was told.
+// A server may repeat the password in its reply.
 func TestEcho(t *testing.T) {
 	const plain = "AHVzZXIAdDBwLXNlY3JldA==" // base64 of \0user\0t0p-secret
 	address := mailScript(t, "220 hello\r\n", "250-hello\r\n250 AUTH PLAIN\r\n", "500 what is AUTH PLAIN "+plain+" t0p-secret?\r\n", "501 no\r\n", "221 bye\r\n")
@@ -159,7 +159,7 @@ func TestConnections(t *testing.T) {
 	})
 
 	t.Run("are opened again when the server has ended them", func(t *testing.T) {
-		s, sender := startMail(t, &mailServer{limit: 1}), servicetest.NewSender(t)
+		s, sender := startMail(t, &mailServer{maxMails: 1}), servicetest.NewSender(t)
 		u := s.url("mailto", "user", "")
 		for want := 1; want <= 3; want++ {
 			if got := mustSend(t, sender, s, u, plain); got.connection != want {
@@ -199,7 +199,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// waitForQuits waits until so many connections have ended.
+// waitForQuits waits until n connections have ended.
 func (s *mailServer) waitForQuits(t *testing.T, n int) {
 	t.Helper()
 	for range 500 {
@@ -214,9 +214,9 @@ func (s *mailServer) waitForQuits(t *testing.T, n int) {
 	t.Fatalf("the server has not seen %d connections end", n)
 }
 
-// A mail that is too large for the server arrives without its file.
+// A mail that is too large for the server is sent again without its files.
 func TestTooLarge(t *testing.T) {
-	s, sender := startMail(t, &mailServer{most: 8 << 10}), servicetest.NewSender(t)
+	s, sender := startMail(t, &mailServer{maxSize: 8 << 10}), servicetest.NewSender(t)
 	m := &notifier.Message{Title: "Disk full", Body: "91%", Attachments: []*notifier.Attachment{notifier.NewAttachment("big.bin", "", make([]byte, 64<<10))}}
 	r := servicetest.Send(t, sender, s.url("mailto", "user", "/to@example.org"), m, mailTime)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "the text has arrived, but not the files, which were refused: the mail server answered 552") {
@@ -227,7 +227,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// A try that follows a partial refusal goes to those only who have nothing.
+// After some recipients were refused, the retry goes to those alone.
 func TestRetry(t *testing.T) {
 	var asked []string
 	s := startMail(t, &mailServer{refuse: func(to string) error {
@@ -282,12 +282,12 @@ func TestSilence(t *testing.T) {
 func TestEndlessAnswer(t *testing.T) {
 	_, port, _ := net.SplitHostPort(mailScript(t, "220 "+strings.Repeat("x", 5<<20)))
 	r := servicetest.Send(t, servicetest.NewSender(t), "mailto://user@example.com:"+port+"?smtp=127.0.0.1", servicetest.Message(t, "plain"), mailTime)
-	if r.Err == nil || !strings.Contains(r.Err.Error(), "the server says more than 4 MiB") {
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "the server sends more than 4 MiB") {
 		t.Errorf("got %v", r.Err)
 	}
 }
 
-// The operator's rules for URLs of clients hold for mail servers as well.
+// The egress rules for URLs of clients apply to mail servers.
 func TestEgress(t *testing.T) {
 	s := startMail(t, &mailServer{})
 	guard, err := egress.NewPolicy(nil, nil)
@@ -339,7 +339,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// describe is the service as a URL without targets sets it up.
+// describe returns the service of a URL without targets.
 func describe(t *testing.T, address string) *service {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -360,7 +360,7 @@ func describe(t *testing.T, address string) *service {
 	return m
 }
 
-// A mail that cannot be written to its end is no mail.
+// A mail that cannot be written completely is not delivered.
 func TestUnreadableFile(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
 	spool := &notifier.Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
@@ -374,7 +374,7 @@ func TestUnreadableFile(t *testing.T) {
 	if err := spool.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // on a connection that was kept, and on a new one
+	for range 2 { // on a reused connection and on a new one
 		r := servicetest.Send(t, sender, s.url("mailto", "user", ""), m, mailTime)
 		if r.Err == nil || !strings.Contains(r.Err.Error(), "(sending the mail): reading a file: file already closed") || len(s.got()) != 0 {
 			t.Errorf("got %v", r.Err)
@@ -383,8 +383,7 @@ func TestUnreadableFile(t *testing.T) {
 	mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
 }
 
-// Declared means obeyed: each parameter changes what the server sees, or
-// whether it sees anything.
+// Each parameter changes what the server sees, or whether it sees anything.
 func TestParameters(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	_, public, private := pgpTestKey(t, "user@example.com")

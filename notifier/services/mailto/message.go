@@ -17,7 +17,7 @@ func (m *service) messageID() string {
 	return strings.ToLower(rand.Text()) + "@" + domain
 }
 
-// mail is the whole mail: header, and content as its body (RFC 5322).
+// mail returns the mail with this content (RFC 5322).
 func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content mimePart) mimePart {
 	sender := m.sender
 	if sender.Name == "" && !m.unnamed && msg.Identity != nil {
@@ -40,7 +40,7 @@ func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content 
 	for _, name := range own {
 		field(name, encodeText(m.header[name]))
 	}
-	// Nobody's absence is to be answered to a gateway (RFC 3834, section 5).
+	// Do not send us automatic replies (RFC 3834, section 5).
 	if !slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, "Auto-Submitted") }) {
 		field("Auto-Submitted", "auto-generated")
 	}

@@ -91,8 +91,8 @@ func (p *parsedMail) walk(t *testing.T, header map[string][]string, body io.Read
 	return kind[strings.IndexByte(kind, '/')+1:]
 }
 
-// text is the body of a text part with plain line breaks, without the one
-// that the end of the mail adds.
+// text returns the body of a text part with LF line breaks, without the last
+// one.
 func (p parsedPart) text() string {
 	return strings.TrimSuffix(strings.ReplaceAll(p.body, "\r\n", "\n"), "\n")
 }
@@ -159,7 +159,7 @@ func TestHeader(t *testing.T) {
 		t.Error("the mail names who got a blind copy")
 	}
 
-	// Each target gets a mail of its own.
+	// One mail to each target.
 	u = s.url("mailto", "user", "/a@example.org?to=b@example.org&cc=c@example.org,a@example.org&from=me@example.net")
 	if err := servicetest.Send(t, sender, u, servicetest.Message(t, "plain"), mailTime).Err; err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestHeader(t *testing.T) {
 	if from := fmt.Sprint(addresses(t, parseMail(t, mails[0].data).header, "From")); from != "[{ me@example.net}]" {
 		t.Errorf("from %s", from)
 	}
-	// Without a target, the sender gets it, and without a name it is the gateway's.
+	// The default target is the sender, the default name that of the gateway.
 	got = mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
 	if from := fmt.Sprint(addresses(t, parseMail(t, got.data).header, "From"), got.to); from != "[{Caddy user@example.com}] [user@example.com]" {
 		t.Errorf("from %s", from)
@@ -250,7 +250,7 @@ func TestContent(t *testing.T) {
 	})
 }
 
-// Whatever a message or a URL says stays where it belongs.
+// No text of a message or URL can add header fields, parts or recipients.
 func TestInjection(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.org\r\n\r\n.\r\nRCPT TO:<evil@example.org>\r\n"
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)

@@ -6,9 +6,9 @@ import (
 	"mime/quotedprintable"
 )
 
-// mimePart is an entity of MIME (RFC 2045): header fields, each with its line
-// break, and what writes the body. It can be written more than once, and what
-// it writes is ASCII in lines that end in CR LF.
+// mimePart is a MIME entity (RFC 2045): header fields, each with a line break,
+// and a function that writes the body. It can be written more than once. The
+// output is ASCII, in lines that end in CR LF.
 type mimePart struct {
 	header string
 	body   func(w io.Writer) error
@@ -21,10 +21,10 @@ func (p mimePart) write(w io.Writer) error {
 	return p.body(w)
 }
 
-// mimeText is a text, kind being plain or html.
-func mimeText(kind, text string) mimePart {
+// mimeText returns a part with a text; subtype is plain or html.
+func mimeText(subtype, text string) mimePart {
 	return mimePart{
-		"Content-Type: text/" + kind + "; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n",
+		"Content-Type: text/" + subtype + "; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n",
 		func(w io.Writer) error {
 			q := quotedprintable.NewWriter(w)
 			if _, err := io.WriteString(q, text); err != nil {
@@ -35,7 +35,7 @@ func mimeText(kind, text string) mimePart {
 	}
 }
 
-// mimeRaw is a body that is ASCII already.
+// mimeRaw returns a part with a body that is ASCII already.
 func mimeRaw(header string, body string) mimePart {
 	return mimePart{header, func(w io.Writer) error {
 		_, err := io.WriteString(w, body)
@@ -43,12 +43,12 @@ func mimeRaw(header string, body string) mimePart {
 	}}
 }
 
-// mimeMulti puts parts together; kind is what stands behind "multipart/",
-// parameters included.
-func mimeMulti(kind string, parts ...mimePart) mimePart {
+// mimeMulti returns a part that consists of parts; subtype is the text after
+// "multipart/", with parameters.
+func mimeMulti(subtype string, parts ...mimePart) mimePart {
 	boundary := rand.Text()
 	return mimePart{
-		"Content-Type: multipart/" + kind + ";\r\n boundary=" + boundary + "\r\n",
+		"Content-Type: multipart/" + subtype + ";\r\n boundary=" + boundary + "\r\n",
 		func(w io.Writer) error {
 			for _, p := range parts {
 				if _, err := io.WriteString(w, "--"+boundary+"\r\n"); err != nil {

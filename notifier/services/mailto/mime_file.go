@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mimeFile is a file, which is read as the part is written. With an id it is
-// shown where the HTML text refers to it (RFC 2392).
+// mimeFile returns a part with a file. The file is read when the part is
+// written. With an id it is shown where the HTML text refers to it (RFC 2392).
 func mimeFile(a *notifier.Attachment, id string) mimePart {
 	disposition := "attachment"
 	if id != "" {
@@ -30,7 +30,7 @@ func mimeFile(a *notifier.Attachment, id string) mimePart {
 	return mimePart{header, func(w io.Writer) error { return writeBase64(w, a.Open()) }}
 }
 
-// writeBase64 encodes a file in lines of 76 characters.
+// writeBase64 writes a file as base64 in lines of 76 characters.
 func writeBase64(w io.Writer, r io.Reader) error {
 	r = bufio.NewReaderSize(r, 32<<10)
 	var in [57]byte
@@ -56,9 +56,9 @@ func writeBase64(w io.Writer, r io.Reader) error {
 
 var mimeTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
-// mimeType is the content type of a file, with no parameter but charset. A
-// mail within a mail must not be in base64 (RFC 2045, section 6.4), so that
-// it goes as any other file.
+// mimeType returns the content type of a file, without parameters other than
+// charset. A mail becomes application/octet-stream, because a part with type
+// message must not be in base64 (RFC 2045, section 6.4).
 func mimeType(contentType string) string {
 	t, params, err := mime.ParseMediaType(contentType)
 	if err != nil || !mimeTypePattern.MatchString(t) || strings.HasPrefix(t, "message/") || strings.HasPrefix(t, "multipart/") {
@@ -72,8 +72,8 @@ func mimeType(contentType string) string {
 
 var mimePlainValue = regexp.MustCompile(`^[ !#-\[\]-~]{0,60}$`)
 
-// mimeParam is a parameter of a header field on a line of its own, in pieces
-// where it is long (RFC 2231).
+// mimeParam returns a parameter of a header field, on its own line. A long value
+// is continued over several parameters (RFC 2231).
 func mimeParam(name, value string) string {
 	if mimePlainValue.MatchString(value) {
 		return ";\r\n " + name + `="` + value + `"`

@@ -18,7 +18,7 @@ import (
 
 // What OpenPGP does to a mail.
 const (
-	pgpUnset = iota // what the keys that are given are good for
+	pgpUnset = iota // see pgpMode
 	pgpEncrypt
 	pgpSign
 	pgpNone
@@ -29,14 +29,14 @@ func (m *service) describePGP(s *notifier.Schema) {
 		{Name: "encrypt", Value: pgpEncrypt, Synonyms: []string{"yes", "true", "on"}},
 		{Name: "sign", Value: pgpSign},
 		{Name: "no", Value: pgpNone, Synonyms: []string{"0", "none", "false", "off"}},
-	}, "what OpenPGP does; what the keys are for if not given")
+	}, "what OpenPGP does; default: what the given keys allow")
 	s.Secret(&m.pgppub, "pgppub", "OpenPGP key to encrypt to, in base64").Alias("pgpkey")
-	s.Secret(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, in base64, with no passphrase")
+	s.Secret(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, in base64, without a passphrase")
 	s.Bool(&m.wkd, "wkd", false, "look recipients' keys up in their Web Key Directory")
 }
 
-// protect signs and encrypts the content of a mail (RFC 3156). A mail that is
-// only to be signed is encrypted as well where there are keys for all.
+// protect signs and encrypts the content of a mail (RFC 3156). A mail to sign is
+// also encrypted if there are keys of all recipients.
 func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter, content mimePart) (mimePart, error) {
 	mode := m.pgpMode()
 	if mode == pgpNone {
@@ -49,7 +49,7 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 	case err == nil && len(keys) > 0:
 		for i, key := range keys {
 			if _, err := key.EncryptionKeyWithError(time.Now(), nil); err != nil {
-				return mimePart{}, fmt.Errorf("key %d of %d cannot be encrypted to: %w", i+1, len(keys), err)
+				return mimePart{}, fmt.Errorf("key %d of %d cannot encrypt: %w", i+1, len(keys), err)
 			}
 		}
 		return pgpEncrypted(content, keys, m.keys.private), nil
@@ -57,15 +57,15 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 	return pgpSigned(content, m.keys.private)
 }
 
-// recipientKeys are the keys to encrypt to: that of the URL, or those of all
-// recipients.
+// recipientKeys returns the keys to encrypt to: the one in the URL, or those of
+// all recipients.
 func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.Letter) (openpgp.EntityList, error) {
 	if m.keys.public != nil || !m.wkd {
 		return m.keys.public, nil
 	}
 	var keys openpgp.EntityList
-	for i, a := range append(append(l.To, l.CC...), l.BCC...) {
-		key, err := m.keys.found.lookUp(ctx, c, a.Address)
+	for i, a := range l.All() {
+		key, err := m.keys.directory.lookUp(ctx, c, a.Address)
 		if err != nil {
 			return nil, fmt.Errorf("the key of recipient %d: %w", i+1, err)
 		}
@@ -74,7 +74,7 @@ func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.
 	return keys, nil
 }
 
-// pgpEncrypted is a mail's content in an envelope (RFC 3156, section 4). It
+// pgpEncrypted returns the content of a mail, encrypted (RFC 3156, section 4). It
 // is encrypted while it is written.
 func pgpEncrypted(content mimePart, keys, signers openpgp.EntityList) mimePart {
 	secret := mimePart{
@@ -101,7 +101,7 @@ func pgpEncrypted(content mimePart, keys, signers openpgp.EntityList) mimePart {
 		mimeRaw("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
 }
 
-// pgpSigned is a mail's content with a signature (RFC 3156, section 5).
+// pgpSigned returns the content of a mail with a signature (RFC 3156, section 5).
 func pgpSigned(content mimePart, signers openpgp.EntityList) (mimePart, error) {
 	var signature bytes.Buffer
 	w, err := openpgp.DetachSignWriter(&signature, signers, nil)
@@ -122,7 +122,7 @@ func pgpSigned(content mimePart, signers openpgp.EntityList) (mimePart, error) {
 		mimeRaw("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\nContent-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
 }
 
-// pgpArmor is a signature as text, and the name of its hash.
+// pgpArmor returns a signature as text, and the name of its hash.
 func pgpArmor(signature []byte) (hash, armored string, err error) {
 	p, err := pgppacket.Read(bytes.NewReader(signature))
 	if err != nil {

@@ -2,7 +2,7 @@ package mailto
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the directory is laid out by it; nothing is signed
+	"crypto/sha1" //nolint:gosec // part of a key's address; nothing is signed
 	"encoding/base32"
 	"errors"
 	"net/url"
@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// keyLifetime is how long a key that was looked up is used.
+	// keyLifetime is how long a key is used before it is looked up again.
 	keyLifetime = time.Hour
 
 	// maxKeySize is how many bytes a key may have.
 	maxKeySize = 64 << 10
 )
 
-// keyDirectory looks keys up in the Web Key Directory of their owners'
-// domains (draft-koch-openpgp-webkey-service).
+// keyDirectory looks keys up in the Web Key Directories of their owners' domains
+// (draft-koch-openpgp-webkey-service).
 type keyDirectory struct {
 	mu    sync.Mutex
-	known map[string]cachedKey
+	cache map[string]cachedKey // by address
 }
 
 type cachedKey struct {
@@ -35,12 +35,12 @@ type cachedKey struct {
 	until time.Time
 }
 
-var errNoKey = errors.New("none is in the Web Key Directory")
+var errNoKey = errors.New("it is not in the Web Key Directory")
 
-// lookUp gets the key of an address.
+// lookUp returns the key of an address.
 func (d *keyDirectory) lookUp(ctx context.Context, c *notifier.Client, address string) (openpgp.EntityList, error) {
 	d.mu.Lock()
-	found, ok := d.known[address]
+	found, ok := d.cache[address]
 	d.mu.Unlock()
 	if ok && time.Now().Before(found.until) {
 		return found.key, nil
@@ -53,15 +53,15 @@ func (d *keyDirectory) lookUp(ctx context.Context, c *notifier.Client, address s
 		}
 		keys, failed := readKeyRing(answer.Body)
 		if failed != nil {
-			err = errors.New("what is in the Web Key Directory is no OpenPGP key")
+			err = errors.New("the Web Key Directory has something else than an OpenPGP key")
 			continue
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.known == nil {
-			d.known = map[string]cachedKey{}
+		if d.cache == nil {
+			d.cache = map[string]cachedKey{}
 		}
-		d.known[address] = cachedKey{keys[:1], time.Now().Add(keyLifetime)}
+		d.cache[address] = cachedKey{keys[:1], time.Now().Add(keyLifetime)}
 		return keys[:1], nil
 	}
 	return nil, err
@@ -69,8 +69,8 @@ func (d *keyDirectory) lookUp(ctx context.Context, c *notifier.Client, address s
 
 var zbase32 = base32.NewEncoding("ybndrfg8ejkmcpqxot1uwisza345h769").WithPadding(base32.NoPadding)
 
-// directoryURLs are the places where the key of an address may be: on a
-// host of its own, or on that of the domain.
+// directoryURLs returns the URLs where the key of an address may be: on the host
+// openpgpkey of the domain (the advanced method), or on the domain itself.
 func directoryURLs(address string) []string {
 	local, domain, _ := strings.Cut(address, "@")
 	sum := sha1.Sum([]byte(strings.ToLower(local))) //nolint:gosec // see above

@@ -10,14 +10,14 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 )
 
-// pgpKeys are the keys that the URL gives.
+// pgpKeys are the keys for a mail.
 type pgpKeys struct {
-	public  openpgp.EntityList // to encrypt to, whoever gets the mail
-	private openpgp.EntityList // to sign with
-	found   keyDirectory
+	public    openpgp.EntityList // from the URL, to encrypt to
+	private   openpgp.EntityList // from the URL, to sign with
+	directory keyDirectory       // keys of recipients
 }
 
-// readKeys reads the keys and works out what they are for.
+// readKeys reads the keys in the URL and checks that they suit its mode.
 func (m *service) readKeys() (err error) {
 	if m.pgppub != "" {
 		if m.keys.public, err = parseKey(m.pgppub); err != nil {
@@ -30,21 +30,21 @@ func (m *service) readKeys() (err error) {
 		}
 		switch key := m.keys.private[0].PrivateKey; {
 		case key == nil:
-			return errors.New("pgpprv is a public key; a private one signs")
+			return errors.New("pgpprv is a public key; give the private key")
 		case key.Encrypted:
 			return errors.New("pgpprv has a passphrase; export the key without one")
 		}
 	}
 	switch mode := m.pgpMode(); {
 	case mode == pgpEncrypt && m.keys.public == nil && !m.wkd:
-		return errors.New("there is no key to encrypt to; give it as pgppub, or let it be looked up with wkd=yes")
+		return errors.New("pgp=encrypt needs a key; give it as pgppub, or have keys looked up with wkd=yes")
 	case mode == pgpSign && m.keys.private == nil:
-		return errors.New("there is no key to sign with; give it as pgpprv")
+		return errors.New("pgp=sign needs a key; give it as pgpprv")
 	}
 	return nil
 }
 
-// parseKey reads a key: base64 of what a program exports, armored or not.
+// parseKey reads a key in base64, armored or not.
 func parseKey(text string) (openpgp.EntityList, error) {
 	clean := strings.NewReplacer(" ", "+", "-", "+", "_", "/", "=", "").Replace(text)
 	data, err := base64.RawStdEncoding.DecodeString(clean)
@@ -58,6 +58,7 @@ func parseKey(text string) (openpgp.EntityList, error) {
 	return keys[:1], nil
 }
 
+// readKeyRing reads one or more keys, armored or not.
 func readKeyRing(data []byte) (openpgp.EntityList, error) {
 	read := openpgp.ReadKeyRing
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN PGP")) {
@@ -70,7 +71,8 @@ func readKeyRing(data []byte) (openpgp.EntityList, error) {
 	return keys, err
 }
 
-// pgpMode is what to do where the URL may leave it to the keys.
+// pgpMode returns what to do: the parameter pgp or, by default, what the keys
+// allow.
 func (m *service) pgpMode() int {
 	switch {
 	case m.pgp != pgpUnset:

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// pgpTestKey is a key for a test, and its forms as the URL has them.
+// pgpTestKey returns a new key, and its public and private form for a URL.
 func pgpTestKey(t *testing.T, email string) (key *openpgp.Entity, public, private string) {
 	t.Helper()
 	key, err := openpgp.NewEntity("Test", "", email, nil)
@@ -40,8 +40,8 @@ func pgpTestKey(t *testing.T, email string) (key *openpgp.Entity, public, privat
 	return key, base64.StdEncoding.EncodeToString(pub.Bytes()), base64.StdEncoding.EncodeToString(armored.Bytes())
 }
 
-// pgpOpen decrypts a mail and returns the mail within, and whether it was
-// signed with the key.
+// pgpOpen decrypts a mail. It returns the mail inside and whether it was signed
+// with the key.
 func pgpOpen(t *testing.T, p parsedMail, reader, signer *openpgp.Entity) (inner parsedMail, signed bool) {
 	t.Helper()
 	if p.kind != "encrypted(pgp-encrypted, octet-stream)" || p.parts[0].body != "Version: 1\r\n" {
@@ -102,7 +102,7 @@ func TestPGP(t *testing.T) {
 			if p.kind != "signed("+kind+", pgp-signature)" || !strings.Contains(p.header.Get("Content-Type"), "micalg=pgp-sha256") {
 				t.Fatalf("%s, %s", p.kind, p.header.Get("Content-Type"))
 			}
-			// What is signed is all that stands between the boundaries.
+			// The signature covers everything between the boundaries.
 			_, boundary, _ := strings.Cut(p.header.Get("Content-Type"), "boundary=")
 			parts := strings.Split(string(data), "\r\n--"+boundary)
 			content := strings.TrimPrefix(parts[1], "\r\n")
@@ -129,7 +129,7 @@ func TestPGP(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rest, want := range map[string]string{
-			"pgp=encrypt": "no key to encrypt to", "pgp=sign": "no key to sign with", "pgp=sometimes": "must be one of encrypt, sign, no",
+			"pgp=encrypt": "pgp=encrypt needs a key", "pgp=sign": "pgp=sign needs a key", "pgp=sometimes": "must be one of encrypt, sign, no",
 			"pgppub=/etc/passwd": "pgppub is not an OpenPGP key", "pgppub=~me/key.asc": "pgppub is not base64", "pgpprv=" + mePublic: "pgpprv is a public key",
 			"pgpprv=" + base64.StdEncoding.EncodeToString(locked.Bytes()): "pgpprv has a passphrase",
 		} {
@@ -149,8 +149,8 @@ func fmtDestination(t *testing.T, address string) string {
 	return d.String()
 }
 
-// wkdServer stands in for the hosts of Web Key Directories: it is the forward
-// proxy that the environment names.
+// wkdServer stands in for the hosts of Web Key Directories. It is the forward
+// proxy in the environment.
 func wkdServer(t *testing.T, keys map[string][]byte) (asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -209,7 +209,7 @@ func TestWebKeyDirectory(t *testing.T) {
 	joe, public, _ := pgpTestKey(t, "Joe.Doe@example.org")
 	ann, annPublic, _ := pgpTestKey(t, "ann@example.org")
 	raw := func(b64 string) []byte { b, _ := base64.StdEncoding.DecodeString(b64); return b }
-	// The hash is that of the example in the specification.
+	// The hash of the example in the specification.
 	const advanced = "openpgpkey.example.org/.well-known/openpgpkey/example.org/hu/iy9q119eutrkn8s1mk4r39qejnbu3n5q?l=Joe.Doe"
 	const direct = "example.org/.well-known/openpgpkey/hu/"
 	annPlace := strings.TrimPrefix(directoryURLs("ann@example.org")[1], "https://")
@@ -231,7 +231,7 @@ func TestWebKeyDirectory(t *testing.T) {
 	}
 
 	r := servicetest.Send(t, sender, s.url("mailto", "user", "/nobody@example.org?wkd=yes"), servicetest.Message(t, "plain"), mailTime)
-	if r.Err == nil || !strings.Contains(r.Err.Error(), "the key of recipient 1: none is in the Web Key Directory") || len(s.got()) != 0 {
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "the key of recipient 1: it is not in the Web Key Directory") || len(s.got()) != 0 {
 		t.Errorf("without a key: %v", r.Err)
 	}
 }

@@ -8,35 +8,35 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// maxConnections is how many connections to a server there are at a time;
+// maxConnections is how many connections to a server are open at a time, because
 // providers refuse many.
 const maxConnections = 4
 
-// pool is the connections to one server. A mail gets the one, of those
-// that are free, that was used last.
+// pool is the connections to one server. A mail gets the free connection that
+// was used last.
 type pool struct {
 	conns [maxConnections]wire.Persistent[*connection]
-	room  chan struct{}
+	slots chan struct{} // holds a value for each connection in use
 
 	mu   sync.Mutex
-	free []*wire.Persistent[*connection] // the one that was used last at the end
+	free []*wire.Persistent[*connection] // last used at the end
 }
 
 func (p *pool) init() {
-	p.room = make(chan struct{}, maxConnections)
+	p.slots = make(chan struct{}, maxConnections)
 	for i := range p.conns {
 		p.free = append(p.free, &p.conns[i])
 	}
 }
 
-// do runs use on a connection, as that of kept does.
+// do calls use with a connection, see [wire.Persistent.Do].
 func (p *pool) do(ctx context.Context, open func(context.Context) (*connection, error), use func(context.Context, *connection) error) error {
 	select {
-	case p.room <- struct{}{}:
+	case p.slots <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-p.room }()
+	defer func() { <-p.slots }()
 	k := p.take()
 	defer p.put(k)
 	return k.Do(ctx, wire.IdleTimeout, open, use)
@@ -57,7 +57,7 @@ func (p *pool) put(k *wire.Persistent[*connection]) {
 	p.free = append(p.free, k)
 }
 
-// Close ends the connections, each when it is idle.
+// Close closes the connections, each when no mail uses it.
 func (m *service) Close() error {
 	var errs []error
 	for i := range m.pool.conns {

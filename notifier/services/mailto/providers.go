@@ -1,7 +1,7 @@
 package mailto
 
-// providers are the providers of mailboxes that a URL need name by the
-// user's address only.
+// providers are the known providers. A URL for one of them needs the user's
+// address, but no server.
 var providers = []provider{
 	{"gmail.com", "smtp.gmail.com", 587, modeStartTLS, loginAddress},
 	{"yandex.com yandex.ru yandex.ua yandex.by yandex.kz yandex.uz yandex.tr yandex.fr", "smtp.yandex.ru", 465, modeTLS, loginUser},
@@ -18,7 +18,7 @@ var providers = []provider{
 	{"comcast.net", "smtp.comcast.net", 465, modeTLS, loginAddress},
 }
 
-// fastmailDomains are the domains at which Fastmail has mailboxes.
+// fastmailDomains are the domains of Fastmail.
 const fastmailDomains = `
 	fastmail.com fastmail.cn fastmail.co.uk fastmail.com.au fastmail.de fastmail.es fastmail.fm fastmail.fr
 	fastmail.im fastmail.in fastmail.jp fastmail.mx fastmail.net fastmail.nl fastmail.org fastmail.se fastmail.to

@@ -26,7 +26,7 @@ import (
 // testCA is the only CA that the tests of this package trust.
 var testCA = servicetest.NewTrustedCA()
 
-// mailServer is a mail server that keeps what it gets.
+// mailServer is an SMTP server that records the mails it gets.
 type mailServer struct {
 	address string // host:port
 
@@ -36,8 +36,8 @@ type mailServer struct {
 	password   string      // of every user, and every token
 	utf8       bool
 	refuse     func(recipient string) error
-	most       int64 // bytes of a mail; 0 for any
-	limit      int   // mails on one connection, after which it breaks; 0 for any
+	maxSize    int64 // of a mail, in bytes; 0: any
+	maxMails   int   // mails until the server cuts the connection; 0: any
 
 	server      *smtp.Server
 	listener    net.Listener
@@ -48,7 +48,7 @@ type mailServer struct {
 	open        sync.WaitGroup
 }
 
-// mailReceived is a mail and how it came.
+// mailReceived is a mail with its envelope and the state of the connection.
 type mailReceived struct {
 	connection int
 	tls        bool
@@ -60,7 +60,7 @@ type mailReceived struct {
 	data       []byte
 }
 
-// startMail starts a mail server, which the test may have set up in part.
+// startMail starts a mail server with the given settings.
 func startMail(t *testing.T, s *mailServer) *mailServer {
 	t.Helper()
 	s.start(t, "127.0.0.1:0")
@@ -77,7 +77,7 @@ func (s *mailServer) start(t *testing.T, address string) {
 	s.address, s.listener = l.Addr().String(), l
 	s.server = smtp.NewServer(s)
 	s.server.Domain, s.server.AllowInsecureAuth, s.server.EnableSMTPUTF8 = "mail.example.com", true, s.utf8
-	s.server.MaxMessageBytes = s.most
+	s.server.MaxMessageBytes = s.maxSize
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
 	if s.config != nil {
 		if s.implicit {
@@ -91,11 +91,11 @@ func (s *mailServer) start(t *testing.T, address string) {
 
 func (s *mailServer) stop() {
 	_ = s.server.Close()
-	_ = s.listener.Close() // which the server may not have taken up yet
+	_ = s.listener.Close() // in case Serve has not begun
 	s.open.Wait()
 }
 
-// url is a notification URL that leads to the server.
+// url returns a notification URL for the server.
 func (s *mailServer) url(scheme, login, rest string) string {
 	_, port, _ := net.SplitHostPort(s.address)
 	u := scheme + "://" + login + "@example.com:" + port + rest
@@ -105,7 +105,7 @@ func (s *mailServer) url(scheme, login, rest string) string {
 	return u + "&smtp=127.0.0.1"
 }
 
-// got returns the mails that have come since it was called last.
+// got returns the mails since the last call.
 func (s *mailServer) got() []mailReceived {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +169,8 @@ func (x *mailSession) Data(r io.Reader) error {
 	x.s.mu.Lock()
 	x.s.mails = append(x.s.mails, m)
 	x.s.mu.Unlock()
-	if x.sent++; x.sent == x.s.limit {
-		// The answer still goes out; then the connection ends.
+	if x.sent++; x.sent == x.s.maxMails {
+		// The reply is sent before the connection is closed.
 		time.AfterFunc(20*time.Millisecond, func() { _ = x.c.Close() })
 	}
 	return nil
@@ -218,7 +218,7 @@ func (x *mailSession) Auth(mech string) (sasl.Server, error) {
 	}), nil
 }
 
-// saslServer goes through the steps of a mechanism.
+// saslServer runs the steps of a mechanism.
 type saslServer struct {
 	steps []func([]byte) ([]byte, error)
 }
@@ -232,10 +232,10 @@ func (s *saslServer) Next(response []byte) ([]byte, bool, error) {
 	return challenge, len(s.steps) == 0, err
 }
 
-// mailTime is more than any mail of a test takes.
+// mailTime is the timeout for a mail.
 const mailTime = 10 * time.Second
 
-// mustSend sends a message that arrives as one mail.
+// mustSend sends a message and returns the one mail that arrives.
 func mustSend(t *testing.T, s *notifier.Sender, server *mailServer, address string, m *notifier.Message) mailReceived {
 	t.Helper()
 	if err := servicetest.Send(t, s, address, m, mailTime).Err; err != nil {
@@ -248,8 +248,8 @@ func mustSend(t *testing.T, s *notifier.Sender, server *mailServer, address stri
 	return got[0]
 }
 
-// mailScript is a server that says lines, each after it has read one, the
-// first at once, and then nothing.
+// mailScript starts a server that sends the first line at once, each other one
+// after it has read a line, and then nothing.
 func mailScript(t *testing.T, lines ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

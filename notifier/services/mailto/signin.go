@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// signIn authenticates where the URL has a user and a password (RFC 4954).
+// signIn authenticates if the URL has a user and a password (RFC 4954).
 func (m *service) signIn(mc *connection, c *notifier.Client) error {
 	a := m.account
 	if a.user == "" {
@@ -22,9 +22,9 @@ func (m *service) signIn(mc *connection, c *notifier.Client) error {
 	ok, offered := mc.client.Extension("AUTH")
 	switch {
 	case !ok && !encrypted:
-		return errors.New("the mail server lets nobody sign in on a connection without TLS; use mailtos:// or mode=starttls")
+		return errors.New("the mail server does not allow signing in without TLS; use mailtos:// or mode=starttls")
 	case !ok:
-		return errors.New("the mail server lets nobody sign in; leave the password out of the URL")
+		return errors.New("the mail server does not support signing in; leave the password out of the URL")
 	}
 	mechanism := m.mechanism(strings.Fields(strings.ToUpper(offered)), encrypted && c.Verify())
 	var auth smtp.Auth
@@ -38,31 +38,31 @@ func (m *service) signIn(mc *connection, c *notifier.Client) error {
 	case "XOAUTH2":
 		auth = smtp.XOAuth2Auth(a.user, a.password)
 	default:
-		return errors.New("the mail server offers none of the ways to sign in that the URL allows; see the parameter auth")
+		return errors.New("the mail server offers no way to sign in that the URL allows; change the parameter auth")
 	}
 	if mechanism != "CRAM-MD5" && !encrypted && !isLoopback(mc.conn.RemoteAddr()) {
-		c.Warn("E-Mail: the password crosses the network unencrypted; use mailtos:// or mode=starttls")
+		c.Warn("E-Mail: the password is sent unencrypted; use mailtos:// or mode=starttls")
 	}
-	said := &maskingAuth{Auth: auth}
-	err := mc.client.Auth(said)
+	masked := &maskingAuth{Auth: auth}
+	err := mc.client.Auth(masked)
 	if err == nil {
 		return nil
 	}
 	err = stepError("signing in", err)
 	if refused, ok := errors.AsType[*replyError](err); ok {
-		refused.text = said.mask(refused.text)
+		refused.text = masked.mask(refused.text)
 	}
 	return err
 }
 
-// mechanism is the way to sign in, among those that the server offers. The
-// password itself is given first to a server that is known for certain, and
-// last to any other.
-func (m *service) mechanism(offered []string, certain bool) string {
+// mechanism returns the SASL mechanism to use, of those that the server offers,
+// or "". Mechanisms that send the password itself come first if the server is
+// verified, and last if it is not.
+func (m *service) mechanism(offered []string, verified bool) string {
 	wanted := []string{strings.ToUpper(m.auth)}
 	if m.auth == "auto" {
 		wanted = []string{"CRAM-MD5", "PLAIN", "LOGIN"}
-		if certain {
+		if verified {
 			wanted = []string{"PLAIN", "LOGIN", "CRAM-MD5"}
 		}
 	}
@@ -74,34 +74,36 @@ func (m *service) mechanism(offered []string, certain bool) string {
 	return ""
 }
 
-// maskingAuth remembers what was said to sign in, which a server may repeat
-// when it refuses.
+// maskingAuth records what was sent to sign in, so that it can be masked in the
+// server's replies, which may repeat it.
 type maskingAuth struct {
 	smtp.Auth
-	said []string
+	secrets []string
 }
 
+// Start begins the sign-in.
 func (s *maskingAuth) Start(info *smtp.ServerInfo) (string, []byte, error) {
 	mechanism, response, err := s.Auth.Start(info)
-	s.note(response)
+	s.record(response)
 	return mechanism, response, err
 }
 
+// Next answers a challenge.
 func (s *maskingAuth) Next(challenge []byte, more bool) ([]byte, error) {
 	response, err := s.Auth.Next(challenge, more)
-	s.note(response)
+	s.record(response)
 	return response, err
 }
 
-func (s *maskingAuth) note(response []byte) {
+func (s *maskingAuth) record(response []byte) {
 	if len(response) > 0 {
-		s.said = append(s.said, base64.StdEncoding.EncodeToString(response), string(response))
+		s.secrets = append(s.secrets, base64.StdEncoding.EncodeToString(response), string(response))
 	}
 }
 
 func (s *maskingAuth) mask(text string) string {
-	for _, said := range s.said {
-		text = strings.ReplaceAll(text, said, "…")
+	for _, secret := range s.secrets {
+		text = strings.ReplaceAll(text, secret, "…")
 	}
 	return text
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// discover asks the server where its API is, and checks the answer as
-// https://spec.matrix.org/latest/client-server-api/#well-known-uris demands.
+// discover asks the server for the address of its API, as in
+// https://spec.matrix.org/latest/client-server-api/#well-known-uris. A server
+// without an answer has it at its own address.
 func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 	var answer struct {
 		Home *struct {
@@ -33,12 +34,12 @@ func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 	if err != nil {
 		return err
 	}
-	// Many a server answers every path with a page of its own.
+	// Some servers answer every path with an HTML page.
 	if resp.JSON(&answer) != nil || emptyDocument.MatchString(string(resp.Body)) {
 		return nil
 	}
 	if answer.Home == nil || !strings.HasPrefix(answer.Home.BaseURL, "http") {
-		return errors.New("the server names no address")
+		return errors.New("the server gives no address of its API; fix its /.well-known/matrix/client or use discovery=no")
 	}
 	s.base = strings.TrimRight(answer.Home.BaseURL, "/")
 	if _, err := c.Do(ctx, plainGet(s.base+"/_matrix/client/versions")); err != nil {
@@ -48,26 +49,26 @@ func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, identityTimeout)
 		defer cancel()
 		if _, err := c.Do(ctx, plainGet(strings.TrimRight(answer.Identity.BaseURL, "/")+"/_matrix/identity/v2")); err != nil {
-			c.Warn("Matrix: the server's identity server does not answer as it should, which messages do not need: %v", err)
+			c.Warn("Matrix: the identity server fails; messages do not need it: %v", err)
 		}
 	}
 	return nil
 }
 
-// identityTimeout is how long an identity server may take, for which the
-// message waits in vain.
+// identityTimeout is how long to wait for the identity server, because messages
+// do not need it.
 const identityTimeout = 3 * time.Second
 
 var emptyDocument = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
 
-// plainGet is a request without a token. It has no body, since the networks
-// that serve such addresses may refuse a GET that has one.
+// plainGet returns a request without token and body. Some networks that serve
+// well-known addresses refuse a GET with a body.
 func plainGet(address string) *notifier.Request {
 	return &notifier.Request{Method: "GET", URL: address}
 }
 
-// request is one to the API. A GET carries null, which is what servers have
-// been seeing.
+// request returns a request to the API. A GET has the body null, as it always
+// had.
 func (s *session) request(method string, payload any, path ...string) *notifier.Request {
 	api := "v3"
 	if s.version == "2" {
@@ -84,14 +85,16 @@ func (s *session) request(method string, payload any, path ...string) *notifier.
 	return q
 }
 
+// call sends a request to the API and decodes the answer.
 func (s *session) call(ctx context.Context, c *notifier.Client, method string, payload, answer any, path ...string) error {
 	return s.do(ctx, c, s.request(method, payload, path...), answer)
 }
 
+// do sends q and decodes the answer. answer may be nil.
 func (s *session) do(ctx context.Context, c *notifier.Client, q *notifier.Request, answer any) error {
 	resp, err := c.Do(ctx, q)
 	if status, ok := errors.AsType[*notifier.StatusError](err); ok && status.Code == 429 && status.RetryAfter == 0 {
-		// Older servers say it in the body.
+		// Older servers have the delay in the body only.
 		var limit struct {
 			After float64 `json:"retry_after_ms"`
 		}
@@ -105,8 +108,8 @@ func (s *session) do(ctx context.Context, c *notifier.Client, q *notifier.Reques
 	return resp.JSON(answer)
 }
 
-// nextNumber gives the destination's next event a number, by which the server tells
-// a second try from a second message.
+// nextNumber returns a transaction id for the next event. The server recognizes
+// a retry by it.
 func (s *session) nextNumber() string {
 	if s.foreign {
 		return uuid.NewString()
@@ -114,13 +117,13 @@ func (s *session) nextNumber() string {
 	return strconv.FormatInt(s.events.Add(1)-1, 10)
 }
 
-// isNotFound says that what was asked for is not there.
+// isNotFound reports whether err says that the requested thing does not exist.
 func isNotFound(err error) bool {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	return ok && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))
 }
 
-// hasStatus says that the server answered with one of the codes.
+// hasStatus reports whether the server answered with one of the statuses.
 func hasStatus(err error, codes ...int) bool {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	return ok && slices.Contains(codes, status.Code)

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A Matrix server takes events for the rooms that the user is in, and shows
-// files that it has.
+// A homeserver accepts events for rooms that the user is in, and links only to
+// files that were uploaded.
 func TestConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		rooms, joined, files := map[string]string{

@@ -10,12 +10,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// maxEventSize is how many bytes the content of an event may have: 64 KiB
-// less what the server adds.
+// maxEventSize is how many bytes the content of an event may have: 64 KiB minus
+// what the server adds.
 const maxEventSize = 61536
 
-// contents are the events that the message consists of: pictures and files,
-// and the text behind them.
+// contents uploads the files and returns the events of the message: icon, files,
+// and the text last.
 func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) (events []namedEvent, err error) {
 	if icon := m.Icon(32); x.image && icon != "" && s.version == "2" {
 		name := m.Title
@@ -46,7 +46,7 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 	return append(events, namedEvent{"text", textEvent(c, x.msgtype, m)}), nil
 }
 
-// textEvent is the event with the text, cut to what a server takes.
+// textEvent returns the event with the text, cut to the size that servers accept.
 func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[string]any {
 	text := *m
 	if text.Title != "" {
@@ -58,7 +58,7 @@ func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[stri
 		event["format"], event["formatted_body"] = "org.matrix.custom.html", htmlText(m)
 	}
 	if jsonSize(event) > maxEventSize {
-		c.Warn("Matrix: the message is longer than a server takes and was cut")
+		c.Warn("Matrix: the message is too long for an event and was cut")
 		delete(event, "format")
 		delete(event, "formatted_body")
 	}
@@ -69,12 +69,13 @@ func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[stri
 	return event
 }
 
+// jsonSize returns the size of an event in bytes.
 func jsonSize(event map[string]any) int {
 	text, _ := json.Marshal(event)
 	return len(text)
 }
 
-// upload stores a file at the server and returns its mxc:// address.
+// upload stores a file on the server and returns its mxc:// address.
 func (s *session) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
 	q := s.request("POST", nil, "upload")
 	q.URL = strings.Replace(q.URL, "/_matrix/client/", "/_matrix/media/", 1)
@@ -85,7 +86,7 @@ func (s *session) upload(ctx context.Context, c *notifier.Client, a *notifier.At
 	}
 	err := s.do(ctx, c, q, &answer)
 	if err == nil && answer.Address == "" {
-		err = errors.New("the server does not say where the file is")
+		err = errors.New("the server did not return the address of the file")
 	}
 	return answer.Address, err
 }

@@ -14,7 +14,7 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service writes into Matrix rooms, as a user of a server or through a webhook
+// service sends to Matrix rooms, as a user of a homeserver or through a webhook
 // bridge.
 type service struct {
 	notifier.Server
@@ -22,7 +22,7 @@ type service struct {
 	targets                                     []string
 	image, discovery, homeOnIDs                 bool
 	session                                     signin.Session[*session]
-	events                                      atomic.Int64 // those that were numbered
+	events                                      atomic.Int64 // counts events, for their transaction ids
 }
 
 func (x *service) Describe(s *notifier.Schema) {
@@ -35,19 +35,19 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Host(&x.Host, "host", "name or address of the server")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault().Example("8080")
-	s.String(&x.User, "user", "", "user name; of a webhook the name that is shown")
-	s.Secret(&x.token, "token", "password; or an access token, or a webhook's token").Alias("password", "pass").
+	s.String(&x.User, "user", "", "user name; for a webhook the name to show")
+	s.Secret(&x.token, "token", "password, access token or token of a webhook").Alias("password", "pass").
 		Example("t2bothookt2bothookt2bothookt2bothookt2bothookt2bothookt2bothook1")
 	s.List(&x.targets, "targets", "#aliases, !ids and @users; all joined rooms if none").Alias("to").
 		Normalize(parseTarget).Example("#room")
-	s.Choice(&x.mode, "mode", "", []string{"off", "matrix", "slack", "t2bot", "hookshot"}, "kind of webhook; off to be a user")
-	s.String(&x.path, "path", "/webhook", "path of hookshot's webhooks")
+	s.Choice(&x.mode, "mode", "", []string{"off", "matrix", "slack", "t2bot", "hookshot"}, "kind of webhook; off: send as a user")
+	s.String(&x.path, "path", "/webhook", "path of the webhooks of hookshot")
 	s.Choice(&x.version, "version", "3", []string{"2", "3"}, "version of the server's API").Alias("v")
-	s.Choice(&x.msgtype, "msgtype", "text", []string{"text", "notice"}, "whether the message is a notice of a program")
-	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
-	s.Bool(&x.image, "image", false, "show a picture for the type; t2bot and version 2 only")
+	s.Choice(&x.msgtype, "msgtype", "text", []string{"text", "notice"}, "type of message; a notice is from a program")
+	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "format to convert the message to").Lenient()
+	s.Bool(&x.image, "image", false, "show an icon for the type of the message; t2bot and version 2 only")
 	s.Bool(&x.discovery, "discovery", true, "ask a matrixs:// server for the address of its API")
-	s.Bool(&x.homeOnIDs, "hsreq", true, "complete a room's id with the user's server")
+	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
 
 var (
@@ -56,8 +56,8 @@ var (
 	sigilReplacer = strings.NewReplacer("&#33;", "!", "%21", "!", "%23", "#", "%40", "@", "%3A", ":", "%3a", ":")
 )
 
-// parseTarget checks a target and writes it as the API wants it, though
-// perhaps still without a server.
+// parseTarget returns a target in the form of the API. Its server may be
+// missing.
 func parseTarget(text string) (string, error) {
 	text = sigilReplacer.Replace(text)
 	m := targetPattern.FindStringSubmatch(text)
@@ -70,7 +70,7 @@ func parseTarget(text string) (string, error) {
 	return text, nil
 }
 
-// Finish finds out the mode and its limits.
+// Finish sets the mode and its limits.
 func (x *service) Finish(s *notifier.Schema) error {
 	x.Secure = s.Scheme == "matrixs"
 	if x.mode == "" && len(x.targets) == 0 && (x.User == "" || x.Host == "") {
@@ -82,14 +82,14 @@ func (x *service) Finish(s *notifier.Schema) error {
 	s.Limits.Body = 65000
 	switch {
 	case x.mode == "t2bot" && !t2botToken.MatchString(x.token):
-		return errors.New("name a room behind the server, or mode=off for all rooms; " +
-			"what stands alone is the token of a webhook at t2bot.io, which has 64 letters and digits")
+		return errors.New("add a room after the server, or mode=off for all rooms; " +
+			"a single name is taken for the token of a webhook at t2bot.io, which has 64 letters and digits")
 	case x.mode == "matrix" || x.mode == "slack" || x.mode == "hookshot":
 		if x.Host == "" || x.token == "" {
-			return errors.New("a webhook needs the server and the token, as in matrixs://name:token@example.com")
+			return errors.New("a webhook needs a server and a token, as in matrixs://name:token@example.com")
 		}
 	case x.mode != "t2bot":
-		// Events have 64 KiB; with markup the text is in them twice.
+		// An event has at most 64 KiB. With markup it has the text twice.
 		if s.Limits.Body = 60000; s.Format != notifier.Text {
 			s.Limits.Body = 29000
 		}
@@ -101,7 +101,7 @@ func (x *service) Finish(s *notifier.Schema) error {
 
 func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	if x.mode != "" && x.mode != "off" {
-		return x.hook(ctx, c, m)
+		return x.postWebhook(ctx, c, m)
 	}
 	signIn := func(ctx context.Context) (*session, time.Duration, error) {
 		s, err := x.signIn(ctx, c, m.Identity.Name)

@@ -12,17 +12,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// server keeps what it gets: it knows sessions by their tokens, drops an
-// event whose number the session has used before, and takes events from those
-// only who are in the room.
+// server is a homeserver with one room. It accepts events from users in the room
+// and drops an event whose transaction id the session has used before.
 type server struct {
-	sessions int  // how many there were; the last is valid
-	out      bool // the user is in no room
-	banned   bool // and cannot join one
+	sessions int  // number of logins; only the last token is valid
+	out      bool // the user is not in the room
+	banned   bool // the user cannot join
 	joins    int
-	numbers  map[string]bool // used, with their sessions
+	numbers  map[string]bool // used tokens and transaction ids
 	events   []string        // texts
-	identity int             // status that the identity server answers
+	identity int             // status of the identity server
 }
 
 func (s *server) answer(q *http.Request, body string) (int, string) {
@@ -56,8 +55,8 @@ func (s *server) answer(q *http.Request, body string) (int, string) {
 	return 200, `{"event_id": "$1"}`
 }
 
-// What is said before each of some messages to the server, and what it has in
-// the end.
+// The server changes before some of six messages, and gets those that are not
+// lost.
 func TestServer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -72,7 +71,7 @@ func TestServer(t *testing.T) {
 				s.sessions = 10
 			}
 		}, nil, 2},
-		{"put out and invited again", server{}, func(s *server, message int) { s.out = s.out || message == 2 }, nil, 2},
+		{"removed and invited again", server{}, func(s *server, message int) { s.out = s.out || message == 2 }, nil, 2},
 		{"banned for a while", server{}, func(s *server, message int) {
 			s.out, s.banned = s.out || message == 2, message == 2 || message == 3
 		}, []int{2, 3}, 4},
@@ -108,7 +107,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// What stands in the way of a message before it works is told to the client.
+// The client gets a warning about the identity server.
 func TestIdentityWarning(t *testing.T) {
 	s := server{numbers: map[string]bool{}, identity: 502}
 	report := servicetest.API(s.answer).Report(t, "matrixs://ann:pa55word@example.org/!room", servicetest.Message(t, "plain"))
@@ -117,8 +116,7 @@ func TestIdentityWarning(t *testing.T) {
 	}
 }
 
-// A retry of an event keeps its number, by which a Matrix server tells it from
-// another message; different events have different ones.
+// A retry of an event has the same transaction id, another event another one.
 func TestEventNumbers(t *testing.T) {
 	fails := 1
 	a := &servicetest.TokenAPI{Refuse: func(line string) int {
@@ -140,8 +138,8 @@ func TestEventNumbers(t *testing.T) {
 	}
 }
 
-// Text that is too long for an event is cut at a character, and goes without
-// markup.
+// A text that is too long for an event is cut between characters and sent
+// without markup.
 func TestLongText(t *testing.T) {
 	a := new(servicetest.TokenAPI)
 	sender := servicetest.NewSenderOver(t, a)

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// room finds the id of the room that a target stands for, and joins it unless
-// that is known from an earlier message.
+// room returns the id of the room of a target, and joins it. known reports
+// whether an earlier message did that.
 func (s *session) room(ctx context.Context, c *notifier.Client, target string, homeOnIDs bool, description string) (id string, known bool, err error) {
 	s.mu.Lock()
 	id = s.rooms[target]
@@ -25,7 +25,7 @@ func (s *session) room(ctx context.Context, c *notifier.Client, target string, h
 	}
 	switch target[0] {
 	case '@':
-		if id, err = s.talk(ctx, c, full); err == nil {
+		if id, err = s.directRoom(ctx, c, full); err == nil {
 			id, err = s.join(ctx, c, id)
 		}
 	case '!':
@@ -44,27 +44,27 @@ func (s *session) room(ctx context.Context, c *notifier.Client, target string, h
 	return id, false, nil
 }
 
-// forget makes the next message join the room again, which the user may have
-// left.
+// forget makes the next message join the room again.
 func (s *session) forget(target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.rooms, target)
 }
 
-// roomAnswer is an answer that names a room.
+// roomAnswer is an answer with the id of a room.
 type roomAnswer struct {
 	ID string `json:"room_id"`
 }
 
+// id returns the id, or err, or an error if both are empty.
 func (r roomAnswer) id(err error) (string, error) {
 	if err == nil && r.ID == "" {
-		err = errors.New("the server names no room")
+		err = errors.New("the server did not return the id of the room")
 	}
 	return r.ID, err
 }
 
-// join enters a room, which does no harm where the user is in it.
+// join joins a room. The user may be in it already.
 func (s *session) join(ctx context.Context, c *notifier.Client, room string) (string, error) {
 	var answer roomAnswer
 	err := s.call(ctx, c, "POST", struct{}{}, &answer, "join", room)
@@ -74,7 +74,7 @@ func (s *session) join(ctx context.Context, c *notifier.Client, room string) (st
 	return answer.id(err)
 }
 
-// create makes a private room of an alias that nobody has yet.
+// create creates a private room with the alias.
 func (s *session) create(ctx context.Context, c *notifier.Client, alias, description string) (string, error) {
 	name, _, _ := strings.Cut(alias[1:], ":")
 	var answer roomAnswer
@@ -88,10 +88,10 @@ func (s *session) create(ctx context.Context, c *notifier.Client, alias, descrip
 	return answer.id(err)
 }
 
-// talk finds the room for direct messages with a user, or makes one and notes
-// it for the user's other programs.
-func (s *session) talk(ctx context.Context, c *notifier.Client, user string) (string, error) {
-	// What programs have written there is theirs: only this user's part is read.
+// directRoom returns the room for direct messages with a user. If there is none,
+// it creates one and adds it to our user's list of direct chats.
+func (s *session) directRoom(ctx context.Context, c *notifier.Client, user string) (string, error) {
+	// Other programs write to the list, so only the entry of this user is decoded.
 	var direct map[string]json.RawMessage
 	list := []string{"user", s.user, "account_data", "m.direct"}
 	if s.user != "" {
@@ -113,14 +113,14 @@ func (s *session) talk(ctx context.Context, c *notifier.Client, user string) (st
 	if direct == nil {
 		direct = map[string]json.RawMessage{}
 	}
-	direct[user], _ = json.Marshal([]string{id}) // texts always can
+	direct[user], _ = json.Marshal([]string{id}) // never fails
 	if err := s.call(ctx, c, "PUT", direct, nil, list...); err != nil {
-		c.Warn("Matrix: the room with a user was not noted as a direct chat: %v", err)
+		c.Warn("Matrix: the new room with a user could not be marked as a direct chat: %v", err)
 	}
 	return id, nil
 }
 
-// joined lists the rooms that the user is in.
+// joined returns the rooms that the user is in.
 func (s *session) joined(ctx context.Context, c *notifier.Client) ([]string, error) {
 	var answer struct {
 		Rooms []string `json:"joined_rooms"`
@@ -130,7 +130,7 @@ func (s *session) joined(ctx context.Context, c *notifier.Client) ([]string, err
 		err = errors.New("the user is in no room; name one in the URL")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for rooms: %w", err)
+		return nil, fmt.Errorf("listing rooms: %w", err)
 	}
 	return answer.Rooms, nil
 }

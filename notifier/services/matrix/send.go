@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// send writes to all rooms, whatever becomes of the others.
+// send sends to all rooms, also if some of them fail.
 func (s *session) send(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) error {
 	targets := x.targets
 	if len(targets) == 0 {
@@ -20,13 +20,13 @@ func (s *session) send(ctx context.Context, c *notifier.Client, x *service, m *n
 	}
 	var errs []error
 	for _, target := range usersLast(targets) {
-		errs = append(errs, c.Steps.Once("room "+target, func() error { return s.write(ctx, c, x, m, target) }))
+		errs = append(errs, c.Steps.Once("room "+target, func() error { return s.sendRoom(ctx, c, x, m, target) }))
 	}
 	return errors.Join(errs...)
 }
 
-// write writes to one room.
-func (s *session) write(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target string) error {
+// sendRoom sends to one room.
+func (s *session) sendRoom(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target string) error {
 	room, known, err := s.room(ctx, c, target, x.homeOnIDs, m.Identity.Description)
 	if err != nil {
 		return err
@@ -39,13 +39,14 @@ func (s *session) write(ctx context.Context, c *notifier.Client, x *service, m *
 	if !known || !hasStatus(err, 403) {
 		return err
 	}
-	// Whoever was put out of the room may have been invited again.
+	// The user may have been removed and invited again: join once more.
 	if room, _, err = s.room(ctx, c, target, x.homeOnIDs, m.Identity.Description); err != nil {
 		return err
 	}
 	return s.put(ctx, c, room, target, events)
 }
 
+// usersLast returns the targets with rooms before users.
 func usersLast(targets []string) []string {
 	targets = slices.Clone(targets)
 	slices.SortStableFunc(targets, func(a, b string) int {
@@ -54,15 +55,15 @@ func usersLast(targets []string) []string {
 	return targets
 }
 
-// namedEvent is an event with a name that it has within its message.
+// namedEvent is an event with a name that is unique in its message.
 type namedEvent struct {
 	name    string
 	content map[string]any
 }
 
-// put sends the events that the room does not have yet, each under the same
-// number when it is tried again. A file that is refused does not hold up the
-// text, which is the last event.
+// put sends the events that the room does not have yet. A retry uses the same
+// transaction id. The text, which is the last event, is sent even if the server
+// refuses a file.
 func (s *session) put(ctx context.Context, c *notifier.Client, room, target string, events []namedEvent) error {
 	var errs []error
 	for _, e := range events {

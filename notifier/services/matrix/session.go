@@ -12,24 +12,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
-// session is a user of a server, signed in.
+// session is a signed-in user of a server.
 type session struct {
 	base, version string // address and version of the API
 	token         string
-	user, home    string        // the user's id, and the server behind its colon
-	foreign       bool          // the token is the operator's, and not from a login of ours
-	events        *atomic.Int64 // of the destination: a message may outlive the session that numbered its events
+	user, home    string // the user's id, and the server in it
+	foreign       bool   // the token is from the URL, not from a login of ours
+
+	// events belongs to the destination, because a message may outlive the
+	// session in which its events got their transaction ids.
+	events *atomic.Int64
 
 	mu    sync.Mutex
-	rooms map[string]string // ids of the rooms that targets stand for
+	rooms map[string]string // room ids by target
 }
 
-// signIn finds the API, and logs in unless the URL brings an access token.
+// signIn finds the API and logs in, unless the URL has an access token.
 func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
 	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}}
 	if x.Secure && x.discovery {
 		if err := s.discover(ctx, c); err != nil {
-			return nil, fmt.Errorf("looking for the server's API: %w", err)
+			return nil, fmt.Errorf("finding the server's API: %w", err)
 		}
 	}
 	var account struct {
@@ -47,11 +50,11 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 			}
 		}
 		if s.token = account.Token; s.token == "" {
-			return nil, errors.New("signing in: the service gave no token")
+			return nil, errors.New("signing in: the server returned no access token")
 		}
 	}
 	if s.user = account.User; s.user == "" {
-		// Without an answer the server is the one that the URL names.
+		// If this fails, home is the host in the URL.
 		if err := s.call(ctx, c, "GET", nil, &account, "account", "whoami"); err == nil {
 			s.user = account.User
 		} else if signin.IsExpired(err) {
@@ -67,9 +70,10 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 	return s, nil
 }
 
+// login logs in with user and password.
 func (s *session) login(ctx context.Context, c *notifier.Client, x *service, device string, account any) error {
 	if x.User == "" || x.token == "" {
-		return errors.New("the URL names no user with a password, and no access token")
+		return errors.New("the URL has neither user and password nor an access token")
 	}
 	payload := map[string]any{"type": "m.login.password", "password": x.token, "initial_device_display_name": device}
 	if s.version == "2" {
@@ -80,7 +84,7 @@ func (s *session) login(ctx context.Context, c *notifier.Client, x *service, dev
 	return s.call(ctx, c, "POST", payload, account, "login")
 }
 
-// register makes an account, at servers where anybody may.
+// register creates an account, on servers that allow that to anybody.
 func (s *session) register(ctx context.Context, c *notifier.Client, x *service, device string, account any) error {
 	payload := map[string]any{"kind": "user", "auth": map[string]string{"type": "m.login.dummy"}, "initial_device_display_name": device}
 	if x.User != "" {
@@ -94,7 +98,8 @@ func (s *session) register(ctx context.Context, c *notifier.Client, x *service, 
 	return s.do(ctx, c, q, account)
 }
 
-// logout ends a session of ours, and with it the device that the server lists.
+// logout ends the session if it is from a login of ours. The server then removes
+// the device from its list.
 func (s *session) logout(ctx context.Context, c *notifier.Client) error {
 	if s.foreign {
 		return nil

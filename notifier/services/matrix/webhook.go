@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// hook posts to a webhook of one of the bridges: matrix-appservice-webhooks in
-// its own way (also at t2bot.io) and in Slack's, and matrix-hookshot.
-func (x *service) hook(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+// postWebhook posts to a webhook of a bridge: matrix-appservice-webhooks in its
+// own format (also at t2bot.io) or Slack's, or matrix-hookshot.
+func (x *service) postWebhook(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	name := x.User
 	if name == "" {
 		name = m.Identity.Name
@@ -48,7 +48,7 @@ func (x *service) hook(ctx context.Context, c *notifier.Client, m *notifier.Mess
 
 var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// htmlText is the message for clients that show HTML.
+// htmlText returns title and body as HTML.
 func htmlText(m *notifier.Message) string {
 	title := ""
 	if m.Title != "" {
@@ -63,7 +63,7 @@ func htmlText(m *notifier.Message) string {
 	return strings.ReplaceAll(html.EscapeString(m.Text("\r\n")), "\n", "<br/>")
 }
 
-// plainText is the message for clients that do not.
+// plainText returns title and body as plain text, with sep between them.
 func plainText(m *notifier.Message, sep string) string {
 	text := *m
 	if m.Format == notifier.HTML {

@@ -12,31 +12,33 @@ type codec interface {
 	read(r io.Reader) (reply, error)
 }
 
+// connectOptions are the fields of a CONNECT packet.
 type connectOptions struct {
-	id, user, password string
-	fresh              bool // without what the server has kept of a session
+	clientID, user, password string
+	cleanSession             bool // forget the session that the server has kept
 }
 
-// publication is a message on its way to a topic.
+// publication is a message to one topic, and how far it has got.
 type publication struct {
-	topic          string
-	body           []byte
-	id             uint16
-	qos            byte
-	retain         bool
-	sent, received bool // for all we know
+	topic    string
+	body     []byte
+	id       uint16 // packet identifier
+	qos      byte
+	retain   bool
+	sent     bool // written to a connection, perhaps a broken one
+	received bool // acknowledged by PUBREC
 }
 
-// reply is a packet of the server.
+// reply is a packet from the server.
 type reply struct {
-	kind    byte
-	id      uint16
-	refusal string // "" if it is none
-	resumed bool
+	packetType byte
+	id         uint16 // packet identifier
+	err        string // why the server refuses; "" if it does not
+	resumed    bool   // CONNACK: the server has kept the session
 }
 
-// The kinds of packets that answer ours (MQTT 5.0, section 2.1.2; those of
-// the older versions are the same).
+// Types of the packets that the server sends (MQTT 5.0, section 2.1.2; the same
+// in older versions).
 const (
 	connack    = 2
 	puback     = 4

@@ -7,7 +7,7 @@ import (
 	"github.com/eclipse/paho.mqtt.golang/packets"
 )
 
-// codecV3 are the packets of MQTT 3.1 and 3.1.1, by the protocol's level.
+// codecV3 is the codec for MQTT 3.1 and 3.1.1, by the protocol level.
 type codecV3 struct{ level byte }
 
 func (v codecV3) connect(w io.Writer, h *connectOptions) error {
@@ -16,7 +16,7 @@ func (v codecV3) connect(w io.Writer, h *connectOptions) error {
 	if v.level == version31 {
 		p.ProtocolName = "MQIsdp"
 	}
-	p.CleanSession, p.Keepalive, p.ClientIdentifier = h.fresh, keepAlive, h.id
+	p.CleanSession, p.Keepalive, p.ClientIdentifier = h.cleanSession, keepAlive, h.clientID
 	p.UsernameFlag, p.Username = h.user != "", h.user
 	p.PasswordFlag, p.Password = h.password != "", []byte(h.password)
 	return p.Write(w)
@@ -47,21 +47,21 @@ func (codecV3) read(r io.Reader) (a reply, err error) {
 	p, err := packets.ReadPacket(r)
 	switch p := p.(type) {
 	case *packets.ConnackPacket:
-		a.kind, a.resumed = connack, p.SessionPresent
+		a.packetType, a.resumed = connack, p.SessionPresent
 		if p.ReturnCode != packets.Accepted {
-			a.refusal = "it gives an unknown reason"
+			a.err = "unknown reason"
 			if text := packets.ConnackReturnCodes[p.ReturnCode]; text != "" {
-				a.refusal = strings.ToLower(strings.TrimPrefix(text, "Connection Refused: "))
+				a.err = strings.ToLower(strings.TrimPrefix(text, "Connection Refused: "))
 			}
 		}
 	case *packets.PubackPacket:
-		a.kind, a.id = puback, p.MessageID
+		a.packetType, a.id = puback, p.MessageID
 	case *packets.PubrecPacket:
-		a.kind, a.id = pubrec, p.MessageID
+		a.packetType, a.id = pubrec, p.MessageID
 	case *packets.PubcompPacket:
-		a.kind, a.id = pubcomp, p.MessageID
+		a.packetType, a.id = pubcomp, p.MessageID
 	case *packets.PingrespPacket:
-		a.kind = pingresp
+		a.packetType = pingresp
 	}
 	return a, err
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/eclipse/paho.golang/packets"
 )
 
-// codecV5 are the packets of MQTT 5.0.
+// codecV5 is the codec for MQTT 5.0.
 type codecV5 struct{}
 
 func (codecV5) connect(w io.Writer, h *connectOptions) error {
 	p := packets.NewControlPacket(packets.CONNECT)
 	c := p.Content.(*packets.Connect)
-	c.CleanStart, c.KeepAlive, c.ClientID = h.fresh, keepAlive, h.id
+	c.CleanStart, c.KeepAlive, c.ClientID = h.cleanSession, keepAlive, h.clientID
 	c.UsernameFlag, c.Username = h.user != "", h.user
 	c.PasswordFlag, c.Password = h.password != "", []byte(h.password)
-	if !h.fresh {
-		forever := uint32(math.MaxUint32) // as in the older versions
+	if !h.cleanSession {
+		forever := uint32(math.MaxUint32) // as older versions do
 		c.Properties.SessionExpiryInterval = &forever
 	}
 	return writePacket(w, p)
@@ -59,22 +59,22 @@ func (codecV5) read(r io.Reader) (a reply, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.kind, a.id = p.Type, p.PacketID()
+	a.packetType, a.id = p.Type, p.PacketID()
 	switch c := p.Content.(type) {
 	case *packets.Connack:
-		a.resumed, a.refusal = c.SessionPresent, reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.resumed, a.err = c.SessionPresent, reasonText(c.ReasonCode, c.Reason(), c.Properties)
 	case *packets.Puback:
-		a.refusal = reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.err = reasonText(c.ReasonCode, c.Reason(), c.Properties)
 	case *packets.Pubrec:
-		a.refusal = reasonText(c.ReasonCode, c.Reason(), c.Properties)
+		a.err = reasonText(c.ReasonCode, c.Reason(), c.Properties)
 	case *packets.Disconnect:
-		a.refusal = cmp.Or(reasonText(c.ReasonCode, c.Reason(), c.Properties), "it gives no reason")
+		a.err = cmp.Or(reasonText(c.ReasonCode, c.Reason(), c.Properties), "no reason given")
 	}
 	return a, nil
 }
 
-// reasonText is the text of a reason code, "" for one that means success,
-// and what the server says besides.
+// reasonText returns the text of a reason code, with what the server adds, or
+// "" if the code means success.
 func reasonText(code byte, reason string, p *packets.Properties) string {
 	if code < 0x80 {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// keepAlive is for how many seconds a server is to bear our silence. It
-// is longer than [wire.IdleTimeout].
+// keepAlive is after how many seconds of silence a server may close the
+// connection. It is longer than [wire.IdleTimeout].
 const keepAlive = 120
 
 // open connects and signs in.
@@ -30,13 +30,13 @@ func (q *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	if q.version == version5 {
 		conn.codec = codecV5{}
 	}
-	hello := &connectOptions{id: q.clientID, user: q.User, password: q.Password, fresh: !q.session || q.clientID == ""}
-	if hello.id == "" {
-		hello.id = "caddy-" + rand.Text()[:16] // at most 23 characters, as v3.1 wants it
+	hello := &connectOptions{clientID: q.clientID, user: q.User, password: q.Password, cleanSession: !q.session || q.clientID == ""}
+	if hello.clientID == "" {
+		hello.clientID = "caddy-" + rand.Text()[:16] // version 3.1 allows 23 characters
 	}
 	a, err := conn.exchange(ctx, c.AnswerTimeout(), connack, 0, func(w io.Writer) error { return conn.codec.connect(w, hello) })
-	if err == nil && a.refusal != "" {
-		err = errors.New("the MQTT server refused the connection: " + a.refusal)
+	if err == nil && a.err != "" {
+		err = errors.New("the MQTT server refused the connection: " + a.err)
 	}
 	if err != nil {
 		_ = raw.Close()

@@ -13,28 +13,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// connection is a connection to a server that has let us in. Nothing is read
-// from it but the answer to what was written last, so it needs no goroutine;
-// and no pings while it waits, since that is shorter than its keep-alive time.
+// connection is a connection to a server that has accepted our CONNECT. It is
+// read only while we wait for an answer, so it needs no goroutine. It is closed
+// before it has been idle for [keepAlive], so it needs no pings.
 type connection struct {
 	conn    *wire.Conn
 	r       *bufio.Reader
 	codec   codec
-	resumed bool // the server has kept the session
+	resumed bool // the server has kept our session
 }
 
-// publish returns when the server has the message. Quality 0 knows no answer,
-// but packets are handled in their order (MQTT 3.1.1, section 4.6), so one to
-// a ping that follows says the same.
+// publish returns when the server has the message. With quality of service 0
+// there is no acknowledgement. Then a ping follows: the server handles packets
+// in order (MQTT 3.1.1, section 4.6), so its answer acknowledges both.
 func (conn *connection) publish(ctx context.Context, c *notifier.Client, p *publication) error {
-	exchange := func(kind byte, id uint16, write func(io.Writer) error) error {
-		a, err := conn.exchange(ctx, c.AnswerTimeout(), kind, id, write)
-		if err == nil && a.refusal != "" {
-			err = errors.New("the MQTT server refused the message: " + a.refusal)
+	exchange := func(packetType byte, id uint16, write func(io.Writer) error) error {
+		a, err := conn.exchange(ctx, c.AnswerTimeout(), packetType, id, write)
+		if err == nil && a.err != "" {
+			err = errors.New("the MQTT server refused the message: " + a.err)
 		}
 		return err
 	}
-	if !conn.resumed && p.sent { // on a connection that broke, in a session that is gone
+	if !conn.resumed && p.sent { // in a session that the server has forgotten
 		p.sent, p.received = false, false
 	}
 	write := func(w io.Writer) error {
@@ -59,10 +59,10 @@ func (conn *connection) publish(ctx context.Context, c *notifier.Client, p *publ
 	return exchange(pubcomp, p.id, func(w io.Writer) error { return conn.codec.release(w, p.id) })
 }
 
-// exchange writes and waits for the answer of this kind, for as long as
-// patience if that is not 0.
-func (conn *connection) exchange(ctx context.Context, patience time.Duration, kind byte, id uint16, write func(io.Writer) error) (reply, error) {
-	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+// exchange writes packets and waits for the reply of this type with this packet
+// identifier. A timeout of 0 means no timeout.
+func (conn *connection) exchange(ctx context.Context, timeout time.Duration, packetType byte, id uint16, write func(io.Writer) error) (reply, error) {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, conn.conn)()
 	if err := write(conn.conn); err != nil {
@@ -75,20 +75,20 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, ki
 			return a, wire.Broken(errs.ContextError(ctx, errors.New("the MQTT server closed the connection without a reason")))
 		case err != nil:
 			return a, wire.Broken(errs.ContextError(ctx, err))
-		case a.kind == disconnect:
-			return a, wire.Broken(errors.New("the MQTT server closed the connection: " + a.refusal))
-		case a.kind == kind && a.id == id:
+		case a.packetType == disconnect:
+			return a, wire.Broken(errors.New("the MQTT server closed the connection: " + a.err))
+		case a.packetType == packetType && a.id == id:
 			return a, nil
 		}
 	}
 }
 
-// maxPacket is how long a packet to us may be. We subscribe to nothing,
-// but a session that is kept may have done so.
+// maxPacket is how many bytes a packet from the server may have. We do not
+// subscribe to topics, but a session with this client identifier may have.
 const maxPacket = 1 << 20
 
-// read reads one packet, after a look at its length: the reader of the
-// library takes the memory for it before the bytes are there.
+// read reads one packet. It checks the length first, because the library
+// allocates memory for the packet before it reads it.
 func (conn *connection) read() (reply, error) {
 	length := 0
 	for i := 1; ; i++ {
@@ -98,7 +98,7 @@ func (conn *connection) read() (reply, error) {
 		}
 		length |= int(b[i]&0x7f) << (7 * (i - 1))
 		if length > maxPacket || i == 4 && b[i]&0x80 != 0 {
-			return reply{}, fmt.Errorf("the MQTT server sent a packet of more than %d bytes, or none at all", maxPacket)
+			return reply{}, fmt.Errorf("the MQTT server sent a packet of more than %d bytes, or data that is not MQTT", maxPacket)
 		}
 		if b[i]&0x80 == 0 {
 			return conn.codec.read(conn.r)
@@ -106,12 +106,14 @@ func (conn *connection) read() (reply, error) {
 	}
 }
 
+// Ping returns when the server has answered a PINGREQ.
 func (conn *connection) Ping(ctx context.Context) error {
 	conn.conn.ResetReadLimit()
 	_, err := conn.exchange(ctx, 0, pingresp, 0, conn.codec.ping)
 	return err
 }
 
+// Close disconnects and closes the connection.
 func (conn *connection) Close() error {
 	_ = conn.conn.SetDeadline(time.Now().Add(time.Second))
 	_ = conn.codec.disconnect(conn.conn)

@@ -21,7 +21,7 @@ type service struct {
 	wire.Persistent[*connection]
 	path     []string
 	targets  []string
-	topics   []string // both of them
+	topics   []string // of path and targets
 	qos      int
 	version  int
 	clientID string
@@ -29,7 +29,7 @@ type service struct {
 	retain   bool
 }
 
-// The versions of the protocol, by the number that a client states.
+// Versions of the protocol, as in the CONNECT packet.
 const (
 	version31  = 3
 	version311 = 4
@@ -41,15 +41,15 @@ func (q *service) Describe(s *notifier.Schema) {
 	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
 	s.Limits = markup.Limits{Body: 268435455}
 	s.Server(&q.Server)
-	s.Path(&q.path, "topic", "topic with all its levels, or several with commas between").Example("alerts", "disk")
+	s.Path(&q.path, "topic", "topic with all its levels, or several, separated by commas").Example("alerts", "disk")
 	s.List(&q.targets, "to", "further topics").Alias("targets")
-	s.Int(&q.qos, "qos", 0, "quality of service: 0 once at most, 1 at least, 2 exactly").Range(0, 2)
+	s.Int(&q.qos, "qos", 0, "quality of service: 0 at most once, 1 at least once, 2 exactly once").Range(0, 2)
 	s.Enum(&q.version, "version", "v3.1.1", []notifier.Choice{
 		{Name: "v3.1.1", Value: version311, Synonyms: []string{"3.1.1", "v311", "311"}},
 		{Name: "v3.1", Value: version31, Synonyms: []string{"3.1", "v31", "31"}},
 		{Name: "v5.0", Value: version5, Synonyms: []string{"5.0", "v50", "50"}},
 	}, "version of the protocol")
-	s.String(&q.clientID, "client_id", "", "client identifier; made up when left out").Match("^[^\x00]*$")
+	s.String(&q.clientID, "client_id", "", "client identifier; default: a random one").Match("^[^\x00]*$")
 	s.Bool(&q.session, "session", false, "keep the session of client_id on the server")
 	s.Bool(&q.retain, "retain", false, "have the server keep the message for later subscribers")
 }
@@ -59,11 +59,11 @@ func (q *service) Finish(*notifier.Schema) error {
 	q.topics = append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
 	switch {
 	case len(q.topics) == 0:
-		return errors.New("the URL has no topic; write one behind the host, as in mqtt://example.com/alerts/disk")
+		return errors.New("the URL has no topic; write one after the host, as in mqtt://example.com/alerts/disk")
 	case slices.ContainsFunc(q.topics, func(topic string) bool { return len(topic) > 65535 || strings.ContainsAny(topic, "+#\x00") }):
-		return errors.New("a topic to publish to cannot hold a wildcard, + or #, nor be longer than 65535 bytes")
+		return errors.New("a topic to publish to cannot contain the wildcards + and #, and has at most 65535 bytes")
 	case strings.ContainsRune(q.User, 0):
-		return errors.New("the user cannot hold a NUL")
+		return errors.New("the user cannot contain a NUL")
 	case q.User == "" && q.Password != "":
 		return errors.New("a password needs a user before it")
 	}
@@ -99,8 +99,8 @@ func (q *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	})
 }
 
-// nextID is a packet identifier. A session that is kept may still know one of
-// an earlier time, so they are no sequence.
+// nextID returns a random packet identifier. A sequence would collide with
+// identifiers that a kept session still knows.
 func (q *service) nextID() uint16 {
 	var b [2]byte
 	for b == [2]byte{} {

@@ -23,12 +23,12 @@ import (
 // testCA is the only CA that the tests of this package trust.
 var testCA = servicetest.NewTrustedCA()
 
-// hook lets one user in, to all topics but those below private/, and
-// writes down what comes.
+// hook makes the broker log packets, accept every password but
+// "wrong-password", and refuse messages to topics below private/.
 type hook struct {
 	broker.HookBase
 	log *servicetest.Log
-	cut atomic.Int32 // a kind of packet behind which the connection is cut, once
+	cut atomic.Int32 // packet type after which the connection is cut once
 }
 
 func (h *hook) Provides(b byte) bool {
@@ -46,7 +46,7 @@ func (h *hook) OnACLCheck(_ *broker.Client, topic string, _ bool) bool {
 func (h *hook) OnConnect(_ *broker.Client, p packets.Packet) error {
 	id := p.Connect.ClientIdentifier
 	if strings.HasPrefix(id, "caddy-") && len(id) <= 23 {
-		id = "made-up"
+		id = "random"
 	}
 	h.log.Add(fmt.Sprintf("CONNECT %s/%d %s user=%s:%s clean=%t", p.Connect.ProtocolName, p.ProtocolVersion, id, p.Connect.Username, p.Connect.Password, p.Connect.Clean))
 	return nil
@@ -64,7 +64,7 @@ func (h *hook) OnPacketSent(cl *broker.Client, p packets.Packet, _ []byte) {
 	}
 }
 
-// newServer starts a server; an empty address is any free one.
+// newServer starts a broker. An empty address is any free port.
 func newServer(t *testing.T, address string, config *tls.Config, hook *hook) (server *broker.Server, at string, stop func()) {
 	t.Helper()
 	server = broker.New(&broker.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -88,22 +88,22 @@ func newServer(t *testing.T, address string, config *tls.Config, hook *hook) (se
 
 // Each parameter of the description changes what the server sees.
 func TestParameters(t *testing.T) {
-	const hello, publish = "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH alerts/disk qos=0 retain=false 91% full"
+	const hello, publish = "CONNECT MQTT/4 random user=: clean=true", "PUBLISH alerts/disk qos=0 retain=false 91% full"
 	cases := []struct {
 		user, rest string
 		want       []string
 	}{
 		{"", "/alerts/disk", []string{hello, publish}},
-		{"bob:secret%40word@", "/alerts/disk", []string{"CONNECT MQTT/4 made-up user=bob:secret@word clean=true", publish}},
-		{"bob@", "/alerts/disk", []string{"CONNECT MQTT/4 made-up user=bob: clean=true", publish}},
+		{"bob:secret%40word@", "/alerts/disk", []string{"CONNECT MQTT/4 random user=bob:secret@word clean=true", publish}},
+		{"bob@", "/alerts/disk", []string{"CONNECT MQTT/4 random user=bob: clean=true", publish}},
 		{"", "/alerts/disk?qos=1", []string{hello, "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
 		{"", "/alerts/disk?qos=2", []string{hello, "PUBLISH alerts/disk qos=2 retain=false 91% full"}},
 		{"", "/alerts/disk?retain=yes", []string{hello, "PUBLISH alerts/disk qos=0 retain=true 91% full"}},
-		{"", "/alerts/disk?version=v3.1", []string{"CONNECT MQIsdp/3 made-up user=: clean=true", publish}},
+		{"", "/alerts/disk?version=v3.1", []string{"CONNECT MQIsdp/3 random user=: clean=true", publish}},
 		{"", "/alerts/disk?version=3.1.1", []string{hello, publish}},
-		{"", "/alerts/disk?version=5", []string{"CONNECT MQTT/5 made-up user=: clean=true", publish}},
-		{"bob:pass@", "/alerts/disk?version=v5.0&qos=2&retain=yes", []string{"CONNECT MQTT/5 made-up user=bob:pass clean=true", "PUBLISH alerts/disk qos=2 retain=true 91% full"}},
-		{"", "/alerts/disk?version=v5.0&qos=1", []string{"CONNECT MQTT/5 made-up user=: clean=true", "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
+		{"", "/alerts/disk?version=5", []string{"CONNECT MQTT/5 random user=: clean=true", publish}},
+		{"bob:pass@", "/alerts/disk?version=v5.0&qos=2&retain=yes", []string{"CONNECT MQTT/5 random user=bob:pass clean=true", "PUBLISH alerts/disk qos=2 retain=true 91% full"}},
+		{"", "/alerts/disk?version=v5.0&qos=1", []string{"CONNECT MQTT/5 random user=: clean=true", "PUBLISH alerts/disk qos=1 retain=false 91% full"}},
 		{"", "/alerts/disk?client_id=gateway", []string{"CONNECT MQTT/4 gateway user=: clean=true", publish}},
 		{"", "/alerts/disk?client_id=gateway&session=yes", []string{"CONNECT MQTT/4 gateway user=: clean=false", publish}},
 		{"", "/alerts/disk?client_id=gateway&session=yes&version=5", []string{"CONNECT MQTT/5 gateway user=: clean=false", publish}},
@@ -142,8 +142,8 @@ func TestKeepsConnection(t *testing.T) {
 	}
 }
 
-// A connection that breaks while the server already has the message costs no
-// second copy of it where the session is kept.
+// With a kept session, a message is published once even if the connection
+// breaks after the server has received it.
 func TestExactlyOnce(t *testing.T) {
 	for _, version := range []string{"v3.1.1", "v5.0"} {
 		t.Run(version, func(t *testing.T) {
@@ -200,15 +200,15 @@ func TestTLS(t *testing.T) {
 	servicetest.SendFails(t, servicetest.NewSender(t), "mqtts://"+at+"/a", "certificate")
 	log.Expect(t)
 	servicetest.SendText(t, servicetest.NewSender(t), "mqtts://"+at+"/a?verify=no", "one")
-	log.Expect(t, "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH a qos=0 retain=false one")
+	log.Expect(t, "CONNECT MQTT/4 random user=: clean=true", "PUBLISH a qos=0 retain=false one")
 
 	config := testCA.Certificate(t, "127.0.0.1")
 	_, at, _ = newServer(t, "", config, &hook{log: log})
 	servicetest.SendText(t, servicetest.NewSender(t), "mqtts://"+at+"/a", "two")
-	log.Expect(t, "CONNECT MQTT/4 made-up user=: clean=true", "PUBLISH a qos=0 retain=false two")
+	log.Expect(t, "CONNECT MQTT/4 random user=: clean=true", "PUBLISH a qos=0 retain=false two")
 }
 
-// A connection ends with its message where store says no, else with the sender.
+// A connection is closed after its message with store=no, else with the sender.
 func TestServerCloses(t *testing.T) {
 	for _, rest := range []string{"?store=no", ""} {
 		server, at, _ := newServer(t, "", nil, &hook{log: &servicetest.Log{}})
@@ -237,7 +237,7 @@ func TestLongPacket(t *testing.T) {
 		}
 	}
 	conn := &connection{r: bufio.NewReader(strings.NewReader("\x40\x02\x01\x02")), codec: codecV3{version311}}
-	if a, err := conn.read(); err != nil || a != (reply{kind: puback, id: 0x102}) {
+	if a, err := conn.read(); err != nil || a != (reply{packetType: puback, id: 0x102}) {
 		t.Error(a, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Large files go to Office 365 in pieces, to a draft that is then sent.
+// Large files are uploaded in parts to a draft, which is then sent.
 func TestLargeFiles(t *testing.T) {
 	a := &servicetest.TokenAPI{
 		SignIn: "oauth2/v2.0/token", Token: servicetest.OAuthToken, Open: "upload.example.org",

@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// maxInline is how much a request may carry along; the API takes
-	// 4 MB, and files grow by a third as base64.
+	// maxInline is the maximum size of the files in one request, in base64,
+	// which is a third longer. The API accepts requests of 4 MB.
 	maxInline = 3 << 20
-	// chunkSize is how much of a larger file goes in one request: a
-	// multiple of 320 KiB, below 4 MB.
+
+	// chunkSize is the size of a part of a larger file: a multiple of 320 KiB,
+	// below 4 MB.
 	chunkSize = 10 * 320 << 10
 )
 
-// needsUpload says that the files do not fit into the request with the
+// needsUpload reports whether the files are too large for the request with the
 // message.
 func needsUpload(files []*notifier.Attachment) bool {
 	var size int64
@@ -28,19 +29,19 @@ func needsUpload(files []*notifier.Attachment) bool {
 	return size*4/3 > maxInline
 }
 
-// sendLarge makes a draft, adds the files to it one by one and sends it.
-// https://learn.microsoft.com/graph/outlook-large-attachments
-func (o *service) sendLarge(ctx context.Context, c *notifier.Client, s session, mail message, target string, files []*notifier.Attachment) error {
+// sendDraft creates a draft, adds the files to it one by one and sends it. See
+// https://learn.microsoft.com/graph/outlook-large-attachments.
+func (o *service) sendDraft(ctx context.Context, c *notifier.Client, s session, msg message, target string, files []*notifier.Attachment) error {
 	draft, err := notifier.OnceValue(c.Steps, "draft to "+target, func() (string, error) {
 		var answer struct{ ID string }
-		err := s.call(ctx, c, "POST", s.mailbox+"/messages", notifier.JSON(mail), &answer)
+		err := s.call(ctx, c, "POST", s.mailbox+"/messages", notifier.JSON(msg), &answer)
 		if err == nil && answer.ID == "" {
-			err = errors.New("the service gave the draft no number")
+			err = errors.New("the service returned no id of the draft")
 		}
 		return answer.ID, err
 	})
 	if err != nil {
-		return fmt.Errorf("making a draft: %w", err)
+		return fmt.Errorf("creating a draft: %w", err)
 	}
 	address := s.mailbox + notifier.Path("messages", draft)
 	for i, a := range files {
@@ -62,7 +63,7 @@ func (s session) attach(ctx context.Context, c *notifier.Client, draft string, a
 		"AttachmentItem": map[string]any{"attachmentType": "file", "name": a.Name, "contentType": a.ContentType, "size": a.Size},
 	}), &upload)
 	if err == nil && upload.UploadURL == "" {
-		err = errors.New("the service does not say where to")
+		err = errors.New("the service returned no address for the upload")
 	}
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s session) attach(ctx context.Context, c *notifier.Client, draft string, a
 		if err != nil {
 			return fmt.Errorf("reading attachment: %w", err)
 		}
-		// The address is the permission; the service refuses a token here.
+		// The address carries the permission. The service refuses a token here.
 		_, err = c.Do(ctx, &notifier.Request{
 			Method: "PUT", URL: upload.UploadURL,
 			Header: map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", at, at+int64(n)-1, a.Size)},

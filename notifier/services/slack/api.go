@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// api is a request to a method of Slack's web API.
+// api returns a request for a method of Slack's web API.
 func (k *service) api(method string) *notifier.Request {
 	return &notifier.Request{
 		URL:    "https://slack.com/api/" + method,
@@ -18,12 +18,14 @@ func (k *service) api(method string) *notifier.Request {
 	}
 }
 
-// response is what every answer of the web API holds.
+// response has the fields of every answer of the web API.
 type response struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error"`
 }
 
+// check returns the error in the answer, or nil. The error is
+// [notifier.ErrRefused] if another content may help.
 func (a response) check() error {
 	if a.OK {
 		return nil
@@ -32,19 +34,19 @@ func (a response) check() error {
 		return errors.New("Slack did not answer ok")
 	}
 	err := fmt.Errorf("Slack answered %s", a.Error)
-	if strings.HasPrefix(a.Error, "invalid_blocks") || slices.Contains(permanentErrors, a.Error) {
+	if strings.HasPrefix(a.Error, "invalid_blocks") || slices.Contains(contentErrors, a.Error) {
 		return notifier.Refused(err)
 	}
 	return err
 }
 
-// permanentErrors are answers that refuse a message for what it is.
-var permanentErrors = []string{"msg_too_long", "msg_blocks_too_long", "invalid_attachments", "attachment_payload_limit_exceeded"}
+// contentErrors are errors because of the content of a message.
+var contentErrors = []string{"msg_too_long", "msg_blocks_too_long", "invalid_attachments", "attachment_payload_limit_exceeded"}
 
-// lookup finds the user who has an e-mail address.
+// lookup returns the id of the user with this e-mail address.
 func (k *service) lookup(ctx context.Context, c *notifier.Client, email string) (string, error) {
 	if k.accessToken == "" {
-		return "", errors.New("only a bot can look up e-mail addresses; name a #channel or @user")
+		return "", errors.New("only a bot can look up e-mail addresses; write #channel or @user instead")
 	}
 	var answer struct {
 		response
@@ -62,7 +64,7 @@ func (k *service) lookup(ctx context.Context, c *notifier.Client, email string) 
 		return "", err
 	}
 	if answer.User.ID == "" {
-		return "", errors.New("nobody at Slack has the e-mail address")
+		return "", errors.New("no user of Slack has this e-mail address")
 	}
 	return answer.User.ID, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// share uploads files and shows them where the message has arrived.
+// share uploads the files and shares them in the channels that have the message.
 // See https://api.slack.com/methods/files.getUploadURLExternal.
 func (k *service) share(ctx context.Context, c *notifier.Client, files []*notifier.Attachment, arrived []arrival) error {
 	if len(arrived) == 0 {
@@ -42,7 +42,7 @@ func (k *service) share(ctx context.Context, c *notifier.Client, files []*notifi
 	return nil
 }
 
-// upload puts a file where Slack wants it, and returns its identifier.
+// upload uploads a file and returns its id.
 func (k *service) upload(ctx context.Context, c *notifier.Client, f *notifier.Attachment) (string, error) {
 	var answer struct {
 		response
@@ -59,7 +59,7 @@ func (k *service) upload(ctx context.Context, c *notifier.Client, f *notifier.At
 		return "", err
 	}
 	if !strings.HasPrefix(answer.UploadURL, "https://") || answer.FileID == "" {
-		return "", errors.New("Slack has not said where to upload the file")
+		return "", errors.New("Slack did not return an address for the upload")
 	}
 	q = k.api("")
 	q.URL, q.Body = answer.UploadURL, notifier.Multipart(notifier.FormPart{Name: "file", File: f, NoType: true})

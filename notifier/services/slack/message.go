@@ -4,8 +4,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// payload is the message without its channel; body is m's in the markup of
-// Slack where that was HTML.
+// payload returns the message without a channel. body is the body of m, in
+// Slack's markup if it was HTML.
 func (k *service) payload(m *notifier.Message, body string) map[string]any {
 	p := map[string]any{}
 	if k.botname != "" {
@@ -44,28 +44,28 @@ func (k *service) payload(m *notifier.Message, body string) map[string]any {
 	return p
 }
 
-// What the blocks of a message may hold, in characters.
+// The maximum length of a header and of a section block, in characters.
 const (
 	maxHeader  = 150
 	maxSection = 3000
 )
 
-// layout makes the blocks of a message.
+// layout returns the blocks of a message.
 // See https://api.slack.com/reference/block-kit/blocks.
 func (k *service) layout(m *notifier.Message, body, icon string) (blocks []any) {
 	type object = map[string]any
-	kind := "plain_text"
+	textType := "plain_text"
 	if m.Format == notifier.Markdown {
-		kind = "mrkdwn"
+		textType = "mrkdwn"
 	}
 	if m.Title != "" {
 		blocks = append(blocks, object{"type": "header", "text": object{"type": "plain_text", "text": m.Title, "emoji": true}})
 	}
 	if body != "" {
-		blocks = append(blocks, object{"type": "section", "text": object{"type": kind, "text": body}})
+		blocks = append(blocks, object{"type": "section", "text": object{"type": textType, "text": body}})
 	}
 	if k.footer {
-		elements := []any{object{"type": kind, "text": m.Identity.Name}}
+		elements := []any{object{"type": textType, "text": m.Identity.Name}}
 		if icon != "" {
 			elements = append([]any{object{"type": "image", "image_url": icon, "alt_text": string(m.Type)}}, elements...)
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
-// referencePattern is what Slack's own markup has in angle brackets: a link, a
-// user, a channel or a special mention, with a label or without.
+// referencePattern matches what Slack's markup has in angle brackets: a link, a
+// user, a channel or a special mention, with or without a label.
 // See https://api.slack.com/reference/surfaces/formatting.
 var referencePattern = regexp.MustCompile(`<[ \t]*((?:https?://|mailto:|[@#!])[^|<>\n]+)(?:\|([^<>\n]*))?>`)
 
-// escape escapes a text in Slack's markup, but for its references.
+// escape escapes a text in Slack's markup, except its references.
 func escape(text string) string {
 	var b strings.Builder
 	last := 0
@@ -34,7 +34,7 @@ var (
 	linkEscaper = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
 )
 
-// toMrkdwn turns Markdown that was made of HTML into Slack's markup.
+// toMrkdwn converts Markdown that was converted from HTML to Slack's markup.
 func toMrkdwn(md string) string {
 	return chattext.Markup{
 		Bold: "*", Italic: "_",

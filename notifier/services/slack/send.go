@@ -16,21 +16,20 @@ var (
 	emailPattern   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
 )
 
-// arrival is a target that has got the message, and the channel and the
-// thread that it stands for.
+// arrival is a target that has the message, with its channel and thread.
 type arrival struct{ target, channel, thread string }
 
-// post sends the payload to each target, and then the files to those that
-// have got it. A target that is none keeps no other from its message.
+// post sends the payload to all targets, also if some of them fail, and then the
+// files to those that have it.
 func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Message, payload map[string]any) error {
 	targets := k.targets
 	if len(targets) == 0 {
-		targets = []string{""} // the channel that the webhook was made for
+		targets = []string{""} // the channel of the webhook
 	}
 	var arrived []arrival
 	var errs []error
 	for i, target := range targets {
-		channel, err := k.text(ctx, c, target, payload)
+		channel, err := k.postOnce(ctx, c, target, payload)
 		errs = append(errs, notifier.TargetError(i, len(targets), err))
 		if err == nil && channel != "" {
 			arrived = append(arrived, arrival{target, channel, threadOf(target)})
@@ -38,16 +37,16 @@ func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	if k.accessToken != "" && len(m.Attachments) > 0 {
 		if len(arrived) == 0 && errors.Join(errs...) == nil {
-			c.Warn("Slack has not named the channel, so the files could not follow the message")
+			c.Warn("Slack did not return the channel, so the files could not be sent")
 		}
 		errs = append(errs, k.share(ctx, c, m.Attachments, arrived))
 	}
 	return errors.Join(errs...)
 }
 
-// text posts the payload to a target unless that has it, and returns the
-// channel that it has gone to.
-func (k *service) text(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
+// postOnce posts the payload to a target unless that has it already, and returns
+// the channel.
+func (k *service) postOnce(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
 	err = c.Steps.Once("text "+target, func() error {
 		p := maps.Clone(payload)
 		err := k.address(ctx, c, target, p)
@@ -59,11 +58,11 @@ func (k *service) text(ctx context.Context, c *notifier.Client, target string, p
 	if err != nil {
 		return "", err
 	}
-	// A later try does not post again, and has the channel from here.
+	// A retry does not post again and gets the channel from here.
 	return notifier.OnceValue(c.Steps, "channel of "+target, func() (string, error) { return channel, nil })
 }
 
-// threadOf is the thread that a target names.
+// threadOf returns the thread in a target, or "".
 func threadOf(target string) string {
 	if m := channelPattern.FindStringSubmatch(target); m != nil {
 		return m[2]
@@ -71,7 +70,7 @@ func threadOf(target string) string {
 	return ""
 }
 
-// address sets the channel, and the thread, that a target stands for.
+// address sets the channel and thread of a target in the payload.
 func (k *service) address(ctx context.Context, c *notifier.Client, target string, p map[string]any) error {
 	if target == "" {
 		return nil
@@ -83,7 +82,7 @@ func (k *service) address(ctx context.Context, c *notifier.Client, target string
 	}
 	m := channelPattern.FindStringSubmatch(target)
 	if m == nil {
-		return errors.New("the target is none of #channel, @user, +id and an e-mail address")
+		return errors.New("the target is neither #channel, @user, +id nor an e-mail address")
 	}
 	switch m[1][0] {
 	case '+':
@@ -99,8 +98,7 @@ func (k *service) address(ctx context.Context, c *notifier.Client, target string
 	return nil
 }
 
-// deliver posts a message and returns the channel that it has gone to, where
-// Slack says so.
+// deliver posts a message and returns its channel if Slack returns it.
 func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]any) (channel string, err error) {
 	if k.accessToken != "" {
 		var answer struct {
@@ -120,7 +118,7 @@ func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]
 	}
 	resp, err := c.Do(ctx, &notifier.Request{URL: base + notifier.Path(k.token[:]...), Body: notifier.JSON(p)})
 	if err == nil && strings.TrimSpace(string(resp.Body)) != "ok" {
-		err = fmt.Errorf("Slack did not answer ok but %.200q", resp.Body)
+		err = fmt.Errorf("Slack answered %.200q instead of ok", resp.Body)
 	}
 	return "", err
 }

@@ -11,12 +11,12 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service posts through an incoming webhook, starts a workflow, or writes as a
-// bot, which can also send files and find people by their e-mail address.
+// service posts through an incoming webhook, starts a workflow or posts as a bot.
+// Only a bot can send files and find people by their e-mail address.
 type service struct {
 	botname     string
 	accessToken string
-	token       [4]string // the parts of a webhook's or workflow's address
+	token       [4]string // parts of the address of a webhook or workflow
 	targets     []string
 	image       bool
 	footer      bool
@@ -25,7 +25,7 @@ type service struct {
 	mode        string
 }
 
-// Ways to reach Slack.
+// Ways to post to Slack.
 const (
 	modeHook     = "hook"
 	modeGov      = "gov-hook"
@@ -50,16 +50,16 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Limits.Body = 35000
 	s.String(&k.botname, "botname", "", "name to post under").Alias("user")
 	s.Secret(&k.accessToken, "access_token", "OAuth token of a bot").Match(botToken).Example("xoxb-1234-1234-abc124")
-	s.Secret(&k.token[0], "token_a", "first part of the address, or all of it, or a bot's token").Alias("token").Example("T1JJ3T3L2")
+	s.Secret(&k.token[0], "token_a", "first part of the address or the whole address, or the token of a bot").Alias("token").Example("T1JJ3T3L2")
 	s.Secret(&k.token[1], "token_b", "second part of the address").Example("A1BRTD4JD")
 	s.Secret(&k.token[2], "token_c", "third part of the address").Example("TIiajkdnlazkcOXrIdevi7FQ")
 	s.Secret(&k.token[3], "token_d", "fourth part of a workflow's address")
 	s.List(&k.targets, "targets", "#channel, @user, +id or e-mail address, with :thread").Alias("to").Example("#channel")
 	s.Bool(&k.image, "image", true, "show the icon of the message's type")
-	s.Bool(&k.footer, "footer", true, "name the sender below the message")
-	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; without blocks")
+	s.Bool(&k.footer, "footer", true, "show the sender below the message")
+	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; not with blocks")
 	s.Bool(&k.blocks, "blocks", false, "lay the message out in blocks")
-	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; found out unless given")
+	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; default: according to the token")
 }
 
 const botToken = `^(xoxe\.)?xox[abp]-[a-z0-9-]+$`
@@ -70,20 +70,20 @@ var (
 )
 
 func (k *service) Finish(s *notifier.Schema) error {
-	k.sortOut()
+	k.normalize()
 	if k.blocks && k.mode != modeWorkflow && k.mode != modeTrigger {
 		s.Limits.Title, s.Limits.Body = maxHeader, maxSection
 	}
 	if k.mode == modeBot || k.mode == "" && k.accessToken != "" {
 		if k.accessToken == "" {
-			return errors.New("a bot needs its OAuth token, which begins with xoxb-")
+			return errors.New("mode=bot needs the OAuth token of the bot, which begins with xoxb-")
 		}
 		if len(k.targets) == 0 {
 			k.targets = []string{"#general"}
 		}
 		return nil
 	}
-	s.Attachments = false // Slack takes files from bots only
+	s.Attachments = false // Slack accepts files from bots only
 	want := 3
 	if k.mode == modeWorkflow {
 		want = 4
@@ -92,22 +92,23 @@ func (k *service) Finish(s *notifier.Schema) error {
 		workflow := k.mode == modeWorkflow || k.mode == modeTrigger
 		if i < want && part == "" || i >= want && part != "" {
 			if workflow {
-				return errors.New("the address of a workflow has four parts behind /workflows/, that of a trigger three behind /triggers/")
+				return errors.New("the address of a workflow has four parts after /workflows/, that of a trigger three after /triggers/")
 			}
-			return errors.New("the address of a webhook has three parts behind /services/, as in slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
+			return errors.New("the address of a webhook has three parts after /services/, as in slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazk")
 		}
 		if part != "" && !workflow && !partPattern.MatchString(part) {
-			return errors.New("the parts of a webhook's address have letters and digits only")
+			return errors.New("the parts of the address of a webhook have letters and digits only")
 		}
 	}
 	return nil
 }
 
-// sortOut puts what the query or the path says of tokens where it belongs.
-func (k *service) sortOut() {
+// normalize moves tokens and targets to their fields: the grammar of the URL
+// cannot tell a token of a bot from a part of an address.
+func (k *service) normalize() {
 	switch all := strings.FieldsFunc(k.token[0], func(r rune) bool { return strings.ContainsRune(" \t\r\n,#\\/", r) }); {
 	case botTokenPattern.MatchString(k.token[0]):
-		// A bot has no further parts: what is in their place are targets.
+		// A bot has no further parts, so these are targets.
 		k.accessToken = k.token[0]
 		for _, t := range []string{k.token[2], k.token[1]} {
 			if t != "" {
@@ -120,7 +121,7 @@ func (k *service) sortOut() {
 		copy(k.token[:], all)
 	}
 	if (k.mode == modeWorkflow || k.mode == modeTrigger) && len(k.targets) > 0 {
-		// A workflow has no channels: it knows where to post.
+		// A workflow has no targets, so these are parts of its address.
 		k.token[3], k.targets = strings.Join(append([]string{k.token[3]}, k.targets...), ""), nil
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// server stands in for Slack's web API: it knows one bot, one user and
-// what was uploaded, and refuses what Slack refuses.
+// server stands in for Slack's web API. It has one bot and one user, and refuses
+// what Slack refuses.
 type server struct {
 	mu       sync.Mutex
 	posted   []string          // channels
 	uploads  map[string]string // content by file id; "" until uploaded
 	shared   []string          // "file channel"
-	failures map[string]int    // how often a method is still to fail
+	failures map[string]int    // how many more times a method fails
 }
 
 func (s *server) answer(q *http.Request, body string) (int, string) {
@@ -95,7 +95,7 @@ func TestBot(t *testing.T) {
 			posted: []string{"#a"}, shared: []string{"F0 Ca 1234.5", "F1 Ca 1234.5"},
 		},
 		{
-			name: "what failed is tried again, and nothing else", url: "slack://xoxb-1-abc/#a/#b?retry=2&wait=0", fail: "files.completeUploadExternal",
+			name: "only the failed step is tried again", url: "slack://xoxb-1-abc/#a/#b?retry=2&wait=0", fail: "files.completeUploadExternal",
 			posted: []string{"#a", "#b"}, shared: []string{"F0 Ca", "F0 Cb", "F1 Ca", "F1 Cb"},
 		},
 		{
@@ -103,10 +103,10 @@ func TestBot(t *testing.T) {
 			posted: []string{"#a", "#b"}, shared: []string{"F0 Ca", "F0 Cb", "F1 Ca", "F1 Cb"},
 		},
 		{
-			name: "a refusal keeps no other channel from its message", url: "slack://xoxb-1-abc/#closed/#a/nobody@example.com",
+			name: "the other channels get the message if one refuses it", url: "slack://xoxb-1-abc/#closed/#a/nobody@example.com",
 			posted: []string{"#a"}, shared: []string{"F0 Ca", "F1 Ca"}, err: "not_in_channel",
 		},
-		{name: "nobody by that address", url: "slack://xoxb-1-abc/nobody@example.com", err: "users_not_found"},
+		{name: "no user with that address", url: "slack://xoxb-1-abc/nobody@example.com", err: "users_not_found"},
 		{name: "a wrong token", url: "slack://xoxb-2-abc/#a", err: "invalid_auth"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestBot(t *testing.T) {
 	}
 }
 
-// A text that is longer than a section of blocks may be goes in parts, as a bot
-// and through a webhook.
+// A text that is too long for a section block is sent in parts, by a bot and
+// through a webhook.
 func TestBlocks(t *testing.T) {
 	for _, address := range []string{"slack://xoxb-1-abc/#a?blocks=yes", "slack://T1/A1/x?blocks=yes"} {
 		var lengths []int

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// call asks the bot API to run a method.
+// call calls a method of the bot API.
 func (t *service) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body) (*notifier.Response, error) {
 	resp, err := c.Do(ctx, &notifier.Request{Method: "POST", URL: "https://api.telegram.org/bot" + t.token + "/" + method, Body: body})
 	var answer struct {
@@ -25,7 +25,7 @@ func (t *service) call(ctx context.Context, c *notifier.Client, method string, b
 	if resp != nil {
 		_ = json.Unmarshal(resp.Body, &answer)
 	}
-	// Telegram says in the body, not in a header, when to try again.
+	// Telegram has the delay for a retry in the body, not in a header.
 	if status, ok := errors.AsType[*notifier.StatusError](err); ok && status.RetryAfter == 0 {
 		status.RetryAfter = time.Duration(answer.Parameters.RetryAfter * float64(time.Second))
 	}
@@ -38,8 +38,8 @@ func (t *service) call(ctx context.Context, c *notifier.Client, method string, b
 	return resp, err
 }
 
-// movedError is a refusal because the group has another chat id since it
-// became a supergroup.
+// movedError is returned when the group has become a supergroup, with another
+// chat id.
 type movedError struct {
 	error
 	to int64
@@ -47,8 +47,7 @@ type movedError struct {
 
 func (e movedError) Unwrap() error { return e.error }
 
-// isMarkupError says whether Telegram has refused a message because of its
-// markup.
+// isMarkupError reports whether Telegram refused a message because of its markup.
 func isMarkupError(err error) bool {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	return ok && status.Code == 400 && strings.Contains(status.Body, "can't parse entities")

@@ -11,13 +11,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// files sends the attachments, the first one with a caption.
+// files sends the attachments. The first one gets the caption.
 func (t delivery) files(ctx context.Context, caption, mode string) error {
 	for i, f := range t.m.Attachments {
 		err := t.once(fmt.Sprint("file ", i), func() error {
 			err := t.file(ctx, f, caption, mode)
 			if caption != "" && isMarkupError(err) {
-				t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
+				t.c.Warn("Telegram cannot read the markup; the message is sent as plain text")
 				err = t.file(ctx, f, markup.Convert(t.m.Body, t.m.Format, notifier.Text), "")
 			}
 			return err
@@ -30,18 +30,19 @@ func (t delivery) files(ctx context.Context, caption, mode string) error {
 	return nil
 }
 
-// file sends a file as what it is, or as a mere document where Telegram does
-// not take it for that: a picture may have too many pixels, say.
+// file sends a file as picture, sound or video, or as a document if Telegram
+// refuses it as such, for example because a picture has too many pixels.
 func (t delivery) file(ctx context.Context, f *notifier.Attachment, caption, mode string) error {
 	kind := fileKind(f)
 	err := t.upload(ctx, kind, f, caption, mode)
 	if kind != kindDocument && isMediaError(err) {
-		t.c.Warn("Telegram does not take a file as %s; it goes as a document: %v", kind, err)
+		t.c.Warn("Telegram refuses a file as %s; it is sent as a document: %v", kind, err)
 		err = t.upload(ctx, kindDocument, f, caption, mode)
 	}
 	return err
 }
 
+// upload sends a file with the method for its kind.
 func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachment, caption, mode string) error {
 	var parts []notifier.FormPart
 	add := func(name, value string) { parts = append(parts, notifier.FormPart{Name: name, Value: value}) }
@@ -67,8 +68,8 @@ func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachmen
 
 var mediaPattern = regexp.MustCompile(`(?i)photo|image|video|animation|voice|audio`)
 
-// isMediaError says whether Telegram has refused a file as the picture, sound
-// or video that it was sent as, as in PHOTO_INVALID_DIMENSIONS.
+// isMediaError reports whether Telegram refused a file as picture, sound or
+// video, as in PHOTO_INVALID_DIMENSIONS.
 func isMediaError(err error) bool {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	return ok && status.Code == 400 && mediaPattern.MatchString(status.Body) && !isMarkupError(err)
@@ -77,11 +78,11 @@ func isMediaError(err error) bool {
 const (
 	kindDocument = "document"
 
-	// maxPhoto is how many bytes a picture may have.
+	// maxPhoto is the maximum size of a picture in bytes.
 	maxPhoto = 10 << 20
 )
 
-// fileKind is what Telegram calls a file of a content type.
+// fileKind returns what Telegram calls files of this content type and size.
 func fileKind(f *notifier.Attachment) string {
 	switch kind := strings.ToLower(f.ContentType); kind {
 	case "image/jpeg", "image/jpg", "image/png", "image/webp":

@@ -6,19 +6,63 @@ import (
 	"strings"
 
 	nethtml "golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
-// htmlWriter writes Telegram's HTML, in which white space counts.
+// allowedTags maps HTML elements to the elements that Telegram supports.
+var allowedTags = map[string]string{
+	"b": "b", "strong": "b", "i": "i", "em": "i", "caption": "i", "u": "u", "ins": "u", "s": "s", "strike": "s", "del": "s",
+	"a": "a", "code": "code", "pre": "pre", "blockquote": "blockquote", "tg-spoiler": "tg-spoiler",
+	"h1": "b", "h2": "b", "h3": "b", "h4": "b", "h5": "b", "h6": "b", "title": "b",
+}
+
+// blockElements matches the elements that begin a new line.
+var blockElements = regexp.MustCompile(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure)$`)
+
+// reduceHTML reduces HTML to what Telegram supports. Elements that Telegram does
+// not support are replaced by their content. Tags that are not HTML stay as they
+// are.
+func reduceHTML(text string) string {
+	z := nethtml.NewTokenizer(strings.NewReader(text))
+	var b htmlWriter
+	skip := "" // the element whose content is left out
+	for {
+		kind := z.Next()
+		raw := string(z.Raw())
+		token := z.Token()
+		switch {
+		case kind == nethtml.ErrorToken:
+			return strings.TrimSpace(b.String())
+		case kind == nethtml.CommentToken, kind == nethtml.DoctypeToken:
+		case skip != "":
+			if kind == nethtml.EndTagToken && token.Data == skip {
+				skip = ""
+			}
+		case kind == nethtml.TextToken:
+			b.text(token.Data)
+		case atom.Lookup([]byte(token.Data)) == 0 && allowedTags[token.Data] == "":
+			b.WriteString(raw)
+		case kind == nethtml.EndTagToken:
+			b.end(token.Data)
+		case token.Data == "script" || token.Data == "style":
+			skip = token.Data
+		default:
+			b.start(token)
+		}
+	}
+}
+
+// htmlWriter writes Telegram's HTML, in which white space is significant.
 type htmlWriter struct {
 	strings.Builder
 	pre  int  // depth of preformatted text
-	line bool // the line has more than tags in it
+	line bool // the current line has text
 }
 
 var newlinePattern = regexp.MustCompile(`[ \t]*[\r\n]\s*`)
 
-// text writes a text. But where it is preformatted, a line break of the
-// source is a mere space, and none where a line begins.
+// text writes text. Unless it is preformatted, line breaks become spaces, and
+// are dropped at the beginning of a line.
 func (w *htmlWriter) text(s string) {
 	if w.pre == 0 {
 		if out := w.String(); out == "" || strings.HasSuffix(out, "\n") {
@@ -34,7 +78,7 @@ func (w *htmlWriter) text(s string) {
 
 var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\u00a0", " ", "\u2003", "   ")
 
-// newline ends a line; one that has tags only, where asked to.
+// newline ends the line if it has text or, with tags, if it is not empty.
 func (w *htmlWriter) newline(tags bool) {
 	if s := w.String(); w.line || tags && s != "" && !strings.HasSuffix(s, "\n") {
 		w.WriteString("\n")
@@ -42,6 +86,7 @@ func (w *htmlWriter) newline(tags bool) {
 	}
 }
 
+// start writes a start tag.
 func (w *htmlWriter) start(t nethtml.Token) {
 	if blockElements.MatchString(t.Data) {
 		w.newline(t.Data == "br" || t.Data == "hr")
@@ -75,6 +120,7 @@ func (w *htmlWriter) start(t nethtml.Token) {
 	}
 }
 
+// end writes an end tag.
 func (w *htmlWriter) end(element string) {
 	if name := allowedTags[element]; name != "" {
 		if name == "pre" && w.pre > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// delivery is one message on its way to one chat.
+// delivery is one message to one chat.
 type delivery struct {
 	*service
 	c      *notifier.Client
@@ -19,32 +19,32 @@ type delivery struct {
 	thread int
 }
 
-// deliver sends the message, to the group's new chat id where it has become a
-// supergroup.
+// deliver sends the message. If the group has become a supergroup, it sends to
+// the new chat id.
 func (t delivery) deliver(ctx context.Context) error {
 	err := t.send(ctx)
-	if move, ok := errors.AsType[movedError](err); ok {
-		t.c.Warn("Telegram: the group has become a supergroup, whose chat id is %d; write that into the URL", move.to)
-		t.id = move.to
+	if moved, ok := errors.AsType[movedError](err); ok {
+		t.c.Warn("Telegram: the group has become a supergroup with the chat id %d; change the URL", moved.to)
+		t.id = moved.to
 		err = t.send(ctx)
 	}
 	return err
 }
 
-// send posts the icon, the text and the files, in the order that the URL
-// asks for. A short text becomes the caption of the first file, and one that is
-// too long, and may be refused, goes first.
+// send posts icon, text and files, in the order in the URL. A short text becomes
+// the caption of the first file. A text that may be too long goes first, because
+// Telegram may refuse it.
 func (t delivery) send(ctx context.Context) error {
 	text, mode := t.text(t.m)
 	if text == "" && len(t.m.Attachments) == 0 {
-		return errors.New("the message has no text that Telegram could show")
+		return errors.New("the message has no text that Telegram can show")
 	}
 	if icon := t.m.Icon(256); t.image && icon != "" {
-		// Not with Once: what is done so may have been the text, which then is
-		// not sent without its files or in parts.
+		// Not with Once: a completed step counts as the text, so that the text
+		// would not be sent again without files or in parts.
 		_, err := notifier.OnceValue(t.c.Steps, t.key("icon"), func() (bool, error) { return true, t.post(ctx, "sendPhoto", t.fields("photo", icon)) })
 		if err != nil {
-			t.c.Warn("Telegram has not taken the icon: %v", err)
+			t.c.Warn("Telegram refuses the icon: %v", err)
 		}
 	}
 	length := len(utf16.Encode([]rune(text)))
@@ -62,12 +62,13 @@ func (t delivery) send(ctx context.Context) error {
 	return t.files(ctx, "", "")
 }
 
+// key returns the key of a step of this delivery.
 func (t delivery) key(step string) string { return fmt.Sprint(step, " ", t.id, " ", t.thread) }
 
 func (t delivery) once(step string, f func() error) error { return t.c.Steps.Once(t.key(step), f) }
 
-// fields are what every request to the chat has, and pairs of a name and a
-// value.
+// fields returns the fields of every request to the chat, and those in pairs of
+// name and value.
 func (t delivery) fields(pairs ...any) map[string]any {
 	f := map[string]any{"chat_id": t.id}
 	if t.thread != 0 {
@@ -79,12 +80,13 @@ func (t delivery) fields(pairs ...any) map[string]any {
 	return f
 }
 
+// message sends the text.
 func (t delivery) message(ctx context.Context, text, mode string) error {
 	return t.once("text", func() error {
 		p := t.fields("disable_notification", t.silent, "disable_web_page_preview", !t.preview, "text", text, "parse_mode", mode)
 		err := t.post(ctx, "sendMessage", p)
 		if isMarkupError(err) {
-			t.c.Warn("Telegram cannot read the markup; the message goes as plain text")
+			t.c.Warn("Telegram cannot read the markup; the message is sent as plain text")
 			p["text"] = markup.Convert(t.m.Body, t.m.Format, notifier.Text)
 			delete(p, "parse_mode")
 			err = t.post(ctx, "sendMessage", p)

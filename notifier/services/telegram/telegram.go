@@ -14,7 +14,7 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service writes as a bot of Telegram to people, groups and channels.
+// service sends to people, groups and channels as a Telegram bot.
 type service struct {
 	token   string
 	targets []string
@@ -26,10 +26,10 @@ type service struct {
 	mdv     int
 	content string
 
-	owner notifier.Cached[string] // whom the bot belongs to
+	owner notifier.Cached[string] // the id of the chat to use without targets
 }
 
-// How long a message and a file's caption may be, in UTF-16 units.
+// The maximum length of a message and of the caption of a file, in UTF-16 units.
 const (
 	maxText    = 4096
 	maxCaption = 1024
@@ -43,16 +43,17 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
 	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("12315544")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
-	s.Bool(&t.detect, "detect", true, "without targets: write to who wrote to the bot first")
+	s.Bool(&t.detect, "detect", true, "without targets, send to the first person who wrote to the bot")
 	s.Bool(&t.silent, "silent", false, "deliver without a sound")
 	s.Bool(&t.preview, "preview", false, "show a preview of the first link")
-	s.Int(&t.topic, "topic", 0, "topic (thread) of a group to post to").Range(0, 1<<53).Alias("thread")
+	s.Int(&t.topic, "topic", 0, "topic (thread) of a group").Range(0, 1<<53).Alias("thread")
 	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}}, "version of Telegram's Markdown, for format markdown").Lenient()
-	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "where the text goes: before or after the files")
+	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "place of the text: before or after the files")
 }
 
 var targetPattern = regexp.MustCompile(`(?i)^(?:(-?[0-9]{1,18})|@?([a-z_-][a-z0-9_-]+))(:[0-9]{1,18})?$`)
 
+// parseTarget returns a target in the form of the API, with its topic.
 func parseTarget(s string) (string, error) {
 	m := targetPattern.FindStringSubmatch(s)
 	switch {
@@ -67,7 +68,7 @@ func parseTarget(s string) (string, error) {
 func (t *service) Finish(s *notifier.Schema) error {
 	t.token = strings.TrimPrefix(strings.ToLower(t.token[:3]), "bot") + t.token[3:]
 	if len(t.targets) == 0 && !t.detect {
-		return errors.New("there is nobody to write to; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
+		return errors.New("the URL has no targets; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
 	}
 	return nil
 }
@@ -96,8 +97,8 @@ func (t *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	return delivery{service: t, c: c, m: m, id: owner, thread: t.topic}.deliver(ctx)
 }
 
-// findOwner looks up who wrote to the bot first, as far as Telegram still
-// knows.
+// findOwner returns the id of the first person who wrote to the bot, of those
+// messages that Telegram still has.
 func (t *service) findOwner(ctx context.Context, c *notifier.Client) (string, error) {
 	var answer struct {
 		Result []struct {
@@ -120,5 +121,5 @@ func (t *service) findOwner(ctx context.Context, c *notifier.Client) (string, er
 			return strconv.FormatInt(id, 10), nil
 		}
 	}
-	return "", errors.New("nobody has written to the bot of late; write to it, or add a chat id to the URL")
+	return "", errors.New("nobody has written to the bot recently; write to it, or add a chat id to the URL")
 }

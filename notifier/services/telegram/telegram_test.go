@@ -11,8 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// The owner of the bot is looked up once, and again where the first look-up
-// has failed.
+// The owner of the bot is looked up until that succeeds, and then not again.
 func TestOwner(t *testing.T) {
 	lookups, sent := 0, 0
 	send := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -42,8 +41,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// What Telegram cannot read as markup arrives as plain text, and a limit that
-// it states in its own way is kept to.
+// Text with markup that Telegram cannot read arrives as plain text, and a delay
+// in the body of an answer is honoured.
 func TestFallback(t *testing.T) {
 	var texts []string
 	limited := false
@@ -72,7 +71,7 @@ func TestFallback(t *testing.T) {
 }
 
 // A group that has become a supergroup gets the message under its new id, and
-// the client is told of it.
+// the client gets a warning.
 func TestMove(t *testing.T) {
 	var got []string
 	server := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -94,7 +93,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// What Telegram does not take as a picture or a sound, goes as a document.
+// A file that Telegram refuses as a picture or sound is sent as a document.
 func TestUnfit(t *testing.T) {
 	large := make([]byte, 10<<20+1)
 	for _, tt := range []struct {
@@ -136,8 +135,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// HTML of which nothing is left that Telegram could show does not count as
-// delivered.
+// A message with HTML but no text that Telegram can show fails.
 func TestNothingLeft(t *testing.T) {
 	for _, html := range []string{`<img src="https://a.b/c.png">`, "<style>p { color: red }</style>", "<!-- x -->"} {
 		m := servicetest.Message(t, "notitle")
@@ -146,13 +144,13 @@ func TestNothingLeft(t *testing.T) {
 			t.Errorf("%s: something was sent", html)
 			return 200, `{"ok": true}`
 		}).Destination(t, "tgram://123456789:abcdefg_hijklmnop/5")(m)
-		if err == nil || !strings.Contains(err.Error(), "no text that Telegram could show") {
+		if err == nil || !strings.Contains(err.Error(), "no text that Telegram can show") {
 			t.Errorf("%s: %v", html, err)
 		}
 	}
 }
 
-// The limit counts a character beyond U+FFFF as two.
+// A character beyond U+FFFF counts twice.
 func TestLength(t *testing.T) {
 	var lengths []int
 	m := servicetest.Message(t, "notitle")
@@ -200,8 +198,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// The text of a message to Telegram that stands behind its files, and one that
-// is longer than a message may be, arrive as well.
+// If a file is refused, the text arrives, also if it goes after the files or is
+// too long for one message.
 func TestRefusedFiles(t *testing.T) {
 	for name, body := range map[string]string{"short": strings.Repeat("ö", 1500), "long": strings.Repeat("ö", 5000)} {
 		for _, content := range []string{"before", "after"} {

@@ -5,14 +5,11 @@ import (
 	"regexp"
 	"strings"
 
-	nethtml "golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
-
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
-// text is the message in one of Telegram's markups, and its name.
+// text returns the body in one of Telegram's markups, and the name of the markup.
 // See https://core.telegram.org/bots/api#formatting-options.
 func (t *service) text(m *notifier.Message) (text, mode string) {
 	switch m.Format {
@@ -34,10 +31,11 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 	return text, mode
 }
 
-// plainMarkup finds what Telegram takes for HTML in a plain text.
+// plainMarkup matches what Telegram reads as HTML in a plain text.
 var plainMarkup = regexp.MustCompile(`[<>]|&#?\w+;`)
 
-// markdownEscaper escapes what is reserved in Telegram's Markdown, version 2.
+// markdownEscaper escapes the reserved characters of Telegram's Markdown, version
+// 2.
 var markdownEscaper = func() *strings.Replacer {
 	var pairs []string
 	for _, c := range "\\_*[]()~`>#+-=|{}.!" {
@@ -46,7 +44,8 @@ var markdownEscaper = func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }()
 
-// fromMarkdown turns Markdown that was made of HTML into Telegram's.
+// fromMarkdown converts Markdown that was converted from HTML to Telegram's
+// Markdown.
 func fromMarkdown(md string, version int) string {
 	code := strings.NewReplacer(`\`, `\\`, "`", "\\`")
 	address := strings.NewReplacer(`\`, `\\`, ")", `\)`)
@@ -62,47 +61,4 @@ func fromMarkdown(md string, version int) string {
 		u.Escaped = strings.NewReplacer("`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace
 	}
 	return u.FromMarkdown(md)
-}
-
-// allowedTags are the elements that Telegram knows, by their names and by
-// other names for the same.
-var allowedTags = map[string]string{
-	"b": "b", "strong": "b", "i": "i", "em": "i", "caption": "i", "u": "u", "ins": "u", "s": "s", "strike": "s", "del": "s",
-	"a": "a", "code": "code", "pre": "pre", "blockquote": "blockquote", "tg-spoiler": "tg-spoiler",
-	"h1": "b", "h2": "b", "h3": "b", "h4": "b", "h5": "b", "h6": "b", "title": "b",
-}
-
-var blockElements = regexp.MustCompile(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure)$`)
-
-// reduceHTML reduces HTML to what Telegram takes. Of an element that it
-// does not know the content remains; what HTML does not know either, stays
-// as the author wrote it.
-func reduceHTML(text string) string {
-	z := nethtml.NewTokenizer(strings.NewReader(text))
-	var b htmlWriter
-	skip := "" // the element whose content is none to read
-	for {
-		kind := z.Next()
-		raw := string(z.Raw())
-		token := z.Token()
-		switch {
-		case kind == nethtml.ErrorToken:
-			return strings.TrimSpace(b.String())
-		case kind == nethtml.CommentToken, kind == nethtml.DoctypeToken:
-		case skip != "":
-			if kind == nethtml.EndTagToken && token.Data == skip {
-				skip = ""
-			}
-		case kind == nethtml.TextToken:
-			b.text(token.Data)
-		case atom.Lookup([]byte(token.Data)) == 0 && allowedTags[token.Data] == "":
-			b.WriteString(raw)
-		case kind == nethtml.EndTagToken:
-			b.end(token.Data)
-		case token.Data == "script" || token.Data == "style":
-			skip = token.Data
-		default:
-			b.start(token)
-		}
-	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// open connects, signs in and becomes visible.
+// open connects, signs in and announces our presence.
 func (x *service) open(ctx context.Context, c *notifier.Client) (*connection, error) {
 	raw, err := wire.Dial(ctx, c, cmp.Or(x.server, x.Host), x.Port, nil)
 	if err != nil {
@@ -38,7 +38,7 @@ func (x *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	}
 	go func() {
 		defer close(conn.done)
-		conn.ended = session.Serve(conn)
+		conn.err = session.Serve(conn)
 	}()
 	if err := x.announce(ctx, c, conn); err != nil {
 		_ = conn.Close()
@@ -47,9 +47,9 @@ func (x *service) open(ctx context.Context, c *notifier.Client) (*connection, er
 	return conn, nil
 }
 
-// announce makes the session one that others see. With a negative priority,
-// messages to the account do not come to us but wait for whom they are meant
-// (RFC 6121, section 4.7.2.3).
+// announce sends our presence. Its priority is negative, so that the server does
+// not deliver messages for the account to us, but to its owner (RFC 6121,
+// section 4.7.2.3).
 func (x *service) announce(ctx context.Context, c *notifier.Client, conn *connection) error {
 	if x.roster {
 		query := stanza.IQ{ID: newID(), Type: stanza.GetIQ}
@@ -62,10 +62,11 @@ func (x *service) announce(ctx context.Context, c *notifier.Client, conn *connec
 	return conn.send(ctx, []xml.TokenReader{stanza.Presence{}.Wrap(textElement("priority", "-1"))})
 }
 
-// negotiate goes from the first byte to a session (RFC 6120, section 4.3).
+// negotiate opens a session: TLS, sign-in and resource binding (RFC 6120, section
+// 4.3).
 func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.Conn) (*mellium.Session, error) {
-	// What has to fit the certificate is the domain of the account, whatever
-	// machine serves it (RFC 6120, section 13.7.2.1).
+	// The certificate must be for the domain of the account, not for the name
+	// of the server (RFC 6120, section 13.7.2.1).
 	config := wire.TLSConfig(c, x.account.Domainpart())
 	features := []mellium.StreamFeature{mellium.BindResource(), x.signIn()}
 	var rw io.ReadWriter = raw
@@ -80,14 +81,14 @@ func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.C
 		}
 		rw = secure
 	}
-	// The library forgets deadlines when its context ends, so it gets one
-	// that does not; the connection has ours.
+	// The library resets deadlines when its context ends. So it gets a context
+	// that does not end, and the connection has the deadline.
 	session, err := mellium.NewClientSession(context.WithoutCancel(ctx), x.account, rw, features...)
-	const noSignIn = "the XMPP server offers no way to sign in; it may demand TLS, which xmpps:// and mode=tls have"
+	const noSignIn = "the XMPP server offers no way to sign in; it may require TLS: use xmpps:// or mode=tls"
 	switch {
 	case isClosed(err):
 		return nil, errors.New("the XMPP server closed the connection without a reason")
-	case err != nil && strings.Contains(err.Error(), "features advertised out of order"): // one that the library does not export
+	case err != nil && strings.Contains(err.Error(), "features advertised out of order"): // the library does not export this error
 		return nil, errors.New(noSignIn)
 	case err != nil:
 		return nil, err
@@ -97,8 +98,8 @@ func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.C
 	return session, nil
 }
 
-// isClosed says whether the other side has closed the connection, perhaps
-// in the middle of a stream.
+// isClosed reports whether err means that the server closed the connection,
+// perhaps in the middle of a stream.
 func isClosed(err error) bool {
 	syntax, ok := errors.AsType[*xml.SyntaxError](err)
 	return errors.Is(err, io.EOF) || ok && syntax.Msg == "unexpected EOF"

@@ -16,29 +16,30 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// connection is a session with a server. A goroutine reads what comes until the
-// connection closes.
+// connection is a session with a server. A goroutine reads stanzas until the
+// connection is closed.
 type connection struct {
 	conn    *wire.Conn
 	session *mellium.Session
 	nick    string
-	done    chan struct{} // closed when reading has ended
-	ended   error         // why, once it has
+	done    chan struct{} // closed when the goroutine has ended
+	err     error         // why it has ended
 
 	mu      sync.Mutex
 	waiting map[*waiter]struct{}
-	rooms   map[string]string // the nickname that we have, by room
+	rooms   map[string]string // our nickname by room
 }
 
-// waiter is somebody who waits for a stanza.
+// waiter is an exchange that waits for a stanza.
 type waiter struct {
 	match func(*incomingStanza) bool
 	found chan *incomingStanza
 }
 
-// exchange sends and waits for the stanza that matches.
-func (conn *connection) exchange(ctx context.Context, patience time.Duration, match func(*incomingStanza) bool, send ...xml.TokenReader) (*incomingStanza, error) {
-	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+// exchange sends stanzas and waits for one that matches. A timeout of 0 means
+// no timeout.
+func (conn *connection) exchange(ctx context.Context, timeout time.Duration, match func(*incomingStanza) bool, send ...xml.TokenReader) (*incomingStanza, error) {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	w := &waiter{match, make(chan *incomingStanza, 1)}
 	conn.mu.Lock()
@@ -57,8 +58,8 @@ func (conn *connection) exchange(ctx context.Context, patience time.Duration, ma
 		return s, nil
 	case <-conn.done:
 		err := errors.New("the XMPP server closed the connection")
-		if conn.ended != nil {
-			err = fmt.Errorf("the XMPP connection ended: %w", conn.ended)
+		if conn.err != nil {
+			err = fmt.Errorf("the XMPP connection ended: %w", conn.err)
 		}
 		return nil, wire.Broken(errs.ContextError(ctx, err))
 	case <-ctx.Done():
@@ -76,7 +77,7 @@ func (conn *connection) send(ctx context.Context, stanzas []xml.TokenReader) err
 	return nil
 }
 
-// HandleXMPP takes a stanza that has come to whoever waits for it.
+// HandleXMPP passes a stanza on to the exchanges that wait for it.
 func (conn *connection) HandleXMPP(r xmlstream.TokenReadEncoder, start *xml.StartElement) error {
 	s := new(incomingStanza)
 	if err := xml.NewTokenDecoder(xmlstream.MultiReader(xmlstream.Token(*start), r)).Decode(s); err != nil {
@@ -98,7 +99,8 @@ func (conn *connection) HandleXMPP(r xmlstream.TokenReadEncoder, start *xml.Star
 	return nil
 }
 
-// Ping asks the server for an answer, of any kind (XEP-0199).
+// Ping returns when the server has answered a ping (XEP-0199). Any answer
+// counts, because not every server supports pings.
 func (conn *connection) Ping(ctx context.Context) error {
 	conn.conn.ResetReadLimit()
 	id := newID()
@@ -106,11 +108,12 @@ func (conn *connection) Ping(ctx context.Context) error {
 	return err
 }
 
+// pingStanza returns a ping to the server.
 func (conn *connection) pingStanza(id string) xml.TokenReader {
 	return stanza.IQ{ID: id, To: conn.session.LocalAddr().Domain(), Type: stanza.GetIQ}.Wrap(xmlstream.Wrap(nil, element("urn:xmpp:ping", "ping")))
 }
 
-// Close ends the session, and the reading with it.
+// Close ends the session and waits for the goroutine to end.
 func (conn *connection) Close() error {
 	_ = conn.conn.SetDeadline(time.Now().Add(time.Second))
 	_ = conn.session.Close()

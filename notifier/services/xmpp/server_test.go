@@ -25,17 +25,18 @@ import (
 // testCA is the only CA that the tests of this package trust.
 var testCA = servicetest.NewTrustedCA()
 
-// server is the server of example.org, which has an account "gateway" with
-// the password "secret-word" and a user bob, and the rooms ops and closed.
+// server is the server of example.org. It has the account "gateway" with the
+// password "secret-word", the user bob and the rooms ops and closed.
 type server struct {
 	servicetest.Log
 	*servicetest.Server
-	startTLS   *tls.Config // offered where it is not nil
+	startTLS   *tls.Config // nil: STARTTLS is not offered
 	mechanisms []string
-	oldRooms   bool // they number messages anew and have no status
+	oldRooms   bool // rooms replace ids and send no status
 }
 
-// newServer starts the server; direct is for TLS from the first byte.
+// newServer starts the server, with TLS from the first byte if direct is not
+// nil.
 func newServer(t *testing.T, n *server, address string, direct *tls.Config) *server {
 	t.Helper()
 	if n.mechanisms == nil {
@@ -57,7 +58,7 @@ type peer struct {
 	inside         map[string]bool // rooms
 }
 
-// testElement is any element of a client.
+// testElement is an element from the client.
 type testElement struct {
 	XMLName   xml.Name
 	ID        string `xml:"id,attr"`
@@ -214,7 +215,7 @@ func (p *peer) message(e *testElement) {
 	}
 }
 
-// signIn takes the steps of a sign-in.
+// signIn handles a step of the sign-in.
 func (p *peer) signIn(e *testElement) (user string, err error) {
 	if !slices.Contains(p.net.mechanisms, e.Mechanism) {
 		return "", errors.New("not offered")
@@ -232,7 +233,7 @@ func (p *peer) signIn(e *testElement) (user string, err error) {
 	case "SCRAM-SHA-256":
 		mechanism, fn = sasl.ScramSha256, sha256.New
 	case "SCRAM-SHA-1":
-	default: // channel binding, which this server gets wrong
+	default: // channel binding fails here
 		return "", sasl.ErrAuthn
 	}
 	salt := []byte("salt")

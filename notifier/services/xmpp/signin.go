@@ -15,18 +15,18 @@ import (
 	mellium "mellium.im/xmpp"
 )
 
-// signIn is the sign-in by password. Its mechanisms depend on the connection
-// as it is then.
+// signIn returns the stream feature that signs in with the password. It chooses
+// the mechanism when the connection, perhaps with TLS, is there.
 func (x *service) signIn() mellium.StreamFeature {
 	f := mellium.SASL("", x.Password, sasl.ScramSha256)
 	if x.security == securityNone {
-		f.Necessary = 0 // the library wants TLS otherwise
+		f.Necessary = 0 // the library requires TLS otherwise
 	}
 	f.Negotiate = func(ctx context.Context, s *mellium.Session, data any) (mellium.SessionState, io.ReadWriter, error) {
 		offered, _ := data.([]string)
 		mechanisms := slices.DeleteFunc(x.mechanisms(s.ConnectionState()), func(m sasl.Mechanism) bool { return !slices.Contains(offered, m.Name) })
 		if len(mechanisms) == 0 {
-			return 0, nil, errors.New("the XMPP server offers no way to sign in that is safe on this connection; it takes " + strings.Join(offered, ", "))
+			return 0, nil, errors.New("the XMPP server offers no way to sign in that is safe on this connection; it offers " + strings.Join(offered, ", "))
 		}
 		mask, rw, err := mellium.SASL("", x.Password, mechanisms[0]).Negotiate(ctx, s, data)
 		switch {
@@ -43,8 +43,8 @@ func (x *service) signIn() mellium.StreamFeature {
 	return f
 }
 
-// mechanisms are those that we use on a connection, the best first. Without
-// TLS the password itself is not sent.
+// mechanisms returns the mechanisms for a connection, the best one first. It
+// leaves out PLAIN, which sends the password itself, if there is no TLS.
 func (x *service) mechanisms(state tls.ConnectionState) (out []sasl.Mechanism) {
 	secure := state.Version != 0
 	if secure && x.scramPlus && (state.Version >= tls.VersionTLS13 || len(state.TLSUnique) > 0) {
@@ -57,22 +57,23 @@ func (x *service) mechanisms(state tls.ConnectionState) (out []sasl.Mechanism) {
 	return out
 }
 
-// maxIterations is how much work a server may make of a password; usual
-// are some ten thousand.
+// maxIterations is how many hash iterations a server may ask for. Servers ask
+// for some ten thousand.
 const maxIterations = 1_000_000
 
-// limitIterations checks a server's challenge (RFC 5802, section 5.1) before the
-// mechanism reads it, which would work without end for some.
+// limitIterations returns a mechanism that checks the server's challenge (RFC
+// 5802, section 5.1) before m reads it, because m would hash for as long as the
+// server likes.
 func limitIterations(m sasl.Mechanism) sasl.Mechanism {
 	next := m.Next
 	m.Next = func(n *sasl.Negotiator, challenge []byte, data any) (bool, []byte, any, error) {
 		for field := range bytes.SplitSeq(challenge, []byte(",")) {
 			name, value, ok := strings.Cut(string(field), "=")
 			if !ok || len(name) != 1 || value == "" {
-				return false, nil, nil, errors.New("its challenge is malformed")
+				return false, nil, nil, errors.New("the challenge is malformed")
 			}
 			if i, err := strconv.Atoi(value); name == "i" && (err != nil || i < 1 || i > maxIterations) {
-				return false, nil, nil, fmt.Errorf("it wants more than %d iterations", maxIterations)
+				return false, nil, nil, fmt.Errorf("the challenge asks for more than %d iterations", maxIterations)
 			}
 		}
 		return next(n, challenge, data)

@@ -8,7 +8,7 @@ import (
 	"mellium.im/xmpp/stanza"
 )
 
-// incomingStanza is what we want to know of anything that comes.
+// incomingStanza holds what we need of any stanza from the server.
 type incomingStanza struct {
 	XMLName xml.Name
 	ID      string `xml:"id,attr"`
@@ -21,8 +21,8 @@ type incomingStanza struct {
 	Error *stanza.Error `xml:"error"`
 }
 
-// isSelf says whether a room's presence is about ourselves (XEP-0045, section
-// 7.2.2).
+// isSelf reports whether the presence of an occupant is our own (XEP-0045,
+// section 7.2.2).
 func (s *incomingStanza) isSelf() bool {
 	for _, status := range s.Status {
 		if status.Code == 110 {
@@ -32,12 +32,13 @@ func (s *incomingStanza) isSelf() bool {
 	return false
 }
 
-// refusal is the error in a stanza.
-func (s *incomingStanza) refusal(what string) error {
+// asError returns the error that the stanza reports, saying that the server
+// refused what, or nil.
+func (s *incomingStanza) asError(what string) error {
 	if s.Type != "error" {
 		return nil
 	}
-	reason := "it gives no reason"
+	reason := "no reason given"
 	if s.Error != nil {
 		reason = cmp.Or(string(s.Error.Condition), reason)
 		for _, text := range s.Error.Text {

@@ -16,14 +16,14 @@ import (
 
 var _ = notifier.Register[service]()
 
-// service writes to users and rooms from an account of an XMPP server.
+// service sends to users and rooms from an account of an XMPP server.
 type service struct {
 	notifier.Server
 	wire.Persistent[*connection]
 	targets   []string
 	server    string
-	mode      string // as the URL has it
-	security  string // as it is done
+	mode      string // the parameter
+	security  string // the mode in use
 	roster    bool
 	subject   bool
 	keepalive bool
@@ -31,10 +31,10 @@ type service struct {
 	name      string
 
 	account jid.JID
-	to      map[string]jid.JID // by the target
+	to      map[string]jid.JID // addresses by target
 }
 
-// The ways to protect the connection.
+// Whether and how the connection uses TLS.
 const (
 	securityStartTLS = "starttls"
 	securityTLS      = "tls"
@@ -46,20 +46,21 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
-	s.List(&x.targets, "targets", "user, user@host and #room@host; by default the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
-	s.Host(&x.server, "xmpp", "server to connect to where it is not the host")
-	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "protection; by default none of xmpp, starttls of xmpps")
+	s.List(&x.targets, "targets", "user, user@host and #room@host; default: the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
+	s.Host(&x.server, "xmpp", "server to connect to, if it is not the host")
+	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "encryption; default: none for xmpp, starttls for xmpps")
 	s.Bool(&x.roster, "roster", false, "fetch the list of contacts first")
 	s.Bool(&x.subject, "subject", false, "send the title as a subject")
-	s.Bool(&x.keepalive, "keepalive", false, "keep the connection for an hour, not for a minute")
+	s.Bool(&x.keepalive, "keepalive", false, "keep the connection open for an hour, not a minute")
 	s.Bool(&x.scramPlus, "scramplus", true, "bind the sign-in to the TLS connection if the server can")
-	s.String(&x.name, "name", "", "nickname in rooms; by default the user").Match(`^[a-zA-Z0-9_]+$`).Lenient()
+	s.String(&x.name, "name", "", "nickname in rooms; default: the user").Match(`^[a-zA-Z0-9_]+$`).Lenient()
 }
 
-// addressPattern is the form of an address; its domain may be left out.
+// addressPattern matches an address. The domain is optional.
 var addressPattern = regexp.MustCompile(`^(#?)([^@\s/]+)(?:@([^@\s/]+))?(?:/(\S+))?$`)
 
-// parseJID reads an address (RFC 7622), on host where it names none.
+// parseJID reads an address (RFC 7622). Without a domain, it is on host. room
+// reports whether it begins with #.
 func parseJID(text, host string) (to jid.JID, room bool, err error) {
 	m := addressPattern.FindStringSubmatch(text)
 	if m == nil {
@@ -83,7 +84,7 @@ func (x *service) Finish(s *notifier.Schema) (err error) {
 	var room bool
 	x.account, room, err = parseJID(x.User, x.Host)
 	if err != nil || room {
-		return errors.New("the user is no XMPP address; write its name alone or, where its domain is not the host, name%40domain")
+		return errors.New("the user is not an XMPP address; write its name or, if its domain is not the host, name%40domain")
 	}
 	x.to = map[string]jid.JID{}
 	for _, target := range x.targets {
@@ -112,7 +113,8 @@ func (x *service) Finish(s *notifier.Schema) (err error) {
 	return nil
 }
 
-// keepaliveTimeout is how long a connection is kept with keepalive.
+// keepaliveTimeout is how long a connection with keepalive stays open without a
+// message.
 const keepaliveTimeout = time.Hour
 
 func (x *service) idleTimeout() time.Duration {
@@ -132,9 +134,9 @@ func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		conn.conn.ResetReadLimit()
 		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 			if strings.HasPrefix(target, "#") {
-				return conn.writeRoom(ctx, c, x.to[target], m)
+				return conn.sendRoom(ctx, c, x.to[target], m)
 			}
-			return conn.writeUser(ctx, c, x.to[target], m)
+			return conn.sendUser(ctx, c, x.to[target], m)
 		})
 	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// serverURL is for an account of example.org whose server is elsewhere.
+// serverURL returns the URL of an account at example.org, on the server at this
+// address.
 func serverURL(scheme, at, rest string) string {
 	host, port, _ := strings.Cut(at, ":")
 	url := scheme + "://gateway:secret-word@example.org:" + port + rest
@@ -22,8 +23,8 @@ func serverURL(scheme, at, rest string) string {
 	return url + "?xmpp=" + host
 }
 
-// Each parameter of the description changes what the server sees; keepalive
-// does so after a minute, see TestIdleTimeout.
+// Each parameter of the description changes what the server sees. For keepalive
+// see TestIdleTimeout.
 func TestParameters(t *testing.T) {
 	const auth, presence = "AUTH SCRAM-SHA-256 gateway true", "PRESENCE -1"
 	const bob = "MESSAGE chat bob@example.org [] Disk\r\n91% full"
@@ -81,7 +82,7 @@ func TestTLS(t *testing.T) {
 	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpps", n.Addr(), "/bob"), "certificate")
 	n.Expect(t)
 
-	// A certificate that the system trusts, for the name in the addresses.
+	// A trusted certificate for the domain of the account.
 	config := testCA.Certificate(t, "example.org")
 	n = newServer(t, &server{mechanisms: []string{"PLAIN"}}, "", config)
 	servicetest.SendText(t, servicetest.NewSender(t), serverURL("xmpps", n.Addr(), "/bob?mode=tls"), "two")
@@ -90,15 +91,15 @@ func TestTLS(t *testing.T) {
 	servicetest.SendText(t, servicetest.NewSender(t), serverURL("xmpps", n.Addr(), "/bob"), "three")
 	n.Expect(t, "TLS", "AUTH PLAIN gateway true", "PRESENCE -1", "MESSAGE chat bob@example.org [] three")
 
-	// A server, or somebody between, that does not want TLS gets no password.
+	// Without STARTTLS, the password is not sent.
 	n = newServer(t, &server{}, "", nil)
 	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpps", n.Addr(), "/bob"), "")
 	n.Expect(t)
 	n = newServer(t, &server{mechanisms: []string{"PLAIN"}}, "", nil)
-	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "no way to sign in that is safe on this connection; it takes PLAIN")
+	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "no way to sign in that is safe on this connection; it offers PLAIN")
 	n.Expect(t)
 	n = newServer(t, &server{startTLS: servicetest.SelfSigned(t)}, "", nil)
-	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "it may demand TLS")
+	servicetest.SendFails(t, servicetest.NewSender(t), serverURL("xmpp", n.Addr(), "/bob"), "it may require TLS")
 	n.Expect(t)
 }
 
@@ -172,7 +173,7 @@ func TestRefusals(t *testing.T) {
 	servicetest.SendFails(t, s, serverURL("xmpps", at, "/bob?mode=tls&rto=0.1"), "no answer within 100ms (rto)")
 }
 
-// What a server makes us compute has an end.
+// A server cannot make us compute hashes without end.
 func TestChallenges(t *testing.T) {
 	const nonce = "r=fyko+d2lbbFgONRv9qkxdawL"
 	for challenge, want := range map[string]string{

@@ -7,23 +7,33 @@ import (
 	"unicode/utf8"
 )
 
-// Markup is how a chat writes what Markdown writes in another way. It is for
-// Markdown that was made of HTML: what people write by hand for a chat is in
-// the chat's own markup already.
+// Markup is the syntax of a chat's text where it differs from Markdown.
 type Markup struct {
-	Bold    string                             // before and after bold text
-	Italic  string                             // before and after italics
-	Text    func(string) string                // plain text
-	Escaped func(string) string                // a character that Markdown has a backslash before
-	Code    func(fence, text string) string    // code between backticks
-	Link    func(label, address string) string // a link or a picture; the label is rewritten
+	// Bold and Italic stand before and after such text.
+	Bold, Italic string
+
+	// Text returns plain text, escaped.
+	Text func(string) string
+
+	// Escaped returns a character that Markdown escapes with a backslash.
+	Escaped func(string) string
+
+	// Code returns text between backticks; fence is those backticks.
+	Code func(fence, text string) string
+
+	// Link returns a link or picture; the label is converted already.
+	Link func(label, address string) string
 }
 
+// inlinePattern matches, in groups of two or one: code within ```, “ and `,
+// label and address of a link or picture, an escaped character, and asterisks.
 var inlinePattern = regexp.MustCompile("(?s)(```)(.*?)```|(``)(.*?)``|(`)([^`]*)`" +
 	`|!?\[((?:\\.|[^\]\\])*)\]\(<?([^)>\s]*)>?(?:\s[^)]*)?\)` +
 	`|\\([!-/:-@\[-` + "`" + `{-~])|\*{1,3}`)
 
-// FromMarkdown turns Markdown into the chat's markup.
+// FromMarkdown converts Markdown to the markup. It is for Markdown that was
+// converted from HTML: text that people write for the chat has its markup
+// already.
 func (u Markup) FromMarkdown(md string) string {
 	var b strings.Builder
 	last := 0
@@ -54,7 +64,8 @@ func (u Markup) FromMarkdown(md string) string {
 	return b.String()
 }
 
-// emphasis is what so many asterisks between two characters stand for.
+// emphasis returns what a run of asterisks between two characters means: the
+// begin or end of emphasis, or asterisks if there is space on both sides.
 func (u Markup) emphasis(asterisks int, before, after rune) string {
 	space := func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) }
 	switch {

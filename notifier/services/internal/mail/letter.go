@@ -1,37 +1,15 @@
 package mail
 
-import (
-	"slices"
-)
+import "slices"
 
-// Letter is a message to some of the targets.
+// Letter is the recipients of one e-mail.
 type Letter struct{ To, CC, BCC []Address }
 
-// Without is list without those that are among others, and without doubles.
-func Without(list, others []Address) (out []Address) {
-	for _, b := range list {
-		same := func(o Address) bool { return o.Address == b.Address }
-		if !slices.ContainsFunc(others, same) && !slices.ContainsFunc(out, same) {
-			out = append(out, b)
-		}
-	}
-	return out
+// NewLetter returns a letter in which each address occurs once: as To rather
+// than BCC, and as BCC rather than CC.
+func NewLetter(to, cc, bcc []Address) Letter {
+	return Letter{To: to, CC: Without(cc, slices.Concat(to, bcc)), BCC: Without(bcc, to)}
 }
 
-// Addresses are the mailboxes without their names.
-func Addresses(list []Address) []string {
-	out := make([]string, len(list))
-	for i, b := range list {
-		out[i] = b.Address
-	}
-	return out
-}
-
-// Headers are the mailboxes as header fields want them.
-func Headers(list []Address) []string {
-	out := make([]string, len(list))
-	for i, b := range list {
-		out[i] = b.Header()
-	}
-	return out
-}
+// All returns the recipients of all three kinds.
+func (l Letter) All() []Address { return slices.Concat(l.To, l.CC, l.BCC) }

@@ -9,22 +9,24 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Session is what a service keeps between messages after it has signed in.
-// The zero value is signed out.
+// Session is the state that a service keeps between messages after it has
+// signed in, such as a token. The zero value is signed out.
 type Session[T any] struct {
-	// signOut, where it is set, ends a session that is not kept.
+	// SignOut ends a session that must not be kept because the URL has
+	// store=no. It may be nil.
 	SignOut func(context.Context, *notifier.Client, T) error
 
 	cached notifier.Cached[T]
 }
 
-// Do runs f signed in. Where the service refuses a session that was kept
-// from an earlier message, it signs in anew and runs f once more.
+// Do calls f with the session, which signIn opens and limits in time unless
+// there is one. If the service rejects a session from an earlier message, Do
+// signs in again and calls f once more.
 func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
 	for {
-		kept := true
+		reused := true
 		value, err := s.cached.Get(ctx, func(ctx context.Context) (T, time.Duration, error) {
-			kept = false
+			reused = false
 			return signIn(ctx)
 		})
 		if err != nil {
@@ -33,7 +35,7 @@ func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(con
 		err = f(value)
 		if IsExpired(err) {
 			s.cached.Drop(ctx)
-			if kept {
+			if reused {
 				continue
 			}
 		} else if s.SignOut != nil && !c.Store() {
@@ -46,10 +48,12 @@ func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(con
 	}
 }
 
-// ErrExpired marks the answer of a service that says by other means than
-// its status code that it does not know the session.
+// ErrExpired is for services that reject a session with another status than
+// 401.
 var ErrExpired = errors.New("the service does not accept the session")
 
+// IsExpired reports whether the service rejected the session: err is
+// [ErrExpired] or an answer with status 401.
 func IsExpired(err error) bool {
 	return errors.Is(err, ErrExpired) ||
 		slices.ContainsFunc(notifier.Statuses(err), func(s *notifier.StatusError) bool { return s.Code == 401 })

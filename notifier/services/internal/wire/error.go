@@ -2,11 +2,11 @@ package wire
 
 import "errors"
 
-// ErrBroken marks the errors after which a connection is of no use. An error
-// without it is what the destination says of the message.
+// ErrBroken marks errors after which a connection cannot be used. An error
+// without it is the server's answer to the message.
 var ErrBroken = errors.New("the connection broke")
 
-// Broken marks err with [ErrBroken], without a word more in its text.
+// Broken returns err, with the same text, as an error that is [ErrBroken].
 func Broken(err error) error { return brokenError{err} }
 
 type brokenError struct{ error }

@@ -10,53 +10,55 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
-const (
-	// IdleTimeout is how long a connection is kept for the next message.
-	IdleTimeout = time.Minute
+// IdleTimeout is how long a connection stays open without a message.
+const IdleTimeout = time.Minute
 
-	// A connection that has waited for pingAfter is asked whether it is
-	// alive, and has pingTimeout to answer: a peer that vanished says nothing,
-	// and waiting for it would use up the message's time.
+// A connection that was idle for pingAfter is pinged before it is used, and has
+// pingTimeout to answer: waiting for a server that has vanished would use up
+// the time of the message.
+const (
 	pingAfter   = 5 * time.Second
 	pingTimeout = 5 * time.Second
 )
 
-// Pinger is a connection that can find out whether the other side is there.
+// Pinger is a connection that can check whether the server is still there.
 type Pinger interface {
 	io.Closer
 	Ping(ctx context.Context) error
 }
 
-// Persistent is a connection that outlives a message, for protocols that live on
-// one. It serves one message at a time and is closed when no message has come
-// for a while. The zero value is without a connection. It must not be copied.
+// Persistent is a connection that stays open between messages. It is opened
+// when the first message needs it, serves one message at a time and is closed
+// when it has been idle for a while. The zero value is ready for use. A
+// Persistent must not be copied.
 type Persistent[C Pinger] struct {
 	once sync.Once
-	busy chan struct{} // holds a value while a message has the connection
+	busy chan struct{} // holds a value while a message uses the connection
 
-	mu      sync.Mutex
-	conn    C
-	waiting bool // conn is there and waits for a message
-	since   time.Time
-	uses    int // counts how often a connection was kept
-	timer   *time.Timer
-	closed  bool
+	mu        sync.Mutex
+	conn      C
+	idle      bool // conn is open and no message uses it
+	idleSince time.Time
+	uses      int // counts the messages, so that expire knows its own
+	timer     *time.Timer
+	closed    bool
 }
 
-// Do runs use on the connection that was kept, or on a new one from open.
-// Where one that was kept turns out to be broken, use runs a second time on a
-// new one. Afterwards the connection is kept for idle.
-func (k *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
-	k.once.Do(func() { k.busy = make(chan struct{}, 1) })
+// Do calls use with the open connection, or with a new one that open returns.
+// If use fails with [ErrBroken] on a connection that was open before, Do calls
+// it once more with a new one. Afterwards the connection stays open for at most
+// idle without a message.
+func (p *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
+	p.once.Do(func() { p.busy = make(chan struct{}, 1) })
 	select {
-	case k.busy <- struct{}{}:
+	case p.busy <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-k.busy }()
+	defer func() { <-p.busy }()
 	for {
-		conn, old := k.takeAlive(ctx)
-		if !old {
+		conn, reused := p.takeAlive(ctx)
+		if !reused {
 			var err error
 			if conn, err = open(ctx); err != nil {
 				return errs.ContextError(ctx, err)
@@ -64,20 +66,20 @@ func (k *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(co
 		}
 		err := use(ctx, conn)
 		if !errors.Is(err, ErrBroken) {
-			k.put(conn, idle)
+			p.put(conn, idle)
 			return err
 		}
 		_ = conn.Close()
-		if !old || ctx.Err() != nil {
+		if !reused || ctx.Err() != nil {
 			return errs.ContextError(ctx, err)
 		}
 	}
 }
 
-// takeAlive takes the connection that waits, unless it is dead.
-func (k *Persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
-	conn, ok = k.take()
-	if !ok || time.Since(k.since) < pingAfter {
+// takeAlive takes the idle connection if there is one and it answers a ping.
+func (p *Persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
+	conn, ok = p.take()
+	if !ok || time.Since(p.idleSince) < pingAfter {
 		return conn, ok
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
@@ -89,49 +91,51 @@ func (k *Persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
 	return conn, false
 }
 
-func (k *Persistent[C]) take() (conn C, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.waiting {
+// take takes the idle connection.
+func (p *Persistent[C]) take() (conn C, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.idle {
 		return conn, false
 	}
-	k.timer.Stop()
-	k.waiting = false
-	return k.conn, true
+	p.timer.Stop()
+	p.idle = false
+	return p.conn, true
 }
 
-func (k *Persistent[C]) put(conn C, idle time.Duration) {
-	k.mu.Lock()
-	if !k.closed {
-		k.uses++
-		turn := k.uses
-		k.conn, k.waiting, k.since = conn, true, time.Now()
-		k.timer = time.AfterFunc(idle, func() { k.expire(turn) })
-		k.mu.Unlock()
+// put makes conn the idle connection, or closes it if p is closed.
+func (p *Persistent[C]) put(conn C, idle time.Duration) {
+	p.mu.Lock()
+	if !p.closed {
+		p.uses++
+		uses := p.uses
+		p.conn, p.idle, p.idleSince = conn, true, time.Now()
+		p.timer = time.AfterFunc(idle, func() { p.expire(uses) })
+		p.mu.Unlock()
 		return
 	}
-	k.mu.Unlock()
+	p.mu.Unlock()
 	_ = conn.Close()
 }
 
-// expire closes the connection if it has waited since that turn.
-func (k *Persistent[C]) expire(turn int) {
-	k.mu.Lock()
-	conn, idle := k.conn, k.waiting && k.uses == turn
-	k.waiting = k.waiting && !idle
-	k.mu.Unlock()
-	if idle {
+// expire closes the connection if no message has used it since.
+func (p *Persistent[C]) expire(uses int) {
+	p.mu.Lock()
+	conn, expired := p.conn, p.idle && p.uses == uses
+	p.idle = p.idle && !expired
+	p.mu.Unlock()
+	if expired {
 		_ = conn.Close()
 	}
 }
 
-// Close closes the connection, at once or, where a message has it, when that
-// is done; from then on none is kept.
-func (k *Persistent[C]) Close() error {
-	k.mu.Lock()
-	k.closed = true
-	k.mu.Unlock()
-	if conn, ok := k.take(); ok {
+// Close closes the connection. If a message uses it, it is closed when that is
+// done. Messages that come later open connections that are closed at once.
+func (p *Persistent[C]) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	if conn, ok := p.take(); ok {
 		return conn.Close()
 	}
 	return nil

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// message is a line of the server (RFC 2812, section 2.3.1).
-type message struct {
-	source  string // who says it
+// serverLine is a line from the server, a message in RFC 2812, section 2.3.1.
+type serverLine struct {
+	source  string // the sender
 	command string // a word or three digits
 	params  []string
 }
 
-func parseMessage(text string) (l message) {
+func parseLine(text string) (l serverLine) {
 	text = strings.TrimRight(text, "\r\n")
-	if strings.HasPrefix(text, "@") { // tags of IRCv3
+	if strings.HasPrefix(text, "@") { // message tags (IRCv3)
 		_, text, _ = strings.Cut(text, " ")
 	}
 	if rest, ok := strings.CutPrefix(text, ":"); ok {
@@ -32,35 +32,38 @@ func parseMessage(text string) (l message) {
 	return l
 }
 
-func (l message) last() string {
+// last returns the last parameter, or "" if there is none.
+func (l serverLine) last() string {
 	if len(l.params) == 0 {
 		return ""
 	}
 	return l.params[len(l.params)-1]
 }
 
-// isError says whether the line is a numeric reply from 400 to 599, which
-// mean errors, but for the lack of a message of the day.
-func (l message) isError() bool {
+// isError reports whether the line is an error reply, 400 to 599. Reply 422
+// (no message of the day) is not an error for us.
+func (l serverLine) isError() bool {
 	return len(l.command) == 3 && (l.command[0] == '4' || l.command[0] == '5') && l.command != "422"
 }
 
-func (l message) reason() string {
+// reason returns the text of the line, and the number of an error reply.
+func (l serverLine) reason() string {
 	if !l.isError() {
 		return l.last()
 	}
 	return fmt.Sprintf("%s (%s)", l.last(), l.command)
 }
 
-// maxText is how many bytes of name and text fit into a line as others
-// receive it: 512 with a line break (RFC 2812, section 2.3), the command and
-// our nickname, user and host, of which we know no more than that they take
-// some 110 bytes at most.
+// maxText is how many bytes the name of the target and a line of text may have
+// together. Others receive at most 512 bytes with the line break (RFC 2812,
+// section 2.3), which include the command and our nickname, user and host. We
+// do not know the length of those; 110 bytes are more than they need.
 const maxText = 380
 
-// splitLines is a text as lines of at most so many bytes, without those that
-// are empty, which IRC cannot carry. NUL may not occur, and \x01 would make a
-// command to the reader's program of a line.
+// splitLines splits a text into lines of at most size bytes, at spaces if
+// possible. It leaves out empty lines, which IRC cannot send, NUL, which must
+// not occur, and \x01, which would turn a line into a command to the reader's
+// program (CTCP).
 func splitLines(text string, size int) (lines []string) {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "", "\x01", "").Replace(text)
 	for line := range strings.SplitSeq(text, "\n") {

@@ -1,0 +1,76 @@
+package mail
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// SplitList splits a list of addresses at commas, semicolons and white space
+// after an address, but not within quotes.
+func SplitList(s string) (items []string) {
+	start, quoted := 0, false
+	for i, r := range s {
+		switch {
+		case r == '"' && (i == 0 || s[i-1] != '\\'):
+			quoted = !quoted
+		case quoted:
+		case r == ',' || r == ';', unicode.IsSpace(r) && strings.Contains(s[start:i], "@"):
+			items = append(items, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(items, s[start:])
+}
+
+// ParseList reads addresses that [CheckAddress] has checked.
+func ParseList(list []string) []Address {
+	out := make([]Address, len(list))
+	for i, s := range list {
+		out[i], _ = ParseAddress(s)
+	}
+	return out
+}
+
+// List binds a list of addresses to a parameter.
+func List(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
+	return s.List(v, name, doc).Split(SplitList).Normalize(CheckAddress)
+}
+
+// Copies is [List] for a list that a message does not need, such as the
+// recipients of copies: all of its addresses may be invalid.
+func Copies(s *notifier.Schema, v *[]string, name, doc string) *notifier.Param {
+	return List(s, v, name, doc).DropInvalid()
+}
+
+// Without returns the addresses of list that are not in others, each once.
+// Names are ignored.
+func Without(list, others []Address) (out []Address) {
+	for _, a := range list {
+		same := func(o Address) bool { return o.Address == a.Address }
+		if !slices.ContainsFunc(others, same) && !slices.ContainsFunc(out, same) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Addresses returns the addresses without their names.
+func Addresses(list []Address) []string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = a.Address
+	}
+	return out
+}
+
+// Headers returns the addresses for header fields, see [Address.Header].
+func Headers(list []Address) []string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = a.Header()
+	}
+	return out
+}

@@ -1,0 +1,3 @@
+// Package mailto sends e-mail through SMTP servers, on request signed and
+// encrypted with OpenPGP.
+package mailto

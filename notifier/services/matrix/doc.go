@@ -1,0 +1,3 @@
+// Package matrix sends messages to Matrix rooms, as a user of a homeserver or
+// through a webhook bridge.
+package matrix

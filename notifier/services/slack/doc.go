@@ -1,0 +1,2 @@
+// Package slack sends messages to Slack through webhooks, workflows and bots.
+package slack

@@ -1,0 +1,3 @@
+// Package telegram sends messages to people, groups and channels as a Telegram
+// bot.
+package telegram

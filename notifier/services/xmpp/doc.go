@@ -1,0 +1,2 @@
+// Package xmpp sends messages to users and rooms of XMPP servers.
+package xmpp
