@@ -41,7 +41,7 @@ func (o *service) Describe(s *notifier.Schema) {
 	mail.Copies(s, &o.cc, "cc", "addresses that get a copy")
 	mail.Copies(s, &o.bcc, "bcc", "addresses that get a copy unseen by others")
 	mail.Copies(s, &o.replyTo, "reply_to", "addresses for replies")
-	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "kind of mailbox; default: personal for domains such as outlook.com, else org").Lenient()
+	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "kind of mailbox; default: personal at outlook.com or hotmail, else org").Lenient()
 	s.Bool(&o.saveSent, "savesent", true, "save the message in Sent Items")
 }
 
