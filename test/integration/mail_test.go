@@ -190,9 +190,14 @@ func TestExim(t *testing.T) {
 
 	// Exim answers to each kind of connection and of signing in.
 	for _, c := range []struct{ scheme, rest, connection, auth string }{
-		{"mailto", "", "clear", "cram"}, {"mailto", "auth=plain", "clear", "plain"}, {"mailto", "auth=login", "clear", "login"},
+		{"mailto", "", "clear", "cram"},
+		{"mailto", "auth=plain", "clear", "plain"},
+		{"mailto", "auth=login", "clear", "login"},
 		{"mailtos", "auth=xoauth2", "encrypted", "xoauth2"},
-		{"mailtos", "", "encrypted", "plain"}, {"mailtos", "auth=login", "encrypted", "login"}, {"mailtos", "mode=ssl", "encrypted", "plain"}, {"mailtos", "mode=ssl&auth=cram-md5", "encrypted", "cram"},
+		{"mailtos", "", "encrypted", "plain"},
+		{"mailtos", "auth=login", "encrypted", "login"},
+		{"mailtos", "mode=ssl", "encrypted", "plain"},
+		{"mailtos", "mode=ssl&auth=cram-md5", "encrypted", "cram"},
 	} {
 		delivers(t, newSender(t), e.url(c.scheme, login, c.rest+"&format=text"), body)
 		m := e.next(t)
