@@ -13,7 +13,7 @@ import (
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "notify",
-		Usage: "send|services|check",
+		Usage: "send|services|check|version",
 		Short: "Sends notifications and explains notification URLs",
 		Long: `
 Sends a message to notification URLs, or to a key of a Caddy configuration, and
@@ -35,7 +35,7 @@ func addCommands(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := "notify has no such command; use send, services or check"
+		text := "notify has no such command; use send, services, check or version"
 		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
 			text += "; did you mean " + s[0] + "?"
 		}
@@ -43,7 +43,7 @@ func addCommands(cmd *cobra.Command) {
 	})
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand())
+	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand(), versionCommand())
 }
 
 // exitUndelivered is the exit code of a command whose message has not reached

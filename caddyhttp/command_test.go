@@ -70,6 +70,7 @@ func TestCommandTranscripts(t *testing.T) {
 					args[i] = strings.Trim(args[i], "'")
 				}
 				out, errs, code := command(t, "json://stdin.example.com\n", args...)
+				out = strings.ReplaceAll(out, userAgent, "caddy-notify/VERSION "+agentComment)
 				got.WriteString(line + out + errs + "exit " + strconv.Itoa(code) + "\n\n")
 				if strings.Contains(out+errs, "secretsecret") {
 					t.Errorf("a secret shows:\n%s%s", out, errs)

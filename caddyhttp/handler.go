@@ -95,7 +95,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		// The description names the server relative to its own address.
 		resp = api.Errorf(http.StatusNotFound, "the description of the API has no slash at the end of its address; remove it").Response()
 	case name == openAPIName:
-		if err := api.ServeOpenAPI(w, r); err != nil {
+		if err := api.ServeOpenAPI(w, r, version); err != nil {
 			resp = h.errorResponse(err)
 		}
 	case r.Method != http.MethodPost:

@@ -37,7 +37,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if err := h.resolved.checkOrigin(r); err != nil {
 		return nil, err
 	}
-	hops, err := api.Hops(r, userAgent)
+	hops, err := api.Hops(r, agentComment)
 	if err != nil {
 		return nil, err
 	}

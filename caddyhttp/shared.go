@@ -17,9 +17,6 @@ var sharedPool = caddy.NewUsagePool()
 
 const sharedName = "notify"
 
-// userAgent is the User-Agent of the gateway's HTTP requests.
-const userAgent = "caddy-notify (+https://github.com/caddy-notify/caddy-notify)"
-
 // shared is what all configurations of the process share.
 type shared struct {
 	sender     *notifier.Sender

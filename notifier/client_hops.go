@@ -26,8 +26,8 @@ func (c *Client) userAgent(given string) string {
 }
 
 // HopsOf returns the number of gateways that a message had passed through
-// before the one that sent a request with this User-Agent. product is the name
-// that the User-Agent of a gateway begins with. HopsOf returns -1 if the
+// before the one that sent a request with this User-Agent. product is a text
+// that the User-Agent of every gateway contains. HopsOf returns -1 if the
 // request does not come from a gateway.
 func HopsOf(userAgent, product string) int {
 	ours := strings.LastIndex(userAgent, product) // a client's own text comes before it

@@ -13,10 +13,11 @@ const maxHops = 1
 
 // Hops returns how many gateways the message of r has passed through. Gateways
 // tell each other in the header X-Apprise-Recursion-Count, and this gateway
-// also in its User-Agent, whatever the service. It returns a 508 if there are
-// too many, so that no message circulates.
-func Hops(r *http.Request, userAgent string) (int, error) {
-	own := notifier.HopsOf(r.UserAgent(), userAgent) + 1
+// also in its User-Agent, whatever the service: product is a text that is in
+// the User-Agent of every gateway. It returns a 508 if there are too many, so
+// that no message circulates.
+func Hops(r *http.Request, product string) (int, error) {
+	own := notifier.HopsOf(r.UserAgent(), product) + 1
 	text := "0"
 	if values := r.Header.Values("X-Apprise-Recursion-Count"); len(values) > 0 {
 		text = strings.TrimSpace(values[0])

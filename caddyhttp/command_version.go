@@ -1,0 +1,23 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+)
+
+// versionCommand returns `caddy notify version`.
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Prints the version of caddy-notify, Caddy and Go",
+		Args:  cobra.NoArgs,
+		RunE: exiting(func(cmd *cobra.Command, _ []string) error {
+			ofCaddy, _ := caddy.Version()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n", version, ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		}),
+	}
+}
