@@ -17,7 +17,7 @@ func TestAttachmentType(t *testing.T) {
 	}
 }
 
-// What a client calls a file's type goes out as a type, or not at all.
+// A content type of a client is sent in a valid form or replaced.
 func TestContentType(t *testing.T) {
 	for given, want := range map[string]string{
 		"text/plain; charset=utf-8":                 "text/plain; charset=utf-8",

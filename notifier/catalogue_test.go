@@ -20,19 +20,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// catalogue lists the services that a build has, without those of tests.
+// catalogue returns the services without those of tests.
 func catalogue() []notifier.ServiceInfo {
-	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return s.Name == "Probe" || s.Name == "Plain" })
+	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool {
+		return slices.Contains([]string{"Probe", "Plain", "Doorbell"}, s.Name)
+	})
 }
 
-// example is a URL of a service, and what the destination answers to it.
+// example is a URL of a service, with answers of the destination.
 type example struct {
 	url     string
 	answers []servicetest.Answer
 }
 
-// examples are the URLs of the descriptions and those of the golden files, by
-// service: together they show every parameter at work.
+// examples returns the URLs of the schemas and of the golden files by service.
+// Together they use every parameter.
 func examples(t *testing.T) map[string][]example {
 	t.Helper()
 	out := map[string][]example{}
@@ -70,8 +72,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every URL prints and parses back to the same, and no form of it that people
-// get to see holds a secret.
+// The canonical form of each URL parses to the same destination, and no form for
+// people contains a secret.
 func TestRoundTrip(t *testing.T) {
 	all := examples(t)
 	for _, s := range catalogue() {
@@ -90,8 +92,8 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s prints as %s and then as %s", u, d.URL(), again.URL())
 			}
 			for _, secret := range notifier.Secrets(d) {
-				// A secret that is also the name of something cannot be told
-				// from it; real ones are no words.
+				// A secret that is a word of the URL as well cannot be told from
+				// it. Real secrets are not words.
 				if len(secret) > 7 && strings.Contains(d.String(), secret) {
 					t.Errorf("%s shows a secret: %s", u, d.String())
 				}
@@ -113,7 +115,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// wire answers every request and remembers what was asked.
+// wire answers and records requests.
 type wire struct {
 	answers []servicetest.Answer
 
@@ -146,8 +148,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
 }
 
-// sent is all that goes over the wire for a URL and the messages that
-// parameters can depend on; "" if that is nothing.
+// sent returns the requests for a URL and all messages that parameters can
+// depend on, or "" if there are none.
 func sent(t *testing.T, u string, answers []servicetest.Answer) (string, error) {
 	w := &wire{answers: answers}
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", w), 0)
@@ -189,8 +191,7 @@ func probes(t *testing.T) []*notifier.Message {
 	}
 }
 
-// Declared means obeyed: for each parameter of the query there is a URL in
-// whose requests it makes a difference.
+// Each parameter of the query changes the requests of at least one URL.
 func TestNoIdleParameter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends some thousand messages to nowhere")
@@ -230,8 +231,8 @@ func TestNoIdleParameter(t *testing.T) {
 	}
 }
 
-// obeys says whether the parameter is accepted in one of the URLs, and
-// whether it makes a difference in one.
+// obeys reports whether one of the URLs accepts the parameter, and whether it
+// changes the requests of one.
 func obeys(t *testing.T, p notifier.ParamInfo, bases []example, plain map[string]string) (accepted, obeyed bool) {
 	for _, e := range bases {
 		for _, v := range values(p) {
@@ -245,7 +246,7 @@ func obeys(t *testing.T, p notifier.ParamInfo, bases []example, plain map[string
 	return accepted, false
 }
 
-// values are some that the parameter may take.
+// values returns values that the parameter may accept.
 func values(p notifier.ParamInfo) []string {
 	switch p.Kind {
 	case notifier.KindBool:
@@ -273,7 +274,7 @@ func withParam(u string, p notifier.ParamInfo, v string) string {
 			key, v = p.Prefix+name, value
 		}
 	}
-	// What the URL says already is taken out, or it would be said twice.
+	// Remove the parameter if the URL has it already.
 	base, query, _ := strings.Cut(u, "?")
 	var keep []string
 	for _, kv := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {

@@ -72,7 +72,7 @@ func TestRetryOnce(t *testing.T) {
 	}
 }
 
-// Of several answers the longest wait counts, wherever it stands.
+// If several answers ask to wait, the longest time counts.
 func TestAskedToWait(t *testing.T) {
 	var chats sync.Map
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
@@ -91,8 +91,8 @@ func TestAskedToWait(t *testing.T) {
 	}
 }
 
-// A service that takes a few parts at a time gets them all, each once, though
-// it asks to be waited for more often than a single message may.
+// A destination that takes a few parts at a time gets each part once, even if
+// it asks to wait more often than is allowed for one part.
 func TestPartsAreWaitedFor(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

@@ -1,4 +1,4 @@
 package notifier
 
-// Secrets lists what must not be shown of a destination.
+// Secrets returns the secrets of a destination.
 func Secrets(d *Destination) []string { return d.schema.secrets() }

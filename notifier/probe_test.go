@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// probe is a service for tests: it has a parameter of each kind and posts
-// what it gets to its server.
+// probe is a service for tests. It has a parameter of each kind and posts its
+// messages to its server.
 type probe struct {
 	Server
 	path    []string
@@ -28,7 +28,7 @@ type probe struct {
 	header  map[string]string
 
 	sends  atomic.Int32
-	closed atomic.Int32 // how often it was told to end what it keeps
+	closed atomic.Int32 // calls of Close
 }
 
 var _ = Register[probe]()
@@ -110,7 +110,7 @@ func (p *probe) Send(ctx context.Context, c *Client, m *Message) error {
 	return c.Post(ctx, p.URL(append(p.path, "send")...), Multipart(parts...), p.header)
 }
 
-// plain is a service that can keep nothing.
+// plain is a service without state.
 type plain struct{ Server }
 
 var _ = Register[plain]()

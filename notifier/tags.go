@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// What a tag expression may measure. An expression that ANDs several ORs is
-// multiplied out, and the limits hold for the product, too.
+// The limits of a tag expression. They also apply to the product that an AND of
+// several ORs is expanded to.
 const (
 	maxTagTerms = 1024
 	maxTagText  = 16 << 10 // bytes
-	maxTagDepth = 8        // arrays within arrays
+	maxTagDepth = 8        // nested arrays
 )
 
-// Tags with a meaning of their own.
+// Tags with a special meaning.
 const (
-	tagAll    = "all"    // asked for: every destination
-	tagAlways = "always" // on a destination: joins whatever is asked for
+	tagAll    = "all"    // in an expression: matches every destination
+	tagAlways = "always" // of a destination: every expression matches it
 )
 
-// TagExpr says by their tags which destinations a message is for. It is a
-// list of groups: a destination is meant that has all tags of one group. The
-// zero TagExpr is empty.
+// TagExpr is an expression that selects destinations by their tags. It is a
+// list of groups and matches a destination that has all tags of at least one
+// group. The zero TagExpr is empty and matches every destination.
 type TagExpr struct {
-	groups []tagGroup // sorted, none twice; just {"all"} where all are meant
+	groups []tagGroup // sorted and unique; {"all"} alone if it is one of them
 }
 
-// A tagGroup holds lower-case names, sorted, none twice.
+// A tagGroup is a sorted list of unique names in lower case.
 type tagGroup []string
 
-// TagError is a tag expression that cannot be read. Its text is one sentence
+// TagError is returned when a tag expression is invalid. Its text is a sentence
 // for the client.
 type TagError struct{ reason string }
 
@@ -40,14 +40,14 @@ func tagErrorf(format string, args ...any) error {
 	return &TagError{fmt.Sprintf(format, args...)}
 }
 
-// ParseTags reads a tag expression from a text, or from what encoding/json
-// makes of a text or an array.
+// ParseTags parses a tag expression: nil, a string or a []any of strings and
+// arrays, as encoding/json decodes it.
 //
-// In a text, commas and | mean OR; white space, + and & mean AND and bind
-// tighter: "ops db, admins" is (ops AND db) OR admins. Of arrays, the outer
-// one means OR and those within it AND, and each text in them is itself an
-// expression. Nothing, and separators with nothing between them, is the empty
-// expression. Letters count without case.
+// In a string, a comma or | is OR; white space, + and & are AND and bind
+// tighter: "ops db, admins" is (ops AND db) OR admins. An array is the OR of its
+// elements, an array in an array is the AND of its elements, and each string in
+// them is an expression. A string without names is the empty expression. Case
+// is ignored.
 //
 // The error is a [*TagError].
 func ParseTags(v any) (TagExpr, error) {
@@ -68,8 +68,8 @@ func ParseTags(v any) (TagExpr, error) {
 	return TagExpr{canonicalTags(groups)}, nil
 }
 
-// parseTagArray reads an array: the outermost, at depth 1, ORs what is in it,
-// and all others AND.
+// parseTagArray parses an array. The outermost, at depth 1, is the OR of its
+// elements; all others are the AND.
 func parseTagArray(array []any, depth int) ([]tagGroup, error) {
 	if depth > maxTagDepth {
 		return nil, tagErrorf("tags may be nested at most %d arrays deep", maxTagDepth)
@@ -104,8 +104,9 @@ func parseTagArray(array []any, depth int) ([]tagGroup, error) {
 	return result, nil
 }
 
-// andTags multiplies out. An empty factor does not count. The product stops
-// growing beyond the limits, for [checkTagSize] to refuse.
+// andTags returns the AND of a and b as a list of groups. An empty operand is
+// ignored. The result stops growing once it exceeds the limits; [checkTagSize]
+// then refuses it.
 func andTags(a, b []tagGroup) []tagGroup {
 	if len(a) == 0 {
 		return b
@@ -152,7 +153,7 @@ func errTagText() error {
 	return tagErrorf("a tag expression may be at most %d KiB long", maxTagText>>10)
 }
 
-// parseTagText reads an expression that is written as one text.
+// parseTagText parses an expression in a string.
 func parseTagText(text string) ([]tagGroup, error) {
 	if len(text) > maxTagText {
 		return nil, errTagText()
@@ -178,8 +179,8 @@ func parseTagText(text string) ([]tagGroup, error) {
 	return groups, checkTagSize(groups)
 }
 
-// canonicalGroup sorts the names and drops those that change nothing. It may
-// alter its argument.
+// canonicalGroup sorts the names and removes those without effect. It may change
+// its argument.
 func canonicalGroup(g tagGroup) tagGroup {
 	slices.Sort(g)
 	g = slices.Compact(g)
@@ -189,7 +190,7 @@ func canonicalGroup(g tagGroup) tagGroup {
 	return g
 }
 
-// canonicalTags does the same for groups.
+// canonicalTags does the same with groups.
 func canonicalTags(groups []tagGroup) []tagGroup {
 	for _, g := range groups {
 		if g[0] == tagAll {
@@ -200,12 +201,12 @@ func canonicalTags(groups []tagGroup) []tagGroup {
 	return slices.CompactFunc(groups, func(a, b tagGroup) bool { return slices.Equal(a, b) })
 }
 
-// Empty reports whether the expression asks for nothing in particular.
+// Empty reports whether the expression has no tags.
 func (e TagExpr) Empty() bool { return len(e.groups) == 0 }
 
-// Match reports whether a destination with these tags is meant. Every
-// destination is where the expression is empty or contains all, and one that
-// is tagged always is by every expression.
+// Match reports whether the expression selects a destination with these tags.
+// An empty expression and the tag all select every destination. A destination
+// with the tag always is selected by every expression.
 func (e TagExpr) Match(tags []string) bool {
 	if e.Empty() || hasTag(tags, tagAlways) {
 		return true
@@ -236,8 +237,8 @@ func hasTag(tags []string, name string) bool {
 	return false
 }
 
-// String writes the expression as [ParseTags] reads it, in one spelling for
-// all expressions that differ in order, case and repetition only.
+// String returns the expression in a canonical form that [ParseTags] accepts:
+// expressions that differ only in order, case and repetition are equal.
 func (e TagExpr) String() string {
 	groups := make([]string, len(e.groups))
 	for i, g := range e.groups {
@@ -246,8 +247,8 @@ func (e TagExpr) String() string {
 	return strings.Join(groups, ",")
 }
 
-// ValidTag reports whether s is the name of a tag: ASCII letters, digits, _
-// and -, of which a letter or a digit comes first.
+// ValidTag reports whether s is the name of a tag: a letter or digit, followed by
+// letters, digits, _ and -, all in ASCII.
 func ValidTag(s string) bool {
 	for i, r := range s {
 		if !isTagAlnum(r) && (i == 0 || r != '_' && r != '-') {

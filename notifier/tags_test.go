@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// parseTagsJSON reads a tag expression as a JSON request brings it.
+// parseTagsJSON parses a tag expression from JSON, as in a request.
 func parseTagsJSON(t *testing.T, text string) (TagExpr, error) {
 	t.Helper()
 	var v any
@@ -31,15 +31,15 @@ func TestParseTags(t *testing.T) {
 		{`"a\tb\nc"`, "a b c"},
 		{`"a b, c d | e"`, "a b,c d,e"},
 
-		// Order, case, repetition and idle separators do not matter.
+		// Order, case, repetition and extra separators have no effect.
 		{`"B,A"`, "a,b"},
 		{`"Ops OPS ops"`, "ops"},
 		{`"b a,a b"`, "a b"},
 		{`" , a ,, + b |"`, "a,b"},
 		{`"db-1,x_2,7"`, "7,db-1,x_2"},
 
-		// The outer array is OR, inner ones AND, and a text within is itself
-		// an expression.
+		// The outer array is OR, inner arrays are AND, and each string in them
+		// is an expression.
 		{`["a","b"]`, "a,b"},
 		{`["a b","c,d"]`, "a b,c,d"},
 		{`[["a","b"]]`, "a b"},
@@ -48,13 +48,14 @@ func TestParseTags(t *testing.T) {
 		{`[["a,b","c,d"]]`, "a c,a d,b c,b d"},
 		{`[["a",["b",["c"]]]]`, "a b c"},
 
-		// all matches everything: it decides an OR and is idle in an AND.
+		// all matches everything: it makes an OR match, and has no effect in an
+		// AND.
 		{`"all"`, "all"},
 		{`"a,ALL"`, "all"},
 		{`"all b"`, "b"},
 		{`[["all","b"],["all"]]`, "all"},
 
-		// Nothing asked for.
+		// Empty expressions.
 		{`null`, ""},
 		{`""`, ""},
 		{`" , | + & "`, ""},

@@ -14,11 +14,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// refuser takes so many requests with files, refuses those behind them, and
-// has a recorder answer all else.
+// refuser takes a number of requests with files and refuses the others. Its
+// Recorder answers all other requests.
 type refuser struct {
 	*servicetest.Recorder
-	takes int
+	takes int // requests with files
 
 	count sync.Mutex
 	files int // requests with files
@@ -63,8 +63,8 @@ func holdsFile(body []byte) bool {
 	return false
 }
 
-// Where a service refuses the files of a message, its text arrives
-// nevertheless, and once; and the client hears of it.
+// If a service refuses the files of a message, its text arrives once, and the
+// delivery fails.
 func TestTextWithoutFiles(t *testing.T) {
 	sent := map[string]bool{}
 	for _, file := range servicetest.Files(t, ".") {
@@ -88,7 +88,7 @@ func TestTextWithoutFiles(t *testing.T) {
 			sent[result.Service] = true
 			for takes := range all.files {
 				x, result := run(takes)
-				picture := strings.Contains(result.Destination, "/image?") // which is the message
+				picture := strings.Contains(result.Destination, "/image?") // the message is a picture
 				if x.texts > all.texts || x.texts == 0 && !picture {
 					t.Errorf("%s: %d texts with %d of %d files, %d with all", result.Destination, x.texts, takes, all.files, all.texts)
 				}

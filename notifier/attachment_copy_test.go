@@ -44,8 +44,8 @@ func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
 }
 
-// A file goes to a service that takes files, from memory as from the disk, and
-// no destination makes a copy of it.
+// Services that send files send them from memory and from the disk without
+// making a copy.
 func TestAttachmentsAreNotCopied(t *testing.T) {
 	const size = 2 << 20 // more than is kept in memory, and less than is sent in pieces
 	data := bytes.Repeat([]byte("\x89PNG\r\n\x1a\nfile"), size/12)
@@ -55,7 +55,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// sent says how many bytes went out, and how many were allocated for it.
+	// sent returns the bytes that were sent, and those that were allocated for it.
 	sent := func(e example, a *notifier.Attachment) (out int64, allocated uint64) {
 		d := &drain{answers: e.answers}
 		sender := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
@@ -74,7 +74,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 		}
 		return d.bytes.Load(), after.TotalAlloc - before.TotalAlloc
 	}
-	// What a message costs with a small file does not count.
+	// A message with a small file is the baseline.
 	small := notifier.NewAttachment("graph.png", "image/png", data[:100])
 	all := examples(t)
 	for _, s := range catalogue() {

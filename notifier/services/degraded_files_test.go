@@ -12,8 +12,8 @@ import (
 
 const blueskyDocument = `{"service": [{"type": "AtprotoPersonalDataServer", "serviceEndpoint": "https://pds.example.org"}]}`
 
-// filesRefused are services that take files, and how to tell the requests that
-// a file is refused with.
+// filesRefused lists services that send files, and how to recognize their
+// requests with a file.
 var filesRefused = []struct {
 	name, url string
 	file      string      // part of the method, address or body of such a request
@@ -51,8 +51,8 @@ var filesRefused = []struct {
 	{name: "webex", url: "webex://token/room?mode=bot", file: `filename="`},
 }
 
-// A text is not lost because of the files that come with it: whichever of them
-// is refused, it arrives once at each target, and the message counts as failed.
+// If one of several files is refused, the text arrives once at each target, and
+// the delivery fails.
 func TestRefusedFiles(t *testing.T) {
 	for _, x := range filesRefused {
 		for _, taken := range []int{0, 1} { // requests with files that are not refused
@@ -82,7 +82,7 @@ func TestRefusedFiles(t *testing.T) {
 					})
 					r := service.Report(t, x.url, m).Results[0]
 					if files <= taken {
-						return // all of them go in one request
+						return // all files go in one request
 					}
 					targets := 1
 					if strings.Contains(x.name, "signal") || strings.Contains(x.url, "/!other") {
@@ -95,7 +95,7 @@ func TestRefusedFiles(t *testing.T) {
 						t.Errorf("the result is %v", r.Err)
 					}
 					if taken == 0 && !x.first && !strings.Contains(r.Err.Error(), "the text has arrived, but not the files") {
-						t.Errorf("the result does not tell that the text has arrived: %v", r.Err)
+						t.Errorf("the error does not tell that the text has arrived: %v", r.Err)
 					}
 				})
 			}

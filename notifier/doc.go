@@ -1,0 +1,64 @@
+// Package notifier sends messages to destinations that notification URLs
+// describe.
+//
+// # The model
+//
+// A [Message] has a title, a body in plain text, Markdown or HTML, a type and
+// attachments. It does not know where it goes.
+//
+// A [Destination] is a parsed URL such as
+//
+//	gotifys://push.example.com/AbCdEf?priority=high
+//
+// It consists of a service, here Gotify, and the values of the service's
+// parameters. It also holds what the service keeps between messages, such as
+// a session.
+//
+// A [Service] is a struct that declares its URLs and parameters in a [Schema]
+// and sends one message with a [Client]. Everything else is derived from the
+// schema: parsing, validation, the canonical form of a URL, masking of secrets,
+// error texts and the documentation of the catalogue. [Register] adds a service
+// to the program; package services has those that come with it.
+//
+// A [Sender] sends one message to many destinations at once and reports a
+// [Result] for each. It lives as long as the process and limits the deliveries
+// under way.
+//
+// # From a URL to a request
+//
+// [Parse], or [Sender.Parse] for a destination that several configurations
+// share, works in these steps:
+//
+//  1. The scheme selects a service. A web address (https://…) selects the
+//     service that gives out addresses of that form, such as webhooks.
+//  2. A template of the service's schema takes the URL apart. The query sets
+//     all other parameters, and can set those of the template as well.
+//  3. Each value is checked and assigned to its field of the service. The
+//     parameters that every service has (format, overflow, retry, rto and so
+//     on) are assigned to the destination.
+//  4. If the service is a [Finisher], it checks the values against each other.
+//
+// [Sender.Send] then makes a delivery for each destination:
+//
+//  1. It waits for a free slot.
+//  2. It renders the message in the destination's format. If the service has no
+//     titles, the title becomes the first line of the body.
+//  3. It divides the message into parts within the service's limits, as the
+//     parameter overflow says.
+//  4. It calls the service's Send for each part. The service makes requests with
+//     [Client.Do]. The client adds what the URL says about timeouts,
+//     redirects and certificates, and dials only addresses that the policy of
+//     the destination allows (see package egress).
+//  5. After a failure it tries again as often as the parameter retry says, or
+//     when the destination asks for it. [Steps] keep it from repeating what has
+//     arrived. If the destination refuses the message for its length or its
+//     files, it gets as much of the message as possible.
+//  6. It reports the result. A result that failed has a [Progress], with which
+//     a later delivery, also of another process, continues.
+//
+// # Secrets
+//
+// Parameters that are secret are declared once, in the schema. They are masked
+// in everything that this package returns for people: [Destination.String],
+// errors, results, records and log entries.
+package notifier
