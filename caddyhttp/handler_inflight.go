@@ -2,7 +2,11 @@ package caddyhttp
 
 import (
 	"net/http"
-	"sync/atomic"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
@@ -10,25 +14,130 @@ import (
 // defaultMaxInFlight is the default of max_in_flight.
 const defaultMaxInFlight = 1000
 
-// inFlight counts the messages of clients that are not answered yet, over all
-// sites and reloads, because they share the memory of the process.
-type inFlight struct{ n atomic.Int64 }
-
-// enter counts a message in and reports true, unless max messages are under
-// way. After true, the caller calls leave.
-func (f *inFlight) enter(max int) bool {
-	if f.n.Add(1) > int64(max) {
-		f.leave()
-		return false
-	}
-	return true
+// inFlight counts the messages that are not answered yet, over all sites and
+// reloads, because they share the memory of the process.
+type inFlight struct {
+	mu        sync.Mutex
+	total     int
+	clients   int                // messages that bring addresses
+	byAddress map[netip.Addr]int // of clients, by their own address
 }
 
-func (f *inFlight) leave() { f.n.Add(-1) }
+// inFlightLimits bounds the messages under way. Messages that bring the
+// addresses to connect to, which may be slow or dead, cannot take the room of
+// those for keys.
+type inFlightLimits struct {
+	total      int // all messages
+	clients    int // messages with URLs, or addresses of files, of clients
+	perAddress int // of these, those of one client address
+}
 
-// overloaded returns the response to a message that is not read because too
-// many are under way.
-func overloaded(w http.ResponseWriter) *api.Response {
-	w.Header().Set("Retry-After", "1")
-	return api.Errorf(http.StatusServiceUnavailable, "the gateway has too many messages under way (max_in_flight); try again in a second").Response()
+// inFlightLimits returns the limits of the site.
+func (r *resolved) inFlightLimits() inFlightLimits {
+	l := inFlightLimits{total: r.maxInFlight}
+	l.clients = max(l.total/2, 1)
+	l.perAddress = max(l.clients/8, 1)
+	return l
+}
+
+// entry is the room of one message in inFlight.
+type entry struct {
+	f      *inFlight
+	total  bool // it is in f.total
+	client bool // it is in f.clients
+	from   netip.Addr
+}
+
+// enter counts a message in, or returns the error for the client if there is no
+// room for it. After nil, the caller calls leave.
+func (f *inFlight) enter(l inFlightLimits) (entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, entry{total: true})
+}
+
+// enterClient is like enter for a message that may bring URLs. from is the
+// address of the client.
+func (f *inFlight) enterClient(l inFlightLimits, from netip.Addr) (entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, entry{total: true, client: true, from: from})
+}
+
+// enterFetch counts a message that has entered among those with URLs, while
+// files are fetched from addresses that the client brings.
+func (f *inFlight) enterFetch(l inFlightLimits, from netip.Addr) (entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, entry{client: true, from: from})
+}
+
+// add counts e in. The caller holds the lock.
+func (f *inFlight) add(l inFlightLimits, e entry) (entry, error) {
+	switch {
+	case e.total && f.total >= l.total:
+		return entry{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.total)
+	case e.client && f.clients >= l.clients:
+		return entry{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (half of max_in_flight)", l.clients)
+	case e.client && f.byAddress[e.from] >= l.perAddress:
+		return entry{}, errTooMany("too many messages with URLs from your address are under way, at most %d (a sixteenth of max_in_flight)", l.perAddress)
+	}
+	if e.total {
+		f.total++
+	}
+	if e.client {
+		if f.byAddress == nil {
+			f.byAddress = map[netip.Addr]int{}
+		}
+		f.clients++
+		f.byAddress[e.from]++
+	}
+	e.f = f
+	return e, nil
+}
+
+func (e entry) leave() {
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	if e.total {
+		e.f.total--
+	}
+	if e.client {
+		e.f.clients--
+		if e.f.byAddress[e.from]--; e.f.byAddress[e.from] == 0 {
+			delete(e.f.byAddress, e.from)
+		}
+	}
+}
+
+// load returns the number of messages under way.
+func (f *inFlight) load() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
+}
+
+// errTooMany returns the error for a message that is not read because too many
+// are under way.
+func errTooMany(format string, limit int) *api.Error {
+	e := api.Errorf(http.StatusServiceUnavailable, format+"; try again in a second", limit)
+	e.RetryAfter = time.Second
+	return e
+}
+
+// clientAddress returns the address of the client that Caddy determined, with
+// trusted_proxies if they are set: an IPv4 address, or the /64 network of an
+// IPv6 address, because one client has all of that. It returns the zero Addr if
+// the client has no IP address.
+func clientAddress(r *http.Request) netip.Addr {
+	text, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	if addr = addr.Unmap(); addr.Is4() {
+		return addr
+	}
+	const oneClient = 64 // bits
+	return netip.PrefixFrom(addr.WithZone(""), oneClient).Masked().Addr()
 }

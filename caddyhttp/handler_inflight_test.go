@@ -1,13 +1,18 @@
 package caddyhttp
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // jam is a destination that takes no message to its end before it is told to.
@@ -88,7 +93,7 @@ func TestOverload(t *testing.T) {
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != http.StatusOK {
 		t.Errorf("after the load: status %d: %s", got.status, got.body)
 	}
-	if n := h.shared.inFlight.n.Load(); n != 0 {
+	if n := h.shared.inFlight.load(); n != 0 {
 		t.Errorf("%d messages under way, want none", n)
 	}
 }
@@ -104,5 +109,71 @@ func TestOverloadSettings(t *testing.T) {
 	}
 	if _, err := (&Settings{MaxInFlight: -1}).over(&resolved{}, nil, nil); err == nil {
 		t.Error("-1 is accepted")
+	}
+}
+
+// A client is an IPv4 address, or the network that a client with IPv6 has.
+func TestClientAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.7":           "192.0.2.7",
+		"::ffff:192.0.2.7":    "192.0.2.7",
+		"2001:db8:1:2:3::4":   "2001:db8:1:2::",
+		"2001:db8:1:2::9":     "2001:db8:1:2::",
+		"fe80::1%eth0":        "fe80::",
+		"":                    "invalid IP",
+		"@":                   "invalid IP",
+		"2001:db8:1:3:3::4%1": "2001:db8:1:3::",
+	} {
+		ctx := context.WithValue(t.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: text})
+		if got := clientAddress(httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)).String(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Messages that bring addresses have a part of the room, and one client has a
+// part of that. What has left makes room again.
+func TestInFlightShares(t *testing.T) {
+	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	limits := (&resolved{maxInFlight: 32}).inFlightLimits()
+	var f inFlight
+	enter := func(from netip.Addr, want string) entry {
+		t.Helper()
+		e, err := f.enterClient(limits, from)
+		if got := fmt.Sprint(err); !strings.Contains(got, want) {
+			t.Fatalf("%s, want %s", got, want)
+		}
+		return e
+	}
+	var entries []entry
+	for range 2 {
+		entries = append(entries, enter(a, "nil"))
+	}
+	enter(a, "from your address are under way, at most 2")
+	for i := range 14 {
+		entries = append(entries, enter(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), "nil"))
+	}
+	enter(b, "URLs of clients under way, at most 16")
+	if _, err := f.enterFetch(limits, b); err == nil {
+		t.Error("a message for a key fetches files beside the limit")
+	}
+	for range 16 {
+		e, err := f.enter(limits)
+		if err != nil {
+			t.Fatalf("a message for a key: %v", err)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := f.enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
+		t.Errorf("a message too many: %v", err)
+	}
+	for _, e := range entries {
+		e.leave()
+	}
+	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
+	}
+	if l := (&resolved{maxInFlight: 1}).inFlightLimits(); l != (inFlightLimits{1, 1, 1}) {
+		t.Errorf("of one: %v", l)
 	}
 }

@@ -14,11 +14,6 @@ import (
 // notify handles a POST with a message. name is the key, or "" if the request
 // brings its URLs.
 func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.shared.inFlight.enter(h.resolved.maxInFlight) {
-		h.shared.metrics.notSent(http.StatusServiceUnavailable)
-		return overloaded(w)
-	}
-	defer h.shared.inFlight.leave()
 	resp, err := h.deliver(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
@@ -31,6 +26,11 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *a
 }
 
 func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+	e, err := h.enter(r, name)
+	if err != nil {
+		return nil, err
+	}
+	defer e.leave()
 	if err := h.checkRoute(name); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if err := to.CheckSize(m); err != nil {
 		return nil, err
 	}
-	if m.Attachments, err = q.Attachments(r.Context(), h.shared.sender.Pool()); err != nil {
+	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return nil, err
 	}
 	stream := api.NewStream(w, r, to.Targets)
@@ -69,6 +69,27 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	resp := api.NewResponse(h.shared.send(r.Context(), d))
 	resp.Stream = stream
 	return resp, nil
+}
+
+// enter counts the message of r in. Without a key, it may bring URLs.
+func (h *Handler) enter(r *http.Request, name string) (entry, error) {
+	if name == "" {
+		return h.shared.inFlight.enterClient(h.resolved.inFlightLimits(), clientAddress(r))
+	}
+	return h.shared.inFlight.enter(h.resolved.inFlightLimits())
+}
+
+// attachments returns the attachments of q. While files are fetched from
+// addresses of the client, a message for a key counts like one with URLs.
+func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
+	if name != "" && q.FetchesFiles() {
+		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlightLimits(), clientAddress(r))
+		if err != nil {
+			return nil, err
+		}
+		defer e.leave()
+	}
+	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
 
 // checkRoute returns an error if no message can be sent to the key or, for "",

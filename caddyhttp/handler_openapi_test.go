@@ -180,8 +180,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	busy := func() func() {
-		h.shared.inFlight.n.Add(5)
-		return func() { h.shared.inFlight.n.Add(-5) }
+		f := &h.shared.inFlight
+		f.total += 5
+		return func() { f.total -= 5 }
 	}
 	noRoom := func() func() {
 		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))

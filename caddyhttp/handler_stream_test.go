@@ -129,7 +129,7 @@ func TestStreamIsNotRead(t *testing.T) {
 			}
 		}()
 		eventually(t, func() bool { return s.paths() != "" })
-		eventually(t, func() bool { return h.shared.inFlight.n.Load() == 0 })
+		eventually(t, func() bool { return h.shared.inFlight.load() == 0 })
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {

@@ -57,7 +57,7 @@ func newMetrics(f *inFlight) *metrics {
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet; what max_in_flight bounds.",
-		}, func() float64 { return float64(f.n.Load()) }),
+		}, func() float64 { return float64(f.load()) }),
 	}
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // a rate needs the 0 before the first

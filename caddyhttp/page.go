@@ -104,10 +104,12 @@ func (h *Handler) preview(w http.ResponseWriter, r *http.Request, name string) *
 	if err := h.resolved.checkOrigin(r); err != nil {
 		return h.errorResponse(err)
 	}
-	if !h.shared.inFlight.enter(h.resolved.maxInFlight) {
-		return overloaded(w)
+	// A preview is no alert, with or without a key.
+	e, err := h.shared.inFlight.enterClient(h.resolved.inFlightLimits(), clientAddress(r))
+	if err != nil {
+		return h.errorResponse(err)
 	}
-	defer h.shared.inFlight.leave()
+	defer e.leave()
 	var b bytes.Buffer
 	if err := h.render(&b, w, r); err != nil {
 		return h.errorResponse(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -119,6 +120,12 @@ func (l Limits) fileError(what string, err error, remote bool) error {
 
 // maxFetches bounds how many attachments of one request are fetched at once.
 const maxFetches = 4
+
+// FetchesFiles reports whether [Request.Attachments] fetches files from
+// addresses of the client.
+func (q *Request) FetchesFiles() bool {
+	return slices.ContainsFunc(q.fileRefs, func(f fileRef) bool { return f.base64 == nil })
+}
 
 // Attachments decodes and fetches the attachments. Those that fields name come
 // first, in order, then the files of a multipart form. They can be read until

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -19,6 +20,9 @@ type Error struct {
 	// It holds no secret.
 	Err error
 
+	// RetryAfter is when the client should try again; 0 if that does not help.
+	RetryAfter time.Duration
+
 	// Results are the URLs of the request that could not be used, if that is
 	// the reason.
 	Results []notifier.Result
@@ -32,7 +36,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Response returns the response that tells the client about e.
 func (e *Error) Response() *Response {
-	return &Response{Status: e.Status, Error: e.Error(), Results: e.Results}
+	return &Response{Status: e.Status, Error: e.Error(), RetryAfter: e.RetryAfter, Results: e.Results}
 }
 
 // Errorf returns an Error with a status and a text formatted as by

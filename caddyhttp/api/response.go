@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,6 +20,10 @@ type Response struct {
 
 	// Error says why the request failed; "" for success.
 	Error string
+
+	// RetryAfter is the value of the header Retry-After, in whole seconds; 0
+	// for no header.
+	RetryAfter time.Duration
 
 	// Records are the log lines of the deliveries.
 	Records []notifier.Record
@@ -83,6 +88,9 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	// A connection that does not support this has the server's timeouts.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	setHeaders(w.Header(), media)
+	if r.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
+	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(body) // it fails only if the client is gone
