@@ -78,12 +78,12 @@ func TestAdminAPI(t *testing.T) {
 		{"default text", "ops", "", 200, `"error":null`, "ops"},
 		{"everywhere that it is defined", "own", `{"title": "T", "body": "B", "type": "warning"}`, 200, `"error":null`, "global site"},
 		{"by tag, optional", "ops", `{"tag": "pager"}`, 200, "500", "refuse"},
-		{"no such tag", "ops", `{"tag": "none"}`, 424, `{"error":"no destination of the key ops has the tag`, ""},
+		{"no such tag", "ops", `{"tag": "none"}`, 424, `{"error":"no destination of the key ops has the requested tag`, ""},
 		{"tag", "ops", `{"tag": "$"}`, 400, `{"error":"tag: `, ""},
 		{"type", "ops", `{"type": "loud"}`, 400, `{"error":"type: `, ""},
-		{"no JSON", "ops", `title=x`, 400, `{"error":"the body must be one JSON object`, ""},
-		{"an unknown field", "ops", `{"text": "x"}`, 400, `{"error":"the body must be one JSON object`, ""},
-		{"too long", "ops", `{"body": "` + strings.Repeat("x", maxTest) + `"}`, 413, `{"error":"the request is larger`, ""},
+		{"no JSON", "ops", `title=x`, 400, `{"error":"the body must be empty or one JSON object`, ""},
+		{"an unknown field", "ops", `{"text": "x"}`, 400, `{"error":"the body must be empty or one JSON object`, ""},
+		{"too long", "ops", `{"body": "` + strings.Repeat("x", maxTestRequest) + `"}`, 413, `{"error":"the request is larger`, ""},
 		{"an unknown key", "none", ``, 404, `{"error":"there is no such key`, ""},
 	} {
 		status, text := ask(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)
@@ -108,14 +108,14 @@ func TestAdminAPI(t *testing.T) {
 		status       int
 		text         string
 	}{
-		{"GET", "/notify/keys/ops/test", 405, `{"error":"only POST is possible here"}`},
-		{"POST", "/notify/keys", 405, `{"error":"only GET is possible here"}`},
-		{"DELETE", "/notify/keys/ops", 405, `{"error":"only GET is possible here"}`},
-		{"PUT", "/notify/recent", 405, `{"error":"only GET is possible here"}`},
-		{"GET", "/notify", 404, `{"error":"there is nothing here`},
-		{"GET", "/notify/", 404, `{"error":"there is nothing here`},
-		{"POST", "/notify/ops", 404, `{"error":"there is nothing here`},
-		{"GET", "/notify/keys/ops/more", 404, `{"error":"there is nothing here`},
+		{"GET", "/notify/keys/ops/test", 405, `{"error":"the method GET is not allowed here; use POST"}`},
+		{"POST", "/notify/keys", 405, `{"error":"the method POST is not allowed here; use GET"}`},
+		{"DELETE", "/notify/keys/ops", 405, `{"error":"the method DELETE is not allowed here; use GET"}`},
+		{"PUT", "/notify/recent", 405, `{"error":"the method PUT is not allowed here; use GET"}`},
+		{"GET", "/notify", 404, `{"error":"there is nothing at this address`},
+		{"GET", "/notify/", 404, `{"error":"there is nothing at this address`},
+		{"POST", "/notify/ops", 404, `{"error":"there is nothing at this address`},
+		{"GET", "/notify/keys/ops/more", 404, `{"error":"there is nothing at this address`},
 	} {
 		if status, text := ask(t, tt.method, tt.path, ""); status != tt.status || !strings.HasPrefix(text, tt.text) {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.status, text)
@@ -158,7 +158,7 @@ func TestAdminAPI(t *testing.T) {
 
 	caddyWithout(t)
 	for _, path := range []string{"/notify/keys", "/notify/recent"} {
-		if status, text := ask(t, "GET", path, ""); status != 404 || !strings.Contains(text, "has no notify") {
+		if status, text := ask(t, "GET", path, ""); status != 404 || !strings.Contains(text, "does not use notify") {
 			t.Errorf("%s without notify: status %d: %s", path, status, text)
 		}
 	}

@@ -12,7 +12,7 @@ func init() {
 }
 
 // App holds what all sites share: the keys that every site may use, and the
-// settings of those sites that do not set them.
+// settings for sites that do not set their own. Events and logs use its keys.
 //
 // In a Caddyfile it is the global option `notify`, which takes the same block
 // as the directive.
@@ -21,7 +21,7 @@ type App struct {
 
 	shared   sharedRef
 	resolved *resolved
-	sites    []*resolved // of the handlers, which add theirs when they are provisioned
+	sites    []*resolved // of the handlers, which add theirs in Provision
 
 	log     *zap.Logger
 	emitter emitter
@@ -37,6 +37,7 @@ func (App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
+	a.log = ctx.Logger()
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -47,25 +48,33 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.resolved, err = a.over(defaults, a.shared.parse, ctx.Logger()); err != nil {
+	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return err
 	}
-	return a.connect(ctx)
+	for _, r := range a.shared.logs.expectedBy(ctx) {
+		if _, _, err := r.find(a.resolved); err != nil {
+			return fmt.Errorf("log output notify: %w", err)
+		}
+	}
+	// Last, because loading the events app provisions its handlers, which look
+	// up keys in this app.
+	a.emitter, err = newEmitter(ctx)
+	return err
 }
 
-// Start implements caddy.App. There is nothing to start: messages are sent
-// while their requests wait. But from now on the admin API shows this app.
+// Start implements caddy.App. From now on the admin API shows this app, and
+// logs send with it.
 func (a *App) Start() error {
 	a.shared.apps.add(a)
 	return nil
 }
 
-// Stop implements caddy.App. Requests that are under way finish.
+// Stop implements caddy.App. Requests under way finish.
 func (a *App) Stop() error {
 	a.finish()
 	a.shared.apps.remove(a)
 	if a.shared.apps.newest() == nil {
-		a.shared.logs.abandon()
+		a.shared.logs.discard()
 	}
 	return nil
 }

@@ -16,26 +16,27 @@ func init() {
 		Usage: "send|services|check|version",
 		Short: "Sends notifications and explains notification URLs",
 		Long: `
-Sends a message to notification URLs, or to a key of a Caddy configuration, and
-tells how such URLs are written and what is sent to them. No server need run.
+Sends a message to notification URLs or to a key of a Caddy configuration, lists
+the services, and shows how a URL is understood and what would be sent to it. It
+does not need a running server.
 
 Exit codes:
 
-  0  done: every destination that is not optional has the message
-  1  nothing was sent, or a URL is unusable; the error says what to mend
-  2  sent, but a destination has failed
+  0  success: every destination that is not optional has the message
+  1  nothing was sent, or a URL cannot be used; the error tells what to correct
+  2  the message was sent, but a destination failed
 `,
 		CobraFunc: addCommands,
 	})
 }
 
-// addCommands makes the notify command of cmd.
+// addCommands adds the subcommands to cmd, the command notify.
 func addCommands(cmd *cobra.Command) {
-	cmd.RunE = exiting(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = withExitCode(func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := "notify has no such command; use send, services, check or version"
+		text := "unknown command of notify; use send, services, check or version"
 		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
 			text += "; did you mean " + s[0] + "?"
 		}
@@ -46,32 +47,34 @@ func addCommands(cmd *cobra.Command) {
 	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand(), versionCommand())
 }
 
-// exitUndelivered is the exit code of a command whose message has not reached
-// all destinations. For every other error it is 1, as everywhere in Caddy.
+// exitUndelivered is the exit code for an undeliveredError. Every other error
+// has the exit code 1, as in all commands of Caddy.
 const exitUndelivered = 2
 
-// errUndelivered is an error with that exit code.
-type errUndelivered struct{ failed, all int }
+// undeliveredError is returned when a message was sent but not every required
+// destination has it.
+type undeliveredError struct{ failed, all int }
 
-func (e *errUndelivered) Error() string {
+func (e *undeliveredError) Error() string {
 	return fmt.Sprintf("%d of %d notifications could not be sent", e.failed, e.all)
 }
 
-// exiting sees to the exit code. Caddy takes one above 1 only from its own
-// kind of command.
-func exiting(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+// withExitCode makes an undeliveredError of run exit with its code. Caddy takes
+// exit codes above 1 only from its own type of command functions.
+func withExitCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		if _, ok := errors.AsType[*errUndelivered](err); !ok {
+		undelivered, ok := errors.AsType[*undeliveredError](err)
+		if !ok {
 			return err
 		}
 		cmd.SilenceErrors = true
-		cmd.PrintErrln("Error:", err)
+		cmd.PrintErrln("Error:", undelivered)
 		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitUndelivered, nil })(cmd, args)
 	}
 }
 
-// indent puts spaces before every line of a text that is not empty.
+// indent puts spaces before each line of text that is not empty.
 func indent(text, spaces string) string {
 	lines := strings.Split(strings.TrimRight(text, "\r\n"), "\n")
 	for i, line := range lines {

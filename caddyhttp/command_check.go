@@ -16,42 +16,43 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// checkFlags are the flags of the command check.
+type checkFlags struct {
+	messageFlags
+	dryRun bool
+}
+
 func checkCommand() *cobra.Command {
-	f := new(messageFlags)
-	var requests bool
+	f := new(checkFlags)
 	cmd := &cobra.Command{
 		Use:   "check [--dry-run] [--title <text>] [--body <text>] <url>...|--key <name>",
-		Short: "Tells what is understood of notification URLs, and what would be sent",
+		Short: "Shows how notification URLs are understood and what would be sent",
 		Long: `
 Reads notification URLs, or those of a key of a configuration, and prints for
-each the URL with its secrets masked, the service, what of the URL has no
-effect, and a message as the service would get it: in the destination's
-format and cut to its limits. Without --title, --body and --attach, that is a
-message made up for the purpose.
+each the URL with its secrets masked, the service, what in the URL has no
+effect, and the message as the service would get it: in the destination's format
+and within its limits. Without --title, --body and --attach, that is an example
+message.
 
-With --dry-run it prints the HTTP requests, too, with everything secret in
-them masked. They are taken down inside this command and answered with 200 and
-an access token; nothing leaves the machine. Requests that would depend on
-anything more in an answer are left out, and so is what would be said over
-connections that are not HTTP.
+With --dry-run it also prints the HTTP requests, with their secrets masked. This
+command answers them itself, with 200 and an access token; nothing leaves the
+machine. Requests that need anything else from an answer are not shown, nor is
+what is sent over connections other than HTTP.
 
 URLs are given as for "caddy notify send".
 `,
 		Example: `  caddy notify check discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js
   caddy notify check --dry-run --body "disk full" @/etc/notify.urls
   caddy notify check --key ops --config /etc/caddy/Caddyfile`,
-		RunE: exiting(func(cmd *cobra.Command, args []string) error {
-			return f.check(cmd, args, requests)
-		}),
+		RunE: withExitCode(f.run),
 	}
 	f.bind(cmd)
-	cmd.Flags().BoolVar(&requests, "dry-run", false, "Print the HTTP requests, with secrets masked, and send nothing")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "Print the HTTP requests, with secrets masked, and send nothing")
 	return cmd
 }
 
-// check tells about each URL, also about those behind an unusable one.
-func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) error {
-	if err := f.checkFlags(); err != nil {
+func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
+	if err := f.validate(); err != nil {
 		return err
 	}
 	spool := f.spool()
@@ -63,25 +64,9 @@ func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) e
 	if m.Title == "" && m.Body == "" && len(m.Attachments) == 0 {
 		m.Title, m.Body = "Test", "This is a test message."
 	}
-	var checks []urlCheck
-	if f.key != "" {
-		to, err := f.keyAudience(cmd, args)
-		if err != nil {
-			return err
-		}
-		m.Identity = to.settings.identity
-		for _, t := range to.targets {
-			checks = append(checks, urlCheck{Target: t})
-		}
-	} else {
-		urls, err := f.urls(cmd, args)
-		if err != nil {
-			return err
-		}
-		for _, u := range urls {
-			d, err := parseArgument(u)
-			checks = append(checks, urlCheck{notifier.Target{Destination: d}, err})
-		}
+	checks, err := f.checks(cmd, args, m)
+	if err != nil {
+		return err
 	}
 	unusable := 0
 	out := cmd.OutOrStdout()
@@ -94,7 +79,7 @@ func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) e
 			unusable++
 			continue
 		}
-		usable, err := c.write(cmd.Context(), out, m, requests)
+		usable, err := c.print(cmd.Context(), out, m, f.dryRun)
 		if err != nil {
 			return fmt.Errorf("writing the results: %w", err)
 		}
@@ -111,19 +96,45 @@ func (f *messageFlags) check(cmd *cobra.Command, args []string, requests bool) e
 	return fmt.Errorf("nothing can be sent to %d of %d URLs", unusable, len(checks))
 }
 
-// urlCheck is one URL of the check command: a destination, or why it is none.
+// urlCheck is one URL of the command check: a destination, or the error of a URL
+// that has none.
 type urlCheck struct {
 	notifier.Target
 	err error
 }
 
-// dryRunTime limits the dry run for one destination, which normally takes a few
-// milliseconds.
-const dryRunTime = 10 * time.Second
+// checks returns the URLs to check. With --key, it also sets the sender of m.
+func (f *checkFlags) checks(cmd *cobra.Command, args []string, m *notifier.Message) (out []urlCheck, err error) {
+	if f.key != "" {
+		to, err := f.keyRecipients(cmd, args)
+		if err != nil {
+			return nil, err
+		}
+		m.Identity = to.settings.identity
+		for _, t := range to.targets {
+			out = append(out, urlCheck{Target: t})
+		}
+		return out, nil
+	}
+	urls, err := f.urls(cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range urls {
+		d, err := parseArgument(u)
+		out = append(out, urlCheck{notifier.Target{Destination: d}, err})
+	}
+	return out, nil
+}
 
-// write tells about a destination, and whether it can send the message.
-func (c urlCheck) write(ctx context.Context, w io.Writer, m *notifier.Message, requests bool) (usable bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, dryRunTime)
+// dryRunTimeout bounds the dry run for one destination. It takes almost no
+// time, because nothing is waited for.
+const dryRunTimeout = 10 * time.Second
+
+// print writes what is known about the destination and what would be sent to
+// it. It reports whether anything would be sent.
+func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, requests bool) (usable bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	r := c.DryRun(ctx, userAgent, m)
 	usable = r.Err == nil || len(r.Requests) > 0 || len(r.Connections) > 0
@@ -146,17 +157,17 @@ func (c urlCheck) write(ctx context.Context, w io.Writer, m *notifier.Message, r
 		return usable, err
 	}
 	for i, part := range r.Messages {
-		if _, err := io.WriteString(w, "  "+numbered("message", i, len(r.Messages))+" ("+string(part.Format)+")\n"+indent(shown(part), "    ")); err != nil {
+		if _, err := io.WriteString(w, "  "+numbered("message", i, len(r.Messages))+" ("+string(part.Format)+")\n"+indent(formatMessage(part), "    ")); err != nil {
 			return usable, err
 		}
 	}
 	if !requests {
 		return usable, nil
 	}
-	return usable, writeRequests(w, r)
+	return usable, printRequests(w, r)
 }
 
-func writeRequests(w io.Writer, r *notifier.DryRun) error {
+func printRequests(w io.Writer, r *notifier.DryRun) error {
 	var b strings.Builder
 	for i, text := range r.Requests {
 		b.WriteString("  " + numbered("request", i, len(r.Requests)) + "\n" + indent(text, "    "))
@@ -165,24 +176,24 @@ func writeRequests(w io.Writer, r *notifier.DryRun) error {
 		b.WriteString("  connection to " + to + "\n")
 	}
 	if len(r.Connections) > 0 {
-		b.WriteString("  What would be said over a connection that is not HTTP is not shown.\n")
+		b.WriteString("  What is sent over a connection other than HTTP is not shown.\n")
 	}
 	if r.Err != nil && len(r.Requests) > 0 {
-		b.WriteString("  What would depend on the answer to a request is not shown.\n")
+		b.WriteString("  Requests that need more of the answer to an earlier one are not shown.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func numbered(what string, i, all int) string {
-	if all == 1 {
+func numbered(what string, i, n int) string {
+	if n == 1 {
 		return what
 	}
-	return fmt.Sprintf("%s %d of %d", what, i+1, all)
+	return fmt.Sprintf("%s %d of %d", what, i+1, n)
 }
 
-// shown is a message for people to read.
-func shown(m *notifier.Message) string {
+// formatMessage returns a message as text for people.
+func formatMessage(m *notifier.Message) string {
 	var b strings.Builder
 	if m.Title != "" {
 		b.WriteString("Title: " + m.Title + "\n")

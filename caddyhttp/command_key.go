@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// readConfig reads a configuration as JSON, or what an adapter makes of it.
+// readConfig returns a configuration as JSON, adapted if necessary. The file
 // "-" is standard input.
 func readConfig(stdin io.Reader, file, adapter string) ([]byte, error) {
 	file = cmp.Or(file, "Caddyfile")
@@ -29,7 +29,7 @@ func readConfig(stdin io.Reader, file, adapter string) ([]byte, error) {
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w; --config names its file", err)
+		return nil, fmt.Errorf("reading the configuration: %w; set --config to its file", err)
 	}
 	if adapter == "" && json.Valid(text) {
 		return text, nil
@@ -44,11 +44,9 @@ func readConfig(stdin io.Reader, file, adapter string) ([]byte, error) {
 	return text, nil
 }
 
-// loadKey makes one key of a configuration ready for use, with the rules of
-// the place where it stands. Nothing of the configuration is started, and the
-// URLs of other keys are not looked at.
-//
-// A key of the notify app comes before one of the same name in a site.
+// loadKey returns the settings of the place that defines a key, with no other
+// key. It starts nothing of the configuration, and the URLs of other keys may
+// be wrong. A key of the notify app takes precedence over one of a site.
 func loadKey(config []byte, name string) (*resolved, error) {
 	app, sites, err := findSettings(config)
 	if err != nil {
@@ -58,25 +56,24 @@ func loadKey(config []byte, name string) (*resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, shared := app.Keys[name]
-	if r, err = app.only(name).over(r, parseAlone, zap.NewNop()); err != nil {
-		return nil, fmt.Errorf("the global notify block: %w", err)
+	if r, err = app.onlyKey(name).resolve(r, parseUnshared, zap.NewNop()); err != nil {
+		return nil, fmt.Errorf("the global option notify: %w", err)
 	}
-	if shared {
+	if _, ok := app.Keys[name]; ok {
 		return r, nil
 	}
-	site, err := siteWith(sites, name)
+	site, err := findSite(sites, name)
 	if err != nil {
 		return nil, err
 	}
 	if site == nil {
-		return nil, noSuchKey(name, append(sites, app))
+		return nil, noKeyError(name, append(sites, app))
 	}
-	return site.only(name).over(r, parseAlone, zap.NewNop())
+	return site.onlyKey(name).resolve(r, parseUnshared, zap.NewNop())
 }
 
-// only is the settings without what sending to one key does not need.
-func (s *Settings) only(name string) *Settings {
+// onlyKey returns the settings without other keys and default URLs.
+func (s *Settings) onlyKey(name string) *Settings {
 	c := *s
 	c.DefaultURLs, c.Keys = nil, nil
 	if k, ok := s.Keys[name]; ok {
@@ -85,24 +82,25 @@ func (s *Settings) only(name string) *Settings {
 	return &c
 }
 
-// siteWith finds the site that has the key. Where several have it, they must
-// mean the same.
-func siteWith(sites []*Settings, name string) (*Settings, error) {
+// findSite returns the site that defines a key, or nil. If several sites define
+// it, their settings for it must be the same.
+func findSite(sites []*Settings, name string) (*Settings, error) {
 	var found *Settings
 	for _, s := range sites {
 		if _, ok := s.Keys[name]; !ok {
 			continue
 		}
-		if found != nil && !reflect.DeepEqual(found.only(name), s.only(name)) {
-			return nil, fmt.Errorf("several sites have a key %s, and they differ; put the key into the global notify block", name)
+		if found != nil && !reflect.DeepEqual(found.onlyKey(name), s.onlyKey(name)) {
+			return nil, fmt.Errorf("several sites define the key %s, with different settings; define it in the global option notify", name)
 		}
 		found = s
 	}
 	return found, nil
 }
 
-// noSuchKey says which keys there are. Their names are no secrets.
-func noSuchKey(name string, all []*Settings) error {
+// noKeyError returns the error for a key that does not exist. It lists the keys,
+// whose names are not secret.
+func noKeyError(name string, all []*Settings) error {
 	names := map[string]bool{}
 	for _, s := range all {
 		for name := range s.Keys {
@@ -110,13 +108,13 @@ func noSuchKey(name string, all []*Settings) error {
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("the configuration has no keys")
+		return errors.New("the configuration has no keys; add key <name> { … } to a notify block")
 	}
 	return fmt.Errorf("the configuration has no key %s; it has %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 }
 
-// findSettings finds the settings of the notify app and of each handler in a
-// configuration.
+// findSettings returns the settings of the notify app and of each notify
+// handler in a configuration.
 func findSettings(config []byte) (app *Settings, sites []*Settings, err error) {
 	var c struct {
 		Apps struct {
@@ -141,8 +139,8 @@ func findSettings(config []byte) (app *Settings, sites []*Settings, err error) {
 	return &c.Apps.Notify, sites, nil
 }
 
-// findHandlers collects the settings of the notify handlers below a value of
-// JSON, wherever other handlers nest them.
+// findHandlers appends to found the settings of the notify handlers in a JSON
+// value, at any depth, because other handlers can contain them.
 func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
 	switch tree := tree.(type) {
 	case []any:

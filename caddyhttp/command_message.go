@@ -1,50 +1,44 @@
 package caddyhttp
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
-	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// urlsVariable is the environment variable with the URLs of a command that
-// names none.
-const urlsVariable = "CADDY_NOTIFY_URLS"
-
-// messageFlags are what a message is made of on the command line, and who it
-// goes to.
+// messageFlags are the flags for a message and its recipients.
 type messageFlags struct {
-	title, body, kind, format string
-	files                     []string
-	tags                      []string
-	key, config, adapter      string
+	title, body, typ, format string
+	files                    []string
+	tags                     []string
+	key, config, adapter     string
 
-	stdin string // what has been read from standard input
+	stdin string // what was read from standard input
 }
 
 func (f *messageFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.title, "title", "t", "", "Title of the message")
 	flags.StringVarP(&f.body, "body", "b", "", "Text of the message")
-	flags.StringVar(&f.kind, "type", "info", "info, success, warning or failure")
-	flags.StringVar(&f.format, "format", "text", "How title and text are written: text, markdown or html")
-	flags.StringArrayVarP(&f.files, "attach", "a", nil, "File to go along (may be repeated)")
-	flags.StringVarP(&f.key, "key", "k", "", "Key of the configuration to send to, in place of URLs")
-	flags.StringVarP(&f.config, "config", "c", "", "Configuration file with the key, or - (default: Caddyfile)")
+	flags.StringVar(&f.typ, "type", "info", "info, success, warning or failure")
+	flags.StringVar(&f.format, "format", "text", "Format of title and text: text, markdown or html")
+	flags.StringArrayVarP(&f.files, "attach", "a", nil, "File to attach (may be repeated)")
+	flags.StringVarP(&f.key, "key", "k", "", "Key of the configuration to send to, instead of URLs")
+	flags.StringVarP(&f.config, "config", "c", "", "Configuration file with the key, or - for standard input (default: Caddyfile)")
 	flags.StringVar(&f.adapter, "adapter", "", "Config adapter to apply (default: caddyfile, unless the file is JSON)")
-	flags.StringArrayVar(&f.tags, "tag", nil, "Tags that choose among the URLs of the key (repeated: or)")
+	flags.StringArrayVar(&f.tags, "tag", nil, "Tag expression that chooses among the URLs of the key (repeated: or)")
 	complete := func(flag string, values ...cobra.Completion) {
-		// An error means that there is no such flag.
+		// It fails only if the flag does not exist.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	complete("type", "info", "success", "warning", "failure")
@@ -55,8 +49,25 @@ func (f *messageFlags) bind(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = completeURL
 }
 
-// takeInput claims standard input, which can be read once.
-func (f *messageFlags) takeInput(what string) error {
+// validate returns an error if a flag would have no effect.
+func (f *messageFlags) validate() error {
+	if f.key != "" {
+		return nil
+	}
+	for _, p := range []struct {
+		name string
+		set  bool
+	}{{"--config", f.config != ""}, {"--adapter", f.adapter != ""}, {"--tag", len(f.tags) > 0}} {
+		if p.set {
+			return fmt.Errorf("%s has no effect without --key; add --key <name>", p.name)
+		}
+	}
+	return nil
+}
+
+// claimStdin returns an error if standard input, which can be read once, is
+// used for something else. what is what it is used for now.
+func (f *messageFlags) claimStdin(what string) error {
 	if f.stdin != "" {
 		return fmt.Errorf("standard input cannot be both %s and %s; give the text with --body, or use files", f.stdin, what)
 	}
@@ -64,32 +75,33 @@ func (f *messageFlags) takeInput(what string) error {
 	return nil
 }
 
-// message is what the flags say, without the text where they give none. spool
-// keeps the files.
+// message returns the message that the flags describe, which may have no body.
+// The spool keeps its files.
 func (f *messageFlags) message(spool *notifier.Spool) (*notifier.Message, error) {
 	m := &notifier.Message{Title: joinTitle(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
 	var err error
-	if m.Type, err = notifier.ParseType(f.kind); err != nil {
-		return nil, fmt.Errorf("--type: %w", err)
+	if m.Type, err = notifier.ParseType(f.typ); err != nil {
+		return nil, prefixError("--type", err)
 	}
 	if m.Format, err = markup.ParseFormat(f.format); err != nil {
-		return nil, fmt.Errorf("--format: %w", err)
+		return nil, prefixError("--format", err)
 	}
 	for _, name := range f.files {
 		a, err := readFile(spool, name)
 		if err != nil {
-			return nil, fmt.Errorf("--attach: %w", err)
+			return nil, prefixError("--attach", err)
 		}
 		m.Attachments = append(m.Attachments, a)
 	}
 	return m, nil
 }
 
-// maxFile is more than anybody sends.
-const maxFile = 1 << 40
+// maxCommandFile bounds the files of a command, in bytes. No service takes as
+// much.
+const maxCommandFile = 1 << 40
 
 func (f *messageFlags) spool() *notifier.Spool {
-	return &notifier.Spool{MaxSize: maxFile, MaxCount: len(f.files)}
+	return &notifier.Spool{MaxSize: maxCommandFile, MaxCount: len(f.files)}
 }
 
 func readFile(spool *notifier.Spool, name string) (*notifier.Attachment, error) {
@@ -103,91 +115,57 @@ func readFile(spool *notifier.Spool, name string) (*notifier.Attachment, error) 
 	}
 	a, err := spool.Add(name, "", file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, prefixError(name, err)
 	}
 	return a, nil
 }
 
-// urls are those of the command's arguments, or else of the environment.
-func (f *messageFlags) urls(cmd *cobra.Command, args []string) (urls []string, err error) {
-	if len(args) == 0 {
-		urls = api.SplitURLs(os.Getenv(urlsVariable))
-		if len(urls) == 0 {
-			return nil, fmt.Errorf("there is nobody to send to; name URLs, @file with a URL on each line, --key, or set %s", urlsVariable)
-		}
-		return urls, nil
+// readBody reads the text of the message from standard input. A message with
+// files needs no text, so that a terminal is not read for it.
+func (f *messageFlags) readBody(cmd *cobra.Command, hasFiles bool) (string, error) {
+	in := cmd.InOrStdin()
+	file, ok := in.(*os.File)
+	terminal := ok && term.IsTerminal(int(file.Fd()))
+	if hasFiles && (terminal || f.stdin != "") {
+		return "", nil
 	}
-	for _, arg := range args {
-		name, isFile := strings.CutPrefix(arg, "@")
-		if !isFile {
-			urls = append(urls, api.SplitURLs(arg)...)
-			continue
-		}
-		var lines []string
-		if name == "-" {
-			if err := f.takeInput("the URLs (@-)"); err != nil {
-				return nil, err
-			}
-			lines, err = readURLs(cmd.InOrStdin())
-		} else {
-			lines, err = readURLFile(name)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading URLs: %w", err)
-		}
-		urls = append(urls, lines...)
+	if err := f.claimStdin("the text of the message"); err != nil {
+		return "", err
 	}
-	if len(urls) == 0 {
-		return nil, errors.New("there is nobody to send to; the arguments name no URL")
+	if terminal {
+		cmd.PrintErrln("Type the message; Ctrl+D on a line of its own ends it.")
 	}
-	return urls, nil
-}
-
-func readURLFile(name string) ([]string, error) {
-	file, err := os.Open(name)
+	b, err := io.ReadAll(io.LimitReader(in, defaultMaxBody+1))
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("reading the text of the message: %w", err)
 	}
-	defer file.Close()
-	return readURLs(file)
+	if len(b) > defaultMaxBody {
+		return "", fmt.Errorf("the text of the message is longer than %s; send it as a file with --attach", humanize.IBytes(defaultMaxBody))
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
 }
 
-var comment = regexp.MustCompile(`(^|\s)#`)
-
-// readURLs reads the URLs of each line. A # at the beginning of a line or
-// behind a space begins a comment; any other one is part of the URL.
-func readURLs(r io.Reader) (urls []string, err error) {
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := lines.Text()
-		if at := comment.FindStringIndex(line); at != nil {
-			line = line[:at[0]]
-		}
-		urls = append(urls, api.SplitURLs(line)...)
-	}
-	return urls, lines.Err()
-}
-
-// audience is who a command's message goes to, and the rules for it.
-type audience struct {
+// recipients is who gets the message of a command, and the settings that hold
+// for it.
+type recipients struct {
 	targets  []notifier.Target
 	settings *resolved
 }
 
-// close ends what the destinations keep.
-func (a *audience) close() {
-	for _, t := range a.targets {
+// close closes the destinations.
+func (r *recipients) close() {
+	for _, t := range r.targets {
 		t.Close()
 	}
 }
 
-// keyAudience is the audience where the flags name a key.
-func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string) (*audience, error) {
+// keyRecipients returns the recipients for --key.
+func (f *messageFlags) keyRecipients(cmd *cobra.Command, args []string) (*recipients, error) {
 	if len(args) > 0 {
-		return nil, errors.New("give either URLs or --key")
+		return nil, errors.New("there are both URLs and --key; remove one of them")
 	}
 	if f.config == "-" {
-		if err := f.takeInput("the configuration (--config -)"); err != nil {
+		if err := f.claimStdin("the configuration (--config -)"); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +175,7 @@ func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string) (*audience
 	}
 	tags, err := notifier.ParseTags(list)
 	if err != nil {
-		return nil, fmt.Errorf("--tag: %w", err)
+		return nil, prefixError("--tag", err)
 	}
 	config, err := readConfig(cmd.InOrStdin(), f.config, f.adapter)
 	if err != nil {
@@ -211,59 +189,5 @@ func (f *messageFlags) keyAudience(cmd *cobra.Command, args []string) (*audience
 	if err != nil {
 		return nil, err
 	}
-	return &audience{targets: targets, settings: settings}, nil
-}
-
-// checkFlags refuses flags that would have no effect.
-func (f *messageFlags) checkFlags() error {
-	if f.key != "" {
-		return nil
-	}
-	for _, p := range []struct {
-		name string
-		set  bool
-	}{{"--config", f.config != ""}, {"--adapter", f.adapter != ""}, {"--tag", len(f.tags) > 0}} {
-		if p.set {
-			return fmt.Errorf("%s goes with --key", p.name)
-		}
-	}
-	return nil
-}
-
-// parseArgument understands a URL of the command line. Placeholders work as
-// in a Caddyfile: whoever gives commands may read the files and variables.
-func parseArgument(text string) (*notifier.Destination, error) {
-	text, err := resolveURL(text)
-	if err != nil {
-		return nil, err
-	}
-	d, err := notifier.Parse(text, nil)
-	if err != nil {
-		return nil, notifier.WithSuggestion(text, err)
-	}
-	return d, nil
-}
-
-// whichURL names a URL in errors, since it must not be shown.
-func whichURL(i, all int) string {
-	if all == 1 {
-		return ""
-	}
-	return fmt.Sprintf("URL %d of %d: ", i+1, all)
-}
-
-// completeURL completes the beginning of a URL: the schemes.
-func completeURL(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if strings.HasPrefix(word, "@") {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	var out []cobra.Completion
-	for _, s := range notifier.Services() {
-		for _, scheme := range s.Schemes {
-			if strings.HasPrefix(scheme+"://", strings.ToLower(word)) {
-				out = append(out, cobra.CompletionWithDesc(scheme+"://", s.Name))
-			}
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	return &recipients{targets: targets, settings: settings}, nil
 }

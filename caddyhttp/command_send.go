@@ -4,67 +4,67 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
+// sendFlags are the flags of the command send.
+type sendFlags struct {
+	messageFlags
+	timeout time.Duration
+	asJSON  bool
+}
+
 func sendCommand() *cobra.Command {
-	f := new(messageFlags)
-	var timeout time.Duration
-	var asJSON bool
+	f := new(sendFlags)
 	cmd := &cobra.Command{
 		Use:   "send [--title <text>] [--body <text>] [--attach <file>]... <url>...|--key <name>",
 		Short: "Sends a message",
 		Long: `
 Sends a message to notification URLs, or to a key of a configuration.
 
-The text of the message is that of --body, or else what comes from standard
-input. One line tells what became of it at each destination; --json tells it
-as the HTTP API does.
+The text of the message is --body or, without it, standard input. The output
+has a line with the outcome for each destination; with --json it is the response
+of the HTTP API.
 
 An argument "@file" stands for the URLs in a file, one on each line, and "@-"
-for those on standard input; without any argument, the environment variable
-` + urlsVariable + ` has the URLs. In URLs the placeholders {env.NAME} and
-{file./path} work as in a Caddyfile. All of these keep secrets out of the list
-of processes.
+for those on standard input. Without arguments, the environment variable
+` + urlsVariable + ` has the URLs. In URLs, the placeholders {env.NAME} and
+{file./path} are replaced as in a Caddyfile. All of these keep secrets out of
+the list of processes.
 
-With --key the configuration is read, and nothing of it is started: the
-message goes out from this command, under the settings of the place where the
-key stands. A key of the global block comes before one of a site.
+With --key, the configuration is read but not started: this command sends the
+message, with the settings of the place where the key is defined. A key of the
+global block takes precedence over one of a site.
 
-Nothing is sent where one of the URLs is unusable.
+If one of the URLs cannot be used, nothing is sent.
 `,
 		Example: `  caddy notify send --title Backup --body done ntfys://ntfy.sh/topic
   df -h | caddy notify send --type warning @/etc/notify.urls
   caddy notify send --key ops --tag urgent --config /etc/caddy/Caddyfile --body "disk full" --attach disk.log`,
-		RunE: exiting(func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("timeout") && timeout <= 0 {
-				return errors.New("--timeout: a duration longer than 0 is expected, such as 30s or 2m")
-			}
-			return f.send(cmd, args, timeout, asJSON)
-		}),
+		RunE: withExitCode(f.run),
 	}
 	f.bind(cmd)
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long one destination may take, all tries together (default: the configuration's, or 30s)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "Print the results as JSON")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long one destination may take, including all attempts (default: the configuration's, or 30s)")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the results as JSON")
 	return cmd
 }
 
-func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Duration, asJSON bool) error {
-	if err := f.checkFlags(); err != nil {
+func (f *sendFlags) run(cmd *cobra.Command, args []string) error {
+	if cmd.Flags().Changed("timeout") && f.timeout <= 0 {
+		return errors.New("--timeout: it must be a duration above 0, such as 30s or 2m")
+	}
+	if err := f.validate(); err != nil {
 		return err
 	}
-	to, err := f.audience(cmd, args)
+	to, err := f.recipients(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -81,99 +81,69 @@ func (f *messageFlags) send(cmd *cobra.Command, args []string, timeout time.Dura
 		}
 	}
 	if strings.TrimSpace(m.Body) == "" && len(m.Attachments) == 0 {
-		return errors.New("there is nothing to send; give a text with --body or on standard input, or a file with --attach")
+		return errors.New("the message is empty; give a text with --body or on standard input, or a file with --attach")
 	}
-	m.Identity = to.settings.identity
-	if timeout <= 0 {
-		timeout = to.settings.timeout
-	}
-	pool := egress.NewPool(userAgent)
-	defer pool.Close()
-	report := notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
-	out := cmd.OutOrStdout()
-	if asJSON {
-		_, err = out.Write(api.NewResponse(report).JSON())
-	} else {
-		warnOf(cmd.ErrOrStderr(), report)
-		err = writeResults(out, report.Results)
-	}
-	if err != nil {
+	report := f.send(cmd, m, to)
+	if err := f.print(cmd, report); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
-	if !report.OK() {
-		e := &errUndelivered{all: len(report.Results)}
-		for _, r := range report.Results {
-			if !r.OK() {
-				e.failed++
-			}
-		}
-		return e
-	}
-	return nil
+	return undelivered(report)
 }
 
-// audience is who the message goes to. One unusable URL makes it fail.
-func (f *messageFlags) audience(cmd *cobra.Command, args []string) (*audience, error) {
+// recipients returns the recipients for the arguments or --key, and an error if
+// one of the URLs cannot be used.
+func (f *sendFlags) recipients(cmd *cobra.Command, args []string) (*recipients, error) {
 	if f.key != "" {
-		return f.keyAudience(cmd, args)
+		return f.keyRecipients(cmd, args)
 	}
 	urls, err := f.urls(cmd, args)
 	if err != nil {
 		return nil, err
 	}
-	to := new(audience)
+	to := new(recipients)
 	if to.settings, err = defaultSettings(); err != nil {
 		return nil, err
 	}
 	for i, u := range urls {
 		d, err := parseArgument(u)
 		if err != nil {
-			return nil, fmt.Errorf("nothing was sent: %s%w", whichURL(i, len(urls)), err)
+			return nil, fmt.Errorf("nothing was sent: %s%w", urlNumber(i, len(urls)), err)
 		}
 		for _, w := range d.Warnings() {
-			cmd.PrintErrf("Warning: %s%s\n", whichURL(i, len(urls)), w)
+			cmd.PrintErrf("Warning: %s%s\n", urlNumber(i, len(urls)), w)
 		}
 		to.targets = append(to.targets, notifier.Target{Destination: d})
 	}
 	return to, nil
 }
 
-// readBody reads the text from standard input. A message with files needs no
-// text, so that nobody is asked for one.
-func (f *messageFlags) readBody(cmd *cobra.Command, files bool) (string, error) {
-	in := cmd.InOrStdin()
-	file, ok := in.(*os.File)
-	terminal := ok && term.IsTerminal(int(file.Fd()))
-	if files && (terminal || f.stdin != "") {
-		return "", nil
+func (f *sendFlags) send(cmd *cobra.Command, m *notifier.Message, to *recipients) *notifier.Report {
+	m.Identity = to.settings.identity
+	timeout := f.timeout
+	if timeout <= 0 {
+		timeout = to.settings.timeout
 	}
-	if err := f.takeInput("the text of the message"); err != nil {
-		return "", err
-	}
-	if terminal {
-		cmd.PrintErrln("Type the message; Ctrl+D on a line of its own ends it.")
-	}
-	b, err := io.ReadAll(io.LimitReader(in, defaultMaxBody+1))
-	if err != nil {
-		return "", fmt.Errorf("reading the text of the message: %w", err)
-	}
-	if len(b) > defaultMaxBody {
-		return "", fmt.Errorf("the text of the message is longer than %s; send it as a file with --attach", humanize.IBytes(defaultMaxBody))
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
+	pool := egress.NewPool(userAgent)
+	defer pool.Close()
+	return notifier.NewSender(pool, 0).Send(cmd.Context(), m, to.targets, notifier.Options{Timeout: timeout})
 }
 
-// warnOf prints what of a message was lost on its way.
-func warnOf(w io.Writer, report *notifier.Report) {
+func (f *sendFlags) print(cmd *cobra.Command, report *notifier.Report) error {
+	out := cmd.OutOrStdout()
+	if f.asJSON {
+		_, err := out.Write(api.NewResponse(report).JSON())
+		return err
+	}
 	for _, r := range report.Records {
 		if r.Level == notifier.LevelWarning {
-			fmt.Fprintf(w, "Warning: %s\n", oneLine.Replace(r.Text))
+			cmd.PrintErrf("Warning: %s\n", oneLine.Replace(r.Text))
 		}
 	}
+	return printResults(out, report.Results)
 }
 
-// writeResults writes a line for each destination.
-func writeResults(w io.Writer, results []notifier.Result) error {
+// printResults writes a line for each destination.
+func printResults(w io.Writer, results []notifier.Result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%s\t%s", r.Status, r.Service, r.Destination)
@@ -187,4 +157,19 @@ func writeResults(w io.Writer, results []notifier.Result) error {
 		fmt.Fprintln(table)
 	}
 	return table.Flush()
+}
+
+// undelivered returns an undeliveredError if a required destination does not
+// have the message.
+func undelivered(report *notifier.Report) error {
+	e := &undeliveredError{all: len(report.Results)}
+	for _, r := range report.Results {
+		if !r.OK() {
+			e.failed++
+		}
+	}
+	if e.failed == 0 {
+		return nil
+	}
+	return e
 }

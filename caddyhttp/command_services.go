@@ -18,33 +18,33 @@ func servicesCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "services [--json] [<name>]",
-		Short: "Lists the services, or tells how the URL of one is written",
+		Short: "Lists the services, or describes the URLs of one",
 		Long: `
-Lists the services that messages can be sent to, or, with the name or a scheme
-of one, tells how its URL is written, what it takes and where to read more.
-Upper and lower case do not matter.
+Lists the services that messages can be sent to. With the name or a scheme of a
+service, it describes the service's URLs and parameters and shows where to read
+more. Names ignore case.
 `,
 		Example: `  caddy notify services
   caddy notify services discord
   caddy notify services --json pushover`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: exiting(func(cmd *cobra.Command, args []string) error {
+		RunE: withExitCode(func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
 				all := notifier.Services()
 				if asJSON {
-					return writeJSON(out, all)
+					return printJSON(out, all)
 				}
-				return writeServices(out, all)
+				return printServices(out, all)
 			}
 			s, err := findService(args[0])
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeJSON(out, s)
+				return printJSON(out, s)
 			}
-			return writeService(out, s)
+			return printService(out, s)
 		}),
 		ValidArgsFunction: completeService,
 	}
@@ -56,14 +56,15 @@ func completeService(_ *cobra.Command, args []string, word string) ([]cobra.Comp
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	word = strings.ToLower(word)
 	var out []cobra.Completion
 	for _, s := range notifier.Services() {
 		for _, scheme := range s.Schemes {
-			if strings.HasPrefix(scheme, strings.ToLower(word)) {
+			if strings.HasPrefix(scheme, word) {
 				out = append(out, cobra.CompletionWithDesc(scheme, s.Name))
 			}
 		}
-		if !strings.EqualFold(s.Name, s.Schemes[0]) && strings.HasPrefix(strings.ToLower(s.Name), strings.ToLower(word)) {
+		if !strings.EqualFold(s.Name, s.Schemes[0]) && strings.HasPrefix(strings.ToLower(s.Name), word) {
 			out = append(out, s.Name)
 		}
 	}
@@ -83,39 +84,25 @@ func findService(name string) (*notifier.ServiceInfo, error) {
 	return nil, errors.New("there is no such service; caddy notify services lists all")
 }
 
-func writeJSON(w io.Writer, v any) error {
+func printJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-func writeServices(w io.Writer, all []notifier.ServiceInfo) error {
+func printServices(w io.Writer, all []notifier.ServiceInfo) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SERVICE\tSCHEMES\tFILES\tLONGEST TEXT")
 	for i := range all {
 		s := &all[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), yesNo(s.Attachments), length(s, s.MaxBody))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, strings.Join(s.Schemes, ", "), yesNo(s.Attachments), formatLength(s, s.MaxBody))
 	}
 	return table.Flush()
 }
 
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-func length(s *notifier.ServiceInfo, n int) string {
-	if n <= 0 {
-		return "any length"
-	}
-	return fmt.Sprintf("%d %s", n, s.Unit)
-}
-
-// writeService writes all there is to know about a service.
-func writeService(w io.Writer, s *notifier.ServiceInfo) error {
+// printService writes the description of a service.
+func printService(w io.Writer, s *notifier.ServiceInfo) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s\n%s\n\nURLs\n", s.Name, s.Site)
 	for _, u := range s.URLs {
@@ -128,35 +115,49 @@ func writeService(w io.Writer, s *notifier.ServiceInfo) error {
 	for _, u := range s.Examples {
 		fmt.Fprintf(table, "  %s\n", u)
 	}
-	title := "up to " + length(s, s.MaxTitle)
+	title := "up to " + formatLength(s, s.MaxTitle)
 	if s.MaxTitle <= 0 {
 		title = "none; it becomes the beginning of the text"
 	}
 	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n", title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments))
-	for _, part := range []struct {
+	for _, section := range []struct {
 		heading string
 		common  bool
 	}{{"Parameters", false}, {"Parameters of every service", true}} {
-		heading := part.heading
+		heading := section.heading
 		for _, p := range s.Params {
-			if p.Common != part.common {
+			if p.Common != section.common {
 				continue
 			}
 			if heading != "" {
 				fmt.Fprintf(table, "\n%s\n", heading)
 				heading = ""
 			}
-			fmt.Fprintf(table, "  %s\t%s\n", parameterNames(p), describe(p))
+			fmt.Fprintf(table, "  %s\t%s\n", parameterNames(p), describeParameter(p))
 		}
 	}
 	return table.Flush()
 }
 
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
 func upTo(s *notifier.ServiceInfo, n int) string {
 	if n <= 0 {
-		return length(s, n)
+		return formatLength(s, n)
 	}
-	return "up to " + length(s, n)
+	return "up to " + formatLength(s, n)
+}
+
+func formatLength(s *notifier.ServiceInfo, n int) string {
+	if n <= 0 {
+		return "any length"
+	}
+	return fmt.Sprintf("%d %s", n, s.Unit)
 }
 
 func parameterNames(p notifier.ParamInfo) string {
@@ -166,10 +167,8 @@ func parameterNames(p notifier.ParamInfo) string {
 	return strings.Join(append([]string{p.Name}, p.Aliases...), ", ")
 }
 
-func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
-
-// describe says in a line what a parameter is.
-func describe(p notifier.ParamInfo) string {
+// describeParameter describes a parameter in one line.
+func describeParameter(p notifier.ParamInfo) string {
 	text := []string{p.Doc}
 	if p.Required {
 		text = append(text, "required")
@@ -197,3 +196,5 @@ func describe(p notifier.ParamInfo) string {
 	}
 	return strings.Join(text, "; ")
 }
+
+func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -147,26 +147,26 @@ func TestCommandSend(t *testing.T) {
 		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: JSON: the parameter nonsense is unknown and has no effect"},
 		{"--attach " + file + " " + a, "", "a", 0, "", ""},
 
-		{"", "hello", "", 1, "", "there is nobody to send to"},
-		{"-b hello", "", "", 1, "", "there is nobody to send to"},
+		{"", "hello", "", 1, "", "there is no destination; give URLs"},
+		{"-b hello", "", "", 1, "", "there is no destination; give URLs"},
 		{"@-", a, "", 1, "", "standard input cannot be both the URLs (@-) and the text of the message"},
 		{"@" + filepath.Join(dir, "none"), "hello", "", 1, "", "no such file"},
-		{"@" + write("empty", "# nobody\n"), "hello", "", 1, "", "the arguments name no URL"},
-		{a, "", "", 1, "", "there is nothing to send"},
-		{a, " \n", "", 1, "", "there is nothing to send"},
+		{"@" + write("empty", "# nobody\n"), "hello", "", 1, "", "the arguments contain no URL"},
+		{a, "", "", 1, "", "the message is empty"},
+		{a, " \n", "", 1, "", "the message is empty"},
 		{a, strings.Repeat("x", defaultMaxBody+1), "", 1, "", "longer than 8.0 MiB"},
 		{"-b hello " + a + " nonsense://secretsecret", "", "", 1, "", "nothing was sent: URL 2 of 2: "},
 		{"-b hello jsn://secretsecret", "", "", 1, "", "did you mean json://?"},
-		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "{env.NOTIFY_TEST_UNSET} is not set"},
+		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "{env.NOTIFY_TEST_UNSET} has no value"},
 		{"-b hello {env.NOTIFY_TEST_TWO}", "", "", 1, "", "this holds several URLs"},
 		{"-b hello --type bad " + a, "", "", 1, "", "--type: unknown type"},
 		{"-b hello --format bad " + a, "", "", 1, "", "--format: unknown format"},
 		{"-b hello --attach " + dir + " " + a, "", "", 1, "", "is a folder"},
 		{"-b hello --attach " + dir + "/none " + a, "", "", 1, "", "no such file"},
 		{"-b hello --timeout 0s " + a, "", "", 1, "", "--timeout: "},
-		{"-b hello --tag x " + a, "", "", 1, "", "--tag goes with --key"},
-		{"-b hello --config x " + a, "", "", 1, "", "--config goes with --key"},
-		{"-b hello --adapter x " + a, "", "", 1, "", "--adapter goes with --key"},
+		{"-b hello --tag x " + a, "", "", 1, "", "--tag has no effect without --key"},
+		{"-b hello --config x " + a, "", "", 1, "", "--config has no effect without --key"},
+		{"-b hello --adapter x " + a, "", "", 1, "", "--adapter has no effect without --key"},
 		{"-b hello --nonsense " + a, "", "", 1, "", "unknown flag"},
 	} {
 		out, errs, code := command(t, tt.stdin, append([]string{"send"}, strings.Fields(tt.args)...)...)
@@ -270,13 +270,13 @@ func TestCommandSendKey(t *testing.T) {
 		{"--key both", "global", 0, ""},
 		{"--key site", "site", 0, ""},
 		{"--key same", "same", 0, ""},
-		{"--key ops --tag none", "", 1, "none of the 2 destinations of the key ops has the tag"},
+		{"--key ops --tag none", "", 1, "none of the 2 destinations of the key ops has the requested tag"},
 		{"--key ops --tag $", "", 1, "--tag: "},
-		{"--key differs", "", 1, "several sites have a key differs"},
+		{"--key differs", "", 1, "several sites define the key differs"},
 		{"--key none", "", 1, "the configuration has no key none; it has both, broken, denied, differs, ops, same, site"},
 		{"--key broken", "", 1, "key broken, URL 1: "},
 		{"--key denied", "", 1, "key denied, URL 1: "},
-		{"--key ops json://h", "", 1, "either URLs or --key"},
+		{"--key ops json://h", "", 1, "there are both URLs and --key"},
 		{"--key ops --adapter nonsense", "", 1, "no config adapter nonsense"},
 	} {
 		_, errs, code := command(t, "", append([]string{"send", "-b", "hello", "--config", file}, strings.Fields(tt.args)...)...)
@@ -301,7 +301,7 @@ func TestCommandSendKey(t *testing.T) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 	t.Chdir(t.TempDir())
-	if _, errs, code := command(t, "", "send", "-k", "ops", "-b", "x"); code != 1 || !strings.Contains(errs, "--config names its file") {
+	if _, errs, code := command(t, "", "send", "-k", "ops", "-b", "x"); code != 1 || !strings.Contains(errs, "set --config to its file") {
 		t.Errorf("without a configuration: exit %d, %s", code, errs)
 	}
 	if err := os.WriteFile("Caddyfile", []byte(config), 0o600); err != nil {
@@ -335,7 +335,7 @@ func TestCommandCompletion(t *testing.T) {
 		"send @/etc/x":      ":0\n",
 		"send --type ":      "info\nsuccess\nwarning\nfailure\n:4\n",
 		"check --format ":   "text\nmarkdown\nhtml\n:4\n",
-		"ser":               "services\tLists the services, or tells how the URL of one is written\n:4\n",
+		"ser":               "services\tLists the services, or describes the URLs of one\n:4\n",
 	} {
 		out, _, _ := command(t, "", append([]string{cobra.ShellCompRequestCmd}, strings.Split(args, " ")...)...)
 		if out != want {
@@ -395,7 +395,7 @@ func TestProgram(t *testing.T) {
 		out, errs string
 	}{
 		{"notify send -b x " + s.url("/a"), 0, "delivered", ""},
-		{"notify send -b x", 1, "", "Error: there is nobody to send to"},
+		{"notify send -b x", 1, "", "Error: there is no destination"},
 		{"notify send -b x " + s.url("/refuse"), 2, "failed", "Error: 1 of 1 notifications could not be sent"},
 		{"notify check --dry-run json://h", 0, "POST http://h", ""},
 		{"notify check nonsense://", 1, "error", "Error: nothing can be sent to the URL"},

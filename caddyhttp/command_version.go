@@ -14,7 +14,7 @@ func versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Prints the version of caddy-notify, Caddy and Go",
 		Args:  cobra.NoArgs,
-		RunE: exiting(func(cmd *cobra.Command, _ []string) error {
+		RunE: withExitCode(func(cmd *cobra.Command, _ []string) error {
 			ofCaddy, _ := caddy.Version()
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (Caddy %s, %s %s/%s)\n", version, ofCaddy, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

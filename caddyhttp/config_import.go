@@ -19,20 +19,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
-// What reading the configurations of Apprise may take: the time for all of a
-// key, and the bytes of one file.
+// Limits of importing configuration files of Apprise.
 const (
-	importTimeout = 10 * time.Second
-	maxImport     = 1 << 20
+	importTimeout = 10 * time.Second // for all files of a key
+	maxImportSize = 1 << 20          // of one file, in bytes
 )
 
-// importPath makes the location of a file absolute that is relative to the
-// Caddyfile it is named in. Addresses, and what begins with a placeholder,
-// stay as they are.
+// importPath makes the path of a file absolute. A relative path is relative to
+// the Caddyfile that names it. Addresses, and locations that begin with a
+// placeholder, are returned as they are.
 func importPath(location, caddyfile string) (string, error) {
 	switch {
 	case location == "":
-		return "", errors.New("the path of a file or its address is expected")
+		return "", errors.New("the location is empty; write the path or address of a file")
 	case strings.Contains(location, "://"), strings.HasPrefix(location, "{"), filepath.IsAbs(location):
 		return location, checkPlaceholders(location)
 	}
@@ -43,46 +42,54 @@ func importPath(location, caddyfile string) (string, error) {
 	return path, checkPlaceholders(location)
 }
 
-// importApprise makes destinations of the configurations at these locations.
-// A mistake in them is an error. What merely has no effect is logged, other
-// than with the URLs of the Caddyfile: the files have been in use as they are.
-func (l loader) importApprise(name string, locations []string) (targets []notifier.Target, err error) {
+// importApprise returns the targets in the files at the locations. It logs what
+// has no effect in them, where a Caddyfile would get an error, because these
+// files are in use already.
+func (l keyLoader) importApprise(key string, locations []string) (targets []notifier.Target, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 	defer cancel()
-	log := l.log.With(zap.String("key", name))
+	log := l.log.With(zap.String("key", key))
 	for i, location := range locations {
-		where := fmt.Sprintf("key %s, import_apprise %d", name, i+1)
-		if location, err = resolve(location); err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		entries, warnings, err := appriseconfig.Load(ctx, location, readImport)
+		imported, err := l.importFile(ctx, location, log)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
+			return nil, fmt.Errorf("key %s, import_apprise %d: %w", key, i+1, err)
 		}
-		for _, w := range warnings {
-			log.Warn("apprise configuration", zap.String("warning", w))
-		}
-		for _, e := range entries {
-			at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
-			d, err := l.imported(e)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s%w", where, at, err)
-			}
-			for _, w := range d.Warnings() {
-				log.Warn("apprise configuration", zap.String("warning", at+w))
-			}
-			targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
-		}
+		targets = append(targets, imported...)
 	}
 	return targets, nil
 }
 
-// imported makes a destination of an entry. No placeholder is resolved in it:
-// a file that was fetched could read others with {file.…}.
-func (l loader) imported(e appriseconfig.Entry) (*notifier.Destination, error) {
+func (l keyLoader) importFile(ctx context.Context, location string, log *zap.Logger) (targets []notifier.Target, err error) {
+	if location, err = resolvePlaceholders(location); err != nil {
+		return nil, err
+	}
+	entries, warnings, err := appriseconfig.Load(ctx, location, readImport)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		log.Warn("apprise configuration", zap.String("warning", w))
+	}
+	for _, e := range entries {
+		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
+		d, err := l.importEntry(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s%w", at, err)
+		}
+		for _, w := range d.Warnings() {
+			log.Warn("apprise configuration", zap.String("warning", at+w))
+		}
+		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
+	}
+	return targets, nil
+}
+
+// importEntry returns the destination of an entry. It replaces no placeholders:
+// a file from a server could otherwise read local files with {file.…}.
+func (l keyLoader) importEntry(e appriseconfig.Entry) (*notifier.Destination, error) {
 	for _, tag := range e.Tags {
 		if strings.EqualFold(tag, "all") {
-			continue // it does no harm, and the files have been in use as they are
+			continue // it has no effect, but files that are in use have it
 		}
 		if err := checkTag(tag); err != nil {
 			return nil, err
@@ -92,24 +99,24 @@ func (l loader) imported(e appriseconfig.Entry) (*notifier.Destination, error) {
 	if err != nil {
 		return nil, notifier.WithSuggestion(e.URL, err)
 	}
-	return d, l.services.permit(d)
+	return d, l.services.check(d)
 }
 
-// readImport reads a file, or fetches one.
+// readImport returns the content of a file, from a path or an address.
 func readImport(ctx context.Context, location string) ([]byte, error) {
 	if strings.Contains(location, "://") {
 		return fetchImport(ctx, location)
 	}
 	f, err := os.Open(location)
 	if err != nil {
-		return nil, errs.WithoutPath(err) // the path is said already
+		return nil, errs.WithoutPath(err) // the caller adds the location
 	}
 	defer f.Close()
 	return readLimited(f)
 }
 
-// fetchImport asks with GET, and with POST where that is not allowed: the
-// servers of configurations for Apprise, which itself posts, take nothing else.
+// fetchImport fetches a file with GET or, if the server does not allow that,
+// with POST, as Apprise does.
 func fetchImport(ctx context.Context, address string) ([]byte, error) {
 	resp, err := requestImport(ctx, http.MethodGet, address)
 	if err == nil && resp.StatusCode == http.StatusMethodNotAllowed {
@@ -117,7 +124,7 @@ func fetchImport(ctx context.Context, address string) ([]byte, error) {
 		resp, err = requestImport(ctx, http.MethodPost, address)
 	}
 	if err != nil {
-		// The address may hold a password, and the error holds the address.
+		// A url.Error contains the address, which may hold a password.
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
@@ -133,7 +140,7 @@ func fetchImport(ctx context.Context, address string) ([]byte, error) {
 func requestImport(ctx context.Context, method, address string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
-		return nil, errors.New("the address cannot be read")
+		return nil, errors.New("the address is malformed")
 	}
 	r.Header.Set("User-Agent", userAgent)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
@@ -141,12 +148,12 @@ func requestImport(ctx context.Context, method, address string) (*http.Response,
 }
 
 func readLimited(r io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxImport+1))
+	content, err := io.ReadAll(io.LimitReader(r, maxImportSize+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxImport {
-		return nil, errors.New("it is larger than 1 MiB")
+	if len(content) > maxImportSize {
+		return nil, errors.New("the file is larger than 1 MiB")
 	}
 	return content, nil
 }

@@ -73,7 +73,7 @@ func TestImportAppriseFromServer(t *testing.T) {
 
 func TestBadImports(t *testing.T) {
 	large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(make([]byte, maxImport+1))
+		_, _ = w.Write(make([]byte, maxImportSize+1))
 	}))
 	defer large.Close()
 	nowhere := httptest.NewServer(http.NotFoundHandler())
@@ -87,15 +87,15 @@ func TestBadImports(t *testing.T) {
 	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
-		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} is not set"},
+		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} has no value"},
 		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
 		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which shows messages on the desktop"},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
-		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: JSON: the service may not be used here"},
+		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: the service JSON may not be used here"},
 		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: the line is none of"},
-		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged is no tag"},
+		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
 		{"status", nowhere.URL + "/secretsecret", "", "reading it: the server answers with status 404"},
-		{"size", large.URL + "/secretsecret", "", "reading it: it is larger than 1 MiB"},
+		{"size", large.URL + "/secretsecret", "", "reading it: the file is larger than 1 MiB"},
 		{"nobody there", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
 		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched may not include a local one"},
 	} {
@@ -111,10 +111,10 @@ func TestBadImports(t *testing.T) {
 		}
 	}
 	for block, want := range map[string]string{
-		"import_apprise " + file(""): "key k: it needs a URL at least, and the imported files have none",
-		"import_apprise " + file("a=json://localhost") + "\ndefault_tag other": "key k: default_tag: no URL of the key fits",
+		"import_apprise " + file(""): "key k: neither it nor the imported files have a URL",
+		"import_apprise " + file("a=json://localhost") + "\ndefault_tag other": "key k: default_tag: no URL of the key has this tag",
 		"import_apprise " + file("a=json://localhost") + "\ndefault_tag +":     "default_tag: it names no tag",
-		"import_apprise \"\"": "the path of a file or its address is expected",
+		"import_apprise \"\"": "the location is empty",
 	} {
 		if _, err := provision(t, "key k {\n"+block+"\n}", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", block, err, want)
@@ -125,7 +125,7 @@ func TestBadImports(t *testing.T) {
 // The tag all does no harm where it has been in use, unlike in the Caddyfile.
 func TestImportAppriseTagAll(t *testing.T) {
 	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
-	k, err := loader{parse: parseAlone, log: zap.NewNop()}.key("k", &Key{ImportApprise: []string{path}})
+	k, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", &Key{ImportApprise: []string{path}})
 	if err != nil || len(k.targets) != 1 || !slices.Contains(k.targets[0].Tags, "ops") {
 		t.Errorf("%+v, %v", k, err)
 	}
@@ -137,7 +137,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
-	k, err := loader{parse: parseAlone, log: zap.New(core)}.key("k", &Key{ImportApprise: []string{path}})
+	k, err := keyLoader{parse: parseUnshared, log: zap.New(core)}.load("k", &Key{ImportApprise: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

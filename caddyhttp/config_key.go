@@ -15,46 +15,48 @@ import (
 
 // Key is a named set of destinations.
 type Key struct {
-	// The destinations. There must be at least one, here or in a file that is
-	// imported.
+	// The destinations. A key needs at least one, here or in an imported file.
 	URLs []KeyURL `json:"urls,omitempty"`
 
-	// Configuration files of Apprise, text or YAML, whose destinations the key
-	// has, too: paths, or addresses that begin with `http://` or `https://`. In
-	// JSON, paths are relative to the working directory. The files are read when
-	// the configuration loads, each at most 1 MiB long and all of a key within
-	// 10 seconds; a mistake in one is an error. Placeholders are resolved in the
-	// locations, but not in the files.
+	// Configuration files of Apprise, in text or YAML, whose destinations are
+	// added to the key: paths, or addresses that begin with `http://` or
+	// `https://`. In JSON, paths are relative to the working directory. The files
+	// are read when the configuration loads: each may have 1 MiB, and all of a
+	// key may take 10 seconds. A mistake in a file is an error. Placeholders are
+	// replaced in the locations but not in the files. Example:
+	// `["/etc/apprise.yml"]`. Default: none.
 	ImportApprise []string `json:"import_apprise,omitempty"`
 
-	// A tag expression such as `ops,dev`, for requests that name no tag, or
-	// `untagged` for the URLs without tags. It must fit one of the URLs at
-	// least. Default: every URL.
+	// A tag expression that chooses the URLs for requests without a tag, such as
+	// `ops,dev`, or `untagged` for the URLs without tags. At least one URL must
+	// match. Default: every URL.
 	DefaultTag string `json:"default_tag,omitempty"`
 }
 
 // KeyURL is one destination of a key.
 type KeyURL struct {
 	// The notification URL. Placeholders such as `{env.DISCORD}` and
-	// `{file./run/secrets/discord}` are resolved when the configuration loads,
-	// and keep the secret out of it.
+	// `{file./run/secrets/discord}`, which keep secrets out of the configuration,
+	// are replaced when it loads. Example: `gotifys://gotify.example.com/{env.GOTIFY}`.
 	URL string `json:"url,omitempty"`
 
-	// The tags by which requests choose among the key's URLs: letters, digits,
-	// `_` and `-`, in upper or lower case. A URL tagged `always` gets a message
-	// whatever tag is asked for.
+	// The tags by which requests choose among the URLs of the key. A tag has
+	// letters, digits, `_` and `-`, begins with a letter or digit, and ignores
+	// case. A URL with the tag `always` matches every request. Example:
+	// `["ops", "urgent"]`. Default: none.
 	Tags []string `json:"tags,omitempty"`
 }
 
-// MarshalLogObject implements zapcore.ObjectMarshaler. It shows a count and
-// hides the URLs.
+// MarshalLogObject implements zapcore.ObjectMarshaler. It prints counts instead
+// of URLs.
 func (k *Key) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("urls", len(k.URLs))
 	enc.AddInt("import_apprise", len(k.ImportApprise))
 	return nil
 }
 
-// MarshalLogObject implements zapcore.ObjectMarshaler. It hides the URL.
+// MarshalLogObject implements zapcore.ObjectMarshaler. It does not print the
+// URL.
 func (u KeyURL) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("tags", len(u.Tags))
 	return nil
@@ -64,54 +66,54 @@ var keyName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 
 func checkKeyName(name string) error {
 	if !keyName.MatchString(name) {
-		return errors.New("the name of a key has 1 to 128 letters, digits, _ and -")
+		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
 	return nil
 }
 
-// untagged as default_tag stands for the URLs without tags.
+// untagged in default_tag stands for the URLs without tags.
 const untagged = "untagged"
 
 func checkTag(tag string) error {
 	switch {
 	case strings.EqualFold(tag, untagged):
-		return errors.New("untagged is no tag, since it stands for the URLs that have none")
+		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
 	case strings.EqualFold(tag, "all"):
-		return errors.New("all is no tag, since it stands for every URL; leave it out, or write always for a URL that gets every message")
+		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
 	}
 	if !notifier.ValidTag(tag) {
-		return errors.New("a tag is a letter or digit, then letters, digits, _ and -; write several with spaces between them")
+		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are separated by spaces")
 	}
 	return nil
 }
 
 // key is a [Key] ready for use.
 type key struct {
-	name     string
-	targets  []notifier.Target
-	fallback []notifier.Target // for a request without a tag
-	log      *zap.Logger
+	name           string
+	targets        []notifier.Target
+	defaultTargets []notifier.Target // for a request without a tag
+	log            *zap.Logger
 }
 
-// choose returns the targets that a tag expression matches. The empty
-// expression stands for default_tag.
+// match returns the targets that a tag expression matches. The empty expression
+// stands for default_tag.
+func (k *key) match(e notifier.TagExpr) []notifier.Target {
+	if e.Empty() {
+		return k.defaultTargets
+	}
+	return matchTargets(k.targets, e)
+}
+
+// choose is match with an error if no target matches.
 func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.match(e)
 	if len(targets) == 0 {
-		return nil, fmt.Errorf("none of the %d destinations of the key %s has the tag that was asked for, so nothing was sent", len(k.targets), k.name)
+		return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.targets), k.name)
 	}
 	return targets, nil
 }
 
-// match is choose for a caller that can do without targets.
-func (k *key) match(e notifier.TagExpr) []notifier.Target {
-	if e.Empty() {
-		return k.fallback
-	}
-	return fitting(k.targets, e)
-}
-
-func fitting(targets []notifier.Target, e notifier.TagExpr) (out []notifier.Target) {
+func matchTargets(targets []notifier.Target, e notifier.TagExpr) (out []notifier.Target) {
 	for _, t := range targets {
 		if e.Match(t.Tags) {
 			out = append(out, t)
@@ -120,131 +122,135 @@ func fitting(targets []notifier.Target, e notifier.TagExpr) (out []notifier.Targ
 	return out
 }
 
-var errNobody = errors.New("default_tag: no URL of the key fits, so that a message without a tag would reach nobody")
+// errDefaultTagUnmatched is returned when no URL of a key matches default_tag.
+var errDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// defaultTargets lists the targets for requests without a tag.
-func defaultTargets(targets []notifier.Target, tag string) ([]notifier.Target, error) {
-	if tag == "" {
+// chooseDefaults returns the targets for requests without a tag.
+func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Target, error) {
+	if defaultTag == "" {
 		return targets, nil
 	}
 	var out []notifier.Target
-	if strings.EqualFold(tag, untagged) {
+	if strings.EqualFold(defaultTag, untagged) {
 		for _, t := range targets {
 			if len(t.Tags) == 0 {
 				out = append(out, t)
 			}
 		}
 	} else {
-		e, err := notifier.ParseTags(tag)
+		e, err := notifier.ParseTags(defaultTag)
+		if err == nil && e.Empty() {
+			err = errEmptyTag
+		}
 		if err != nil {
 			return nil, fmt.Errorf("default_tag: %w", err)
 		}
-		if e.Empty() {
-			return nil, errors.New("default_tag: it names no tag")
-		}
-		out = fitting(targets, e)
+		out = matchTargets(targets, e)
 	}
 	if len(out) == 0 {
-		return nil, errNobody
+		return nil, errDefaultTagUnmatched
 	}
 	return out, nil
 }
 
-// parser makes a destination of a URL of the operator's.
-type parser func(url string) (*notifier.Destination, error)
+// parseFunc makes a destination of a URL of the operator.
+type parseFunc func(url string) (*notifier.Destination, error)
 
-// parseAlone is a parser whose destinations nobody else has.
-func parseAlone(url string) (*notifier.Destination, error) { return notifier.Parse(url, nil) }
+// parseUnshared is a parseFunc whose destinations are not shared with other
+// configurations.
+func parseUnshared(url string) (*notifier.Destination, error) { return notifier.Parse(url, nil) }
 
-// loader makes destinations of the operator's URLs.
-type loader struct {
-	parse    parser
+// keyLoader makes keys and destinations ready for use.
+type keyLoader struct {
+	parse    parseFunc
 	services *Services
 	log      *zap.Logger
 }
 
-func (l loader) key(name string, c *Key) (*key, error) {
+func (l keyLoader) load(name string, c *Key) (*key, error) {
 	if err := checkKeyName(name); err != nil {
 		return nil, err
 	}
 	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
-		return nil, fmt.Errorf("key %s: it needs a URL at least", name)
+		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	k := &key{name: name, log: l.log.With(zap.String("key", name))}
 	for i, u := range c.URLs {
-		where := fmt.Sprintf("key %s, URL %d", name, i+1)
-		for _, tag := range u.Tags {
-			if err := checkTag(tag); err != nil {
-				return nil, fmt.Errorf("%s: %w", where, err)
-			}
-		}
-		d, err := l.destination(u.URL, where)
+		t, err := l.target(u)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("key %s, URL %d: %w", name, i+1, err)
 		}
-		k.targets = append(k.targets, notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)})
+		k.targets = append(k.targets, t)
 	}
 	imported, err := l.importApprise(name, c.ImportApprise)
 	if err != nil {
 		return nil, err
 	}
 	if k.targets = append(k.targets, imported...); len(k.targets) == 0 {
-		return nil, fmt.Errorf("key %s: it needs a URL at least, and the imported files have none", name)
+		return nil, fmt.Errorf("key %s: neither it nor the imported files have a URL; add one", name)
 	}
-	if k.fallback, err = defaultTargets(k.targets, c.DefaultTag); err != nil {
+	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
 		return nil, fmt.Errorf("key %s: %w", name, err)
 	}
 	return k, nil
 }
 
-// destination resolves the placeholders of a URL and understands it. where
-// says in errors and warnings which one it is, since it must not be shown.
-func (l loader) destination(text, where string) (*notifier.Destination, error) {
-	text, err := resolveURL(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
+func (l keyLoader) target(u KeyURL) (notifier.Target, error) {
+	for _, tag := range u.Tags {
+		if err := checkTag(tag); err != nil {
+			return notifier.Target{}, err
+		}
 	}
-	d, err := l.parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, notifier.WithSuggestion(text, err))
-	}
-	if err := l.services.permit(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	if err := refuseWarnings(d); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	return d, nil
+	d, err := l.destination(u.URL)
+	return notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)}, err
 }
 
-// refuseWarnings makes an error of what has no effect in an operator's URL. A
-// client's URL works nevertheless, since it may have been in use for long;
-// here whoever wrote it can mend it before the night in which it matters.
-func refuseWarnings(d *notifier.Destination) error {
+// destination replaces the placeholders in a URL and parses it. Errors do not
+// show the URL, which may hold secrets.
+func (l keyLoader) destination(url string) (*notifier.Destination, error) {
+	url, err := resolveURL(url)
+	if err != nil {
+		return nil, err
+	}
+	d, err := l.parse(url)
+	if err != nil {
+		return nil, notifier.WithSuggestion(url, err)
+	}
+	if err := l.services.check(d); err != nil {
+		return nil, err
+	}
+	return d, rejectWarnings(d)
+}
+
+// rejectWarnings returns the first warning about a URL of the operator as an
+// error, so that the operator corrects the URL before it is needed. For a URL
+// of a client it stays a warning, because the URL may have been in use for
+// long.
+func rejectWarnings(d *notifier.Destination) error {
 	if w := d.Warnings(); len(w) > 0 {
 		return errors.New(w[0])
 	}
 	return nil
 }
 
-// checkURL does what can be done about an operator's URL before its
-// placeholders are resolved.
-func checkURL(text string, services *Services) error {
-	if err := checkPlaceholders(text); err != nil {
+// checkURL makes the checks of an operator's URL that are possible while its
+// placeholders are not replaced.
+func checkURL(url string, services *Services) error {
+	if err := checkPlaceholders(url); err != nil {
 		return err
 	}
-	if err := checkOneURL(text); err != nil {
+	if err := checkSingleURL(url); err != nil {
 		return err
 	}
-	if strings.Contains(text, "{") {
+	if strings.Contains(url, "{") {
 		return nil
 	}
-	d, err := notifier.Parse(text, nil)
+	d, err := notifier.Parse(url, nil)
 	if err != nil {
-		return notifier.WithSuggestion(text, err)
+		return notifier.WithSuggestion(url, err)
 	}
-	if err := refuseWarnings(d); err != nil {
+	if err := rejectWarnings(d); err != nil {
 		return err
 	}
-	return services.permit(d)
+	return services.check(d)
 }

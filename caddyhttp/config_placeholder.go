@@ -15,14 +15,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
+// requestPlaceholder matches placeholders that have a value only while a
+// request is handled.
 var requestPlaceholder = regexp.MustCompile(`\{(http|vars)\.[^{}]*\}`)
 
-// placeholder is what stands in braces as a placeholder does. Braces with
-// quotes or spaces in them are some other language's.
+// placeholder matches a placeholder. Braces around quotes or spaces belong to
+// another language.
 var placeholder = regexp.MustCompile(`\{([^{}\s"']+)\}`)
 
-// eachPlaceholder calls f with the name of each placeholder of a text until
-// there is an error. {{x}} and \{x} are none.
+// eachPlaceholder calls f with the name of each placeholder in text until f
+// returns an error. It skips {{x}} and \{x}.
 func eachPlaceholder(text string, f func(name string) error) error {
 	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 		if at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0 {
@@ -35,48 +37,48 @@ func eachPlaceholder(text string, f func(name string) error) error {
 	return nil
 }
 
-// isOutside says whether a placeholder's value comes from outside of Caddy, so
-// that it is known where the configuration runs, but not where it is adapted.
-func isOutside(name string) bool {
+// isExternal reports whether the value of a placeholder comes from outside of
+// Caddy. Such a value exists where the configuration runs, but perhaps not
+// where it is adapted.
+func isExternal(name string) bool {
 	return strings.HasPrefix(name, "env.") || strings.HasPrefix(name, "file.")
 }
 
-// checkPlaceholders refuses placeholders that have no value when the
-// configuration loads. Those that have one while a request is handled are told
-// apart: the Caddyfile makes such a one of {file.token}. What is misspelt, or
-// was left as the documentation has it, would go into the URL as it stands, and
-// messages to nowhere.
+// checkPlaceholders returns an error if a placeholder has no value when the
+// configuration loads. It would be left in the URL, and messages would be sent
+// to the wrong address. The Caddyfile adapter makes a placeholder of requests
+// of {file.token}, so these have an error text of their own.
 func checkPlaceholders(text string) error {
 	if p := requestPlaceholder.FindString(text); p != "" {
-		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a path that begins with a slash", p)
+		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a slash after the dot", p)
 	}
 	known := caddy.NewReplacer()
 	return eachPlaceholder(text, func(name string) error {
-		if isOutside(name) {
-			return nil // checkValues tells of what does not exist
+		if isExternal(name) {
+			return nil // see checkValues
 		}
 		if _, ok := known.Get(name); !ok {
-			// Somebody may have put a secret in braces: it is not shown.
-			return errors.New("something in braces is no placeholder; use {env.NAME} or {file./path}, and in a URL %7B for a brace that is meant")
+			// The text is not shown, because it may be a secret in braces.
+			return errors.New("the text in braces is not a placeholder; use {env.NAME} or {file./path}, and in a URL %7B for a literal brace")
 		}
 		return nil
 	})
 }
 
-// checkValues refuses placeholders of variables that are not set and of files
-// that are not there. Caddy itself takes both for empty.
+// checkValues returns an error if an environment variable is not set or a file
+// does not exist. Caddy would take both for empty.
 func checkValues(text string) error {
 	return eachPlaceholder(text, func(name string) error {
 		if variable, ok := strings.CutPrefix(name, "env."); ok {
 			if _, set := os.LookupEnv(variable); !set {
-				return fmt.Errorf("{%s} is not set: there is no such environment variable", name)
+				return fmt.Errorf("{%s} has no value: there is no such environment variable; set it, or correct the name", name)
 			}
 		}
 		if path, ok := strings.CutPrefix(name, "file."); ok {
 			f, err := os.Open(path)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("{%s} is missing: there is no such file", name)
+				return fmt.Errorf("{%s} has no value: there is no such file; create it, or correct the path", name)
 			case err != nil:
 				return fmt.Errorf("{%s} cannot be read: %w", name, errs.WithoutPath(err))
 			}
@@ -86,8 +88,8 @@ func checkValues(text string) error {
 	})
 }
 
-// resolve puts the values of placeholders into an operator's URL or path.
-func resolve(text string) (string, error) {
+// resolvePlaceholders replaces the placeholders in an operator's URL or path.
+func resolvePlaceholders(text string) (string, error) {
 	if err := checkPlaceholders(text); err != nil {
 		return "", err
 	}
@@ -97,36 +99,36 @@ func resolve(text string) (string, error) {
 	return caddy.NewReplacer().ReplaceOrErr(text, true, false)
 }
 
-// resolveURL is resolve for what must be one notification URL.
-func resolveURL(text string) (string, error) {
-	text, err := resolve(text)
+// resolveURL replaces the placeholders in a notification URL.
+func resolveURL(url string) (string, error) {
+	url, err := resolvePlaceholders(url)
 	if err != nil {
 		return "", err
 	}
-	text = strings.TrimSpace(text) // a file ends with a line break, or several
-	return text, checkOneURL(text)
+	url = strings.TrimSpace(url) // the text of a file ends with a line break
+	return url, checkSingleURL(url)
 }
 
-// checkOneURL refuses a list of URLs where one is expected. Everything behind
-// the first comma would be taken for a part of the first URL.
-func checkOneURL(text string) error {
+// checkSingleURL returns an error if text is a list of URLs. Everything after
+// the first comma would be a part of the first URL.
+func checkSingleURL(text string) error {
 	switch {
 	case len(api.SplitURLs(text)) > 1:
 		return errSeveralURLs
 	case strings.ContainsFunc(strings.TrimSpace(text), unicode.IsControl):
-		return errors.New("there is a line break or another control character within the URL")
+		return errors.New("the URL has a line break or another control character in it; remove it")
 	}
 	return nil
 }
 
-var errSeveralURLs = errors.New("this holds several URLs; write one URL per url line, or per argument elsewhere, and %2C for a comma that is part of a URL")
+var errSeveralURLs = errors.New("this holds several URLs; write one URL per url line or argument, and %2C for a comma within a URL")
 
-// A placeholderScope says which placeholders a text of the operator's may have besides
-// the global ones.
+// placeholderScope describes which placeholders a text of the operator may
+// have in addition to the global ones.
 type placeholderScope struct {
-	what string // whose text it is, for errors
-	has  func(name string) bool
-	hint string // what to use
+	text    string // what the text is, for errors
+	has     func(name string) bool
+	allowed string // examples, for errors
 }
 
 var (
@@ -142,30 +144,29 @@ func isEventPlaceholder(name string) bool {
 	return strings.HasPrefix(name, "event.data.")
 }
 
-// checkWhole does what checkText does, and refuses placeholders that have no
-// value where the configuration runs.
-func checkWhole(text string, s placeholderScope) error {
+// checkTextAndValues is checkText and checkValues in one.
+func checkTextAndValues(text string, s placeholderScope) error {
 	if err := checkText(text, s); err != nil {
 		return err
 	}
 	return checkValues(text)
 }
 
-// placeholderName is what a placeholder of a text is called. What else stands
-// in braces, such as a rule of a style sheet, is text.
+// placeholderName matches the names of placeholders. Other text in braces, such
+// as a rule of a style sheet, is left as it is.
 var placeholderName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./*-]*$`)
 
-// checkText refuses placeholders that never have a value in a text: they would
-// be sent as they stand.
+// checkText returns an error if a placeholder in text never has a value. It
+// would be sent as it is.
 func checkText(text string, s placeholderScope) error {
 	known := caddy.NewReplacer()
 	return eachPlaceholder(text, func(name string) error {
-		if !placeholderName.MatchString(name) || isOutside(name) || s.has(name) {
+		if !placeholderName.MatchString(name) || isExternal(name) || s.has(name) {
 			return nil
 		}
 		if _, ok := known.Get(name); ok {
 			return nil
 		}
-		return fmt.Errorf(`the placeholder {%s} has no value in %s; use %s, and \{ for a brace that is meant`, name, s.what, s.hint)
+		return fmt.Errorf(`the placeholder {%s} has no value in %s; use %s, and \{ for a literal brace`, name, s.text, s.allowed)
 	})
 }

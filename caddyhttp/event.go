@@ -23,42 +23,42 @@ func init() {
 	caddy.RegisterModule(new(EventHandler))
 }
 
-// EventHandler turns events of Caddy into messages: a certificate that could
-// not be renewed, an upstream that is down, a server that stops. The message
-// is sent in the background, so that what the event tells of is not held up.
+// EventHandler sends events of Caddy as messages: a certificate that could not
+// be renewed, an upstream that is down, a server that stops. It sends in the
+// background, so that nothing waits for the message.
 //
-// Every event that Caddy emits has a text of its own; other events are shown
-// with their data. In texts that are set here, placeholders are replaced:
-// those of the event, such as `{event.name}`, `{event.time}` and
-// `{event.data.identifier}`, and the global ones, such as `{system.hostname}`.
+// Each event of Caddy has a title and text of its own; other events are shown
+// with their data. In a title or body that is set here, placeholders are
+// replaced: those of the event, such as `{event.name}`, `{event.time}` and
+// `{event.data.identifier}`, and global ones, such as `{system.hostname}`.
 //
-// Three cases make no message. `tls_get_certificate` is emitted with each TLS
-// handshake. `stopping` is also emitted when the configuration is reloaded,
-// and tells nothing then that `started` does not. `notify_failed` and
-// `notify_delivered` are not sent to the key that they tell of; a message about
-// one of them causes no other.
+// Some events make no message: `tls_get_certificate`, which is emitted for each
+// TLS handshake; `stopping`, if another configuration replaces this one; and
+// `notify_failed` and `notify_delivered`, if they are about the same key. A
+// message about one of these two emits no event itself.
 type EventHandler struct {
 	Recipient
 
-	// The title of the message. Default: a text that fits the event.
+	// The title of the message. Example: `{event.name} on {system.hostname}`.
+	// Default: a title that fits the event.
 	Title string `json:"title,omitempty"`
 
 	// The text of the message. Default: a text that fits the event.
 	Body string `json:"body,omitempty"`
 
-	// How `body` is written: `text`, `markdown` or `html`. Values that
-	// placeholders bring are escaped in `html`. Default: text.
+	// The format of `body`: `text`, `markdown` or `html`. In `html`, the values
+	// of placeholders are escaped. Default: `text`.
 	Format string `json:"format,omitempty"`
 
 	// The type of the message: `info`, `success`, `warning` or `failure`.
-	// Default: what fits the event.
+	// Default: a type that fits the event.
 	Type string `json:"type,omitempty"`
 
-	app        *App
-	log        *zap.Logger
-	kind       notifier.Type
-	format     notifier.Format
-	handshakes atomic.Bool // the warning about them is out
+	app         *App
+	log         *zap.Logger
+	messageType notifier.Type // "" for the event's
+	format      markup.Format
+	warnedOfTLS atomic.Bool // about tls_get_certificate
 }
 
 // CaddyModule returns the Caddy module information.
@@ -73,14 +73,14 @@ func (*EventHandler) CaddyModule() caddy.ModuleInfo {
 func (h *EventHandler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
 	if err := h.provision(ctx); err != nil {
-		return fmt.Errorf("%s%w", subscribed(ctx), err)
+		return fmt.Errorf("%s%w", subscription(ctx), err)
 	}
 	return nil
 }
 
-// subscribed says which events a handler is for that is being provisioned,
-// since an event may have several and Caddy's errors name none.
-func subscribed(ctx caddy.Context) string {
+// subscription names the events of the handler that is being provisioned, for
+// errors, because Caddy's errors do not. It returns "" if it is unknown.
+func subscription(ctx caddy.Context) string {
 	for _, m := range ctx.Modules() {
 		app, ok := m.(*caddyevents.App)
 		if !ok {
@@ -88,10 +88,9 @@ func subscribed(ctx caddy.Context) string {
 		}
 		for _, s := range app.Subscriptions {
 			if s.HandlersRaw == nil {
-				continue // its handlers are loaded
+				continue // its handlers are provisioned
 			}
-			events := strings.Join(s.Events, ", ")
-			return "on " + cmp.Or(events, "*") + " notify: "
+			return "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
 		}
 	}
 	return ""
@@ -102,38 +101,37 @@ func (h *EventHandler) provision(ctx caddy.Context) error {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
-		if err := checkWhole(text, eventPlaceholders); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if h.Type != "" {
-		var err error
-		if h.kind, err = notifier.ParseType(h.Type); err != nil {
-			return err
+		if err := checkTextAndValues(text, eventPlaceholders); err != nil {
+			return prefixError(name, err)
 		}
 	}
 	var err error
+	if h.Type != "" {
+		if h.messageType, err = notifier.ParseType(h.Type); err != nil {
+			return err
+		}
+	}
 	if h.format, err = markup.ParseFormat(h.Format); err != nil {
 		return err
 	}
 	if h.Format != "" && h.Body == "" {
-		return errFormatAlone
+		return errFormatWithoutBody
 	}
 	app, err := ctx.App("notify")
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	// The app may still be busy loading the app of this handler, but by then
-	// it knows its keys.
+	// The app may still be provisioning, because it loads the events app. But
+	// its keys are ready.
 	h.app = app.(*App)
 	_, _, err = h.find(h.app.resolved)
 	return err
 }
 
-var errFormatAlone = errors.New("format says how body is written, but there is no body")
+var errFormatWithoutBody = errors.New("format has no effect without body; add a body or remove format")
 
-// Handle implements caddyevents.Handler. It returns at once, and never an
-// error, which could stop what the event tells of.
+// Handle implements caddyevents.Handler. It never waits and never returns an
+// error, because an error can abort what emits the event.
 func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	if !h.wants(e) {
 		return nil
@@ -142,51 +140,52 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	if isOwnEvent(e.Name()) {
 		source = sourceOwnEvent
 	}
-	// The texts are made here: the event's data are the emitter's.
+	// The message is made here, because the emitter may change the event's data
+	// afterwards.
 	err := h.app.post(&h.Recipient, h.message(ctx, e), source, true, nil)
 	switch {
 	case errors.Is(err, errQueueFull):
 		h.app.reportDropped()
 	case err != nil:
-		h.log.Error("no message for the event", zap.String("event", e.Name()), zap.Error(err))
+		h.log.Error("event not sent", zap.String("event", e.Name()), zap.Error(err))
 	}
 	return nil
 }
 
 func isOwnEvent(name string) bool { return name == eventFailed || name == eventDelivered }
 
-// wants says whether the event is one to send a message for.
+// wants reports whether the event makes a message.
 func (h *EventHandler) wants(e caddy.Event) bool {
 	switch e.Name() {
 	case eventFailed, eventDelivered:
 		return e.Data["key"] != h.Key
 	case "stopping":
-		return !replaced()
+		return !isReload()
 	case "tls_get_certificate":
-		if h.handshakes.CompareAndSwap(false, true) {
-			h.log.Warn("the event tls_get_certificate makes no message, since there is one for each TLS handshake")
+		if h.warnedOfTLS.CompareAndSwap(false, true) {
+			h.log.Warn("the event tls_get_certificate is not sent, because it is emitted for each TLS handshake")
 		}
 		return false
 	}
 	return true
 }
 
-// replaced says, when a configuration starts or stops, whether there is
-// another: one that it replaces, or one that replaces it.
-func replaced() bool { return !caddy.Exiting() && caddy.ActiveContext().Context != nil }
+// isReload reports, while a configuration starts or stops, whether it replaces
+// another or is replaced.
+func isReload() bool { return !caddy.Exiting() && caddy.ActiveContext().Context != nil }
 
-// The bounds of what an event can make of a text.
+// Limits of a message about an event, in bytes.
 const (
 	maxEventTitle = 500
 	maxEventBody  = 32 << 10
 )
 
-// message puts the event into words.
+// message returns the message about the event.
 func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Message {
-	t := describeEvent(e, replaced())
-	m := &notifier.Message{Title: t.title, Body: t.body, Type: t.kind, Time: e.Timestamp()}
-	if h.kind != "" {
-		m.Type = h.kind
+	t := describeEvent(e, isReload())
+	m := &notifier.Message{Title: t.title, Body: t.body, Type: t.typ, Time: e.Timestamp()}
+	if h.messageType != "" {
+		m.Type = h.messageType
 	}
 	if h.Title != "" || h.Body != "" {
 		repl, ok := ctx.Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
@@ -197,26 +196,26 @@ func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Mes
 			m.Title = eventReplacer(repl, false).ReplaceKnown(h.Title, "")
 		}
 		if h.Body != "" {
-			m.Body, m.Format = eventReplacer(repl, h.format == notifier.HTML).ReplaceKnown(h.Body, ""), h.format
+			m.Body, m.Format = eventReplacer(repl, h.format == markup.HTML).ReplaceKnown(h.Body, ""), h.format
 		}
 	}
 	m.Title, m.Body = markup.TruncateBytes(firstLine(m.Title), maxEventTitle), markup.TruncateBytes(m.Body, maxEventBody)
 	if strings.TrimSpace(m.Body) == "" {
-		m.Body = m.Title // some destinations take no empty text
+		m.Body = m.Title // some destinations reject an empty text
 	}
 	return m
 }
 
-// eventReplacer is a replacer that writes the event's data for people to
-// read, and so that they cannot be taken for HTML where that matters.
-func eventReplacer(of *caddy.Replacer, escape bool) *caddy.Replacer {
+// eventReplacer returns a replacer that formats the event's data for people
+// and, if escape is set, as HTML.
+func eventReplacer(base *caddy.Replacer, escape bool) *caddy.Replacer {
 	r := caddy.NewEmptyReplacer()
 	r.Map(func(name string) (any, bool) {
-		v, ok := of.Get(name)
+		v, ok := base.Get(name)
 		if !ok || !strings.HasPrefix(name, "event.") {
 			return v, ok
 		}
-		text := plain(v)
+		text := formatValue(v)
 		if escape {
 			text = html.EscapeString(text)
 		}
@@ -225,8 +224,8 @@ func eventReplacer(of *caddy.Replacer, escape bool) *caddy.Replacer {
 	return r
 }
 
-// MarshalLogObject implements zapcore.ObjectMarshaler. Caddy's debug log
-// prints the handler with each event.
+// MarshalLogObject implements zapcore.ObjectMarshaler. Caddy's debug log prints
+// the handler with each event.
 func (h *EventHandler) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddString("key", h.Key)
 	return nil
@@ -258,7 +257,7 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"tag":  h.tagOption(),
 	})
 	if err == nil && h.Format != "" && h.Body == "" {
-		err = start.WrapErr(errFormatAlone)
+		err = start.WrapErr(errFormatWithoutBody)
 	}
 	return err
 }

@@ -11,29 +11,32 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The events that the gateway emits: one for each message that was sent,
-// whoever sent it. Their origin is the module notify. Their data are
+// The gateway emits one event for each message that was sent, from any source.
+// The origin of the event is the app notify. Its data are
 //
-//	key           the name of the key; empty for a message without one
-//	source        where the message came from: http, test, event or log
-//	services      the services that have it (notify_delivered) or do not (notify_failed)
+//	key           the name of the key; "" for a message without one
+//	source        the source of the message: http, test, event or log
+//	services      the services that have the message (notify_delivered) or do not (notify_failed)
 //	destinations  their URLs with the secrets masked, in the same order
-//	errors        what went wrong, in the same order (notify_failed)
-//	error         the same as one text (notify_failed)
+//	errors        the errors, in the same order (notify_failed)
+//	error         the errors as one text (notify_failed)
 //	delivered     how many destinations have the message
 //	failed        how many do not
 //
-// Lists have 20 items at most. Nothing is of a message's text, unless a
-// destination's refusal repeats that, and nothing is a secret.
+// Lists have at most 20 items. The data contain no secret, and no text of the
+// message unless the error of a destination repeats it.
 const (
 	eventDelivered = "notify_delivered"
 	eventFailed    = "notify_failed"
 )
 
-// maxEventItems is how many items a list in an event's data has.
-const maxEventItems = 20
+// Limits of an event's data.
+const (
+	maxEventItems = 20
+	maxEventError = 500 // bytes
+)
 
-// emitter emits events in the name of an app.
+// emitter emits events of an app.
 type emitter struct {
 	ctx    caddy.Context
 	events *caddyevents.App
@@ -47,8 +50,8 @@ func newEmitter(ctx caddy.Context) (emitter, error) {
 	return emitter{ctx, app.(*caddyevents.App)}, nil
 }
 
-// tell emits an event for a message that was sent. A message that an event of
-// the gateway's own has brought about causes none: that would go on forever.
+// emit emits the event for a message that was sent. A message about such an
+// event emits none, because that would never end.
 func (s *shared) emit(d delivery, ok bool, results []notifier.Result) {
 	app := s.apps.newest()
 	if app == nil || d.source == sourceOwnEvent {
@@ -58,8 +61,8 @@ func (s *shared) emit(d delivery, ok bool, results []notifier.Result) {
 	if ok {
 		name = eventDelivered
 	}
-	if out := app.emitter; out.ctx.Err() == nil && out.events.ShouldEmit(name) {
-		out.events.Emit(out.ctx, name, ownEventData(d, ok, results))
+	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(name) {
+		e.events.Emit(e.ctx, name, ownEventData(d, ok, results))
 	}
 }
 
@@ -67,21 +70,21 @@ func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any
 	var services, destinations, errs []string
 	delivered, failed := 0, 0
 	for _, r := range results {
-		about := false // this one is what the event tells of
+		listed := false
 		switch {
 		case r.Status == notifier.Delivered:
 			delivered++
-			about = ok
+			listed = ok
 		case r.Err != nil:
 			failed++
-			about = !ok
+			listed = !ok
 		}
-		if !about || len(services) == maxEventItems {
+		if !listed || len(services) == maxEventItems {
 			continue
 		}
 		services, destinations = append(services, r.Service), append(destinations, r.Destination)
 		if r.Err != nil {
-			errs = append(errs, markup.TruncateBytes(r.Err.Error(), 500))
+			errs = append(errs, markup.TruncateBytes(r.Err.Error(), maxEventError))
 		}
 	}
 	data := map[string]any{
@@ -92,18 +95,4 @@ func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any
 		data["errors"], data["error"] = errs, strings.Join(errs, "; ")
 	}
 	return data
-}
-
-// connect is the part of provisioning that comes last: it needs the app's
-// keys, and loads the events app, whose handlers may look for them.
-func (a *App) connect(ctx caddy.Context) error {
-	a.log = ctx.Logger()
-	for _, r := range a.shared.logs.expectedBy(ctx) {
-		if _, _, err := r.find(a.resolved); err != nil {
-			return fmt.Errorf("log output notify: %w", err)
-		}
-	}
-	var err error
-	a.emitter, err = newEmitter(ctx)
-	return err
 }

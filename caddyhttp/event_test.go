@@ -90,7 +90,7 @@ func TestEventTexts(t *testing.T) {
 		{"cert_obtaining", map[string]any{"identifier": "a.example.com"}, false, "Obtaining a certificate for a.example.com", "Obtaining a certificate for a.example.com.", notifier.Info},
 		{
 			"cert_obtaining", map[string]any{"identifier": "a.example.com", "renewal": true, "forced": false, "remaining": 30 * 24 * time.Hour, "issuer": "ca"}, false,
-			"Renewing the certificate of a.example.com", "The present certificate is valid for another 30 days.\nIssuer: ca", notifier.Info,
+			"Renewing the certificate of a.example.com", "The current certificate is valid for another 30 days.\nIssuer: ca", notifier.Info,
 		},
 		{"cert_obtained", map[string]any{"identifier": "a.example.com", "renewal": false, "issuer": "ca", "csr_pem": []byte("x")}, false, "Certificate for a.example.com obtained", "Issuer: ca", notifier.Success},
 		{"cert_obtained", map[string]any{"identifier": "a.example.com", "renewal": true, "issuer": "ca"}, false, "Certificate of a.example.com renewed", "Issuer: ca", notifier.Success},
@@ -100,18 +100,18 @@ func TestEventTexts(t *testing.T) {
 		},
 		{
 			"cert_failed", map[string]any{"identifier": "a.example.com", "renewal": true, "remaining": 5 * time.Hour, "error": errors.New("no route")}, false,
-			"Certificate of a.example.com not renewed", "no route\nThe present certificate is valid for another 5 hours.", notifier.Failure,
+			"Certificate of a.example.com not renewed", "no route\nThe current certificate is valid for another 5 hours.", notifier.Failure,
 		},
 		{
 			"cert_failed", map[string]any{"identifier": "a.example.com", "renewal": true, "remaining": -time.Hour, "error": errors.New("no route")}, false,
-			"Certificate of a.example.com not renewed", "no route\nThe present certificate has expired.", notifier.Failure,
+			"Certificate of a.example.com not renewed", "no route\nThe current certificate has expired.", notifier.Failure,
 		},
 		{
 			"cert_ocsp_revoked", map[string]any{"subjects": []string{"a.example.com", "b.example.com"}, "certificate": struct{ Key string }{"secretsecret"}, "reason": 1, "revoked_at": time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)}, false,
 			"Certificate of a.example.com, b.example.com revoked", "Reason: 1\nRevoked: 2026-03-01 12:30:00 UTC", notifier.Failure,
 		},
 		{"cached_managed_cert", map[string]any{"sans": []string{"a.example.com"}}, false, "Certificate for a.example.com loaded", "Certificate for a.example.com loaded.", notifier.Info},
-		{"cached_unmanaged_cert", map[string]any{"sans": []string{"a.example.com"}, "replacement": true}, false, "Certificate for a.example.com loaded", "It replaces another.", notifier.Info},
+		{"cached_unmanaged_cert", map[string]any{"sans": []string{"a.example.com"}, "replacement": true}, false, "Certificate for a.example.com loaded", "It replaces another certificate.", notifier.Info},
 		{"healthy", map[string]any{"host": "10.0.0.7:80"}, false, "Upstream 10.0.0.7:80 is up", "passes its health checks", notifier.Success},
 		{"unhealthy", map[string]any{"host": "10.0.0.7:80"}, false, "Upstream 10.0.0.7:80 is down", "fails its health checks", notifier.Failure},
 		{
@@ -136,8 +136,8 @@ func TestEventTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := describeEvent(e, tt.reload)
-		if got.title != tt.title || !strings.Contains(got.body, tt.body) || got.kind != tt.kind {
-			t.Errorf("%s %v:\n got %q\n     %q, %s\nwant %q\n     %q, %s", tt.event, tt.data, got.title, got.body, got.kind, tt.title, tt.body, tt.kind)
+		if got.title != tt.title || !strings.Contains(got.body, tt.body) || got.typ != tt.kind {
+			t.Errorf("%s %v:\n got %q\n     %q, %s\nwant %q\n     %q, %s", tt.event, tt.data, got.title, got.body, got.typ, tt.title, tt.body, tt.kind)
 		}
 		if strings.Contains(got.body, "secretsecret") {
 			t.Errorf("%s: the message shows a structure", tt.event)
@@ -407,8 +407,8 @@ func TestUnknownRecipients(t *testing.T) {
 		notify + "events {\non x notify other\n}":                          "on x notify: the global option notify has no key other",
 		notify + "events {\non x notify k\non y notify other\n}":           "on y notify: the global option notify has no key other",
 		notify + "events {\non * notify other\n}":                          "on * notify: the global option notify has no key other",
-		"log x {\noutput notify k\n}":                                      "there is no global option notify",
-		"log {\noutput notify k\n}\nevents {\non x notify k\n}":            "there is no global option notify",
+		"log x {\noutput notify k\n}":                                      "the global option notify is missing",
+		"log {\noutput notify k\n}\nevents {\non x notify k\n}":            "the global option notify is missing",
 		"events {\non x notify other\n}":                                   "the global option notify has no key other",
 		notify + "events {\non x notify k {\ntag b\n}\n}":                  "none of the 1 destinations of the key k has the tag b",
 		notify + "log x {\noutput notify other\n}":                         "log output notify: the global option notify has no key other",
@@ -430,7 +430,7 @@ func TestUnknownRecipientsBesideSites(t *testing.T) {
 	for options, want := range map[string]string{
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify nope\n}":          "the global option notify has no key nope",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k {\ntag b\n}\n}": "has the tag b",
-		"log x {\noutput notify nope\n}":                                                   "there is no global option notify",
+		"log x {\noutput notify nope\n}":                                                   "the global option notify is missing",
 		"notify {\nkey k {\nurl json://h a\n}\n}\nlog x {\noutput notify k\n}":             "",
 	} {
 		for range 20 { // the order is random
@@ -459,8 +459,8 @@ func TestTextPlaceholders(t *testing.T) {
 		{"{event.nosuch}", "the placeholder {event.nosuch} has no value in a message about an event; use {event.name}", "{event.nosuch}"},
 		{"{nosuch}", "{nosuch} has no value", "{nosuch} has no value"},
 		{"{http.request.host}", "{http.request.host} has no value", "{http.request.host} has no value"},
-		{"{env.NOTIFY_TEST_UNSET}", "on x notify: title: {env.NOTIFY_TEST_UNSET} is not set", "title: {env.NOTIFY_TEST_UNSET} is not set"},
-		{"{file./no/such/file}", "title: {file./no/such/file} is missing", "title: {file./no/such/file} is missing"},
+		{"{env.NOTIFY_TEST_UNSET}", "on x notify: title: {env.NOTIFY_TEST_UNSET} has no value", "title: {env.NOTIFY_TEST_UNSET} has no value"},
+		{"{file./no/such/file}", "title: {file./no/such/file} has no value", "title: {file./no/such/file} has no value"},
 	} {
 		for _, of := range []struct{ options, want string }{
 			{"events {\non x notify k {\ntitle `" + tt.text + "`\n}\n}", tt.event},
@@ -498,24 +498,24 @@ func TestRecipientMistakes(t *testing.T) {
 		{both, "notify", "1", "expected notify <key> [{ … }]"},
 		{both, "notify a b", "1", "expected notify <key> [{ … }]"},
 		{both, "notify a.b", "1", "1 to 128 letters"},
-		{both, "notify k {\nkey x\n}", "2", "key is no subdirective of notify"},
+		{both, "notify k {\nkey x\n}", "2", `unknown subdirective "key" in notify`},
 		{both, "notify k {\ntag\n}", "2", "expected tag <expression>"},
 		{both, "notify k {\ntag $\n}", "2", "tag: "},
 		{both, "notify k {\ntag ,\n}", "2", "tag: it names no tag; write a tag expression"},
 		{both, "notify k {\ntype bad\n}", "2", "type: unknown type"},
-		{both, "notify k {\ntype info\ntype info\n}", "3", "already"},
+		{both, "notify k {\ntype info\ntype info\n}", "3", "occurs twice in notify"},
 		{both, "notify k {\ntitle a b\n}", "2", "expected title <text>"},
 		{both, "notify k {\ntitle \"\"\n}", "2", "must not be empty"},
 		{event, "notify k {\nbody\n}", "2", "expected body <text>"},
 		{event, "notify k {\nformat\n}", "2", "expected format text|markdown|html"},
 		{event, "notify k {\nbody x\nformat rtf\n}", "3", "unknown format"},
-		{event, "notify k {\nformat html\n}", "1", "there is no body"},
-		{event, "notify k {\ninterval 1m\n}", "2", "no subdirective"},
-		{log, "notify k {\nbody x\n}", "2", "no subdirective"},
+		{event, "notify k {\nformat html\n}", "1", "format has no effect without body"},
+		{event, "notify k {\ninterval 1m\n}", "2", "unknown subdirective"},
+		{log, "notify k {\nbody x\n}", "2", "unknown subdirective"},
 		{log, "notify k {\ninterval 10\n}", "2", "one second or more"},
 		{log, "notify k {\ninterval 10ms\n}", "2", "one second or more"},
-		{log, "notify k {\nmax 0\n}", "2", "a number from 1 to 100"},
-		{log, "notify k {\nmax 101\n}", "2", "a number from 1 to 100"},
+		{log, "notify k {\nmax 0\n}", "2", "a whole number from 1 to 100"},
+		{log, "notify k {\nmax 101\n}", "2", "a whole number from 1 to 100"},
 		{log, "notify k {\nmax 1 {\n}\n}", "2", "max takes no block"},
 	} {
 		for _, to := range tt.to {
@@ -531,17 +531,17 @@ func TestRecipientMistakes(t *testing.T) {
 			`{"key":"a.b"}`:                 "1 to 128 letters",
 			`{"key":"k","type":"bad"}`:      "unknown type",
 			`{"key":"k","format":"rtf"}`:    "unknown format",
-			`{"key":"k","format":"html"}`:   "there is no body",
+			`{"key":"k","format":"html"}`:   "format has no effect without body",
 			`{"key":"k","tag":"$"}`:         "tag: ",
 			`{"key":"k","interval":"1000"}`: "unknown field",
 		},
 		"caddy.logging.writers.notify": {
 			`{}`:                             "1 to 128 letters",
 			`{"key":"k","type":"bad"}`:       "unknown type",
-			`{"key":"k","interval":1000000}`: "interval: a duration",
-			`{"key":"k","interval":-1}`:      "interval: a duration",
-			`{"key":"k","max":-1}`:           "max: a number",
-			`{"key":"k","max":101}`:          "max: a number",
+			`{"key":"k","interval":1000000}`: "interval: it must be a duration",
+			`{"key":"k","interval":-1}`:      "interval: it must be a duration",
+			`{"key":"k","max":-1}`:           "max: it must be a whole number",
+			`{"key":"k","max":101}`:          "max: it must be a whole number",
 		},
 	} {
 		for config, want := range configs {

@@ -16,34 +16,35 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// eventText is what an event says where the operator has not written it.
+// eventText is the default message about an event.
 type eventText struct {
 	title, body string
-	kind        notifier.Type
+	typ         notifier.Type
 }
 
 // eventData are the data of an event.
 type eventData map[string]any
 
-// text is a value for people to read; "" where there is none.
-func (d eventData) text(name string) string { return plain(d[name]) }
+// text returns a value as text, or "" if there is none.
+func (d eventData) text(key string) string { return formatValue(d[key]) }
 
-// name is what an event is about.
+// name returns a value that names the event's subject.
 func (d eventData) name(key string) string { return cmp.Or(d.text(key), "an unknown name") }
 
-func (d eventData) is(name string) bool { return d[name] == true }
+func (d eventData) isTrue(key string) bool { return d[key] == true }
 
-// line is `label: value`, or nothing where there is no value.
-func (d eventData) line(label, name string) string {
-	v := d.text(name)
+// line returns `label: value`, or "" if there is no value.
+func (d eventData) line(label, key string) string {
+	v := d.text(key)
 	if v == "" {
 		return ""
 	}
 	return label + ": " + v
 }
 
-// eventTexts has a text for each event that Caddy, CertMagic, the plugin
-// caddy-ratelimit and the gateway itself emit.
+// eventTexts has the texts for the events of Caddy, CertMagic, the plugin
+// caddy-ratelimit and the gateway itself. reload reports whether the event
+// occurs during a reload.
 var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	"started": func(_ eventData, reload bool) eventText {
 		if reload {
@@ -55,20 +56,20 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 		return eventText{"Caddy is stopping", "Caddy" + onHost() + " is stopping.", notifier.Warning}
 	},
 	"cert_obtaining": func(d eventData, _ bool) eventText {
-		if d.is("renewal") {
+		if d.isTrue("renewal") {
 			return eventText{"Renewing the certificate of " + d.name("identifier"), joinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
 		}
 		return eventText{"Obtaining a certificate for " + d.name("identifier"), d.line("Issuer", "issuer"), notifier.Info}
 	},
 	"cert_obtained": func(d eventData, _ bool) eventText {
-		if d.is("renewal") {
+		if d.isTrue("renewal") {
 			return eventText{"Certificate of " + d.name("identifier") + " renewed", d.line("Issuer", "issuer"), notifier.Success}
 		}
 		return eventText{"Certificate for " + d.name("identifier") + " obtained", d.line("Issuer", "issuer"), notifier.Success}
 	},
 	"cert_failed": func(d eventData, _ bool) eventText {
 		body := joinLines(d.text("error"), d.line("Issuers", "issuers"))
-		if d.is("renewal") {
+		if d.isTrue("renewal") {
 			return eventText{"Certificate of " + d.name("identifier") + " not renewed", joinLines(body, d.remaining()), notifier.Failure}
 		}
 		return eventText{"No certificate for " + d.name("identifier"), body, notifier.Failure}
@@ -94,41 +95,43 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 		}
 	},
 	eventFailed: func(d eventData, _ bool) eventText {
-		return eventText{"Message not delivered" + ofKey(d), joinLines(howMany(d), d.text("error")), notifier.Failure}
+		return eventText{"Message not delivered" + d.keySuffix(), joinLines(d.deliveries(), d.text("error")), notifier.Failure}
 	},
 	eventDelivered: func(d eventData, _ bool) eventText {
-		return eventText{"Message delivered" + ofKey(d), joinLines(howMany(d), d.line("Services", "services")), notifier.Success}
+		return eventText{"Message delivered" + d.keySuffix(), joinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
 	},
 }
 
 func certificateLoaded(d eventData, _ bool) eventText {
-	how := ""
-	if d.is("replacement") {
-		how = "It replaces another."
+	body := ""
+	if d.isTrue("replacement") {
+		body = "It replaces another certificate."
 	}
-	return eventText{"Certificate for " + d.name("sans") + " loaded", how, notifier.Info}
+	return eventText{"Certificate for " + d.name("sans") + " loaded", body, notifier.Info}
 }
 
-// remaining says for how long the present certificate is good.
+// remaining returns a sentence on how long the current certificate is valid.
 func (d eventData) remaining() string {
 	left, ok := d["remaining"].(time.Duration)
 	switch {
 	case !ok:
 		return ""
 	case left <= 0:
-		return "The present certificate has expired."
+		return "The current certificate has expired."
 	}
-	return "The present certificate is valid for another " + plain(left) + "."
+	return "The current certificate is valid for another " + formatValue(left) + "."
 }
 
-func ofKey(d eventData) string {
+// keySuffix returns the key of a message for the end of a title.
+func (d eventData) keySuffix() string {
 	if d.text("key") == "" {
 		return ""
 	}
 	return " (key " + d.text("key") + ")"
 }
 
-func howMany(d eventData) string {
+// deliveries returns a sentence on how many destinations have a message.
+func (d eventData) deliveries() string {
 	delivered, _ := d["delivered"].(int)
 	failed, _ := d["failed"].(int)
 	return fmt.Sprintf("%d of %d destinations have the message.", delivered, delivered+failed)
@@ -142,11 +145,10 @@ func onHost() string {
 	return " on " + name
 }
 
-// describeEvent puts an event into words. reload says whether a configuration
-// that starts or stops replaces another or is replaced.
+// describeEvent returns the default message about an event.
 func describeEvent(e caddy.Event, reload bool) eventText {
-	if words := eventTexts[e.Name()]; words != nil {
-		t := words(e.Data, reload)
+	if describe := eventTexts[e.Name()]; describe != nil {
+		t := describe(e.Data, reload)
 		t.body = cmp.Or(t.body, t.title+".")
 		return t
 	}
@@ -158,19 +160,18 @@ func describeEvent(e caddy.Event, reload bool) eventText {
 	return t
 }
 
-// The bounds of the data of an unknown event.
+// Limits of the data of an unknown event.
 const (
 	maxDataLines = 20
-	maxDataValue = 300
+	maxDataValue = 300 // bytes
 )
 
-// dataLines shows the data of an event of which nothing is known. It leaves
-// out what is not plain text, number or the like: a structure may well hold a
-// private key.
+// dataLines returns the data of an unknown event, one value a line. It leaves
+// out structures, which may contain a private key.
 func dataLines(d eventData) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(d)) {
-		if !isPlain(d[name]) {
+		if !isScalar(d[name]) {
 			continue
 		}
 		if len(out) == maxDataLines {
@@ -182,7 +183,8 @@ func dataLines(d eventData) string {
 	return strings.Join(out, "\n")
 }
 
-func isPlain(v any) bool {
+// isScalar reports whether v is a text, a number or the like.
+func isScalar(v any) bool {
 	switch v.(type) {
 	case fmt.Stringer, error, []string:
 		return true
@@ -196,9 +198,9 @@ func isPlain(v any) bool {
 	return false
 }
 
-// plain writes a value for people to read. It does not panic, whatever the
-// value's own methods do.
-func plain(v any) string {
+// formatValue returns a value as text for people, or "" for nil. It recovers
+// from a panic in the value's own methods, because fmt does.
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""

@@ -1,10 +1,3 @@
-// Package caddyhttp is the part of the notification gateway that knows Caddy:
-// the HTTP handler http.handlers.notify, its Caddyfile, and the app notify
-// with what all sites share. It reads requests into messages and writes what
-// became of them; package notifier does the rest.
-//
-// In this package, caddyhttp.X stands for X of Caddy's own package of that
-// name.
 package caddyhttp
 
 import (
@@ -29,23 +22,24 @@ func init() {
 // to every destination that a notification URL describes: chat, mail, SMS,
 // push, incident tools, webhooks.
 //
-// It answers `POST /notify`, where the client brings the URLs, and
-// `POST /notify/{KEY}`, where they are those of a key in the configuration,
-// each with or without a slash at the end. Every other path is the next
-// handler's. Put it below a prefix with `handle_path`.
+// It handles `POST /notify`, with the URLs in the request, and
+// `POST /notify/{KEY}`, with the URLs of a key in the configuration, each with
+// or without a slash at the end. Requests for other paths go to the next
+// handler. To put it below a prefix, use `handle_path`.
 //
-// The request is JSON, a form or a multipart form with the fields `body`,
+// A request is JSON, a form or a multipart form with the fields `body`,
 // `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
-// `markdown`, `html`), `tag`, `attach` and `urls`. The answer has status 200
-// when every destination has taken the message and 424 when one has not; it is
-// plain text, JSON or HTML, as the `Accept` header asks (without one, an error
-// is JSON if the request was); `application/x-ndjson`
-// gets each result as soon as it is known.
+// `markdown`, `html`), `tag`, `attach` and `urls`. The response has the status
+// 200 if every destination has the message and 424 if one does not. Its format
+// depends on the `Accept` header: plain text, JSON, HTML, or
+// `application/x-ndjson` for each result as soon as it is known. Without the
+// header it is plain text, and JSON for the error of a JSON request.
 //
-// In answer to `GET` at the same addresses, a browser gets a page on which to
-// write a message, and `GET /notify/openapi.json` describes the API.
+// `GET` at the same addresses shows browsers a page with a form for messages.
+// `GET /notify/openapi.json` describes the API.
 //
-// The handler sets no placeholders, and resolves none in what clients send.
+// The handler sets no placeholders, and it does not replace placeholders in
+// what clients send.
 type Handler struct {
 	Settings
 
@@ -68,55 +62,56 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	app, err := ctx.App("notify")
+	m, err := ctx.App("notify")
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	if h.resolved, err = h.over(app.(*App).resolved, h.shared.parse, h.log); err != nil {
+	app := m.(*App)
+	if h.resolved, err = h.resolve(app.resolved, h.shared.parse, h.log); err != nil {
 		return err
 	}
-	app.(*App).sites = append(app.(*App).sites, h.resolved)
+	app.sites = append(app.sites, h.resolved)
 	return nil
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error { return h.shared.release() }
 
-// ServeHTTP implements caddyhttp.MiddlewareHandler. A request may outlive its
-// configuration: nothing here depends on the module's context.
+// ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
+// module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	name, ok := route(r.URL.Path)
+	key, ok := route(r.URL.Path)
 	if !ok || hasEncodedSlash(r.URL) {
 		return next.ServeHTTP(w, r)
 	}
-	var resp *api.Response
+	var resp *api.Response // nil if the response is written
 	switch {
-	case name == openAPIName && strings.HasSuffix(r.URL.Path, "/"):
+	case key == openAPIName && strings.HasSuffix(r.URL.Path, "/"):
 		// The description names the server relative to its own address.
-		resp = api.Errorf(http.StatusNotFound, "the description of the API has no slash at the end of its address; remove it").Response()
-	case name == openAPIName:
+		resp = api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
+	case key == openAPIName:
 		if err := api.ServeOpenAPI(w, r, version); err != nil {
 			resp = h.errorResponse(err)
 		}
 	case r.Method != http.MethodPost:
-		resp = h.compose(w, r, name)
+		resp = h.servePage(w, r, key)
 	case r.URL.RawQuery == previewQuery:
-		resp = h.preview(w, r, name)
+		resp = h.servePreview(w, r, key)
 	default:
-		resp = h.notify(w, r, name)
+		resp = h.notify(w, r, key)
 	}
 	if resp == nil {
-		return nil // the response is written
+		return nil
 	}
-	if c := h.log.Check(zapcore.DebugLevel, "request refused"); c != nil && resp.Status/100 == 4 {
+	if c := h.log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
 	resp.Write(w, r)
 	return nil
 }
 
-// openAPIName is the address of the API's description below /notify. No key has
-// this name, since the name of a key has no dot.
+// openAPIName is the name of the API's description below /notify. No key has
+// this name, since key names have no dots.
 const openAPIName = "openapi.json"
 
 // hasEncodedSlash reports whether the path of u contains %2F. The handler does

@@ -11,9 +11,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
-// defaultMaxInFlight is the default of max_in_flight.
-const defaultMaxInFlight = 1000
-
 // inFlight counts the messages that are not answered yet, over all sites and
 // reloads, because they share the memory of the process.
 type inFlight struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// notify handles a POST with a message. name is the key, or "" if the request
-// brings its URLs.
+// notify handles a POST with a message for a key or, if name is "", for the
+// URLs in the request.
 func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	resp, err := h.deliver(w, r, name)
 	if err != nil {
@@ -20,7 +20,7 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *a
 		h.shared.metrics.notSent(resp.Status)
 	}
 	if h.resolved.page {
-		resp.FormURL = ownAddress(r)
+		resp.FormURL = relativeAddress(r)
 	}
 	return resp
 }
@@ -61,8 +61,8 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return nil, err
 	}
-	stream := api.NewStream(w, r, to.Targets)
 	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name}
+	stream := api.NewStream(w, r, to.Targets)
 	if stream != nil {
 		d.done = stream.Result
 	}
@@ -92,8 +92,8 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
 
-// checkRoute returns an error if no message can be sent to the key or, for "",
-// to URLs of the client.
+// checkRoute returns an error if the key does not exist or, for "", if messages
+// without a key are turned off.
 func (h *Handler) checkRoute(name string) error {
 	switch {
 	case name != "" && h.resolved.keys[name] == nil:
@@ -104,7 +104,7 @@ func (h *Handler) checkRoute(name string) error {
 	return nil
 }
 
-// destinations returns where the message of q goes, and the logger for the
+// destinations returns where the message of q goes, and the logger for its
 // deliveries.
 func (h *Handler) destinations(q *api.Request, name string) (*api.Selection, *zap.Logger, error) {
 	if name != "" {
@@ -116,21 +116,21 @@ func (h *Handler) destinations(q *api.Request, name string) (*api.Selection, *za
 	return to, h.log, err
 }
 
-// parseClientURL returns the destination of a URL that a client brought.
+// parseClientURL returns the destination of a URL that a client brings.
 func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
 	d, err := h.shared.sender.ParseOnce(url, h.resolved.limits.Egress)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.resolved.services.permit(d); err != nil {
+	if err := h.resolved.services.check(d); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-// errorResponse returns the response for an error. One that is not the
-// client's is logged, since the client cannot correct it.
+// errorResponse returns the response for an error. It logs an error that is
+// not the client's, since the client cannot correct it.
 func (h *Handler) errorResponse(err error) *api.Response {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Response()

@@ -12,14 +12,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
-// anyOrigin among trusted origins stands for all.
+// anyOrigin in trusted_origins stands for all origins.
 const anyOrigin = "*"
 
-// crossOrigin makes the check that keeps other web sites from sending messages
-// with the browser, and so with the password or the network, of somebody who
-// looks at them (cross-site request forgery). It is by headers that browsers
-// set and other clients do not: Sec-Fetch-Site, or else Origin beside Host.
-func crossOrigin(trusted []string) (*http.CrossOriginProtection, error) {
+// newOriginCheck returns the protection against cross-site request forgery:
+// pages of other sites that send messages with the browser of a visitor, and
+// thus with the visitor's password or network. It relies on headers that only
+// browsers set: Sec-Fetch-Site or, in older ones, Origin. The pages of trusted
+// origins may send. The result is nil, for no check, if all origins are
+// trusted.
+func newOriginCheck(trusted []string) (*http.CrossOriginProtection, error) {
 	check := http.NewCrossOriginProtection()
 	for _, text := range trusted {
 		if text == anyOrigin {
@@ -39,11 +41,10 @@ func crossOrigin(trusted []string) (*http.CrossOriginProtection, error) {
 	return check, nil
 }
 
-var errOrigin = errors.New("an origin is a scheme and a host, as in https://example.com or https://example.com:8443, with nothing behind it, no wildcard within it, and an international name in its xn-- form; or * for all")
+var errOrigin = errors.New("it is not an origin; write a scheme and a host, such as https://example.com or https://example.com:8443, without a path or wildcard and with an international name in its xn-- form, or * for all origins")
 
-// parseOrigin writes an origin as browsers do (WHATWG URL, section 4.7): in
-// small letters and without the port that goes without saying. What no browser
-// would send is an error.
+// parseOrigin returns an origin as browsers write it (WHATWG URL, section 4.7):
+// in lower case and without the default port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Path != "" || strings.ContainsAny(text, "?#") {
@@ -64,13 +65,13 @@ func parseOrigin(text string) (string, error) {
 	return u.Scheme + "://" + host + port, nil
 }
 
-// defaultPorts are the ports that are not written out in an origin.
+// defaultPorts are the ports that an origin leaves out.
 var defaultPorts = map[string]uint64{"http": 80, "https": 443}
 
-// checkOrigin refuses a message that another site's page sends.
+// checkOrigin returns a 403 if a page of another site sent req.
 func (r *resolved) checkOrigin(req *http.Request) error {
-	if r.origins == nil || r.origins.Check(req) == nil {
+	if r.originCheck == nil || r.originCheck.Check(req) == nil {
 		return nil
 	}
-	return api.Errorf(http.StatusForbidden, "a page of another site wants to send this message; the operator can allow its origin with trusted_origins")
+	return api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
 }

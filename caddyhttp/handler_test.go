@@ -454,7 +454,7 @@ func TestServices(t *testing.T) {
 	}
 	h := newGateway(t, open+"services {\ndeny xml\n}", "")
 	got := post(t, h, "/notify", typeForm, "body=x&urls="+s.url("/a")+",xml://127.0.0.1:1/b")
-	if got.status != 424 || !strings.Contains(got.body, "the service may not be used here") {
+	if got.status != 424 || !strings.Contains(got.body, "the service XML may not be used here") {
 		t.Errorf("one of two denied: status %d: %s", got.status, got.body)
 	}
 }

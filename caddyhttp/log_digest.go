@@ -12,37 +12,37 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// logDigest is what becomes one message: log entries, counted by what they
-// say. Whatever there is of them, it takes bounded memory.
+// logDigest is the content of one message: log entries, counted by kind. Its
+// memory is bounded.
 type logDigest struct {
-	shown int // how many kinds are shown in full
+	shown int // how many kinds are shown
 
 	count int
 	level zapcore.Level // the highest
 	kinds map[logKind]*logGroup
 	order []*logGroup
-	other int // entries of kinds beyond maxLogKinds
+	other int // entries of kinds beyond maxDigestKinds
 }
 
-// logKind is what equal entries have in common.
+// logKind is what entries of one kind have in common.
 type logKind struct{ logger, message string }
 
-// logGroup are equal entries.
+// logGroup are the entries of one kind.
 type logGroup struct {
 	logKind
 	level       zapcore.Level
 	count       int
 	first, last time.Time
-	fields      string // of the first; "" where it is not shown
+	fields      string // of the first entry; "" if the group is not shown
 }
 
-// maxLogKinds is how many kinds of entries a digest tells apart.
-const maxLogKinds = 256
+// maxDigestKinds bounds the kinds that a digest distinguishes.
+const maxDigestKinds = 256
 
-// The bounds of the fields of one entry in a message.
+// Limits of a message, in bytes.
 const (
-	maxFieldsAlone   = maxEntryFields
-	maxFieldsOfMany  = 400
+	maxFieldsAlone   = maxEntryFields // the fields of the only kind
+	maxFieldsOfMany  = 400            // the fields of one of several kinds
 	maxMessageOfMany = 400
 	maxLogTitle      = 150
 )
@@ -57,13 +57,13 @@ func (d *logDigest) add(e logEntry) {
 	k := logKind{e.logger, e.message}
 	g := d.kinds[k]
 	if g == nil {
-		if len(d.kinds) == maxLogKinds {
+		if len(d.kinds) == maxDigestKinds {
 			d.other++
 			return
 		}
 		g = &logGroup{logKind: k, level: e.level, first: e.time}
 		if len(d.order) < d.shown {
-			g.fields = e.shortFields(maxFieldsAlone)
+			g.fields = e.joinFields(maxFieldsAlone)
 		}
 		d.kinds[k] = g
 		d.order = append(d.order, g)
@@ -73,8 +73,8 @@ func (d *logDigest) add(e logEntry) {
 	g.last = e.time
 }
 
-// kind is the type of the message.
-func (d *logDigest) kind() notifier.Type {
+// messageType returns the type for the highest level.
+func (d *logDigest) messageType() notifier.Type {
 	switch {
 	case d.level >= zapcore.ErrorLevel:
 		return notifier.Failure
@@ -84,11 +84,10 @@ func (d *logDigest) kind() notifier.Type {
 	return notifier.Info
 }
 
-// title is one line about the entries.
 func (d *logDigest) title() string {
 	level := d.level.CapitalString()
 	if len(d.order) > 1 || d.other > 0 {
-		return fmt.Sprintf("%s: %s in Caddy's log", level, entries(d.count))
+		return fmt.Sprintf("%s: %s in Caddy's log", level, countEntries(d.count))
 	}
 	g := d.order[0]
 	text := level + ": " + g.message
@@ -98,19 +97,19 @@ func (d *logDigest) title() string {
 	return markup.TruncateBytes(text, maxLogTitle)
 }
 
-// body tells how many entries there are and shows each kind.
+// body returns the number of entries and the text of each kind.
 func (d *logDigest) body() string {
 	if d.count == 1 {
 		return d.order[0].text(maxFieldsAlone)
 	}
 	var b strings.Builder
-	b.WriteString(entries(d.count))
+	b.WriteString(countEntries(d.count))
 	if len(d.order) == 1 && d.other == 0 {
 		b.WriteString(", all alike:\n\n" + d.order[0].text(maxFieldsAlone))
 		return b.String()
 	}
 	if d.other > 0 {
-		fmt.Fprintf(&b, " of more than %d kinds:\n", maxLogKinds)
+		fmt.Fprintf(&b, " of more than %d kinds:\n", maxDigestKinds)
 	} else {
 		fmt.Fprintf(&b, " of %d kinds:\n", len(d.order))
 	}
@@ -120,12 +119,12 @@ func (d *logDigest) body() string {
 		rest -= g.count
 	}
 	if rest > 0 {
-		fmt.Fprintf(&b, "\nand %s of other kinds%s\n", entries(rest), d.otherLoggers())
+		fmt.Fprintf(&b, "\nand %s of other kinds%s\n", countEntries(rest), d.otherLoggers())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// otherLoggers names some of the loggers whose entries are not shown.
+// otherLoggers returns the names of some loggers whose entries are not shown.
 func (d *logDigest) otherLoggers() string {
 	var names []string
 	for _, g := range d.order[min(d.shown, len(d.order)):] {
@@ -139,10 +138,10 @@ func (d *logDigest) otherLoggers() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// text shows the group: what its entries say, when, and the fields of the
-// first.
-func (g *logGroup) text(most int) string {
-	message, when, fields := markup.TruncateBytes(g.message, max(most, maxMessageOfMany)), g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, most)
+// text returns the message, times, and fields of the first entry, with at most
+// maxFields bytes of fields.
+func (g *logGroup) text(maxFields int) string {
+	message, when, fields := markup.TruncateBytes(g.message, max(maxFields, maxMessageOfMany)), g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, maxFields)
 	if g.count > 1 {
 		message = fmt.Sprintf("%d × %s", g.count, message)
 		if last := g.last.Format(time.TimeOnly); last != g.first.Format(time.TimeOnly) {

@@ -15,30 +15,29 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// logEntry is an entry of Caddy's log, read back from what an encoder has made
-// of it.
+// logEntry is an entry of Caddy's log, decoded.
 type logEntry struct {
 	time    time.Time
 	level   zapcore.Level
-	logger  string // "" where the encoder leaves it out
+	logger  string // "" if the encoder leaves it out
 	message string
-	fields  []logField // in the entry's order
+	fields  []logField // in the order of the entry
 }
 
 type logField struct{ name, value string }
 
-// The bounds of an entry, in bytes: 4 KiB in all.
+// Limits of an entry, in bytes.
 const (
 	maxEntryMessage = 1 << 10
 	maxEntryFields  = 3 << 10
 	maxEntryField   = 500
 )
 
-// ansi are the marks of a console encoder's colours.
+// ansi matches the colours of the encoder console.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// readEntry understands the encoders json and console, and takes what others
-// write for a message.
+// readEntry decodes an entry of the encoders json and console. An entry of
+// another encoder becomes the message.
 func readEntry(line []byte, now time.Time) logEntry {
 	e := logEntry{time: now, level: zapcore.InfoLevel}
 	line = bytes.ToValidUTF8(bytes.TrimSpace(line), []byte("\uFFFD"))
@@ -51,43 +50,37 @@ func readEntry(line []byte, now time.Time) logEntry {
 	return e
 }
 
-// readJSON reads the object that the encoder json writes, with its usual names.
+// readJSON reads the object of the encoder json, with its default names, and
+// reports whether line is one.
 func (e *logEntry) readJSON(line []byte) bool {
 	if len(line) == 0 || line[0] != '{' {
 		return false
 	}
-	var message *string
+	message := string(line) // without a field msg
 	err := eachMember(line, func(name string, value json.RawMessage) {
-		text := readableJSON(value)
+		text := formatJSON(value)
 		switch name {
 		case "ts":
 		case "level":
-			e.level = readLevel(text, e.level)
+			e.level = parseLevel(text, e.level)
 		case "logger":
 			e.logger = text
 		case "msg":
-			message = &text
+			message = text
 		default:
 			e.fields = append(e.fields, logField{name, text})
 		}
 	})
-	if err != nil {
-		return false
-	}
-	if message == nil {
-		s := string(line)
-		message = &s
-	}
-	e.message = *message
-	return true
+	e.message = message
+	return err == nil
 }
 
 // eachMember calls f for each member of the JSON object at the beginning of
-// text, in order. json.Unmarshal into a map would lose the order.
+// text, in order. Decoding into a map would lose the order.
 func eachMember(text []byte, f func(name string, value json.RawMessage)) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errNoObject
+		return errors.New("not a JSON object")
 	}
 	for d.More() {
 		name, err := d.Token()
@@ -104,12 +97,12 @@ func eachMember(text []byte, f func(name string, value json.RawMessage)) error {
 	return err
 }
 
-var errNoObject = errors.New("it is not an object")
-
-// readableJSON is a value without the marks of JSON, as far as it goes.
-func readableJSON(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
+// formatJSON returns a JSON value as text for people: a string without quotes,
+// and a request of the access log as one line.
+func formatJSON(value json.RawMessage) string {
+	if value[0] == '"' {
+		var text string
+		_ = json.Unmarshal(value, &text) // eachMember has checked the syntax
 		return text
 	}
 	var r struct {
@@ -118,8 +111,8 @@ func readableJSON(value json.RawMessage) string {
 		URI    string `json:"uri"`
 		Client string `json:"client_ip"`
 	}
-	if len(value) > 0 && value[0] == '{' && json.Unmarshal(value, &r) == nil && r.Method != "" && r.URI != "" {
-		s := r.Method + " " + r.Host + r.URI // a request
+	if value[0] == '{' && json.Unmarshal(value, &r) == nil && r.Method != "" && r.URI != "" {
+		s := r.Method + " " + r.Host + r.URI
 		if r.Client != "" {
 			s += " from " + r.Client
 		}
@@ -128,42 +121,44 @@ func readableJSON(value json.RawMessage) string {
 	return string(value)
 }
 
-// readConsole reads a line of the encoder console: columns for time, level,
-// logger and message, separated by tabs, and an object with the fields.
+// readConsole reads a line of the encoder console: time, level, logger and
+// message, separated by tabs, and an object with the fields.
 func (e *logEntry) readConsole(line string) {
-	line, _, _ = strings.Cut(ansi.ReplaceAllString(line, ""), "\n") // a stack follows
+	line, _, _ = strings.Cut(ansi.ReplaceAllString(line, ""), "\n") // the next lines are a stack trace
 	columns := strings.Split(line, "\t")
 	last := len(columns) - 1
 	if last > 0 {
-		if err := eachMember([]byte(columns[last]), func(name string, value json.RawMessage) {
-			e.fields = append(e.fields, logField{name, readableJSON(value)})
-		}); err == nil {
+		err := eachMember([]byte(columns[last]), func(name string, value json.RawMessage) {
+			e.fields = append(e.fields, logField{name, formatJSON(value)})
+		})
+		if err == nil {
 			columns = columns[:last]
 		}
 	}
-	at := slices.IndexFunc(columns, func(c string) bool { return readLevel(c, zapcore.InvalidLevel) != zapcore.InvalidLevel })
-	if at < 0 || at == len(columns)-1 {
+	level := slices.IndexFunc(columns, func(c string) bool { return parseLevel(c, zapcore.InvalidLevel) != zapcore.InvalidLevel })
+	if level < 0 || level == len(columns)-1 {
 		e.message = strings.Join(columns, " ")
 		return
 	}
-	e.level = readLevel(columns[at], e.level)
-	columns = columns[at+1:]
+	e.level = parseLevel(columns[level], e.level)
+	columns = columns[level+1:]
 	if len(columns) > 1 {
 		e.logger = columns[0]
 	}
 	e.message = columns[len(columns)-1]
 }
 
-func readLevel(text string, otherwise zapcore.Level) zapcore.Level {
+// parseLevel returns the level that text names, or fallback.
+func parseLevel(text string, fallback zapcore.Level) zapcore.Level {
 	var l zapcore.Level
 	if text == "" || l.UnmarshalText([]byte(strings.ToLower(strings.TrimSpace(text)))) != nil {
-		return otherwise
+		return fallback
 	}
 	return l
 }
 
-// shortFields are the fields on one line, of at most so many bytes.
-func (e *logEntry) shortFields(most int) string {
+// joinFields returns the fields on one line of at most max bytes.
+func (e *logEntry) joinFields(max int) string {
 	var b strings.Builder
 	for _, f := range e.fields {
 		if f.value == "" || f.name == "resp_headers" {
@@ -174,26 +169,26 @@ func (e *logEntry) shortFields(most int) string {
 			b.WriteString(", ")
 		}
 		b.WriteString(f.name + ": " + value)
-		if b.Len() > most {
+		if b.Len() > max {
 			break
 		}
 	}
-	return markup.TruncateBytes(b.String(), most)
+	return markup.TruncateBytes(b.String(), max)
 }
 
-// ownLoggers are the names under which the gateway logs, itself or with
-// something behind a dot. Its entries make no messages: each failure would
-// cause the next.
+// ownLoggers are the loggers of the gateway. Their entries, and those of loggers
+// below them, are not sent: each failed delivery would cause the next.
 var ownLoggers = []string{"notify", "http.handlers.notify", "events.handlers.notify", "caddy.logging.writers.notify", "admin.api.notify"}
 
+// ownLoggerText matches the name of such a logger in an entry.
 var ownLoggerText = regexp.MustCompile(`["\t](?:(?:http|events)\.handlers\.|caddy\.logging\.writers\.|admin\.api\.)?notify["\t.]`)
 
-// isOwn says whether the gateway itself has written the entry, or Caddy's
-// events app about an event of the gateway's.
+// isOwn reports whether the entry is one of the gateway, or one of Caddy about
+// an event of the gateway.
 func (e *logEntry) isOwn(line []byte) bool {
 	switch e.logger {
 	case "":
-		// The encoder may have the name elsewhere.
+		// The encoder may write the name elsewhere.
 		return ownLoggerText.Match(line)
 	case "events":
 		return slices.ContainsFunc(e.fields, func(f logField) bool { return f.name == "name" && isOwnEvent(f.value) })
@@ -203,8 +198,8 @@ func (e *logEntry) isOwn(line []byte) bool {
 	})
 }
 
-// entries is how many there are, in words.
-func entries(n int) string {
+// countEntries returns "1 entry" or "2 entries".
+func countEntries(n int) string {
 	if n == 1 {
 		return "1 entry"
 	}

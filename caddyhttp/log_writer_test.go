@@ -55,11 +55,11 @@ func TestReadEntry(t *testing.T) {
 		if e.level != zap.WarnLevel || e.logger != "tls.obtain" || e.message != "will retry" {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if got, want := e.shortFields(1000), `host: h h, error: no "route", n: 3, request: GET example.com/x?y from 192.0.2.1`; got != want {
+		if got, want := e.joinFields(1000), `host: h h, error: no "route", n: 3, request: GET example.com/x?y from 192.0.2.1`; got != want {
 			t.Errorf("%s: fields %q, want %q", name, got, want)
 		}
 		e = readEntry(encoded(t, encoder, zap.ErrorLevel, "", "config is\tbad"), time.Now())
-		if e.level != zap.ErrorLevel || !strings.HasSuffix(e.message, "bad") || e.shortFields(1000) != "" {
+		if e.level != zap.ErrorLevel || !strings.HasSuffix(e.message, "bad") || e.joinFields(1000) != "" {
 			t.Errorf("%s without logger: %+v", name, e)
 		}
 	}
@@ -151,7 +151,7 @@ func TestLogBatch(t *testing.T) {
 		}
 		start := time.Now()
 		var got []message
-		b := logBatch{shown: 3, interval: time.Minute, ready: func(int) bool { return true }, send: func(d *logDigest) {
+		b := logBatch{kinds: 3, interval: time.Minute, ready: func(int) bool { return true }, send: func(d *logDigest) {
 			n := stands(t, d.body())
 			if n != d.count {
 				t.Errorf("the message says %d of %d entries:\n%s", n, d.count, d.body())
@@ -189,7 +189,7 @@ func TestLogBatchWaits(t *testing.T) {
 		var ready atomic.Bool
 		var sent, asked atomic.Int32
 		b := logBatch{
-			shown: 1, interval: time.Minute,
+			kinds: 1, interval: time.Minute,
 			ready: func(waits int) bool { asked.Store(int32(waits)); return ready.Load() },
 			send:  func(d *logDigest) { sent.Add(int32(d.count)) },
 		}
@@ -214,7 +214,7 @@ func TestLogBatchWaits(t *testing.T) {
 	})
 }
 
-func TestTally(t *testing.T) {
+func TestLogLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a logLimiter
 		var told []int
@@ -270,15 +270,15 @@ func TestLogDigest(t *testing.T) {
 		for _, e := range tt.entries {
 			d.add(e)
 		}
-		if d.title() != tt.title || d.body() != tt.body || d.kind() != tt.kind {
-			t.Errorf("got %q, %s\n%s\nwant %q, %s\n%s", d.title(), d.kind(), d.body(), tt.title, tt.kind, tt.body)
+		if d.title() != tt.title || d.body() != tt.body || d.messageType() != tt.kind {
+			t.Errorf("got %q, %s\n%s\nwant %q, %s\n%s", d.title(), d.messageType(), d.body(), tt.title, tt.kind, tt.body)
 		}
 	}
 }
 
 // Whatever is logged, a digest takes bounded memory, and its message too.
 func TestLogDigestIsBounded(t *testing.T) {
-	d := newLogDigest(mostLogMax)
+	d := newLogDigest(maxLogKinds)
 	const n = 10_000
 	long := strings.Repeat("x", 100_000)
 	for i := range n {
@@ -289,14 +289,14 @@ func TestLogDigestIsBounded(t *testing.T) {
 	for k, g := range d.kinds {
 		held += len(k.logger) + len(k.message) + len(g.fields)
 	}
-	if len(d.kinds) != maxLogKinds || len(d.order) != maxLogKinds || held > 1<<20 {
+	if len(d.kinds) != maxDigestKinds || len(d.order) != maxDigestKinds || held > 1<<20 {
 		t.Errorf("%d kinds, %d in order, %d bytes", len(d.kinds), len(d.order), held)
 	}
 	body := d.body()
-	if stands(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-mostLogMax)) {
+	if stands(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-maxLogKinds)) {
 		t.Error(markup.TruncateBytes(body, 300), body[len(body)-300:])
 	}
-	if len(body) > mostLogMax*2000 || len(d.title()) > 200 {
+	if len(body) > maxLogKinds*2000 || len(d.title()) > 200 {
 		t.Errorf("the message has %d bytes, the title %d", len(body), len(d.title()))
 	}
 }
@@ -471,7 +471,7 @@ func TestFailedStart(t *testing.T) {
 		t.Skip("starts a program")
 	}
 	for name, tt := range map[string]struct{ url, key, want string }{
-		"a variable that is not set": {"{env.NOTIFY_TEST_UNSET}", "ops", "key ops, URL 1: {env.NOTIFY_TEST_UNSET} is not set"},
+		"a variable that is not set": {"{env.NOTIFY_TEST_UNSET}", "ops", "key ops, URL 1: {env.NOTIFY_TEST_UNSET} has no value"},
 		"a key that does not exist":  {"json://127.0.0.1:1", "nope", "the global option notify has no key nope"},
 	} {
 		file := filepath.Join(t.TempDir(), "Caddyfile")
@@ -519,7 +519,7 @@ func TestLogWithoutApp(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := errs.String(); !strings.Contains(got, "log output notify ops: no message could be made of 2 entries") || !strings.Contains(got, "will retry") {
+	if got := errs.String(); !strings.Contains(got, "log output notify ops: 2 entries not sent") || !strings.Contains(got, "will retry") {
 		t.Errorf("when it is closed: %s", got)
 	}
 }
@@ -527,14 +527,14 @@ func TestLogWithoutApp(t *testing.T) {
 // What nobody will send any more is given up once.
 func TestLogBatchDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := logBatch{shown: 1, interval: time.Minute, ready: func(int) bool { return false }, send: func(*logDigest) { t.Error("sent") }}
+		b := logBatch{kinds: 1, interval: time.Minute, ready: func(int) bool { return false }, send: func(*logDigest) { t.Error("sent") }}
 		b.add(logEntry{message: "x"})
 		time.Sleep(10 * time.Second)
 		b.flush()
-		if d := b.drop(); d == nil || d.count != 1 {
+		if d := b.take(); d == nil || d.count != 1 {
 			t.Errorf("dropped %+v", d)
 		}
-		if d := b.drop(); d != nil {
+		if d := b.take(); d != nil {
 			t.Errorf("dropped again %+v", d)
 		}
 	})

@@ -9,18 +9,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The outcomes of messages. Those of deliveries are the notifier's statuses.
+// The outcomes of messages. Those of deliveries are the statuses of package
+// notifier.
 const (
-	outcomeDelivered  = "delivered"  // no required destination failed
-	outcomeFailed     = "failed"     // a required destination has it not
-	outcomeRefused    = "refused"    // the request was wrong: nothing was sent
-	outcomeOverloaded = "overloaded" // too many were under way: nothing was read
-	outcomeError      = "error"      // a fault of the gateway's own
+	outcomeDelivered  = "delivered"  // every required destination has the message
+	outcomeFailed     = "failed"     // a required destination does not have it
+	outcomeRefused    = "refused"    // the request was wrong, and nothing was sent
+	outcomeOverloaded = "overloaded" // too many were under way, and the request was not read
+	outcomeError      = "error"      // a fault of the gateway
 )
 
-// metrics are the collectors of the gateway. They are shared, so that
-// values survive a reload, with which Caddy makes a new registry. No label
-// holds what a client or a key can name freely.
+// metrics are the Prometheus collectors. All configurations share them, so that
+// their values survive a reload, for which Caddy makes a new registry. No label
+// has a value that clients choose.
 type metrics struct {
 	messages   *prometheus.CounterVec
 	deliveries *prometheus.CounterVec
@@ -35,49 +36,50 @@ func newMetrics(f *inFlight) *metrics {
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "messages_total",
-			Help: "Messages by what became of them: delivered, failed (a required destination does not have it), refused, overloaded, error.",
+			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), refused, overloaded, error.",
 		}, []string{"outcome"}),
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
-			Help: "Deliveries of one message to one destination, by service and by what became of them: delivered, failed, skipped (nothing was to be sent).",
+			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send).",
 		}, []string{"service", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
-			Help:    "How long deliveries took, all attempts together, by service.",
+			Help:    "Duration of deliveries including all attempts, by service.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"service"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "attempts_total",
-			Help: "Attempts to deliver, retries included, by service.",
+			Help: "Attempts to deliver, including retries, by service.",
 		}, []string{"service"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "attachment_bytes_total",
-			Help: "Bytes of the files that went along with messages, once a message.",
+			Help: "Bytes of the attachments of messages, counted once a message.",
 		}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
-			Help: "Messages of clients that are not answered yet; what max_in_flight bounds.",
+			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
 		}, func() float64 { return float64(f.load()) }),
 	}
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
-		m.messages.WithLabelValues(outcome) // a rate needs the 0 before the first
+		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
 	return m
 }
 
-// register adds the collectors to the registry of a configuration, which may
-// have them.
+// register adds the collectors to the registry of a configuration. It accepts
+// that they are in it.
 func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{m.messages, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight} {
 		err := r.Register(c)
-		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
+		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err
 		}
 	}
 	return nil
 }
 
-// sent counts a message that has been sent, with its deliveries.
+// sent counts a message and its deliveries. ok reports whether every required
+// destination has it.
 func (m *metrics) sent(message *notifier.Message, report *notifier.Report, ok bool) {
 	outcome := outcomeDelivered
 	if !ok {
@@ -94,7 +96,8 @@ func (m *metrics) sent(message *notifier.Message, report *notifier.Report, ok bo
 	}
 }
 
-// notSent counts a message that was answered without being sent.
+// notSent counts a message that was answered with an error status without
+// being sent.
 func (m *metrics) notSent(status int) {
 	outcome := outcomeRefused
 	switch {

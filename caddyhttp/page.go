@@ -17,11 +17,9 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The page on which to write a message in a browser: all of it is in these
-// files, and it loads nothing else.
+// The page with a form for messages. It loads nothing but these files.
 var (
 	//go:embed page.html
 	pageHTML string
@@ -29,159 +27,76 @@ var (
 	pageCSS string
 	//go:embed page.js
 	pageJS string
-	//go:embed page_preview.html
-	previewHTML string
-	//go:embed page_preview.css
-	previewCSS string
 
-	pageTemplate    = template.Must(template.New("page").Parse(pageHTML))
-	previewTemplate = template.Must(template.New("preview").Parse(previewHTML))
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// What the page and its preview may do (Content Security Policy Level 3).
-// Styles and scripts are those of the files above, by their hashes: nothing
-// that is part of a message can run. A preview that the page's script shows is
-// under both.
-var (
-	pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; frame-src 'self'; img-src data:" +
-		"; script-src " + cspHash(pageJS) + "; style-src " + cspHash(pageCSS) + " " + cspHash(previewCSS)
-	previewPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'self'; form-action 'none'; img-src data:; sandbox; style-src " + cspHash(previewCSS)
-)
+// pagePolicy is the Content Security Policy of the page. It allows scripts and
+// styles by their hashes, so that nothing in a message can run. It includes the
+// style of the preview, which the page's script shows in a frame that has both
+// policies.
+var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; frame-src 'self'; img-src data:" +
+	"; script-src " + cspHash(pageJS) + "; style-src " + cspHash(pageCSS) + " " + cspHash(previewCSS)
 
 func cspHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// previewQuery is the whole query string of a POST that wants to see how its
-// message looks, and to send nothing.
-const previewQuery = "preview"
-
-// compose answers what is no POST: with the page on which to write a message,
-// if that is wanted. Nothing on it is secret: of destinations it shows the
-// names of their services and their tags.
-func (h *Handler) compose(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	get := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if !h.resolved.page {
-		w.Header().Set("Allow", http.MethodPost)
-		return api.Errorf(http.StatusMethodNotAllowed, "only POST is possible here").Response()
-	}
-	if !get || !api.PrefersHTML(r) {
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET is for browsers and answers in HTML alone").Response()
-	}
-	if err := h.checkRoute(name); err != nil {
-		return h.errorResponse(err)
-	}
-	p := page{
-		Address: ownAddress(r), Key: name,
-		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
-		CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
-	}
-	if name != "" {
-		p.choices(h.resolved.keys[name])
-	} else {
-		p.Otherwise = services(h.resolved.defaultTargets)
-	}
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
-		return h.errorResponse(err)
-	}
-	// The browser may keep what was typed in, for the way back to the page.
-	w.Header().Set("Cache-Control", "private, no-cache")
-	writePage(w, r, b.Bytes(), pagePolicy)
-	return nil
-}
-
-// preview shows a message as a destination gets it that shows HTML.
-func (h *Handler) preview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	if !h.resolved.page {
-		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
-	}
-	if err := h.checkRoute(name); err != nil {
-		return h.errorResponse(err)
-	}
-	if err := h.resolved.checkOrigin(r); err != nil {
-		return h.errorResponse(err)
-	}
-	// A preview is no alert, with or without a key.
-	e, err := h.shared.inFlight.enterClient(h.resolved.inFlightLimits(), clientAddress(r))
-	if err != nil {
-		return h.errorResponse(err)
-	}
-	defer e.leave()
-	var b bytes.Buffer
-	if err := h.render(&b, w, r); err != nil {
-		return h.errorResponse(err)
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	writePage(w, r, b.Bytes(), previewPolicy)
-	return nil
-}
-
-func (h *Handler) render(b *bytes.Buffer, w http.ResponseWriter, r *http.Request) error {
-	q, err := api.Read(w, r, h.resolved.limits)
-	if err != nil {
-		return err
-	}
-	defer q.Close()
-	m, err := q.Draft()
-	if err != nil {
-		return err
-	}
-	return previewTemplate.Execute(b, struct {
-		CSS   template.CSS
-		Title string
-		Body  template.HTML // what is not to happen in it, previewPolicy and the frame forbid
-	}{template.CSS(previewCSS), m.Title, template.HTML(markup.Convert(m.Body, m.Format, notifier.HTML))})
-}
-
-func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Referrer-Policy", "same-origin") // the address holds the key
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Add("Vary", "Accept")
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the client has gone
-	}
-}
-
-// ownAddress is the path that the client has asked for, relative to itself:
-// so it holds below every prefix, whether Caddy strips it or a proxy before
-// Caddy. The query string is left out, which can alter a message.
-func ownAddress(r *http.Request) string {
-	u := r.URL
-	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		u = original.URL
-	}
-	path := u.Path
-	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
-}
-
-// page is what the template of the page shows.
+// page is the data of the page's template.
 type page struct {
-	Address   string // of the page itself, and where the message goes
-	Key       string // "" for messages that bring their own URLs
+	Address   string // of the page itself, which takes the message
+	Key       string // "" for messages that bring their URLs
 	Tags      []tagChoice
-	Otherwise string // the services that get a message for which nothing is chosen
-	Others    bool   // there are destinations that only a choice reaches
+	Otherwise string // the services that get a message if nothing is chosen
+	Others    bool   // there are more destinations than those
 	MaxCount  int
 	MaxSize   string
 	CSS       template.CSS
 	JS        template.JS
 }
 
-// tagChoice is a tag of a key, and the services that it means.
+// tagChoice is a tag of a key and the services that have it.
 type tagChoice struct{ Name, Services string }
 
-// choices lists the tags of a key.
-func (p *page) choices(k *key) {
-	p.Otherwise = services(k.fallback)
-	p.Others = len(k.fallback) < len(k.targets)
+// servePage writes the page, or returns the response to a request that is not
+// a browser's GET. The page shows services and tags, but nothing of URLs.
+func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
+	if !h.resolved.page {
+		w.Header().Set("Allow", http.MethodPost)
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use POST", r.Method).Response()
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || !api.PrefersHTML(r) {
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
+	}
+	if err := h.checkRoute(name); err != nil {
+		return h.errorResponse(err)
+	}
+	p := page{
+		Address: relativeAddress(r), Key: name,
+		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
+		CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+	}
+	if name != "" {
+		p.setChoices(h.resolved.keys[name])
+	} else {
+		p.Otherwise = countServices(h.resolved.defaultTargets)
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return h.errorResponse(err)
+	}
+	// The browser may keep what was typed, for the way back to the page.
+	w.Header().Set("Cache-Control", "private, no-cache")
+	writePage(w, r, b.Bytes(), pagePolicy)
+	return nil
+}
+
+// setChoices sets the tags of a key.
+func (p *page) setChoices(k *key) {
+	p.Otherwise = countServices(k.defaultTargets)
+	p.Others = len(k.defaultTargets) < len(k.targets)
 	seen := map[string]bool{}
 	for _, t := range k.targets {
 		for _, tag := range t.Tags {
@@ -190,20 +105,21 @@ func (p *page) choices(k *key) {
 				continue
 			}
 			seen[tag] = true
-			// A tag that was checked when the configuration loaded can be read.
+			// The tag was checked when the configuration loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, tagChoice{tag, services(k.match(e))})
+				p.Tags = append(p.Tags, tagChoice{tag, countServices(k.match(e))})
 			}
 		}
 	}
 	slices.SortFunc(p.Tags, func(a, b tagChoice) int { return strings.Compare(a.Name, b.Name) })
 	if p.Others {
-		p.Tags = append(p.Tags, tagChoice{"all", services(k.targets)})
+		p.Tags = append(p.Tags, tagChoice{"all", countServices(k.targets)})
 	}
 }
 
-// services names the services of destinations, and how many there are of each.
-func services(targets []notifier.Target) string {
+// countServices returns the names of the targets' services, each with its
+// count, such as "JSON, XML ×2".
+func countServices(targets []notifier.Target) string {
 	count := map[string]int{}
 	var names []string
 	for _, t := range targets {
@@ -217,4 +133,31 @@ func services(targets []notifier.Target) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// writePage writes an HTML document with a Content Security Policy.
+func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "same-origin") // the address contains the key
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept")
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // it fails only if the client is gone
+	}
+}
+
+// relativeAddress returns the address of the request relative to itself. It is
+// right below every prefix, whether Caddy or a proxy before Caddy strips it. It
+// leaves out the query string, which can alter a message.
+func relativeAddress(r *http.Request) string {
+	u := r.URL
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		u = original.URL
+	}
+	path := u.Path
+	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
 }

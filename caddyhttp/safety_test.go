@@ -100,7 +100,7 @@ func TestServeAfterCleanup(t *testing.T) {
 }
 
 // The engine is given back as often as it was taken, whatever went wrong.
-func TestEngineIsReleased(t *testing.T) {
+func TestSharedIsReleased(t *testing.T) {
 	held := func() int { n, _ := sharedPool.References(sharedName); return n }
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")

@@ -250,7 +250,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			t.Errorf("%s: …%s", name, text[max(0, i-300):i+12])
 		}
 	}
-	if !strings.Contains(log, "request refused") {
+	if !strings.Contains(log, "request rejected") {
 		t.Error("refused requests are not in the debug log")
 	}
 	serve(t, "", "") // so that nothing writes to the log any more

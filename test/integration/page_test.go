@@ -372,7 +372,7 @@ func TestPageOfAnotherSite(t *testing.T) {
 	defer other.Close()
 	ctx, _ := newBrowser(t)
 	run(t, ctx, chromedp.Navigate(other.URL))
-	shows(t, ctx, "ul.logs", "a page of another site wants to send this message")
+	shows(t, ctx, "ul.logs", "a page of another site sent this message")
 	if len(hook.got) > 0 {
 		t.Errorf("%+v", hook.got)
 	}

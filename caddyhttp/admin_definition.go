@@ -1,0 +1,42 @@
+package caddyhttp
+
+import (
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// definition is a key with the settings of the place that defines it.
+type definition struct {
+	key      *key
+	settings *resolved
+	scope    string // global or site
+}
+
+// definitions returns the keys of the app and its sites, by name. It lists a
+// key once that several sites define alike, for example by importing a snippet.
+func (a *App) definitions() map[string][]definition {
+	out := map[string][]definition{}
+	add := func(r *resolved, scope string) {
+		for name, k := range r.keys {
+			if !slices.ContainsFunc(out[name], func(d definition) bool { return d.key.equal(k) }) {
+				out[name] = append(out[name], definition{k, r, scope})
+			}
+		}
+	}
+	add(a.resolved, "global")
+	for _, site := range a.sites {
+		add(site, "site")
+	}
+	return out
+}
+
+// equal reports whether two keys have the same targets. Equal URLs share one
+// destination.
+func (k *key) equal(o *key) bool {
+	return k == o || slices.EqualFunc(k.targets, o.targets, sameTarget) && slices.EqualFunc(k.defaultTargets, o.defaultTargets, sameTarget)
+}
+
+func sameTarget(a, b notifier.Target) bool {
+	return a.Destination == b.Destination && slices.Equal(a.Tags, b.Tags)
+}

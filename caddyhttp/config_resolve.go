@@ -1,0 +1,178 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// Defaults of the settings.
+const (
+	defaultMaxBody     = 8 << 20
+	defaultMaxSize     = 200 << 20
+	defaultMaxCount    = 6
+	defaultMaxInFlight = 1000
+)
+
+// resolved are settings with all defaults, checked and ready for use. They do
+// not change.
+type resolved struct {
+	keys           map[string]*key
+	stateless      bool
+	defaultTargets []notifier.Target // of default_urls
+	services       *Services
+	limits         api.Limits
+	timeout        time.Duration
+	maxInFlight    int
+	propagateTrace bool
+	page           bool
+	originCheck    *http.CrossOriginProtection // nil for no check
+	identity       *notifier.Identity
+}
+
+// defaultSettings returns the settings of an app that sets nothing.
+func defaultSettings() (*resolved, error) {
+	policy, err := egress.NewPolicy(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	identity := notifier.DefaultIdentity()
+	return &resolved{
+		stateless: true,
+		limits: api.Limits{
+			MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
+			RemoteFiles: true, FetchTimeout: notifier.DefaultTimeout, Egress: policy,
+		},
+		timeout:     notifier.DefaultTimeout,
+		maxInFlight: defaultMaxInFlight,
+		page:        true,
+		originCheck: http.NewCrossOriginProtection(),
+		identity:    &identity,
+	}, nil
+}
+
+// resolve returns base with the values that s sets. parse makes a destination
+// of a URL.
+func (s *Settings) resolve(base *resolved, parse parseFunc, log *zap.Logger) (*resolved, error) {
+	r := *base
+	var err error
+	if s.Services != nil {
+		if err := s.Services.validate(); err != nil {
+			return nil, fmt.Errorf("services: %w", err)
+		}
+		r.services = s.Services
+	}
+	if s.Egress != nil {
+		if r.limits.Egress, err = egress.NewPolicy(s.Egress.Allow, s.Egress.Deny); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.resolveLimits(&r); err != nil {
+		return nil, err
+	}
+	if s.Stateless != nil {
+		if r.stateless = *s.Stateless; !r.stateless && len(s.DefaultURLs) > 0 {
+			return nil, errDefaultsWithoutStateless
+		}
+	}
+	if s.PropagateTrace != nil {
+		r.propagateTrace = *s.PropagateTrace
+	}
+	if s.Page != nil {
+		r.page = *s.Page
+	}
+	if len(s.TrustedOrigins) > 0 {
+		if r.originCheck, err = newOriginCheck(s.TrustedOrigins); err != nil {
+			return nil, fmt.Errorf("trusted_origins: %w", err)
+		}
+	}
+	if s.Identity != nil {
+		if err := s.Identity.validate(); err != nil {
+			return nil, fmt.Errorf("identity: %w", err)
+		}
+		r.identity = s.Identity.resolve()
+	}
+	return &r, s.resolveTargets(&r, keyLoader{parse: parse, services: r.services, log: log})
+}
+
+var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
+
+// resolveTargets sets the targets of default URLs and keys.
+func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
+	if len(s.DefaultURLs) > 0 {
+		r.defaultTargets = nil
+		for i, url := range s.DefaultURLs {
+			d, err := l.destination(url)
+			if err != nil {
+				return fmt.Errorf("default_urls, URL %d: %w", i+1, err)
+			}
+			r.defaultTargets = append(r.defaultTargets, notifier.Target{Destination: d})
+		}
+	}
+	keys := maps.Clone(r.keys)
+	if keys == nil {
+		keys = map[string]*key{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		k, err := l.load(name, s.Keys[name])
+		if err != nil {
+			return err
+		}
+		keys[name] = k
+	}
+	r.keys = keys
+	return nil
+}
+
+// resolveLimits sets sizes, counts and times.
+func (s *Settings) resolveLimits(r *resolved) error {
+	switch {
+	case s.MaxBody < 0:
+		return fmt.Errorf("max_body is %d; it must be a number of bytes above 0", s.MaxBody)
+	case s.MaxBody > 0:
+		r.limits.MaxBody = s.MaxBody
+	}
+	switch {
+	case s.Timeout < 0:
+		return errors.New("timeout is negative; it must be a duration above 0, such as 30s")
+	case s.Timeout > 0:
+		r.timeout = time.Duration(s.Timeout)
+		r.limits.FetchTimeout = r.timeout
+	}
+	switch {
+	case s.MaxInFlight < 0:
+		return fmt.Errorf("max_in_flight is %d; it must be a number of messages above 0", s.MaxInFlight)
+	case s.MaxInFlight > 0:
+		r.maxInFlight = s.MaxInFlight
+	}
+	a := s.Attachments
+	if a == nil {
+		return nil
+	}
+	r.limits.MaxFileSize, r.limits.MaxFiles, r.limits.RemoteFiles = defaultMaxSize, defaultMaxCount, true
+	switch {
+	case a.MaxSize < 0:
+		return fmt.Errorf("attachments: max_size is %d; it must be a number of bytes above 0", a.MaxSize)
+	case a.MaxSize > 0:
+		r.limits.MaxFileSize = a.MaxSize
+	}
+	if a.MaxCount != nil {
+		if *a.MaxCount < 0 {
+			return fmt.Errorf("attachments: max_count is %d; it must be 0 (no files) or more", *a.MaxCount)
+		}
+		r.limits.MaxFiles = *a.MaxCount
+	}
+	if a.Remote != nil {
+		r.limits.RemoteFiles = *a.Remote
+	}
+	return nil
+}

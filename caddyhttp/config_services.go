@@ -1,0 +1,55 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// checkSchemes returns an error if one of the schemes does not exist.
+func checkSchemes(schemes []string) error {
+	for _, scheme := range schemes {
+		if notifier.SchemesOf(scheme) == nil {
+			return fmt.Errorf("unknown scheme%s; write what precedes :// in the URLs of a service, such as discord", quoteName(scheme))
+		}
+	}
+	return nil
+}
+
+// validate returns an error if a scheme does not exist or no service is left.
+func (s *Services) validate() error {
+	if err := checkSchemes(slices.Concat(s.Allow, s.Deny)); err != nil {
+		return err
+	}
+	for _, scheme := range s.Allow {
+		if s.permits(notifier.SchemesOf(scheme)) {
+			return nil
+		}
+	}
+	if len(s.Allow) > 0 {
+		return errors.New("no service is left, because deny names every service in allow; remove a scheme from deny")
+	}
+	return nil
+}
+
+// permits reports whether the service with these schemes may be used.
+func (s *Services) permits(schemes []string) bool {
+	named := func(list []string) bool {
+		return slices.ContainsFunc(list, func(scheme string) bool {
+			return slices.Contains(schemes, strings.ToLower(scheme))
+		})
+	}
+	return (len(s.Allow) == 0 || named(s.Allow)) && !named(s.Deny)
+}
+
+// check returns an error if the service of d may not be used. A nil s permits
+// all services.
+func (s *Services) check(d *notifier.Destination) error {
+	if s == nil || s.permits(d.Schemes()) {
+		return nil
+	}
+	return fmt.Errorf("the service %s may not be used here; the setting services forbids it", d.Service())
+}

@@ -1,0 +1,17 @@
+// Package caddyhttp connects the notification gateway to Caddy. Package api is
+// the HTTP API, and package notifier sends.
+//
+//	handler*.go      the HTTP handler http.handlers.notify, and page*.go its web page
+//	app.go           the app notify, whose settings all sites share
+//	config*.go       the settings of both; caddyfile*.go reads them from a Caddyfile
+//	shared.go        what outlives a reload: connections, sessions, counters, history
+//	send.go          delivery of a message from any source
+//	background.go    the queue for messages of events and logs; recipient.go who gets them
+//	event*.go        events as messages, and the events of the gateway
+//	log*.go          log entries as messages
+//	admin.go         the admin API, from definition.go and history.go
+//	metrics.go       Prometheus metrics; tracing.go spans
+//	command*.go      the command caddy notify
+//
+// In this package, caddyhttp.X is a name of Caddy's package caddyhttp.
+package caddyhttp

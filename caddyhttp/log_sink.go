@@ -1,0 +1,202 @@
+package caddyhttp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// logSink is an open log writer. Caddy keeps it over a reload, so it sends with
+// whichever app runs at the time.
+type logSink struct {
+	settings LogWriter
+	stderr   io.Writer
+	shared   sharedRef
+	batch    logBatch
+	skipped  logLimiter // the gateway's own entries
+	failed   logLimiter // entries that not every destination has
+}
+
+func newLogSink(w LogWriter) (*logSink, error) {
+	s := &logSink{settings: w, stderr: os.Stderr}
+	if err := s.shared.load(); err != nil {
+		return nil, fmt.Errorf("starting the sender: %w", err)
+	}
+	s.batch = logBatch{kinds: w.Max, interval: time.Duration(w.Interval), ready: s.ready, send: s.send}
+	s.shared.logs.add(s)
+	return s, nil
+}
+
+// Write implements io.Writer for one encoded entry. It does not wait for a
+// delivery.
+//
+// Without a running app it also writes errors to standard error: Caddy may be
+// about to exit, and nothing else would show the reason.
+func (s *logSink) Write(line []byte) (int, error) {
+	e := readEntry(line, time.Now())
+	if e.level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil {
+		_, _ = s.stderr.Write(line)
+	}
+	if e.isOwn(line) {
+		s.skipped.add(1, func(n int) {
+			s.warn("%s of the gateway itself not sent", countEntries(n))
+		})
+		return len(line), nil
+	}
+	s.batch.add(e)
+	return len(line), nil
+}
+
+// Close implements io.Closer.
+func (s *logSink) Close() error {
+	s.batch.flush()
+	s.discard()
+	s.shared.logs.remove(s)
+	return s.shared.release()
+}
+
+// discard writes the collected entries to standard error instead of sending
+// them.
+func (s *logSink) discard() {
+	if d := s.batch.take(); d != nil {
+		s.warn("%s not sent:\n%s", countEntries(d.count), d.body())
+	}
+}
+
+// warn writes to standard error. A log entry would come back to the sink.
+func (s *logSink) warn(format string, args ...any) {
+	fmt.Fprintf(s.stderr, "[WARNING] log output notify %s: %s\n", s.settings.Key, fmt.Sprintf(format, args...))
+}
+
+// ready reports whether an app runs that can send. Before Caddy has started,
+// none does. It warns if that does not change.
+func (s *logSink) ready(attempts int) bool {
+	if s.shared.apps.newest() != nil {
+		return true
+	}
+	if attempts > 1 {
+		s.failed.add(1, func(int) {
+			s.warn("entries are not sent, because the configuration has no global option notify with this key")
+		})
+	}
+	return false
+}
+
+// send sends the message about the entries in d.
+func (s *logSink) send(d *logDigest) {
+	app := s.shared.apps.newest()
+	if app == nil {
+		return // it has just stopped, because Caddy stops
+	}
+	m := &notifier.Message{Title: d.title(), Body: d.body(), Type: d.messageType(), Time: time.Now()}
+	if s.settings.Title != "" {
+		m.Title = s.settings.Title
+	}
+	if s.settings.Type != "" {
+		m.Type = notifier.Type(s.settings.Type)
+	}
+	err := app.post(&s.settings.Recipient, m, sourceLog, false, func(r *notifier.Report) {
+		if !r.OK() {
+			s.warnFailed(d.count, firstError(r))
+		}
+	})
+	if err != nil {
+		s.warnFailed(d.count, err)
+	}
+}
+
+func firstError(r *notifier.Report) error {
+	for _, x := range r.Results {
+		if !x.OK() {
+			return fmt.Errorf("%s: %w", x.Service, x.Err)
+		}
+	}
+	return nil
+}
+
+func (s *logSink) warnFailed(n int, err error) {
+	s.failed.add(n, func(n int) {
+		s.warn("a message about %s was not delivered to every destination: %v", countEntries(n), err)
+	})
+}
+
+// logSinks are the open log writers of the process, and the recipients of those
+// in configurations that are loading.
+type logSinks struct {
+	mu       sync.Mutex
+	open     map[*logSink]struct{}
+	expected map[<-chan struct{}][]Recipient // by the Done channel of the configuration
+}
+
+func (l *logSinks) add(s *logSink) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[*logSink]struct{}{}
+	}
+	l.open[s] = struct{}{}
+}
+
+func (l *logSinks) remove(s *logSink) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, s)
+}
+
+// all returns the open writers.
+func (l *logSinks) all() []*logSink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
+}
+
+// flush sends what all writers have collected.
+func (l *logSinks) flush() {
+	for _, s := range l.all() {
+		s.batch.flush()
+	}
+}
+
+// discard writes what all writers have collected to standard error, after the
+// last app has stopped.
+func (l *logSinks) discard() {
+	for _, s := range l.all() {
+		s.discard()
+	}
+}
+
+// expect records the recipient of a log writer for the notify app of the same
+// configuration to check. A configuration has many contexts, because Caddy's
+// http app adds values to them, but one Done channel.
+func (l *logSinks) expect(ctx caddy.Context, r Recipient) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.expected == nil {
+		l.expected = map[<-chan struct{}][]Recipient{}
+	}
+	config := ctx.Done()
+	if l.expected[config] == nil {
+		context.AfterFunc(ctx.Context, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			delete(l.expected, config)
+		})
+	}
+	l.expected[config] = append(l.expected[config], r)
+}
+
+func (l *logSinks) expectedBy(ctx caddy.Context) []Recipient {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expected[ctx.Done()]
+}
