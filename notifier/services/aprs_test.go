@@ -43,7 +43,7 @@ func TestAPRS(t *testing.T) {
 	euro := aprsServer(t, "", log)
 	elsewhere := &servicetest.Log{}
 	noam := aprsServer(t, "", elsewhere)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": euro.Addr(), "tcp noam.aprs2.net:14580": noam.Addr()})
+	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": euro.Addr(), "tcp noam.aprs2.net:14580": noam.Addr()})
 	const signIn = "user DF1ABC-10 pass 12345 vers caddy-notify 1"
 	const text = "Disk almost full Volume /data is at 91% on host-7"
 	cases := []struct {
@@ -91,7 +91,7 @@ func TestAPRS(t *testing.T) {
 func TestAPRSDelay(t *testing.T) {
 	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.Addr()})
+	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": server.Addr()})
 	r := servicetest.Send(t, s, "aprs://df1abc-10:12345@df2def/db3ghi?delay=5", &notifier.Message{Body: "x"}, time.Second)
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "timeout") {
 		t.Errorf("got %v", r.Err)
@@ -104,7 +104,7 @@ func TestAPRSDelay(t *testing.T) {
 func TestAPRSFailures(t *testing.T) {
 	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
-	s := detourSender(t, detour{"tcp euro.aprs2.net:14580": server.Addr(), "tcp noam.aprs2.net:14580": servicetest.SilentServer(t)})
+	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": server.Addr(), "tcp noam.aprs2.net:14580": servicetest.SilentServer(t)})
 	servicetest.SendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
 	for _, line := range log.Take() {
 		if strings.Contains(line, "DF2DEF") {

@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A Mastodon server attaches what was uploaded and not used, up to four
-// pictures or one other file.
+// A Mastodon server attaches up to four pictures or one other file to a post,
+// each once.
 func TestMastodonConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		unused := map[string]string{} // names by id
@@ -72,7 +72,7 @@ func TestMastodonConversation(t *testing.T) {
 	})
 }
 
-// X knows two users, and takes pictures that were uploaded for the purpose.
+// X has two users, and attaches pictures that were uploaded for the kind of post.
 func TestTwitterConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		ids, uploads := map[string]string{"ann": "1", "bob": "2"}, map[string]string{}
@@ -136,8 +136,8 @@ func TestTwitterConversation(t *testing.T) {
 	})
 }
 
-// oauth1Signed checks a signature by RFC 5849, section 3.4, of a request
-// without a form.
+// oauth1Signed reports whether the signature of a request without a form is
+// valid (RFC 5849, section 3.4).
 func oauth1Signed(q *http.Request, secret, tokenSecret string) bool {
 	head, ok := strings.CutPrefix(q.Header.Get("Authorization"), "OAuth ")
 	params, signature := q.URL.Query(), ""
@@ -157,8 +157,8 @@ func oauth1Signed(q *http.Request, secret, tokenSecret string) bool {
 	return ok && signature == base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Amazon checks who has signed a request, and when. A topic must have been
-// created before something is published to it.
+// Amazon checks the signature of a request and its time. A topic must exist
+// before a message is published to it.
 func TestSNSConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		topics := map[string]bool{}
@@ -208,8 +208,8 @@ func TestSESConversation(t *testing.T) {
 	})
 }
 
-// awsSigned checks the signature of a POST (Signature Version 4), which is
-// good for 15 minutes.
+// awsSigned reports whether the signature of a POST is valid and at most 15
+// minutes old (Signature Version 4).
 func awsSigned(q *http.Request, body, secret, service string) bool {
 	var scope, names, signature string
 	head := strings.NewReplacer("AWS4-HMAC-SHA256 Credential=KEY/", "", " SignedHeaders=", "", " Signature=", "").Replace(q.Header.Get("Authorization"))
@@ -220,7 +220,7 @@ func awsSigned(q *http.Request, body, secret, service string) bool {
 	if err != nil || time.Since(at).Abs() > 15*time.Minute || scope != at.Format("20060102")+"/us-east-1/"+service+"/aws4_request" {
 		return false
 	}
-	// All that Amazon has of the request must be signed.
+	// The session token must be signed.
 	if q.Header.Get("X-Amz-Security-Token") != "" && !strings.Contains(names, "x-amz-security-token") {
 		return false
 	}
@@ -250,7 +250,7 @@ func hmacSum(key, text string) string {
 	return string(mac.Sum(nil))
 }
 
-// Bluesky shows pictures that were uploaded in a session.
+// Bluesky shows pictures that were uploaded.
 func TestBlueskyConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		blobs := map[string]bool{}
@@ -303,7 +303,7 @@ func TestBlueskyConversation(t *testing.T) {
 	})
 }
 
-// Webex writes one file at most into rooms that the bot is in.
+// Webex accepts messages with at most one file, for rooms that the bot is in.
 func TestWebexConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
@@ -332,7 +332,7 @@ func TestWebexConversation(t *testing.T) {
 	})
 }
 
-// A Nextcloud server has users in groups, and obeys its administrator.
+// A Nextcloud server with users, one group and an administrator.
 func TestNextcloudConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
@@ -366,7 +366,7 @@ func TestNextcloudConversation(t *testing.T) {
 	})
 }
 
-// A Signal server has one account, and knows the groups that this is in.
+// A Signal server with one account, which is in one group.
 func TestSignalConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
@@ -402,7 +402,7 @@ func TestSignalConversation(t *testing.T) {
 	})
 }
 
-// Vonage says in an answer with status 200 what it refuses.
+// Vonage reports errors in answers with status 200.
 func TestVonageConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		credit := 2
@@ -430,7 +430,7 @@ func TestVonageConversation(t *testing.T) {
 	})
 }
 
-// The Threema gateway takes one credit for a message to somebody it knows.
+// The Threema gateway charges one credit for a message to a known recipient.
 func TestThreemaConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		credit := 2
@@ -461,7 +461,7 @@ func TestThreemaConversation(t *testing.T) {
 	})
 }
 
-// A Zoom webhook has an address and a token, and wants text or its own JSON.
+// A Zoom webhook accepts text or its own JSON, with a token.
 func TestZoomConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {

@@ -77,7 +77,7 @@ func (d *dingtalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		query.Set("timestamp", now)
 		query.Set("sign", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL: "https://oapi.dingtalk.com/robot/send", Query: query, Body: notifier.JSON(payload),
 	}, "errcode", "errmsg", 0)
 }

@@ -54,7 +54,7 @@ func (e *enigma2) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		Login:  &e.Server,
 	}, &answer)
 	if err == nil && !answer.Result {
-		err = refusal(0, answer.Message)
+		err = refusedError(0, answer.Message)
 	}
 	return err
 }

@@ -42,7 +42,7 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Limits.Body = 1024
 	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`)
 	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to")
-	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(inlineFileItem)
+	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(checkFileParam)
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
 	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Normalize(fcmColor).Lenient()
@@ -81,7 +81,7 @@ func (f *fcm) Finish(*notifier.Schema) error {
 	if f.keyFile == "" {
 		return errors.New("mode oauth2 takes the content of the service account's key file in base64 as keyfile")
 	}
-	file, err := inlineFile(f.keyFile)
+	file, err := decodeFileParam(f.keyFile)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -52,4 +54,19 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	}
 	_, err := c.Do(ctx, q)
 	return err
+}
+
+var fileFieldPattern = regexp.MustCompile(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
+
+// fileField checks the field name of files. The wildcard may be any of several
+// characters; it becomes *.
+func fileField(s string) (string, error) {
+	m := fileFieldPattern.FindStringSubmatch(s)
+	switch {
+	case m == nil || m[0] != s || len(strings.Trim(s, "*?+$:.%")) == 0:
+		return "", errors.New("must be a field name with a * in it, as in file*")
+	case strings.ContainsAny(s, "*?+$:.%"):
+		return m[1] + "*" + m[2], nil
+	}
+	return s, nil
 }

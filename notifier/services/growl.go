@@ -29,10 +29,7 @@ func (g *growl) Describe(s *notifier.Schema) {
 	s.URL("growl://[{password}@]{host}[:{port}]")
 	s.Server(&g.Server)
 	s.Limits.Lines = 2
-	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
-		{Name: "high", Value: 1}, {Name: "emergency", Value: 2},
-	}, "priority of the message").Lenient()
+	s.Enum(&g.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 	s.Int(&g.version, "version", 2, "2 sends the icon's address, 1 the icon itself").Range(1, 2).Lenient()
 	s.Bool(&g.image, "image", true, "show the icon of the message's type")
 	s.Bool(&g.sticky, "sticky", true, "show the message until it is dismissed")

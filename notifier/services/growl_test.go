@@ -171,7 +171,7 @@ func TestGrowl(t *testing.T) {
 		}
 		d.log.Expect(t, register, c.want)
 	}
-	namesParams(t, "Growl", urls)
+	expectParams(t, "Growl", urls)
 }
 
 // Nothing in a message begins a new header, and two lines of it are shown.

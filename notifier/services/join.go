@@ -54,6 +54,6 @@ func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		if j.image && m.Icon(72) != "" {
 			query.Set("icon", m.Icon(72))
 		}
-		return verdict(ctx, c, &notifier.Request{URL: joinAPI, Query: query, Body: notifier.Form(nil)}, "success", "errorMessage")
+		return checkedDo(ctx, c, &notifier.Request{URL: joinAPI, Query: query, Body: notifier.Form(nil)}, "success", "errorMessage")
 	})
 }

@@ -114,7 +114,7 @@ func (k *kook) each(ctx context.Context, c *notifier.Client, step string, kind i
 
 func (k *kook) post(ctx context.Context, c *notifier.Client, path string, payload any) error {
 	q := &notifier.Request{URL: kookAPI + path, Header: k.header(), Body: notifier.JSON(payload)}
-	return verdict(ctx, c, q, "code", "message", 0)
+	return checkedDo(ctx, c, q, "code", "message", 0)
 }
 
 func (k *kook) header() map[string]string {
@@ -133,7 +133,7 @@ func (k *kook) upload(ctx context.Context, c *notifier.Client, a *notifier.Attac
 	if err != nil {
 		return "", err
 	}
-	if err := readVerdict(resp, "code", "message", 0); err != nil {
+	if err := checkAnswer(resp, "code", "message", 0); err != nil {
 		return "", err
 	}
 	var stored struct{ Data struct{ URL string } }

@@ -23,9 +23,6 @@ func (k *kumulos) Describe(s *notifier.Schema) {
 	s.Secret(&k.serverKey, "serverkey", "server key").Match(`^[A-Z0-9+]{36}$`).Example("wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww")
 }
 
-// uuid4 is a random UUID (RFC 9562).
-const uuid4 = `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
-
 func (k *kumulos) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	_, err := c.Do(ctx, &notifier.Request{
 		URL:      "https://messages.kumulos.com/v2/notifications",

@@ -30,5 +30,5 @@ func (l *lark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 // larkPost sends a text to a webhook of Lark or Feishu.
 func larkPost(ctx context.Context, c *notifier.Client, address, text string) error {
 	payload := map[string]any{"msg_type": "text", "content": map[string]string{"text": text}}
-	return verdict(ctx, c, &notifier.Request{URL: address, Body: notifier.JSON(payload)}, "code", "msg", 0)
+	return checkedDo(ctx, c, &notifier.Request{URL: address, Body: notifier.JSON(payload)}, "code", "msg", 0)
 }

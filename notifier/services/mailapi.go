@@ -10,18 +10,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// mailAPI is what the services have in common that hand e-mail to a provider:
-// who sends it and who gets it.
+// mailAPI has the sender and the recipients of an e-mail. Services embed it that
+// send e-mail through the API of a provider.
 type mailAPI struct {
 	apikey     string
-	user, host string // the sender's address in two parts
+	user, host string // of the sender's address
 	from, name string
 	targets    []string
 	cc, bcc    []string
 	replyTo    string
 
-	sender mail.Address // what Finish makes of user, host, from and name
-	to     []string     // the targets, or the sender where there are none
+	sender mail.Address // from user, host, from and name
+	to     []string     // the targets or, if there are none, the sender
 }
 
 // describeMail binds the sender and the recipients. It returns the parameter
@@ -55,18 +55,17 @@ func (m *mailAPI) describeUserFirst(s *notifier.Schema, scheme string) {
 	s.Secret(&m.apikey, "apikey", "API key")
 }
 
-// describeName binds the sender's name.
+// describeName binds the name of the sender.
 func (m *mailAPI) describeName(s *notifier.Schema) *notifier.Param {
 	return s.String(&m.name, "name", "", "sender's name")
 }
 
-// describeReply binds the address that answers go to, with providers that take
-// one.
+// describeReply binds the address for replies, for providers that have one.
 func (m *mailAPI) describeReply(s *notifier.Schema) {
 	s.String(&m.replyTo, "reply", "", "address that answers go to").Normalize(mail.CheckAddress).Example("reply@example.com")
 }
 
-// Finish works out the sender.
+// Finish sets the sender and the recipients.
 func (m *mailAPI) Finish(*notifier.Schema) error {
 	m.sender.Address = m.user + "@" + m.host
 	if b, ok := mail.ParseAddress(m.user); ok {
@@ -82,7 +81,7 @@ func (m *mailAPI) Finish(*notifier.Schema) error {
 		}
 	}
 	if b, ok := mail.ParseAddress(m.sender.Address); !ok || b.Name != "" {
-		return errors.New("the sender is no e-mail address; write its part before the @ and its domain into the URL, or give it as from")
+		return errors.New("the sender is not an e-mail address; write user and domain of the address into the URL, or give it as from=me@example.com")
 	}
 	if m.to = m.targets; len(m.to) == 0 {
 		m.to = []string{m.sender.Address}
@@ -90,7 +89,7 @@ func (m *mailAPI) Finish(*notifier.Schema) error {
 	return nil
 }
 
-// mailSubject is the title, or what stands for it with providers that refuse a
+// mailSubject returns the title, or a replacement for providers that refuse a
 // message without a subject.
 func mailSubject(m *notifier.Message) string {
 	if m.Title == "" {
@@ -99,8 +98,8 @@ func mailSubject(m *notifier.Message) string {
 	return m.Title
 }
 
-// mailFiles are the attachments as several providers want them in JSON.
-// Their type is left open, as receivers go by the name.
+// mailFiles returns attachments as several providers want them in JSON. The type
+// is always application/octet-stream, because mail programs go by the name.
 func mailFiles(attachments []*notifier.Attachment) (files []map[string]string) {
 	for _, a := range attachments {
 		files = append(files, map[string]string{
@@ -111,18 +110,19 @@ func mailFiles(attachments []*notifier.Attachment) (files []map[string]string) {
 	return files
 }
 
-// mailFilesAs are the attachments as objects whose keys a provider calls so.
-func mailFilesAs(attachments []*notifier.Attachment, name, kind, content string) (files []map[string]string) {
+// mailFilesAs returns attachments as JSON objects with these keys.
+func mailFilesAs(attachments []*notifier.Attachment, name, mediaType, content string) (files []map[string]string) {
 	for _, a := range attachments {
-		files = append(files, map[string]string{name: a.Name, kind: a.ContentType, content: notifier.Base64(a)})
+		files = append(files, map[string]string{name: a.Name, mediaType: a.ContentType, content: notifier.Base64(a)})
 	}
 	return files
 }
 
-// each calls send for so many targets at a time. Nobody gets one letter twice.
-func (m *mailAPI) each(ctx context.Context, c *notifier.Client, atOnce int, send func(context.Context, mail.Letter) error) error {
+// each calls send for at most max targets at a time. A retry leaves out those that
+// have the letter.
+func (m *mailAPI) each(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Letter) error) error {
 	batches, keys := map[string][]string{}, []string{}
-	for batch := range slices.Chunk(m.to, atOnce) {
+	for batch := range slices.Chunk(m.to, max) {
 		batches[batch[0]] = batch
 		keys = append(keys, batch[0])
 	}

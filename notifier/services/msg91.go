@@ -52,7 +52,7 @@ func (x *msg91) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		recipients[i] = x.variables(m)
 		recipients[i]["mobiles"] = number
 	}
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:    "https://control.msg91.com/api/v5/flow/",
 		Header: map[string]string{"authkey": x.key},
 		Body:   notifier.JSON(map[string]any{"template_id": x.template, "short_url": map[bool]int{true: 1}[x.short], "recipients": recipients}),

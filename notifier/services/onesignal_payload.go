@@ -49,7 +49,7 @@ func (o *oneSignal) post(ctx context.Context, c *notifier.Client, payload map[st
 	}
 	// A message that nobody gets is accepted and has no ID.
 	if answer.ID != nil && *answer.ID == "" {
-		return refusal(0, answer.Errors)
+		return refusedError(0, answer.Errors)
 	}
 	return nil
 }

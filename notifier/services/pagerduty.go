@@ -52,7 +52,7 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		maps.Copy(details, p.details)
 		details["message"] = m.Body
 	}
-	payload := filled(map[string]any{
+	payload := omitEmpty(map[string]any{
 		"summary": summary, "severity": cmp.Or(p.severity, pagerdutySeverities[m.Type]), "source": p.source,
 		"component": p.component, "group": p.group, "class": p.class, "custom_details": details,
 	})

@@ -45,7 +45,7 @@ func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		if files != nil {
 			payload["Attachments"] = files
 		}
-		return verdict(ctx, c, &notifier.Request{
+		return checkedDo(ctx, c, &notifier.Request{
 			URL:    "https://api.postmarkapp.com/email",
 			Header: map[string]string{"X-Postmark-Server-Token": p.apikey, "Accept": "application/json"},
 			Body:   notifier.JSON(payload, m.Attachments...),

@@ -31,7 +31,7 @@ func (p *pushdeer) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if text == "" {
 		text, more = more, ""
 	}
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:   server.URL("message", "push"),
 		Query: notifier.Fields("pushkey", p.key),
 		Body:  notifier.Form(notifier.Fields("text", text, "desp", more, "type", "text")),

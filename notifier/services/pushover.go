@@ -44,10 +44,7 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none",
 		notifier.Prefixed{Prefix: "#", Items: &p.groups, Doc: "key of a group"}).Alias("to").
 		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`)
-	s.Enum(&p.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
-		{Name: "high", Value: 1}, {Name: "emergency", Value: pushoverEmergency},
-	}, "priority of the message").Lenient()
+	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 	s.String(&p.sound, "sound", "pushover", "sound, one of Pushover's or of your own").Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.String(&p.link, "url", "", "address to show with the message")
 	s.String(&p.linkTitle, "url_title", "", "title of that address")

@@ -76,7 +76,7 @@ func (p *pushplus) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		}
 		err := c.DoJSON(ctx, &notifier.Request{URL: "https://www.pushplus.plus/send", Body: notifier.JSON(payload)}, &answer)
 		if err == nil && answer.Code != 200 {
-			err = refusal(answer.Code, answer.Msg)
+			err = refusedError(answer.Code, answer.Msg)
 		}
 		return err
 	})

@@ -91,7 +91,7 @@ func (p *pushsafer) post(ctx context.Context, c *notifier.Client, body *notifier
 	}
 	err := c.DoJSON(ctx, &notifier.Request{URL: scheme + "://www.pushsafer.com/api", Body: body}, &answer)
 	if err == nil && answer.Status != 1 {
-		return refusal(0, answer.Error)
+		return refusedError(0, answer.Error)
 	}
 	return err
 }

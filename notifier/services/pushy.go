@@ -40,7 +40,7 @@ func (p *pushy) Finish(*notifier.Schema) error {
 }
 
 func (p *pushy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	shown := filled(map[string]any{"title": m.Title, "sound": p.sound})
+	shown := omitEmpty(map[string]any{"title": m.Title, "sound": p.sound})
 	shown["body"] = m.Body
 	if p.badge >= 0 {
 		shown["badge"] = p.badge
@@ -53,7 +53,7 @@ func (p *pushy) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 			Body:   notifier.JSON(map[string]any{"to": target, "data": map[string]string{"message": m.Body}, "notification": shown}),
 		}, &answer)
 		if err == nil && answer["success"] != true {
-			err = refusal(0, answer["error"])
+			err = refusedError(0, answer["error"])
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ func (q *qq) Describe(s *notifier.Schema) {
 }
 
 func (q *qq) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:  "https://qmsg.zendee.cn/send" + notifier.Path(q.token),
 		Body: notifier.Form(notifier.Fields("msg", m.Text("\n"))),
 	}, "code", "reason", 0)

@@ -11,7 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// TestReadme holds README.md to the descriptions; with UPDATE_GOLDEN set, it writes it anew.
+// TestReadme compares README.md with the descriptions of the services. If
+// UPDATE_GOLDEN is set, it writes the file instead.
 func TestReadme(t *testing.T) {
 	want := readme(notifier.Services())
 	if servicetest.Update() {
@@ -21,7 +22,7 @@ func TestReadme(t *testing.T) {
 	}
 	got, err := os.ReadFile("README.md")
 	if err != nil || string(got) != want {
-		t.Error("README.md is stale; run: UPDATE_GOLDEN=1 go test ./notifier/services -run TestReadme", err)
+		t.Error("README.md is out of date; run UPDATE_GOLDEN=1 go test ./notifier/services -run TestReadme", err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (h *serverchan) Describe(s *notifier.Schema) {
 }
 
 func (h *serverchan) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:  "https://sctapi.ftqq.com" + notifier.Path(h.token+".send"),
 		Body: notifier.Form(notifier.Fields("title", m.Title, "desp", m.Body)),
 	}, "code", "message", 0)

@@ -57,7 +57,7 @@ func (p *simplePush) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	var answer struct{ Status, Message string }
 	err := c.DoJSON(ctx, &notifier.Request{URL: "https://api.simplepush.io/send", Body: notifier.Form(form)}, &answer)
 	if err == nil && answer.Status != "OK" {
-		return refusal(0, cmp.Or(answer.Message, answer.Status))
+		return refusedError(0, cmp.Or(answer.Message, answer.Status))
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		}
 		q.Body = notifier.Form(form)
 	}
-	return verdict(ctx, c, q, "error_code", "error")
+	return checkedDo(ctx, c, q, "error_code", "error")
 }
 
 // smscASCII reports whether s has no characters beyond ASCII.

@@ -20,7 +20,7 @@ func (p *spugpush) Describe(s *notifier.Schema) {
 }
 
 func (p *spugpush) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:  "https://push.spug.dev/send" + notifier.Path(p.token),
 		Body: notifier.JSON(map[string]string{"title": cmp.Or(m.Title, m.Body), "content": m.Body}),
 	}, "code", "msg", 0, 200)

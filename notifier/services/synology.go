@@ -40,7 +40,7 @@ func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if y.fileURL != "" {
 		payload += `, "file_url": ` + synologyText(y.fileURL)
 	}
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:    address + "/webapi/entry.cgi",
 		Query:  notifier.Fields("api", "SYNO.Chat.External", "method", "incoming", "version", "2", "token", y.token),
 		Header: y.header,

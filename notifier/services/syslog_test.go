@@ -24,7 +24,7 @@ func localLog(t *testing.T, path string) (net.PacketConn, *notifier.Sender) {
 		t.Skip("this system has no sockets of that kind:", err)
 	}
 	t.Cleanup(func() { l.Close() })
-	return l, detourSender(t, detour{"unixgram " + path: socket})
+	return l, newDialSender(t, dialMap{"unixgram " + path: socket})
 }
 
 // packet is what comes next.
@@ -70,7 +70,7 @@ func TestSyslog(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", c.url, got, c.want)
 		}
 	}
-	namesParams(t, "Syslog", urls)
+	expectParams(t, "Syslog", urls)
 }
 
 func TestSyslogTypes(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSyslogIsNoClients(t *testing.T) {
 }
 
 func TestSyslogMissing(t *testing.T) {
-	servicetest.SendFails(t, detourSender(t, detour{}), "syslog://", "this machine keeps no log")
+	servicetest.SendFails(t, newDialSender(t, dialMap{}), "syslog://", "this machine keeps no log")
 }
 
 func TestRSyslog(t *testing.T) {
@@ -174,7 +174,7 @@ func TestRSyslog(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", c.rest, got, c.want)
 		}
 	}
-	namesParams(t, "Remote Syslog", urls)
+	expectParams(t, "Remote Syslog", urls)
 }
 
 // No name of a sender makes a second field or a second line of the header.

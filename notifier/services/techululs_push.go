@@ -19,7 +19,7 @@ func (p *techulusPush) Describe(s *notifier.Schema) {
 }
 
 func (p *techulusPush) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:    "https://push.techulus.com/api/v1/notify",
 		Header: map[string]string{"X-Api-Key": p.key},
 		Body:   notifier.JSON(map[string]string{"title": m.Title, "body": m.Body}),

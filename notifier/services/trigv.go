@@ -51,7 +51,7 @@ func (t *trigv) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		channels = []string{"general"}
 	}
 	return c.Steps.Each(ctx, channels, func(ctx context.Context, channel string) error {
-		event := filled(map[string]any{
+		event := omitEmpty(map[string]any{
 			"channel": channel, "level": trigvLevels[m.Type], "delivery_urgency": urgency,
 			"title": cmp.Or(m.Title, m.Identity.Description), "description": m.Body,
 			"url": t.link, "image_url": t.image, "event_type": t.event,

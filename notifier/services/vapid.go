@@ -46,9 +46,9 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
 	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Normalize(mail.CheckAddress).Example("user@example.com")
-	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Normalize(inlineFileItem).Required().
+	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Normalize(checkFileParam).Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
-	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Normalize(inlineFileItem).Required().
+	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Normalize(checkFileParam).Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
@@ -60,7 +60,7 @@ func (v *vapid) Finish(*notifier.Schema) error {
 		return errors.New("begin the URL with the e-mail address that you can be reached at, as in vapid://user@example.com")
 	}
 	v.contact = contact.Address
-	file, err := inlineFile(v.keyFile)
+	file, err := decodeFileParam(v.keyFile)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (v *vapid) Finish(*notifier.Schema) error {
 		return errors.New("the private key is not on the curve P-256; make one for VAPID")
 	}
 	v.publicKey = base64.RawURLEncoding.EncodeToString(public.Bytes())
-	if file, err = inlineFile(v.subFile); err != nil {
+	if file, err = decodeFileParam(v.subFile); err != nil {
 		return err
 	}
 	if v.subscriptions, err = readSubscriptions(file); err != nil {

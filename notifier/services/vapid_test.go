@@ -216,8 +216,8 @@ func TestVapidFailures(t *testing.T) {
 	for _, tt := range []struct{ url, want string }{
 		{"vapid://ops@example.com?subfile=" + encode(file), "is missing; add keyfile=… to the query"},
 		{"vapid://ops@example.com?keyfile=" + encode(number), "is missing; add subfile=… to the query"},
-		{"vapid://ops@example.com?keyfile=/etc/ssl/key.pem&subfile=" + encode(file), "is not the content of a file"},
-		{"vapid://ops@example.com?keyfile=AAAA&subfile=" + encode(file), "no private key"},
+		{"vapid://ops@example.com?keyfile=/etc/ssl/key.pem&subfile=" + encode(file), "must be the content of the file"},
+		{"vapid://ops@example.com?keyfile=AAAA&subfile=" + encode(file), "is not a private key"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=AAAA", "not JSON"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{}`)), "no subscription"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)), "https endpoint"},

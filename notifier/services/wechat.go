@@ -83,11 +83,11 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 			return err
 		}
 		if !slices.Contains(wechatExpired, answer.Code) {
-			return refusal(answer.Code, answer.Text)
+			return refusedError(answer.Code, answer.Text)
 		}
 		w.token.Drop(ctx)
 		if !first {
-			return refusal(answer.Code, answer.Text)
+			return refusedError(answer.Code, answer.Text)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (w *wechat) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 	case err != nil:
 		return "", 0, err
 	case answer.Code != 0:
-		return "", 0, refusal(answer.Code, answer.Text)
+		return "", 0, refusedError(answer.Code, answer.Text)
 	case answer.Token == "":
 		return "", 0, errors.New("the service gave no access token")
 	}

@@ -21,7 +21,7 @@ func (w *wecombot) Describe(s *notifier.Schema) {
 }
 
 func (w *wecombot) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return verdict(ctx, c, &notifier.Request{
+	return checkedDo(ctx, c, &notifier.Request{
 		URL:   "https://qyapi.weixin.qq.com/cgi-bin/webhook/send",
 		Query: notifier.Fields("key", w.key),
 		Body:  notifier.JSON(map[string]any{"msgtype": "text", "text": map[string]string{"content": m.Body}}),

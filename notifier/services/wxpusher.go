@@ -72,7 +72,7 @@ func (w *wxpusher) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		}),
 	}, &answer)
 	if err == nil && answer.Code != 1000 {
-		err = refusal(answer.Code, answer.Msg)
+		err = refusedError(answer.Code, answer.Msg)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (k *kodi) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		}
 	}
 	if json.Unmarshal(resp.Body, &answer) == nil && answer.Error != nil {
-		return refusal(answer.Error.Code, answer.Error.Message)
+		return refusedError(answer.Error.Code, answer.Error.Message)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -44,3 +45,29 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	_, err := c.Do(ctx, x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...)))
 	return err
 }
+
+const (
+	envelopeStart = `<?xml version='1.0' encoding='utf-8'?>
+<soapenv:Envelope
+    xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"
+    xmlns:xsd="http://www.w3.org/2001/XMLSchema"
+    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+    <soapenv:Body>
+`
+	envelopeEnd = `
+       </Notification>
+    </soapenv:Body>
+</soapenv:Envelope>`
+	// The standard message has the address of its schema, by which receivers
+	// recognize it.
+	notificationSchema = ` xmlns:xsi="https://raw.githubusercontent.com/caronc/apprise/master/apprise/assets/NotifyXML-1.1.xsd"`
+)
+
+var (
+	xmlText     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
+	notXMLName  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	notXMLChars = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
+)
+
+// escapeXML escapes a text and leaves out characters that XML does not allow.
+func escapeXML(s string) string { return xmlText.Replace(notXMLChars.ReplaceAllString(s, "")) }

@@ -52,7 +52,7 @@ func (z *zulip) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		if _, err := notifier.Email(target); err == nil {
 			kind = "private"
 		}
-		return verdict(ctx, c, &notifier.Request{
+		return checkedDo(ctx, c, &notifier.Request{
 			URL:  "https://" + host + "/api/v1/messages",
 			User: z.bot + "-bot@" + host, Password: z.token,
 			Body: notifier.Form(notifier.Fields("type", kind, "to", target, "subject", m.Title, "content", m.Body)),

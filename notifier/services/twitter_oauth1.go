@@ -15,12 +15,13 @@ import (
 // oauth1 signs requests with the secrets of an app and of its user (RFC 5849).
 type oauth1 struct{ key, secret, token, tokenSecret string }
 
-// header is the value of the header Authorization. query is that of the
-// address, and of a form that is sent.
+// header returns the value of the header Authorization. query has the parameters
+// of the address and of the form in the body.
 func (o *oauth1) header(method, address string, query url.Values) string {
 	return o.headerWith(method, address, query, rand.Text(), time.Now())
 }
 
+// headerWith is header with a given nonce and time.
 func (o *oauth1) headerWith(method, address string, query url.Values, nonce string, now time.Time) string {
 	own := [][2]string{
 		{"oauth_consumer_key", o.key},
@@ -48,5 +49,5 @@ func (o *oauth1) headerWith(method, address string, query url.Values, nonce stri
 	return "OAuth " + strings.Join(append(fields, `oauth_signature="`+oauth1Escape(signature)+`"`), ", ")
 }
 
-// oauth1Escape escapes all but unreserved characters (RFC 5849, section 3.6).
+// oauth1Escape escapes all except unreserved characters (RFC 5849, section 3.6).
 func oauth1Escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

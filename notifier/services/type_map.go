@@ -8,15 +8,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mapTypes changes what each type of message means to a service: from is what
-// the URL says as :type=choice, where both may be cut short.
+// mapTypes returns defaults, what each type of message means to a service, with
+// the changes in the URL. A change is a parameter :type=choice. The type and the
+// choice may be abbreviated.
 func mapTypes(defaults map[notifier.Type]string, from map[string]string, choices []string) (map[notifier.Type]string, error) {
 	types := []string{string(notifier.Info), string(notifier.Success), string(notifier.Warning), string(notifier.Failure)}
 	out := maps.Clone(defaults)
 	for key, value := range from {
 		t, choice := beginsWith(types, key), beginsWith(choices, value)
 		if t == "" || choice == "" {
-			return nil, fmt.Errorf("a parameter that begins with a colon says what becomes of a type; write :%s=%s, with one of %s and one of %s",
+			return nil, fmt.Errorf("a parameter that begins with a colon maps a type of message; write it as :%s=%s, where the type is one of %s and the value one of %s",
 				types[2], choices[0], strings.Join(types, ", "), strings.Join(choices, ", "))
 		}
 		out[notifier.Type(t)] = choice
@@ -24,7 +25,7 @@ func mapTypes(defaults map[notifier.Type]string, from map[string]string, choices
 	return out, nil
 }
 
-// beginsWith is the first of list that begins with start, or "".
+// beginsWith returns the first string of list that begins with start, or "".
 func beginsWith(list []string, start string) string {
 	for _, s := range list {
 		if start != "" && strings.HasPrefix(s, strings.ToLower(start)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// encrypt makes a message that only the browser can read.
+// encrypt encrypts a text for the browser.
 func (s *pushSubscription) encrypt(text []byte) ([]byte, error) {
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
@@ -25,11 +25,11 @@ func (s *pushSubscription) encrypt(text []byte) ([]byte, error) {
 	return s.encryptWith(key, salt, text)
 }
 
-// webPushSize is how many bytes every push service takes (RFC 8030, section
-// 7.2), and the size of a record, of which a message has one.
+// webPushSize is the maximum size in bytes of a message that every push service
+// accepts (RFC 8030, section 7.2). A message is one record of this size.
 const webPushSize = 4096
 
-// encryptWith encrypts under a key and a salt that must serve only once
+// encryptWith encrypts a text with a key and a salt that must not be used again
 // (RFC 8291, section 3.4; RFC 8188, section 2).
 func (s *pushSubscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) ([]byte, error) {
 	shared, err := key.ECDH(s.public)
@@ -61,10 +61,10 @@ func (s *pushSubscription) encryptWith(key *ecdh.PrivateKey, salt, text []byte) 
 	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), webPushSize)
 	out = append(out, byte(len(sender)))
 	out = append(out, sender...)
-	const lastRecord = 2 // delimiter behind the text
+	const lastRecord = 2 // delimiter after the text
 	text = append(append([]byte{}, text...), lastRecord)
 	if len(out)+len(text)+gcm.Overhead() > webPushSize {
-		return nil, notifier.Refused(errors.New("the message is longer than a web push can be"))
+		return nil, notifier.Refused(errors.New("the message is too long for a web push"))
 	}
 	return gcm.Seal(out, nonce, text, nil), nil
 }

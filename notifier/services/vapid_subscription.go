@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// pushSubscription is what a browser gives to who may push to it
-// (PushSubscription.toJSON of the Push API).
+// pushSubscription is the subscription of a browser, as PushSubscription.toJSON of
+// the Push API returns it.
 type pushSubscription struct {
 	Endpoint string `json:"endpoint"`
 	Keys     struct {
@@ -26,24 +26,24 @@ type pushSubscription struct {
 	auth   []byte
 }
 
-// readSubscriptions reads one subscription, or an object of several by their
-// names; names become lower case. One without a name has the end of its
-// address for one.
+// readSubscriptions reads one subscription, or an object of subscriptions by name.
+// It returns them by name in lower case. The name of a single subscription is the
+// end of its address.
 func readSubscriptions(data []byte) (map[string]*pushSubscription, error) {
 	var one pushSubscription
 	all := map[string]*pushSubscription{}
 	if err := json.Unmarshal(data, &one); err != nil {
-		return nil, errors.New("the subscriptions are not JSON as PushSubscription.toJSON makes it")
+		return nil, errors.New("the subscriptions are not JSON; give the result of PushSubscription.toJSON")
 	}
 	if one.Endpoint != "" {
 		all[path.Base(one.Endpoint)] = &one
 	} else if err := json.Unmarshal(data, &all); err != nil {
-		return nil, errors.New("the subscriptions are not an object of subscriptions by their names")
+		return nil, errors.New("the subscriptions are not a JSON object of subscriptions by name")
 	}
 	named := make(map[string]*pushSubscription, len(all))
 	for name, s := range all {
 		if s == nil || s.parse() != nil {
-			return nil, errors.New("a subscription lacks an https endpoint or a proper key; take it as PushSubscription.toJSON makes it")
+			return nil, errors.New("a subscription has no https endpoint or no valid key; give the result of PushSubscription.toJSON")
 		}
 		named[strings.ToLower(name)] = s
 	}
@@ -53,32 +53,33 @@ func readSubscriptions(data []byte) (map[string]*pushSubscription, error) {
 	return named, nil
 }
 
+// parse checks the endpoint and decodes the keys.
 func (s *pushSubscription) parse() error {
 	if u, err := url.Parse(s.Endpoint); err != nil || u.Scheme != "https" || u.Host == "" {
 		return errors.New("no https endpoint")
 	}
-	point, err := inlineFile(s.Keys.P256DH)
+	point, err := decodeFileParam(s.Keys.P256DH)
 	if err != nil {
 		return err
 	}
 	if s.public, err = ecdh.P256().NewPublicKey(point); err != nil {
 		return err
 	}
-	s.auth, err = inlineFile(s.Keys.Auth)
+	s.auth, err = decodeFileParam(s.Keys.Auth)
 	return err
 }
 
-// origin is the scheme, host and port of the push service.
+// origin returns the scheme, host and port of the push service.
 func (s *pushSubscription) origin() string {
 	u, err := url.Parse(s.Endpoint)
 	if err != nil {
-		return "" // parse has seen to that
+		return "" // parse has checked it
 	}
 	return u.Scheme + "://" + u.Host
 }
 
-// vapidKey reads a private key on the curve P-256: in PEM, or the 32 bytes of
-// the number itself, as tools for web push print it.
+// vapidKey reads a private key on the curve P-256, in PEM or as the 32 bytes that
+// tools for web push print.
 func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
 	if len(file) == 32 {
 		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), file); err == nil {
@@ -95,5 +96,5 @@ func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, errors.New("keyfile is no private key on the curve P-256; make one with a tool for VAPID keys")
+	return nil, errors.New("keyfile is not a private key on the curve P-256; make one with a tool for VAPID keys")
 }

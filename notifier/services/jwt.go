@@ -11,9 +11,9 @@ import (
 	"fmt"
 )
 
-// signedJWT is a JSON Web Token in compact form (RFC 7519), signed with RS256
-// or, for a key on the curve P-256, with ES256 (RFC 7518, section 3). keyID
-// may be empty.
+// signedJWT returns a JSON Web Token in compact form (RFC 7519). It is signed with
+// RS256 or, if the key is on the curve P-256, with ES256 (RFC 7518, section 3).
+// keyID may be empty.
 func signedJWT(key crypto.Signer, keyID string, claims any) (string, error) {
 	header := map[string]string{"typ": "JWT", "alg": "RS256"}
 	if keyID != "" {

@@ -54,9 +54,9 @@ var accounts = []struct {
 	}},
 }
 
-// A session serves many messages. When the service does not know it any more,
-// one signs in once more, and the message arrives.
-func TestSessionsAreKeptAndRenewed(t *testing.T) {
+// A session is used for many messages. When the service no longer accepts it,
+// the message is sent in a new one.
+func TestSessionReused(t *testing.T) {
 	for _, x := range accounts {
 		t.Run(x.name, func(t *testing.T) {
 			a := x.account()
@@ -80,8 +80,8 @@ func TestSessionsAreKeptAndRenewed(t *testing.T) {
 	}
 }
 
-// A service that refuses even a new session is asked to sign in once only.
-func TestSessionsThatAreRefused(t *testing.T) {
+// If the service refuses even a new session, there is no further sign-in.
+func TestSessionRefused(t *testing.T) {
 	for _, x := range accounts {
 		t.Run(x.name, func(t *testing.T) {
 			a := x.account()
@@ -102,9 +102,9 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// With store=no nothing is kept, and the session is ended where the service
-// lists sessions.
-func TestSessionsThatAreNotKept(t *testing.T) {
+// With store=no each message has its own session, which is ended if the service
+// has a request for that.
+func TestSessionNotStored(t *testing.T) {
 	ends := map[string]string{"emby": "Sessions/Logout", "matrix": "/logout", "ringcentral": "oauth/revoke", "twist": "users/logout"}
 	for _, x := range accounts {
 		t.Run(x.name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestSessionsThatAreNotKept(t *testing.T) {
 	}
 }
 
-// What has arrived before something failed is not sent again with the retry.
-func TestRetriesDoNotRepeat(t *testing.T) {
+// A retry does not repeat the steps that succeeded.
+func TestRetryDoesNotRepeat(t *testing.T) {
 	for _, x := range []struct {
 		name, url, fails string
 		want             map[string]int

@@ -15,8 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// serviceAccount signs in to Google's APIs as a program, with the key file
-// that the cloud console gives out.
+// serviceAccount signs in to Google's APIs with the key file of a service account.
 // See https://developers.google.com/identity/protocols/oauth2/service-account.
 type serviceAccount struct {
 	project, email, tokenURL string
@@ -39,11 +38,11 @@ func (a *serviceAccount) load(file []byte) error {
 		return errors.New("the key file is not JSON; give the content of the service account's key file in base64, not its path")
 	}
 	if content.Type != "service_account" || content.ClientEmail == "" || content.ProjectID == "" {
-		return errors.New("the key file is none of a service account; download one from the cloud console")
+		return errors.New("the key file is not that of a service account; download one from the cloud console")
 	}
 	block, _ := pem.Decode([]byte(content.PrivateKey))
 	if block == nil {
-		return errors.New("the key file holds no private key; download it anew from the cloud console")
+		return errors.New("the key file has no private key; download it again from the cloud console")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -51,15 +50,15 @@ func (a *serviceAccount) load(file []byte) error {
 	}
 	key, ok := parsed.(*rsa.PrivateKey)
 	if err != nil || !ok {
-		return errors.New("the private key in the key file is no RSA key; download it anew from the cloud console")
+		return errors.New("the private key in the key file is not an RSA key; download the file again from the cloud console")
 	}
 	a.project, a.email, a.keyID, a.key = content.ProjectID, content.ClientEmail, content.PrivateKeyID, key
 	a.tokenURL = cmp.Or(content.TokenURI, "https://oauth2.googleapis.com/token")
 	return nil
 }
 
-// do sends a request with an access token for the scopes. A token that is
-// refused is renewed once.
+// do sends a request with an access token for the scopes. If the token is
+// refused, it sends the request once more with a new token.
 func (a *serviceAccount) do(ctx context.Context, c *notifier.Client, q *notifier.Request, scopes ...string) error {
 	for again := true; ; again = false {
 		token, err := a.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
@@ -78,7 +77,7 @@ func (a *serviceAccount) do(ctx context.Context, c *notifier.Client, q *notifier
 	}
 }
 
-// fetch trades an assertion for an access token (RFC 7523, section 2.1).
+// fetch gets an access token for a signed assertion (RFC 7523, section 2.1).
 func (a *serviceAccount) fetch(ctx context.Context, c *notifier.Client, scopes []string) (string, time.Duration, error) {
 	now := time.Now()
 	assertion, err := signedJWT(a.key, a.keyID, map[string]any{
@@ -96,7 +95,7 @@ func (a *serviceAccount) fetch(ctx context.Context, c *notifier.Client, scopes [
 		"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", assertion,
 	))}, &answer)
 	if err == nil && answer.AccessToken == "" {
-		err = errors.New("the service gave none")
+		err = errors.New("the service returned none")
 	}
 	return answer.AccessToken, time.Duration(cmp.Or(answer.ExpiresIn, 3600)) * time.Second, err
 }

@@ -2,9 +2,9 @@ package services
 
 import "maps"
 
-// filled drops what is empty from the fields of a JSON object, for services
-// to which an empty field means something else than none.
-func filled(fields map[string]any) map[string]any {
+// omitEmpty deletes the empty fields of a JSON object, for services that treat an
+// empty field differently from a missing one.
+func omitEmpty(fields map[string]any) map[string]any {
 	maps.DeleteFunc(fields, func(_ string, v any) bool {
 		switch v := v.(type) {
 		case string:

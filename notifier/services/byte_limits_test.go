@@ -9,10 +9,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Services that count bytes refuse a text of so many characters that has more.
+// Services whose limit is in bytes get no longer requests.
 func TestLimitsInBytes(t *testing.T) {
-	const rest = 150 // bytes of a request that are not the text
-	for address, most := range map[string]int{
+	const rest = 150 // bytes of a request in addition to the text
+	for address, limit := range map[string]int{
 		"bark://bark.example.org/device-1?image=no": barkText,
 		"dingtalk://abc123":                         20000,
 		"dingtalk://abc123?format=markdown":         20000,
@@ -25,8 +25,8 @@ func TestLimitsInBytes(t *testing.T) {
 		requests := 0
 		service := servicetest.API(func(_ *http.Request, body string) (int, string) {
 			requests++
-			if len(body) > most+rest {
-				t.Errorf("%s: %d bytes, want at most %d", address, len(body), most+rest)
+			if len(body) > limit+rest {
+				t.Errorf("%s: %d bytes, want at most %d", address, len(body), limit+rest)
 			}
 			return 200, "{}"
 		})

@@ -13,16 +13,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// detour has the connections of a program lead elsewhere, for services whose
-// servers stand in the Internet or on the machine itself. What is not listed
-// does not exist.
-type detour map[string]string
+// dialMap replaces addresses that are dialled, for services with a fixed server
+// in the Internet or on this machine. Connections to other addresses fail.
+type dialMap map[string]string
 
-func (detour) RoundTrip(*http.Request) (*http.Response, error) {
-	return nil, errors.New("nothing goes over HTTP here")
+func (dialMap) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("unexpected HTTP request")
 }
 
-func (d detour) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d dialMap) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	to, ok := d[network+" "+address]
 	if !ok {
 		to = "/nowhere"
@@ -31,17 +30,17 @@ func (d detour) DialContext(ctx context.Context, network, address string) (net.C
 	return dialer.DialContext(ctx, network, to)
 }
 
-// detourSender is a sender that takes detours.
-func detourSender(t *testing.T, d detour) *notifier.Sender {
+// newDialSender returns a sender that replaces addresses.
+func newDialSender(t *testing.T, d dialMap) *notifier.Sender {
 	t.Helper()
 	s := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// namesParams demands that each parameter which a service has for itself and
-// takes from the query occurs in one of the URLs of a test.
-func namesParams(t *testing.T, service string, urls []string) {
+// expectParams checks that each query parameter of the service, except those that
+// every service has, occurs in one of the URLs.
+func expectParams(t *testing.T, service string, urls []string) {
 	t.Helper()
 	for _, s := range notifier.Services() {
 		if s.Name != service {
@@ -52,7 +51,7 @@ func namesParams(t *testing.T, service string, urls []string) {
 				return strings.Contains(u, "?"+p.Name+"=") || strings.Contains(u, "&"+p.Name+"=")
 			})
 			if !p.Common && !p.InURL && !named {
-				t.Errorf("no case is about %s", p.Name)
+				t.Errorf("no case has the parameter %s", p.Name)
 			}
 		}
 		return

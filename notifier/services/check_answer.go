@@ -1,0 +1,64 @@
+package services
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// checkedDo sends a request to a service that may report an error in an answer
+// with status 200, see [checkAnswer].
+func checkedDo(ctx context.Context, c *notifier.Client, q *notifier.Request, code, text string, good ...int) error {
+	resp, err := c.Do(ctx, q)
+	if err != nil {
+		return err
+	}
+	return checkAnswer(resp, code, text, good...)
+}
+
+// checkAnswer returns the error in a JSON answer: the field code is false, "error"
+// or a number that is not in good. The field text has the reason. An answer
+// without the field code is not an error.
+func checkAnswer(resp *notifier.Response, code, text string, good ...int) error {
+	var fields map[string]any
+	if json.Unmarshal(resp.Body, &fields) != nil {
+		return nil
+	}
+	switch v := fields[code].(type) {
+	case bool:
+		if v {
+			return nil
+		}
+	case string:
+		if v != "error" {
+			return nil
+		}
+	case float64:
+		if slices.Contains(good, int(v)) {
+			return nil
+		}
+		return refusedError(int(v), fields[text])
+	default:
+		return nil
+	}
+	return refusedError(0, fields[text])
+}
+
+// refusedError returns the error for an answer that refuses the message, with its
+// code unless that is 0, and its reason. It is [notifier.ErrRefused].
+func refusedError(code int, reason any) error {
+	text := "the service refused the message"
+	if code != 0 {
+		text += fmt.Sprintf(" with code %d", code)
+	}
+	if s, ok := reason.(string); ok && s != "" {
+		text += ": " + s
+	} else if b, err := json.Marshal(reason); err == nil && !ok && reason != nil {
+		text += ": " + string(b)
+	}
+	return notifier.Refused(errors.New(text))
+}
