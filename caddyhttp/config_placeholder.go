@@ -99,16 +99,6 @@ func resolvePlaceholders(text string) (string, error) {
 	return caddy.NewReplacer().ReplaceOrErr(text, true, false)
 }
 
-// resolveURL replaces the placeholders in a notification URL.
-func resolveURL(url string) (string, error) {
-	url, err := resolvePlaceholders(url)
-	if err != nil {
-		return "", err
-	}
-	url = strings.TrimSpace(url) // the text of a file ends with a line break
-	return url, checkSingleURL(url)
-}
-
 // checkSingleURL returns an error if text is a list of URLs. Everything after
 // the first comma would be a part of the first URL.
 func checkSingleURL(text string) error {
@@ -116,10 +106,12 @@ func checkSingleURL(text string) error {
 	case len(api.SplitURLs(text)) > 1:
 		return errSeveralURLs
 	case strings.ContainsFunc(strings.TrimSpace(text), unicode.IsControl):
-		return errors.New("the URL has a line break or another control character in it; remove it")
+		return errControlInURL
 	}
 	return nil
 }
+
+var errControlInURL = errors.New("the URL has a line break or another control character in it; remove it")
 
 var errSeveralURLs = errors.New("this holds several URLs; write one URL per url line or argument, and %2C for a comma within a URL")
 

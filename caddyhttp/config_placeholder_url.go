@@ -1,0 +1,112 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// resolveURL replaces the placeholders in a notification URL of the operator.
+//
+// If the URL is a single placeholder, the value is the URL. If it begins with a
+// placeholder and has no :// of its own, the value is the beginning of the URL
+// and is used as it is. Any other placeholder stands for a part of the URL: its
+// value is data, so resolveURL percent-encodes it for its place. A password
+// with a slash or an @ in it remains a password.
+func resolveURL(url string) (string, error) {
+	if err := checkPlaceholders(url); err != nil {
+		return "", err
+	}
+	if err := checkValues(url); err != nil {
+		return "", err
+	}
+	url = strings.TrimSpace(url)
+	_, rest, hasScheme := strings.Cut(url, "://")
+	authority := len(url) - len(rest) // where it begins, if there is a scheme
+	known := caddy.NewReplacer()
+	var out strings.Builder
+	end := 0 // of the part of url that is in out
+	for _, at := range placeholder.FindAllStringSubmatchIndex(url, -1) {
+		if at[0] > 0 && strings.IndexByte(`{\`, url[at[0]-1]) >= 0 {
+			continue
+		}
+		name := url[at[2]:at[3]]
+		v, _ := known.GetString(name)
+		value := strings.TrimSpace(v) // the text of a file ends with a line break
+		if value == "" {
+			return "", fmt.Errorf("{%s} is empty; give it a value", name)
+		}
+		switch {
+		case !hasScheme && at[0] == 0: // checked below
+		case strings.ContainsFunc(value, unicode.IsControl):
+			return "", errControlInURL
+		case hasScheme && at[0] < authority:
+			if !schemeName.MatchString(value) {
+				return "", fmt.Errorf("{%s} stands for the schema of the URL, but its value is not one; a schema is a word such as discord", name)
+			}
+		case hasScheme && isHostPlace(url[authority:], at[0]-authority, at[1]-authority):
+			value = encodePart(value, ":[]")
+		default:
+			value = encodePart(value, "")
+		}
+		out.WriteString(unescapeBraces.Replace(url[end:at[0]]))
+		out.WriteString(value)
+		end = at[1]
+	}
+	out.WriteString(unescapeBraces.Replace(url[end:]))
+	url = strings.TrimSpace(out.String())
+	if url == "" {
+		return "", errors.New("the URL is empty; write one such as discord://id/token")
+	}
+	return url, checkSingleURL(url)
+}
+
+var (
+	schemeName     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	unescapeBraces = strings.NewReplacer(`\{`, "{", `\}`, "}")
+)
+
+// isHostPlace reports whether the placeholder at text[begin:end] is in the host
+// of a URL; text is the URL after ://. The host ends at the first slash,
+// question mark or number sign, and begins after the last @ before that.
+func isHostPlace(text string, begin, end int) bool {
+	text = placeholder.ReplaceAllStringFunc(text, func(p string) string { return strings.Repeat("x", len(p)) })
+	if i := strings.IndexAny(text, "/?#"); i >= 0 {
+		text = text[:i]
+	}
+	return end <= len(text) && begin > strings.LastIndexByte(text, '@')
+}
+
+// isEncoded matches a value that is percent-encoded already.
+var isEncoded = regexp.MustCompile(`^(?:[A-Za-z0-9._~,!*'()-]|%[0-9A-Fa-f]{2})*$`).MatchString
+
+// encodePart percent-encodes a value that is a part of a URL. It leaves
+// unreserved characters (RFC 3986, section 2.3), the comma, which separates
+// items of lists, and the characters in keep.
+//
+// A value that is encoded already stays as it is. That is a value with a percent
+// sign in which each percent sign is followed by two hexadecimal digits and all
+// other characters are letters, digits or one of -._~,!*'().
+func encodePart(value, keep string) string {
+	if strings.Contains(value, "%") && isEncoded(value) {
+		return value
+	}
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(value) {
+		c := value[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~,", c) >= 0, strings.IndexByte(keep, c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	return b.String()
+}
