@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -104,7 +103,11 @@ func printServices(w io.Writer, all []notifier.ServiceInfo) error {
 // printService writes the description of a service.
 func printService(w io.Writer, s *notifier.ServiceInfo) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "%s\n%s\n\nURLs\n", s.Name, s.Site)
+	fmt.Fprintf(table, "%s\n%s\n", s.Name, s.Site)
+	if s.Setup != "" {
+		fmt.Fprintf(table, "\n%s\n", s.Setup)
+	}
+	fmt.Fprintln(table, "\nURLs")
 	for _, u := range s.URLs {
 		fmt.Fprintf(table, "  %s\n", u)
 	}
@@ -177,16 +180,11 @@ func describeParameter(p notifier.ParamInfo) string {
 		text = append(text, "secret")
 	}
 	switch {
-	case p.Kind == notifier.KindBool:
-		text = append(text, "yes or no")
-	case len(p.Choices) > 0:
-		text = append(text, "one of "+strings.Join(p.Choices, ", "))
-	case p.Min != nil && p.Max != nil:
-		text = append(text, decimal(*p.Min)+" to "+decimal(*p.Max))
-	case p.Min != nil:
-		text = append(text, decimal(*p.Min)+" or more")
-	case p.Kind == notifier.KindList:
-		text = append(text, "a list")
+	case p.Kind == notifier.KindString || p.Kind == notifier.KindMap:
+	case p.Kind == notifier.KindChoice:
+		text = append(text, "one of "+p.Values())
+	default:
+		text = append(text, p.Values())
 	}
 	for _, part := range p.Parts {
 		text = append(text, "with "+part)
@@ -196,5 +194,3 @@ func describeParameter(p notifier.ParamInfo) string {
 	}
 	return strings.Join(text, "; ")
 }
-
-func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

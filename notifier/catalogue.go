@@ -104,6 +104,31 @@ func (s *Schema) paramInfo(p *Param) ParamInfo {
 	return i
 }
 
+// Values describes the values that the parameter takes, for example "0 to 10".
+func (i ParamInfo) Values() string {
+	switch {
+	case i.Kind == KindBool:
+		return "yes or no"
+	case i.Kind == KindMap:
+		return i.Prefix + "name=value"
+	case i.Kind == KindList:
+		return "list"
+	case len(i.Choices) > 0:
+		return strings.Join(i.Choices, ", ")
+	case i.Min != nil && i.Max != nil:
+		return formatNumber(*i.Min) + " to " + formatNumber(*i.Max)
+	case i.Min != nil:
+		return formatNumber(*i.Min) + " or more"
+	case i.Max != nil:
+		return "up to " + formatNumber(*i.Max)
+	case i.Kind == KindInt:
+		return "whole number"
+	case i.Kind == KindFloat:
+		return "number"
+	}
+	return "text"
+}
+
 // example returns a URL of the form of t, as [Param.Example] describes it.
 func (s *Schema) example(t *template) string {
 	required := map[string]bool{}
@@ -122,7 +147,7 @@ func (s *Schema) example(t *template) string {
 		}
 		return []string{p.name}
 	}
-	out := t.print(t.schemes[len(t.schemes)-1].name, values, false)
+	out := t.print(t.exampleScheme(values(t.host.name)), values, false)
 	separator := "?"
 	for _, p := range s.params {
 		if p.required && !t.has(p.name) {

@@ -53,21 +53,40 @@ func examples(t *testing.T) map[string][]example {
 	return out
 }
 
+// demandSetup makes TestDocumentation fail for a service without a Setup.
+const demandSetup = false
+
+// notHTTP are the services without a golden case for their example, as golden
+// files have HTTP requests only. Their own tests send to servers.
+var notHTTP = []string{"Aprs", "E-Mail", "Growl", "IRC", "MQTT", "Remote Syslog", "SMPP", "Syslog", "XMPP"}
+
+// TestExamples parses the example URLs, which must be cases of the golden files,
+// too.
 func TestExamples(t *testing.T) {
-	all := examples(t)
+	golden := map[string]bool{}
+	for _, file := range servicetest.Files(t, "services") {
+		for _, c := range servicetest.ReadCases(t, file) {
+			golden[c.URL] = true
+		}
+	}
 	for _, s := range catalogue() {
 		for i, example := range s.Examples {
 			d, err := notifier.Parse(example, nil)
-			if err != nil {
+			switch {
+			case err != nil:
 				t.Errorf("%s: the example %s of %s is refused: %v", s.Name, example, s.URLs[i], err)
-				continue
-			}
-			if d.Service() != s.Name {
-				t.Errorf("%s: the example %s is one of %s", s.Name, example, d.Service())
+			case d.Service() != s.Name:
+				t.Errorf("%s: the example %s belongs to %s", s.Name, example, d.Service())
+			case len(d.Warnings()) > 0:
+				t.Errorf("%s: the example %s has warnings: %q", s.Name, example, d.Warnings())
+			case !golden[example] && !slices.Contains(notHTTP, s.Name):
+				t.Errorf("%s: the example %s is in no golden file", s.Name, example)
 			}
 		}
-		if len(all[s.Name]) == len(s.Examples) {
-			t.Errorf("%s has no golden file", s.Name)
+		for _, p := range s.Params {
+			if p.Required && p.InURL && p.Secret && p.Example == "" {
+				t.Errorf("%s: %s has no example", s.Name, p.Name)
+			}
 		}
 	}
 }
@@ -106,6 +125,12 @@ func TestDocumentation(t *testing.T) {
 	for _, s := range catalogue() {
 		if !strings.HasPrefix(s.Site, "https://") {
 			t.Errorf("%s has no site: %q", s.Name, s.Site)
+		}
+		switch {
+		case s.Setup == "" && demandSetup:
+			t.Errorf("%s has no Setup", s.Name)
+		case s.Setup != "" && (!strings.HasSuffix(s.Setup, ".") || strings.Contains(s.Setup, ". ") || len([]rune(s.Setup)) > 220):
+			t.Errorf("%s: the Setup is not one sentence of up to 220 characters: %q", s.Name, s.Setup)
 		}
 		for _, p := range s.Params {
 			if p.Doc == "" || strings.HasSuffix(p.Doc, ".") || len([]rune(p.Doc)) > 75 {

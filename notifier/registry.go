@@ -53,6 +53,7 @@ func register(newService func() Service) {
 func newEntry(newService func() Service) *entry {
 	e := &entry{new: newService, service: newService()}
 	e.schema = newSchema(e.service, new(options), new(description))
+	e.schema.complete = true
 	s := e.schema
 	if s.Name == "" || len(s.templates) == 0 {
 		panic(fmt.Sprintf("service %T has no name or no URL", e.service))

@@ -107,9 +107,6 @@ func newSchema(svc Service, o *options, d *description) *Schema {
 	if len(s.variables) != len(s.params) {
 		panic(fmt.Sprintf("%s: Describe binds %d parameters, and %d when the service was registered", s.Name, len(s.variables), len(s.params)))
 	}
-	if !d.complete { // only when the service is registered: later schemas are made concurrently
-		d.complete = true
-	}
 	return s
 }
 

@@ -127,7 +127,8 @@ func (p *Param) Lenient() *Param {
 //
 // An example URL has a value at each required place of its template, and at an
 // optional place if the parameter has an example. The value of a required place
-// without an example is the parameter's name.
+// without an example is the parameter's name. The scheme is the one with TLS,
+// unless the host ends in ".local".
 func (p *Param) Example(values ...string) *Param { return p.change(func() { p.example = values }) }
 
 // Match demands that the value, or each item of a list, matches the regular

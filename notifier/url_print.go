@@ -83,8 +83,8 @@ func (t *template) print(scheme string, values func(name string) []string, colon
 	}
 	printPath(&b, t.path, func(name string) []string {
 		v := values(name)
-		if t.hostIsList && name == t.host.name && len(v) > 0 {
-			v = v[1:]
+		if name == t.host.name && len(v) > 0 {
+			v = v[1:] // the first item is in place of the host
 		}
 		return v
 	})

@@ -196,3 +196,12 @@ func (t *template) schemeFor(secure bool) scheme {
 	}
 	return t.schemes[0]
 }
+
+// exampleScheme returns the scheme for an example URL: the first one, with TLS
+// if it can have it and the host is not one of a home network.
+func (t *template) exampleScheme(host []string) string {
+	if len(t.schemes) > 1 && t.schemes[1].secure && !(len(host) > 0 && strings.HasSuffix(host[0], ".local")) {
+		return t.schemes[1].name
+	}
+	return t.schemes[0].name
+}

@@ -20,8 +20,8 @@ func (a *africasTalking) Describe(s *notifier.Schema) {
 	s.URL("atalk://{appuser}@{apikey|targets}[/{targets...}]")
 	a.describe(s, smsAsWritten(10))
 	a.describeBatch(s)
-	s.String(&a.user, "appuser", "", "user name of the application").Match(`^[A-Z0-9_-]+$`).Alias("user")
-	s.Secret(&a.key, "apikey", "API key").Match(`^[A-Z0-9_-]+$`)
+	s.String(&a.user, "appuser", "", "user name of the application").Match(`^[A-Z0-9_-]+$`).Alias("user").Example("sandbox")
+	s.Secret(&a.key, "apikey", "API key").Match(`^[A-Z0-9_-]+$`).Example("atsk_0123456789abcdef")
 	s.String(&a.from, "from", "AFRICASTKNG", "short code or name to send from")
 	s.Choice(&a.mode, "mode", "bulksms", []string{"bulksms", "premium", "sandbox"}, "kind of account")
 }

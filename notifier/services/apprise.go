@@ -31,10 +31,11 @@ func (a *apprise) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Server(&a.Server)
 	s.Path(&a.path, "path", "path below which the gateway stands")
-	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to")
+	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to").Example("ops")
 	s.List(&a.tags, "tags", "tags to send to").Alias("tag")
 	s.Choice(&a.method, "method", "form", []string{"form", "json"}, "shape of the request")
 	s.Headers(&a.header, "header", "HTTP header to add")
+	s.Param("host").Example("apprise.example.com")
 }
 
 func (a *apprise) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

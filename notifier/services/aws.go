@@ -25,8 +25,8 @@ type aws struct {
 // describe binds the parameters. The templates have the places
 // {access_key_id}/{secret_access_key...}/{region}.
 func (a *aws) describe(s *notifier.Schema) {
-	s.Secret(&a.id, "access_key_id", "ID of the access key").Alias("access", "key").Match(`\S`)
-	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").Secret()
+	s.Secret(&a.id, "access_key_id", "ID of the access key").Alias("access", "key").Match(`\S`).Example("AKIAIOSFODNN7EXAMPLE")
+	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").Secret().Example("wJalrXUtnFEMI", "K7MDENG", "bPxRfiCYEXAMPLEKEY")
 	s.Secret(&a.token, "token", "session token of temporary credentials")
 	s.String(&a.region, "region", "", "region such as us-east-1").Match(`^[a-z]{2}-[a-z-]+-[0-9]+$`).Example("us-east-1").
 		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })

@@ -40,7 +40,7 @@ func (b *bark) Describe(s *notifier.Schema) {
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 500, Body: barkText, InBody: true}
 	s.Server(&b.Server)
-	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret()
+	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret().Example("kAbC1dEf2GhI3jKl4MnO5p")
 	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()
 	s.Choice(&b.level, "level", "", []string{"active", "timeSensitive", "passive", "critical"}, "how urgently to alert").Lenient()
 	s.Int(&b.volume, "volume", barkDefaultVolume, "volume of a critical alert, from 0 to 10").NoDefault().Lenient()
@@ -53,6 +53,7 @@ func (b *bark) Describe(s *notifier.Schema) {
 	s.Bool(&b.call, "call", false, "repeat the sound for 30 seconds")
 	s.Secret(&b.key, "key", "key that the app decrypts with, of 16, 24 or 32 letters").Normalize(barkKey).
 		Example("1234567890abcdef")
+	s.Param("host").Example("api.day.app")
 }
 
 // Finish leaves room for what goes along with the text.

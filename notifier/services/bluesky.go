@@ -26,8 +26,8 @@ func (b *bluesky) Describe(s *notifier.Schema) {
 	s.URL("bsky|bluesky://{user}@{password}")
 	s.Limits = markup.Limits{Body: 280}
 	s.Attachments = true
-	s.String(&b.user, "user", "", "handle; at bsky.social if it has no dot").Match(`^[a-z0-9._-]+$`)
-	s.Secret(&b.password, "password", "app password")
+	s.String(&b.user, "user", "", "handle; at bsky.social if it has no dot").Match(`^[a-z0-9._-]+$`).Example("alice.bsky.social")
+	s.Secret(&b.password, "password", "app password").Example("abcd-efgh-ijkl-mnop")
 }
 
 func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -20,6 +20,7 @@ func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
 	b.describeReply(s)
+	s.Param("apikey").Example("xkeysib-0123456789abcdef")
 }
 
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

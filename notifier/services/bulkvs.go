@@ -20,8 +20,8 @@ func (b *bulkVS) Describe(s *notifier.Schema) {
 	b.describe(s, notifier.FullPhone)
 	b.describeBatch(s)
 	b.toSelf = true
-	s.String(&b.user, "user", "", "user name of the API")
-	s.Secret(&b.password, "password", "password of the API").Alias("pass")
+	s.String(&b.user, "user", "", "user name of the API").Example("alice")
+	s.Secret(&b.password, "password", "password of the API").Alias("pass").Example("pa55word")
 	smsSender(s, &b.from, "from_phone").Alias("from")
 }
 

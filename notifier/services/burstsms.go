@@ -22,9 +22,9 @@ func (b *burstSMS) Describe(s *notifier.Schema) {
 	s.URL("burstsms://{apikey}:{secret}@{sender_id}/{targets...}")
 	b.describe(s, notifier.FullPhone)
 	b.describeBatch(s)
-	s.Secret(&b.key, "apikey", "API key").Match(`^[a-z0-9]+$`).Alias("key")
-	s.Secret(&b.secret, "secret", "API secret").Match(`^[a-z0-9]+$`)
-	s.String(&b.from, "sender_id", "", "number or name to send from").Alias("from", "source")
+	s.Secret(&b.key, "apikey", "API key").Match(`^[a-z0-9]+$`).Alias("key").Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&b.secret, "secret", "API secret").Match(`^[a-z0-9]+$`).Example("s3cret")
+	s.String(&b.from, "sender_id", "", "number or name to send from").Alias("from", "source").Example("15557654321")
 	s.Choice(&b.country, "country", "us", []string{"au", "nz", "gb", "us"}, "country of numbers without a country code")
 	s.Int(&b.validity, "validity", 0, "minutes for which delivery is tried; 0 for no limit").Range(0, 1e5)
 }

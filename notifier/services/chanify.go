@@ -15,7 +15,7 @@ func (h *chanify) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Chanify", "https://github.com/chanify/chanify#http-api"
 	s.URL("chanify://{token}")
 	s.Limits.Title = 0
-	s.Secret(&h.token, "token", "token of the channel").Match(`^[A-Z0-9._-]+$`)
+	s.Secret(&h.token, "token", "token of the channel").Match(`^[A-Z0-9._-]+$`).Example("CICz3JoGEiJBQkNERUY.mQ7x.kR2d9")
 }
 
 func (h *chanify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

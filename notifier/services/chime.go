@@ -17,8 +17,8 @@ func (h *chime) Describe(s *notifier.Schema) {
 	s.Native("https://hooks.chime.aws/incomingwebhooks/{webhook_id}")
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 0, 4096
-	s.Secret(&h.id, "webhook_id", "ID of the webhook").Match(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`).Example("aabbccdd-1234")
-	s.Secret(&h.token, "token", "token of the webhook").Match(`\S`)
+	s.Secret(&h.id, "webhook_id", "ID of the webhook").Match(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`).Example("01234567-89ab-cdef-0123-456789abcdef")
+	s.Secret(&h.token, "token", "token of the webhook").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 }
 
 func (h *chime) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -19,7 +19,7 @@ func (x *clickatell) Describe(s *notifier.Schema) {
 	s.URL("clickatell://[{source}@]{apikey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Limits.Body = 32768
-	s.Secret(&x.key, "apikey", "API key")
+	s.Secret(&x.key, "apikey", "API key").Example("AbCdEf0123456789GhIj")
 	smsSender(s, &x.from, "source").Alias("from")
 }
 

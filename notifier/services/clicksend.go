@@ -19,8 +19,8 @@ func (x *clickSend) Describe(s *notifier.Schema) {
 	s.URL("clicksend://{user}:{apikey}@{targets...}")
 	x.describe(s, smsPlus)
 	x.describeBatch(s)
-	s.String(&x.user, "user", "", "user name")
-	s.Secret(&x.key, "apikey", "API key").Alias("key", "password", "pass")
+	s.String(&x.user, "user", "", "user name").Example("alice")
+	s.Secret(&x.key, "apikey", "API key").Alias("key", "password", "pass").Example("01234567-89AB-CDEF-0123-456789ABCDEF")
 }
 
 func (x *clickSend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -27,8 +27,8 @@ func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Limits.Title, s.Limits.Body = 0, 80
 	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Normalize(dapnetCallSign).Example("DF1ABC")
 	d.describeBatch(s)
-	s.String(&d.user, "user", "", "user name")
-	s.Secret(&d.password, "password", "password").Alias("pass")
+	s.String(&d.user, "user", "", "user name").Example("DF1ABC")
+	s.Secret(&d.password, "password", "password").Alias("pass").Example("pa55word")
 	s.Enum(&d.priority, "priority", "normal", []notifier.Choice{
 		{Name: "normal", Value: 0}, {Name: "emergency", Value: 1},
 	}, "priority of the message").Lenient()

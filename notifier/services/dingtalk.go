@@ -30,7 +30,7 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
 	s.Native("https://oapi.dingtalk.com/robot/send")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
-	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required()
+	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required().Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
 	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Normalize(dingtalkPhone).DropInvalid()
 	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()

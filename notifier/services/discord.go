@@ -13,6 +13,7 @@ type discord struct{ discordHook }
 
 func (d *discord) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Discord", "https://discord.com/developers/docs/resources/webhook#execute-webhook"
+	s.Setup = "Open the settings of the channel in Discord, choose Integrations, Webhooks, New Webhook, and copy the webhook URL, whose last two parts are webhook_id and webhook_token."
 	s.URL("discord://[{botname}@]{webhook_id}/{webhook_token}")
 	s.Native(
 		"https://discord.com/api/webhooks/{webhook_id}/{webhook_token}",

@@ -35,8 +35,8 @@ func (d *discordHook) describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Limits = markup.Limits{Title: 250, Body: 2000, InBody: true}
 	s.String(&d.botname, "botname", "", "name to post under").Alias("name")
-	s.Secret(&d.id, "webhook_id", "first part of the webhook's address")
-	s.Secret(&d.token, "webhook_token", "second part of the webhook's address")
+	s.Secret(&d.id, "webhook_id", "first part of the webhook's address").Example("1098765432109876543")
+	s.Secret(&d.token, "webhook_token", "second part of the webhook's address").Example("AbCdEf-0123456789_GhIjKlMnOpQrStUvWxYz")
 	s.Bool(&d.tts, "tts", false, "have the message read aloud")
 	s.Bool(&d.avatar, "avatar", true, "show the icon of the message's type as sender")
 	s.String(&d.avatarURL, "avatar_url", "", "picture of the sender, in place of that icon")

@@ -22,8 +22,8 @@ func (d *dot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dot.", "https://dot.mindreset.tech/docs/"
 	s.URL("dot://{apikey}@{device_id}[/{mode}]")
 	s.Attachments = true
-	s.Secret(&d.key, "apikey", "API key")
-	s.String(&d.device, "device_id", "", "serial number of the device")
+	s.Secret(&d.key, "apikey", "API key").Example("dot_app_0123456789abcdef")
+	s.String(&d.device, "device_id", "", "serial number of the device").Example("ABCD1234ABCD")
 	s.Choice(&d.mode, "mode", "text", []string{"text", "image"}, "show text and picture, or a picture alone").Lenient()
 	s.Bool(&d.refresh, "refresh", true, "show the message at once")
 	s.String(&d.signature, "signature", "", "small text at the bottom")

@@ -20,7 +20,7 @@ func (e *eight00com) Describe(s *notifier.Schema) {
 	e.describe(s, notifier.FullPhone)
 	e.toSelf = true
 	s.Limits.Body, s.Attachments = 600, true
-	s.Secret(&e.token, "token", "personal access token")
+	s.Secret(&e.token, "token", "personal access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	smsSender(s, &e.from, "from_phone").Alias("from")
 }
 

@@ -27,11 +27,13 @@ type jellyfin struct{ embyServer }
 func (e *emby) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Emby", "https://dev.emby.media/reference/RestAPI/SessionsService/postSessionsByIdMessage.html"
 	e.describe(s, "emby[s]")
+	s.Param("host").Example("emby.example.com")
 }
 
 func (j *jellyfin) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Jellyfin", "https://api.jellyfin.org/#tag/Session/operation/SendMessageCommand"
 	j.describe(s, "jellyfin[s]")
+	s.Param("host").Example("jellyfin.example.com")
 }
 
 // embyServer is what both have in common.
@@ -47,6 +49,8 @@ type embyUser struct{ token, id string }
 func (e *embyServer) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://{user}[:{password}]@{host}[:{port}]")
 	s.Server(&e.Server)
+	s.Param("user").Example("alerts")
+	s.Param("password").Example("pa55word")
 	s.Bool(&e.modal, "modal", false, "keep the message until it is closed, instead of a minute")
 }
 

@@ -28,6 +28,7 @@ func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Path(&e.path, "path", "where on the receiver OpenWebif is mounted")
 	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()
 	s.Headers(&e.header, "header", "HTTP header to add")
+	s.Param("host").Example("vuplus.local")
 }
 
 // enigma2Timeout takes any negative number for -1.

@@ -25,8 +25,9 @@ func (e *evolution) Describe(s *notifier.Schema) {
 	// WhatsApp has no titles; here one comes by itself, so that it can be
 	// written in bold.
 	s.Limits = markup.Limits{Title: 32768, Body: 32768, InBody: true}
-	s.Secret(&e.key, "apikey", "API key")
-	s.String(&e.instance, "instance", "", "name of the instance")
+	s.Secret(&e.key, "apikey", "API key").Example("0123456789ABCDEF0123456789ABCDEF")
+	s.String(&e.instance, "instance", "", "name of the instance").Example("alerts")
+	s.Param("host").Example("evolution.example.com")
 }
 
 func (e *evolution) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -25,8 +25,8 @@ func (e *exotel) Describe(s *notifier.Schema) {
 	e.describeBatch(s)
 	e.toSelf = true
 	s.Limits.Body = 2000
-	s.Secret(&e.sid, "sid", "SID of the account")
-	s.Secret(&e.token, "token", "API token")
+	s.Secret(&e.sid, "sid", "SID of the account").Example("example1")
+	s.Secret(&e.token, "token", "API token").Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&e.key, "apikey", "API key, where it is not the SID").Alias("key")
 	s.String(&e.from, "from_phone", "", "number or sender ID to send from").Alias("from", "source").
 		Normalize(exotelSender).Example("EXOTEL")

@@ -40,8 +40,8 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
 	s.URL("fcm://{apikey}/{targets...}")
 	s.Limits.Body = 1024
-	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`)
-	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to")
+	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`).Example("my-project-12345")
+	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to").Example("#alerts")
 	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(checkFileParam)
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")

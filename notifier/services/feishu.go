@@ -17,7 +17,7 @@ func (f *feishu) Describe(s *notifier.Schema) {
 	s.URL("feishu://{token}")
 	s.Native("https://open.feishu.cn/open-apis/bot/v2/hook/{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: larkText}
-	s.Secret(&f.token, "token", "token of the bot's webhook").Match(`^[A-Z0-9_-]+$`)
+	s.Secret(&f.token, "token", "token of the bot's webhook").Match(`^[A-Z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 
 func (f *feishu) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

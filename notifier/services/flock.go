@@ -23,7 +23,7 @@ func (f *flock) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
 	s.URL("flock://[{botname}@]{token}[/{targets...}]")
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
-	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`)
+	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&f.bot, "botname", "", "name to post under")
 	s.List(&f.targets, "targets", "@users or u:users, #groups or g:groups to send to").Alias("to").Normalize(flockTarget)
 	s.Bool(&f.image, "image", true, "show the picture for the message's type")

@@ -19,8 +19,9 @@ func (f *flowtriq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flowtriq", "https://flowtriq.com/docs"
 	s.URL("flowtriq[s]://{apikey}@{host}[:{port}]/{path...}")
 	s.Server(&f.Server)
-	s.Secret(&f.apikey, "apikey", "API key").Match(`\S`)
-	s.Path(&f.path, "path", "path of the webhook")
+	s.Secret(&f.apikey, "apikey", "API key").Match(`\S`).Example("0123456789abcdef")
+	s.Path(&f.path, "path", "path of the webhook").Example("hooks", "alerts")
+	s.Param("host").Example("flowtriq.example.com")
 }
 
 func (f *flowtriq) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

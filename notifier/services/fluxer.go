@@ -36,6 +36,7 @@ func (f *fluxer) Describe(s *notifier.Schema) {
 	f.describe(s)
 	s.Choice(&f.mode, "mode", "", []string{"cloud", "private"}, "post to fluxer.app, or to the host; found out unless given")
 	s.String(&f.threadName, "thread_name", "", "thread to begin with the message")
+	s.Param("host").Example("fluxer.example.com")
 }
 
 func (f *fluxer) Finish(s *notifier.Schema) error {

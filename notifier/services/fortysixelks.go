@@ -21,8 +21,8 @@ func (e *fortySixElks) Describe(s *notifier.Schema) {
 	s.Native("https://{user}:{password}@api.46elks.com/a1/sms")
 	e.describe(s, smsAsWritten(10))
 	e.toSelf = true
-	s.String(&e.user, "user", "", "API user name")
-	s.Secret(&e.password, "password", "API password").Alias("pass")
+	s.String(&e.user, "user", "", "API user name").Example("u0123456789abcdef")
+	s.Secret(&e.password, "password", "API password").Alias("pass").Example("0123456789ABCDEF")
 	s.String(&e.from, "from_phone", "", "number or name to send from").Alias("from").Example("+15557654321")
 }
 

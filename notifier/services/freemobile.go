@@ -16,8 +16,8 @@ func (f *freeMobile) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Free-Mobile", "https://mobile.free.fr/"
 	s.URL("freemobile://{user}@{password}")
 	s.Limits.Title, s.Limits.Body = 0, 160
-	s.String(&f.user, "user", "", "user name")
-	s.Secret(&f.password, "password", "key for the option of notifications").Alias("pass")
+	s.String(&f.user, "user", "", "user name").Example("12345678")
+	s.Secret(&f.password, "password", "key for the option of notifications").Alias("pass").Example("AbCdEf01234567")
 }
 
 func (f *freeMobile) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -20,9 +20,9 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages")
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 0, 4000
-	s.Secret(&g.space, "workspace", "ID of the space").Match(`\S`)
-	s.Secret(&g.key, "webhook_key", "key of the webhook").Alias("key").Match(`\S`)
-	s.Secret(&g.token, "webhook_token", "token of the webhook").Alias("token").Match(`\S`)
+	s.Secret(&g.space, "workspace", "ID of the space").Match(`\S`).Example("AAAAbCdEfGh")
+	s.Secret(&g.key, "webhook_key", "key of the webhook").Alias("key").Match(`\S`).Example("AIzaSyAbCdEf0123456789")
+	s.Secret(&g.token, "webhook_token", "token of the webhook").Alias("token").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Secret(&g.thread, "thread_key", "name of the thread to reply in").Alias("thread", "threadkey").Match(`\S`)
 }
 

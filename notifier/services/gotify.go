@@ -18,14 +18,16 @@ type gotify struct {
 
 func (g *gotify) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Gotify", "https://gotify.net/docs/pushmsg"
+	s.Setup = "Create an application under Apps in Gotify's web interface and copy its token; the token of a client cannot send."
 	s.URL("gotify[s]://{host}[:{port}][/{path...}]/{token}")
 	s.Server(&g.Server)
 	s.Path(&g.path, "path", "where on the server Gotify is mounted")
-	s.Secret(&g.token, "token", "application token")
+	s.Secret(&g.token, "token", "application token").Example("AbCdEf.GhIjKlMn")
 	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
 		{Name: "low", Value: 0}, {Name: "moderate", Value: 3}, {Name: "normal", Value: 5},
 		{Name: "high", Value: 8}, {Name: "emergency", Value: 10},
 	}, "priority of the message").Lenient()
+	s.Param("host").Example("gotify.example.com")
 }
 
 func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

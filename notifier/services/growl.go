@@ -33,6 +33,7 @@ func (g *growl) Describe(s *notifier.Schema) {
 	s.Int(&g.version, "version", 2, "2 sends the icon's address, 1 the icon itself").Range(1, 2).Lenient()
 	s.Bool(&g.image, "image", true, "show the icon of the message's type")
 	s.Bool(&g.sticky, "sticky", true, "show the message until it is dismissed")
+	s.Param("host").Example("desktop.local")
 }
 
 // growlKind is what messages are called in the desktop's list of what an

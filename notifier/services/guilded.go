@@ -20,6 +20,7 @@ func (g *guilded) Describe(s *notifier.Schema) {
 	)
 	g.describe(s)
 	g.describeBatch(s)
+	s.Param("webhook_id").Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 
 func (g *guilded) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -30,12 +30,13 @@ func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HomeAssistant", "https://developers.home-assistant.io/docs/api/rest/"
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
 	s.Server(&h.Server)
-	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`)
+	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`).Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
 	s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Split(notifier.Unsplit).
-		Normalize(hassTarget)
+		Normalize(hassTarget).Example("mobile_app_phone")
 	s.String(&h.id, "nid", "", "id of the note, which replaces an older one of that id").Match(`^[a-z0-9_-]+$`)
 	s.Bool(&h.batch, "batch", false, "notify 10 targets of a service in one request")
 	s.String(&h.prefix, "prefix", "", "path below which Home Assistant stands")
+	s.Param("host").Example("homeassistant.local")
 }
 
 // Finish finds the token where the services stand before it.

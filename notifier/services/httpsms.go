@@ -19,7 +19,7 @@ func (h *httpSMS) Describe(s *notifier.Schema) {
 	s.URL("httpsms://{apikey}@{from_phone|targets}[/{targets...}]")
 	h.describe(s, notifier.FullPhone)
 	h.toSelf = true
-	s.Secret(&h.key, "apikey", "API key").Alias("key")
+	s.Secret(&h.key, "apikey", "API key").Alias("key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	smsSender(s, &h.from, "from_phone").Alias("from")
 }
 

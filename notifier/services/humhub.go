@@ -24,8 +24,11 @@ func (h *humhub) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 4000}
 	s.Attachments = true
 	s.Server(&h.Server)
-	s.Secret(&h.token, "token", "bearer token, instead of user and password")
+	s.Secret(&h.token, "token", "bearer token, instead of user and password").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&h.targets, "targets", "numbers of the content containers").Alias("to").Normalize(humhubContainer).Example("1")
+	s.Param("host").Example("humhub.example.com")
+	s.Param("user").Example("alice")
+	s.Param("password").Example("pa55word")
 }
 
 func humhubContainer(s string) (string, error) {

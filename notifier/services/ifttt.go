@@ -20,8 +20,8 @@ func (i *ifttt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IFTTT", "https://help.ifttt.com/hc/en-us/articles/115010230347-Webhooks-service-FAQ"
 	s.URL("ifttt://{webhook_id|events}/{events...}", "ifttt://{webhook_id}@{events...}")
 	s.Native("https://maker.ifttt.com/use/{webhook_id}[/{events...}]")
-	s.Secret(&i.key, "webhook_id", "key of Webhooks, which ends the address in its settings")
-	s.List(&i.events, "events", "names of events").Alias("to")
+	s.Secret(&i.key, "webhook_id", "key of Webhooks, which ends the address in its settings").Example("bAbCdEf0123456789GhIjKl")
+	s.List(&i.events, "events", "names of events").Alias("to").Example("disk_full")
 	s.Map(&i.set, "+", "set", "text for value1, value2 or value3").Example("value3=disk")
 	s.Map(&i.drop, "-", "drop", "value1, value2 or value3 to leave out").Example("value3=")
 }

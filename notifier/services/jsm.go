@@ -40,7 +40,7 @@ var jsmActions = []string{"map", "new", "close", "delete", "acknowledge", "note"
 func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.URL(scheme + "://[{user}@]{apikey}[/{targets...}]")
 	s.Limits.Body = 15000
-	s.Secret(&j.apikey, "apikey", "API key of the integration").Match(`\S`)
+	s.Secret(&j.apikey, "apikey", "API key of the integration").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&j.user, "user", "", "who is shown as the sender")
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
 		Alias("to").Normalize(jsmTarget).DropInvalid()

@@ -19,7 +19,7 @@ func (k *kavenegar) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kavenegar", "https://kavenegar.com/rest.html"
 	s.URL("kavenegar://[{source}@]{apikey}/{targets...}")
 	k.describe(s, notifier.FullPhone)
-	s.Secret(&k.key, "apikey", "API key").Match(`^[a-z0-9]+$`)
+	s.Secret(&k.key, "apikey", "API key").Match(`^[a-z0-9]+$`).Example("0123456789ABCDEF0123456789ABCDEF")
 	smsSender(s, &k.from, "source").Alias("from")
 }
 

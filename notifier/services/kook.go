@@ -40,7 +40,7 @@ func (k *kook) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 5000}
-	s.Secret(&k.token, "token", "token of the bot, or key of the webhook")
+	s.Secret(&k.token, "token", "token of the bot, or key of the webhook").Example("1/MTAxNzU=/AbCdEf0123456789==")
 	s.List(&k.channels, "targets", "IDs of channels",
 		notifier.Prefixed{Prefix: "@", Items: &k.users, Doc: "ID of a user"}).Alias("to").Normalize(kookTarget).Example("1234567890")
 	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "whether the token is a bot's or a webhook's")

@@ -20,7 +20,7 @@ func (k *kumulos) Describe(s *notifier.Schema) {
 	s.URL("kumulos://{apikey}/{serverkey}")
 	s.Limits = markup.Limits{Title: 64, Body: 240}
 	s.Secret(&k.apiKey, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")
-	s.Secret(&k.serverKey, "serverkey", "server key").Match(`^[A-Z0-9+]{36}$`).Example("wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww")
+	s.Secret(&k.serverKey, "serverkey", "server key").Match(`^[A-Z0-9+]{36}$`).Example("0123456789abcdef0123456789abcdef0123")
 }
 
 func (k *kumulos) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -40,18 +40,19 @@ func (l *lametric) Describe(s *notifier.Schema) {
 	s.Native("https://developer.lametric.com/api/v1/dev/widget/update/com.lametric.{app_id}[/{app_ver}]?mode=cloud")
 	s.Limits.Title = 0
 	s.Server(&l.Server)
-	s.Secret(&l.apiKey, "apikey", "key of the device")
+	s.Secret(&l.apiKey, "apikey", "key of the device").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.Secret(&l.app, "app_id", "ID of the app").Alias("app").
 		Match(`^(com\.lametric\.)?[0-9a-z.-]{1,64}(/[1-9][0-9]*)?$`).Normalize(lametricApp).Example("941c51dff3135bd87aa72db9d855dd50")
 	s.String(&l.version, "app_ver", "1", "version of the app").Match(`^[1-9][0-9]*$`).Example("1")
 	s.Secret(&l.token, "app_token", "access token of the app").Alias("token").
-		Match(`^[A-Z0-9]{80,}==$`).Example(strings.Repeat("A", 86) + "==")
+		Match(`^[A-Z0-9]{80,}==$`).Example(strings.Repeat("AbCdEf0123", 8) + "AbCdEf==")
 	s.Choice(&l.mode, "mode", "", []string{"cloud", "device"}, "cloud for an app, device for a device; found out by itself")
 	s.Choice(&l.priority, "priority", "info", []string{"info", "warning", "critical"}, "priority on a device").Lenient()
 	s.String(&l.icon, "icon", "", "number of an icon in LaMetric's gallery; default by type").Normalize(lametricIcon)
 	s.Choice(&l.iconType, "icon_type", "none", []string{"info", "alert", "none"}, "what a device shows before the message").Lenient()
 	s.Enum(&l.sound, "sound", "", lametricSounds, "sound that a device plays").Lenient()
 	s.Int(&l.cycles, "cycles", 1, "how often a device shows it; 0 until dismissed").Range(0, 1000).Lenient()
+	s.Param("user").Example("dev")
 }
 
 // lametricApp drops what all IDs of apps begin with.

@@ -20,7 +20,7 @@ func (l *lark) Describe(s *notifier.Schema) {
 	s.URL("lark://{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")
-	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`)
+	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 
 func (l *lark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -22,10 +22,10 @@ func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
 	s.URL("line://{token}/{targets...}")
 	s.Limits = markup.Limits{Body: 5000}
-	s.Secret(&l.token, "token", "channel access token")
+	s.Secret(&l.token, "token", "channel access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	// A token may hold slashes, so the path may begin with a part of it, in
 	// which two segments may be alike.
-	s.Path(&l.targets, "targets", "IDs of users, groups and rooms").Alias("to")
+	s.Path(&l.targets, "targets", "IDs of users, groups and rooms").Alias("to").Example("U0123456789abcdef0123456789abcdef")
 	s.Bool(&l.image, "image", true, "show the icon of the message's type")
 }
 

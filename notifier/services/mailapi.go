@@ -28,7 +28,7 @@ type mailAPI struct {
 // targets.
 func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
 	s.Format, s.Attachments = notifier.HTML, true
-	s.String(&m.user, "user", "", "sender's address up to the @")
+	s.String(&m.user, "user", "", "sender's address up to the @").Example("alerts")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
 	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")

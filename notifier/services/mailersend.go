@@ -17,6 +17,7 @@ func (e *mailersend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MailerSend", "https://developers.mailersend.com/api/v1/email.html"
 	e.describeKeyFirst(s, "mailersend").Match(`^[a-z0-9._-]+$`)
 	e.describeReply(s)
+	s.Param("apikey").Example("mlsn.0123456789abcdef")
 }
 
 func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -28,6 +28,7 @@ func (g *mailgun) Describe(s *notifier.Schema) {
 	g.describe(s, "mailgun")
 	mailRegion(s, &g.region)
 	s.Map(&g.tokens, ":", "tokens", "variable to attach to the e-mail")
+	s.Param("apikey").Example("key-0123456789abcdef")
 }
 
 func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

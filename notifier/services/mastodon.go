@@ -32,8 +32,8 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.URL("mastodon[s]|toot[s]://{token}@{host}[:{port}][/{targets...}]")
 	s.Attachments = true
 	s.Server(&t.Server)
-	s.Secret(&t.token, "token", "access token")
-	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Normalize(mastodonMention).Example("@user")
+	s.Secret(&t.token, "token", "access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
+	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Normalize(mastodonMention).Example("@alice")
 	s.List(&t.ping, "ping", "further @users and #tags to mention").Normalize(mastodonPing).DropInvalid()
 	s.Choice(&t.visibility, "visibility", "", []string{"default", "direct", "private", "unlisted", "public"},
 		"who sees the status; unless given, default, or public for toot://")
@@ -42,6 +42,7 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.String(&t.language, "language", "", "language of the status, as in en")
 	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until they are asked for")
 	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a status")
+	s.Param("host").Example("mastodon.example.com")
 }
 
 var (

@@ -39,13 +39,14 @@ func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Server(&t.Server)
 	s.String(&t.botname, "botname", "", "name to post under; of a bot: its team")
 	s.Path(&t.path, "path", "where on the server Mattermost is mounted")
-	s.Secret(&t.token, "token", "token of the webhook or of the bot")
+	s.Secret(&t.token, "token", "token of the webhook or of the bot").Example("abcdefghijklmnopqrstuvwxyz")
 	s.List(&t.targets, "targets", "channels; of a bot: #channels and ids of channels").Alias("to", "channel", "channels").
 		Match(`^[#+]?[a-z0-9_-]+$`).DropInvalid()
 	s.String(&t.team, "team", "", "team of a bot's #channels; the mode becomes bot")
 	s.Choice(&t.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; found out unless given")
 	s.Bool(&t.image, "image", true, "show the icon of the message's type")
 	s.String(&t.icon, "icon_url", "", "picture of the sender, in place of that icon")
+	s.Param("host").Example("mattermost.example.com")
 }
 
 func (t *mattermost) Finish(s *notifier.Schema) error {

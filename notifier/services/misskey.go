@@ -20,8 +20,9 @@ func (k *misskey) Describe(s *notifier.Schema) {
 	s.URL("misskey[s]://{token}@{host}[:{port}]")
 	s.Limits = markup.Limits{Body: 512}
 	s.Server(&k.Server)
-	s.Secret(&k.token, "token", "access token")
+	s.Secret(&k.token, "token", "access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Choice(&k.visibility, "visibility", "public", []string{"public", "home", "followers", "specified"}, "who can read the note")
+	s.Param("host").Example("misskey.example.com")
 }
 
 func (k *misskey) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

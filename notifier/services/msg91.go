@@ -22,8 +22,8 @@ func (x *msg91) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
 	s.URL("msg91://{template}@{authkey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
-	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`)
-	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`)
+	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`).Example("6512a0b1c2d3e4f5a6b7c8d9")
+	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`).Example("012345A6bCdEf0123456P1")
 	s.Bool(&x.short, "short_url", false, "shorten addresses in the text")
 	s.Map(&x.fields, ":", "variable", "variable to add, or new name of body or type")
 }

@@ -28,7 +28,10 @@ func (n *nextcloud) Describe(s *notifier.Schema) {
 	s.Int(&n.version, "version", 21, "major version of the server").Range(1, 1000)
 	s.List(&n.names, "targets", "users, #groups, or all",
 		notifier.Prefixed{Prefix: "#", Items: &n.groups, Doc: "group, each of whose members is notified"},
-		notifier.Prefixed{Prefix: "@", Items: &n.users, Doc: "user"}).Alias("to").Match(`^([@#]?[\w.@'-]+|#?\*)$`)
+		notifier.Prefixed{Prefix: "@", Items: &n.users, Doc: "user"}).Alias("to").Match(`^([@#]?[\w.@'-]+|#?\*)$`).Example("alice")
+	s.Param("host").Example("cloud.example.com")
+	s.Param("user").Example("admin")
+	s.Param("password").Example("app-password")
 }
 
 func (n *nextcloud) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -20,7 +20,10 @@ func (n *nextcloudTalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Nextcloud Talk", "https://nextcloud-talk.readthedocs.io/en/latest/chat/"
 	s.URL("nctalk[s]://{user}:{password}@{host}[:{port}]/{targets...}")
 	n.describe(s)
-	s.List(&n.rooms, "targets", "tokens of the conversations").Alias("to")
+	s.List(&n.rooms, "targets", "tokens of the conversations").Alias("to").Example("abcd1234")
+	s.Param("host").Example("cloud.example.com")
+	s.Param("user").Example("alerts")
+	s.Param("password").Example("app-password")
 }
 
 func (n *nextcloudTalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

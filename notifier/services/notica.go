@@ -26,8 +26,9 @@ func (n *notica) Describe(s *notifier.Schema) {
 	s.Limits.Title = 0
 	s.Server(&n.Server)
 	s.Path(&n.path, "path", "where on the server Notica is mounted")
-	s.Secret(&n.token, "token", "what stands behind the ? of the page's address").Normalize(noticaToken)
+	s.Secret(&n.token, "token", "what stands behind the ? of the page's address").Normalize(noticaToken).Example("AbCdEf")
 	s.Headers(&n.header, "header", "HTTP header to add for a server of one's own")
+	s.Param("host").Example("notica.example.com")
 }
 
 func noticaToken(s string) (string, error) { return strings.TrimLeft(s, "?"), nil }

@@ -29,7 +29,7 @@ type notifiarr struct {
 func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifiarr", "https://notifiarr.wiki/pages/integrations/passthrough/"
 	s.URL("notifiarr://{token}[/{targets...}]")
-	s.Secret(&n.first, "token", "API key, or a channel where apikey is given").Match(`\S`)
+	s.Secret(&n.first, "token", "API key, or a channel where apikey is given").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.Secret(&n.apikey, "apikey", "API key, if it does not stand first").Alias("key")
 	s.List(&n.channels, "targets", "numbers of the Discord channels, with or without a #").Alias("to").
 		Normalize(notifiarrChannel).DropInvalid().Example("123456789")

@@ -29,9 +29,10 @@ func (n *notifico) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 512}
 	s.Server(&n.Server)
 	s.Secret(&n.project, "project_id", "number of the project").Match(`^[0-9]+$`).Alias("project").Example("1234")
-	s.Secret(&n.hook, "msghook", "key of the message hook").Match(`^[a-z0-9]+$`).Alias("token")
+	s.Secret(&n.hook, "msghook", "key of the message hook").Match(`^[a-z0-9]+$`).Alias("token").Example("0123456789abcdef0123456789abcdef")
 	s.Bool(&n.color, "color", true, "colour the prefix, and keep colours in messages")
 	s.Bool(&n.prefix, "prefix", true, "begin with the message's type and the sender's name")
+	s.Param("host").Example("notifico.example.com")
 }
 
 // What IRC clients understand as formatting (https://modern.ircdocs.horse/formatting).

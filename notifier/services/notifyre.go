@@ -23,7 +23,7 @@ func (n *notifyre) Describe(s *notifier.Schema) {
 	s.URL("notifyre://{apikey}/{targets...}")
 	n.describe(s, smsPlus)
 	s.Attachments = true
-	s.Secret(&n.key, "apikey", "API key")
+	s.Secret(&n.key, "apikey", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Choice(&n.mode, "mode", "sms", []string{"sms", "fax"}, "text message or fax")
 	s.String(&n.from, "from", "", "telephone number to send from").Normalize(smsPlus).Example("+15557654321")
 	s.String(&n.campaign, "campaign", "", "name of the campaign; the sender's name if empty")

@@ -46,6 +46,7 @@ const (
 
 func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ntfy", "https://docs.ntfy.sh/publish/"
+	s.Setup = "Choose a topic that nobody can guess, or for a protected one create an access token (tk_…) under Account in the web app."
 	s.URL(
 		"ntfy[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}",
 		"ntfy[s]://[{user}[:{password}]@]{topic}",
@@ -57,8 +58,8 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: 4096}
 	s.Server(&n.Server)
-	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic)
-	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid()
+	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic).Example("my-alerts-x7f3")
+	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid().Example("alerts")
 	s.Secret(&n.token, "token", "access token; also as user or password, see auth")
 	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password are; a user tk_… is a token")
 	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh, or to the host; found out unless given")
@@ -76,6 +77,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	}, "priority of the message").Lenient()
 	s.List(&n.tags, "xtags", "tags, which may be names of emojis").Alias("tags")
 	s.String(&n.actions, "actions", "", "buttons, as in view, Open, https://example.com")
+	s.Param("host").Example("ntfy.example.com")
 }
 
 const ntfyTopic = `^[a-z0-9_-]{1,64}$`

@@ -32,8 +32,8 @@ func (o *octopush) Describe(s *notifier.Schema) {
 	s.Secret(&o.login, "api_login", "e-mail address of the account").Alias("login").Example("user@example.com")
 	s.Secret(&o.mailbox, "mailbox", "the e-mail address up to its @").Example("user")
 	s.String(&o.domain, "domain", "", "the e-mail address behind its @").Example("example.com")
-	s.Secret(&o.key, "api_key", "API key").Alias("key")
-	s.String(&o.from, "sender", "", "name to send from; the sender's name if empty")
+	s.Secret(&o.key, "api_key", "API key").Alias("key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
+	s.String(&o.from, "sender", "", "name to send from; the sender's name if empty").Example("Alerts")
 	s.Bool(&o.replies, "replies", false, "let the message be answered")
 	s.Choice(&o.purpose, "purpose", "alert", []string{"alert", "wholesale"}, "what the message is for")
 	s.Enum(&o.kind, "type", "sms_premium", []notifier.Choice{

@@ -32,12 +32,12 @@ const oneSignalBatch = 2000
 func (o *oneSignal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "OneSignal", "https://documentation.onesignal.com/reference/create-notification"
 	s.URL("onesignal://{app}@{apikey}/{targets...}", "onesignal://{template}:{app}@{apikey}/{targets...}")
-	s.Secret(&o.app, "app", "app ID")
-	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`)
-	s.Secret(&o.template, "template", "ID of a template")
+	s.Secret(&o.app, "app", "app ID").Example("01234567-89ab-cdef-0123-456789abcdef")
+	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`).Example("os_v2_app_abcdef0123456789ghijklmnopqrstuv")
+	s.Secret(&o.template, "template", "ID of a template").Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.List(&o.players, "targets", "player IDs, e-mail addresses, @users and #segments",
 		notifier.Prefixed{Prefix: "@", Items: &o.users, Doc: "external ID of a user"},
-		notifier.Prefixed{Prefix: "#", Items: &o.segments, Doc: "name of a segment"}).Alias("to").Match("^..")
+		notifier.Prefixed{Prefix: "#", Items: &o.segments, Doc: "name of a segment"}).Alias("to").Match("^..").Example("alice@example.com")
 	s.String(&o.subtitle, "subtitle", "", "line below the title")
 	s.String(&o.language, "language", "en", "language that the message is in").Alias("lang").Normalize(oneSignalLanguage)
 	s.Bool(&o.image, "image", true, "show an icon for the type of the message")

@@ -28,10 +28,11 @@ const pagerdutySummary = 1024
 
 func (p *pagerduty) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerDuty", "https://developer.pagerduty.com/docs/send-alert-event"
+	s.Setup = "In PagerDuty open Services, the service, its tab Integrations, add Events API V2 and copy the integration key; apikey is an API access key from the menu Integrations."
 	s.URL("pagerduty://{integrationkey}@{apikey}[/{source}[/{component}]]")
 	s.Limits.Title = 0
-	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`)
-	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`)
+	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`).Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`).Example("u-AbCdEf0123456789xY")
 	s.String(&p.source, "source", "Apprise", "what the event happened to").Match(`\S`)
 	s.String(&p.component, "component", "Notification", "part of the source").Match(`\S`)
 	s.String(&p.group, "group", "", "what the component belongs to")

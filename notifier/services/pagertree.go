@@ -20,7 +20,7 @@ type pagertree struct {
 func (p *pagertree) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerTree", "https://pagertree.com/docs/integration-guides/webhook"
 	s.URL("pagertree://{integration}")
-	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id")
+	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")
 	s.Choice(&p.action, "action", "create", []string{"create", "acknowledge", "resolve"}, "what to do with the alert").Lenient()
 	s.String(&p.thirdparty, "thirdparty", "", "identity of the alert; a new one for each message if not given").Alias("tid")
 	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert")

@@ -22,9 +22,10 @@ func (p *parsePlatform) Describe(s *notifier.Schema) {
 	s.URL("parsep[s]://{app_id}:{master_key}@{host}[:{port}][/{path...}]")
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "where on the server Parse is mounted")
-	s.Secret(&p.app, "app_id", "ID of the application")
-	s.Secret(&p.key, "master_key", "master key")
+	s.Secret(&p.app, "app_id", "ID of the application").Example("myAppId")
+	s.Secret(&p.key, "master_key", "master key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Choice(&p.device, "device", "all", []string{"all", "ios", "android"}, "kind of devices to push to")
+	s.Param("host").Example("parse.example.com")
 }
 
 func (p *parsePlatform) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

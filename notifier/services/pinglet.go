@@ -26,12 +26,13 @@ func (p *pinglet) Describe(s *notifier.Schema) {
 	s.Limits.Body = 3000
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "where on the server Pinglet is mounted")
-	s.Secret(&p.token, "token", "API key")
-	s.String(&p.namespace, "namespace", "", "namespace of the topic")
-	s.String(&p.topic, "topic", "", "topic to post to")
+	s.Secret(&p.token, "token", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
+	s.String(&p.namespace, "namespace", "", "namespace of the topic").Example("home")
+	s.String(&p.topic, "topic", "", "topic to post to").Example("alerts")
 	s.Choice(&p.priority, "priority", "normal", []string{"silent", "normal", "urgent"}, "how to alert").Lenient()
 	s.Map(&p.badges, ":", "badges", "label to show and its value; three at most")
 	s.Map(&p.data, "+", "data", "key of metadata and its value")
+	s.Param("host").Example("pinglet.example.com")
 }
 
 // Finish cuts badges and metadata to what the server takes.

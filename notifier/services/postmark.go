@@ -21,6 +21,7 @@ func (p *postmark) Describe(s *notifier.Schema) {
 	p.describeKeyFirst(s, "postmark")
 	p.describeName(s)
 	mail.Copies(s, &p.reply, "reply", "addresses that answers go to")
+	s.Param("apikey").Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 
 func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

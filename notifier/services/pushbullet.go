@@ -25,7 +25,7 @@ func (p *pushbullet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushbullet", "https://docs.pushbullet.com/"
 	s.URL("pbul://{accesstoken}[/{targets...}]")
 	s.Attachments = true
-	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`)
+	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`).Example("o.AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all").Alias("to")
 }
 

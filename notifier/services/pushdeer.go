@@ -19,7 +19,8 @@ func (p *pushdeer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushDeer", "https://www.pushdeer.com/dev.html"
 	s.URL("pushdeer[s]://{pushkey}", "pushdeer[s]://{host}[:{port}]/{pushkey}")
 	s.Server(&p.Server)
-	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`)
+	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`).Example("PDU1234TAbCdEf0123456789")
+	s.Param("host").Example("pushdeer.example.com")
 }
 
 func (p *pushdeer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -20,8 +20,8 @@ func (p *pushed) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushed", "https://about.pushed.co/docs/api"
 	s.URL("pushed://{app_key}/{app_secret}[/{targets...}]")
 	s.Limits.Title, s.Limits.Body = 0, 160
-	s.Secret(&p.key, "app_key", "key of the app")
-	s.Secret(&p.secret, "app_secret", "secret of the app")
+	s.Secret(&p.key, "app_key", "key of the app").Example("AbCdEf0123456789GhIj")
+	s.Secret(&p.secret, "app_secret", "secret of the app").Example("AbCdEf0123456789GhIjKlMnOpQrStUvAbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&p.targets, "targets", "#channels and @users; default: all of the app").Alias("to").Match("^[#@]?[a-z0-9]+$")
 }
 

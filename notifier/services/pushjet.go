@@ -18,7 +18,8 @@ func (p *pushjet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
 	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
 	s.Server(&p.Server)
-	s.Secret(&p.secret, "secret_key", "secret key of the service").Alias("secret")
+	s.Secret(&p.secret, "secret_key", "secret key of the service").Alias("secret").Example("0123456789abcdef0123456789abcdef")
+	s.Param("host").Example("pushjet.example.com")
 }
 
 func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -19,7 +19,7 @@ type pushme struct {
 func (p *pushme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushMe", "https://push.i-i.me/"
 	s.URL("pushme://{token}")
-	s.Secret(&p.token, "token", "key of the account").Alias("push_key")
+	s.Secret(&p.token, "token", "key of the account").Alias("push_key").Example("AbCdEf0123456789GhIj")
 	s.Bool(&p.status, "status", true, "put a sign of the message's type before the title")
 }
 

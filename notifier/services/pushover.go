@@ -36,11 +36,12 @@ const (
 
 func (p *pushover) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushover", "https://pushover.net/api"
+	s.Setup = "The user key is on the start page of pushover.net after the login, and Create an Application/API Token below it gives the token."
 	s.URL("pover://{user_key}@{token}[/{targets...}]")
 	s.Attachments = true
 	s.Limits.Body = pushoverText
-	s.Secret(&p.user, "user_key", "user key")
-	s.Secret(&p.token, "token", "API token of the application")
+	s.Secret(&p.user, "user_key", "user key").Example("uQiRzpo4DXghDmr9QzzfQu27cmVRsG")
+	s.Secret(&p.token, "token", "API token of the application").Example("azGDORePK8gMaC0QOYAMyEEuzJnyUi")
 	s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none",
 		notifier.Prefixed{Prefix: "#", Items: &p.groups, Doc: "key of a group"}).Alias("to").
 		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`)

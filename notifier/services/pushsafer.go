@@ -25,7 +25,7 @@ func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushsafer", "https://www.pushsafer.com/en/pushapi"
 	s.URL("psafer[s]://{privatekey}[/{targets...}]")
 	s.Attachments = true
-	s.Secret(&p.key, "privatekey", "private or alias key")
+	s.Secret(&p.key, "privatekey", "private or alias key").Example("AbCdEf0123456789GhIj")
 	s.List(&p.targets, "targets", "devices, device groups or guests; default: all").Alias("to")
 	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number")
 	s.Int(&p.vibration, "vibration", 0, "how often to vibrate; 0 for the device's setting").Range(0, 3)

@@ -24,10 +24,10 @@ func (p *pushy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushy", "https://pushy.me/docs/api/send-notifications"
 	s.URL("pushy://{apikey}/{targets...}")
 	s.Limits.Body = 4096
-	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key")
+	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.List(&p.topics, "targets", "topics and @devices",
 		notifier.Prefixed{Prefix: "@", Items: &p.devices, Doc: "token of a device"}).Alias("to").Match("^[#@]?[a-z0-9]+$").
-		Normalize(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil })
+		Normalize(func(s string) (string, error) { return strings.TrimPrefix(s, "#"), nil }).Example("alerts")
 	s.String(&p.sound, "sound", "", "sound file of the app to play")
 	s.Int(&p.badge, "badge", -1, "number on the app's icon").Range(0, 1<<31-1).NoDefault().Lenient()
 }

@@ -30,11 +30,11 @@ func (r *reddit) Describe(s *notifier.Schema) {
 	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 300, Body: 6000}
-	s.String(&r.user, "user", "", "user name")
-	s.Secret(&r.password, "password", "password")
-	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)
-	s.Secret(&r.secret, "app_secret", "client secret of the app").Match(`^[a-z0-9_-]+$`)
-	s.List(&r.targets, "targets", "subreddits").Alias("to").
+	s.String(&r.user, "user", "", "user name").Example("alice")
+	s.Secret(&r.password, "password", "password").Example("pa55word")
+	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf01234567")
+	s.Secret(&r.secret, "app_secret", "client secret of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIjKlMnOpQ")
+	s.List(&r.targets, "targets", "subreddits").Example("alerts").Alias("to").
 		Normalize(func(name string) (string, error) { return strings.TrimLeft(name, "#"), nil })
 	s.Choice(&r.kind, "kind", "auto", []string{"auto", "self", "link"}, "kind of post; link for a body that is just an address")
 	s.String(&r.flairID, "flair_id", "", "id of the flair's template")

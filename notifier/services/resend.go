@@ -21,6 +21,7 @@ func (r *resend) Describe(s *notifier.Schema) {
 	r.describeKeyFirst(s, "resend").Match(`^[a-z0-9._-]+$`)
 	r.describeName(s)
 	mail.Copies(s, &r.reply, "reply", "addresses that answers go to")
+	s.Param("apikey").Example("re_AbCdEf12_GhIjKlMnOpQr")
 }
 
 func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -21,8 +21,8 @@ func (r *revolt) Describe(s *notifier.Schema) {
 	s.URL("revolt://{bot_token}/{targets...}")
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 100, 2000
-	s.Secret(&r.token, "bot_token", "token of the bot").Match(`\S`)
-	s.List(&r.channels, "targets", "IDs of the channels to post to").Alias("to", "channel").Match(`^[a-z0-9_-]+$`)
+	s.Secret(&r.token, "bot_token", "token of the bot").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUvAbCdEf0123456789GhIjKlMnOpQrStUv")
+	s.List(&r.channels, "targets", "IDs of the channels to post to").Alias("to", "channel").Match(`^[a-z0-9_-]+$`).Example("01H0ABCDEFGHJKMNPQRSTVWXYZ")
 	s.String(&r.icon, "icon_url", "", "address of the picture; by the message's type if not given")
 	s.String(&r.link, "url", "", "address that the title links to")
 }

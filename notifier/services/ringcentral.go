@@ -32,9 +32,9 @@ func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.String(&r.from, "from_phone", "", "telephone number to send from").Alias("from", "source").
 		Normalize(notifier.FullPhone).Example("15551234567")
-	s.Secret(&r.token, "token", "JWT, or password of the account")
-	s.Secret(&r.id, "client_id", "client ID of the app").Match(`^[a-z0-9_-]+$`)
-	s.Secret(&r.secret, "secret", "client secret of the app").Match(`^[a-z0-9_-]+$`)
+	s.Secret(&r.token, "token", "JWT, or password of the account").Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
+	s.Secret(&r.id, "client_id", "client ID of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIjKl")
+	s.Secret(&r.secret, "secret", "client secret of the app").Match(`^[a-z0-9_-]+$`).Example("LkJiHg9876543210fEdCbA")
 	s.Phones(&r.targets, "targets", "telephone numbers to send to; the sender's if none").Alias("to").Normalize(notifier.FullPhone)
 	s.Choice(&r.env, "env", "prod", []string{"prod", "sandbox"}, "environment of the app")
 	s.Choice(&r.mode, "mode", "", []string{"basic", "jwt"}, "what the token is; jwt where it is longer than 60 characters")

@@ -40,6 +40,7 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Enum(&r.avatar, "avatar", "", []notifier.Choice{
 		{Name: "yes", Value: 1, Synonyms: []string{"true", "on"}}, {Name: "no", Value: 2, Synonyms: []string{"false", "off", "0"}},
 	}, "show the icon of the message's type; yes but for mode basic")
+	s.Param("host").Example("chat.example.com")
 }
 
 var (

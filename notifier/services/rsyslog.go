@@ -27,6 +27,7 @@ func (l *rsyslog) Describe(s *notifier.Schema) {
 	s.URL("rsyslog://{host}[:{port}][/{facility}]")
 	s.Server(&l.Server)
 	l.entry.describe(s)
+	s.Param("host").Example("logs.example.com")
 }
 
 func (l *rsyslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -20,7 +20,7 @@ func (r *ryver) Describe(s *notifier.Schema) {
 	s.URL("ryver://[{botname}@]{organization}/{token}")
 	s.Native("https://{organization}.ryver.com/application/webhook/{token}")
 	s.Limits.Body = 1000
-	s.String(&r.org, "organization", "", "organization, the first part of its address").Match(`^[a-z0-9_-]{3,32}$`)
+	s.String(&r.org, "organization", "", "organization, the first part of its address").Match(`^[a-z0-9_-]{3,32}$`).Example("example")
 	s.Secret(&r.token, "token", "token of the webhook").Match(`^[a-z0-9]{15}$`).Example("ckhrjW8w672m6HG")
 	s.String(&r.bot, "botname", "", "name to post under")
 	s.Choice(&r.mode, "mode", "ryver", []string{"slack", "ryver"}, "kind of the webhook")

@@ -22,6 +22,7 @@ func (g *sendgrid) Describe(s *notifier.Schema) {
 	g.describeKeyFirst(s, "sendgrid").Match(`^[a-z0-9._-]+$`)
 	s.String(&g.template, "template", "", "identifier of a dynamic template")
 	s.Map(&g.data, "+", "template_data", "value for the template")
+	s.Param("apikey").Example("SG.AbCdEf0123456789.GhIjKlMnOpQrStUv")
 }
 
 func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -33,8 +33,8 @@ func (p *sendpulse) Describe(s *notifier.Schema) {
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
 	)
 	p.describeMail(s).DropInvalid() // the sender gets what has no valid target
-	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id")
-	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret")
+	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret").Example("fedcba9876543210fedcba9876543210")
 	s.Int(&p.template, "template", 0, "number of the template to use")
 	s.Map(&p.data, "+", "template_data", "value for the template")
 }

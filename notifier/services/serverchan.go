@@ -14,7 +14,7 @@ type serverchan struct{ token string }
 func (h *serverchan) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ServerChan", "https://sct.ftqq.com/"
 	s.URL("schan://{token}")
-	s.Secret(&h.token, "token", "send key").Match(`^[a-z0-9-]+$`)
+	s.Secret(&h.token, "token", "send key").Match(`^[a-z0-9-]+$`).Example("SCT12345TAbCdEf0123456789")
 }
 
 func (h *serverchan) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

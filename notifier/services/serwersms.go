@@ -22,9 +22,9 @@ func (x *serwerSMS) Describe(s *notifier.Schema) {
 	s.URL("serwersms://{user}:{password}@{sender}/{targets...}")
 	x.describe(s, serwerSMSTarget, notifier.Prefixed{Prefix: "#", Items: &x.groups, Doc: "ID of a group of contacts"})
 	s.Attachments = true
-	s.String(&x.user, "user", "", "user name of the API")
-	s.Secret(&x.password, "password", "password of the API").Alias("pass")
-	s.String(&x.sender, "sender", "", "name to send from").Alias("from").Match(`^[a-z0-9][a-z0-9 _-]{0,10}$`)
+	s.String(&x.user, "user", "", "user name of the API").Example("webapi_alice")
+	s.Secret(&x.password, "password", "password of the API").Alias("pass").Example("pa55word")
+	s.String(&x.sender, "sender", "", "name to send from").Alias("from").Match(`^[a-z0-9][a-z0-9 _-]{0,10}$`).Example("Alerts")
 }
 
 var serwerSMSGroup = regexp.MustCompile(`^#[0-9]+$`)

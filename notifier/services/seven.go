@@ -20,7 +20,7 @@ func (x *seven) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "seven", "https://docs.seven.io/en/rest-api/endpoints/sms"
 	s.URL("seven://{apikey}/{targets...}")
 	x.describe(s, smsPlus)
-	s.Secret(&x.key, "apikey", "API key")
+	s.Secret(&x.key, "apikey", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.String(&x.from, "source", "", "number or name to send from").Alias("from")
 	s.Bool(&x.flash, "flash", false, "show the message at once on the phone's display")
 	s.String(&x.label, "label", "", "label for the statistics of the account")

@@ -25,9 +25,9 @@ func (x *sfr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Société Française du Radiotéléphone", "https://www.dmc.sfr-sh.fr/"
 	s.URL("sfr://{user}:{password}@{space_id}/{targets...}")
 	x.describe(s, notifier.FullPhone)
-	s.String(&x.user, "user", "", "ID of the service")
-	s.Secret(&x.password, "password", "password of the service").Alias("pass")
-	s.Secret(&x.space, "space_id", "ID of the space")
+	s.String(&x.user, "user", "", "ID of the service").Example("0123456")
+	s.Secret(&x.password, "password", "password of the service").Alias("pass").Example("pa55word")
+	s.Secret(&x.space, "space_id", "ID of the space").Example("0123456789")
 	s.String(&x.lang, "lang", "fr_FR", "language of the service's answers")
 	s.String(&x.from, "sender", "", "name to send from").Alias("from")
 	s.Choice(&x.media, "media", "SMSUnicode", []string{"SMS", "SMSLong", "SMSUnicode", "SMSUnicodeLong"}, "kind of message").Lenient()

@@ -35,6 +35,7 @@ func (g *signal) Describe(s *notifier.Schema) {
 		Normalize(signalTarget)
 	s.Bool(&g.status, "status", false, "put a sign of the message's type before the text")
 	s.Bool(&g.batch, "batch", false, "send to 10 targets in one request")
+	s.Param("host").Example("signal.local")
 }
 
 func signalPhone(text string) (string, error) {

@@ -17,7 +17,7 @@ type signl4 struct {
 func (p *signl4) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SIGNL4", "https://docs.signl4.com/integrations/webhook/webhook.html"
 	s.URL("signl4://{secret}")
-	s.Secret(&p.secret, "secret", "team or integration secret").Match(`\S`)
+	s.Secret(&p.secret, "secret", "team or integration secret").Match(`\S`).Example("AbCdEf0123")
 	s.String(&p.service, "service", "", "service or category of the alert")
 	s.String(&p.location, "location", "", "latitude and longitude, as in 40.64,-73.77")
 	s.String(&p.scenario, "alerting_scenario", "", "single_ack, multi_ack or emergency")

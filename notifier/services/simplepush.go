@@ -28,7 +28,7 @@ func (p *simplePush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Simplepush", "https://simplepush.io/api"
 	s.URL("spush://[{salt}:{password}@]{apikey}")
 	s.Limits.Title, s.Limits.Body = 1024, 10000
-	s.Secret(&p.key, "apikey", "key of the device").Match(`\S`)
+	s.Secret(&p.key, "apikey", "key of the device").Match(`\S`).Example("AbCdEf")
 	s.Secret(&p.password, "password", "password to encrypt with")
 	s.Secret(&p.salt, "salt", "salt that the app shows beside the password")
 	s.String(&p.event, "event", "", "name of the event, for which the app has settings").Match(`\S`)

@@ -32,6 +32,9 @@ func (x *smpp) Describe(s *notifier.Schema) {
 	smsSender(s, &x.from, "from_phone").Alias("from")
 	x.describe(s, notifier.FullPhone)
 	s.Limits.Body = 32768
+	s.Param("host").Example("smpp.example.com")
+	s.Param("user").Example("alice")
+	s.Param("password").Example("pa55word")
 }
 
 func (x *smpp) Finish(s *notifier.Schema) error {

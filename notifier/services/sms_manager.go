@@ -20,7 +20,7 @@ func (x *smsManager) Describe(s *notifier.Schema) {
 	s.URL("smsmanager|smsmgr://{apikey}@{targets...}")
 	x.describe(s, smsAsWritten(9))
 	x.describeBatch(s)
-	s.Secret(&x.key, "apikey", "API key").Alias("key")
+	s.Secret(&x.key, "apikey", "API key").Alias("key").Example("0123456789abcdef0123456789abcdef01234567")
 	s.String(&x.from, "from", "", "number or name to send from").Alias("sender")
 	s.Choice(&x.gateway, "gateway", "high", []string{"high", "economy", "low", "direct"}, "quality of the message's route")
 }

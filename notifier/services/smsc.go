@@ -23,8 +23,8 @@ func (x *smsc) Describe(s *notifier.Schema) {
 	s.URL("smsc://{user}:{password}@{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Attachments = true
-	s.String(&x.user, "user", "", "login")
-	s.Secret(&x.password, "password", "password").Alias("pass")
+	s.String(&x.user, "user", "", "login").Example("alice")
+	s.Secret(&x.password, "password", "password").Alias("pass").Example("pa55word")
 	s.String(&x.sender, "sender", "", "number or name to send from")
 	s.Bool(&x.translit, "translit", false, "write the text in Latin letters")
 }

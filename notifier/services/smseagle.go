@@ -33,13 +33,14 @@ func (e *smsEagle) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "@", Items: &e.contacts, Doc: "contact of the phonebook"})
 	e.describeBatch(s)
 	s.Limits.Body, s.Attachments = 1200, true
-	s.Secret(&e.token, "token", "access token")
+	s.Secret(&e.token, "token", "access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Enum(&e.priority, "priority", "normal", []notifier.Choice{
 		{Name: "normal", Value: 0}, {Name: "high", Value: 1, Synonyms: []string{"+"}},
 	}, "priority of the message")
 	s.Bool(&e.status, "status", false, "begin the text with a sign for its type")
 	s.Bool(&e.test, "test", false, "let the device only pretend to send")
 	s.Bool(&e.flash, "flash", false, "show the message at once on the phone's display")
+	s.Param("host").Example("smseagle.local")
 }
 
 var smsEagleName = regexp.MustCompile(`(?i)^[#@]?[a-z0-9_-]+$`)

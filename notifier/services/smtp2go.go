@@ -22,6 +22,7 @@ const smtp2goBatch = 100
 func (g *smtp2go) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMTP2GO", "https://developers.smtp2go.com/reference/send-standard-email"
 	g.describe(s, "smtp2go")
+	s.Param("apikey").Example("api-0123456789ABCDEF")
 }
 
 func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -26,7 +26,7 @@ func (n *sns) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
 	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")
 	n.describe(s)
-	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Normalize(snsTarget)
+	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Normalize(snsTarget).Example("15551234567")
 	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "length of messages; default: topic if there are topics only")
 }
 

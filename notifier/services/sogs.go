@@ -38,8 +38,10 @@ func (g *sogs) Describe(s *notifier.Schema) {
 	s.Server(&g.Server)
 	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
 		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")
-	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("a", 64))
-	s.List(&g.rooms, "targets", "rooms").Alias("to").Normalize(sogsRoom)
+	s.Secret(&g.seed, "seed", "secret seed of the sender's key, 64 hex digits").Match(`^[0-9a-f]{64}$`).Example("fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210")
+	s.List(&g.rooms, "targets", "rooms").Alias("to").Normalize(sogsRoom).Example("ops")
+	s.Param("host").Example("sogs.example.com")
+	s.Param("public_key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 }
 
 var sogsRoomPattern = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)

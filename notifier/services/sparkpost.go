@@ -27,6 +27,7 @@ func (k *sparkpost) Describe(s *notifier.Schema) {
 	k.describe(s, "sparkpost")
 	mailRegion(s, &k.region)
 	s.Map(&k.tokens, ":", "tokens", "value to put into the text, as for {{name}}")
+	s.Param("apikey").Example("0123456789abcdef0123456789abcdef01234567")
 }
 
 func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -33,8 +33,8 @@ func (p *splunk) Describe(s *notifier.Schema) {
 	s.URL("splunk|victorops://{routing_key}@{apikey}[/{entity_id...}]")
 	s.Native("https://alert.victorops.com/integrations/generic/20131114/alert/{apikey}/{routing_key}[/{entity_id...}]")
 	s.Limits.Title, s.Limits.Body = 60, 400
-	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`)
-	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route")
+	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
+	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route").Example("ops")
 	s.Path(&p.entity, "entity_id", "what the incident is about; else all alerts of a route are one")
 	s.Enum(&p.action, "action", "map", splunkActions, "what the message does; map goes by its type")
 	s.Map(&p.mapping, ":", "mapping", "what a type of message does, as in :warning=critical").Example("warning=info")

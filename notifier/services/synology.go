@@ -24,11 +24,12 @@ func (y *synology) Describe(s *notifier.Schema) {
 	s.URL("synology[s]://[{user}[:{password}]@]{host}[:{port}]/{token}[/{path...}]")
 	s.Limits.Title = 0
 	s.Server(&y.Server)
-	s.Secret(&y.token, "token", "token of the webhook")
+	s.Secret(&y.token, "token", "token of the webhook").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Path(&y.path, "path", "where on the server its web API is mounted")
 	s.TrailingSlash(&y.slash)
 	s.String(&y.fileURL, "file_url", "", "address of a file for Synology Chat to fetch and show")
 	s.Headers(&y.header, "header", "HTTP header to add")
+	s.Param("host").Example("nas.local")
 }
 
 func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

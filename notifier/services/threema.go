@@ -23,7 +23,7 @@ func (t *threema) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 3500}
 	s.Secret(&t.id, "gateway_id", "gateway ID, 8 characters with a * in front").Alias("from", "gwid").
 		Match(`^.{8}$`).Example("*GATEWAY")
-	s.Secret(&t.secret, "secret", "API secret")
+	s.Secret(&t.secret, "secret", "API secret").Example("AbCdEf0123456789")
 	s.Phones(&t.targets, "targets", "Threema IDs, telephone numbers and e-mail addresses").Alias("to").
 		Normalize(func(text string) (string, error) { _, target, err := threemaTarget(text); return target, err })
 }

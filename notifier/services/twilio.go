@@ -21,11 +21,12 @@ type twilio struct {
 
 func (t *twilio) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twilio", "https://www.twilio.com/docs/messaging/api/message-resource"
+	s.Setup = "Account SID and auth token are on the start page of the Twilio Console, and the number to send from is under Phone Numbers, Manage, Active numbers."
 	s.URL("twilio://{account_sid}:{auth_token}@{from_phone}[/{targets...}]")
 	t.describe(s, twilioNumber(smsPlus)).DropInvalid()
-	s.Secret(&t.sid, "account_sid", "SID of the account").Alias("sid").Match(`^AC[a-f0-9]+$`).Example("AC0123456789")
+	s.Secret(&t.sid, "account_sid", "SID of the account").Alias("sid").Match(`^AC[a-f0-9]+$`).Example("AC0123456789abcdef0123456789abcdef")
 	s.Secret(&t.token, "auth_token", "auth token, or the secret of the API key").Alias("token").Match(`^[a-z0-9]+$`).
-		Example("abc123")
+		Example("abc123").Example("fedcba9876543210fedcba9876543210")
 	s.String(&t.from, "from_phone", "", "number, w:number or short code to send from").Alias("from", "source").
 		Normalize(twilioNumber(smsCode)).Example("15557654321")
 	s.Secret(&t.key, "apikey", "SID of an API key to sign in with").Match(`^SK[a-f0-9]+$`).Example("SK0123456789")

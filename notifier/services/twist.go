@@ -33,8 +33,8 @@ func (t *twist) Describe(s *notifier.Schema) {
 	s.URL("twist://{password}:{user}@{host}[/{targets...}]", "twist://{user}@{host}/{password}[/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 250, Body: 1000}
-	s.Secret(&t.password, "password", "password of the account")
-	s.String(&t.user, "user", "", "the account's e-mail address before the @")
+	s.Secret(&t.password, "password", "password of the account").Example("pa55word")
+	s.String(&t.user, "user", "", "the account's e-mail address before the @").Example("alice")
 	s.Host(&t.host, "host", "the account's e-mail address behind the @")
 	s.List(&t.targets, "targets", "channels by number, name or workspace:name; else general").Alias("to").
 		Match(`^#?([\w-]+:)?[^\s:]{1,64}$`)

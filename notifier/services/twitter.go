@@ -30,10 +30,10 @@ func (t *twitter) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twitter", "https://docs.x.com/x-api/posts/create-post"
 	s.URL("x|twitter|tweet://[{user}@]{ckey}/{csecret}/{akey}/{asecret}[/{targets...}]")
 	s.Attachments = true
-	s.Secret(&t.key, "ckey", "consumer key of the app")
-	s.Secret(&t.secret, "csecret", "consumer secret of the app")
-	s.Secret(&t.token, "akey", "access token of the account")
-	s.Secret(&t.tokenSecret, "asecret", "access token's secret")
+	s.Secret(&t.key, "ckey", "consumer key of the app").Example("AbCdEf0123456789GhIjKlMnO")
+	s.Secret(&t.secret, "csecret", "consumer secret of the app").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz")
+	s.Secret(&t.token, "akey", "access token of the account").Example("12345678-AbCdEf0123456789GhIjKl")
+	s.Secret(&t.tokenSecret, "asecret", "access token's secret").Example("LkJiHg9876543210fEdCbA")
 	s.String(&t.user, "user", "", "user to write to").Match(twitterUser)
 	s.List(&t.targets, "targets", "users to write to; the account's own if none").Alias("to").Match(twitterUser)
 	s.Choice(&t.mode, "mode", "", []string{"dm", "tweet"}, "kind of message; dm unless the scheme is tweet")

@@ -43,7 +43,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
 	// A push service takes 4096 bytes, of which 103 are not the message's.
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
-	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @")
+	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @").Example("alerts")
 	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
 	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Normalize(mail.CheckAddress).Example("user@example.com")
 	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Normalize(checkFileParam).Required().

@@ -22,8 +22,8 @@ func (v *viber) Describe(s *notifier.Schema) {
 	// With the token in the query all of the path is targets, the host too.
 	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 30000}
-	s.Secret(&v.token, "token", "authentication token of the bot").Required()
-	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to")
+	s.Secret(&v.token, "token", "authentication token of the bot").Required().Example("0123456789abcdef-0123456789abcdef-0123456789abcdef")
+	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to").Example("01234567890A=")
 	s.String(&v.from, "from", "", "name to send as, cut to 28 characters").Normalize(viberName)
 	s.String(&v.avatar, "avatar", "", "address of the sender's picture")
 }

@@ -20,7 +20,7 @@ func (v *voipMS) Describe(s *notifier.Schema) {
 	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")
 	v.describe(s, smsNorthAmerica)
 	v.toSelf = true
-	s.Secret(&v.password, "password", "password of the API")
+	s.Secret(&v.password, "password", "password of the API").Example("pa55word")
 	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address up to its @").Example("user")
 	s.String(&v.domain, "domain", "", "the account's e-mail address behind its @").Example("example.com")
 	s.String(&v.from, "from_phone", "", "telephone number to send from").Alias("from").

@@ -27,7 +27,7 @@ func (w *webhook) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Attachments = true
 	s.Server(&w.Server)
-	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").SecretPart(webhookToken)
+	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").SecretPart(webhookToken).Example("hooks", "alerts")
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "header", "HTTP header to add")

@@ -17,7 +17,7 @@ func (w *wecombot) Describe(s *notifier.Schema) {
 	s.URL("wecombot://{key}")
 	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 2048}
-	s.Secret(&w.key, "key", "key of the robot's webhook").Match(`^[a-z0-9_-]+$`).Required()
+	s.Secret(&w.key, "key", "key of the robot's webhook").Match(`^[a-z0-9_-]+$`).Required().Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 
 func (w *wecombot) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -39,10 +39,10 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 	)
 	w.describe(s, whatsAppTarget, notifier.Prefixed{Prefix: "#", Items: &w.groups, Doc: "ID of a group"})
 	s.Limits.Body = 1024
-	s.Secret(&w.token, "token", "access token").Match(`^[a-z0-9]+$`)
+	s.Secret(&w.token, "token", "access token").Match(`^[a-z0-9]+$`).Example("EAAB0123456789abcdef")
 	s.Secret(&w.from, "from_phone_id", "ID of the number to send from").Alias("from", "source").Match(`^[0-9]+$`).
 		Example("10123456789")
-	s.String(&w.template, "template", "", "name of a template to send by").Match(`^\S+$`)
+	s.String(&w.template, "template", "", "name of a template to send by").Match(`^\S+$`).Example("alert")
 	s.String(&w.language, "language", "en_US", "language of the template").Alias("lang").Match(`^[^0-9\s]+$`)
 	s.Map(&w.mapping, ":", "component", "number=text; body=number or type=number: the template's places").Example("1=text")
 }

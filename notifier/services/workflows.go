@@ -36,8 +36,8 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	s.Limits.Body = 1000
 	s.Server(&w.Server)
-	s.Secret(&w.workflow, "workflow", "workflow of the address").Match(`^[a-z0-9_-]+$`).Alias("id").Example("643e69f83c8944")
-	s.Secret(&w.signature, "signature", "signature (sig) of the address").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("KODuebWbDGYFr0z0eu")
+	s.Secret(&w.workflow, "workflow", "workflow of the address").Match(`^[a-z0-9_-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&w.signature, "signature", "signature (sig) of the address").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
 	s.Bool(&w.image, "image", true, "show the icon of the message's type")
 	s.Bool(&w.automate, "pa", false, "the address has /powerautomate/ in it").Alias("powerautomate")
 	s.String(&w.route, "route", "", "number behind /cu/ in such an address").Match(`^[0-9]+$`).Alias("routeid").Example("42")
@@ -45,6 +45,7 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.String(&w.version, "ver", "", "api-version of the address").Alias("api-version")
 	s.String(&w.permission, "sp", "/triggers/manual/run", "what the signature permits (sp of the address)")
 	s.String(&w.signed, "sv", "1.0", "version of the signature (sv of the address)")
+	s.Param("host").Example("prod-00.westeurope.logic.azure.com")
 }
 
 func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -25,6 +25,7 @@ func (k *kodi) Describe(s *notifier.Schema) {
 	s.Server(&k.Server)
 	s.Int(&k.duration, "duration", 12, "seconds for which the notification shows").Range(1, 86400).Normalize(kodiDuration).Lenient()
 	s.Bool(&k.image, "image", true, "show the icon of the message's type")
+	s.Param("host").Example("kodi.local")
 }
 
 // kodiDuration drops the sign, which URLs in use have.

@@ -16,8 +16,8 @@ func (z *zoom) Describe(s *notifier.Schema) {
 	s.URL("zoom://{webhook_id}/{token}")
 	s.Native("https://inbots.zoom.us/incoming/hook/{webhook_id}")
 	s.Limits.Body, s.Limits.InBody = 4000, true
-	s.Secret(&z.id, "webhook_id", "last part of the webhook's address").Match(`^[a-z0-9_-]+$`)
-	s.Secret(&z.token, "token", "verification token of the webhook").Match(`\S`)
+	s.Secret(&z.id, "webhook_id", "last part of the webhook's address").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIj")
+	s.Secret(&z.token, "token", "verification token of the webhook").Match(`\S`).Example("AbCdEf0123456789")
 	s.Choice(&z.mode, "mode", "full", []string{"full", "simple"}, "whether the title gets a line of its own")
 }
 

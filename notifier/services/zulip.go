@@ -20,8 +20,8 @@ func (z *zulip) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zulip", "https://zulip.com/api/send-message"
 	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
 	s.Limits = markup.Limits{Title: 60, Body: 10000}
-	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`)
-	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`)
+	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`).Example("alerts")
+	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
 	s.List(&z.targets, "targets", "streams and users' addresses; the stream general if none").Alias("to").Split(zulipTargets)
 }

@@ -39,6 +39,7 @@ func (i *service) Describe(s *notifier.Schema) {
 	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)
+	s.Param("host").Example("irc.example.com")
 	s.List(&i.targets, "targets", "#channel, #channel:key and @user").Alias("to").Normalize(parseTarget).SecretPart(splitKey).Example("#ops")
 	s.String(&i.nick, "nick", "", "nickname; default: the user, or a random one")
 	s.String(&i.name, "name", "", "real name")

@@ -35,6 +35,7 @@ type service struct {
 
 func (m *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "E-Mail", "https://www.rfc-editor.org/rfc/rfc5321"
+	s.Setup = "User and password are those of your mail program; providers with two-factor login want an app password, which is created in the security settings of the account."
 	s.URL("mailto[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Server(&m.Server)

@@ -27,19 +27,20 @@ type service struct {
 
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Matrix", "https://spec.matrix.org/latest/client-server-api/"
+	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows under Settings, Help & About, Advanced."
 	s.URL("matrix[s]://{host}[:{port}][/{targets...}]",
 		"matrix[s]://{user}:{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://[{user}@]{token}")
 	s.Native("https://webhooks.t2bot.io/api/v1/matrix/hook/{token}?mode=t2bot")
 	s.Attachments = true
-	s.Host(&x.Host, "host", "name or address of the server")
-	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault().Example("8080")
-	s.String(&x.User, "user", "", "user name; for a webhook the name to show")
+	s.Host(&x.Host, "host", "name or address of the server").Example("matrix.example.com")
+	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
+	s.String(&x.User, "user", "", "user name; for a webhook the name to show").Example("alerts")
 	s.Secret(&x.token, "token", "password, access token or token of a webhook").Alias("password", "pass").
-		Example("t2bothookt2bothookt2bothookt2bothookt2bothookt2bothookt2bothook1")
+		Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.List(&x.targets, "targets", "#aliases, !ids and @users; all joined rooms if none").Alias("to").
-		Normalize(parseTarget).Example("#room")
+		Normalize(parseTarget).Example("#ops")
 	s.Choice(&x.mode, "mode", "", []string{"off", "matrix", "slack", "t2bot", "hookshot"}, "kind of webhook; off: send as a user")
 	s.String(&x.path, "path", "/webhook", "path of the webhooks of hookshot")
 	s.Choice(&x.version, "version", "3", []string{"2", "3"}, "version of the server's API").Alias("v")

@@ -52,6 +52,7 @@ func (q *service) Describe(s *notifier.Schema) {
 	s.String(&q.clientID, "client_id", "", "client identifier; default: a random one").Match("^[^\x00]*$")
 	s.Bool(&q.session, "session", false, "keep the session of client_id on the server")
 	s.Bool(&q.retain, "retain", false, "have the server keep the message for later subscribers")
+	s.Param("host").Example("mqtt.example.com")
 }
 
 func (q *service) Finish(*notifier.Schema) error {

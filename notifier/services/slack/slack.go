@@ -36,6 +36,7 @@ const (
 
 func (k *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Slack", "https://api.slack.com/messaging/webhooks"
+	s.Setup = "Create an app at api.slack.com/apps, turn on Incoming Webhooks and copy the webhook's address, or install the app with the scope chat:write and copy its Bot User OAuth Token (xoxb-…)."
 	s.URL(
 		"slack://[{botname}@]{access_token}[/{targets...}]",
 		"slack://[{botname}@]{token_a}[/{token_b}][/{token_c}][/{targets...}]",
@@ -54,7 +55,7 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Secret(&k.token[1], "token_b", "second part of the address").Example("A1BRTD4JD")
 	s.Secret(&k.token[2], "token_c", "third part of the address").Example("TIiajkdnlazkcOXrIdevi7FQ")
 	s.Secret(&k.token[3], "token_d", "fourth part of a workflow's address")
-	s.List(&k.targets, "targets", "#channel, @user, +id or e-mail address, with :thread").Alias("to").Example("#channel")
+	s.List(&k.targets, "targets", "#channel, @user, +id or e-mail address, with :thread").Alias("to").Example("#general")
 	s.Bool(&k.image, "image", true, "show the icon of the message's type")
 	s.Bool(&k.footer, "footer", true, "show the sender below the message")
 	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; not with blocks")

@@ -37,11 +37,12 @@ const (
 
 func (t *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
+	s.Setup = "Send /newbot to @BotFather in Telegram to get the token, then write to the bot and find your chat id in the answer of https://api.telegram.org/bot{bot_token}/getUpdates."
 	s.URL("tgram://{bot_token}[/{targets...}]")
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Limits = markup.Limits{Body: maxText, Unit: markup.UTF16Units}
-	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:abcdefg_hijklmnop")
-	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("12315544")
+	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:AAabcdefghijklmnopqrstuvwxyz0123456")
+	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("-1001234567890")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
 	s.Bool(&t.detect, "detect", true, "without targets, send to the first person who wrote to the bot")
 	s.Bool(&t.silent, "silent", false, "deliver without a sound")

@@ -46,6 +46,8 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
+	s.Param("user").Example("alerts")
+	s.Param("password").Example("pa55word")
 	s.List(&x.targets, "targets", "user, user@host and #room@host; default: the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
 	s.Host(&x.server, "xmpp", "server to connect to, if it is not the host")
 	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "encryption; default: none for xmpp, starttls for xmpps")

@@ -1,0 +1,143 @@
+package services
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+)
+
+const pageFile = "../../docs/services.md"
+
+// TestPage compares docs/services.md with the descriptions of the services. If
+// UPDATE_GOLDEN is set, it writes the page instead.
+func TestPage(t *testing.T) {
+	want := page(notifier.Services())
+	if servicetest.Update() {
+		if err := os.WriteFile(pageFile, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(pageFile)
+	if err != nil || string(got) != want {
+		t.Error("docs/services.md is out of date; run UPDATE_GOLDEN=1 go test ./notifier/services -run TestPage", err)
+	}
+}
+
+func page(all []notifier.ServiceInfo) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Services
+
+%d services, and how their notification URLs are written. For each: an example, where its parts are found, all forms of the URL, and the
+parameters. `+"`caddy notify services NAME`"+` prints the same, and `+"`caddy notify check URL`"+` tries a URL without sending anything.
+
+`, len(all))
+	b.WriteString("## How to read the URLs\n\n" +
+		"| in a URL | means |\n| --- | --- |\n" +
+		"| `{name}` | the place of a parameter |\n" +
+		"| `{name...}` | any number of path segments |\n" +
+		"| `[…]` | an optional part |\n" +
+		"| `gotify[s]://` | `gotify://`, or `gotifys://` for TLS |\n" +
+		"| `a\\|b://` | two schemes with the same meaning |\n\n" +
+		"A parameter with a place in the URL can be in the query instead: `?token=…`. All others are in the query: `?priority=high&format=markdown`.\n" +
+		"Percent-encode characters that have a meaning in URLs: an `@` in a password is `%40`, a `/` is `%2F`. A `#` in front of a word can stay: `/#room`.\n\n" +
+		"In the tables, parameters in **bold** are required, and those with a 🔒 are secrets, which are shown nowhere.\n\n")
+
+	b.WriteString("## Parameters of every service\n\n")
+	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
+
+	b.WriteString("## Index\n\n| service | schemes | files | longest text |\n| --- | --- | --- | --- |\n")
+	for _, s := range all {
+		files := ""
+		if s.Attachments {
+			files = "yes"
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, limit(s, s.MaxBody))
+	}
+	b.WriteString("\n")
+	for _, s := range all {
+		writeService(&b, s)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func writeService(b *strings.Builder, s notifier.ServiceInfo) {
+	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n", s.Name, strings.Join(s.Examples, "\n"))
+	if s.Setup != "" {
+		b.WriteString(s.Setup + "\n\n")
+	}
+	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n", s.Site, strings.Join(slices.Concat(s.URLs, s.Natives), "\n"))
+	title := "up to " + limit(s, s.MaxTitle)
+	if s.MaxTitle <= 0 {
+		title = "none, it becomes the beginning of the text"
+	}
+	text := limit(s, s.MaxBody)
+	if s.MaxBody > 0 {
+		text = "up to " + text
+	}
+	files := "no"
+	if s.Attachments {
+		files = "yes"
+	}
+	fmt.Fprintf(b, "Title: %s. Text: %s, as %s. Files: %s.\n\n", title, text, s.Format, files)
+	writeParams(b, s.Params, func(p notifier.ParamInfo) bool { return !p.Common || p.Name == "format" && p.Default != "text" })
+}
+
+func limit(s notifier.ServiceInfo, n int) string {
+	if n <= 0 {
+		return "any length"
+	}
+	return fmt.Sprintf("%d %s", n, s.Unit)
+}
+
+// anchor returns the anchor that GitHub gives to a heading.
+func anchor(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127:
+			return r
+		}
+		return -1
+	}, strings.ToLower(name))
+}
+
+// escape escapes what a table would take for markup.
+var escape = strings.NewReplacer("|", `\|`, "<", `\<`)
+
+func writeParams(b *strings.Builder, params []notifier.ParamInfo, show func(notifier.ParamInfo) bool) {
+	params = slices.DeleteFunc(slices.Clone(params), func(p notifier.ParamInfo) bool { return !show(p) })
+	if len(params) == 0 {
+		return
+	}
+	b.WriteString("| parameter | what it is | values | default |\n| --- | --- | --- | --- |\n")
+	for _, p := range params {
+		name := "`" + p.Name + "`"
+		if p.Kind == notifier.KindMap {
+			name = "`" + p.Prefix + "…`"
+		}
+		if p.Required {
+			name = "**" + name + "**"
+		}
+		for _, a := range p.Aliases {
+			name += ", `" + a + "`"
+		}
+		if p.Secret && p.Kind != notifier.KindMap {
+			name += " 🔒"
+		}
+		values := p.Values()
+		if p.Kind == notifier.KindMap {
+			values = "`" + values + "`"
+		}
+		for _, part := range p.Parts {
+			values += "; `" + strings.Replace(part, ": ", "…`: ", 1)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, escape.Replace(p.Doc), escape.Replace(values), p.Default)
+	}
+	b.WriteString("\n")
+}
