@@ -1,0 +1,509 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// The bounds of a transaction.
+const (
+	maxBatch      = 1024    // changes
+	maxBatchBytes = 8 << 20 // of what they store
+)
+
+// coolDown is how long nothing is written after a commit has failed: a failed
+// commit reads the whole tree again.
+const coolDown = 500 * time.Millisecond
+
+// change is one caller's part of a transaction.
+type change struct {
+	size int // roughly, in bytes
+	// check returns an error to refuse the change. It writes nothing.
+	check func(b *batch) error
+	// write makes the change. An error undoes the whole transaction.
+	write func(b *batch) error
+	// done gets the result. It has room for it.
+	done chan error
+}
+
+// batch is a transaction.
+type batch struct {
+	store  *Store
+	tx     *bbolt.Tx
+	counts map[uuid.UUID]*counts
+	bytes  int64 // that are added to those of the messages that wait
+	kept   int64 // that are added to those of the messages that have ended
+	then   []func(x *index)
+	files  []string // to be removed after the commit
+}
+
+// counts are the jobs of a message as the transaction sees them.
+type counts struct{ waiting, dead int }
+
+func (b *batch) count(m *message) *counts {
+	c := b.counts[m.id]
+	if c == nil {
+		b.store.index.mu.Lock()
+		c = &counts{m.waiting, m.dead}
+		b.store.index.mu.Unlock()
+		b.counts[m.id] = c
+	}
+	return c
+}
+
+// do has the writer make a change, and waits for the commit.
+func (s *Store) do(ctx context.Context, size int, check, write func(b *batch) error) error {
+	c := &change{size: size, check: check, write: write, done: make(chan error, 1)}
+	select {
+	case s.changes <- c:
+	case <-s.stop:
+		return queue.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	// Once the writer has the change, its outcome is waited for: a caller must
+	// not be told that it has failed when it has been stored.
+	return <-c.done
+}
+
+// write is the writer: it commits whatever waits, all at once, as long as one
+// of them waits.
+func (s *Store) write() {
+	defer close(s.stopped)
+	var retry time.Time
+	for {
+		var first *change
+		select {
+		case first = <-s.changes:
+		case <-s.broken:
+			if err := s.reopen(); err != nil {
+				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+			}
+			continue
+		case <-s.stop:
+			return
+		}
+		changes := s.gather(first)
+		var err error
+		if time.Now().Before(retry) {
+			err = s.lastError
+		} else if err = s.commit(changes); err != nil {
+			retry, s.lastError = time.Now().Add(coolDown), err
+		}
+		if err != nil {
+			err = &queue.UnavailableError{Err: err}
+		}
+		for _, c := range changes {
+			if c != nil {
+				c.done <- err
+			}
+		}
+	}
+}
+
+func (s *Store) gather(first *change) []*change {
+	changes := []*change{first}
+	size := first.size
+	for len(changes) < maxBatch && size < maxBatchBytes {
+		select {
+		case c := <-s.changes:
+			changes = append(changes, c)
+			size += c.size
+		default:
+			return changes
+		}
+	}
+	return changes
+}
+
+// commit makes changes in one transaction. Those that are refused are answered
+// and set to nil.
+func (s *Store) commit(changes []*change) error {
+	db := s.database()
+	if db == nil {
+		if err := s.reopen(); err != nil {
+			return err
+		}
+		db = s.database()
+	}
+	var before, after int
+	b := &batch{store: s, counts: map[uuid.UUID]*counts{}}
+	err := guard(func() error {
+		tx, err := db.Begin(true)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // does nothing after a commit
+		b.tx, before = tx, tx.ID()
+		for i, c := range changes {
+			if err := c.check(b); err != nil {
+				c.done <- err
+				changes[i] = nil
+				continue
+			}
+			if err := c.write(b); err != nil {
+				return err
+			}
+		}
+		if err := b.writeKept(); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+	if err == nil {
+		s.index.mu.Lock()
+		for _, f := range b.then {
+			f(s.index)
+		}
+		s.index.mu.Unlock()
+		s.kept.Add(b.kept)
+		s.removeFiles(b.files)
+		return nil
+	}
+	if fault, ok := errors.AsType[*faultError](err); ok {
+		s.log.Error("the queue's store is damaged", zap.Error(fault))
+		return errors.Join(err, s.reopen())
+	}
+	// A commit that fails while it writes the last page can have succeeded
+	// nonetheless. Then the index is read anew.
+	if e := guard(func() error {
+		return db.View(func(tx *bbolt.Tx) error { after = tx.ID(); return nil })
+	}); e != nil || after >= before {
+		return errors.Join(err, s.reopen())
+	}
+	return err
+}
+
+// faultError is a panic of bbolt, which is how it reports damaged pages.
+type faultError struct{ value any }
+
+func (e *faultError) Error() string { return fmt.Sprint("reading a damaged page: ", e.value) }
+
+// guard calls f and returns a panic, or a fault of the mapped memory, as a
+// [*faultError].
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = &faultError{v}
+		}
+	}()
+	return f()
+}
+
+// view calls f with a transaction that reads.
+func (s *Store) view(f func(tx *bbolt.Tx) error) error {
+	db := s.database()
+	if db == nil {
+		if s.closed() {
+			return queue.ErrClosed
+		}
+		return &queue.UnavailableError{Err: errors.New("it is being opened again")}
+	}
+	err := guard(func() error { return db.View(f) })
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) && s.closed() {
+		return queue.ErrClosed
+	}
+	if fault, ok := errors.AsType[*faultError](err); ok {
+		s.log.Error("the queue's store is damaged", zap.Error(fault))
+		select {
+		case s.broken <- struct{}{}:
+		default:
+		}
+		return &queue.UnavailableError{Err: err}
+	}
+	return err
+}
+
+func (b *batch) get(bucket string, key []byte) []byte {
+	return b.tx.Bucket([]byte(bucket)).Get(key)
+}
+
+func (b *batch) put(bucket string, key, plain []byte) error {
+	return b.tx.Bucket([]byte(bucket)).Put(key, b.store.sealer.Seal(plain, bucket, key))
+}
+
+func (b *batch) delete(bucket string, key []byte) error {
+	return b.tx.Bucket([]byte(bucket)).Delete(key)
+}
+
+// deletePrefix deletes all keys of a bucket that begin with prefix.
+func (b *batch) deletePrefix(bucket string, prefix []byte) error {
+	c := b.tx.Bucket([]byte(bucket)).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Seek(prefix) {
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkEntry refuses an entry that is stored already or does not fit.
+func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
+	m := e.Message
+	if len(e.Jobs) > queue.MaxJobs {
+		return fmt.Errorf("the message has %d deliveries; at most %d can be queued", len(e.Jobs), queue.MaxJobs)
+	}
+	if len(m.Body) > maxValue/2 {
+		return fmt.Errorf("the message has %d bytes; at most %d can be queued", len(m.Body), maxValue/2)
+	}
+	if b.get(bucketMessages, m.ID[:]) != nil {
+		return fmt.Errorf("the message %s is stored already", m.ID)
+	}
+	if m.Key != "" {
+		hash := b.store.keyHash(m.Key)
+		if sealed := b.get(bucketKeys, hash[:]); sealed != nil {
+			plain, err := b.store.sealer.Open(sealed, bucketKeys, hash[:])
+			if err == nil && len(plain) >= 16 {
+				return &queue.DuplicateError{ID: uuid.UUID(plain[:16]), SameRequest: bytes.Equal(plain[16:], m.Request)}
+			}
+			_ = b.store.damaged(fmt.Sprintf("the record of the idempotency key with the hash %x", hash))
+		}
+	}
+	if e.Waits() {
+		b.store.index.mu.Lock()
+		waiting := b.store.index.waiting
+		b.store.index.mu.Unlock()
+		if waiting+b.bytes+e.Size() > maxSize {
+			return queue.ErrFull
+		}
+	}
+	return nil
+}
+
+// accept stores an entry.
+func (b *batch) accept(e *queue.Entry) error {
+	m, s := e.Message, b.store
+	var hash *seal.Hash
+	if m.Key != "" {
+		h := s.keyHash(m.Key)
+		hash = &h
+		if err := b.put(bucketKeys, h[:], append(append([]byte{}, m.ID[:]...), m.Request...)); err != nil {
+			return err
+		}
+	}
+	r := record.NewMessage(e, hash)
+	if err := b.put(bucketMessages, m.ID[:], r.Encode()); err != nil {
+		return err
+	}
+	entry := &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}
+	c := &counts{}
+	var then []func(x *index)
+	for i := range e.Jobs {
+		j := e.Jobs[i]
+		j.JobID = queue.JobID{Message: m.ID, Index: i}
+		status := j.Status
+		switch status {
+		case queue.Queued, queue.Sending:
+			j.Status = queue.Queued // which it is after a crash
+			c.waiting++
+		case queue.Dead:
+			c.dead++
+		default:
+			continue
+		}
+		if err := b.put(bucketJobs, record.JobKey(j.JobID), record.EncodeJob(&j, r.Size)); err != nil {
+			return err
+		}
+		hash := s.destinationHash(j.Destination)
+		due, expires := j.Due.UnixMicro(), j.Expires.UnixMicro()
+		then = append(then, func(x *index) { x.add(entry, i, hash, status, due, expires) })
+	}
+	if c.waiting+c.dead > 0 {
+		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
+			return err
+		}
+	}
+	b.counts[m.ID] = c
+	b.then = append(b.then, then...)
+	if c.waiting > 0 {
+		b.bytes += r.Size
+		return nil
+	}
+	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Created)
+}
+
+// finish records that no job of a message waits any more.
+func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) error {
+	if dead == 0 {
+		// Text and files are gone; summary and results remain.
+		size = min(size, int64(512+512*jobs))
+	}
+	b.kept += size
+	return b.put(bucketFinished, finishedKey(now, id), binary.AppendVarint(nil, size))
+}
+
+// unfinish undoes finish for a message of which a dead job is queued again.
+func (b *batch) unfinish(id uuid.UUID) error {
+	// The time is not known; there are few dead jobs, and few of them are retried.
+	c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if len(k) == finishedKeySize && bytes.Equal(k[8:], id[:]) {
+			b.kept -= b.store.keptSize(k, v)
+			return c.Delete()
+		}
+	}
+	return nil
+}
+
+const finishedKeySize = 8 + 16
+
+// finishedKey sorts by time.
+func finishedKey(t time.Time, id uuid.UUID) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, finishedKeySize), uint64(t.UnixMicro())), id[:]...)
+}
+
+// keptSize returns what a finished message counts as; 0 if the record is
+// damaged.
+func (s *Store) keptSize(key, sealed []byte) int64 {
+	plain, err := s.sealer.Open(sealed, bucketFinished, key)
+	if err != nil {
+		return 0
+	}
+	n, _ := binary.Varint(plain)
+	return n
+}
+
+// settle writes the new record of a job that is in the index.
+func (b *batch) settle(j *job, r *queue.Job) error {
+	m := j.message
+	c := b.count(m)
+	key := record.JobKey(r.JobID)
+	if j.status.Waits() {
+		c.waiting--
+	} else {
+		c.dead--
+	}
+	if r.Status.Waits() {
+		c.waiting++
+	}
+	switch r.Status {
+	case queue.Queued, queue.Dead:
+		if r.Status == queue.Dead {
+			c.dead++
+		}
+		if err := b.put(bucketJobs, key, record.EncodeJob(r, m.size)); err != nil {
+			return err
+		}
+	default:
+		if err := b.delete(bucketJobs, key); err != nil {
+			return err
+		}
+		if err := b.put(bucketDone, key, record.EncodeJob(r, 0)); err != nil {
+			return err
+		}
+	}
+	status, due, expires := r.Status, r.Due.UnixMicro(), r.Expires.UnixMicro()
+	b.then = append(b.then, func(x *index) {
+		if status == queue.Queued {
+			j.due, j.expires = due, expires
+		}
+		x.set(j, status)
+	})
+	if c.waiting == 0 && c.dead == 0 {
+		for i := range m.files {
+			b.files = append(b.files, b.store.filePath(m.id, i))
+		}
+		if err := b.delete(bucketBodies, m.id[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended is called after jobs of a message have been settled that had a
+// status before. It keeps the list of finished messages.
+func (b *batch) ended(m *message, before counts, now time.Time) error {
+	c := b.count(m)
+	if before == *c || c.waiting > 0 {
+		return nil
+	}
+	if before.waiting == 0 {
+		if err := b.unfinish(m.id); err != nil {
+			return err
+		}
+	}
+	return b.finish(m.id, m.size, len(m.jobs), c.dead, now)
+}
+
+// forget removes a message that has ended.
+func (b *batch) forget(finished []byte, size int64) error {
+	id := uuid.UUID(finished[8:])
+	if sealed := b.get(bucketMessages, id[:]); sealed != nil {
+		if r, err := b.store.openMessage(id, sealed); err == nil && r.Key != nil {
+			if err := b.delete(bucketKeys, r.Key[:]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, bucket := range []string{bucketMessages, bucketBodies} {
+		if err := b.delete(bucket, id[:]); err != nil {
+			return err
+		}
+	}
+	for _, bucket := range []string{bucketJobs, bucketDone} {
+		if err := b.deletePrefix(bucket, id[:]); err != nil {
+			return err
+		}
+	}
+	if err := b.delete(bucketFinished, finished); err != nil {
+		return err
+	}
+	b.kept -= size
+	b.then = append(b.then, func(x *index) {
+		m := x.messages[id]
+		if m == nil {
+			return
+		}
+		for len(m.jobs) > 0 {
+			x.set(m.jobs[0], queue.Cancelled)
+		}
+	})
+	b.store.index.mu.Lock()
+	defer b.store.index.mu.Unlock()
+	if m := b.store.index.messages[id]; m != nil {
+		for i := range m.files {
+			b.files = append(b.files, b.store.filePath(id, i))
+		}
+	}
+	return nil
+}
+
+// writeKept stores how many bytes the finished messages take.
+func (b *batch) writeKept() error {
+	if b.kept == 0 {
+		return nil
+	}
+	return b.put(bucketMeta, keyKept, binary.AppendVarint(nil, b.store.kept.Load()+b.kept))
+}
+
+// readKept reads that number, or counts anew if the record is damaged.
+func (s *Store) readKept(tx *bbolt.Tx) (kept int64, err error) {
+	if sealed := tx.Bucket([]byte(bucketMeta)).Get(keyKept); sealed != nil {
+		if plain, err := s.sealer.Open(sealed, bucketMeta, keyKept); err == nil {
+			kept, _ = binary.Varint(plain)
+			return kept, nil
+		}
+	}
+	err = tx.Bucket([]byte(bucketFinished)).ForEach(func(k, v []byte) error {
+		if !isFiller(k) {
+			kept += s.keptSize(k, v)
+		}
+		return nil
+	})
+	return kept, err
+}

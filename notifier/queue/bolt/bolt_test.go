@@ -1,0 +1,15 @@
+package bolt
+
+import (
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
+)
+
+func TestConformance(t *testing.T) {
+	queuetest.Run(t, queuetest.Engine{New: func(t *testing.T) func() (queue.Store, error) {
+		dir := t.TempDir()
+		return func() (queue.Store, error) { return Open(Options{Path: dir}) }
+	}})
+}

@@ -1,0 +1,194 @@
+package bolt
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// LockedError is returned when another process uses the folder.
+type LockedError struct{ Path string }
+
+func (e *LockedError) Error() string {
+	return "the queue's folder " + e.Path + " is used by another process; end that one, or set another path"
+}
+
+// readKey returns the content of the key file, which it creates if create is
+// true and there is none.
+func readKey(path string, create bool) (string, error) {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if !create {
+		return "", fmt.Errorf("the key file %s is missing, and queue.db cannot be read without it: restore the file from a backup, or set the secret that the queue was created with; to begin with an empty queue, move the folder away", path)
+	}
+	secret := make([]byte, 32)
+	rand.Read(secret) // never returns an error
+	text := hex.EncodeToString(secret)
+	if err := writeFile(path, []byte(text+"\n")); err != nil {
+		return "", err
+	}
+	return text, nil
+}
+
+// writeFile writes a file so that either all of it or nothing survives a power
+// cut.
+func writeFile(path string, data []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the names of files in a folder survive a power cut.
+func syncDir(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// writeFiles stores the attachments of a message.
+func (s *Store) writeFiles(m *queue.Message) error {
+	for i, f := range m.Files {
+		if err := s.writeSealed(s.filePath(m.ID, i), f, record.FileKey(m.ID, i)); err != nil {
+			return &queue.UnavailableError{Err: err}
+		}
+	}
+	if len(m.Files) > 0 && !s.noSync {
+		if err := syncDir(filepath.Join(s.path, "files")); err != nil {
+			return &queue.UnavailableError{Err: err}
+		}
+	}
+	return nil
+}
+
+func (s *Store) writeSealed(path string, file queue.File, key []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = s.sealer.SealFile(file, file.Size, key, func(_ int64, sealed []byte) error {
+		_, err := f.Write(sealed)
+		return err
+	})
+	if err == nil && !s.noSync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// openFiles adds the attachments to a message. release closes them.
+func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err error) {
+	var open []*os.File
+	release = func() {
+		for _, f := range open {
+			f.Close()
+		}
+	}
+	for i, size := range sizes {
+		f, err := os.Open(s.filePath(m.ID, i))
+		if errors.Is(err, fs.ErrNotExist) {
+			release()
+			return nil, s.damaged(fmt.Sprintf("attachment %d of message %s", i+1, m.ID))
+		} else if err != nil {
+			release()
+			return nil, &queue.UnavailableError{Err: err}
+		}
+		open = append(open, f)
+		read := func(chunk int64) ([]byte, error) {
+			b := make([]byte, min(size-chunk*seal.ChunkSize, seal.ChunkSize)+seal.Overhead)
+			n, err := f.ReadAt(b, chunk*(seal.ChunkSize+seal.Overhead))
+			if errors.Is(err, io.EOF) {
+				err = nil // the record does not authenticate if it is too short
+			}
+			return b[:n], err
+		}
+		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: s.sealer.OpenFile(size, record.FileKey(m.ID, i), read)})
+	}
+	return release, nil
+}
+
+func (s *Store) removeFilesOf(entries []*queue.Entry) {
+	for _, e := range entries {
+		for i := range e.Message.Files {
+			s.removeFiles([]string{s.filePath(e.Message.ID, i)})
+		}
+	}
+}
+
+// removeFiles removes attachments. What cannot be removed is removed when the
+// store is opened the next time.
+func (s *Store) removeFiles(paths []string) {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.log.Warn("removing an attachment of the queue", zap.Error(err))
+		}
+	}
+}
+
+// storedFiles counts the attachments of each message.
+func (s *Store) storedFiles() (map[uuid.UUID]int, error) {
+	entries, err := os.ReadDir(filepath.Join(s.path, "files"))
+	if err != nil {
+		return nil, err
+	}
+	counts := map[uuid.UUID]int{}
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		if id, err := uuid.Parse(name); err == nil {
+			counts[id]++
+		}
+	}
+	return counts, nil
+}
+
+// removeOrphans removes attachments of messages that have ended or that were
+// not accepted, and unfinished files.
+func (s *Store) removeOrphans() {
+	entries, err := os.ReadDir(filepath.Join(s.path, "files"))
+	if err != nil {
+		return
+	}
+	var orphans []string
+	for _, e := range entries {
+		name, _, _ := strings.Cut(e.Name(), ".")
+		if id, err := uuid.Parse(name); err != nil || s.index.messages[id] == nil {
+			orphans = append(orphans, filepath.Join(s.path, "files", e.Name()))
+		}
+	}
+	for _, name := range []string{"queue.db.new", "key.new"} {
+		orphans = append(orphans, filepath.Join(s.path, name))
+	}
+	s.removeFiles(orphans)
+}

@@ -1,0 +1,19 @@
+//go:build !windows && (!unix || aix || solaris)
+
+package bolt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// lockFolder locks nothing where there is no flock: bbolt locks its file by
+// other means there, and waits for it a second.
+func lockFolder(path string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the folder of the queue: %w", err)
+	}
+	return f, nil
+}

@@ -1,0 +1,437 @@
+package bolt
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// TestMain is the program itself in a child process of a test.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("QUEUE_TEST_CHILD"); dir != "" {
+		child(dir, os.Getenv("QUEUE_TEST_NOSYNC") != "")
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// child accepts and settles messages until it is killed. It prints the ID of each
+// message that was accepted, and of each that was delivered.
+func child(dir string, noSync bool) {
+	s, err := Open(Options{Path: dir, noSync: noSync})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	var mu sync.Mutex
+	say := func(what string, id uuid.UUID) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(what, id)
+	}
+	ctx := context.Background()
+	for range 16 {
+		go func() {
+			for {
+				e := newEntry(bytes.Repeat([]byte("text"), 256), "json://host")
+				if rand.IntN(20) == 0 {
+					e.Message.Files = []queue.File{{Size: 4, ReaderAt: strings.NewReader("file")}}
+				}
+				if err := s.Accept(ctx, 1<<40, e); err == nil {
+					say("accepted", e.Message.ID)
+				}
+			}
+		}()
+	}
+	for {
+		jobs, _, _ := s.Claim(ctx, queue.Claim{Now: time.Now(), Max: 8, PerDestination: 1000})
+		for _, j := range jobs {
+			say("delivered", j.Message)
+			j.Status, j.Updated = queue.Delivered, time.Now()
+			if err := s.Settle(ctx, &queue.Settlement{Job: &j}); err != nil {
+				fmt.Println("error", err)
+			}
+		}
+	}
+}
+
+// fate is what a child has said of messages.
+type fate struct{ accepted, delivered map[uuid.UUID]int }
+
+// run runs a child for some time and ends it with stop.
+func (f *fate) run(t *testing.T, dir string, noSync bool, stop func(p *os.Process)) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "QUEUE_TEST_CHILD="+dir)
+	if noSync {
+		cmd.Env = append(cmd.Env, "QUEUE_TEST_NOSYNC=1")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			what, id, _ := strings.Cut(lines.Text(), " ")
+			switch what {
+			case "accepted":
+				f.accepted[uuid.MustParse(id)]++
+			case "delivered":
+				f.delivered[uuid.MustParse(id)]++
+			default:
+				t.Error(lines.Text())
+			}
+		}
+	}()
+	stop(cmd.Process)
+	<-done
+	_ = cmd.Wait()
+}
+
+// lost returns how many of the messages that were accepted have neither been
+// delivered nor are in the store, and how many were delivered more than once.
+func (f *fate) lost(t *testing.T, dir string) (lost, twice int) {
+	t.Helper()
+	s, err := Open(Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for id := range f.accepted {
+		if f.delivered[id] > 1 {
+			twice++
+		}
+		if f.delivered[id] > 0 {
+			continue
+		}
+		_, release, err := s.Load(t.Context(), id)
+		if err != nil {
+			lost++
+			continue
+		}
+		release()
+	}
+	return lost, twice
+}
+
+func newFate() *fate { return &fate{map[uuid.UUID]int{}, map[uuid.UUID]int{}} }
+
+// TestKill: what was accepted survives kill -9.
+func TestKill(t *testing.T) {
+	dir, f := t.TempDir(), newFate()
+	const kills = 5
+	for range kills {
+		f.run(t, dir, false, func(p *os.Process) {
+			time.Sleep(time.Duration(100+rand.IntN(300)) * time.Millisecond)
+			_ = p.Kill()
+		})
+	}
+	lost, twice := f.lost(t, dir)
+	t.Logf("%d accepted, %d lost, %d delivered twice", len(f.accepted), lost, twice)
+	if len(f.accepted) == 0 || lost > 0 || twice > kills*8 {
+		t.Error("messages are lost, or delivered twice although they were not under way")
+	}
+	// Attachments of messages that have ended, or were not accepted, are gone.
+	s, err := Open(Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	files, err := os.ReadDir(filepath.Join(dir, "files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name, _, _ := strings.Cut(file.Name(), ".")
+		if _, release, err := s.Load(t.Context(), uuid.MustParse(name)); err != nil {
+			t.Errorf("%s: %v", file.Name(), err)
+		} else {
+			release()
+		}
+	}
+}
+
+func TestSecondProcess(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "QUEUE_TEST_CHILD="+dir)
+	out, err := cmd.Output()
+	if err == nil || !strings.Contains(string(out), dir) || !strings.Contains(string(out), "another process") {
+		t.Errorf("%s, %v", out, err)
+	}
+	if _, err := Open(Options{Path: dir}); err == nil {
+		t.Error("the same process opens the folder twice")
+	} else if _, ok := errors.AsType[*LockedError](err); !ok {
+		t.Error(err)
+	}
+}
+
+// TestFolder: modes of files, and nothing in plain.
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "notify", "queue")
+	s, err := Open(Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason", "idempotency", "hash of the request", "content of the file"}
+	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
+		e := newEntry([]byte(secrets[0]), secrets[1])
+		e.Message.Summary, e.Message.Key, e.Message.Request = []byte(secrets[2]), secrets[6]+status.String(), []byte(secrets[7])
+		e.Message.Files = []queue.File{{Size: int64(len(secrets[8])), ReaderAt: strings.NewReader(secrets[8])}}
+		j := &e.Jobs[0]
+		j.Status, j.State, j.Result, j.Reason = status, []byte(secrets[3]), []byte(secrets[4]), secrets[5]
+		if err := s.Accept(t.Context(), 1<<40, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(filepath.Dir(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if d.IsDir() {
+			want = 0o700 | fs.ModeDir
+		}
+		if info.Mode() != want {
+			t.Errorf("%s has mode %s", path, info.Mode())
+		}
+		if d.IsDir() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if bytes.Contains(data, []byte(secret)) {
+				t.Errorf("%s has %q in plain", path, secret)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	dir := t.TempDir()
+	open := func(secret string) error {
+		s, err := Open(Options{Path: dir, Secret: secret})
+		if err == nil {
+			err = s.Accept(t.Context(), 1<<40, newEntry([]byte("text"), "a"))
+			s.Close()
+		}
+		return err
+	}
+	if err := open(""); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "queue.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open("a secret that is not the right one"); !errors.Is(err, errSecret) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("the wrong secret: %v", err)
+	}
+	key := filepath.Join(dir, "key")
+	if err := os.Rename(key, key+".lost"); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(""); err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "restore") {
+		t.Errorf("the lost key: %v", err)
+	}
+	if _, err := os.Stat(key); err == nil {
+		t.Error("a new key is made")
+	}
+	after, err := os.ReadFile(filepath.Join(dir, "queue.db"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the database has changed, %v", err)
+	}
+	if err := os.Rename(key+".lost", key); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(""); err != nil {
+		t.Error(err)
+	}
+	if err := open("too short"); err == nil || strings.Contains(err.Error(), "too short\"") {
+		t.Errorf("a short secret: %v", err)
+	}
+}
+
+// mount mounts a file system for the time of a test.
+func mount(t *testing.T, args ...string) (dir string, unmount func()) {
+	t.Helper()
+	dir = t.TempDir()
+	if os.Getuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	if out, err := exec.Command("mount", append(args, dir)...).CombinedOutput(); err != nil {
+		t.Skipf("mount: %s", out)
+	}
+	unmount = sync.OnceFunc(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("umount: %s", out)
+		}
+	})
+	t.Cleanup(unmount)
+	return dir, unmount
+}
+
+// TestDiskFull: a full disk refuses messages, loses none that was accepted, and
+// needs no restart when there is room again.
+func TestDiskFull(t *testing.T) {
+	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=4m", "tmpfs")
+	s, err := Open(Options{Path: filepath.Join(dir, "queue")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var accepted []uuid.UUID
+	accept := func(e *queue.Entry) bool {
+		t.Helper()
+		err := s.Accept(t.Context(), 1<<40, e)
+		if err == nil {
+			accepted = append(accepted, e.Message.ID)
+			return true
+		}
+		if _, ok := errors.AsType[*queue.UnavailableError](err); !ok {
+			t.Fatal(err)
+		}
+		return false
+	}
+	hog := filepath.Join(dir, "hog")
+	for range 3 {
+		_ = os.WriteFile(hog, make([]byte, 1<<20), 0o600) // which may be all that there is room for
+		for accept(newEntry(randomText(10_000), "a")) {
+		}
+		file := newEntry(nil, "a")
+		file.Message.Files = []queue.File{{Size: 2 << 20, ReaderAt: bytes.NewReader(make([]byte, 2<<20))}}
+		if accept(file) {
+			t.Error("a file is accepted that has no room")
+		}
+		if err := os.Remove(hog); err != nil {
+			t.Fatal(err)
+		}
+		for !accept(newEntry([]byte("text"), "a")) {
+			time.Sleep(coolDown)
+		}
+	}
+	check := func() {
+		t.Helper()
+		for _, id := range accepted {
+			if _, release, err := s.Load(t.Context(), id); err != nil {
+				t.Errorf("message %s: %v", id, err)
+			} else {
+				release()
+			}
+		}
+	}
+	check()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(Options{Path: filepath.Join(dir, "queue")}); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	if st, err := s.Stats(t.Context()); err != nil || st.Queued != len(accepted) {
+		t.Errorf("%+v, %v; %d were accepted", st, err, len(accepted))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPowerCut copies the device that the store is on while messages are
+// accepted: the copy has what would have survived if the power had been cut.
+// What was accepted before must be there. Without syncing, messages must be
+// missing, or the test shows nothing.
+func TestPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	for _, noSync := range []bool{false, true} {
+		lost, damaged, total := 0, 0, 0
+		for range 3 {
+			l, d, n := powerCut(t, noSync)
+			lost, total = lost+l, total+n
+			if d {
+				damaged++
+			}
+		}
+		t.Logf("without syncing: %t: %d accepted, %d lost, %d of 3 files unusable", noSync, total, lost, damaged)
+		if !noSync && (lost > 0 || damaged > 0) {
+			t.Error("messages are lost")
+		}
+		if noSync && lost == 0 && damaged == 0 {
+			t.Error("nothing is lost without syncing: the test shows nothing")
+		}
+	}
+}
+
+func powerCut(t *testing.T, noSync bool) (lost int, damaged bool, total int) {
+	device := filepath.Join(t.TempDir(), "device")
+	if err := os.WriteFile(device, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(device, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", device).CombinedOutput(); err != nil {
+		t.Skipf("mkfs.ext4: %s, %v", out, err)
+	}
+	dir, unmount := mount(t, "-o", "loop", device)
+	f := newFate()
+	after := device + ".cut"
+	f.run(t, filepath.Join(dir, "queue"), noSync, func(p *os.Process) {
+		time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
+		if err := p.Signal(os.Interrupt); err != nil { // the child is stopped with all it has said
+			t.Error(err)
+		}
+	})
+	// What the file system has not been asked to write yet is not on the device.
+	if out, err := exec.Command("cp", "--sparse=always", device, after).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %s", out)
+	}
+	unmount()
+	dir, unmount = mount(t, "-o", "loop", after)
+	defer unmount()
+	s, err := Open(Options{Path: filepath.Join(dir, "queue")})
+	if err != nil {
+		return 0, true, len(f.accepted)
+	}
+	s.Close()
+	lost, _ = f.lost(t, filepath.Join(dir, "queue"))
+	return lost, false, len(f.accepted)
+}

@@ -1,0 +1,600 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// errSecret is returned when nothing in the database authenticates.
+var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with; to begin with an empty queue, move the folder away")
+
+// filler is a value that keeps bbolt from storing a small bucket inside the page
+// that lists the buckets, where one damaged bit could cost several records of a
+// message. Its key sorts first.
+var (
+	fillerKey = []byte{0}
+	filler    = make([]byte, pageSize/4)
+)
+
+func isFiller(key []byte) bool { return len(key) == len(fillerKey) }
+
+func (s *Store) newPath() string { return s.dbPath() + ".new" }
+
+// create makes a database at newPath, and has fill, unless it is nil, put
+// something into it.
+func (s *Store) create(fill func(db *bbolt.DB) error) error {
+	if err := os.Remove(s.newPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	options := s.boltOptions()
+	options.NoSync = true // until the end
+	db, err := bbolt.Open(s.newPath(), 0o600, options)
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range buckets {
+			b, err := tx.CreateBucket([]byte(name))
+			if err != nil {
+				return err
+			}
+			if err := b.Put(fillerKey, filler); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket([]byte(bucketMeta)).Put(keyCheck, s.sealer.Seal(nil, bucketMeta, keyCheck))
+	})
+	if err == nil && fill != nil {
+		err = fill(db)
+	}
+	if err == nil {
+		// bbolt creates both meta pages with a list of free pages; each commit
+		// writes one of them.
+		err = db.Update(func(*bbolt.Tx) error { return nil })
+	}
+	if err == nil && !s.noSync {
+		err = db.Sync()
+	}
+	return errors.Join(err, db.Close())
+}
+
+// replace makes the database at newPath the one that is used.
+func (s *Store) replace() error {
+	if err := os.Rename(s.newPath(), s.dbPath()); err != nil {
+		return err
+	}
+	return syncDir(s.path)
+}
+
+// salvage makes a database of what can be read of a damaged one, which it sets
+// aside, and reports what is lost.
+func (s *Store) salvage(why error) error {
+	old, err := openPages(s.dbPath())
+	if err != nil {
+		return err
+	}
+	defer old.f.Close()
+	v := &salvager{store: s, old: old, visited: map[uint64]bool{}, finished: map[uuid.UUID]finish{}}
+	if err := s.create(v.fill); err != nil {
+		return err
+	}
+	aside := fmt.Sprintf("%s.damaged-%s", s.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
+	// The old name must exist at every moment: without it, a crash would have the
+	// next start create an empty queue.
+	if err := os.Link(s.dbPath(), aside); err != nil {
+		if err := copyFile(aside, s.dbPath()); err != nil {
+			return err
+		}
+	}
+	if err := s.replace(); err != nil {
+		return err
+	}
+	s.log.Error("the queue's store was damaged; what could be read has been kept, and the damaged file is set aside",
+		zap.String("damage", why.Error()), zap.String("file", aside), zap.Int("records", v.kept), zap.Int("lost", v.lost))
+	return nil
+}
+
+func copyFile(to, from string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Sync(), w.Close())
+}
+
+// salvager reads a damaged database in three steps. It follows the tree as far
+// as that is intact, and past damaged pages where they tell the way. If pages
+// were damaged, it looks at all pages: they have what the tree does not lead to any
+// more, but also what was deleted. At last it compares the records with each
+// other, which finds what is missing.
+type salvager struct {
+	store   *Store
+	old     *pages
+	visited map[uint64]bool // damaged pages
+	walker  *walker
+	broken  bool // a page is damaged, so that the tree does not lead to all records
+	partial bool // it does not lead to all messages
+
+	db      *bbolt.DB
+	tx      *bbolt.Tx
+	pending int // bytes of tx
+	err     error
+
+	finished   map[uuid.UUID]finish
+	kept, lost int
+	refused    int // records that do not authenticate
+}
+
+type finish struct {
+	time int64
+	tree bool // it was found in the tree
+}
+
+func (v *salvager) fill(db *bbolt.DB) error {
+	v.db = db
+	var err error
+	if v.tx, err = db.Begin(true); err != nil {
+		return err
+	}
+	if err := errors.Join(v.read(), v.err, v.tx.Commit()); err != nil {
+		return err
+	}
+	if v.kept == 0 && v.refused > 0 {
+		return errSecret
+	}
+	return v.compare()
+}
+
+func (v *salvager) read() error {
+	m, err := v.old.newest()
+	torn := err != nil
+	if torn {
+		if _, ok := errors.AsType[*damage](err); !ok {
+			return err
+		}
+	}
+	v.partial = torn
+	if m.pages > 0 {
+		v.walker = newWalker(v.old, m)
+		v.walker.leaf = func(bucket string, key, value []byte) { v.record(bucket, key, value, true) }
+		v.walker.bad = v.badPage
+		if err := v.walker.database(); err != nil {
+			return err
+		}
+	}
+	if !torn && !v.broken {
+		return nil // records alone are damaged
+	}
+	// Jobs first, since they tell which messages are needed.
+	for _, names := range [][]string{{bucketJobs, bucketFinished}, {bucketMessages, bucketBodies, bucketDone}} {
+		for id := uint64(2); id < v.old.count; id++ {
+			if err := v.looseLeaf(id, names, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// badPage follows a damaged page as far as it can be understood.
+func (v *salvager) badPage(id uint64, bucket string, root bool) {
+	v.broken = true
+	v.partial = v.partial || root || bucket == bucketMessages
+	if id < 2 || id >= v.old.count || v.visited[id] {
+		return
+	}
+	v.visited[id] = true
+	b := make([]byte, pageSize)
+	if err := v.old.read(b, id); err != nil {
+		v.err = errors.Join(v.err, err)
+		return
+	}
+	flags := number.Uint16(b[8:])
+	if root {
+		for i := range maxElements {
+			e, ok := parseElement(b, i, flagLeaf)
+			if ok && len(e.value) == bucketHeader && slices.Contains(buckets, string(e.key)) {
+				v.fail(v.walker.bucket(string(e.key), number.Uint64(e.value)))
+			}
+		}
+		return
+	}
+	if flags != flagBranch {
+		v.fail(v.looseLeaf(id, []string{bucket}, true))
+	}
+	if flags == flagLeaf {
+		return
+	}
+	head := make([]byte, pageSize)
+	for i := range maxElements {
+		e, ok := parseElement(b, i, flagBranch)
+		if !ok || e.page < 2 || e.page >= v.walker.meta.pages || v.walker.seen[e.page] {
+			continue
+		}
+		if err := v.old.read(head, e.page); err == nil && number.Uint64(head) == e.page {
+			v.fail(v.walker.bucket(bucket, e.page))
+		}
+	}
+}
+
+func (v *salvager) fail(err error) { v.err = errors.Join(v.err, err) }
+
+// maxElements is how many elements a page of usual length can have.
+const maxElements = (pageSize - pageHeader) / elementSize
+
+// maxValue is the maximum length of a record.
+const maxValue = 64 << 20
+
+// looseLeaf reads whatever looks like a leaf's elements for one of the buckets on
+// a page, whatever its head says.
+func (v *salvager) looseLeaf(id uint64, names []string, tree bool) error {
+	b := make([]byte, pageSize)
+	if err := v.old.read(b, id); err != nil {
+		return err
+	}
+	size := v.old.count * pageSize
+	for i := range maxElements {
+		at := uint64(pageHeader + i*elementSize)
+		h := b[at:]
+		pos, ksize, vsize := uint64(number.Uint32(h[4:])), uint64(number.Uint32(h[8:])), uint64(number.Uint32(h[12:]))
+		if pos < elementSize || vsize < seal.Overhead || vsize > maxValue || ksize > finishedKeySize {
+			continue
+		}
+		from := id*pageSize + at + pos
+		if from+ksize+vsize > size {
+			continue
+		}
+		for _, bucket := range names {
+			if keySize(bucket) != int(ksize) {
+				continue
+			}
+			data := make([]byte, ksize+vsize)
+			if _, err := v.old.f.ReadAt(data, int64(from)); err != nil {
+				return err
+			}
+			v.record(bucket, data[:ksize:ksize], data[ksize:], tree)
+		}
+	}
+	return nil
+}
+
+func keySize(bucket string) int {
+	switch bucket {
+	case bucketJobs, bucketDone:
+		return record.JobKeySize
+	case bucketFinished:
+		return finishedKeySize
+	case bucketMeta:
+		return -1
+	}
+	return 16
+}
+
+// record keeps a record if it authenticates. One that was not found in the tree
+// can have been deleted.
+func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
+	if isFiller(key) || v.err != nil {
+		return
+	}
+	if !tree && bucket != bucketJobs && v.tx.Bucket([]byte(bucket)).Get(key) != nil {
+		return
+	}
+	plain, err := v.store.sealer.Open(sealed, bucket, key)
+	if err != nil {
+		if bucket != bucketMeta && tree {
+			v.refused++
+		}
+		return
+	}
+	switch bucket {
+	case bucketMeta:
+		return // create has written it, or it is counted anew
+	case bucketFinished:
+		if n := len(key); n == finishedKeySize {
+			id := uuid.UUID(key[8:])
+			if old, ok := v.finished[id]; !ok || tree && !old.tree {
+				v.finished[id] = finish{int64(binary.BigEndian.Uint64(key)), tree}
+			}
+		}
+		return
+	case bucketJobs:
+		if !tree && !v.newer(key, plain) {
+			return
+		}
+	case bucketMessages, bucketBodies, bucketDone:
+		if !tree && !v.known(uuid.UUID(key[:16])) {
+			return
+		}
+	}
+	v.put(bucket, key, sealed)
+}
+
+// newer reports whether a job that was not found in the tree is to be kept: its
+// message is still there, and it is later than what is known of it. If not all
+// messages have been found, a job that waits and has not expired is kept as well.
+func (v *salvager) newer(key, plain []byte) bool {
+	j, _, err := record.DecodeJob(record.ParseJobKey(key), plain)
+	if err != nil {
+		return false
+	}
+	if known := v.tx.Bucket([]byte(bucketJobs)).Get(key); known != nil {
+		k, _, err := v.store.openJob(key, known)
+		return err == nil && j.Updated.After(k.Updated)
+	}
+	return v.tx.Bucket([]byte(bucketMessages)).Get(key[:16]) != nil || v.partial && j.Status.Waits() && j.Expires.After(time.Now())
+}
+
+// known reports whether another record belongs to the message.
+func (v *salvager) known(id uuid.UUID) bool {
+	if _, ok := v.finished[id]; ok {
+		return true
+	}
+	for _, bucket := range []string{bucketMessages, bucketBodies, bucketJobs, bucketDone} {
+		if k, _ := v.tx.Bucket([]byte(bucket)).Cursor().Seek(id[:]); bytes.HasPrefix(k, id[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *salvager) put(bucket string, key, sealed []byte) {
+	b := v.tx.Bucket([]byte(bucket))
+	if b.Get(key) == nil {
+		v.kept++
+	}
+	// bbolt needs the value until the commit.
+	v.fail(b.Put(key, bytes.Clone(sealed)))
+	v.pending += len(key) + len(sealed)
+	if v.err != nil || v.pending < maxBatchBytes {
+		return
+	}
+	v.pending = 0
+	if err := v.tx.Commit(); err != nil {
+		v.fail(err)
+		return
+	}
+	tx, err := v.db.Begin(true)
+	v.fail(err)
+	if err == nil {
+		v.tx = tx
+	}
+}
+
+// report tells of a record that is lost.
+func (v *salvager) report(what string, id uuid.UUID) {
+	v.lost++
+	v.store.log.Error("a record of the queue is lost", zap.String("lost", what), zap.String("id", id.String()))
+}
+
+// group is what the database has of one message.
+type group struct {
+	id     uuid.UUID
+	header []byte // sealed
+	body   bool
+	jobs   []queue.Job
+	done   []queue.Job
+	size   int64
+}
+
+// compare completes the records of each message, and reports what is missing.
+func (v *salvager) compare() error {
+	type ended struct {
+		id   uuid.UUID
+		time time.Time
+		size int64
+		jobs int
+		dead int
+	}
+	var fixes []func(b *batch) error
+	var ends []ended
+	present := map[uuid.UUID]bool{}
+	err := v.groups(func(g *group) {
+		fix, header := v.complete(g)
+		fixes = append(fixes, fix...)
+		if header == nil {
+			return
+		}
+		if f, ok := v.finished[g.id]; ok && f.tree {
+			present[g.id] = true
+		}
+		e := ended{id: g.id, time: time.Now(), size: header.Size, jobs: header.Jobs}
+		for _, j := range g.jobs {
+			if j.Status.Waits() {
+				return
+			}
+			e.dead++
+		}
+		if f, ok := v.finished[g.id]; ok {
+			e.time = time.UnixMicro(f.time)
+		}
+		ends = append(ends, e)
+	})
+	if err != nil {
+		return err
+	}
+	for id, f := range v.finished {
+		if f.tree && !present[id] {
+			v.report("the results of a message", id)
+		}
+	}
+	for _, e := range ends {
+		fixes = append(fixes, func(b *batch) error { return b.finish(e.id, e.size, e.jobs, e.dead, e.time) })
+	}
+	var kept int64
+	for part := range slices.Chunk(fixes, 10_000) {
+		err := v.db.Update(func(tx *bbolt.Tx) error {
+			b := &batch{store: v.store, tx: tx}
+			for _, f := range part {
+				if err := f(b); err != nil {
+					return err
+				}
+			}
+			kept += b.kept
+			return b.put(bucketMeta, keyKept, binary.AppendVarint(nil, kept))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups calls f with the records of each message.
+func (v *salvager) groups(f func(*group)) error {
+	return v.db.View(func(tx *bbolt.Tx) error {
+		names := []string{bucketMessages, bucketBodies, bucketJobs, bucketDone}
+		cursors := make([]*bbolt.Cursor, len(names))
+		keys, values := make([][]byte, len(names)), make([][]byte, len(names))
+		for i, name := range names {
+			cursors[i] = tx.Bucket([]byte(name)).Cursor()
+			cursors[i].First() // the filler
+			keys[i], values[i] = cursors[i].Next()
+		}
+		for {
+			var first []byte
+			for _, k := range keys {
+				if k != nil && (first == nil || bytes.Compare(k[:16], first) < 0) {
+					first = k[:16]
+				}
+			}
+			if first == nil {
+				return nil
+			}
+			g := &group{id: uuid.UUID(first)}
+			for i, name := range names {
+				for bytes.HasPrefix(keys[i], g.id[:]) {
+					g.add(v.store, name, keys[i], values[i])
+					keys[i], values[i] = cursors[i].Next()
+				}
+			}
+			f(g)
+		}
+	})
+}
+
+func (g *group) add(s *Store, bucket string, key, sealed []byte) {
+	switch bucket {
+	case bucketMessages:
+		g.header = sealed
+	case bucketBodies:
+		g.body = true
+	default:
+		plain, err := s.sealer.Open(sealed, bucket, key)
+		if err != nil {
+			return // it has authenticated before
+		}
+		j, size, err := record.DecodeJob(record.ParseJobKey(key), plain)
+		switch {
+		case err != nil:
+		case bucket == bucketJobs:
+			g.jobs, g.size = append(g.jobs, *j), size
+		default:
+			g.done = append(g.done, *j)
+		}
+	}
+}
+
+// complete returns what makes the records of a message consistent, and the
+// header; nil if the message is lost. Afterwards g.jobs are those that remain.
+func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *record.Message) {
+	fix := func(f func(b *batch) error) { fixes = append(fixes, f) }
+	// What was found outside of the tree can be a job that has ended since.
+	g.jobs = slices.DeleteFunc(g.jobs, func(j queue.Job) bool {
+		ended := slices.ContainsFunc(g.done, func(d queue.Job) bool { return d.JobID == j.JobID })
+		if ended {
+			fix(func(b *batch) error { return b.delete(bucketJobs, record.JobKey(j.JobID)) })
+		}
+		return ended
+	})
+	if g.header != nil {
+		if m, err := v.store.openMessage(g.id, g.header); err == nil {
+			header = m
+		}
+	}
+	if header == nil {
+		v.report("the results of a message", g.id)
+		if len(g.jobs) == 0 || !g.body {
+			for _, j := range g.jobs {
+				v.report(fmt.Sprintf("delivery %d of a message", j.Index+1), g.id)
+			}
+			g.jobs = nil
+			fix(func(b *batch) error {
+				return errors.Join(b.delete(bucketBodies, g.id[:]), b.deletePrefix(bucketJobs, g.id[:]), b.deletePrefix(bucketDone, g.id[:]))
+			})
+			return fixes, nil
+		}
+		header = &record.Message{Created: timeOf(g.id), Size: g.size, Files: v.store.fileSizes(g.id)}
+		for _, j := range slices.Concat(g.jobs, g.done) {
+			header.Jobs = max(header.Jobs, j.Index+1)
+		}
+		fix(func(b *batch) error { return b.put(bucketMessages, g.id[:], header.Encode()) })
+	}
+	if header.Key != nil {
+		fix(func(b *batch) error {
+			return b.put(bucketKeys, header.Key[:], append(append([]byte{}, g.id[:]...), header.Request...))
+		})
+	}
+	if !g.body && len(g.jobs) > 0 {
+		v.report("the text of a message", g.id)
+		g.jobs = nil // each of them is lost
+	}
+	there := make([]bool, header.Jobs)
+	for _, j := range slices.Concat(header.Done, g.done, g.jobs) {
+		if j.Index < len(there) {
+			there[j.Index] = true
+		}
+	}
+	for i := range there {
+		if there[i] {
+			continue
+		}
+		v.report(fmt.Sprintf("delivery %d of a message", i+1), g.id)
+		j := &queue.Job{
+			JobID: queue.JobID{Message: g.id, Index: i}, Status: queue.Lost, Updated: time.Now(),
+			Reason: "its record in the queue's store was damaged",
+		}
+		fix(func(b *batch) error {
+			key := record.JobKey(j.JobID)
+			return errors.Join(b.delete(bucketJobs, key), b.put(bucketDone, key, record.EncodeJob(j, 0)))
+		})
+	}
+	if len(g.jobs) == 0 && g.body {
+		fix(func(b *batch) error { return b.delete(bucketBodies, g.id[:]) })
+	}
+	return fixes, header
+}
+
+// fileSizes returns the sizes of the attachments of a message, from those of
+// their files.
+func (s *Store) fileSizes(id uuid.UUID) (sizes []int64) {
+	for i := 0; ; i++ {
+		info, err := os.Stat(filepath.Clean(s.filePath(id, i)))
+		if err != nil {
+			return sizes
+		}
+		const sealed = seal.ChunkSize + seal.Overhead
+		chunks := (info.Size() + sealed - 1) / sealed
+		sizes = append(sizes, info.Size()-chunks*seal.Overhead)
+	}
+}

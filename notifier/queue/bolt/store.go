@@ -1,0 +1,363 @@
+// Package bolt keeps the queue in a folder of one process: a bbolt database and
+// the attachments beside it.
+//
+// One goroutine writes. It commits whatever waits at that moment in one
+// transaction, so that the cost of a commit (two fsyncs) is shared by all who
+// wait for it. The jobs that wait are indexed in memory, without their content.
+//
+// The folder has these files, with mode 0600:
+//
+//	queue.db      the database
+//	key           the key, unless the configuration has a secret
+//	lock          locked by the process that uses the folder
+//	files/        attachments
+//	queue.db.damaged-*  databases that were damaged and have been replaced
+//
+// Every value of the database is sealed (package seal). Its keys are IDs, times
+// and keyed hashes.
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// Options configure a store.
+type Options struct {
+	// Path is the folder. It is created with mode 0700 if it does not exist.
+	Path string
+
+	// Secret is what the encryption key is derived from: any text of 16 or more
+	// characters. Default: the file "key" in the folder, which is created with the
+	// store.
+	Secret string
+
+	// Logger gets reports of damage, one for each record that is lost. Default:
+	// none.
+	Logger *zap.Logger
+
+	noSync bool // for a test that shows what syncing is for
+}
+
+// The buckets of the database.
+const (
+	bucketMeta     = "meta"     // keyCheck, keyKept
+	bucketMessages = "messages" // ID → record.Message
+	bucketBodies   = "bodies"   // ID → Body, while a job waits or is dead
+	bucketJobs     = "jobs"     // JobKey → job that waits or is dead
+	bucketDone     = "done"     // JobKey → job that has ended
+	bucketKeys     = "keys"     // hash of the idempotency key → ID and hash of the request
+	bucketFinished = "finished" // time and ID → size, of messages of which no job waits
+)
+
+var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished}
+
+var (
+	keyCheck = []byte("check") // a record that tells whether the secret is right
+	keyKept  = []byte("kept")  // how many bytes the finished messages take
+)
+
+// Store is a [queue.Store] in a folder.
+type Store struct {
+	path   string
+	sealer *seal.Sealer
+	log    *zap.Logger
+	noSync bool
+	lock   *os.File
+
+	mu sync.RWMutex
+	db *bbolt.DB // nil while it cannot be opened
+
+	index *index
+	kept  atomic.Int64 // bytes of the finished messages
+
+	changes chan *change
+	broken  chan struct{} // a reader has found a damaged page
+	stop    chan struct{}
+	stopped chan struct{}
+	once    sync.Once
+
+	// Of the writer alone.
+	lastError error // of the commit that has failed last
+}
+
+var _ queue.Store = (*Store)(nil)
+
+// Open opens the store in a folder, or creates it. It returns a [*LockedError] if
+// another process uses the folder, and an error that tells what to do if the key
+// is missing or wrong. A damaged database is set aside under another name, and
+// replaced by one that has what can be read of it.
+func Open(o Options) (*Store, error) {
+	s := &Store{
+		path: o.Path, log: o.Logger, noSync: o.noSync, index: newIndex(),
+		changes: make(chan *change), broken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
+		return nil, fmt.Errorf("creating the folder of the queue: %w", err)
+	}
+	lock, err := lockFolder(s.path)
+	if err != nil {
+		return nil, err
+	}
+	s.lock = lock
+	if err := s.open(o.Secret); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("opening the queue in %s: %w", s.path, err)
+	}
+	go s.write()
+	return s, nil
+}
+
+func (s *Store) dbPath() string { return filepath.Join(s.path, "queue.db") }
+
+func (s *Store) filePath(id uuid.UUID, i int) string {
+	return filepath.Join(s.path, "files", fmt.Sprintf("%s.%d", id, i))
+}
+
+func (s *Store) open(secret string) error {
+	_, err := os.Stat(s.dbPath())
+	exists := err == nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if secret == "" {
+		if secret, err = readKey(filepath.Join(s.path, "key"), !exists); err != nil {
+			return err
+		}
+	}
+	if s.sealer, err = seal.New(secret); err != nil {
+		return err
+	}
+	if !exists {
+		if err := s.create(nil); err != nil {
+			return err
+		}
+		if err := s.replace(); err != nil {
+			return err
+		}
+	}
+	if err := s.load(); err != nil {
+		return err
+	}
+	s.removeOrphans()
+	return nil
+}
+
+// load opens the database and reads the index.
+func (s *Store) load() error {
+	db, x, kept, err := s.openDB()
+	if damage, ok := errors.AsType[*damage](err); ok {
+		if err := s.salvage(damage); err != nil {
+			return err
+		}
+		db, x, kept, err = s.openDB()
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.db = db
+	s.kept.Store(kept)
+	s.mu.Unlock()
+	s.index.replace(x)
+	return nil
+}
+
+// openDB opens the database if bbolt can read it. The error is a [*damage] if a
+// page or a job is damaged.
+func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
+	if err := checkFile(s.dbPath()); err != nil {
+		return nil, nil, 0, err
+	}
+	var db *bbolt.DB
+	x := newIndex()
+	var kept int64
+	err := guard(func() (err error) {
+		if db, err = bbolt.Open(s.dbPath(), 0o600, s.boltOptions()); err != nil {
+			return err
+		}
+		return db.View(func(tx *bbolt.Tx) (err error) {
+			if err := s.readIndex(tx, x); err != nil {
+				return err
+			}
+			kept, err = s.readKept(tx)
+			return err
+		})
+	})
+	if err == nil {
+		return db, x, kept, nil
+	}
+	if db != nil {
+		db.Close()
+	}
+	if fault, ok := errors.AsType[*faultError](err); ok {
+		err = &damage{what: fault.Error()}
+	}
+	return nil, nil, 0, err
+}
+
+// boltOptions: the list of free pages is not stored, since it would be written
+// with every commit and grows with the space that is free. checkFile reads all
+// pages anyway.
+func (s *Store) boltOptions() *bbolt.Options {
+	return &bbolt.Options{
+		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, PageSize: pageSize,
+		Timeout: time.Second, NoSync: s.noSync, NoGrowSync: s.noSync,
+	}
+}
+
+// readIndex reads the jobs that wait or are dead.
+func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
+	check := tx.Bucket([]byte(bucketMeta)).Get(keyCheck)
+	if _, err := s.sealer.Open(check, bucketMeta, keyCheck); err != nil {
+		return &damage{what: "the record that tells whether the secret is right"}
+	}
+	files, err := s.storedFiles()
+	if err != nil {
+		return err
+	}
+	err = tx.Bucket([]byte(bucketJobs)).ForEach(func(k, v []byte) error {
+		if isFiller(k) {
+			return nil
+		}
+		j, size, err := s.openJob(k, v)
+		if err != nil {
+			return &damage{what: "a job"}
+		}
+		m := x.messages[j.Message]
+		if m == nil {
+			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message]}
+		}
+		x.add(m, j.Index, s.destinationHash(j.Destination), j.Status, j.Due.UnixMicro(), j.Expires.UnixMicro())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return checkKeys(tx, x)
+}
+
+// checkKeys returns a [*damage] if a record is missing because its key is
+// damaged: the buckets must have records of the same messages. It compares sums
+// of hashes of their IDs.
+func checkKeys(tx *bbolt.Tx, x *index) error {
+	seed := maphash.MakeSeed()
+	sum := func(bucket string, size, at int) (sum uint64) {
+		// The function returns no error.
+		_ = tx.Bucket([]byte(bucket)).ForEach(func(k, _ []byte) error {
+			if len(k) == size {
+				sum += maphash.Bytes(seed, k[at:at+16])
+			}
+			return nil
+		})
+		return sum
+	}
+	var waiting, all uint64
+	for id, m := range x.messages {
+		h := maphash.Bytes(seed, id[:])
+		all += h
+		if m.waiting > 0 {
+			waiting += h
+		}
+	}
+	if sum(bucketMessages, 16, 0) != sum(bucketFinished, finishedKeySize, 8)+waiting || sum(bucketBodies, 16, 0) != all {
+		return &damage{what: "the key of a record"}
+	}
+	return nil
+}
+
+// timeOf returns when the ID of a message was made.
+func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
+
+// openJob opens the record of a job that waits, is dead or has ended.
+func (s *Store) openJob(key, sealed []byte) (*queue.Job, int64, error) {
+	if len(key) != record.JobKeySize {
+		return nil, 0, seal.ErrOpen
+	}
+	plain, err := s.sealer.Open(sealed, bucketJobs, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	return record.DecodeJob(record.ParseJobKey(key), plain)
+}
+
+func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error) {
+	plain, err := s.sealer.Open(sealed, bucketMessages, id[:])
+	if err != nil {
+		return nil, err
+	}
+	return record.DecodeMessage(id, plain)
+}
+
+func (s *Store) destinationHash(text string) seal.Hash { return s.sealer.Hash("destination", text) }
+func (s *Store) keyHash(text string) seal.Hash         { return s.sealer.Hash("idempotency key", text) }
+
+func (s *Store) database() *bbolt.DB {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.db
+}
+
+func (s *Store) closed() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// reopen closes the database and opens it anew, after a fault.
+func (s *Store) reopen() error {
+	s.mu.Lock()
+	db := s.db
+	s.db = nil
+	s.mu.Unlock()
+	if db != nil {
+		if err := db.Close(); err != nil {
+			s.log.Warn("closing the queue's damaged store", zap.Error(err))
+		}
+	}
+	return s.load()
+}
+
+// Close implements [queue.Store].
+func (s *Store) Close() (err error) {
+	s.once.Do(func() {
+		close(s.stop)
+		<-s.stopped
+		s.mu.Lock()
+		db := s.db
+		s.db = nil
+		s.mu.Unlock()
+		if db != nil {
+			err = db.Close()
+		}
+		err = errors.Join(err, s.lock.Close())
+	})
+	return err
+}
+
+// Changed implements [queue.Store]: nobody shares the folder.
+func (s *Store) Changed() <-chan struct{} { return nil }
+
+// Renew implements [queue.Store]: claims last as long as the process.
+func (s *Store) Renew(context.Context, time.Duration) error { return nil }

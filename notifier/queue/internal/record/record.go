@@ -1,0 +1,233 @@
+// Package record encodes what the stores of the queue keep in sealed records.
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// version is the first byte of every record.
+const version = 1
+
+// ErrFormat is returned for a record that a later version has written.
+var ErrFormat = errors.New("a stored record has an unknown format")
+
+// Message is a queue.Message without its body, as it is stored.
+type Message struct {
+	Created time.Time
+	Size    int64 // of the whole entry, as queue.Entry.Size counts
+	Jobs    int   // how many the message has
+	Summary []byte
+	Request []byte
+	Key     *seal.Hash // of the idempotency key; nil for none
+	Files   []int64    // sizes
+	Done    []queue.Job
+}
+
+// JobKeySize is the length of [JobKey].
+const JobKeySize = 18
+
+// JobKey returns the ID of a job as bytes that sort as IDs do.
+func JobKey(id queue.JobID) []byte {
+	return binary.BigEndian.AppendUint16(append(make([]byte, 0, JobKeySize), id.Message[:]...), uint16(id.Index))
+}
+
+// ParseJobKey is the inverse of [JobKey]. b has JobKeySize bytes.
+func ParseJobKey(b []byte) queue.JobID {
+	return queue.JobID{Message: uuid.UUID(b[:16]), Index: int(binary.BigEndian.Uint16(b[16:]))}
+}
+
+// FileKey returns the ID of the i-th file of a message.
+func FileKey(id uuid.UUID, i int) []byte {
+	return binary.BigEndian.AppendUint32(append(make([]byte, 0, 20), id[:]...), uint32(i))
+}
+
+// NewMessage returns the record of an entry. Jobs that do not wait become part
+// of it.
+func NewMessage(e *queue.Entry, key *seal.Hash) *Message {
+	m := e.Message
+	r := &Message{Created: m.Created, Size: e.Size(), Jobs: len(e.Jobs), Summary: m.Summary, Request: m.Request, Key: key}
+	for _, f := range m.Files {
+		r.Files = append(r.Files, f.Size)
+	}
+	for _, j := range e.Jobs {
+		if !j.Status.Waits() && j.Status != queue.Dead {
+			r.Done = append(r.Done, j)
+		}
+	}
+	return r
+}
+
+// Encode returns the record as bytes.
+func (m *Message) Encode() []byte {
+	b := make([]byte, 0, 64+len(m.Summary)+len(m.Request)+128*len(m.Done))
+	b = append(b, version)
+	b = appendTime(b, m.Created)
+	b = binary.AppendVarint(b, m.Size)
+	b = binary.AppendUvarint(b, uint64(m.Jobs))
+	b = appendBytes(b, m.Summary)
+	b = appendBytes(b, m.Request)
+	if m.Key != nil {
+		b = appendBytes(b, m.Key[:])
+	} else {
+		b = appendBytes(b, nil)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.Files)))
+	for _, n := range m.Files {
+		b = binary.AppendVarint(b, n)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.Done)))
+	for i := range m.Done {
+		b = binary.AppendUvarint(b, uint64(m.Done[i].Index))
+		b = appendBytes(b, EncodeJob(&m.Done[i], 0))
+	}
+	return b
+}
+
+// DecodeMessage is the inverse of [Message.Encode]; id is the message's.
+func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
+	d := decoder{b: b}
+	d.version()
+	m := &Message{Created: d.time(), Size: d.varint(), Jobs: int(d.uvarint()), Summary: d.bytes(), Request: d.bytes()}
+	if key := d.bytes(); len(key) == seal.HashSize {
+		m.Key = (*seal.Hash)(key)
+	}
+	for range d.count() {
+		m.Files = append(m.Files, d.varint())
+	}
+	for range d.count() {
+		index := int(d.uvarint())
+		j, _, err := DecodeJob(queue.JobID{Message: id, Index: index}, d.bytes())
+		if err != nil {
+			return nil, err
+		}
+		m.Done = append(m.Done, *j)
+	}
+	return m, d.err
+}
+
+// EncodeJob returns a job as bytes. size is that of the entry, which is needed
+// when a store is opened. Destination and State of a job that has ended are left
+// out.
+func EncodeJob(j *queue.Job, size int64) []byte {
+	state, destination := j.State, j.Destination
+	if !j.Status.Waits() && j.Status != queue.Dead {
+		state, destination = nil, ""
+	}
+	b := make([]byte, 0, 64+len(destination)+len(state)+len(j.Result)+len(j.Reason))
+	b = append(b, version, byte(j.Status))
+	b = binary.AppendVarint(b, size)
+	b = binary.AppendUvarint(b, uint64(j.Attempts))
+	b = appendTime(b, j.Due)
+	b = appendTime(b, j.Expires)
+	b = appendTime(b, j.Updated)
+	b = appendBytes(b, []byte(destination))
+	b = appendBytes(b, state)
+	b = appendBytes(b, j.Result)
+	return appendBytes(b, []byte(j.Reason))
+}
+
+// DecodeJob is the inverse of [EncodeJob].
+func DecodeJob(id queue.JobID, b []byte) (*queue.Job, int64, error) {
+	d := decoder{b: b}
+	d.version()
+	j := &queue.Job{JobID: id, Status: queue.Status(d.byte())}
+	size := d.varint()
+	j.Attempts = int(d.uvarint())
+	j.Due, j.Expires, j.Updated = d.time(), d.time(), d.time()
+	j.Destination, j.State, j.Result, j.Reason = string(d.bytes()), d.bytes(), d.bytes(), string(d.bytes())
+	return j, size, d.err
+}
+
+func appendBytes(b, data []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
+}
+
+// appendTime appends t in microseconds since 1970; the zero time is 0.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return binary.AppendVarint(b, 0)
+	}
+	return binary.AppendVarint(b, t.UnixMicro())
+}
+
+// decoder reads values until the first error.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) fail() {
+	d.b, d.err = nil, ErrFormat
+}
+
+func (d *decoder) version() {
+	if d.byte() != version {
+		d.fail()
+	}
+}
+
+func (d *decoder) byte() byte {
+	if len(d.b) == 0 {
+		d.fail()
+		return 0
+	}
+	b := d.b[0]
+	d.b = d.b[1:]
+	return b
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// count is uvarint for a number of items, each of which takes a byte at least.
+func (d *decoder) count() int {
+	n := d.uvarint()
+	if n > uint64(len(d.b)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// bytes returns nil for no bytes.
+func (d *decoder) bytes() []byte {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	b := d.b[:n:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) time() time.Time {
+	v := d.varint()
+	if v == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(v)
+}

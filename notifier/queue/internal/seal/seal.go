@@ -1,0 +1,139 @@
+// Package seal encrypts and authenticates what the stores of the queue keep.
+//
+// The cipher is XAES-256-GCM (https://c2sp.org/XAES-256-GCM): AES-256-GCM under
+// a key that is derived for each record from half of a random nonce of 24
+// bytes. Nonces of that length can be drawn at random for any number of
+// records; the 12 bytes of plain AES-GCM cannot.
+package seal
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MinSecret is the minimum length of a secret, in characters.
+const MinSecret = 16
+
+// Overhead is how many bytes a sealed record is longer than its content.
+const Overhead = nonceSize + 16
+
+const (
+	nonceSize   = 24
+	derivedSize = 12 // the part of the nonce that the key of a record is derived from
+)
+
+// ErrOpen is returned for a record that is damaged, that was sealed under
+// another secret, or that belongs to another place.
+var ErrOpen = errors.New("the stored record does not authenticate")
+
+// Sealer seals and opens records under one secret. It is safe for concurrent
+// use.
+type Sealer struct {
+	block cipher.Block
+	k1    [aes.BlockSize]byte // the subkey of CMAC for whole blocks
+	hash  []byte              // the key of Hash
+}
+
+// New returns a Sealer whose keys are derived from secret with HKDF-SHA-256
+// (RFC 5869). It returns an error if secret has fewer than [MinSecret]
+// characters.
+func New(secret string) (*Sealer, error) {
+	if n := utf8.RuneCountInString(secret); n < MinSecret {
+		return nil, fmt.Errorf("the secret of the queue has %d characters; write at least %d", n, MinSecret)
+	}
+	derive := func(purpose string) ([]byte, error) {
+		return hkdf.Key(sha256.New, []byte(secret), nil, "caddy-notify queue 1 "+purpose, 32)
+	}
+	key, err := derive("encryption")
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
+	}
+	hash, err := derive("lookup")
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key of the queue: %w", err)
+	}
+	return newSealer(key, hash)
+}
+
+func newSealer(key, hash []byte) (*Sealer, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sealer{block: block, hash: hash}
+	block.Encrypt(s.k1[:], s.k1[:])
+	var carry byte // double the block in GF(2^128), as NIST SP 800-38B does
+	for i := len(s.k1) - 1; i >= 0; i-- {
+		s.k1[i], carry = s.k1[i]<<1|carry, s.k1[i]>>7
+	}
+	s.k1[len(s.k1)-1] ^= byte(subtle.ConstantTimeSelect(int(carry), 0x87, 0))
+	return s, nil
+}
+
+// aead returns AES-256-GCM under the key that belongs to the nonce.
+func (s *Sealer) aead(nonce []byte) cipher.AEAD {
+	var key [2 * aes.BlockSize]byte
+	for i := range 2 {
+		b := key[i*aes.BlockSize:][:aes.BlockSize]
+		b[1], b[2] = byte(i+1), 'X'
+		copy(b[4:], nonce[:derivedSize])
+		subtle.XORBytes(b, b, s.k1[:])
+		s.block.Encrypt(b, b)
+	}
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // the length of the key is right
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // the block size is right
+	}
+	return gcm
+}
+
+// Seal returns plain encrypted and bound to a table and to an id in it.
+func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
+	out := make([]byte, nonceSize, len(plain)+Overhead)
+	rand.Read(out) // never returns an error
+	return s.aead(out).Seal(out, out[derivedSize:nonceSize], plain, place(table, id))
+}
+
+// Open returns the content of a record. The error is [ErrOpen].
+func (s *Sealer) Open(sealed []byte, table string, id []byte) ([]byte, error) {
+	if len(sealed) < Overhead {
+		return nil, ErrOpen
+	}
+	plain, err := s.aead(sealed).Open(nil, sealed[derivedSize:nonceSize], sealed[nonceSize:], place(table, id))
+	if err != nil {
+		return nil, ErrOpen
+	}
+	return plain, nil
+}
+
+func place(table string, id []byte) []byte {
+	return append(append(make([]byte, 0, len(table)+1+len(id)), table+"\x00"...), id...)
+}
+
+// HashSize is the length of a [Hash].
+const HashSize = 16
+
+// Hash is a text that a store looks up or groups by without keeping it in
+// plain.
+type Hash [HashSize]byte
+
+// Hash returns the keyed hash of text. The same text has another hash for
+// another purpose.
+func (s *Sealer) Hash(purpose, text string) (h Hash) {
+	m := hmac.New(sha256.New, s.hash)
+	m.Write([]byte(purpose + "\x00" + text))
+	copy(h[:], m.Sum(nil))
+	return h
+}

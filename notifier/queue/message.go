@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Message is what all deliveries of one request have in common. Its content is
+// opaque to the queue.
+type Message struct {
+	// ID names the message. [NewID] makes one.
+	ID uuid.UUID
+
+	// Created is when the message came in.
+	Created time.Time
+
+	// Body is what a delivery needs: the text and how to send it. It is removed
+	// when no job waits and none is dead.
+	Body []byte
+
+	// Summary is kept with the results until they are forgotten. It must not
+	// hold the text.
+	Summary []byte
+
+	// Files are stored once for all jobs and removed together with Body.
+	Files []File
+
+	// Key is the client's idempotency key, with whatever makes it unique among
+	// clients; empty for none. Stores keep its hash alone.
+	Key string
+
+	// Request identifies the request that Key belongs to, as a hash of it.
+	Request []byte
+}
+
+// NewID returns a new ID for a message. IDs sort by time, which keeps the pages
+// that a store writes to together (UUID version 7, RFC 9562).
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// File is an attachment.
+type File struct {
+	Size int64 // in bytes
+	io.ReaderAt
+}
+
+// Status is what has become of a delivery.
+type Status uint8
+
+// The statuses of a job. A job waits while it is [Queued] or [Sending].
+const (
+	Queued    Status = iota + 1 // will be sent when it is due
+	Sending                     // is being sent
+	Delivered                   // has arrived, or asked for nothing
+	Failed                      // has failed for good, and the client has been told
+	Dead                        // has failed for good, and can be retried
+	Cancelled                   // was cancelled or dropped
+	Lost                        // its record was damaged, so that it cannot be sent
+)
+
+// String returns the status in lower case.
+func (s Status) String() string {
+	switch s {
+	case Queued:
+		return "queued"
+	case Sending:
+		return "sending"
+	case Delivered:
+		return "delivered"
+	case Failed:
+		return "failed"
+	case Dead:
+		return "dead"
+	case Cancelled:
+		return "cancelled"
+	case Lost:
+		return "lost"
+	}
+	return "unknown"
+}
+
+// Waits reports whether a job with this status is still to be delivered.
+func (s Status) Waits() bool { return s == Queued || s == Sending }
+
+// JobID names a job.
+type JobID struct {
+	Message uuid.UUID
+	Index   int // the place of the destination among those of the message
+}
+
+// MaxJobs is how many jobs a message can have.
+const MaxJobs = 1 << 16
+
+// Job is one delivery: a message and one destination.
+type Job struct {
+	JobID
+
+	Status Status
+
+	// Destination is what deliveries are shared out by: jobs with the same
+	// Destination count as going to the same place. Stores encrypt it.
+	Destination string
+
+	// State is what the next attempt needs, such as which parts have arrived. It
+	// is opaque, and gone when the job is delivered, cancelled or lost.
+	State []byte
+
+	// Result is what clients read about the last attempt. It is opaque.
+	Result []byte
+
+	// Reason tells why the job is dead or lost, in words without secrets.
+	Reason string
+
+	// Attempts counts the deliveries that have been tried.
+	Attempts int
+
+	// Due is when the next attempt is due.
+	Due time.Time
+
+	// Expires is when a job that still waits becomes dead.
+	Expires time.Time
+
+	// Updated is when the record was written.
+	Updated time.Time
+}
+
+// Entry is a message with its jobs: the job at place i has the index i.
+type Entry struct {
+	Message *Message
+	Jobs    []Job
+}
+
+// The space that records take beside their content, roughly.
+const (
+	messageOverhead = 512
+	jobOverhead     = 256
+)
+
+// Size returns how many bytes of a store the entry takes, roughly.
+func (e *Entry) Size() int64 {
+	m := e.Message
+	n := int64(messageOverhead + len(m.Body) + len(m.Summary))
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result))
+	}
+	return n
+}
+
+// Waits reports whether a job of the entry waits.
+func (e *Entry) Waits() bool {
+	for i := range e.Jobs {
+		if e.Jobs[i].Status.Waits() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,299 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+)
+
+// Options configure a queue.
+type Options struct {
+	// Deliver makes one attempt. It is called by several goroutines at once. It
+	// should return within a minute or so; ctx ends when the queue is closed and
+	// does not wait any longer. m and its files must not be used afterwards. A
+	// panic counts as a failure that can be tried again.
+	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
+
+	// Dead, if set, returns a message that is accepted in the same transaction
+	// that makes a job dead, or nil. It can be called more than once for a job,
+	// until that transaction succeeds.
+	Dead func(j *Job) *Entry
+
+	// Settled, if set, is called after each attempt, when its outcome is stored,
+	// and for jobs that expire.
+	Settled func(j *Job)
+
+	MaxAge      time.Duration // after which a job that has not been delivered is dead; default 24 h
+	Keep        time.Duration // how long results and dead jobs can be read; default 7 days
+	MaxSize     int64         // what may wait, in bytes, and how much is kept besides; default 1 GiB
+	Concurrency int           // deliveries at once; default 256
+	Logger      *zap.Logger   // default: none
+}
+
+// Defaults of [Options].
+const (
+	DefaultMaxAge      = 24 * time.Hour
+	DefaultKeep        = 7 * 24 * time.Hour
+	DefaultMaxSize     = 1 << 30
+	DefaultConcurrency = 256
+)
+
+// PerDestination is how many deliveries to one destination run at once.
+const PerDestination = 4
+
+// Outcome is what has become of one attempt.
+type Outcome struct {
+	// Status is Delivered, Failed or Dead, which are final, or Queued for another
+	// attempt.
+	Status Status
+	// State and Result replace those of the job.
+	State, Result []byte
+	// Reason tells why the job is dead, in words without secrets.
+	Reason string
+	// RetryAfter is the minimum time until the next attempt; 0 for no minimum.
+	RetryAfter time.Duration
+}
+
+// Queue schedules the jobs of a store.
+type Queue struct {
+	store   Store
+	options atomic.Pointer[Options]
+
+	ctx    context.Context // ends when deliveries are given up
+	cancel context.CancelFunc
+	wake   chan struct{} // a job may be due, or there is room for one
+	stop   chan struct{} // closed by Close: nothing new begins
+	loops  sync.WaitGroup
+
+	logged atomic.Int64 // when a failure of the store was logged, in seconds since 1970
+
+	mu      sync.Mutex
+	stopped bool
+	running int           // deliveries
+	held    int           // deliveries of callers
+	idle    chan struct{} // closed when both are 0, if Close waits for that
+
+	results results
+}
+
+// New starts a queue with a store. [Queue.Close] closes both.
+func New(store Store, o Options) *Queue {
+	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	q.results.full = make(chan struct{}, 1)
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+	q.Configure(o)
+	q.loops.Go(q.schedule)
+	q.loops.Go(q.maintain)
+	q.loops.Go(q.renew)
+	q.loops.Go(q.record)
+	return q
+}
+
+// Configure replaces the options. Deliveries that have begun go on with the old
+// ones.
+func (q *Queue) Configure(o Options) {
+	if o.MaxAge <= 0 {
+		o.MaxAge = DefaultMaxAge
+	}
+	if o.Keep <= 0 {
+		o.Keep = DefaultKeep
+	}
+	if o.MaxSize <= 0 {
+		o.MaxSize = DefaultMaxSize
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = DefaultConcurrency
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	q.options.Store(&o)
+	q.signal()
+}
+
+// signal has the scheduler look for jobs.
+func (q *Queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Accept stores a message with its jobs. When it returns nil, the message
+// survives a crash. It sets the IDs of the jobs, and where they are zero, Created,
+// and Due and Expires of jobs.
+//
+// A job that is Sending is being sent by the caller, who must call
+// [Queue.Settle].
+//
+// It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if the
+// message's Key is known already, or [ErrClosed].
+func (q *Queue) Accept(ctx context.Context, e *Entry) error {
+	o := q.options.Load()
+	now := time.Now()
+	q.complete(e, o, now)
+	held := 0
+	for i := range e.Jobs {
+		if e.Jobs[i].Status == Sending {
+			held++
+		}
+	}
+	if !q.begin(&q.held, held) {
+		return ErrClosed
+	}
+	if err := q.store.Accept(ctx, o.MaxSize, e); err != nil {
+		q.end(&q.held, held)
+		return err
+	}
+	q.signal()
+	return nil
+}
+
+// complete sets what a caller may leave out.
+func (q *Queue) complete(e *Entry, o *Options, now time.Time) {
+	if e.Message.Created.IsZero() {
+		e.Message.Created = now
+	}
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		j.JobID = JobID{e.Message.ID, i}
+		j.Updated = now
+		if j.Due.IsZero() {
+			j.Due = now
+		}
+		if j.Expires.IsZero() {
+			j.Expires = e.Message.Created.Add(o.MaxAge)
+		}
+	}
+}
+
+// begin counts n deliveries as running or held, unless the queue is being
+// closed.
+func (q *Queue) begin(count *int, n int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return false
+	}
+	*count += n
+	return true
+}
+
+func (q *Queue) end(count *int, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	*count -= n
+	if q.running+q.held == 0 && q.idle != nil {
+		close(q.idle)
+		q.idle = nil
+	}
+}
+
+// Settle ends a job that was accepted as Sending, with what has become of the
+// caller's attempt. If the store is unavailable, it tries again until that works
+// or the queue is closed.
+func (q *Queue) Settle(j *Job, o Outcome) {
+	q.settle(j, o, true)
+	q.end(&q.held, 1)
+	q.signal()
+}
+
+// Get returns a message and its jobs, without the text. It returns
+// [ErrNotFound].
+func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
+	if e := q.results.get(id); e != nil {
+		return e, nil
+	}
+	return q.store.Get(ctx, id)
+}
+
+// List returns at most n jobs that are Queued, Sending or Dead, in the order of
+// their IDs and after a job; the zero JobID stands for the beginning.
+func (q *Queue) List(ctx context.Context, status Status, after JobID, n int) ([]Job, error) {
+	return q.store.List(ctx, status, after, n)
+}
+
+// Cancel cancels each job of a message that is not being sent at this moment,
+// and returns how many there were. Dead jobs are left alone. It returns
+// [ErrNotFound].
+func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
+	if q.results.get(id) != nil {
+		return 0, nil
+	}
+	return q.store.Cancel(ctx, id, time.Now(), Queued)
+}
+
+// Drop cancels each job of a message that waits or is dead, unless it is being
+// sent at this moment, and returns how many there were. It returns
+// [ErrNotFound].
+func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
+	if q.results.get(id) != nil {
+		return 0, nil
+	}
+	return q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
+}
+
+// Retry queues each dead job of a message again, as if it had just come in, and
+// returns how many there were. It returns [ErrNotFound].
+func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
+	if q.results.get(id) != nil {
+		return 0, nil
+	}
+	now := time.Now()
+	n, err := q.store.Retry(ctx, id, now, now.Add(q.options.Load().MaxAge))
+	q.signal()
+	return n, err
+}
+
+// Stats counts what waits and what is dead.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx) }
+
+// Close begins nothing new, waits for deliveries that have begun until ctx ends,
+// and closes the store. It returns an error that tells how many deliveries it has
+// not waited for; they are tried again when the store is opened the next time.
+func (q *Queue) Close(ctx context.Context) error {
+	q.mu.Lock()
+	if q.stopped {
+		q.mu.Unlock()
+		return ErrClosed
+	}
+	q.stopped = true
+	var idle chan struct{}
+	if q.running+q.held > 0 {
+		idle = make(chan struct{})
+		q.idle = idle
+	}
+	q.mu.Unlock()
+	close(q.stop)
+	var err error
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			q.mu.Lock()
+			err = fmt.Errorf("%d deliveries were not finished; they are tried again at the next start", q.running+q.held)
+			q.mu.Unlock()
+		}
+	}
+	q.cancel()
+	q.loops.Wait()
+	q.flush()
+	return errors.Join(err, q.store.Close())
+}
+
+// check logs a failure of the store, at most once a minute.
+func (q *Queue) check(err error) {
+	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+		return
+	}
+	now, last := time.Now().Unix(), q.logged.Load()
+	if now-last >= 60 && q.logged.CompareAndSwap(last, now) {
+		q.options.Load().Logger.Error("the queue's store fails; what waits is delivered when it works again", zap.Error(err))
+	}
+}

@@ -1,0 +1,538 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
+)
+
+func open(t *testing.T, dir string) queue.Store {
+	t.Helper()
+	s, err := bolt.Open(bolt.Options{Path: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start starts a queue that is closed with the test.
+func start(t *testing.T, s queue.Store, o queue.Options) *queue.Queue {
+	q := queue.New(s, o)
+	t.Cleanup(func() { q.Close(context.WithoutCancel(t.Context())) })
+	return q
+}
+
+func entry(body string, destinations ...string) *queue.Entry {
+	e := &queue.Entry{Message: &queue.Message{ID: queue.NewID(), Body: []byte(body)}}
+	for _, d := range destinations {
+		e.Jobs = append(e.Jobs, queue.Job{Status: queue.Queued, Destination: d})
+	}
+	return e
+}
+
+func accept(t *testing.T, q *queue.Queue, e *queue.Entry) *queue.Entry {
+	t.Helper()
+	if err := q.Accept(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func get(t *testing.T, q *queue.Queue, id uuid.UUID) []queue.Job {
+	t.Helper()
+	e, err := q.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Jobs
+}
+
+func delivered(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+	return queue.Outcome{Status: queue.Delivered, Result: []byte("delivered")}
+}
+
+// deliveries counts how often each job was delivered.
+type deliveries struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (d *deliveries) deliver(_ context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.n == nil {
+		d.n = map[string]int{}
+	}
+	d.n[string(m.Body)+" to "+j.Destination]++
+	return queue.Outcome{Status: queue.Delivered}
+}
+
+func (d *deliveries) want(t *testing.T, want ...string) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, w := range want {
+		if d.n[w] != 1 {
+			t.Errorf("%s: delivered %d times", w, d.n[w])
+		}
+	}
+	if len(d.n) != len(want) {
+		t.Errorf("delivered %v, want %v", slices.Sorted(maps.Keys(d.n)), want)
+	}
+}
+
+func TestDeliver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d deliveries
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
+		e := accept(t, q, entry("text", "a", "b"))
+		later := entry("later", "a")
+		later.Jobs[0].Due = time.Now().Add(time.Hour)
+		accept(t, q, later)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		d.want(t, "text to a", "text to b")
+		for _, j := range get(t, q, e.Message.ID) {
+			if j.Status != queue.Delivered || j.Attempts != 1 {
+				t.Errorf("job %+v", j)
+			}
+		}
+		time.Sleep(time.Hour)
+		d.want(t, "text to a", "text to b", "later to a")
+	})
+}
+
+// TestRetries: the times of attempts, what they know of each other, and the end.
+func TestRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []time.Time
+		var dead []queue.Job
+		fallback := entry("fallback", "other")
+		q := start(t, open(t, t.TempDir()), queue.Options{
+			MaxAge: 5 * time.Hour,
+			Deliver: func(_ context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+				if string(m.Body) == "fallback" {
+					return queue.Outcome{Status: queue.Delivered}
+				}
+				if want := fmt.Sprint(len(attempts)); len(attempts) > 0 && string(j.State) != want || j.Attempts != len(attempts) {
+					t.Errorf("attempt %d begins with the state %q and %d attempts", len(attempts)+1, j.State, j.Attempts)
+				}
+				attempts = append(attempts, time.Now())
+				return queue.Outcome{Status: queue.Queued, State: []byte(fmt.Sprint(len(attempts))), Result: []byte("failed")}
+			},
+			Dead: func(j *queue.Job) *queue.Entry { return fallback },
+			Settled: func(j *queue.Job) {
+				if j.Status == queue.Dead {
+					dead = append(dead, *j)
+				}
+			},
+		})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(6 * time.Hour)
+		want := []time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, time.Hour, time.Hour}
+		for i, at := range attempts {
+			if i == 0 {
+				continue
+			}
+			d := at.Sub(attempts[i-1])
+			if i >= len(want) {
+				i = len(want) - 1
+			}
+			if d < want[i]*8/10 || d > want[i]*12/10+time.Second {
+				t.Errorf("attempt %d after %s, want %s ±20 %%", i+1, d, want[i])
+			}
+		}
+		if n := len(attempts); n < 8 || n > 11 {
+			t.Errorf("%d attempts", n)
+		}
+		if len(dead) != 1 || dead[0].Message != e.Message.ID || !strings.Contains(dead[0].Reason, "not delivered before") || string(dead[0].Result) != "failed" {
+			t.Fatalf("dead: %+v", dead)
+		}
+		if late := dead[0].Updated.Sub(dead[0].Expires); late < 0 || late > 10*time.Second {
+			t.Errorf("dead %s after it expired", late)
+		}
+		if jobs := get(t, q, fallback.Message.ID); jobs[0].Status != queue.Delivered {
+			t.Errorf("the fallback: %+v", jobs[0])
+		}
+		// As if it had just come in.
+		attempts = nil
+		if n, err := q.Retry(t.Context(), e.Message.ID); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		synctest.Wait()
+		attempts = slices.Clone(attempts)
+		time.Sleep(time.Second)
+		if jobs := get(t, q, e.Message.ID); len(attempts) != 1 || jobs[0].Status != queue.Queued || jobs[0].Attempts != 1 {
+			t.Errorf("%d attempts, %+v", len(attempts), jobs[0])
+		}
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []time.Time
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			attempts = append(attempts, time.Now())
+			if len(attempts) == 2 {
+				return queue.Outcome{Status: queue.Delivered}
+			}
+			return queue.Outcome{Status: queue.Queued, RetryAfter: time.Hour}
+		}})
+		accept(t, q, entry("text", "a"))
+		time.Sleep(2 * time.Hour)
+		if len(attempts) != 2 || attempts[1].Sub(attempts[0]) < time.Hour || attempts[1].Sub(attempts[0]) > time.Hour+time.Minute {
+			t.Errorf("attempts at %v", attempts)
+		}
+	})
+}
+
+func TestFailuresForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		q := start(t, open(t, t.TempDir()), queue.Options{Keep: 26 * time.Hour, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			attempts++
+			return queue.Outcome{Status: queue.Dead, Reason: "no such user"}
+		}})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(time.Second)
+		if jobs, err := q.List(t.Context(), queue.Dead, queue.JobID{}, 10); err != nil || len(jobs) != 1 || jobs[0].Reason != "no such user" {
+			t.Errorf("dead: %+v, %v", jobs, err)
+		}
+		time.Sleep(25 * time.Hour)
+		if attempts != 1 {
+			t.Errorf("%d attempts", attempts)
+		}
+		if n, err := q.Drop(t.Context(), e.Message.ID); n != 1 || err != nil {
+			t.Errorf("%d dropped, %v", n, err)
+		}
+		// Results are kept from when the job has ended.
+		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Cancelled {
+			t.Errorf("%+v", jobs)
+		}
+		time.Sleep(27 * time.Hour)
+		if _, err := q.Get(t.Context(), e.Message.ID); !errors.Is(err, queue.ErrNotFound) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSilentDestination: 2,000 jobs for a destination that does not answer hold
+// up nobody else, and it gets four at once.
+func TestSilentDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var silent, most, others atomic.Int32
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(_ context.Context, _ *queue.Message, j *queue.Job) queue.Outcome {
+			if j.Destination != "silent" {
+				others.Add(1)
+				return queue.Outcome{Status: queue.Delivered}
+			}
+			most.Store(max(most.Load(), silent.Add(1)))
+			time.Sleep(30 * time.Second)
+			silent.Add(-1)
+			return queue.Outcome{Status: queue.Queued}
+		}})
+		accept(t, q, entry("text", slices.Repeat([]string{"silent"}, 2000)...))
+		time.Sleep(time.Minute)
+		for i := range 100 {
+			accept(t, q, entry("text", fmt.Sprint("other ", i)))
+		}
+		time.Sleep(time.Second)
+		if n := others.Load(); n != 100 {
+			t.Errorf("%d of 100 have arrived", n)
+		}
+		if n := most.Load(); n != queue.PerDestination {
+			t.Errorf("%d deliveries to one destination at once", n)
+		}
+	})
+}
+
+// TestClose: what has begun is finished, the rest stays for the next start, and
+// every message is delivered once.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var d deliveries
+		slow := func(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+			time.Sleep(10 * time.Second)
+			return d.deliver(ctx, m, j)
+		}
+		q := queue.New(open(t, dir), queue.Options{Deliver: slow, Concurrency: 3})
+		for i := range 5 {
+			accept(t, q, entry(fmt.Sprint(i), fmt.Sprint("to ", i)))
+		}
+		time.Sleep(time.Second)
+		begin := time.Now()
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begin); waited != 9*time.Second {
+			t.Errorf("closed after %s", waited)
+		}
+		if len(d.n) != 3 {
+			t.Errorf("delivered before the end: %v", d.n)
+		}
+		if err := q.Accept(t.Context(), entry("late", "a")); !errors.Is(err, queue.ErrClosed) {
+			t.Error(err)
+		}
+		q = queue.New(open(t, dir), queue.Options{Deliver: slow})
+		time.Sleep(time.Minute)
+		d.want(t, "0 to to 0", "1 to to 1", "2 to to 2", "3 to to 3", "4 to to 4")
+
+		// Who does not want to wait is told what is not finished.
+		accept(t, q, entry("5", "a"))
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := q.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 deliveries") {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute) // the delivery ends
+	})
+}
+
+// TestConfigure: under load, options are replaced 100 times, and every message is
+// delivered once.
+func TestConfigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d deliveries
+		options := queue.Options{Deliver: func(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+			time.Sleep(time.Second)
+			return d.deliver(ctx, m, j)
+		}}
+		q := start(t, open(t, t.TempDir()), options)
+		var want []string
+		for i := range 100 {
+			accept(t, q, entry(fmt.Sprint(i), "a", "b"))
+			want = append(want, fmt.Sprint(i, " to a"), fmt.Sprint(i, " to b"))
+			old := options.Deliver
+			options.Deliver = func(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome { return old(ctx, m, j) }
+			q.Configure(options)
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		d.want(t, want...)
+	})
+}
+
+// TestHeld: a caller that sends the message itself.
+func TestHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d deliveries
+		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
+		e := entry("text", "a", "b", "c")
+		e.Jobs[0].Status, e.Jobs[1].Status, e.Jobs[2].Status = queue.Sending, queue.Sending, queue.Delivered
+		accept(t, q, e)
+		time.Sleep(time.Hour)
+		d.want(t)
+		q.Settle(&e.Jobs[0], queue.Outcome{Status: queue.Delivered, Result: []byte("result")})
+		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Delivered || string(jobs[0].Result) != "result" || jobs[0].Attempts != 1 {
+			t.Errorf("%+v", jobs[0])
+		}
+		closed := make(chan error)
+		go func() { closed <- q.Close(t.Context()) }()
+		time.Sleep(time.Second)
+		select {
+		case err := <-closed:
+			t.Error("the queue closes while a caller sends", err)
+		default:
+		}
+		q.Settle(&e.Jobs[1], queue.Outcome{Status: queue.Queued})
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		d.want(t)
+	})
+}
+
+func TestRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
+		done := func() *queue.Entry {
+			e := entry("text", "a")
+			e.Jobs[0].Status, e.Jobs[0].Result = queue.Failed, []byte("result")
+			q.Record(e)
+			return e
+		}
+		check := func(e *queue.Entry) {
+			t.Helper()
+			if jobs := get(t, q, e.Message.ID); len(jobs) != 1 || jobs[0].Status != queue.Failed || string(jobs[0].Result) != "result" {
+				t.Errorf("%+v", jobs)
+			}
+		}
+		first := done()
+		check(first)
+		time.Sleep(2 * time.Second)
+		check(first)
+		last := done()
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		q = queue.New(open(t, dir), queue.Options{Deliver: delivered})
+		defer q.Close(t.Context())
+		check(first)
+		check(last)
+	})
+}
+
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			if attempts++; attempts == 1 {
+				panic("first attempt")
+			}
+			return queue.Outcome{Status: queue.Delivered}
+		}})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(time.Minute)
+		if jobs := get(t, q, e.Message.ID); attempts != 2 || jobs[0].Status != queue.Delivered || jobs[0].Attempts != 2 {
+			t.Errorf("%d attempts, %+v", attempts, jobs[0])
+		}
+	})
+}
+
+// failing is a store some of whose methods fail.
+type failing struct {
+	queue.Store
+	fails   atomic.Bool
+	damaged atomic.Bool
+}
+
+func (f *failing) err() error {
+	if f.fails.Load() {
+		return &queue.UnavailableError{Err: errors.New("the disk is full")}
+	}
+	return nil
+}
+
+func (f *failing) Settle(ctx context.Context, s *queue.Settlement) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	return f.Store.Settle(ctx, s)
+}
+
+func (f *failing) Claim(ctx context.Context, c queue.Claim) ([]queue.Job, time.Time, error) {
+	if err := f.err(); err != nil {
+		return nil, time.Time{}, err
+	}
+	return f.Store.Claim(ctx, c)
+}
+
+func (f *failing) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(), error) {
+	if f.damaged.Load() {
+		return nil, nil, &queue.DamagedError{What: "the text"}
+	}
+	return f.Store.Load(ctx, id)
+}
+
+// TestStoreFails: what was delivered while the store fails is recorded when it
+// works again, and is not delivered once more.
+func TestStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failing{Store: open(t, t.TempDir())}
+		attempts := 0
+		q := start(t, s, queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			attempts++
+			s.fails.Store(true)
+			return queue.Outcome{Status: queue.Delivered}
+		}})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(time.Minute)
+		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Sending {
+			t.Errorf("%+v", jobs[0])
+		}
+		s.fails.Store(false)
+		time.Sleep(10 * time.Second)
+		if jobs := get(t, q, e.Message.ID); attempts != 1 || jobs[0].Status != queue.Delivered {
+			t.Errorf("%d attempts, %+v", attempts, jobs[0])
+		}
+	})
+}
+
+func TestDamagedText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failing{Store: open(t, t.TempDir())}
+		s.damaged.Store(true)
+		q := start(t, s, queue.Options{Deliver: delivered})
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(time.Second)
+		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Dead || !strings.Contains(jobs[0].Reason, "damaged") {
+			t.Errorf("%+v", jobs[0])
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d deliveries
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+			time.Sleep(10 * time.Second)
+			return d.deliver(ctx, m, j)
+		}})
+		e := entry("text", "a", "b")
+		e.Jobs[1].Due = time.Now().Add(time.Hour)
+		accept(t, q, e)
+		time.Sleep(time.Second)
+		if n, err := q.Cancel(t.Context(), e.Message.ID); n != 1 || err != nil {
+			t.Errorf("%d cancelled, %v", n, err)
+		}
+		time.Sleep(2 * time.Hour)
+		d.want(t, "text to a")
+		if _, err := q.Cancel(t.Context(), queue.NewID()); !errors.Is(err, queue.ErrNotFound) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 5000, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			return queue.Outcome{Status: queue.Queued}
+		}})
+		accepted := 0
+		for accepted < 100 {
+			err := q.Accept(t.Context(), entry("text", "a"))
+			if errors.Is(err, queue.ErrFull) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepted++
+		}
+		if accepted == 0 || accepted == 100 {
+			t.Errorf("%d accepted", accepted)
+		}
+		time.Sleep(48 * time.Hour) // all are dead
+		accept(t, q, entry("text", "a"))
+	})
+}
+
+func TestGoroutinesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: delivered})
+		accept(t, q, entry("text", "a"))
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := q.Close(t.Context()); !errors.Is(err, queue.ErrClosed) {
+			t.Error(err)
+		}
+		// The bubble waits for all goroutines.
+	})
+}

@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// How often the queue does what nobody wakes it for.
+const (
+	lease       = time.Minute
+	renewEvery  = lease / 3
+	expireEvery = 5 * time.Second
+	forgetEvery = time.Minute
+	idleTime    = time.Minute // until the next look for jobs if none is known
+	pause       = time.Second // after the store has failed
+)
+
+// claimAtOnce is how many jobs are claimed at once.
+const claimAtOnce = 64
+
+// schedule claims jobs that are due, as long as there is room for them.
+func (q *Queue) schedule() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(q.dispatch())
+		select {
+		case <-q.stop:
+			return
+		case <-q.wake:
+		case <-q.store.Changed():
+		case <-timer.C:
+		}
+	}
+}
+
+// dispatch begins deliveries, and returns how long to wait for more.
+func (q *Queue) dispatch() time.Duration {
+	for {
+		q.mu.Lock()
+		room := q.options.Load().Concurrency - q.running
+		q.mu.Unlock()
+		if room <= 0 {
+			return idleTime // the end of a delivery wakes the scheduler
+		}
+		now := time.Now()
+		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: min(room, claimAtOnce), PerDestination: PerDestination, Lease: lease})
+		for i := range jobs {
+			if q.begin(&q.running, 1) {
+				go q.deliver(&jobs[i])
+			}
+		}
+		q.check(err)
+		switch {
+		case err != nil:
+			return pause
+		case next.IsZero():
+			return idleTime
+		case next.After(now):
+			return min(next.Sub(now), idleTime)
+		case len(jobs) == 0:
+			return pause // what is due is being claimed by others
+		}
+	}
+}
+
+// deliver makes an attempt for a claimed job.
+func (q *Queue) deliver(j *Job) {
+	defer q.signal()
+	defer q.end(&q.running, 1)
+	m, release, err := q.store.Load(q.ctx, j.Message)
+	if _, damaged := errors.AsType[*DamagedError](err); damaged || errors.Is(err, ErrNotFound) {
+		q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: "the message is damaged in the queue's store"}, false)
+		return
+	}
+	if err != nil {
+		q.check(err)
+		q.settle(j, Outcome{Status: Queued, State: j.State, Result: j.Result}, false)
+		return
+	}
+	o := q.attempt(m, j)
+	release()
+	q.settle(j, o, true)
+}
+
+// attempt calls Deliver.
+func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
+	o := q.options.Load()
+	defer func() {
+		if v := recover(); v != nil {
+			o.Logger.Error("panic in a delivery of the queue", zap.String("id", j.Message.String()), zap.Any("panic", v), zap.Stack("stack"))
+			out = Outcome{Status: Queued, State: j.State, Result: j.Result}
+		}
+	}()
+	return o.Deliver(q.ctx, m, j)
+}
+
+// settle stores what has become of a job. It repeats that until it succeeds or
+// the queue is closed. counts tells whether there was an attempt.
+func (q *Queue) settle(j *Job, out Outcome, counts bool) {
+	o := q.options.Load()
+	now := time.Now()
+	r := *j
+	r.Status, r.State, r.Result, r.Updated = out.Status, out.State, out.Result, now
+	if counts {
+		r.Attempts++
+	}
+	switch r.Status {
+	case Delivered, Failed:
+	case Dead:
+		r.Reason = out.Reason
+	default:
+		r.Status = Queued
+		r.Due = now.Add(retryDelay(r.Attempts, out.RetryAfter))
+	}
+	s := &Settlement{Job: &r}
+	if r.Status == Dead && o.Dead != nil {
+		if s.Next = o.Dead(&r); s.Next != nil {
+			q.complete(s.Next, o, now)
+		}
+	}
+	for {
+		err := q.store.Settle(q.ctx, s)
+		q.check(err)
+		switch {
+		case err == nil:
+			if o.Settled != nil {
+				o.Settled(&r)
+			}
+			return
+		case errors.Is(err, ErrNotClaimed):
+			o.Logger.Warn("a delivery took longer than its claim, and is made again", zap.String("id", j.Message.String()))
+			return
+		case errors.Is(err, ErrClosed) || q.ctx.Err() != nil:
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-q.ctx.Done():
+			return
+		}
+	}
+}
+
+// retryDelays are the times after the first attempts; the last one is repeated.
+var retryDelays = [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
+
+// retryDelay returns the time until the next attempt after so many.
+func retryDelay(attempts int, least time.Duration) time.Duration {
+	d := retryDelays[min(max(attempts, 1), len(retryDelays))-1]
+	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))
+	return max(d, least)
+}
+
+// maintain makes jobs dead whose time is over, and forgets messages.
+func (q *Queue) maintain() {
+	q.every(expireEvery, func(n int) {
+		err := q.expire()
+		if err == nil && n%int(forgetEvery/expireEvery) == 0 {
+			o := q.options.Load()
+			_, err = q.store.Forget(q.ctx, time.Now().Add(-o.Keep), o.MaxSize)
+		}
+		q.check(err)
+	})
+}
+
+// every calls f now and then, until the queue is closed.
+func (q *Queue) every(d time.Duration, f func(n int)) {
+	ticker := time.NewTicker(d)
+	defer ticker.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-q.stop:
+			return
+		case <-ticker.C:
+			f(n)
+		}
+	}
+}
+
+// expire makes jobs dead whose time is over.
+func (q *Queue) expire() error {
+	for {
+		jobs, err := q.store.Expire(q.ctx, time.Now(), lease, claimAtOnce)
+		var wg sync.WaitGroup
+		for i := range jobs {
+			if !q.begin(&q.running, 1) {
+				break
+			}
+			j := &jobs[i]
+			wg.Go(func() {
+				defer q.end(&q.running, 1)
+				reason := "it was not delivered before " + j.Expires.UTC().Format(time.RFC3339)
+				q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: reason}, false)
+			})
+		}
+		wg.Wait()
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+	}
+}
+
+// renew keeps what is claimed.
+func (q *Queue) renew() {
+	ctx := context.WithoutCancel(q.ctx)
+	q.every(renewEvery, func(int) { q.check(q.store.Renew(ctx, lease)) })
+}

@@ -1,0 +1,157 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Store keeps messages and jobs. Package
+// [github.com/caddy-notify/caddy-notify/notifier/queue/queuetest] tests that an
+// implementation does what is written here.
+//
+// A store is safe for concurrent use. What a method has stored when it returns
+// survives a crash and a power cut. Everything is encrypted, authenticated, and
+// bound to its place.
+//
+// Several processes may share a store. Each has a handle. A job that a handle
+// has claimed is given to nobody else until it is settled, the handle is closed,
+// its process ends, or its lease runs out.
+//
+// Every method may return an [*UnavailableError]. The store recovers by itself,
+// so that a later call can succeed.
+type Store interface {
+	// Accept stores entries in one transaction. Jobs are Queued, Sending or final;
+	// those that are Sending count as claimed by this handle. It returns [ErrFull]
+	// if what waits would take more than maxSize bytes, which is not checked for
+	// entries without a job that waits, and a [*DuplicateError] if there is a
+	// message with the same Key. An ID that is stored already is an error.
+	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
+
+	// Claim returns jobs that are due, and marks them as Sending. It takes turns
+	// between destinations and does not wait for any. next is when another
+	// call can return more, as far as is known; jobs that wait because their
+	// destination has reached its limit are not considered. It is the zero time
+	// if nothing else is queued. Claim can return jobs together with an error.
+	Claim(ctx context.Context, c Claim) (jobs []Job, next time.Time, err error)
+
+	// Expire claims at most n jobs that are Queued and whose Expires is not after
+	// now.
+	Expire(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Job, error)
+
+	// Renew extends the lease of all jobs that this handle has claimed.
+	Renew(ctx context.Context, lease time.Duration) error
+
+	// Settle records what has become of a job that this handle has claimed. It
+	// returns [ErrNotClaimed] if the handle has not, or has no longer; nothing is
+	// stored then.
+	Settle(ctx context.Context, s *Settlement) error
+
+	// Load returns a message with Body and Files, for a delivery. The caller calls
+	// release when it no longer reads the files. Load returns [ErrNotFound], or a
+	// [*DamagedError] if the body cannot be read.
+	Load(ctx context.Context, id uuid.UUID) (m *Message, release func(), err error)
+
+	// Get returns a message without Body and Files, and all of its jobs, or
+	// [ErrNotFound].
+	Get(ctx context.Context, id uuid.UUID) (*Entry, error)
+
+	// List returns at most n jobs with a status, in the order of their IDs,
+	// beginning after the job after; the zero JobID stands for the beginning.
+	// Statuses are Queued, Sending and Dead.
+	List(ctx context.Context, status Status, after JobID, n int) ([]Job, error)
+
+	// Cancel makes each job of the message with one of the statuses Cancelled.
+	// Statuses are Queued and Dead. It returns how many there were, or
+	// [ErrNotFound] if there is no such message.
+	Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...Status) (int, error)
+
+	// Retry queues each Dead job of the message again, due now and without
+	// attempts. It returns how many there were, or [ErrNotFound] if there is no
+	// such message.
+	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error)
+
+	// Forget removes messages of which no job waits: those that have been
+	// finished before a time, and the oldest of the others as long as they take
+	// more than maxSize bytes. It returns how many it has removed.
+	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
+
+	// Stats returns counts, which may be some seconds old in a shared store.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Changed returns a channel that gets a value when another process has added
+	// jobs. It is nil in a store that nobody shares.
+	Changed() <-chan struct{}
+
+	// Close gives all claims back and closes the handle.
+	Close() error
+}
+
+// Claim says which jobs to claim.
+type Claim struct {
+	Now            time.Time
+	Max            int           // of all destinations together
+	PerDestination int           // claimed by this handle, with those it has already
+	Lease          time.Duration // how long the claim lasts unless it is renewed
+}
+
+// Settlement is what has become of a claimed job.
+type Settlement struct {
+	// Job is the new record: Status is Queued or final, and Updated is now.
+	Job *Job
+	// Next is accepted in the same transaction, whatever the store's size, if it
+	// is not nil.
+	Next *Entry
+}
+
+// Stats counts what a store holds.
+type Stats struct {
+	Queued, Sending, Dead int
+	Oldest                time.Time // when the oldest message that waits came in; zero if none waits
+	Bytes                 int64     // what the messages that wait take
+}
+
+// Errors of stores.
+var (
+	// ErrFull is returned when what waits takes too much space.
+	ErrFull = errors.New("the queue is full")
+	// ErrNotFound is returned when there is no such message.
+	ErrNotFound = errors.New("the queue has no such message")
+	// ErrNotClaimed is returned when a job is settled that is not claimed, or
+	// whose lease has run out.
+	ErrNotClaimed = errors.New("the delivery is not claimed any more")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("the queue is closed")
+)
+
+// UnavailableError is returned when a store cannot be read or written, for
+// example because the disk is full or the connection is lost.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string {
+	return "the queue's store is unavailable: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// DuplicateError is returned when a message has an idempotency key that is
+// stored already.
+type DuplicateError struct {
+	ID          uuid.UUID // of the first message
+	SameRequest bool      // whether its Request is the same
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("the idempotency key belongs to the message %s already", e.ID)
+}
+
+// DamagedError is returned when a record does not authenticate.
+type DamagedError struct {
+	What string // for example "the text of message 0190…"
+}
+
+func (e *DamagedError) Error() string { return e.What + " is damaged in the queue's store" }
