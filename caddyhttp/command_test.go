@@ -2,24 +2,18 @@ package caddyhttp
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
-
-	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 var updateCommands = flag.Bool("update-commands", false, "write the transcripts of testdata/command anew")
@@ -84,245 +78,6 @@ func TestCommandTranscripts(t *testing.T) {
 				t.Errorf("got\n%s", got.String())
 			}
 		})
-	}
-}
-
-// What is listed can be looked up, by whatever name.
-func TestCommandServices(t *testing.T) {
-	out, _, code := command(t, "", "services")
-	if lines := strings.Count(out, "\n"); code != 0 || lines != len(notifier.Services())+1 {
-		t.Errorf("exit %d, %d lines for %d services", code, lines, len(notifier.Services()))
-	}
-	var all []notifier.ServiceInfo
-	out, _, _ = command(t, "", "services", "--json")
-	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != len(notifier.Services()) {
-		t.Errorf("%d services in JSON, %v", len(all), err)
-	}
-	for _, s := range notifier.Services() {
-		for _, name := range append([]string{s.Name, strings.ToUpper(s.Name), s.Schemes[0] + "://x"}, s.Schemes...) {
-			found, err := findService(name)
-			if err != nil || found.Name != s.Name {
-				t.Errorf("%s is %+v, %v", name, found, err)
-			}
-		}
-	}
-	out, _, _ = command(t, "", "services", "--json", "gotify")
-	var one notifier.ServiceInfo
-	if err := json.Unmarshal([]byte(out), &one); err != nil || one.Name != "Gotify" || len(one.Params) == 0 {
-		t.Errorf("%+v, %v", one, err)
-	}
-}
-
-// A message goes to URLs that stand in arguments, files, on standard input
-// and in the environment, and comes from flags, files and standard input.
-func TestCommandSend(t *testing.T) {
-	s := newStation(t)
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	a, b, refuse := s.url("/a"), s.url("/b"), s.url("/refuse")
-	list := write("urls", "# comment\n\n  "+a+"  \n"+b+"\n")
-	file := write("report.txt", "91%")
-	t.Setenv("NOTIFY_TEST_URL", b)
-	t.Setenv("NOTIFY_TEST_TWO", a+","+b)
-	t.Setenv(urlsVariable, "")
-
-	for _, tt := range []struct {
-		args, stdin, paths string
-		code               int
-		out, errs          string // parts
-	}{
-		{"--body hello " + a, "", "a", 0, "delivered  JSON  json://", ""},
-		{a + "," + b, "hello\n", "a b", 0, "", ""},
-		{"@" + list, "hello\n", "a b", 0, "", ""},
-		{"-b hello @-", a + "\n" + b, "a b", 0, "", ""},
-		{"{env.NOTIFY_TEST_URL}", "hello", "b", 0, "", ""},
-		{"-b hello " + a + " " + refuse, "", "a refuse", 2, "failed     JSON  json://", "Error: 1 of 2 notifications could not be sent\n"},
-		{"-b hello " + refuse + "?optional=yes", "", "refuse", 0, "(optional)", ""},
-		{"-b hello " + a + "?nonsense=secretsecret", "", "a", 0, "delivered", "Warning: JSON: the parameter nonsense is unknown and has no effect"},
-		{"--attach " + file + " " + a, "", "a", 0, "", ""},
-
-		{"", "hello", "", 1, "", "there is no destination; give URLs"},
-		{"-b hello", "", "", 1, "", "there is no destination; give URLs"},
-		{"@-", a, "", 1, "", "standard input cannot be both the URLs (@-) and the text of the message"},
-		{"@" + filepath.Join(dir, "none"), "hello", "", 1, "", "no such file"},
-		{"@" + write("empty", "# nobody\n"), "hello", "", 1, "", "the arguments contain no URL"},
-		{a, "", "", 1, "", "the message is empty"},
-		{a, " \n", "", 1, "", "the message is empty"},
-		{a, strings.Repeat("x", defaultMaxBody+1), "", 1, "", "longer than 8.0 MiB"},
-		{"-b hello " + a + " nonsense://secretsecret", "", "", 1, "", "nothing was sent: URL 2 of 2: "},
-		{"-b hello jsn://secretsecret", "", "", 1, "", "did you mean json://?"},
-		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "{env.NOTIFY_TEST_UNSET} has no value"},
-		{"-b hello {env.NOTIFY_TEST_TWO}", "", "", 1, "", "this holds several URLs"},
-		{"-b hello --type bad " + a, "", "", 1, "", "--type: unknown type"},
-		{"-b hello --format bad " + a, "", "", 1, "", "--format: unknown format"},
-		{"-b hello --attach " + dir + " " + a, "", "", 1, "", "is a folder"},
-		{"-b hello --attach " + dir + "/none " + a, "", "", 1, "", "no such file"},
-		{"-b hello --timeout 0s " + a, "", "", 1, "", "--timeout: "},
-		{"-b hello --tag x " + a, "", "", 1, "", "--tag has no effect without --key"},
-		{"-b hello --config x " + a, "", "", 1, "", "--config has no effect without --key"},
-		{"-b hello --adapter x " + a, "", "", 1, "", "--adapter has no effect without --key"},
-		{"-b hello --nonsense " + a, "", "", 1, "", "unknown flag"},
-	} {
-		out, errs, code := command(t, tt.stdin, append([]string{"send"}, strings.Fields(tt.args)...)...)
-		if code != tt.code || !strings.Contains(out, tt.out) || !strings.Contains(errs, tt.errs) {
-			t.Errorf("send %s: exit %d\n%s%s\nwant %d, %q and %q", tt.args, code, out, errs, tt.code, tt.out, tt.errs)
-		}
-		if tt.errs == "" && errs != "" || strings.Contains(out+errs, "secretsecret") {
-			t.Errorf("send %s prints %s%s", tt.args, out, errs)
-		}
-		if paths := s.paths(); paths != tt.paths {
-			t.Errorf("send %s: messages at %q, want %q", tt.args, paths, tt.paths)
-		}
-	}
-
-	t.Setenv(urlsVariable, a+", "+b)
-	if _, errs, code := command(t, "hello", "send"); code != 0 || s.paths() != "a b" {
-		t.Errorf("URLs of the environment: exit %d, %s", code, errs)
-	}
-	command(t, "line 1\nline 2\n", "send", "-t", "A\ntitle", "--type", "Failure", "--attach", file, a)
-	got := s.one(t)
-	if got.Title != "A title" || got.Message != "line 1\nline 2" || got.Type != "failure" {
-		t.Errorf("arrived %+v", got)
-	}
-	if len(got.Attachments) != 1 || got.Attachments[0].Filename != "report.txt" || string(got.Attachments[0].Base64) != "91%" {
-		t.Errorf("files %+v", got.Attachments)
-	}
-	out, _, code := command(t, "**x**", "send", "--json", "--format", "markdown", a+"?format=html", refuse)
-	var results jsonResponse
-	if err := json.Unmarshal([]byte(out), &results); err != nil || code != 2 || len(results.Results) != 2 || results.Results[1].Status != notifier.Failed {
-		t.Errorf("exit %d, %v\n%s", code, err, out)
-	}
-	if m := s.take()[0].Message; m != "<p><strong>x</strong></p>" {
-		t.Errorf("converted to %q", m)
-	}
-}
-
-// --key sends under the rules of the place where the key stands.
-func TestCommandSendKey(t *testing.T) {
-	s := newStation(t)
-	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
-	file := filepath.Join(t.TempDir(), "Caddyfile")
-	config := `{
-	notify {
-		key ops {
-			url ` + s.url("/a") + ` chat
-			url {env.NOTIFY_TEST_URL} urgent
-		}
-		key both {
-			url ` + s.url("/global") + `
-		}
-		key broken {
-			url {env.NOTIFY_TEST_UNSET}
-		}
-		services {
-			allow json
-		}
-	}
-}
-:8080 {
-	handle_path /x/* {
-		notify {
-			key site {
-				url ` + s.url("/site") + `
-			}
-			key both {
-				url ` + s.url("/local") + `
-			}
-			key same {
-				url ` + s.url("/same") + `
-			}
-			key differs {
-				url ` + s.url("/1") + `
-			}
-			key denied {
-				url ` + s.url("/denied") + `?optional={env.NOTIFY_TEST_YES}
-			}
-		}
-	}
-	notify /notify/same {
-		key same {
-			url ` + s.url("/same") + `
-		}
-		key differs {
-			url ` + s.url("/2") + `
-		}
-	}
-}
-`
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		args, paths string
-		code        int
-		errs        string
-	}{
-		{"--key ops", "a env", 0, ""},
-		{"--key ops --tag chat", "a", 0, ""},
-		{"--key ops --tag CHAT --tag urgent", "a env", 0, ""},
-		{"--key ops --tag chat,urgent", "a env", 0, ""},
-		{"--key both", "global", 0, ""},
-		{"--key site", "site", 0, ""},
-		{"--key same", "same", 0, ""},
-		{"--key ops --tag none", "", 1, "none of the 2 destinations of the key ops has the requested tag"},
-		{"--key ops --tag $", "", 1, "--tag: "},
-		{"--key differs", "", 1, "several sites define the key differs"},
-		{"--key none", "", 1, "the configuration has no key none; it has both, broken, denied, differs, ops, same, site"},
-		{"--key broken", "", 1, "key broken, URL 1: "},
-		{"--key denied", "", 1, "key denied, URL 1: "},
-		{"--key ops json://h", "", 1, "there are both URLs and --key"},
-		{"--key ops --adapter nonsense", "", 1, "no config adapter nonsense"},
-	} {
-		_, errs, code := command(t, "", append([]string{"send", "-b", "hello", "--config", file}, strings.Fields(tt.args)...)...)
-		if code != tt.code || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" {
-			t.Errorf("send %s: exit %d\n%s\nwant %d and %q", tt.args, code, errs, tt.code, tt.errs)
-		}
-		if paths := s.paths(); paths != tt.paths {
-			t.Errorf("send %s: messages at %q, want %q", tt.args, paths, tt.paths)
-		}
-	}
-
-	adapted := `{"apps":{"notify":{"keys":{"ops":{"urls":[{"url":"` + s.url("/json") + `"}]}},"timeout":1000000000}}}`
-	for _, args := range [][]string{{"--adapter", "caddyfile", "-c", file}, {"-c", "-"}} {
-		if _, errs, code := command(t, adapted, append([]string{"send", "-b", "x", "-k", "ops"}, args...)...); code != 0 {
-			t.Errorf("%q: exit %d, %s", args, code, errs)
-		}
-	}
-	if paths := s.paths(); paths != "a env json" {
-		t.Errorf("messages at %q", paths)
-	}
-	if _, errs, code := command(t, adapted, "send", "-k", "ops", "-c", "-"); code != 1 || !strings.Contains(errs, "standard input cannot be both the configuration") {
-		t.Errorf("exit %d, %s", code, errs)
-	}
-	t.Chdir(t.TempDir())
-	if _, errs, code := command(t, "", "send", "-k", "ops", "-b", "x"); code != 1 || !strings.Contains(errs, "set --config to its file") {
-		t.Errorf("without a configuration: exit %d, %s", code, errs)
-	}
-	if err := os.WriteFile("Caddyfile", []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, errs, code := command(t, "", "send", "-k", "ops", "-b", "x"); code != 0 || s.paths() != "a env" {
-		t.Errorf("the Caddyfile here: exit %d, %s", code, errs)
-	}
-}
-
-// A check sends nothing, whatever the service.
-func TestCommandCheckSendsNothing(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request has left") }))
-	defer server.Close()
-	host := strings.TrimPrefix(server.URL, "http://")
-	for _, u := range []string{"json://" + host, "form://" + host, "gotify://" + host + "/t0k3nt0k3n", "mqtt://" + host + "/topic"} {
-		for _, flag := range []string{"--dry-run=false", "--dry-run"} {
-			if out, errs, code := command(t, "", "check", flag, u); code != 0 {
-				t.Errorf("%s: exit %d\n%s%s", u, code, out, errs)
-			}
-		}
 	}
 }
 
@@ -416,12 +171,5 @@ func TestProgram(t *testing.T) {
 		if strings.Contains(errs, "secretsecret") {
 			t.Errorf("caddy %s shows a secret: %s", tt.args, errs)
 		}
-	}
-}
-
-func TestReadURLs(t *testing.T) {
-	got, err := readURLs(strings.NewReader("# all\n json://a/1 # the first\n\t# none\n\nslack://x/#room\t#second\njson://b/1, json://b/2\tform://b/3,x # three\n"))
-	if want := []string{"json://a/1", "slack://x/#room", "json://b/1", "json://b/2", "form://b/3,x"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }

@@ -3,12 +3,191 @@ package api
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode/utf8"
 )
+
+func TestFields(t *testing.T) {
+	g := newGateway(t, nil)
+	type want struct{ title, body, kind string }
+	for name, tt := range map[string]struct {
+		target, contentType, body string
+		want                      want
+	}{
+		"JSON":                       {"/notify", typeJSON, `{"title":"T","body":"B","type":"warning"}`, want{"T", "B", "warning"}},
+		"JSON with charset":          {"/notify", typeJSON + "; charset=utf-8", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by its other names":    {"/notify", "text/json", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by its x- names":       {"/notify", "application/x-json", `{"body":"B"}`, want{"", "B", "info"}},
+		"JSON by suffix":             {"/notify", "application/ld+json", `{"body":"B"}`, want{"", "B", "info"}},
+		"form":                       {"/notify", typeForm, "title=T&body=B+C%21&type=failure", want{"T", "B C!", "failure"}},
+		"form without escapes":       {"/notify", typeForm, "body=91% full; act now", want{"", "91% full; act now", "info"}},
+		"type in upper case":         {"/notify", typeJSON, `{"body":"B","type":"SUCCESS"}`, want{"", "B", "success"}},
+		"null is absent":             {"/notify?title=Q", typeJSON, `{"body":"B","title":null,"type":null,"format":null}`, want{"Q", "B", "info"}},
+		"unknown fields are ignored": {"/notify?x=y", typeJSON, `{"body":"B","x":{"y":[1]}}`, want{"", "B", "info"}},
+		"query":                      {"/notify?title=T&type=success&format=html", typeForm, "body=B", want{"T", "B", "success"}},
+		"the payload wins":           {"/notify?title=Q&type=success", typeJSON, `{"body":"B","title":"P","type":"failure"}`, want{"P", "B", "failure"}},
+		"an empty field is absent":   {"/notify?title=Q", typeForm, "body=B&title=", want{"Q", "B", "info"}},
+		"the last of two counts":     {"/notify", typeForm, "body=A&body=B", want{"", "B", "info"}},
+		"a title of several lines":   {"/notify", typeJSON, `{"body":"B","title":"T\r\nU\nV\n"}`, want{"T U V", "B", "info"}},
+		"a form that begins with {":  {"/notify", typeForm, "{a=1&body=B", want{"", "B", "info"}},
+		"the last JSON field counts": {"/notify", typeJSON, `{"body":"A","body":"B"}`, want{"", "B", "info"}},
+	} {
+		if got := post(g, tt.target, tt.contentType, tt.body); got.status != 200 {
+			t.Errorf("%s: status %d: %s", name, got.status, got.body)
+			continue
+		}
+		a := g.one(t)
+		if got := (want{a.title, a.body, a.typ}); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// A bad request gets a status, and an error that names what is wrong, and
+// nothing is sent.
+func TestBadRequests(t *testing.T) {
+	g := newGateway(t, func(g *gateway) { g.limits.MaxBody = 1 << 10 })
+	for name, tt := range map[string]struct {
+		target, contentType, body string
+		status                    int
+		text                      string
+	}{
+		"broken JSON":         {"/notify", typeJSON, `{"body":"x"`, 400, "too early"},
+		"broken JSON value":   {"/notify", typeJSON, `{"body":x}`, 400, "the JSON is invalid: at byte 8"},
+		"JSON with more":      {"/notify", typeJSON, `{"body":"x"} {}`, 400, "something follows"},
+		"JSON array":          {"/notify", typeJSON, `["body"]`, 400, "must be an object"},
+		"broken JSON array":   {"/notify", typeJSON, `[1,`, 400, "must be an object"},
+		"JSON string":         {"/notify", typeJSON, `"body"`, 400, "must be an object"},
+		"JSON null":           {"/notify", typeJSON, `null`, 400, "must be an object"},
+		"JSON of spaces":      {"/notify", typeJSON, ` `, 400, "too early"},
+		"JSON too deep":       {"/notify", typeJSON, `{"body":` + strings.Repeat("[", 900), 400, "too early"},
+		"JSON no UTF-8":       {"/notify", typeJSON, "{\"body\":\"\xff\"}", 400, "UTF-8"},
+		"form no UTF-8":       {"/notify", typeForm, "body=%ff", 400, "UTF-8"},
+		"query no UTF-8":      {"/notify?title=%ff", typeForm, "body=x", 400, "UTF-8"},
+		"body is a number":    {"/notify", typeJSON, `{"body":5}`, 400, "the field body is a number"},
+		"title is an array":   {"/notify", typeJSON, `{"body":"x","title":["y"]}`, 400, "the field title is an array"},
+		"type is a boolean":   {"/notify", typeJSON, `{"body":"x","type":true}`, 400, "the field type is a boolean"},
+		"format is an object": {"/notify", typeJSON, `{"body":"x","format":{}}`, 400, "the field format is an object"},
+		"urls is a number":    {"/notify", typeJSON, `{"body":"x","urls":1}`, 400, "the field urls is a number"},
+		"urls holds a number": {"/notify", typeJSON, `{"body":"x","urls":["json://h",1]}`, 400, "the field urls[1] is a number"},
+		"attach is a number":  {"/notify", typeJSON, `{"body":"x","attach":1}`, 400, "the field attach is a number"},
+		"attach holds null":   {"/notify", typeJSON, `{"body":"x","attachments":[null]}`, 400, "the field attachments[0] is null"},
+		"unknown type":        {"/notify", typeJSON, `{"body":"x","type":"critical"}`, 400, "type"},
+		"unknown format":      {"/notify", typeForm, `body=x&format=rtf`, 400, "format"},
+		"unknown query type":  {"/notify?type=critical", typeForm, `body=x`, 400, "type"},
+		"no body":             {"/notify", typeJSON, `{"title":"x"}`, 400, "the field body is missing"},
+		"body of spaces":      {"/notify", typeForm, `body=+%0a`, 400, "the field body is missing"},
+		"no body but a query": {"/notify?body=x&title=y", "", "", 400, "the field body is missing"},
+		"empty":               {"/notify", typeJSON, "", 400, "the field body is missing"},
+		"tag of $":            {"/notify/k", typeForm, "body=x&tag=$", 400, "the field tag"},
+		"tag of a:b":          {"/notify/k", typeForm, "body=x&tag=a:b", 400, "the field tag"},
+		"tag of -a":           {"/notify/k?tags=-a", typeForm, "body=x", 400, "the field tags"},
+		"tag is a number":     {"/notify/k", typeJSON, `{"body":"x","tag":5}`, 400, "the field tag"},
+		"tag is an object":    {"/notify/k", typeJSON, `{"body":"x","tags":{}}`, 400, "the field tags"},
+		"tag holds a number":  {"/notify/k", typeJSON, `{"body":"x","tag":["a",5]}`, 400, "the field tag"},
+		"tag of no use":       {"/notify", typeJSON, `{"body":"x","tag":5}`, 400, "the field tag"},
+		"tags of no use":      {"/notify", typeJSON, `{"body":"x","tags":["a",["b",{}]]}`, 400, "the field tags"},
+		"null among tags":     {"/notify", typeJSON, `{"body":"x","tags":[null]}`, 400, "the field tags"},
+		"urls, what they are": {"/notify", typeJSON, `{"body":"x","urls":5}`, 400, "it must be a string or an array of strings"},
+		"attach, what it is":  {"/notify", typeJSON, `{"body":"x","attach":5}`, 400, "it must be a string, an object, or an array of strings and objects"},
+		"JSON as a form":      {"/notify/k", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
+		"an array as a form":  {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
+		"urls on a key":       {"/notify/k", typeJSON, `{"body":"x","urls":5}`, 400, "the field urls"},
+		"another media type":  {"/notify", "text/plain", "hello", 415, "Content-Type"},
+		"no media type":       {"/notify", "", "body=x", 415, "Content-Type"},
+		"broken media type":   {"/notify", "json", `{"body":"x"}`, 415, "Content-Type"},
+		"JSON too large":      {"/notify", typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413, "1.0 KiB"},
+		"form too large":      {"/notify", typeForm, "body=" + strings.Repeat("x", 1024), 413, "1.0 KiB"},
+	} {
+		got := post(g, tt.target, tt.contentType, tt.body)
+		if got.status != tt.status {
+			t.Errorf("%s: status %d, want %d: %s", name, got.status, tt.status, got.body)
+		}
+		if !strings.HasPrefix(got.body, `{"error":"`) || !strings.Contains(got.body, tt.text) {
+			t.Errorf("%s: the error does not say %q: %s", name, tt.text, got.body)
+		}
+		if !strings.Contains(got.body, `"details":[]`) || !strings.Contains(got.body, `"results":[]`) {
+			t.Errorf("%s: details and results must be empty arrays: %s", name, got.body)
+		}
+		if sent := g.take(); len(sent) != 0 {
+			t.Errorf("%s: %d messages were sent", name, len(sent))
+		}
+	}
+}
+
+func TestTooManyFields(t *testing.T) {
+	g := newGateway(t, nil)
+	var object, form strings.Builder
+	for i := range maxFields + 1 {
+		fmt.Fprintf(&object, `"f%d":1,`, i)
+		fmt.Fprintf(&form, "f%d=1&", i)
+	}
+	for contentType, body := range map[string]string{typeJSON: "{" + object.String() + `"body":"x"}`, typeForm: form.String()} {
+		if got := post(g, "/notify", contentType, body); got.status != 400 || !strings.Contains(got.body, "more than 1000 fields") {
+			t.Errorf("%s: %d %s", contentType, got.status, got.body)
+		}
+	}
+	if got := post(g, "/notify?"+form.String(), typeForm, "body=x"); got.status != 400 {
+		t.Errorf("query: status %d", got.status)
+	}
+}
+
+// A body without a length is read like any other, also when it is too large,
+// and one without a type is refused only if there is one.
+func TestChunkedBody(t *testing.T) {
+	g := newGateway(t, func(g *gateway) { g.limits.MaxBody = 1 << 10 })
+	for _, tt := range []struct {
+		contentType, body string
+		want              int
+	}{
+		{typeJSON, `{"body":"x"}`, 200},
+		{typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413},
+		{"text/plain", "x", 415},
+		{"text/plain", "", 400},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/notify", strings.NewReader(tt.body))
+		r.ContentLength = -1
+		r.Header.Set("Content-Type", tt.contentType)
+		if got := do(g, r); got.status != tt.want {
+			t.Errorf("%s %.20s: status %d, want %d: %s", tt.contentType, tt.body, got.status, tt.want, got.body)
+		}
+	}
+}
+
+// A client that is cut off because it sends too slowly learns why.
+func TestSlowBody(t *testing.T) {
+	g := newGateway(t, nil)
+	for contentType, begin := range map[string]string{
+		typeJSON:                           `{"body":`,
+		typeForm:                           "body=x",
+		"multipart/form-data; boundary=b":  "--b\r\nContent-Disposition: form-data; name=\"body\"\r\n\r\nx",
+		"multipart/form-data; boundary=bb": "--bb\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"a\"\r\n\r\nx",
+		"multipart/form-data; boundary=b3": "--b",
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/notify", io.MultiReader(strings.NewReader(begin), iotest.ErrReader(os.ErrDeadlineExceeded)))
+		r.Header.Set("Content-Type", contentType)
+		if got := do(g, r); got.status != 408 || !strings.Contains(got.body, "too long to arrive") || len(g.take()) > 0 {
+			t.Errorf("%s: status %d: %s", contentType, got.status, got.body)
+		}
+	}
+}
+
+func TestCompressedBody(t *testing.T) {
+	g := newGateway(t, nil)
+	r := httptest.NewRequest(http.MethodPost, "/notify", strings.NewReader("\x1f\x8b"))
+	r.Header.Set("Content-Type", typeJSON)
+	r.Header.Set("Content-Encoding", "gzip")
+	if got := do(g, r); got.status != 415 || !strings.Contains(got.body, "compressed") {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
 
 // Any input makes a message or an error of the client.
 func FuzzRequest(f *testing.F) {

@@ -1,0 +1,84 @@
+package caddyhttp
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An background has bounds, and ends what it began.
+func TestOutbox(t *testing.T) {
+	var o background
+	if left := o.wait(0); left != 0 {
+		t.Errorf("%d left of nothing", left)
+	}
+	release, done := make(chan struct{}), make(chan struct{}, maxBackground+maxQueued)
+	for i := range maxBackground + maxQueued {
+		if !o.add(func() { <-release; done <- struct{}{} }) {
+			t.Fatalf("the background is full with %d", i)
+		}
+	}
+	if o.add(func() { t.Error("sent in spite of being refused") }) {
+		t.Error("the background has no bounds")
+	}
+	if left := o.wait(time.Millisecond); left != maxBackground+maxQueued {
+		t.Errorf("%d left", left)
+	}
+	close(release)
+	if left := o.wait(time.Minute); left != 0 || len(done) != cap(done) {
+		t.Errorf("%d left, %d done", left, len(done))
+	}
+	if !o.add(func() {}) || o.wait(time.Minute) != 0 {
+		t.Error("the background is no good any more")
+	}
+}
+
+// The emitter is not kept waiting, however slow the destination is, and gets
+// no error, whatever becomes of the message.
+func TestEventsNeverBlock(t *testing.T) {
+	release := make(chan struct{})
+	got := make(chan struct{}, maxBackground+maxQueued+1)
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-release
+		got <- struct{}{}
+	}))
+	defer slow.Close()
+	notify, emit := eventful(t, `
+	notify {
+		key slow {
+			url json://`+strings.TrimPrefix(slow.URL, "http://")+`
+		}
+		timeout 1m
+	}
+	events {
+		on x notify slow
+	}`)
+	lost := &notify.shared.background.dropped
+	lost.mu.Lock()
+	before, told := lost.count, lost.timer != nil
+	lost.mu.Unlock()
+	const more = 5
+	for range maxBackground + maxQueued + more {
+		if e := emit("x", nil); e.Aborted != nil {
+			t.Fatal(e.Aborted)
+		}
+	}
+	close(release)
+	sent(t, notify)
+	if len(got) != maxBackground+maxQueued {
+		t.Errorf("%d messages were sent, want as many as the background takes: %d", len(got), maxBackground+maxQueued)
+	}
+	lost.mu.Lock()
+	defer lost.mu.Unlock()
+	want := before + more
+	if !told {
+		want-- // the first was told at once
+	}
+	if lost.count != want {
+		t.Errorf("%d lost messages are still to be told, want %d", lost.count, want)
+	}
+}

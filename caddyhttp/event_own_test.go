@@ -1,0 +1,122 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Each message is told of by an event. Who is notified of that is not notified
+// of the notification again, and never of a failure to notify it.
+func TestOwnEvents(t *testing.T) {
+	s := newStation(t)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	gone := strings.Replace(closed.URL, "http", "json", 1)
+	notify, emit := eventful(t, `
+	notify {
+		key ok {
+			url `+s.url("/ok")+`
+		}
+		key broken {
+			url `+s.url("/refuse/broken")+`
+			url `+gone+`/secretsecret?+x=secretsecret
+			url `+s.url("/fine")+`
+		}
+		key meta {
+			url `+s.url("/meta")+`
+		}
+		key meta_broken {
+			url `+s.url("/refuse/meta")+`
+		}
+	}
+	events {
+		on ok notify ok
+		on broken notify broken
+		on notify_failed notify broken
+		on notify_failed notify meta {
+			title "{event.data.key} by {event.data.source}"
+			body "{event.data.services} {event.data.delivered} {event.data.failed} {event.data.destinations} {event.data.error}"
+		}
+		on notify_failed notify meta_broken
+		on notify_delivered notify ok
+		on notify_delivered notify meta
+	}`)
+	emit("ok", nil)
+	sent(t, notify)
+	if paths := s.paths(); paths != "meta ok" {
+		t.Errorf("delivered: messages at %q", paths)
+	}
+	emit("broken", nil)
+	sent(t, notify)
+	messages := s.take()
+	var paths []string
+	for _, m := range messages {
+		paths = append(paths, m.Path)
+	}
+	if want := []string{"/fine", "/meta", "/refuse/broken", "/refuse/meta"}; !slices.Equal(paths, want) {
+		t.Fatalf("failed: messages at %q, want %q", paths, want)
+	}
+	meta := messages[1]
+	if meta.Title != "broken by event" || !strings.HasPrefix(meta.Message, "JSON, JSON 1 2 json://") || !strings.Contains(meta.Message, "500") || !strings.Contains(meta.Message, "refused") {
+		t.Errorf("got %+v", meta)
+	}
+	for _, m := range messages {
+		if strings.Contains(m.Title+m.Message, "x=secretsecret") {
+			t.Errorf("a message shows a secret: %+v", m)
+		}
+	}
+}
+
+// A message over HTTP is told of too, and without its text.
+func TestOwnEventsOverHTTP(t *testing.T) {
+	s := newStation(t)
+	_, _ = eventful(t, `
+	notify {
+		key meta {
+			url `+s.url("/meta")+`
+		}
+	}
+	events {
+		on notify_delivered notify meta
+		on notify_failed notify meta
+	}`)
+	h := newGateway(t, open, "")
+	for path, want := range map[string]string{"/client": "Message delivered", "/refuse": "Message not delivered"} {
+		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.url(path))
+		if left := h.shared.background.wait(time.Minute); left > 0 {
+			t.Fatal(left)
+		}
+		got := s.take()
+		i := slices.IndexFunc(got, func(a arrived) bool { return a.Path == "/meta" })
+		if len(got) != 2 || i < 0 {
+			t.Fatalf("%s: %+v", path, got)
+		}
+		meta := got[i]
+		if meta.Title != want || strings.Contains(meta.Message, "secret") {
+			t.Errorf("%s: got %+v", path, meta)
+		}
+	}
+}
+
+// Lists in events are bounded, as the number of destinations is not.
+func TestOwnEventData(t *testing.T) {
+	var results []notifier.Result
+	for range 500 {
+		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
+	}
+	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
+	data := ownEventData(delivery{source: sourceHTTP, key: "k"}, false, results)
+	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
+		t.Errorf("got %v", data)
+	}
+	if n := len(fmt.Sprint(data)); n > 50_000 {
+		t.Errorf("the data have %d bytes", n)
+	}
+}

@@ -1,0 +1,24 @@
+package caddyhttp
+
+import (
+	"testing"
+)
+
+// The engine is given back as often as it was taken, whatever went wrong.
+func TestSharedIsReleased(t *testing.T) {
+	held := func() int { n, _ := sharedPool.References(sharedName); return n }
+	before := held()
+	a, b := newGateway(t, "", ""), newGateway(t, "", "")
+	if a.shared.sender != b.shared.sender {
+		t.Error("two sites have two engines")
+	}
+	_ = a.Cleanup()
+	_ = b.Cleanup()
+	if _, err := provision(t, "key k {\nurl {env.NOTIFY_TEST_UNSET}\n}", ""); err == nil {
+		t.Fatal("no error")
+	}
+	// The apps of the contexts above are still provisioned.
+	if n := held(); n != before+3 {
+		t.Errorf("%d uses, want %d for the apps", n, before+3)
+	}
+}
