@@ -141,7 +141,7 @@ func TestSecretsOfConversations(t *testing.T) {
 	quoting := map[string]bool{}
 	number := 100000
 	add := func(service, u string) string {
-		m := mark(service, u, &number)
+		m := mark(service, "", u, &number)
 		if m.marks != nil && !slices.ContainsFunc(all, func(o marked) bool { return o.url == m.url }) {
 			all = append(all, m)
 		}

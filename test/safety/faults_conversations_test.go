@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// noTLS is what is said of a server that was to begin with TLS and does not.
-const noTLS = `|does not look like a TLS handshake|does not begin with TLS`
+// noTLS matches the errors about a server that does not begin with TLS.
+const noTLS = `|does not look like a TLS handshake|does not begin with TLS|does not use TLS`
 
 // rudeness is what a server may do that was to speak another protocol than
 // HTTP, and words of which each result has some.

@@ -33,10 +33,6 @@ var program string
 // is already built.
 const programVariable = "SAFETY_PROGRAM"
 
-// raced reports whether the gateway is built with the race detector. It is
-// then several times slower and larger, so that some tests send less.
-func raced() bool { return os.Getenv("SAFETY_RACE") != "" }
-
 func TestMain(m *testing.M) {
 	// A test that runs itself again in another network passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
@@ -50,7 +46,7 @@ func TestMain(m *testing.M) {
 	program = filepath.Join(dir, "caddy")
 	// As xcaddy.sh does, without debugging information, which takes longer to
 	// link. Stack traces do not need it.
-	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raced()), "../../cmd/caddy")
+	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raced), "../../cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
@@ -118,7 +114,7 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Cleanup(func() {
 		_ = g.command.Process.Kill()
 		<-g.ended
-		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raced() && found {
+		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raced && found {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})
@@ -374,7 +370,7 @@ var memoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 // peak is the most memory that the gateway has had so far, in bytes.
 func (g *gateway) peak() int64 {
 	g.t.Helper()
-	if raced() {
+	if raced {
 		return g.memory().Sys // the rest is the race detector's
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))

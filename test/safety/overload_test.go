@@ -41,7 +41,7 @@ func TestOverload(t *testing.T) {
 	t.Parallel()
 	const bound, burst = 50, 300
 	more := 2000
-	if raced() {
+	if raced {
 		more = 500
 	}
 	h := newHeld(t)

@@ -142,7 +142,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 10+n, u, u)
 	}
 	rate := 200
-	if raced() {
+	if raced {
 		rate = 40
 	}
 	g := start(t, "", block(0))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +14,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// web are URLs of all services that speak HTTP, some for each, and of no
-// server on this machine.
+// several finds what the configuration takes for a second URL.
+var several = regexp.MustCompile(`,\w+://`)
+
+// web returns up to two URLs of each service that uses HTTP. None leads to
+// this machine, and each is allowed in a configuration.
 func web(t *testing.T) (out []marked) {
 	per := map[string]int{}
 	for _, m := range catalogue(t) {
@@ -22,8 +26,8 @@ func web(t *testing.T) (out []marked) {
 		aside := isConversational(notifier.SchemesOf(scheme))
 		local := strings.Contains(m.url, "localhost") || strings.Contains(m.url, "127.0.0.") || strings.Contains(m.url, "::1")
 		d, err := notifier.Parse(m.url, nil)
-		idle := err != nil || len(d.Warnings()) > 0 // which the operator's configuration may not be
-		if aside || local || idle || per[m.service] == 2 {
+		refused := err != nil || len(d.Warnings()) > 0 || several.MatchString(m.url)
+		if aside || local || refused || per[m.service] == 2 {
 			continue
 		}
 		per[m.service]++
