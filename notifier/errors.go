@@ -88,6 +88,9 @@ var (
 // temporary reports whether a later attempt can succeed, for at least one of
 // several targets.
 func temporary(err error) bool {
+	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(ErrRefused) {
+		return false
+	}
 	switch e := err.(type) {
 	case *StatusError:
 		switch e.Code {
@@ -111,8 +114,8 @@ func temporary(err error) bool {
 }
 
 // mayRetry reports whether another attempt within the same delivery can
-// succeed, for at least one of several targets. It tries more than [temporary]:
-// the parameter retry asks for it whatever the status is.
+// succeed, for at least one of several targets. It accepts more than
+// [temporary], because the parameter retry asks for attempts after any status.
 func mayRetry(err error) bool {
 	switch e := err.(type) {
 	case *egress.BlockedError, *PanicError:

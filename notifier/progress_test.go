@@ -327,6 +327,12 @@ func TestOnceValue(t *testing.T) {
 	}
 }
 
+// tooLarge is the error of a service that decides by itself what is a refusal.
+type tooLarge struct{}
+
+func (tooLarge) Error() string        { return "552 too large" }
+func (tooLarge) Is(target error) bool { return target == ErrRefused }
+
 // The result tells whether a later attempt can succeed, and when.
 func TestTemporary(t *testing.T) {
 	for code, want := range map[int]bool{
@@ -351,7 +357,7 @@ func TestTemporary(t *testing.T) {
 		{io.EOF, true}, {&PanicError{}, true}, {blocked, false}, {&URLError{}, false},
 		{errLongAnswer, false}, {errUnusableAddress, false}, {errOnlyFiles, false},
 		{ErrRefused, false}, {Refused(io.EOF), false}, {fmt.Errorf("%w: too long", ErrRefused), false}, {fmt.Errorf("%w: %w", ErrRefused, io.EOF), false},
-		{fmt.Errorf("x: %w", blocked), false}, {join([]error{blocked, &StatusError{Code: 404}}), false},
+		{fmt.Errorf("x: %w", tooLarge{}), false}, {fmt.Errorf("x: %w", blocked), false}, {join([]error{blocked, &StatusError{Code: 404}}), false},
 		{join([]error{TargetError(0, 2, blocked), TargetError(1, 2, io.EOF)}), true},
 		{join([]error{TargetError(0, 2, Refused(io.EOF)), TargetError(1, 2, &StatusError{Code: 500})}), true},
 	} {
