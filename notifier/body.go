@@ -140,8 +140,8 @@ func JSON(v any, files ...*Attachment) *Body {
 
 // Base64 returns a placeholder for the base64 encoding of a, so that a body can
 // contain the file without holding it in memory. [JSON], [Form], [Splice] and
-// [MIME] put the encoding in its place if a is one of their files. A request
-// whose body has a placeholder left is not sent and fails.
+// [MIME] replace it with the encoding if a is one of their files. If a
+// placeholder is left in a body, the request fails and is not sent.
 func Base64(a *Attachment) string { return fmt.Sprintf("%s-%p-", placeholderStart, a) }
 
 // placeholderStart is what the placeholders of this process begin with. It is

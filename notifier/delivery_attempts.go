@@ -122,8 +122,8 @@ func allSkipped(parts []part) bool {
 	return true
 }
 
-// outOfTime returns the error of a delivery whose time is over: the cause of
-// that, and err unless it says the same.
+// outOfTime returns the error of a delivery that ran out of time: the cause of
+// ctx, followed by err if err is about something else.
 func outOfTime(ctx context.Context, err error) error {
 	over := context.Cause(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, over) {

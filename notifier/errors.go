@@ -139,9 +139,9 @@ func askedToWait(err error) (longest time.Duration) {
 	return longest
 }
 
-// TargetError returns the error of target i, counted from 0, of n targets with
-// its number in front, which is the only way to name a target that may be
-// secret. If there is one target only, it returns err. If err is nil, it
+// TargetError returns err with the number of the target in front. Targets can be
+// secret, so errors do not name them. i is the index of the target and n the
+// number of targets; if n is 1, TargetError returns err. If err is nil, it
 // returns nil.
 func TargetError(i, n int, err error) error {
 	if err == nil || n == 1 {
