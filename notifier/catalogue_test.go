@@ -38,15 +38,17 @@ type example struct {
 func examples(t *testing.T) map[string][]example {
 	t.Helper()
 	out := map[string][]example{}
-	for _, s := range catalogue() {
-		for _, u := range s.Examples {
-			out[s.Name] = append(out[s.Name], example{url: u})
-		}
-	}
 	for _, file := range servicetest.Files(t, "services") {
 		for _, c := range servicetest.ReadCases(t, file) {
 			if d, err := notifier.Parse(c.URL, nil); err == nil {
 				out[d.Service()] = append(out[d.Service()], example{c.URL, c.Answers})
+			}
+		}
+	}
+	for _, s := range catalogue() {
+		for _, u := range s.Examples {
+			if !slices.ContainsFunc(out[s.Name], func(e example) bool { return e.url == u }) {
+				out[s.Name] = append(out[s.Name], example{url: u})
 			}
 		}
 	}

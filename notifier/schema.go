@@ -31,7 +31,7 @@ type Service interface {
 // A Finisher is a [Service] that checks its parameters against each other.
 // Finish runs after all of them are set. It may change the schema's limits and
 // format to those of the mode that the parameters select. Its error is shown to
-// whoever wrote the URL and must not contain a parameter's value.
+// the person who wrote the URL and must not contain a parameter's value.
 type Finisher interface {
 	Finish(s *Schema) error
 }

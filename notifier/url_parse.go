@@ -233,7 +233,7 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 	return nil
 }
 
-// setParam sets a parameter that is no map to the texts that the URL has for
+// setParam sets a parameter that is not a map to the texts that the URL has for
 // it.
 func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	s := d.schema

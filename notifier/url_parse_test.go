@@ -121,7 +121,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// entries are so many of the probe's map, in a query.
+// entries returns a query with n entries of the probe's map.
 func entries(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -130,7 +130,7 @@ func entries(n int) string {
 	return b.String()
 }
 
-// A list or a map that is full is none that is too long.
+// A list and a map may be as long as the limits allow.
 func TestParseMany(t *testing.T) {
 	var items strings.Builder
 	for i := range maxItems {

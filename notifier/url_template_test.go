@@ -5,14 +5,13 @@ import (
 	"testing"
 )
 
-// TestPlaces reads and writes the two places that a template's host may have
-// in common with its path.
+// TestPlaces reads and prints URLs whose host and path have the same parameter.
 func TestPlaces(t *testing.T) {
 	type values = map[string][]string
 	for _, c := range []struct {
 		template, url string
-		given         string // what the query brings
-		want          values // nil where the template does not fit
+		given         string // the parameter that the query sets
+		want          values // nil if the template does not match
 		printed       string
 	}{
 		{"x://{targets...}", "x://a/b/c", "", values{"targets": {"a", "b", "c"}}, "x://a/b/c"},
