@@ -82,9 +82,9 @@ func (a *Attachment) Open() io.Reader {
 	return io.NewSectionReader(a.data, 0, a.Size)
 }
 
-// Kind returns the part of the content type before the slash: image, audio,
-// video, text or application.
-func (a *Attachment) Kind() string {
-	kind, _, _ := strings.Cut(a.ContentType, "/")
-	return kind
+// MediaType returns the part of the content type before the slash: image, audio,
+// video, text or application (RFC 6838, section 4.2).
+func (a *Attachment) MediaType() string {
+	media, _, _ := strings.Cut(a.ContentType, "/")
+	return media
 }

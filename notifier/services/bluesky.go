@@ -69,7 +69,7 @@ type blueskyImage struct {
 
 func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []*notifier.Attachment) (images []blueskyImage, err error) {
 	for i, a := range files {
-		if a.Kind() != "image" {
+		if a.MediaType() != "image" {
 			c.Warn("Bluesky shows pictures only; file %d is left out", i+1)
 			continue
 		}

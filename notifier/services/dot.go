@@ -68,7 +68,7 @@ func (d *dot) picture(c *notifier.Client, m *notifier.Message) (string, []*notif
 		return d.image, nil
 	}
 	for _, a := range m.Attachments {
-		if a.Kind() == "image" {
+		if a.MediaType() == "image" {
 			if len(m.Attachments) > 1 {
 				c.Warn("Dot. shows one picture only; other attachments were left out")
 			}

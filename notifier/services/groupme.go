@@ -33,7 +33,7 @@ func (g *groupme) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			c.Warn("GroupMe takes pictures only with an access token, as in groupme://{bot_id}/{token}")
 			break
 		}
-		if a.Kind() != "image" {
+		if a.MediaType() != "image" {
 			c.Warn("GroupMe takes no files but pictures, so one was left out")
 			continue
 		}

@@ -85,7 +85,7 @@ func (k *kook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 				return fmt.Errorf("uploading an attachment: %w", err)
 			}
 			kind := kookFile
-			if a.Kind() == "image" {
+			if a.MediaType() == "image" {
 				kind = kookImage
 			}
 			return k.each(ctx, c, key, kind, address)

@@ -49,7 +49,7 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 	}
 	var batch []string
 	for i, a := range files {
-		if kind := a.Kind(); kind != "image" && kind != "video" && kind != "audio" {
+		if media := a.MediaType(); media != "image" && media != "video" && media != "audio" {
 			c.Warn("Mastodon shows pictures, videos and sounds only; file %d is left out", i+1)
 			continue
 		}

@@ -82,7 +82,7 @@ func pushoverPictures(c *notifier.Client, files []*notifier.Attachment) []*notif
 	pictures := slices.Clone(files)
 	for i, f := range files {
 		switch {
-		case f.Kind() != "image":
+		case f.MediaType() != "image":
 			c.Warn("Pushover takes pictures only; file %d is left out", i+1)
 		case f.Size > pushoverImage:
 			c.Warn("Pushover takes pictures of up to 5 MiB; file %d is left out", i+1)

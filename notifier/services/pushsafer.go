@@ -100,7 +100,7 @@ func (p *pushsafer) post(ctx context.Context, c *notifier.Client, body *notifier
 // service shows.
 func pushsaferPictures(c *notifier.Client, files []*notifier.Attachment) (pictures []*notifier.Attachment) {
 	for _, a := range files {
-		if a.Kind() == "image" {
+		if a.MediaType() == "image" {
 			pictures = append(pictures, a)
 			continue
 		}

@@ -69,7 +69,7 @@ func (e *smsEagle) Finish(s *notifier.Schema) error {
 func (e *smsEagle) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	kind, pictures, files := "sms", []map[string]string{}, []*notifier.Attachment{}
 	for _, a := range m.Attachments {
-		if a.Kind() != "image" {
+		if a.MediaType() != "image" {
 			c.Warn("%s is left out: SMSEagle sends pictures only", a.Name)
 			continue
 		}

@@ -55,7 +55,7 @@ func (t *twitter) Finish(s *notifier.Schema) error {
 func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var images []twitterImage
 	for i, a := range m.Attachments {
-		if a.Kind() != "image" {
+		if a.MediaType() != "image" {
 			c.Warn("Twitter takes pictures only; file %d is left out", i+1)
 			continue
 		}

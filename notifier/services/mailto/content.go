@@ -28,7 +28,7 @@ func (m *service) content(msg *notifier.Message) mimePart {
 		body := msg.Body
 		if m.inline {
 			for _, a := range files {
-				if a.Kind() == "image" {
+				if a.MediaType() == "image" {
 					body += "\n[Image: " + a.Name + "]"
 				}
 			}
@@ -57,7 +57,7 @@ func inlineFiles(html string, files []*notifier.Attachment) (text string, shown 
 		switch {
 		case named:
 			taken[id] = true
-		case a.Kind() == "image":
+		case a.MediaType() == "image":
 			id = strings.ToLower(rand.Text())
 			text += `<br/><img src="cid:` + id + `">`
 		default:

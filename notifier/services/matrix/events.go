@@ -25,7 +25,7 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 		events = append(events, namedEvent{"icon", map[string]any{"msgtype": "m.image", "url": icon, "body": name}})
 	}
 	for i, a := range m.Attachments {
-		if s.version == "2" && a.Kind() != "image" {
+		if s.version == "2" && a.MediaType() != "image" {
 			c.Warn("Matrix: version 2 of the API takes pictures only; file %d is left out", i+1)
 			continue
 		}
@@ -35,7 +35,7 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
 		}
 		event := map[string]any{"msgtype": "m.image", "url": address, "body": a.Name, "info": map[string]any{"mimetype": a.ContentType, "size": a.Size}}
-		if a.Kind() != "image" {
+		if a.MediaType() != "image" {
 			event["msgtype"], event["filename"] = "m.file", a.Name
 		}
 		events = append(events, namedEvent{key, event})
