@@ -17,10 +17,11 @@ type africasTalking struct {
 
 func (a *africasTalking) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Africas Talking", "https://developers.africastalking.com/docs/sms/sending/bulk"
+	s.Setup = "Generate the API key in the settings of the app in Africa's Talking's dashboard; appuser is the user name of that app, or sandbox."
 	s.URL("atalk://{appuser}@{apikey|targets}[/{targets...}]")
 	a.describe(s, smsAsWritten(10))
 	a.describeBatch(s)
-	s.String(&a.user, "appuser", "", "user name of the application").Match(`^[A-Z0-9_-]+$`).Alias("user").Example("sandbox")
+	s.String(&a.user, "appuser", "", "user name of the app").Match(`^[A-Z0-9_-]+$`).Alias("user").Example("sandbox")
 	s.Secret(&a.key, "apikey", "API key").Match(`^[A-Z0-9_-]+$`).Example("atsk_0123456789abcdef")
 	s.String(&a.from, "from", "AFRICASTKNG", "short code or name to send from")
 	s.Choice(&a.mode, "mode", "bulksms", []string{"bulksms", "premium", "sandbox"}, "kind of account")

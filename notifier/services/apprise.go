@@ -13,8 +13,8 @@ import (
 
 var _ = notifier.Register[apprise]()
 
-// apprise hands the message to another gateway of this kind, to be sent to
-// what is stored there under a key.
+// apprise sends the message to an Apprise API server or to another gateway with
+// the same API, which delivers it to the URLs that it stores under a key.
 type apprise struct {
 	notifier.Server
 	path   []string
@@ -26,14 +26,15 @@ type apprise struct {
 
 func (a *apprise) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Apprise API", "https://github.com/caronc/apprise-api"
+	s.Setup = "The host must run Apprise API or another gateway like this one, and token is the key under which that server stores the destinations."
 	s.URL("apprise[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
 	s.Native("http://{host...}[/{path...}]/notify/{token}", "https://{host...}[/{path...}]/notify/{token}")
 	s.Attachments = true
 	s.Server(&a.Server)
-	s.Path(&a.path, "path", "path below which the gateway stands")
+	s.Path(&a.path, "path", "path of the gateway on the server")
 	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to").Example("ops")
 	s.List(&a.tags, "tags", "tags to send to").Alias("tag")
-	s.Choice(&a.method, "method", "form", []string{"form", "json"}, "shape of the request")
+	s.Choice(&a.method, "method", "form", []string{"form", "json"}, "encoding of the request")
 	s.Headers(&a.header, "header", "HTTP header to add")
 	s.Param("host").Example("apprise.example.com")
 }
@@ -51,12 +52,13 @@ func (a *apprise) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		Header: header,
 		Login:  &a.Server,
 		Body:   a.body(m),
-		// The other gateways answer 204 for a key that they do not know.
+		// Apprise API answers 204 if it does not know the key.
 		Accept: func(code int) bool { return code == 200 },
 	})
 	return err
 }
 
+// body returns the message in the encoding that the parameter method selects.
 func (a *apprise) body(m *notifier.Message) *notifier.Body {
 	fields := [][2]string{{"title", m.Title}, {"body", m.Body}, {"type", string(m.Type)}, {"format", string(m.Format)}}
 	if a.method == "json" {

@@ -17,10 +17,10 @@ import (
 // aprsConn is a connection to a server of APRS-IS.
 type aprsConn struct{ *wire.Conn }
 
-// signIn signs in (www.aprs-is.net/Connecting.aspx). Lines that begin with #
-// are comments to a packet reader; the answer is one of them.
-func (c aprsConn) signIn(ctx context.Context, patience time.Duration, user, passcode string) error {
-	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+// signIn sends the login and waits up to timeout for the answer, which is one of
+// the comment lines that begin with # (www.aprs-is.net/Connecting.aspx).
+func (c aprsConn) signIn(ctx context.Context, timeout time.Duration, user, passcode string) error {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, c)()
 	if _, err := fmt.Fprintf(c, "user %s pass %s vers caddy-notify 1\r\n", user, passcode); err != nil {
@@ -33,22 +33,22 @@ func (c aprsConn) signIn(ctx context.Context, patience time.Duration, user, pass
 			continue
 		}
 		if !strings.EqualFold(f[2], user) || strings.TrimRight(f[3], ",") != "verified" {
-			return errors.New("APRS-IS did not accept the passcode; it must be the one that belongs to the call sign")
+			return errors.New("APRS-IS refused the passcode; it must be the passcode of the call sign")
 		}
 		return nil
 	}
 	if err := lines.Err(); err != nil {
 		return errs.ContextError(ctx, fmt.Errorf("signing in to APRS-IS: %w", err))
 	}
-	return errors.New("APRS-IS closed the connection instead of signing in")
+	return errors.New("APRS-IS closed the connection before it answered the login")
 }
 
-// aprsDevice tells programs on the network apart. Those that have no
-// registered name begin with APZ (APRS101, chapter 4).
+// aprsDevice identifies the program on the network. APZ is the prefix of
+// programs without a registered name (APRS101, chapter 4).
 const aprsDevice = "APZCDN"
 
-// send sends a message to a station (APRS101, chapter 14), which need not
-// acknowledge it.
+// send sends a message to a station (APRS101, chapter 14). It asks for no
+// acknowledgement.
 func (c aprsConn) send(from, to, text string) error {
 	if _, err := fmt.Fprintf(c, "%s>%s,TCPIP*::%-9s:%s\r\n", from, aprsDevice, to, text); err != nil {
 		return fmt.Errorf("sending to APRS-IS: %w", err)
@@ -56,12 +56,13 @@ func (c aprsConn) send(from, to, text string) error {
 	return nil
 }
 
-// aprsGoodbye is how long the server has to close the connection. It does so
-// when it has read everything.
-const aprsGoodbye = 2 * time.Second
+// aprsCloseTimeout is how long finish waits for the server to close the
+// connection. The server closes it when it has read everything.
+const aprsCloseTimeout = 2 * time.Second
 
-// finish closes our side and reads what the server may still say: closing
-// before that could make the system discard what is on its way.
+// finish closes the sending side and reads until the server closes its side. If
+// the connection were closed with unread data, the system could discard what was
+// sent.
 func (c aprsConn) finish() error {
 	half, ok := c.Conn.Conn.(interface{ CloseWrite() error })
 	if !ok {
@@ -70,12 +71,12 @@ func (c aprsConn) finish() error {
 	if err := half.CloseWrite(); err != nil {
 		return fmt.Errorf("sending to APRS-IS: %w", err)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(aprsGoodbye)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(aprsCloseTimeout)); err != nil {
 		return err
 	}
 	_, err := io.Copy(io.Discard, c)
 	if timeout, ok := errors.AsType[net.Error](err); err != nil && !(ok && timeout.Timeout()) {
-		return fmt.Errorf("APRS-IS broke the connection: %w", err)
+		return fmt.Errorf("the connection to APRS-IS failed: %w", err)
 	}
 	return nil
 }

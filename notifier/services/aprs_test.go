@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// aprsServer is a server of APRS-IS that knows one call sign, DF1ABC-10, and
-// its passcode, 12345.
+// aprsServer starts an APRS-IS server that accepts the call sign DF1ABC-10 with the
+// passcode 12345.
 func aprsServer(t *testing.T, address string, log *servicetest.Log) *servicetest.Server {
 	t.Helper()
 	return servicetest.Serve(t, address, nil, func(conn net.Conn) { serveAPRS(conn, log) })
@@ -86,8 +86,8 @@ func TestAPRS(t *testing.T) {
 	elsewhere.Expect(t, signIn, "DF1ABC-10>APZCDN,TCPIP*::DF2DEF   :x", "(closed)")
 }
 
-// The delay stands between two call signs: with one that is longer than the
-// time of a delivery, the second gets nothing.
+// The delay separates two call signs: if it is longer than the time limit of the
+// delivery, nothing is sent to the second one.
 func TestAPRSDelay(t *testing.T) {
 	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
@@ -108,7 +108,7 @@ func TestAPRSFailures(t *testing.T) {
 	servicetest.SendFails(t, s, "aprs://df1abc-10:23456@df2def", "passcode", "23456")
 	for _, line := range log.Take() {
 		if strings.Contains(line, "DF2DEF") {
-			t.Errorf("sent without being signed in: %s", line)
+			t.Errorf("sent without a login: %s", line)
 		}
 	}
 	servicetest.SendFails(t, s, "aprs://df1abc-10:12345@df2def?locale=NOAM", "timeout")

@@ -13,29 +13,30 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// aws is what services of Amazon have in common: who signs a request, and in
-// which region it is answered.
+// aws has the credentials and the region of Amazon Web Services. SES and SNS
+// embed it.
 type aws struct {
 	id     string
-	secret []string // cut at its slashes
+	secret []string // split at its slashes
 	token  string
 	region string
 }
 
-// describe binds the parameters. The templates have the places
+// describe binds the parameters. The URL templates of the service contain
 // {access_key_id}/{secret_access_key...}/{region}.
 func (a *aws) describe(s *notifier.Schema) {
 	s.Secret(&a.id, "access_key_id", "ID of the access key").Alias("access", "key").Match(`\S`).Example("AKIAIOSFODNN7EXAMPLE")
 	s.Path(&a.secret, "secret_access_key", "secret access key").Alias("secret").Secret().Example("wJalrXUtnFEMI", "K7MDENG", "bPxRfiCYEXAMPLEKEY")
 	s.Secret(&a.token, "token", "session token of temporary credentials")
-	s.String(&a.region, "region", "", "region such as us-east-1").Match(`^[a-z]{2}-[a-z-]+-[0-9]+$`).Example("us-east-1").
+	s.String(&a.region, "region", "", "region, for example us-east-1").Match(`^[a-z]{2}-[a-z-]+-[0-9]+$`).Example("us-east-1").
 		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 }
 
 const awsForm = "application/x-www-form-urlencoded; charset=utf-8"
 
-// post sends an action of the service that signs as name and stands at
-// host.REGION, with the files that the form names.
+// post sends a form with an action to https://host.REGION.amazonaws.com/. name is
+// the service's name in the signature, and files are the attachments that the form
+// contains.
 func (a *aws) post(ctx context.Context, c *notifier.Client, host, name string, form url.Values, files ...*notifier.Attachment) (*notifier.Response, error) {
 	host += "." + a.region + ".amazonaws.com"
 	if strings.HasPrefix(a.region, "cn-") {
@@ -61,9 +62,9 @@ func (a *aws) post(ctx context.Context, c *notifier.Client, host, name string, f
 
 const awsTime = "20060102T150405Z"
 
-// sign is the Authorization header of a POST to the root of host, of a body
-// with this SHA-256 (Signature
-// Version 4, https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
+// sign returns the Authorization header of a POST to the path / of host. digest is
+// the SHA-256 of the body. See Signature Version 4,
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 func (a *aws) sign(now time.Time, service, host, contentType string, digest []byte) string {
 	headers := []string{"content-type:" + contentType, "host:" + host, "x-amz-date:" + now.Format(awsTime)}
 	if a.token != "" {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The case post-x-www-form-urlencoded of the test suite that AWS published
+// This is the case post-x-www-form-urlencoded of the test suite that AWS published
 // for Signature Version 4.
 func TestAWSSignature(t *testing.T) {
 	a := aws{id: "AKIDEXAMPLE", secret: []string{"wJalrXUtnFEMI", "K7MDENG+bPxRfiCYEXAMPLEKEY"}, region: "us-east-1"}

@@ -14,7 +14,7 @@ import (
 
 var _ = notifier.Register[bark]()
 
-// bark pushes to the Bark app on iOS by way of a Bark server.
+// bark pushes to the Bark app on iOS through a Bark server.
 type bark struct {
 	notifier.Server
 	devices         []string
@@ -26,42 +26,45 @@ type bark struct {
 	key             string
 }
 
+// barkDefaultVolume means that the URL sets no volume.
 const barkDefaultVolume = math.MinInt32
 
-// Apple's push service takes 4096 bytes of JSON, in which the texts are with
-// the rest of the parameters, with escapes and, if encrypted, in base64.
+// Maximum lengths of title and body together, in bytes. Apple's push service
+// accepts 4096 bytes of JSON, which also contain the other parameters, escape
+// sequences and, for an encrypted message, the overhead of base64.
 const (
-	barkText   = 3400 // bytes of title and body
-	barkSealed = 2400 // the same where they are encrypted
+	barkMaxText      = 3400
+	barkMaxEncrypted = 2400
 )
 
 func (b *bark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
+	s.Setup = "Install the Bark app, which shows an example URL such as https://api.day.app/KEY/…: its host is host, and KEY is the device key for targets."
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
-	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 500, Body: barkText, InBody: true}
+	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 500, Body: barkMaxText, InBody: true}
 	s.Server(&b.Server)
-	s.List(&b.devices, "targets", "keys of devices").Alias("to").Secret().Example("kAbC1dEf2GhI3jKl4MnO5p")
+	s.List(&b.devices, "targets", "device keys").Alias("to").Secret().Example("kAbC1dEf2GhI3jKl4MnO5p")
 	s.Choice(&b.sound, "sound", "", barkSounds, "sound to play").Lenient()
-	s.Choice(&b.level, "level", "", []string{"active", "timeSensitive", "passive", "critical"}, "how urgently to alert").Lenient()
+	s.Choice(&b.level, "level", "", []string{"active", "timeSensitive", "passive", "critical"}, "interruption level of the alert").Lenient()
 	s.Int(&b.volume, "volume", barkDefaultVolume, "volume of a critical alert, from 0 to 10").NoDefault().Lenient()
 	s.Int(&b.badge, "badge", -1, "number on the app's icon").Range(0, math.MaxInt32).NoDefault().Lenient()
-	s.String(&b.click, "click", "", "address to open when the message is touched")
+	s.String(&b.click, "click", "", "address to open when the message is tapped")
 	s.String(&b.icon, "icon", "", "address of the icon to show")
 	s.String(&b.category, "category", "", "category of the message")
-	s.String(&b.group, "group", "", "group that the message is listed in")
+	s.String(&b.group, "group", "", "group to list the message in")
 	s.Bool(&b.image, "image", true, "show an icon for the type of the message")
 	s.Bool(&b.call, "call", false, "repeat the sound for 30 seconds")
-	s.Secret(&b.key, "key", "key that the app decrypts with, of 16, 24 or 32 letters").Normalize(barkKey).
+	s.Secret(&b.key, "key", "encryption key that is set in the app, of 16, 24 or 32 characters").Normalize(barkKey).
 		Example("1234567890abcdef")
 	s.Param("host").Example("api.day.app")
 }
 
-// Finish leaves room for what goes along with the text.
+// Finish reserves room for the other parameters in the limit for the text.
 func (b *bark) Finish(s *notifier.Schema) error {
 	if b.key != "" {
-		s.Limits.Body = barkSealed
+		s.Limits.Body = barkMaxEncrypted
 	}
-	// The group is there twice.
+	// Bark sends the group to Apple's push service twice.
 	s.Limits.Reserve = min(len(b.click)+len(b.icon)+len(b.category)+2*len(b.group), s.Limits.Body/2)
 	return nil
 }
@@ -76,14 +79,14 @@ func (b *bark) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		maps.Copy(request, payload)
 		_, err := c.Do(ctx, &notifier.Request{URL: b.URL("push"), Login: &b.Server, Body: notifier.JSON(request)})
 		if status, ok := errors.AsType[*notifier.StatusError](err); ok && strings.Contains(status.Body, "PayloadTooLarge") {
-			// The server answers 500 for what Apple's has refused.
+			// The Bark server answers 500 if Apple's push service refuses the message.
 			err = notifier.Refused(err)
 		}
 		return err
 	})
 }
 
-// payload is the message without its device.
+// payload returns the request without the device key.
 func (b *bark) payload(m *notifier.Message) (map[string]any, error) {
 	payload := map[string]any{"title": cmp.Or(m.Title, m.Identity.Description)}
 	if m.Format == notifier.Markdown {

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// The app can read what was encrypted with its key, and each message has an
-// initialisation vector of its own.
+// The app can decrypt messages with its key, and no two messages share an
+// initialisation vector.
 func TestBarkEncryption(t *testing.T) {
 	const key = "1234567890abcdef"
 	seen := map[string]bool{}
@@ -50,8 +50,8 @@ func TestBarkEncryption(t *testing.T) {
 	}
 }
 
-// Apple's push service refuses payloads of more than 4096 bytes, which a Bark
-// server reports as a fault of its own.
+// Long messages are split so that Apple's push service accepts them. It refuses
+// payloads of more than 4096 bytes, for which the Bark server answers 500.
 func TestBarkLong(t *testing.T) {
 	for _, query := range []string{
 		"", "?overflow=split", "?format=markdown", "?key=1234567890abcdef&overflow=split",

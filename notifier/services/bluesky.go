@@ -15,7 +15,7 @@ import (
 
 var _ = notifier.Register[bluesky]()
 
-// bluesky posts on Bluesky, or on another server of its network.
+// bluesky posts on Bluesky or another server of the AT Protocol network.
 type bluesky struct {
 	user, password string
 	session        signin.Session[blueskySession]
@@ -23,10 +23,11 @@ type bluesky struct {
 
 func (b *bluesky) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BlueSky", "https://docs.bsky.app/docs/api/com-atproto-repo-create-record"
+	s.Setup = "Create an app password in Bluesky under Settings, Privacy and security, App passwords; user is your handle, for example alice.bsky.social."
 	s.URL("bsky|bluesky://{user}@{password}")
 	s.Limits = markup.Limits{Body: 280}
 	s.Attachments = true
-	s.String(&b.user, "user", "", "handle; at bsky.social if it has no dot").Match(`^[a-z0-9._-]+$`).Example("alice.bsky.social")
+	s.String(&b.user, "user", "", "handle; .bsky.social is added if it has no dot").Match(`^[a-z0-9._-]+$`).Example("alice.bsky.social")
 	s.Secret(&b.password, "password", "app password").Example("abcd-efgh-ijkl-mnop")
 }
 
@@ -37,7 +38,7 @@ func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		if err != nil {
 			return err
 		}
-		// A post of its own for each picture; the text goes with the first.
+		// Each picture gets its own post. The first one has the text.
 		for i := range max(len(images), 1) {
 			record := map[string]any{
 				"$type": "app.bsky.feed.post", "text": m.Body, "createdAt": m.Time.UTC().Format(time.RFC3339),
@@ -61,12 +62,13 @@ func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	})
 }
 
-// blueskyImage is a picture that a post shows.
+// blueskyImage is a picture in a post.
 type blueskyImage struct {
 	Image json.RawMessage `json:"image"`
 	Alt   string          `json:"alt"`
 }
 
+// upload uploads the pictures among files. A retry skips those that are uploaded.
 func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []*notifier.Attachment) (images []blueskyImage, err error) {
 	for i, a := range files {
 		if a.MediaType() != "image" {
@@ -77,7 +79,7 @@ func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []
 			var answer struct{ Blob json.RawMessage }
 			err := s.call(ctx, c, "repo.uploadBlob", notifier.File("", a), &answer)
 			if err == nil && len(answer.Blob) == 0 {
-				err = errors.New("the service does not say that it has it")
+				err = errors.New("the answer has no reference to the file")
 			}
 			return answer.Blob, err
 		})
@@ -89,10 +91,10 @@ func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []
 	return images, nil
 }
 
-// blueskySession is an account that has signed in at its server.
+// blueskySession is a session of an account at its server.
 type blueskySession struct{ did, server, token string }
 
-// call runs a procedure of the protocol's namespace com.atproto.
+// call calls a method in the namespace com.atproto with a POST request.
 func (s blueskySession) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body, answer any) error {
 	q := &notifier.Request{URL: s.server + "/xrpc/com.atproto." + method, Body: body}
 	if s.token != "" {

@@ -11,19 +11,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// signIn finds the account's server by its handle and opens a session there.
-// The identity is found as https://atproto.com/guides/identity describes.
+// signIn finds the account's server by the handle and creates a session there. See
+// https://atproto.com/guides/identity.
 func (b *bluesky) signIn(ctx context.Context, c *notifier.Client) (s blueskySession, life time.Duration, err error) {
-	if s.did, err = b.identify(ctx, c); err != nil {
+	if s.did, err = b.resolveHandle(ctx, c); err != nil {
 		return s, 0, fmt.Errorf("looking up the handle: %w", err)
 	}
-	if s.server, err = b.locate(ctx, c, s.did); err != nil {
+	if s.server, err = b.findServer(ctx, c, s.did); err != nil {
 		return s, 0, fmt.Errorf("looking up the account's server: %w", err)
 	}
 	var answer struct{ AccessJWT string }
 	err = s.call(ctx, c, "server.createSession", notifier.JSON(map[string]string{"identifier": s.did, "password": b.password}), &answer)
 	if err == nil && answer.AccessJWT == "" {
-		err = errors.New("the service gave no token")
+		err = errors.New("the answer has no token")
 	}
 	if err != nil {
 		return s, 0, fmt.Errorf("signing in: %w", err)
@@ -32,27 +32,27 @@ func (b *bluesky) signIn(ctx context.Context, c *notifier.Client) (s blueskySess
 	return s, time.Hour, nil
 }
 
-// identify resolves the handle to the account's identifier.
-func (b *bluesky) identify(ctx context.Context, c *notifier.Client) (string, error) {
+// resolveHandle returns the DID (decentralized identifier) of the account.
+func (b *bluesky) resolveHandle(ctx context.Context, c *notifier.Client) (string, error) {
 	handle := b.user
 	if !strings.Contains(handle, ".") {
 		handle += ".bsky.social"
 	}
 	var answer struct{ DID string }
-	err := b.look(ctx, c, "https://public.api.bsky.app/xrpc/com.atproto.identity.resolveHandle?handle="+url.QueryEscape(handle), &answer)
+	err := b.fetch(ctx, c, "https://public.api.bsky.app/xrpc/com.atproto.identity.resolveHandle?handle="+url.QueryEscape(handle), &answer)
 	if err == nil && answer.DID == "" {
-		err = errors.New("nobody has it")
+		err = errors.New("no account has this handle")
 	}
 	return answer.DID, err
 }
 
-// locate reads the address of the account's server from its DID document.
-func (b *bluesky) locate(ctx context.Context, c *notifier.Client, did string) (string, error) {
+// findServer returns the address of the account's server from its DID document.
+func (b *bluesky) findServer(ctx context.Context, c *notifier.Client, did string) (string, error) {
 	address := "https://plc.directory/" + did
 	if domain, found := strings.CutPrefix(did, "did:web:"); found {
 		address = "https://" + domain + "/.well-known/did.json"
 	} else if !strings.HasPrefix(did, "did:plc:") {
-		return "", errors.New("the identifier is neither a did:plc nor a did:web")
+		return "", errors.New("the DID is neither a did:plc nor a did:web")
 	}
 	var document struct {
 		Service []struct {
@@ -60,7 +60,7 @@ func (b *bluesky) locate(ctx context.Context, c *notifier.Client, did string) (s
 			Endpoint string `json:"serviceEndpoint"`
 		}
 	}
-	if err := b.look(ctx, c, address, &document); err != nil {
+	if err := b.fetch(ctx, c, address, &document); err != nil {
 		return "", err
 	}
 	for _, s := range document.Service {
@@ -68,10 +68,11 @@ func (b *bluesky) locate(ctx context.Context, c *notifier.Client, did string) (s
 			return strings.TrimRight(s.Endpoint, "/"), nil
 		}
 	}
-	return "", errors.New("the identifier's document names none")
+	return "", errors.New("the DID document names no server")
 }
 
-func (b *bluesky) look(ctx context.Context, c *notifier.Client, address string, answer any) error {
+// fetch reads the JSON at address into answer.
+func (b *bluesky) fetch(ctx context.Context, c *notifier.Client, address string, answer any) error {
 	return c.DoJSON(ctx, &notifier.Request{
 		URL:    address,
 		Header: map[string]string{"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},

@@ -13,11 +13,12 @@ import (
 
 var _ = notifier.Register[brevo]()
 
-// brevo sends e-mail through Brevo, once Sendinblue.
+// brevo sends e-mail through Brevo, formerly Sendinblue.
 type brevo struct{ mailAPI }
 
 func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
+	s.Setup = "Create an API key in Brevo under SMTP & API, API Keys, and add the sender's address or its domain to the verified senders of the account."
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
 	b.describeReply(s)
 	s.Param("apikey").Example("xkeysib-0123456789abcdef")
@@ -45,14 +46,14 @@ func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	})
 }
 
-// brevoFileName gives a file whose kind Brevo refuses, and with it the whole
-// message, the ending of a text.
+// brevoFileName returns name, with .txt added if Brevo does not accept files with
+// its extension. Brevo would refuse the whole message.
 func brevoFileName(name string) string {
-	if slices.Contains(brevoKinds, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
+	if slices.Contains(brevoExtensions, strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))) {
 		return name
 	}
 	return name + ".txt"
 }
 
-var brevoKinds = strings.Fields(`xlsx xls ods docx docm doc csv pdf txt rtf msg pub mobi ppt pptx eps odt ics xml css html htm shtml
+var brevoExtensions = strings.Fields(`xlsx xls ods docx docm doc csv pdf txt rtf msg pub mobi ppt pptx eps odt ics xml css html htm shtml
 	gif jpg jpeg png tif tiff bmp cgm zip tar ez pkpass mp3 m4a m4v wma ogg flac wav aif aifc aiff mp4 mov avi mkv mpeg mpg wmv`)

@@ -11,8 +11,8 @@ import (
 
 var _ = notifier.Register[bulkSMS]()
 
-// bulkSMS sends text messages to numbers, and to groups of contacts that
-// BulkSMS keeps.
+// bulkSMS sends text messages to telephone numbers and to contact groups of
+// BulkSMS.
 type bulkSMS struct {
 	sms
 	groups                      []string
@@ -22,19 +22,21 @@ type bulkSMS struct {
 
 func (b *bulkSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BulkSMS", "https://www.bulksms.com/developer/json/v1/"
+	s.Setup = "Create an API token in the developer settings of the BulkSMS web app: user is the token ID, and password is the token secret."
 	s.URL("bulksms://{user}:{password}@{targets...}")
-	b.describe(s, bulkSMSTarget, notifier.Prefixed{Prefix: "@", Items: &b.groups, Doc: "group of contacts"})
+	b.describe(s, bulkSMSTarget, notifier.Prefixed{Prefix: "@", Items: &b.groups, Doc: "contact group"})
 	b.describeBatch(s)
-	s.String(&b.user, "user", "", "user name, or token's id").Example("alice")
-	s.Secret(&b.password, "password", "password, or token's secret").Alias("pass").Example("pa55word")
+	s.String(&b.user, "user", "", "token ID or user name").Example("alice")
+	s.Secret(&b.password, "password", "token secret or password").Alias("pass").Example("pa55word")
 	s.String(&b.from, "from", "", "telephone number to send from").Normalize(smsPlus).Example("+15557654321")
 	s.Choice(&b.route, "route", "STANDARD", []string{"ECONOMY", "STANDARD", "PREMIUM"}, "routing group")
-	s.Bool(&b.unicode, "unicode", true, "send characters beyond those of GSM")
+	s.Bool(&b.unicode, "unicode", true, "send characters outside the GSM alphabet")
 }
 
 var bulkSMSGroup = regexp.MustCompile(`(?i)^@?([A-Z0-9_-]*[A-Z_-][A-Z0-9_-]*)$`)
 
-// bulkSMSTarget reads a number, or the name of a group, with or without an @.
+// bulkSMSTarget returns a telephone number with a +, or the name of a group with
+// an @.
 func bulkSMSTarget(s string) (string, error) {
 	if number, err := smsPlus(s); err == nil {
 		return number, nil

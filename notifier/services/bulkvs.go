@@ -16,12 +16,13 @@ type bulkVS struct {
 
 func (b *bulkVS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BulkVS", "https://portal.bulkvs.com/api/v1.0/documentation"
+	s.Setup = "User and password are the API credentials from the BulkVS portal, and from_phone is a number of the account that can send text messages."
 	s.URL("bulkvs://{user}:{password}@{from_phone|targets}[/{targets...}]")
 	b.describe(s, notifier.FullPhone)
 	b.describeBatch(s)
 	b.toSelf = true
-	s.String(&b.user, "user", "", "user name of the API").Example("alice")
-	s.Secret(&b.password, "password", "password of the API").Alias("pass").Example("pa55word")
+	s.String(&b.user, "user", "", "API user name").Example("alice")
+	s.Secret(&b.password, "password", "API password").Alias("pass").Example("pa55word")
 	smsSender(s, &b.from, "from_phone").Alias("from")
 }
 

@@ -19,6 +19,7 @@ type burstSMS struct {
 
 func (b *burstSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Burst SMS", "https://developer.transmitsms.com/"
+	s.Setup = "The API key is in the settings of the Burst SMS account, where you also choose the API secret; sender_id is a number or name of the account."
 	s.URL("burstsms://{apikey}:{secret}@{sender_id}/{targets...}")
 	b.describe(s, notifier.FullPhone)
 	b.describeBatch(s)
@@ -26,7 +27,7 @@ func (b *burstSMS) Describe(s *notifier.Schema) {
 	s.Secret(&b.secret, "secret", "API secret").Match(`^[a-z0-9]+$`).Example("s3cret")
 	s.String(&b.from, "sender_id", "", "number or name to send from").Alias("from", "source").Example("15557654321")
 	s.Choice(&b.country, "country", "us", []string{"au", "nz", "gb", "us"}, "country of numbers without a country code")
-	s.Int(&b.validity, "validity", 0, "minutes for which delivery is tried; 0 for no limit").Range(0, 1e5)
+	s.Int(&b.validity, "validity", 0, "minutes to try delivery; 0 for no limit").Range(0, 1e5)
 }
 
 func (b *burstSMS) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -9,11 +9,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Services whose limit is in bytes get no longer requests.
+// Requests to services with a limit in bytes stay within it.
 func TestLimitsInBytes(t *testing.T) {
 	const rest = 150 // bytes of a request in addition to the text
 	for address, limit := range map[string]int{
-		"bark://bark.example.org/device-1?image=no": barkText,
+		"bark://bark.example.org/device-1?image=no": barkMaxText,
 		"dingtalk://abc123":                         20000,
 		"dingtalk://abc123?format=markdown":         20000,
 		"feishu://abc123":                           larkText,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 )
 
+// barkKey checks the length of an AES key.
 func barkKey(s string) (string, error) {
 	if _, err := aes.NewCipher([]byte(s)); err != nil {
 		return "", errors.New("must have 16, 24 or 32 characters")
@@ -17,12 +18,12 @@ func barkKey(s string) (string, error) {
 	return s, nil
 }
 
-// encrypt makes a payload that only the app can read: AES in GCM mode, with
-// an initialisation vector of twelve letters since the app takes it as text.
+// encrypt encrypts payload for the app with AES in GCM mode. The initialisation
+// vector consists of 12 ASCII characters, because the app reads it as text.
 func (b *bark) encrypt(payload map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(payload)
 	if err != nil {
-		return nil, fmt.Errorf("writing the message: %w", err)
+		return nil, fmt.Errorf("encoding the message: %w", err)
 	}
 	block, err := aes.NewCipher([]byte(b.key))
 	if err != nil {
