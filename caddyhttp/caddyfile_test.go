@@ -14,9 +14,8 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 )
 
-// TestAdapt holds each file of testdata against what stands in it: a
-// Caddyfile, a line of dashes, and the JSON that it becomes or a part of the
-// error.
+// TestAdapt adapts each file of testdata: a Caddyfile, a line of dashes, and
+// the JSON that it becomes or a part of the error.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.caddyfiletest")
 	if err != nil || len(files) == 0 {
@@ -63,8 +62,8 @@ func indented(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-// Every mistake is refused with the line it is on, what was expected, and no
-// secret.
+// Each mistake has an error with its line and what was expected, without
+// secrets.
 func TestCaddyfileMistakes(t *testing.T) {
 	const url = "url json://user:secretsecret@h"
 	for name, tt := range map[string]struct {
@@ -79,8 +78,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"a key with two names":        {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key's name":                {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
 		"a key's name is too long":    {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
-		"a parameter that is none":    {"key k {\n" + url + "?methd=put\n}", "3", "JSON: the parameter methd is unknown and has no effect"},
-		"an item that is none":        {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is not a telephone number"},
+		"an unknown parameter":        {"key k {\n" + url + "?methd=put\n}", "3", "JSON: the parameter methd is unknown and has no effect"},
+		"an invalid item":             {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is not a telephone number"},
 		"a key twice":                 {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "the key k occurs twice"},
 		"a key without a block":       {"key k", "2", "needs a block"},
 		"a key with an empty block":   {"key k {\n}", "2", "needs a block"},
@@ -175,8 +174,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 	}
 }
 
-// A matcher of paths is refused only where nothing can get through it that the
-// gateway answers.
+// A path matcher is rejected only if no path that the handler answers can
+// match.
 func TestMayMatchRoute(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
@@ -189,14 +188,14 @@ func TestMayMatchRoute(t *testing.T) {
 	}
 }
 
-// Caddyfile.example is there to be run.
+// Caddyfile.example is formatted and loads.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile("../Caddyfile.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if formatted := caddyfile.Format(text); string(formatted) != string(text) {
-		t.Error("it is not as caddy fmt would have it")
+		t.Error("it is not formatted; run caddy fmt")
 	}
 	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": "Caddyfile.example"})
 	if err != nil || len(warnings) > 0 {
@@ -209,7 +208,7 @@ func TestExample(t *testing.T) {
 	if err := caddy.Validate(&c); err != nil {
 		t.Error(err)
 	}
-	// The commented destinations must be right, too.
+	// The URLs in comments are right as well.
 	for _, m := range regexp.MustCompile(`# url (\S+)`).FindAllStringSubmatch(string(text), -1) {
 		u := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(m[1], func(p string) string {
 			return map[string]string{

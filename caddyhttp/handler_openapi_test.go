@@ -18,8 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the document, read as OpenAPI 3.1 and, for its schemas, as
-// JSON Schema.
+// description is the document, and its schemas compiled as JSON Schema.
 type description struct {
 	root     any
 	compiler *jsonschema.Compiler
@@ -40,7 +39,7 @@ func readDescription(t *testing.T) *description {
 	return d
 }
 
-// at is what stands at a place, references followed; nil if nothing does.
+// at returns the value at a path, with references resolved, or nil.
 func (d *description) at(place ...string) map[string]any {
 	here, _ := d.root.(map[string]any)
 	for _, name := range place {
@@ -75,7 +74,7 @@ func instance(t *testing.T, text string) any {
 	return v
 }
 
-func TestDescriptionIsWhole(t *testing.T) {
+func TestDescriptionIsValid(t *testing.T) {
 	d := readDescription(t)
 	for name := range d.at("components", "schemas") {
 		d.schema(t, name)
@@ -85,7 +84,7 @@ func TestDescriptionIsWhole(t *testing.T) {
 		switch v := v.(type) {
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok && d.resolve(map[string]any{"$ref": ref}) == nil {
-				t.Errorf("%s leads nowhere", ref)
+				t.Errorf("there is no %s", ref)
 			}
 			for _, x := range v {
 				walk(x)
@@ -123,13 +122,13 @@ func TestDescriptionOfParameters(t *testing.T) {
 	}
 }
 
-// What the description takes for a message, the reader does, and what it does
-// not, the reader refuses.
+// The handler accepts the messages that the description allows, and rejects all
+// others.
 func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
-	s := newStation(t)
-	h := newGateway(t, open+"key ops {\nurl "+s.url("/")+" a\n}", "")
+	s := newDestination(t)
+	h := newGateway(t, allowLoopback+"key ops {\nurl "+s.url("/")+" a\n}", "")
 	message := readDescription(t).schema(t, "Message")
 	values := []string{
 		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
@@ -143,7 +142,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 				fields["attach"] = json.RawMessage(`{"base64":"eA=="}`)
 			}
 			if strings.HasPrefix(field, "tag") && strings.Contains(value, "://") {
-				continue // a text, but no expression
+				continue // not a tag expression
 			}
 			fields[field] = json.RawMessage(value)
 			text, err := json.Marshal(fields)
@@ -152,19 +151,18 @@ func TestDescriptionOfMessages(t *testing.T) {
 			}
 			invalid := message.Validate(instance(t, string(text)))
 			if got := post(t, h, "/notify/ops", typeJSON, string(text)); (got.status == 400) != (invalid != nil) {
-				t.Errorf("%s: status %d, but the description says %v\n%s", text, got.status, invalid, got.body)
+				t.Errorf("%s: status %d, but the description has %v\n%s", text, got.status, invalid, got.body)
 			}
 		}
 	}
 }
 
-// Every answer is one that is described, and every one that is described is
-// given.
-func TestDescriptionOfAnswers(t *testing.T) {
+// Each response is described, and each described response occurs.
+func TestDescriptionOfResponses(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine")}
-	s := newStation(t)
-	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
+	s := newDestination(t)
+	block := allowLoopback + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
 	h := newGateway(t, block, "")
 	closed := newGateway(t, "stateless off\n", "")
 	off := newGateway(t, block+"page off", "")
@@ -174,7 +172,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		target      string
 		contentType string
 		body        string
-		slow        bool // it takes longer than the server lets it
+		slow        bool // it exceeds a timeout of the server
 		header      http.Header
 		before      func() (after func())
 	}
@@ -214,7 +212,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
 
-	given := map[string]bool{}
+	occurred := map[string]bool{}
 	for op, list := range calls {
 		method, path, _ := strings.Cut(op, " ")
 		responses := d.at("paths", path, strings.ToLower(method), "responses")
@@ -242,7 +240,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					t.Errorf("%s %s for %s: status %d with %s is not described", method, c.target, accept, got.status, media)
 					continue
 				}
-				given[at] = true
+				occurred[at] = true
 				headers, _ := response["headers"].(map[string]any)
 				for name := range headers {
 					if got.header.Get(name) == "" {
@@ -268,13 +266,13 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	for path, methods := range d.at("paths") {
 		for method, o := range methods.(map[string]any) {
 			operation, ok := o.(map[string]any)
-			if !ok { // parameters of the path
+			if !ok { // the parameters of the path
 				continue
 			}
 			for status, response := range operation["responses"].(map[string]any) {
 				for media := range response.(map[string]any)["content"].(map[string]any) {
-					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !given[at] {
-						t.Errorf("%s is described, but never given", at)
+					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !occurred[at] {
+						t.Errorf("%s is described but does not occur", at)
 					}
 				}
 			}

@@ -9,22 +9,22 @@ import (
 
 func TestLogLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a logLimiter
-		var told []int
-		tell := func(n int) { told = append(told, n) }
+		var l logLimiter
+		var reported []int
+		report := func(n int) { reported = append(reported, n) }
 		for range 5 {
-			a.add(1, tell)
+			l.add(1, report)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		a.add(2, tell)
+		l.add(2, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		a.add(1, tell)
+		l.add(1, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if fmt.Sprint(told) != "[1 6 1]" {
-			t.Errorf("told %v", told)
+		if fmt.Sprint(reported) != "[1 6 1]" {
+			t.Errorf("reported %v", reported)
 		}
 	})
 }
