@@ -47,11 +47,11 @@ const (
 
 func aprsUpper(s string) (string, error) { return strings.ToUpper(s), nil }
 
-// aprsPasscode checks a passcode. It refuses -1, with which a server accepts no
-// packets from the client.
+// aprsPasscode checks a passcode. It refuses -1, because the network accepts no
+// packets from such a client.
 func aprsPasscode(s string) (string, error) {
 	if s == "-1" {
-		return "", errors.New("must be the passcode of the call sign; with -1 a station can only receive")
+		return "", errors.New("must not be -1, with which a station can only receive")
 	}
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n > 32767 {
 		return "", errors.New("must be an APRS-IS passcode, a number from 0 to 32767")

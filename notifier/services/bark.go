@@ -54,7 +54,7 @@ func (b *bark) Describe(s *notifier.Schema) {
 	s.String(&b.group, "group", "", "group to list the message in")
 	s.Bool(&b.image, "image", true, "show an icon for the type of the message")
 	s.Bool(&b.call, "call", false, "repeat the sound for 30 seconds")
-	s.Secret(&b.key, "key", "encryption key that is set in the app, of 16, 24 or 32 characters").Normalize(barkKey).
+	s.Secret(&b.key, "key", "encryption key, as set in the app").Normalize(barkKey).
 		Example("1234567890abcdef")
 	s.Param("host").Example("api.day.app")
 }

@@ -48,8 +48,8 @@ func checkAnswer(resp *notifier.Response, code, text string, good ...int) error 
 	return refusedError(0, fields[text])
 }
 
-// refusedError returns the error for an answer that refuses the message, with its
-// code unless that is 0, and its reason. It is [notifier.ErrRefused].
+// refusedError returns the error for an answer that refuses the message. It
+// contains code unless that is 0, and the reason, and wraps [notifier.ErrRefused].
 func refusedError(code int, reason any) error {
 	text := "the service refused the message"
 	if code != 0 {

@@ -8,11 +8,12 @@ import (
 
 var _ = notifier.Register[chime]()
 
-// chime posts to a webhook of an Amazon Chime chat room.
+// chime posts to an Amazon Chime chat room through a webhook.
 type chime struct{ id, token string }
 
 func (h *chime) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Amazon Chime", "https://docs.aws.amazon.com/chime/latest/ug/webhooks.html"
+	s.Setup = "Open the settings of the chat room (gear icon), choose Manage webhooks and bots, Add webhook, and copy its URL, which ends in {webhook_id}?token={token}."
 	s.URL("chime://{webhook_id}/{token}")
 	s.Native("https://hooks.chime.aws/incomingwebhooks/{webhook_id}")
 	s.Format = notifier.Markdown

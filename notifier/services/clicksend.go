@@ -16,6 +16,7 @@ type clickSend struct {
 
 func (x *clickSend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ClickSend", "https://developers.clicksend.com/docs/rest/v3/"
+	s.Setup = "User name and API key are in the ClickSend dashboard under API Credentials."
 	s.URL("clicksend://{user}:{apikey}@{targets...}")
 	x.describe(s, smsPlus)
 	x.describeBatch(s)
@@ -27,7 +28,8 @@ func (x *clickSend) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	return x.each(ctx, c, x.targets, 1000, func(ctx context.Context, numbers []string) error {
 		messages := make([]map[string]string, len(numbers))
 		for i, number := range numbers {
-			// "php" is among the names that the API knows for programs.
+			// source is the language of the client. "php" is an example in the
+			// API's documentation.
 			messages[i] = map[string]string{"source": "php", "body": m.Body, "to": number}
 		}
 		var answer struct {

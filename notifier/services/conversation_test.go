@@ -17,10 +17,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A Mastodon server attaches up to four pictures or one other file to a post,
-// each once.
+// A Mastodon server attaches up to four pictures or one other file to a post, and
+// each upload only once.
 func TestMastodonConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		unused := map[string]string{} // names by id
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -55,7 +55,7 @@ func TestMastodonConversation(t *testing.T) {
 				}
 				delete(unused, id)
 			}
-			have("%s %s", strings.Fields(in.Status)[0], in.Media)
+			note("%s %s", strings.Fields(in.Status)[0], in.Media)
 			return 200, `{"id":"1"}`
 		}
 	}, []servicetest.Conversation{
@@ -68,13 +68,14 @@ func TestMastodonConversation(t *testing.T) {
 			Name: "a video among pictures", URL: "toot://tok3n@example.org", Files: strings.Fields("1.png 2.mp4 3.png"),
 			Want: []string{"02/03 [m2.mp4]", "03/03 [m3.png]", "Disk [m1.png]"},
 		},
-		{Name: "a token that was withdrawn", URL: "mastodon://old@example.org", Err: "The access token is invalid"},
+		{Name: "a revoked token", URL: "mastodon://old@example.org", Err: "The access token is invalid"},
 	})
 }
 
-// X has two users, and attaches pictures that were uploaded for the kind of post.
+// X has two users. A picture can be attached only to the kind of post that it was
+// uploaded for.
 func TestTwitterConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		ids, uploads := map[string]string{"ann": "1", "bob": "2"}, map[string]string{}
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -118,11 +119,11 @@ func TestTwitterConversation(t *testing.T) {
 					return 400, `{"detail":"Your media IDs are invalid."}`
 				}
 			}
-			have("%s %.4s %s", strings.TrimPrefix(q.URL.Path, "/2/"), in.Text, media)
+			note("%s %.4s %s", strings.TrimPrefix(q.URL.Path, "/2/"), in.Text, media)
 			return 201, `{"data":{"id":"1"}}`
 		}
 	}, []servicetest.Conversation{
-		{Name: "to oneself", URL: "twitter://ckey/csecret/akey/asecret", Want: []string{"dm_conversations/with/9/messages Disk []"}},
+		{Name: "to the own account", URL: "twitter://ckey/csecret/akey/asecret", Want: []string{"dm_conversations/with/9/messages Disk []"}},
 		{
 			Name: "to users, with a picture", URL: "twitter://ann@ckey/csecret/akey/asecret/bob", Files: []string{"1.png"},
 			Want: []string{"dm_conversations/with/1/messages Disk [m0]", "dm_conversations/with/2/messages Disk [m0]"},
@@ -131,7 +132,7 @@ func TestTwitterConversation(t *testing.T) {
 			Name: "in public", URL: "tweet://ckey/csecret/akey/asecret", Files: strings.Fields("1.png 2.png 3.png 4.png 5.png"),
 			Want: []string{"tweets 02/0 [m4]", "tweets Disk [m0 m1 m2 m3]"},
 		},
-		{Name: "to nobody that there is", URL: "twitter://ckey/csecret/akey/asecret/eve", Err: "knows none of them"},
+		{Name: "to an unknown user", URL: "twitter://ckey/csecret/akey/asecret/eve", Err: "knows none of them"},
 		{Name: "a wrong secret", URL: "tweet://ckey/csecret/akey/wrong", Err: "401 Unauthorized"},
 	})
 }
@@ -157,10 +158,10 @@ func oauth1Signed(q *http.Request, secret, tokenSecret string) bool {
 	return ok && signature == base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Amazon checks the signature of a request and its time. A topic must exist
-// before a message is published to it.
+// Amazon checks the signature and the time of a request. A topic must exist before
+// a message is published to it.
 func TestSNSConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		topics := map[string]bool{}
 		return func(q *http.Request, body string) (int, string) {
 			if !awsSigned(q, body, "SE/CRET", "sns") {
@@ -175,18 +176,19 @@ func TestSNSConversation(t *testing.T) {
 			if arn := form.Get("TopicArn"); arn != "" && !topics[arn] {
 				return 404, "<ErrorResponse><Error><Code>NotFound</Code></Error></ErrorResponse>"
 			}
-			have("%s%s %s", form.Get("PhoneNumber"), form.Get("TopicArn"), form.Get("Subject"))
+			note("%s%s %s", form.Get("PhoneNumber"), form.Get("TopicArn"), form.Get("Subject"))
 			return 200, "<PublishResponse/>"
 		}
 	}, []servicetest.Conversation{
 		{Name: "to a topic", URL: "sns://KEY/SE/CRET/us-east-1/#ops", Want: []string{"arn:aws:sns:us-east-1:1:ops Disk almost full"}},
-		{Name: "to a telephone, with a session token", URL: "sns://token@KEY/SE/CRET/us-east-1/15551112222", Want: []string{"+15551112222 "}},
+		{Name: "to a telephone number, with a session token", URL: "sns://token@KEY/SE/CRET/us-east-1/15551112222", Want: []string{"+15551112222 "}},
 		{Name: "a wrong secret", URL: "sns://KEY/WRONG/us-east-1/#ops", Err: "SignatureDoesNotMatch"},
 	})
 }
 
+// Amazon checks the signature of a request and accepts only verified senders.
 func TestSESConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			form, _ := url.ParseQuery(body)
 			switch {
@@ -195,7 +197,7 @@ func TestSESConversation(t *testing.T) {
 			case !strings.HasSuffix(form.Get("Source"), "<ops@example.com>"):
 				return 400, "<ErrorResponse><Error><Code>MessageRejected</Code></Error></ErrorResponse>"
 			}
-			have("%s", form.Get("Destinations.member.1"))
+			note("%s", form.Get("Destinations.member.1"))
 			return 200, "<SendRawEmailResponse/>"
 		}
 	}, []servicetest.Conversation{
@@ -203,7 +205,7 @@ func TestSESConversation(t *testing.T) {
 			Name: "two mails", URL: "ses://ops@example.com/KEY/SE/CRET/us-east-1/a@example.com/b@example.com", Message: "attach",
 			Want: []string{"a@example.com", "b@example.com"},
 		},
-		{Name: "an address that is not ours", URL: "ses://eve@example.com/KEY/SE/CRET/us-east-1", Err: "MessageRejected"},
+		{Name: "an unverified sender", URL: "ses://eve@example.com/KEY/SE/CRET/us-east-1", Err: "MessageRejected"},
 		{Name: "a wrong secret", URL: "ses://ops@example.com/KEY/WRONG/us-east-1", Err: "SignatureDoesNotMatch"},
 	})
 }
@@ -250,9 +252,9 @@ func hmacSum(key, text string) string {
 	return string(mac.Sum(nil))
 }
 
-// Bluesky shows pictures that were uploaded.
+// Bluesky accepts posts with pictures that were uploaded before.
 func TestBlueskyConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		blobs := map[string]bool{}
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
@@ -293,19 +295,19 @@ func TestBlueskyConversation(t *testing.T) {
 					return 400, `{"error":"InvalidRequest","message":"Could not find blob"}`
 				}
 			}
-			have("%.5s%s", in.Record.Text, shown)
+			note("%.5s%s", in.Record.Text, shown)
 			return 200, `{}`
 		}
 	}, []servicetest.Conversation{
 		{Name: "pictures", URL: "bsky://ann@app-password", Files: strings.Fields("1.png 2.png"), Want: []string{"02/02 b1", "Disk  b0"}},
-		{Name: "nobody by that handle", URL: "bsky://eve@app-password", Err: "Unable to resolve handle"},
+		{Name: "an unknown handle", URL: "bsky://eve@app-password", Err: "Unable to resolve handle"},
 		{Name: "a wrong password", URL: "bsky://ann@wrong", Err: "signing in"},
 	})
 }
 
 // Webex accepts messages with at most one file, for rooms that the bot is in.
 func TestWebexConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct{ RoomID, Markdown string }
 			files := []string(nil)
@@ -321,20 +323,20 @@ func TestWebexConversation(t *testing.T) {
 			case len(files) > 1 || in.Markdown == "" && len(files) == 0:
 				return 400, `{"message":"Number of files exceeds the limit."}`
 			}
-			have("%s %.6s %d", in.RoomID, in.Markdown, len(files))
+			note("%s %.6s %d", in.RoomID, in.Markdown, len(files))
 			return 200, `{}`
 		}
 	}, []servicetest.Conversation{
 		{Name: "to two rooms", URL: "webex://tok3n/ops/dev", Want: []string{"dev # Disk 0", "ops # Disk 0"}},
 		{Name: "files", URL: "webex://tok3n/ops", Files: strings.Fields("1.png 2.png"), Want: []string{"ops  1", "ops # Disk 1"}},
-		{Name: "a room that there is not", URL: "webex://tok3n/ops/gone", Err: "Could not find a room", Want: []string{"ops # Disk 0"}},
+		{Name: "an unknown room", URL: "webex://tok3n/ops/gone", Err: "Could not find a room", Want: []string{"ops # Disk 0"}},
 		{Name: "an expired token", URL: "webex://old/ops", Err: "valid access token"},
 	})
 }
 
-// A Nextcloud server with users, one group and an administrator.
+// A Nextcloud server has three users, one group and an administrator.
 func TestNextcloudConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			user, password, _ := q.BasicAuth()
 			form, _ := url.ParseQuery(body)
@@ -354,21 +356,21 @@ func TestNextcloudConversation(t *testing.T) {
 			if form.Get("shortMessage") == "" || !slices.Contains([]string{"ann", "bob", "cay"}, name) {
 				return 404, `{"ocs":{"meta":{"statuscode":404,"message":""}}}`
 			}
-			have("%s", name)
+			note("%s", name)
 			return 200, `{}`
 		}
 	}, []servicetest.Conversation{
-		{Name: "a group, and one of it", URL: "ncloud://admin:pa55word@example.org/#ops/ann", Want: []string{"ann", "bob"}},
+		{Name: "a group and one of its members", URL: "ncloud://admin:pa55word@example.org/#ops/ann", Want: []string{"ann", "bob"}},
 		{Name: "everybody", URL: "ncloud://admin:pa55word@example.org/all", Want: []string{"ann", "bob", "cay"}},
-		{Name: "a group that there is not", URL: "ncloud://admin:pa55word@example.org/#gone", Err: "Group could not be found"},
-		{Name: "a user that there is not", URL: "ncloud://admin:pa55word@example.org/eve/ann", Err: "404 Not Found", Want: []string{"ann"}},
+		{Name: "an unknown group", URL: "ncloud://admin:pa55word@example.org/#gone", Err: "Group could not be found"},
+		{Name: "an unknown user", URL: "ncloud://admin:pa55word@example.org/eve/ann", Err: "404 Not Found", Want: []string{"ann"}},
 		{Name: "a wrong password", URL: "ncloud://admin:wrong@example.org/ann", Err: "401 Unauthorized"},
 	})
 }
 
-// A Signal server with one account, which is in one group.
+// A Signal server has one account, which is in one group.
 func TestSignalConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
 				Number      string
@@ -391,20 +393,20 @@ func TestSignalConversation(t *testing.T) {
 					return 400, `{"error":"invalid attachment"}`
 				}
 			}
-			have("%s %d", in.Recipients, len(in.Attachments))
+			note("%s %d", in.Recipients, len(in.Attachments))
 			return 201, `{"timestamp":"1"}`
 		}
 	}, []servicetest.Conversation{
 		{Name: "a number and a group", URL: "signal://example.org/15551230000/15551112222/@b3Bz", Files: []string{"1.png"}, Want: []string{"[+15551112222] 1", "[group.b3Bz] 1"}},
 		{Name: "in one request", URL: "signal://example.org/15551230000/15551112222/@b3Bz?batch=yes", Want: []string{"[+15551112222 group.b3Bz] 0"}},
-		{Name: "a group that we are not in", URL: "signal://example.org/15551230000/@Z29uZQ/15551112222", Err: "Invalid group id", Want: []string{"[+15551112222] 0"}},
-		{Name: "another account", URL: "signal://example.org/15559990000/15551112222", Err: "account does not exist"},
+		{Name: "a group without the account", URL: "signal://example.org/15551230000/@Z29uZQ/15551112222", Err: "Invalid group id", Want: []string{"[+15551112222] 0"}},
+		{Name: "an unknown account", URL: "signal://example.org/15559990000/15551112222", Err: "account does not exist"},
 	})
 }
 
 // Vonage reports errors in answers with status 200.
 func TestVonageConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		credit := 2
 		return func(_ *http.Request, body string) (int, string) {
 			form, _ := url.ParseQuery(body)
@@ -416,23 +418,23 @@ func TestVonageConversation(t *testing.T) {
 				status, text = "9", "Quota Exceeded - rejected"
 			default:
 				credit--
-				have("from %s", form.Get("from"))
+				note("from %s", form.Get("from"))
 			}
 			return 200, fmt.Sprintf(`{"message-count":"1","messages":[{"status":%q,"error-text":%q}]}`, status, text)
 		}
 	}, []servicetest.Conversation{
 		{Name: "sent", URL: "vonage://k3y:s3cret@15551230000/15551112222", Want: []string{"from 15551230000"}},
 		{
-			Name: "no money left", URL: "vonage://k3y:s3cret@15551230000/15551112222/15551113333/15551114444", Err: "Quota Exceeded",
+			Name: "no credit left", URL: "vonage://k3y:s3cret@15551230000/15551112222/15551113333/15551114444", Err: "Quota Exceeded",
 			Want: []string{"from 15551230000", "from 15551230000"},
 		},
 		{Name: "a wrong secret", URL: "vonage://k3y:wrong@15551230000/15551112222", Err: "Bad Credentials"},
 	})
 }
 
-// The Threema gateway charges one credit for a message to a known recipient.
+// The Threema gateway charges one credit for each message to a known recipient.
 func TestThreemaConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		credit := 2
 		return func(q *http.Request, _ string) (int, string) {
 			in := q.URL.Query()
@@ -447,23 +449,23 @@ func TestThreemaConversation(t *testing.T) {
 				credit--
 				for _, kind := range []string{"to", "email", "phone"} {
 					if in.Has(kind) {
-						have("one by %s", kind)
+						note("one by %s", kind)
 					}
 				}
 				return 200, "0123456789abcdef"
 			}
 		}
 	}, []servicetest.Conversation{
-		{Name: "an ID and a telephone", URL: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222", Want: []string{"one by phone", "one by to"}},
-		{Name: "no such ID", URL: "threema://*GATEWAY@s3cret/NOBODY00/ECHOECHO", Err: "400 Bad Request", Want: []string{"one by to"}},
+		{Name: "an ID and a telephone number", URL: "threema://*GATEWAY@s3cret/ECHOECHO/15551112222", Want: []string{"one by phone", "one by to"}},
+		{Name: "an unknown ID", URL: "threema://*GATEWAY@s3cret/NOBODY00/ECHOECHO", Err: "400 Bad Request", Want: []string{"one by to"}},
 		{Name: "no credit left", URL: "threema://*GATEWAY@s3cret/a@example.org/b@example.org/c@example.org", Err: "402 Payment Required", Want: []string{"one by email", "one by email"}},
 		{Name: "a wrong secret", URL: "threema://*GATEWAY@wrong/ECHOECHO", Err: "401 Unauthorized"},
 	})
 }
 
-// A Zoom webhook accepts text or its own JSON, with a token.
+// A Zoom webhook demands a token, and accepts plain text or its own JSON.
 func TestZoomConversation(t *testing.T) {
-	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
+	servicetest.Converse(t, func(note func(string, ...any)) servicetest.API {
 		return func(q *http.Request, body string) (int, string) {
 			var in struct {
 				Content struct {
@@ -482,13 +484,13 @@ func TestZoomConversation(t *testing.T) {
 			case full:
 				body = in.Content.Head.Text + "; " + in.Content.Body[0].Text
 			}
-			have("%s", body)
+			note("%s", body)
 			return 200, ""
 		}
 	}, []servicetest.Conversation{
 		{Name: "full", URL: "zoom://h00k/tok3n", Want: []string{"Disk almost full; Volume /data is at 91% on host-7"}},
 		{Name: "simple", URL: "zoom://h00k/tok3n?mode=simple", Want: []string{"Disk almost full: Volume /data is at 91% on host-7"}},
-		{Name: "another token", URL: "zoom://h00k/old", Err: "401 Unauthorized"},
-		{Name: "another webhook", URL: "zoom://gone/tok3n", Err: "404 Not Found"},
+		{Name: "a wrong token", URL: "zoom://h00k/old", Err: "401 Unauthorized"},
+		{Name: "an unknown webhook", URL: "zoom://gone/tok3n", Err: "404 Not Found"},
 	})
 }

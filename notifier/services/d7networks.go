@@ -18,22 +18,23 @@ type d7Networks struct {
 
 func (d *d7Networks) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "D7 Networks", "https://d7networks.com/docs/Messages/Send_Message/"
+	s.Setup = "Create an API token in the D7 Networks dashboard at app.d7networks.com."
 	s.URL("d7sms://[{token}[:{password}]@]{targets...}")
 	d.describe(s, notifier.FullPhone)
 	d.describeBatch(s)
 	s.Secret(&d.token, "token", "API token").Example("eyJhbGciOiJIUzI1NiJ9.eyJhcHAiOiJkNyJ9.c2lnbmF0dXJl")
-	s.Secret(&d.rest, "password", "what follows a colon in the API token").Alias("pass")
+	s.Secret(&d.rest, "password", "part of the API token after a colon").Alias("pass")
 	s.String(&d.from, "source", "", "number or name to send from").Alias("from")
-	s.Bool(&d.unicode, "unicode", false, "send as Unicode; else as the text needs it")
+	s.Bool(&d.unicode, "unicode", false, "always send as Unicode; otherwise D7 chooses the encoding")
 }
 
 func (d *d7Networks) Finish(s *notifier.Schema) error {
 	if d.rest != "" {
-		// A token may hold a colon, which URLs take for that of a password.
+		// The token contains a colon, after which the URL has a password.
 		d.token, d.rest = d.token+":"+d.rest, ""
 	}
 	if d.token == "" {
-		return errors.New("the API token is missing; write it before an @, as in d7sms://token@15551234567")
+		return errors.New("the API token is missing; write it before the @, as in d7sms://token@15551234567")
 	}
 	return d.sms.Finish(s)
 }

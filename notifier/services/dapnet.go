@@ -13,7 +13,7 @@ import (
 
 var _ = notifier.Register[dapnet]()
 
-// dapnet sends pager messages to radio amateurs over the DAPNET.
+// dapnet sends messages to the pagers of radio amateurs through DAPNET.
 type dapnet struct {
 	sms
 	user, password string
@@ -23,6 +23,7 @@ type dapnet struct {
 
 func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dapnet", "https://hampager.de/dokuwiki/doku.php"
+	s.Setup = "User and password are those of your DAPNET account at hampager.de, for which you need an amateur radio licence."
 	s.URL("dapnet://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, 80
 	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Normalize(dapnetCallSign).Example("DF1ABC")
@@ -32,13 +33,15 @@ func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Enum(&d.priority, "priority", "normal", []notifier.Choice{
 		{Name: "normal", Value: 0}, {Name: "emergency", Value: 1},
 	}, "priority of the message").Lenient()
-	s.List(&d.groups, "txgroups", "groups of transmitters; dl-all if none").Secret()
+	s.List(&d.groups, "txgroups", "transmitter groups; default: dl-all").Secret()
 }
 
-// A call sign: a prefix, a digit and a suffix, and perhaps the number of one
-// of its owner's stations, which pagers do not tell apart.
+// dapnetPattern matches a call sign: a prefix, a digit and a suffix, with an
+// optional station number (SSID).
 var dapnetPattern = regexp.MustCompile(`(?i)^([0-9a-z]{1,2}[0-9][a-z0-9]{1,3})(-[0-9]{1,2})?$`)
 
+// dapnetCallSign returns the call sign without the station number, because pagers
+// have none.
 func dapnetCallSign(s string) (string, error) {
 	m := dapnetPattern.FindStringSubmatch(s)
 	if m == nil {
@@ -49,7 +52,7 @@ func dapnetCallSign(s string) (string, error) {
 
 func (d *dapnet) Finish(*notifier.Schema) error {
 	if len(d.targets) == 0 {
-		return errors.New("there is no call sign to send to; write one behind the @, as in DF1ABC")
+		return errors.New("there is no call sign to send to; write one after the @, as in DF1ABC")
 	}
 	return nil
 }

@@ -12,13 +12,13 @@ import (
 
 const blueskyDocument = `{"service": [{"type": "AtprotoPersonalDataServer", "serviceEndpoint": "https://pds.example.org"}]}`
 
-// filesRefused lists services that send files, and how to recognize their
+// fileServices lists services that send files, and how to recognize their
 // requests with a file.
-var filesRefused = []struct {
+var fileServices = []struct {
 	name, url string
 	file      string      // part of the method, address or body of such a request
-	answers   [][2]string // parts of the address, and answers
-	first     bool        // the text goes before the files
+	answers   [][2]string // a part of the address, and the answer
+	first     bool        // the text is sent before the files
 }{
 	{name: "bluesky", url: "bsky://ann@app-password", file: "uploadBlob", answers: [][2]string{
 		{"resolveHandle", `{"did": "did:plc:a"}`}, {"did:plc:a", blueskyDocument}, {"createSession", `{"accessJwt": "token"}`},
@@ -54,8 +54,8 @@ var filesRefused = []struct {
 // If one of several files is refused, the text arrives once at each target, and
 // the delivery fails.
 func TestRefusedFiles(t *testing.T) {
-	for _, x := range filesRefused {
-		for _, taken := range []int{0, 1} { // requests with files that are not refused
+	for _, x := range fileServices {
+		for _, taken := range []int{0, 1} { // how many requests with files succeed
 			for _, code := range []int{400, 413} {
 				t.Run(fmt.Sprintf("%s, %d taken, %d", x.name, taken, code), func(t *testing.T) {
 					texts, files := 0, 0
@@ -95,7 +95,7 @@ func TestRefusedFiles(t *testing.T) {
 						t.Errorf("the result is %v", r.Err)
 					}
 					if taken == 0 && !x.first && !strings.Contains(r.Err.Error(), "the text has arrived, but not the files") {
-						t.Errorf("the error does not tell that the text has arrived: %v", r.Err)
+						t.Errorf("the error does not say that the text has arrived: %v", r.Err)
 					}
 				})
 			}

@@ -14,18 +14,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// refuser takes a number of requests with files and refuses the others. Its
-// Recorder answers all other requests.
-type refuser struct {
+// fileRefuser refuses requests with files after the first few. Its Recorder
+// answers all other requests.
+type fileRefuser struct {
 	*servicetest.Recorder
-	takes int // requests with files
+	accept int // number of requests with files that succeed
 
-	count sync.Mutex
+	mu    sync.Mutex
 	files int // requests with files
-	texts int // requests with the message's text that were taken
+	texts int // successful requests with the message's text
 }
 
-func (x *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
+func (x *fileRefuser) RoundTrip(q *http.Request) (*http.Response, error) {
 	var body []byte
 	if q.Body != nil {
 		var err error
@@ -38,10 +38,10 @@ func (x *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.count.Lock()
-	defer x.count.Unlock()
-	if holdsFile(body) {
-		if x.files++; x.files > x.takes {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if containsFile(body) {
+		if x.files++; x.files > x.accept {
 			resp.StatusCode, resp.Body = 413, io.NopCloser(strings.NewReader("too large"))
 			return resp, nil
 		}
@@ -53,7 +53,8 @@ func (x *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func holdsFile(body []byte) bool {
+// containsFile reports whether body contains an attachment of the test messages.
+func containsFile(body []byte) bool {
 	report := []byte("disk report: 91% used")
 	for _, file := range [][]byte{servicetest.Picture, report} {
 		if bytes.Contains(body, file) || bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString(file)[:24])) {
@@ -72,8 +73,8 @@ func TestTextWithoutFiles(t *testing.T) {
 			if c.Message != "attach" || !strings.Contains(c.Want, "\ndelivered\n") {
 				continue
 			}
-			run := func(takes int) (*refuser, notifier.Result) {
-				x := &refuser{Recorder: c.Recorder(), takes: takes}
+			run := func(accept int) (*fileRefuser, notifier.Result) {
+				x := &fileRefuser{Recorder: c.Recorder(), accept: accept}
 				sender := servicetest.NewSenderOver(t, x)
 				d, err := sender.Parse(c.URL, nil)
 				if err != nil {
@@ -83,17 +84,17 @@ func TestTextWithoutFiles(t *testing.T) {
 			}
 			all, result := run(math.MaxInt)
 			if all.files == 0 {
-				continue // a mode without files, or with their addresses
+				continue // this case sends no files, or only their addresses
 			}
 			sent[result.Service] = true
-			for takes := range all.files {
-				x, result := run(takes)
+			for accept := range all.files {
+				x, result := run(accept)
 				picture := strings.Contains(result.Destination, "/image?") // the message is a picture
 				if x.texts > all.texts || x.texts == 0 && !picture {
-					t.Errorf("%s: %d texts with %d of %d files, %d with all", result.Destination, x.texts, takes, all.files, all.texts)
+					t.Errorf("%s: %d texts with %d of %d files, %d with all", result.Destination, x.texts, accept, all.files, all.texts)
 				}
 				if result.Status != notifier.Failed {
-					t.Errorf("%s: %s with %d of %d files", result.Destination, result.Status, takes, all.files)
+					t.Errorf("%s: %s with %d of %d files", result.Destination, result.Status, accept, all.files)
 				}
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// dialMap replaces addresses that are dialled, for services with a fixed server
-// in the Internet or on this machine. Connections to other addresses fail.
+// dialMap maps "network address" to the address that is dialled instead. It is for
+// services with a fixed server. Connections to other addresses fail.
 type dialMap map[string]string
 
 func (dialMap) RoundTrip(*http.Request) (*http.Response, error) {
@@ -30,7 +30,7 @@ func (d dialMap) DialContext(ctx context.Context, network, address string) (net.
 	return dialer.DialContext(ctx, network, to)
 }
 
-// newDialSender returns a sender that replaces addresses.
+// newDialSender returns a sender that dials as d says.
 func newDialSender(t *testing.T, d dialMap) *notifier.Sender {
 	t.Helper()
 	s := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
@@ -38,8 +38,8 @@ func newDialSender(t *testing.T, d dialMap) *notifier.Sender {
 	return s
 }
 
-// expectParams checks that each query parameter of the service, except those that
-// every service has, occurs in one of the URLs.
+// expectParams checks that each query parameter of the service occurs in one of
+// the URLs. It ignores the parameters that every service has.
 func expectParams(t *testing.T, service string, urls []string) {
 	t.Helper()
 	for _, s := range notifier.Services() {
@@ -47,14 +47,14 @@ func expectParams(t *testing.T, service string, urls []string) {
 			continue
 		}
 		for _, p := range s.Params {
-			named := slices.ContainsFunc(urls, func(u string) bool {
+			found := slices.ContainsFunc(urls, func(u string) bool {
 				return strings.Contains(u, "?"+p.Name+"=") || strings.Contains(u, "&"+p.Name+"=")
 			})
-			if !p.Common && !p.InURL && !named {
+			if !p.Common && !p.InURL && !found {
 				t.Errorf("no case has the parameter %s", p.Name)
 			}
 		}
 		return
 	}
-	t.Errorf("no service is called %s", service)
+	t.Errorf("there is no service %s", service)
 }

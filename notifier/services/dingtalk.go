@@ -17,7 +17,7 @@ import (
 
 var _ = notifier.Register[dingtalk]()
 
-// dingtalk posts to a group of DingTalk through its robot.
+// dingtalk posts to a DingTalk group through a custom robot.
 type dingtalk struct {
 	token  string
 	secret string
@@ -27,15 +27,17 @@ type dingtalk struct {
 
 func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
+	s.Setup = "Add a custom robot in the settings of the DingTalk group and copy the access_token from its webhook URL; if its security setting is a signature, copy the secret (SEC…) too."
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
 	s.Native("https://oapi.dingtalk.com/robot/send")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
 	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required().Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
-	s.Secret(&d.secret, "secret", "secret with which the robot wants messages signed").Match(`^[a-z0-9]+$`)
-	s.Phones(&d.phones, "targets", "members to mention, by telephone number").Alias("to").Normalize(dingtalkPhone).DropInvalid()
+	s.Secret(&d.secret, "secret", "secret for signatures, if the robot demands them").Match(`^[a-z0-9]+$`)
+	s.Phones(&d.phones, "targets", "telephone numbers of members to mention").Alias("to").Normalize(dingtalkPhone).DropInvalid()
 	s.Choice(&d.format, "format", "text", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 }
 
+// dingtalkPhone returns a number of 11 to 14 digits without a +.
 func dingtalkPhone(s string) (string, error) {
 	s, err := notifier.Phone(s)
 	s = strings.TrimPrefix(s, "+")
@@ -45,8 +47,8 @@ func dingtalkPhone(s string) (string, error) {
 	return s, err
 }
 
-// Finish leaves the title to the body, except in Markdown, where DingTalk has
-// a place for it.
+// Finish puts the title into the body, except in Markdown messages, which have a
+// title in DingTalk.
 func (d *dingtalk) Finish(s *notifier.Schema) error {
 	s.Format = notifier.Format(d.format)
 	if s.Format != notifier.Markdown {
@@ -62,7 +64,7 @@ func (d *dingtalk) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	}
 	payload := map[string]any{"at": map[string]any{"atMobiles": phones, "isAtAll": false}}
 	if m.Format == notifier.Markdown {
-		// The title is compulsory; lists of conversations show it.
+		// DingTalk requires a title. It shows it in the list of conversations.
 		payload["msgtype"] = "markdown"
 		payload["markdown"] = map[string]string{"title": cmp.Or(m.Title, m.Identity.Name), "text": m.Body}
 	} else {

@@ -8,7 +8,7 @@ import (
 
 var _ = notifier.Register[discord]()
 
-// discord posts to a channel of Discord through a webhook.
+// discord posts to a Discord channel through a webhook.
 type discord struct{ discordHook }
 
 func (d *discord) Describe(s *notifier.Schema) {

@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// texts are the messages that carry the text. There is more than one only
-// where a Markdown text has more headings than an embed has fields.
-func (d *discordHook) texts(m *notifier.Message) []map[string]any {
+// textPayloads returns the messages for the text of m. There is more than one only
+// if a Markdown text has more headings than an embed can have fields.
+func (d *discordHook) textPayloads(m *notifier.Message) []map[string]any {
 	if m.Title == "" && m.Body == "" {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (d *discordHook) texts(m *notifier.Message) []map[string]any {
 		embed["description"], fields = discordSections(m.Body)
 	}
 	var out []map[string]any
-	for chunk := range slices.Chunk(fields, discordFields) {
+	for chunk := range slices.Chunk(fields, discordMaxFields) {
 		payload := first
 		if len(out) > 0 {
 			payload, embed = d.payload(m, d.tts), d.embed(m)
@@ -46,6 +46,7 @@ func (d *discordHook) texts(m *notifier.Message) []map[string]any {
 	return out
 }
 
+// embed returns an embed with the title and the body of m.
 func (d *discordHook) embed(m *notifier.Message) map[string]any {
 	e := map[string]any{
 		"author":      map[string]string{"name": m.Identity.Name, "url": m.Identity.URL},
@@ -72,22 +73,22 @@ func (d *discordHook) embed(m *notifier.Message) map[string]any {
 	return e
 }
 
-// discordField is a heading of a text with what stands below it.
+// discordField is a heading and the text below it.
 type discordField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// discordFence is a line that begins a block of code, or ends one.
+// discordFence matches a line that begins or ends a code block.
 var discordFence = regexp.MustCompile("^(?:(`{3,})[^`]*|(~{3,}).*)$")
 
-// discordSections takes a Markdown text apart: what stands before the first
-// heading, and a field for each heading. A text with a section that is longer
-// than a field may be stays in one piece.
+// discordSections splits a Markdown text into the part before the first heading
+// and a field for each heading. It does not split a text with a section that is
+// too long for a field.
 func discordSections(text string) (description string, fields []discordField) {
 	var section []string
 	name, heading := "", false
-	fence := "" // of the block of code that a line stands in
+	fence := "" // the fence of the current code block
 	long := false
 	flush := func() {
 		value := strings.TrimSpace(strings.Join(section, "\n"))
@@ -99,7 +100,7 @@ func discordSections(text string) (description string, fields []discordField) {
 		f := discordField{name, "```\n```"}
 		switch {
 		case strings.Contains(value, "```"):
-			f.Value = value // has blocks of code itself, which do not nest
+			f.Value = value // code blocks cannot be nested
 		case value != "":
 			f.Value = "```md\n" + value + "\n```"
 		}

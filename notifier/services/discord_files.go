@@ -8,21 +8,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// What one message may hold besides its text.
+// Limits of one message.
 const (
-	discordFields    = 10
-	discordFiles     = 10
-	discordFileBytes = 25 << 20
+	discordMaxFields    = 10
+	discordMaxFiles     = 10
+	discordMaxFileBytes = 25 << 20 // of all files together
 )
 
-// discordFilesBody is a form of the payload and the files.
+// discordFilesBody returns a multipart form with the payload and the files.
 func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *notifier.Body {
 	var fields []string
 	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "attachments"} {
 		if v, ok := payload[name]; ok {
 			text, isJSON := v.(json.RawMessage)
 			if !isJSON {
-				text, _ = json.Marshal(v) // a text, a number or a truth value
+				text, _ = json.Marshal(v) // a string, number or bool
 			}
 			fields = append(fields, `"`+name+`": `+string(text))
 		}
@@ -34,12 +34,12 @@ func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *not
 	return notifier.Multipart(parts...)
 }
 
-// batches deals files out to messages.
-func (d *discordHook) batches(files []*notifier.Attachment) (out [][]*notifier.Attachment) {
+// fileBatches splits files into groups, one for each message.
+func (d *discordHook) fileBatches(files []*notifier.Attachment) (out [][]*notifier.Attachment) {
 	size := int64(0)
 	for i, f := range files {
 		last := len(out) - 1
-		if i == 0 || !d.batch || len(out[last]) >= discordFiles || size+f.Size > discordFileBytes {
+		if i == 0 || !d.batch || len(out[last]) >= discordMaxFiles || size+f.Size > discordMaxFileBytes {
 			out, last, size = append(out, nil), last+1, 0
 		}
 		out[last] = append(out[last], f)

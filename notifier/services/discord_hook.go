@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// discordHook is a webhook of Discord or of a service that speaks as Discord
-// does.
+// discordHook is a webhook of Discord or of a service with the same API. Those
+// services embed it.
 type discordHook struct {
 	id, token  string
 	botname    string
@@ -30,34 +30,34 @@ type discordHook struct {
 	batch      bool
 }
 
-// describe binds all parameters but those of an address.
+// describe binds the parameters of all these services, except the server.
 func (d *discordHook) describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Limits = markup.Limits{Title: 250, Body: 2000, InBody: true}
 	s.String(&d.botname, "botname", "", "name to post under").Alias("name")
-	s.Secret(&d.id, "webhook_id", "first part of the webhook's address").Example("1098765432109876543")
-	s.Secret(&d.token, "webhook_token", "second part of the webhook's address").Example("AbCdEf-0123456789_GhIjKlMnOpQrStUvWxYz")
-	s.Bool(&d.tts, "tts", false, "have the message read aloud")
-	s.Bool(&d.avatar, "avatar", true, "show the icon of the message's type as sender")
-	s.String(&d.avatarURL, "avatar_url", "", "picture of the sender, in place of that icon")
-	s.String(&d.href, "href", "", "where the title leads; for format markdown")
-	s.String(&d.link, "url", "", "like href, and the format becomes markdown")
-	s.String(&d.thread, "thread", "", "thread to post to; the format becomes markdown").Alias("thread_id")
-	s.Bool(&d.footer, "footer", false, "add a footer; for format markdown")
-	s.Bool(&d.footerLogo, "footer_logo", true, "show the sender's logo in the footer")
-	s.Bool(&d.fields, "fields", true, "turn headings into fields; for format markdown")
+	s.Secret(&d.id, "webhook_id", "ID of the webhook, second to last part of its URL").Example("1098765432109876543")
+	s.Secret(&d.token, "webhook_token", "token of the webhook, last part of its URL").Example("AbCdEf-0123456789_GhIjKlMnOpQrStUvWxYz")
+	s.Bool(&d.tts, "tts", false, "read the message aloud")
+	s.Bool(&d.avatar, "avatar", true, "show the icon of the message type as avatar")
+	s.String(&d.avatarURL, "avatar_url", "", "address of another avatar")
+	s.String(&d.href, "href", "", "address that the title links to; with format=markdown")
+	s.String(&d.link, "url", "", "like href, and sets format=markdown")
+	s.String(&d.thread, "thread", "", "ID of the thread to post to; sets format=markdown").Alias("thread_id")
+	s.Bool(&d.footer, "footer", false, "add a footer; with format=markdown")
+	s.Bool(&d.footerLogo, "footer_logo", true, "show the logo in the footer")
+	s.Bool(&d.fields, "fields", true, "turn headings into fields; with format=markdown")
 	s.Int(&d.flags, "flags", 0, "message flags as a number").Range(0, 1<<31-1)
-	s.Bool(&d.image, "image", false, "show the type's icon beside; for format markdown")
-	s.List(&d.ping, "ping", "whom to ping: @here, @name, <@user id>, <@&role id>")
+	s.Bool(&d.image, "image", false, "show the icon of the message type; with format=markdown")
+	s.List(&d.ping, "ping", "mentions to add: @here, @name, <@user id>, <@&role id>")
 }
 
-// describeBatch binds how files go out together.
+// describeBatch binds the parameter batch.
 func (d *discordHook) describeBatch(s *notifier.Schema) {
 	s.Bool(&d.batch, "batch", true, "send up to 10 files in one message")
 }
 
-// Finish takes it that who names a link or a thread wants embeds, and leaves
-// room for the mentions, which otherwise stand behind the text.
+// Finish selects Markdown, which is sent as embeds, if there is a link or a thread.
+// Otherwise it reserves room for the mentions, which are appended to the text.
 func (d *discordHook) Finish(s *notifier.Schema) error {
 	if d.link != "" || d.thread != "" {
 		s.Format = notifier.Markdown
@@ -67,14 +67,15 @@ func (d *discordHook) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-// send posts the text and then the files to the webhook's address.
+// send posts the text and then the files to address. A retry skips the requests
+// that have succeeded.
 func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.Message, address string) error {
-	for i, payload := range d.texts(m) {
+	for i, payload := range d.textPayloads(m) {
 		if err := d.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
 			return err
 		}
 	}
-	for i, files := range d.batches(m.Attachments) {
+	for i, files := range d.fileBatches(m.Attachments) {
 		if err := d.post(ctx, c, fmt.Sprint("files ", i), address, discordFilesBody(d.payload(m, false), files)); err != nil {
 			return err
 		}
@@ -82,6 +83,7 @@ func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.
 	return nil
 }
 
+// post sends body to address, once for each key.
 func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address string, body *notifier.Body) error {
 	q := &notifier.Request{URL: address, Body: body}
 	if d.thread != "" {
@@ -93,7 +95,7 @@ func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address
 	})
 }
 
-// payload is what every message has.
+// payload returns the fields that every message has.
 func (d *discordHook) payload(m *notifier.Message, tts bool) map[string]any {
 	p := map[string]any{"tts": tts, "wait": !tts}
 	if d.flags != 0 {

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
+// discordMention matches @name and the ID of a user or a role.
 var discordMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
 
-// discordPing finds the mentions in a text, declares them in the payload and
-// returns a line that pings them, or "" where there are none: within an embed
-// a mention alerts nobody.
+// discordPing finds the mentions in text and allows them in payload. It returns a
+// line with the mentions, or "" if there are none. Discord does not notify about
+// mentions within an embed, so they must be repeated outside.
 func discordPing(payload map[string]any, text string) string {
 	parse, users, roles := []string{}, []string{}, []string{}
 	add := func(to *[]string, v string) {

@@ -34,8 +34,8 @@ func TestDiscordSections(t *testing.T) {
 	}
 }
 
-// A message keeps within what Discord takes of fields and files, and a second
-// try sends only what has not arrived.
+// Messages stay within Discord's limits for fields and files, and a retry sends
+// only what has not arrived.
 func TestDiscordBatches(t *testing.T) {
 	m := servicetest.Message(t, "plain")
 	m.Format, m.Body = notifier.Markdown, ""

@@ -18,46 +18,48 @@ var (
 	_ = notifier.Register[jellyfin]()
 )
 
-// emby shows the message on the screens that an Emby server's user controls.
+// emby shows the message in the apps that a user of an Emby server may control.
 type emby struct{ embyServer }
 
-// jellyfin does the same on a Jellyfin server, which comes from Emby's.
+// jellyfin does the same on a Jellyfin server. Jellyfin is a fork of Emby.
 type jellyfin struct{ embyServer }
 
 func (e *emby) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Emby", "https://dev.emby.media/reference/RestAPI/SessionsService/postSessionsByIdMessage.html"
+	s.Setup = "Create a user for the gateway on the Emby server and allow it to remote control other users; the message appears in the connected apps of those users."
 	e.describe(s, "emby[s]")
 	s.Param("host").Example("emby.example.com")
 }
 
 func (j *jellyfin) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Jellyfin", "https://api.jellyfin.org/#tag/Session/operation/SendMessageCommand"
+	s.Setup = "Create a user for the gateway on the Jellyfin server and allow it to remote control other users; the message appears in the connected apps of those users."
 	j.describe(s, "jellyfin[s]")
 	s.Param("host").Example("jellyfin.example.com")
 }
 
-// embyServer is what both have in common.
+// embyServer is a server with the API that Emby and Jellyfin share.
 type embyServer struct {
 	notifier.Server
 	modal   bool
-	session signin.Session[embyUser]
+	session signin.Session[embySession]
 }
 
-// embyUser is who has signed in.
-type embyUser struct{ token, id string }
+// embySession is a session after the sign-in.
+type embySession struct{ token, userID string }
 
 func (e *embyServer) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://{user}[:{password}]@{host}[:{port}]")
 	s.Server(&e.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")
-	s.Bool(&e.modal, "modal", false, "keep the message until it is closed, instead of a minute")
+	s.Bool(&e.modal, "modal", false, "show the message until it is closed, not only for a minute")
 }
 
-// Finish fills in the port of such servers.
+// Finish sets the default port and the request that signs out.
 func (e *embyServer) Finish(*notifier.Schema) error {
-	e.session.SignOut = func(ctx context.Context, c *notifier.Client, u embyUser) error {
-		q := e.request(u, nil, "Sessions", "Logout")
+	e.session.SignOut = func(ctx context.Context, c *notifier.Client, s embySession) error {
+		q := e.request(s, nil, "Sessions", "Logout")
 		q.Method = "POST"
 		_, err := c.Do(ctx, q)
 		return err
@@ -69,41 +71,41 @@ func (e *embyServer) Finish(*notifier.Schema) error {
 }
 
 func (e *embyServer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	signIn := func(ctx context.Context) (embyUser, time.Duration, error) {
-		u, err := e.signIn(ctx, c)
-		return u, 0, err
+	signIn := func(ctx context.Context) (embySession, time.Duration, error) {
+		s, err := e.signIn(ctx, c)
+		return s, 0, err
 	}
 	payload := map[string]any{"Header": m.Title, "Text": m.Body}
 	if !e.modal {
 		payload["TimeoutMs"] = time.Minute.Milliseconds()
 	}
-	return e.session.Do(ctx, c, signIn, func(u embyUser) error {
-		var screens []struct{ ID string }
-		q := e.request(u, nil, "Sessions")
-		q.Query = url.Values{"ControllableByUserId": {u.id}}
-		if err := c.DoJSON(ctx, q, &screens); err != nil {
-			return fmt.Errorf("looking up who is watching: %w", err)
+	return e.session.Do(ctx, c, signIn, func(s embySession) error {
+		var clients []struct{ ID string }
+		q := e.request(s, nil, "Sessions")
+		q.Query = url.Values{"ControllableByUserId": {s.userID}}
+		if err := c.DoJSON(ctx, q, &clients); err != nil {
+			return fmt.Errorf("listing the connected apps: %w", err)
 		}
 		var ids []string
-		for _, s := range screens {
-			if s.ID != "" {
-				ids = append(ids, s.ID)
+		for _, client := range clients {
+			if client.ID != "" {
+				ids = append(ids, client.ID)
 			}
 		}
 		if len(ids) == 0 {
-			return errors.New("no screen that the user controls is on, so nobody has seen the message")
+			return errors.New("no app that the user may control is connected, so nobody has seen the message")
 		}
 		return c.Steps.Each(ctx, ids, func(ctx context.Context, id string) error {
-			_, err := c.Do(ctx, e.request(u, notifier.JSON(payload), "Sessions", id, "Message"))
+			_, err := c.Do(ctx, e.request(s, notifier.JSON(payload), "Sessions", id, "Message"))
 			return err
 		})
 	})
 }
 
-func (e *embyServer) signIn(ctx context.Context, c *notifier.Client) (u embyUser, err error) {
+func (e *embyServer) signIn(ctx context.Context, c *notifier.Client) (s embySession, err error) {
 	login := map[string]string{"Username": e.User, "pw": e.Password, "password": "", "passwordMd5": ""}
 	if e.Password != "" {
-		// Servers of different ages want different ones of the three.
+		// Different versions of the servers read different ones of the three fields.
 		login["password"] = fmt.Sprintf("%x", sha1.Sum([]byte(e.Password)))
 		login["passwordMd5"] = fmt.Sprintf("%x", md5.Sum([]byte(e.Password)))
 	}
@@ -112,28 +114,29 @@ func (e *embyServer) signIn(ctx context.Context, c *notifier.Client) (u embyUser
 		ID          string
 		User        struct{ ID string }
 	}
-	if err := c.DoJSON(ctx, e.request(u, notifier.JSON(login), "Users", "AuthenticateByName"), &answer); err != nil {
-		return u, fmt.Errorf("signing in: %w", err)
+	if err := c.DoJSON(ctx, e.request(s, notifier.JSON(login), "Users", "AuthenticateByName"), &answer); err != nil {
+		return s, fmt.Errorf("signing in: %w", err)
 	}
-	u = embyUser{answer.AccessToken, answer.User.ID}
-	if u.id == "" {
-		u.id = answer.ID
+	s = embySession{answer.AccessToken, answer.User.ID}
+	if s.userID == "" {
+		s.userID = answer.ID
 	}
-	if u.token == "" || u.id == "" {
-		return u, errors.New("signing in: the service gave no token")
+	if s.token == "" || s.userID == "" {
+		return s, errors.New("signing in: the answer has no token or no user ID")
 	}
-	return u, nil
+	return s, nil
 }
 
-// embyClient introduces us. Servers list clients by the device's id, which
-// users of these URLs have there already.
+// embyClient identifies the gateway. DeviceId is the one that Apprise sends, so
+// that servers do not list a second device for the same URL.
 const embyClient = `MediaBrowser Client="Caddy", Device="Caddy", DeviceId="48df9504-6843-49be-9f2d-a685e25a0bc8", Version="1.13.0"`
 
-func (e *embyServer) request(u embyUser, body *notifier.Body, path ...string) *notifier.Request {
+// request returns a request to the path. It is authorized if s has a token.
+func (e *embyServer) request(s embySession, body *notifier.Body, path ...string) *notifier.Request {
 	header := map[string]string{"Content-Type": "application/json", "X-Emby-Authorization": embyClient}
-	if u.token != "" {
+	if s.token != "" {
 		header["X-Emby-Authorization"] += `, UserId="` + e.User + `"`
-		header["X-MediaBrowser-Token"] = u.token
+		header["X-MediaBrowser-Token"] = s.token
 	}
 	return &notifier.Request{URL: e.URL(path...), Header: header, Body: body}
 }

@@ -11,8 +11,8 @@ import (
 
 var _ = notifier.Register[enigma2]()
 
-// enigma2 shows a message on the television of a receiver that runs Enigma2
-// with OpenWebif.
+// enigma2 shows the message on the television that is connected to a receiver with
+// Enigma2 and OpenWebif.
 type enigma2 struct {
 	notifier.Server
 	path    []string
@@ -22,16 +22,17 @@ type enigma2 struct {
 
 func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Enigma2", "https://github.com/E2OpenPlugins/e2openplugin-OpenWebif/wiki/OpenWebif-API-documentation"
+	s.Setup = "The receiver must run OpenWebif; user and password are only needed if the settings of OpenWebif require a login."
 	s.URL("enigma2[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&e.Server)
-	s.Path(&e.path, "path", "where on the receiver OpenWebif is mounted")
-	s.Int(&e.timeout, "timeout", 13, "seconds for which the message shows; -1 for ever").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()
+	s.Path(&e.path, "path", "path of OpenWebif on the receiver")
+	s.Int(&e.timeout, "timeout", 13, "seconds to show the message; -1 for no limit").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()
 	s.Headers(&e.header, "header", "HTTP header to add")
 	s.Param("host").Example("vuplus.local")
 }
 
-// enigma2Timeout takes any negative number for -1.
+// enigma2Timeout returns -1 for any negative number.
 func enigma2Timeout(s string) (string, error) {
 	if digits, negative := strings.CutPrefix(s, "-"); negative && strings.Trim(digits, "0123456789") == "" {
 		return "-1", nil

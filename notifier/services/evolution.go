@@ -18,12 +18,12 @@ type evolution struct {
 
 func (e *evolution) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Evolution API", "https://doc.evolution-api.com/"
+	s.Setup = "apikey is AUTHENTICATION_API_KEY of your Evolution API server or the key of the instance, which you connect to WhatsApp by scanning a QR code."
 	s.URL("evolution[s]://{apikey}@{host}[:{port}]/{instance}/{targets...}")
 	s.Server(&e.Server)
 	e.describe(s, notifier.FullPhone)
 	s.Format = notifier.Markdown
-	// WhatsApp has no titles; here one comes by itself, so that it can be
-	// written in bold.
+	// WhatsApp has no titles. Send writes the title in bold above the body.
 	s.Limits = markup.Limits{Title: 32768, Body: 32768, InBody: true}
 	s.Secret(&e.key, "apikey", "API key").Example("0123456789ABCDEF0123456789ABCDEF")
 	s.String(&e.instance, "instance", "", "name of the instance").Example("alerts")

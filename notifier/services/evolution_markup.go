@@ -9,16 +9,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// whatsappTokens finds, in Markdown: an escaped character, code, a link and
-// marks of emphasis.
+// whatsappTokens matches an escaped character, code, a link or a mark of emphasis in
+// Markdown.
 var whatsappTokens = regexp.MustCompile("(?s)\\\\([!-/:-@\\[-`{-~])" +
 	"|```(.*?)```|`([^`]+)`" +
 	`|!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^()<>\s]*)>?(?:\s+"[^"]*")?\)` +
 	`|(\*\*\*|\*\*|\*|~~)`)
 
-// whatsappText rewrites Markdown the way WhatsApp marks text up: *bold*,
-// _italic_, ~struck~ and ```code```. A link becomes its text with the address
-// behind it.
+// whatsappText converts Markdown to WhatsApp's markup: *bold*, _italic_,
+// ~strikethrough~ and ```code```. A link becomes its text, followed by the address.
 func whatsappText(markdown string) string {
 	var out strings.Builder
 	last := 0
@@ -62,9 +61,8 @@ func whatsappText(markdown string) string {
 	return out.String() + markdown[last:]
 }
 
-// evolutionText is the message in one text. Only what was made of HTML is
-// rewritten the way WhatsApp marks text up; Markdown of the client's own is
-// taken to be meant for it.
+// evolutionText returns title and body as one text. It converts only text that was
+// HTML to WhatsApp's markup. Markdown is sent as the client wrote it.
 func evolutionText(m *notifier.Message) string {
 	title := m.Title
 	if m.Format != notifier.Markdown || m.Source == notifier.Markdown {

@@ -25,7 +25,7 @@ func TestWhatsAppText(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
-	// It ends, whatever the text.
+	// Long runs of unfinished markup are converted in a reasonable time.
 	for _, s := range []string{"`", "[", "*", "](", "\\", "**`["} {
 		whatsappText(strings.Repeat(s, 100_000))
 	}

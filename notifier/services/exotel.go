@@ -20,6 +20,7 @@ type exotel struct {
 
 func (e *exotel) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Exotel", "https://developer.exotel.com/api/sms"
+	s.Setup = "Account SID, API key and API token are in the Exotel dashboard under API Settings; from_phone is an ExoPhone or an approved sender ID."
 	s.URL("exotel://{sid}:{token}@{from_phone}[/{targets...}]")
 	e.describe(s, exotelNumber)
 	e.describeBatch(s)
@@ -27,14 +28,15 @@ func (e *exotel) Describe(s *notifier.Schema) {
 	s.Limits.Body = 2000
 	s.Secret(&e.sid, "sid", "SID of the account").Example("example1")
 	s.Secret(&e.token, "token", "API token").Example("0123456789abcdef0123456789abcdef")
-	s.Secret(&e.key, "apikey", "API key, where it is not the SID").Alias("key")
+	s.Secret(&e.key, "apikey", "API key; default: the SID").Alias("key")
 	s.String(&e.from, "from_phone", "", "number or sender ID to send from").Alias("from", "source").
 		Normalize(exotelSender).Example("EXOTEL")
-	s.Bool(&e.unicode, "unicode", true, "send characters beyond those of GSM")
-	s.Choice(&e.region, "region", "us", []string{"us", "in"}, "where the account is kept")
+	s.Bool(&e.unicode, "unicode", true, "send characters outside the GSM alphabet")
+	s.Choice(&e.region, "region", "us", []string{"us", "in"}, "region of the account")
 	s.Choice(&e.priority, "priority", "normal", []string{"normal", "high"}, "priority of the message")
 }
 
+// exotelNumber returns a number of 9 to 14 digits without a +.
 func exotelNumber(s string) (string, error) {
 	s, err := smsAsWritten(9)(s)
 	return strings.TrimPrefix(s, "+"), err
@@ -45,8 +47,8 @@ var (
 	exotelDigits   = regexp.MustCompile(`^[0-9]+$`)
 )
 
-// exotelSender reads a number, a sender ID that is not only digits, or one of
-// six digits.
+// exotelSender returns a telephone number or a sender ID. A sender ID that consists
+// of digits has six.
 func exotelSender(s string) (string, error) {
 	if number, err := exotelNumber(s); err == nil {
 		return number, nil
@@ -59,7 +61,7 @@ func exotelSender(s string) (string, error) {
 
 func (e *exotel) Finish(s *notifier.Schema) error {
 	if _, err := exotelNumber(e.from); err != nil && len(e.targets) == 0 {
-		return errors.New("a sender ID receives no messages; add a telephone number to send to")
+		return errors.New("a sender ID cannot receive messages; add a telephone number to send to")
 	}
 	return e.sms.Finish(s)
 }

@@ -12,11 +12,10 @@ import (
 
 var _ = notifier.Register[fcm]()
 
-// fcm pushes by way of Firebase Cloud Messaging: with the key file of a
-// service account, or to servers that still take the server keys of the
-// legacy API.
+// fcm pushes through Firebase Cloud Messaging, with the HTTP v1 API and the key file
+// of a service account, or with a server key of the legacy API.
 type fcm struct {
-	apikey   string // or the project
+	apikey   string // the server key or, with oauth2, the ID of the project
 	keyFile  string
 	account  serviceAccount
 	mode     string
@@ -32,12 +31,14 @@ type fcm struct {
 const (
 	fcmScope = "https://www.googleapis.com/auth/firebase.messaging"
 
-	fcmImage   = 1 // values of image; 0 is for a picture only if there is an address of one
+	// Values of the parameter image. 0 means that it is not set.
+	fcmImage   = 1
 	fcmNoImage = 2
 )
 
 func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
+	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file, whose content in base64 is keyfile."
 	s.URL("fcm://{apikey}/{targets...}")
 	s.Limits.Body = 1024
 	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`).Example("my-project-12345")
@@ -45,17 +46,18 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(checkFileParam)
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
-	s.String(&f.color, "color", "no", "colour as #rrggbb; yes for that of the type").Normalize(fcmColor).Lenient()
+	s.String(&f.color, "color", "no", "colour as #rrggbb, or yes for the colour of the message type").Normalize(fcmColor).Lenient()
 	s.Enum(&f.image, "image", "", []notifier.Choice{
 		{Name: "yes", Value: fcmImage, Synonyms: []string{"true", "on"}},
 		{Name: "no", Value: fcmNoImage, Synonyms: []string{"false", "off", "0"}},
 	}, "show a picture; default: yes if there is an image_url")
-	s.String(&f.imageURL, "image_url", "", "address of the picture; default: that of the type")
-	s.Map(&f.data, "+", "data", "data for the app")
+	s.String(&f.imageURL, "image_url", "", "address of the picture; default: that of the message type")
+	s.Map(&f.data, "+", "data", "data field for the app")
 }
 
 var fcmHex = regexp.MustCompile(`^#?([0-9a-f]{3}|[0-9a-f]{6})$`)
 
+// fcmColor returns yes, no or a colour with # and six digits.
 func fcmColor(s string) (string, error) {
 	s = strings.ToLower(s)
 	if m := fcmHex.FindStringSubmatch(s); m != nil {
@@ -79,7 +81,7 @@ func (f *fcm) Finish(*notifier.Schema) error {
 		return nil
 	}
 	if f.keyFile == "" {
-		return errors.New("mode oauth2 takes the content of the service account's key file in base64 as keyfile")
+		return errors.New("mode oauth2 needs keyfile, the content of the service account's key file in base64")
 	}
 	file, err := decodeFileParam(f.keyFile)
 	if err != nil {
@@ -89,7 +91,7 @@ func (f *fcm) Finish(*notifier.Schema) error {
 		return err
 	}
 	if f.account.project != f.apikey {
-		return errors.New("the key file is for another project than the URL names")
+		return errors.New("the key file is for another project than the URL; use the ID of its project as apikey")
 	}
 	return nil
 }
@@ -105,7 +107,7 @@ func (f *fcm) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	}
 	return c.Steps.Each(ctx, f.targets, func(ctx context.Context, target string) error {
 		if !f.oauth2 {
-			return f.legacy(ctx, c, target, shown, color[f.color])
+			return f.sendLegacy(ctx, c, target, shown, color[f.color])
 		}
 		return f.account.do(ctx, c, &notifier.Request{
 			URL:  "https://fcm.googleapis.com/v1" + notifier.Path("projects", f.account.project, "messages:send"),

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// fcmPriorities are what a priority means to Android, Apple's push service
-// and browsers.
+// fcmPriorities has, for each priority, its values for Android, Apple's push
+// service and browsers.
 var fcmPriorities = map[string][3]string{
 	"min":    {"NORMAL", "5", "very-low"},
 	"low":    {"NORMAL", "5", "low"},
@@ -19,7 +19,7 @@ var fcmPriorities = map[string][3]string{
 	"max":    {"HIGH", "10", "high"},
 }
 
-// message is the message to one target as the HTTP v1 API takes it.
+// message returns the message to one target for the HTTP v1 API.
 func (f *fcm) message(target string, shown map[string]string, color string) map[string]any {
 	message := map[string]any{"notification": shown}
 	if topic, ok := strings.CutPrefix(target, "#"); ok {
@@ -49,8 +49,8 @@ func (f *fcm) message(target string, shown map[string]string, color string) map[
 	return message
 }
 
-// legacy sends to one target by the API before that.
-func (f *fcm) legacy(ctx context.Context, c *notifier.Client, target string, shown map[string]string, color string) error {
+// sendLegacy sends the message to one target with the legacy API.
+func (f *fcm) sendLegacy(ctx context.Context, c *notifier.Client, target string, shown map[string]string, color string) error {
 	shown = maps.Clone(shown)
 	if color != "" {
 		shown["color"] = color
@@ -73,17 +73,17 @@ func (f *fcm) legacy(ctx context.Context, c *notifier.Client, target string, sho
 	if err != nil {
 		return err
 	}
-	return fcmVerdict(resp)
+	return fcmLegacyError(resp)
 }
 
-// fcmVerdict reads what a status of 200 does not say: that the message did not
-// reach the device or the topic.
-func fcmVerdict(resp *notifier.Response) error {
+// fcmLegacyError returns the error in an answer of the legacy API, or nil. The
+// status is 200 even if the message was not delivered.
+func fcmLegacyError(resp *notifier.Response) error {
 	type result struct{ Error string }
 	var answer struct {
 		Failure int
-		result  // of a topic
-		Results []result
+		result           // for a topic
+		Results []result // for a device
 	}
 	if resp.JSON(&answer) != nil {
 		return nil

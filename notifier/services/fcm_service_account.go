@@ -24,7 +24,7 @@ type serviceAccount struct {
 	token                    notifier.Cached[string]
 }
 
-// load reads a key file.
+// load reads the content of a key file.
 func (a *serviceAccount) load(file []byte) error {
 	var content struct {
 		Type         string `json:"type"`
@@ -38,7 +38,7 @@ func (a *serviceAccount) load(file []byte) error {
 		return errors.New("the key file is not JSON; give the content of the service account's key file in base64, not its path")
 	}
 	if content.Type != "service_account" || content.ClientEmail == "" || content.ProjectID == "" {
-		return errors.New("the key file is not that of a service account; download one from the cloud console")
+		return errors.New("the key file is not for a service account; download one from the cloud console")
 	}
 	block, _ := pem.Decode([]byte(content.PrivateKey))
 	if block == nil {
@@ -95,7 +95,7 @@ func (a *serviceAccount) fetch(ctx context.Context, c *notifier.Client, scopes [
 		"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", assertion,
 	))}, &answer)
 	if err == nil && answer.AccessToken == "" {
-		err = errors.New("the service returned none")
+		err = errors.New("the answer has no access_token")
 	}
 	return answer.AccessToken, time.Duration(cmp.Or(answer.ExpiresIn, 3600)) * time.Second, err
 }

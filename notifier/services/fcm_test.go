@@ -20,14 +20,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// googleServer stands in for Google's sign-in and its push service. Only the
-// token that it gave last is good.
+// googleServer stands in for Google's token endpoint and its push service. It
+// accepts only the token that it issued last.
 type googleServer struct {
 	t      *testing.T
-	key    *rsa.PublicKey
-	tokens int
-	good   string
-	pushed []string
+	key    *rsa.PublicKey // of the service account
+	tokens int            // number of tokens issued
+	valid  string         // the valid token
+	pushed []string       // bodies of accepted requests
 }
 
 func (g *googleServer) answer(q *http.Request, body string) (int, string) {
@@ -38,13 +38,13 @@ func (g *googleServer) answer(q *http.Request, body string) (int, string) {
 			return 400, "unsupported_grant_type"
 		}
 		g.tokens++
-		g.good = fmt.Sprint("token-", g.tokens)
-		return 200, fmt.Sprintf(`{"access_token": %q, "expires_in": 3600}`, g.good)
+		g.valid = fmt.Sprint("token-", g.tokens)
+		return 200, fmt.Sprintf(`{"access_token": %q, "expires_in": 3600}`, g.valid)
 	}
 	if q.URL.String() != "https://fcm.googleapis.com/v1/projects/project-1/messages:send" {
 		return 404, ""
 	}
-	if q.Header.Get("Authorization") != "Bearer "+g.good {
+	if q.Header.Get("Authorization") != "Bearer "+g.valid {
 		return 401, `{"error": {"status": "UNAUTHENTICATED"}}`
 	}
 	g.pushed = append(g.pushed, body)
@@ -54,7 +54,7 @@ func (g *googleServer) answer(q *http.Request, body string) (int, string) {
 func (g *googleServer) checkAssertion(jwt string) {
 	parts := strings.Split(jwt, ".")
 	if len(parts) != 3 {
-		g.t.Fatalf("%q is no token", jwt)
+		g.t.Fatalf("%q is not a JWT", jwt)
 	}
 	signature, _ := base64.RawURLEncoding.DecodeString(parts[2])
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
@@ -76,7 +76,8 @@ func (g *googleServer) checkAssertion(jwt string) {
 	}
 }
 
-// keyFile is that of a new service account, as the cloud console gives it.
+// keyFile returns the key and the key file of a new service account, as the cloud
+// console creates it.
 func keyFile(t *testing.T) (key *rsa.PrivateKey, file []byte) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -120,8 +121,8 @@ func TestFCMServiceAccount(t *testing.T) {
 	}
 }
 
-// A token that the service no longer takes is renewed; one that it never
-// takes is no reason to go on.
+// An access token that the service refuses is renewed once. If the service refuses
+// the new token, too, the delivery fails.
 func TestFCMRenewsToken(t *testing.T) {
 	key, file := keyFile(t)
 	google := &googleServer{t: t, key: &key.PublicKey}
@@ -130,7 +131,7 @@ func TestFCMRenewsToken(t *testing.T) {
 	if err := send(servicetest.Message(t, "plain")); err != nil {
 		t.Fatal(err)
 	}
-	google.good = "another"
+	google.valid = "another"
 	if err := send(servicetest.Message(t, "plain")); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestFCMRenewsToken(t *testing.T) {
 	}
 }
 
-// A key file is for one project.
+// A key file for another project than that of the URL is refused.
 func TestFCMOtherProject(t *testing.T) {
 	_, file := keyFile(t)
 	_, err := notifier.Parse("fcm://project-2/device1?keyfile="+base64.StdEncoding.EncodeToString(file), nil)

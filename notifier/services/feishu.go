@@ -9,11 +9,12 @@ import (
 
 var _ = notifier.Register[feishu]()
 
-// feishu posts to a group of Feishu through the webhook of its bot.
+// feishu posts to a Feishu group through the webhook of a custom bot.
 type feishu struct{ token string }
 
 func (f *feishu) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Feishu", "https://open.feishu.cn/document/client-docs/bot-v3/add-custom-bot"
+	s.Setup = "Add a custom bot in the settings of the Feishu group and copy its webhook URL, whose last part is the token."
 	s.URL("feishu://{token}")
 	s.Native("https://open.feishu.cn/open-apis/bot/v2/hook/{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: larkText}

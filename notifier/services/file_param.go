@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// decodeFileParam returns the content of a file that is the value of a parameter:
-// PEM or JSON as it is, anything else in base64. A URL cannot name a file of this
-// machine, because then every client could have any file read.
+// decodeFileParam returns the content of a file from the value of a parameter. PEM
+// and JSON are taken as they are, anything else is base64. A URL cannot contain the
+// path of a file, because then every client could read any file of this machine.
 func decodeFileParam(s string) ([]byte, error) {
 	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "-----BEGIN ") {
 		return []byte(s), nil

@@ -12,7 +12,7 @@ import (
 
 var _ = notifier.Register[flock]()
 
-// flock posts to Flock: through a webhook, or as a bot to users and groups.
+// flock posts to Flock through a webhook, or as a bot to users and groups.
 type flock struct {
 	token, bot string
 	targets    []string
@@ -21,17 +21,18 @@ type flock struct {
 
 func (f *flock) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
+	s.Setup = "Create an incoming webhook at dev.flock.com/webhooks and copy its URL, whose last part is the token; to send to users and groups, use the token of a bot."
 	s.URL("flock://[{botname}@]{token}[/{targets...}]")
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
 	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&f.bot, "botname", "", "name to post under")
-	s.List(&f.targets, "targets", "@users or u:users, #groups or g:groups to send to").Alias("to").Normalize(flockTarget)
-	s.Bool(&f.image, "image", true, "show the picture for the message's type")
+	s.List(&f.targets, "targets", "users as @id or u:id, and groups as #id or g:id").Alias("to").Normalize(flockTarget)
+	s.Bool(&f.image, "image", true, "show the icon of the message type")
 }
 
 var flockID = regexp.MustCompile(`(?i)^([@#]|[ug]:)?([a-z0-9_]+)$`)
 
-// flockTarget is the ID that Flock knows a user or a group by.
+// flockTarget returns Flock's ID of a user (u:…) or a group (g:…).
 func flockTarget(text string) (string, error) {
 	m := flockID.FindStringSubmatch(text)
 	switch {

@@ -17,6 +17,7 @@ type flowtriq struct {
 
 func (f *flowtriq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flowtriq", "https://flowtriq.com/docs"
+	s.Setup = "Create a webhook channel in the Flowtriq dashboard, which shows the URL of the webhook and the API key."
 	s.URL("flowtriq[s]://{apikey}@{host}[:{port}]/{path...}")
 	s.Server(&f.Server)
 	s.Secret(&f.apikey, "apikey", "API key").Match(`\S`).Example("0123456789abcdef")

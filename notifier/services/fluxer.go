@@ -13,8 +13,8 @@ import (
 
 var _ = notifier.Register[fluxer]()
 
-// fluxer posts to a channel of Fluxer or of a server of its kind, whose
-// webhooks are much like Discord's.
+// fluxer posts to a channel of fluxer.app or of a self-hosted Fluxer server. The
+// webhooks are similar to those of Discord.
 type fluxer struct {
 	notifier.Server
 	discordHook
@@ -24,6 +24,7 @@ type fluxer struct {
 
 func (f *fluxer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Fluxer", "https://docs.fluxer.app/resources/webhooks"
+	s.Setup = "Create a webhook in the settings of the Fluxer channel and copy its URL, whose last two parts are webhook_id and webhook_token."
 	s.URL(
 		"fluxer[s]://[{botname}@]{host}[:{port}]/{webhook_id}/{webhook_token}",
 		"fluxer[s]://[{botname}@]{webhook_id}/{webhook_token}",
@@ -34,8 +35,8 @@ func (f *fluxer) Describe(s *notifier.Schema) {
 	)
 	s.Server(&f.Server)
 	f.describe(s)
-	s.Choice(&f.mode, "mode", "", []string{"cloud", "private"}, "post to fluxer.app, or to the host; found out unless given")
-	s.String(&f.threadName, "thread_name", "", "thread to begin with the message")
+	s.Choice(&f.mode, "mode", "", []string{"cloud", "private"}, "post to fluxer.app or to the host; default: to the host if there is one")
+	s.String(&f.threadName, "thread_name", "", "name of a thread to create with the message")
 	s.Param("host").Example("fluxer.example.com")
 }
 
@@ -50,7 +51,7 @@ func (f *fluxer) Finish(s *notifier.Schema) error {
 		return err
 	}
 	if f.href != "" {
-		s.Format = notifier.Markdown // what has a link is an embed
+		s.Format = notifier.Markdown // only embeds have a link
 	}
 	return nil
 }
@@ -61,8 +62,8 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		address = f.URL()
 	}
 	address += notifier.Path("webhooks", f.id, f.token)
-	for i, payload := range f.texts(m) {
-		f.tidy(payload)
+	for i, payload := range f.textPayloads(m) {
+		f.adapt(payload)
 		if err := f.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		payload := f.payload(m, false)
 		payload["wait"], payload["content"] = false, file.Name
 		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
-		f.tidy(payload)
+		f.adapt(payload)
 		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
 			return err
 		}
@@ -80,8 +81,9 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	return nil
 }
 
-// tidy adapts a message to where Fluxer differs from Discord.
-func (f *fluxer) tidy(payload map[string]any) {
+// adapt adapts a message for Discord to Fluxer: it adds the name of the thread and
+// removes empty titles of embeds.
+func (f *fluxer) adapt(payload map[string]any) {
 	if f.threadName != "" {
 		payload["thread_name"] = f.threadName
 	}

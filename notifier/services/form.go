@@ -12,7 +12,7 @@ import (
 
 var _ = notifier.Register[formHook]()
 
-// formHook posts the message as a web form to an address of the user's.
+// formHook posts the message as a web form to any address.
 type formHook struct {
 	webhook
 	params   map[string]string
@@ -21,6 +21,7 @@ type formHook struct {
 
 func (f *formHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Form", "https://url.spec.whatwg.org/#application/x-www-form-urlencoded"
+	s.Setup = "A web server at the host must accept a form with the fields version, title, message and type."
 	f.describe(s, "form[s]")
 	describeParams(s, &f.params)
 	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Normalize(fileField)
@@ -58,8 +59,8 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 
 var fileFieldPattern = regexp.MustCompile(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
 
-// fileField checks the field name of files. The wildcard may be any of several
-// characters; it becomes *.
+// fileField checks the field name of files. It replaces wildcards, which can be
+// several different characters, by one *.
 func fileField(s string) (string, error) {
 	m := fileFieldPattern.FindStringSubmatch(s)
 	switch {

@@ -17,6 +17,7 @@ type fortySixElks struct {
 
 func (e *fortySixElks) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "46elks", "https://46elks.com/docs/send-sms"
+	s.Setup = "API user name and API password are in the account settings at 46elks.com; from_phone is a number of the account or a name."
 	s.URL("46elks|elks://{user}:{password}@{from_phone}[/{targets...}]")
 	s.Native("https://{user}:{password}@api.46elks.com/a1/sms")
 	e.describe(s, smsAsWritten(10))
@@ -28,7 +29,7 @@ func (e *fortySixElks) Describe(s *notifier.Schema) {
 
 func (e *fortySixElks) Finish(s *notifier.Schema) error {
 	if _, err := smsAsWritten(10)(e.from); err != nil && len(e.targets) == 0 {
-		return errors.New("a name receives no messages; add a telephone number to send to")
+		return errors.New("a name cannot receive messages; add a telephone number to send to")
 	}
 	return e.sms.Finish(s)
 }

@@ -8,16 +8,16 @@ import (
 
 var _ = notifier.Register[freeMobile]()
 
-// freeMobile sends a text message to the owner of an account with Free
-// Mobile.
+// freeMobile sends a text message to the telephone of a Free Mobile customer.
 type freeMobile struct{ user, password string }
 
 func (f *freeMobile) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Free-Mobile", "https://mobile.free.fr/"
+	s.Setup = "In your account at mobile.free.fr turn on the option Notifications par SMS, which shows the key for the password; user is the number that you log in with."
 	s.URL("freemobile://{user}@{password}")
 	s.Limits.Title, s.Limits.Body = 0, 160
-	s.String(&f.user, "user", "", "user name").Example("12345678")
-	s.Secret(&f.password, "password", "key for the option of notifications").Alias("pass").Example("AbCdEf01234567")
+	s.String(&f.user, "user", "", "number that you log in with").Example("12345678")
+	s.Secret(&f.password, "password", "key of the option Notifications par SMS").Alias("pass").Example("AbCdEf01234567")
 }
 
 func (f *freeMobile) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -11,11 +11,12 @@ import (
 
 var _ = notifier.Register[googleChat]()
 
-// googleChat posts to a webhook of a Google Chat space.
+// googleChat posts to a Google Chat space through a webhook.
 type googleChat struct{ space, key, token, thread string }
 
 func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Google Chat", "https://developers.google.com/workspace/chat/quickstart/webhooks"
+	s.Setup = "In the menu of the space open Apps & integrations, add a webhook and copy its URL, which contains the workspace after spaces/, webhook_key as key and webhook_token as token."
 	s.URL("gchat://{workspace}/{webhook_key}/{webhook_token}[/{thread_key}]")
 	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages")
 	s.Format = notifier.Markdown
@@ -23,7 +24,7 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Secret(&g.space, "workspace", "ID of the space").Match(`\S`).Example("AAAAbCdEfGh")
 	s.Secret(&g.key, "webhook_key", "key of the webhook").Alias("key").Match(`\S`).Example("AIzaSyAbCdEf0123456789")
 	s.Secret(&g.token, "webhook_token", "token of the webhook").Alias("token").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.Secret(&g.thread, "thread_key", "name of the thread to reply in").Alias("thread", "threadkey").Match(`\S`)
+	s.Secret(&g.thread, "thread_key", "key of the thread to reply in").Alias("thread", "threadkey").Match(`\S`)
 }
 
 func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -50,9 +51,9 @@ var (
 	googleChatIndent   = regexp.MustCompile(`\n +`)
 )
 
-// googleChatText turns Markdown that was made of HTML into the markup of
-// https://developers.google.com/workspace/chat/format-messages, where a level
-// of a list is twice as far in.
+// googleChatText converts Markdown that was made from HTML to Google Chat's markup
+// (https://developers.google.com/workspace/chat/format-messages). It doubles the
+// indentation of lists, as Google Chat requires.
 func googleChatText(md string) string {
 	return chattext.Markup{
 		Bold: "*", Italic: "_",

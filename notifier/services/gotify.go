@@ -21,7 +21,7 @@ func (g *gotify) Describe(s *notifier.Schema) {
 	s.Setup = "Create an application under Apps in Gotify's web interface and copy its token; the token of a client cannot send."
 	s.URL("gotify[s]://{host}[:{port}][/{path...}]/{token}")
 	s.Server(&g.Server)
-	s.Path(&g.path, "path", "where on the server Gotify is mounted")
+	s.Path(&g.path, "path", "path of Gotify on the server")
 	s.Secret(&g.token, "token", "application token").Example("AbCdEf.GhIjKlMn")
 	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
 		{Name: "low", Value: 0}, {Name: "moderate", Value: 3}, {Name: "normal", Value: 5},

@@ -11,18 +11,19 @@ import (
 
 var _ = notifier.Register[groupme]()
 
-// groupme posts to a group of GroupMe as a bot.
+// groupme posts to a GroupMe group as a bot.
 type groupme struct {
 	bot, token string
 }
 
 func (g *groupme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "GroupMe", "https://dev.groupme.com/docs/v3#bots_post"
+	s.Setup = "Create a bot for the group at dev.groupme.com/bots and copy its Bot ID; for pictures, also copy the Access Token that the same site shows."
 	s.URL("groupme://{bot_id}[/{token}]")
 	s.Attachments = true
 	s.Limits = markup.Limits{Body: 1000}
 	s.Secret(&g.bot, "bot_id", "ID of the bot").Match(`^[a-z0-9]+$`).Example("68ca900a7d17f9b9891a73af2a")
-	s.Secret(&g.token, "token", "access token, which pictures need")
+	s.Secret(&g.token, "token", "access token; needed to send pictures")
 }
 
 func (g *groupme) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -30,11 +31,11 @@ func (g *groupme) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	var pictures []map[string]string
 	for _, a := range m.Attachments {
 		if g.token == "" {
-			c.Warn("GroupMe takes pictures only with an access token, as in groupme://{bot_id}/{token}")
+			c.Warn("GroupMe accepts pictures only with an access token, as in groupme://{bot_id}/{token}")
 			break
 		}
 		if a.MediaType() != "image" {
-			c.Warn("GroupMe takes no files but pictures, so one was left out")
+			c.Warn("GroupMe accepts only pictures; a file was left out")
 			continue
 		}
 		address, err := g.upload(ctx, c, a)
@@ -55,7 +56,7 @@ func (g *groupme) upload(ctx context.Context, c *notifier.Client, a *notifier.At
 	header := map[string]string{"X-Access-Token": g.token}
 	err := c.DoJSON(ctx, &notifier.Request{URL: "https://image.groupme.com/pictures", Header: header, Body: notifier.File("", a)}, &stored)
 	if err == nil && stored.Payload.URL == "" {
-		err = errors.New("the service did not say where the picture is")
+		err = errors.New("the answer has no address of the picture")
 	}
 	return stored.Payload.URL, err
 }

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/md5" //nolint:gosec // prescribed
+	"crypto/md5" //nolint:gosec // required by GNTP
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -18,13 +18,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// growlRequest is a GNTP request in the making.
+// growlRequest builds a GNTP request.
 type growlRequest struct{ bytes.Buffer }
 
-// newGrowlRequest begins a request, which is signed where there is a
-// password: a key is made of it and of a salt, and the hash of the key is
-// sent. Of the hashes that the protocol has, MD5 is the one that every
-// receiver knows.
+// newGrowlRequest begins a request. With a password the request is signed: the key
+// is the hash of the password and a salt, and the request contains the hash of the
+// key. MD5 is the only hash that every implementation of GNTP supports.
 func newGrowlRequest(kind, password string) *growlRequest {
 	r := &growlRequest{}
 	fmt.Fprintf(r, "GNTP/1.0 %s NONE", kind)
@@ -38,19 +37,19 @@ func newGrowlRequest(kind, password string) *growlRequest {
 	return r
 }
 
-// growlBreaks makes the line breaks of a value such as do not end it.
-var growlBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
+// growlLineBreaks replaces line breaks, because \r\n would end a header.
+var growlLineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
 
 func (r *growlRequest) header(name, value string) {
-	fmt.Fprintf(r, "%s: %s\r\n", name, growlBreaks.Replace(value))
+	fmt.Fprintf(r, "%s: %s\r\n", name, growlLineBreaks.Replace(value))
 }
 
 // end ends a line, or a block of headers.
 func (r *growlRequest) end() { r.WriteString("\r\n") }
 
-// resource ends the headers with one whose value is data.
+// resource adds a header whose value is data, and ends the headers.
 func (r *growlRequest) resource(name string, data []byte) {
-	id := fmt.Sprintf("%x", md5.Sum(data)) //nolint:gosec // a name, no signature
+	id := fmt.Sprintf("%x", md5.Sum(data)) //nolint:gosec // an identifier, not a signature
 	r.header(name, "x-growl-resource://"+id)
 	r.end()
 	r.header("Identifier", id)
@@ -61,11 +60,13 @@ func (r *growlRequest) resource(name string, data []byte) {
 	r.end()
 }
 
-// growlLine is a text in one line.
-func growlLine(s string) string { return strings.Join(strings.Fields(growlBreaks.Replace(s)), " ") }
+// growlLine returns s in one line.
+func growlLine(s string) string {
+	return strings.Join(strings.Fields(growlLineBreaks.Replace(s)), " ")
+}
 
-// exchange sends a request on a connection of its own, as the protocol has it,
-// and reads what the desktop says to it.
+// exchange sends a request on a new connection, as GNTP requires, and reads the
+// answer.
 func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlRequest) error {
 	conn, err := wire.Dial(ctx, c, g.Host, cmp.Or(g.Port, 23053), nil)
 	if err != nil {
@@ -75,17 +76,17 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	ctx, cancel := wire.WithAnswerTimeout(ctx, c.AnswerTimeout())
 	defer cancel()
 	defer wire.InterruptOnDone(ctx, conn)()
-	// A desktop that does not like the beginning may answer and hang up before
-	// it has read the rest, so its answer is worth more than our failure.
-	_, sending := conn.Write(r.Bytes())
+	// A desktop that refuses a request may answer and close the connection before
+	// it has read everything. Its answer is then better than the write error.
+	_, writeErr := conn.Write(r.Bytes())
 	err = growlAnswer(textproto.NewReader(bufio.NewReader(conn)))
-	if _, refused := errors.AsType[*growlRefusal](err); err == nil || refused {
+	if _, refused := errors.AsType[*growlError](err); err == nil || refused {
 		return err
 	}
-	return errs.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(sending, err)))
+	return errs.ContextError(ctx, fmt.Errorf("talking to the desktop: %w", cmp.Or(writeErr, err)))
 }
 
-// growlAnswer reads an answer.
+// growlAnswer reads an answer. It returns a *growlError if the request was refused.
 func growlAnswer(r *textproto.Reader) error {
 	line, err := r.ReadLine()
 	if err != nil {
@@ -93,25 +94,25 @@ func growlAnswer(r *textproto.Reader) error {
 	}
 	f := strings.Fields(line)
 	if len(f) < 2 || !strings.HasPrefix(f[0], "GNTP/1.") {
-		return errors.New("what answers there does not speak GNTP")
+		return errors.New("the server does not speak GNTP")
 	}
 	if f[1] == "-OK" {
 		return nil
 	}
-	header, _ := r.ReadMIMEHeader() // what there is of it
-	return &growlRefusal{header.Get("Error-Code"), header.Get("Error-Description")}
+	header, _ := r.ReadMIMEHeader() // may be incomplete
+	return &growlError{header.Get("Error-Code"), header.Get("Error-Description")}
 }
 
-// growlRefusal is an answer that says no.
-type growlRefusal struct{ code, text string }
+// growlError is an answer that refuses the request.
+type growlError struct{ code, text string }
 
-func (e *growlRefusal) Error() string {
+func (e *growlError) Error() string {
 	if e.code == "400" {
-		return "the desktop does not accept the password, or wants one"
+		return "the desktop refused the password, or requires one"
 	}
 	text := strings.Join(strings.Fields(e.code+" "+e.text), " ")
 	return "the desktop refused the message: " + markup.Truncate(text, 300)
 }
 
-// forgotten says that the desktop does not know who sends.
-func (e *growlRefusal) forgotten() bool { return e.code == "401" || e.code == "402" }
+// notRegistered reports whether the desktop does not know the application.
+func (e *growlError) notRegistered() bool { return e.code == "401" || e.code == "402" }

@@ -23,8 +23,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// growlDesktop shows notifications, as GNTP 1.0 wants it: signed where it has
-// a password, of applications that are registered, one request a connection.
+// growlDesktop stands in for a desktop with GNTP 1.0. It accepts one request on
+// each connection, which must be signed if there is a password, and notifications
+// only from registered applications.
 type growlDesktop struct {
 	password string
 	log      servicetest.Log
@@ -44,10 +45,10 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 	line, err := r.ReadString('\n')
 	f := strings.Fields(line)
 	if err != nil || len(f) < 3 || f[0] != "GNTP/1.0" || f[2] != "NONE" || !strings.HasSuffix(line, "\r\n") {
-		return growlSays("300", "invalid request")
+		return growlErrorAnswer("300", "invalid request")
 	}
 	if !d.signed(f[3:]) {
-		return growlSays("400", "not authorized")
+		return growlErrorAnswer("400", "not authorized")
 	}
 	head := growlBlock(r)
 	app := head.Get("Application-Name")
@@ -63,10 +64,10 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 		return "GNTP/1.0 -OK NONE\r\nResponse-Action: REGISTER\r\n\r\n"
 	}
 	if head.Get("Notification-Text") == "refuse this" {
-		return growlSays("500", strings.Repeat("error ", 1000))
+		return growlErrorAnswer("500", strings.Repeat("error ", 1000))
 	}
 	if !slices.Contains(d.apps, app) {
-		return growlSays("401", "unknown application")
+		return growlErrorAnswer("401", "unknown application")
 	}
 	picture := ""
 	if id, ok := strings.CutPrefix(head.Get("Notification-Icon"), "x-growl-resource://"); ok {
@@ -75,7 +76,7 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 		b := make([]byte, n)
 		_, _ = io.ReadFull(r, b)
 		if block.Get("Identifier") != id {
-			return growlSays("300", "whose picture is that?")
+			return growlErrorAnswer("300", "unknown resource")
 		}
 		picture = string(b)
 		head.Set("Notification-Icon", "")
@@ -124,7 +125,7 @@ func (d *growlDesktop) signed(f []string) bool {
 	return strings.EqualFold(sum, hex.EncodeToString(keyHash.Sum(nil)))
 }
 
-func growlSays(code, text string) string {
+func growlErrorAnswer(code, text string) string {
 	return "GNTP/1.0 -ERROR NONE\r\nError-Code: " + code + "\r\nError-Description: " + text + "\r\n\r\n"
 }
 
@@ -174,7 +175,7 @@ func TestGrowl(t *testing.T) {
 	expectParams(t, "Growl", urls)
 }
 
-// Nothing in a message begins a new header, and two lines of it are shown.
+// No part of a message can begin a new header, and the text is cut to two lines.
 func TestGrowlLines(t *testing.T) {
 	d := &growlDesktop{}
 	at := d.start(t, "").Addr()
@@ -193,7 +194,7 @@ func TestGrowlLines(t *testing.T) {
 	d.log.Expect(t, "REGISTER Caddy: New Messages True", `NOTIFY Caddy|New Messages|Caddy|"b"|sticky=True|priority=0|icon=`)
 }
 
-// A desktop that was started anew has forgotten who we are.
+// The application is registered again after the desktop has restarted.
 func TestGrowlRegistersAgain(t *testing.T) {
 	const notify = `NOTIFY Caddy|New Messages|Caddy|%q|sticky=True|priority=0|icon=`
 	d := &growlDesktop{}
@@ -230,8 +231,8 @@ func TestGrowlFailures(t *testing.T) {
 	servicetest.SendFails(t, s, "growl://"+strings.TrimPrefix(web.URL, "http://"), "does not speak GNTP")
 }
 
-// An icon that cannot be had does not keep the message back.
-func TestGrowlWithoutItsIcon(t *testing.T) {
+// The message is sent without the icon if that cannot be fetched.
+func TestGrowlWithoutIcon(t *testing.T) {
 	d := &growlDesktop{}
 	at := d.start(t, "").Addr()
 	m := servicetest.Message(t, "plain")

@@ -8,11 +8,13 @@ import (
 
 var _ = notifier.Register[guilded]()
 
-// guilded posts to a channel of Guilded, whose webhooks are like Discord's.
+// guilded posts to a Guilded channel through a webhook. The webhooks are like those
+// of Discord.
 type guilded struct{ discordHook }
 
 func (g *guilded) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Guilded", "https://www.guilded.gg/docs/api/webhook/RunWebhook"
+	s.Setup = "Create a webhook in the settings of Guilded and copy its URL, whose last two parts are webhook_id and webhook_token."
 	s.URL("guilded://[{botname}@]{webhook_id}/{webhook_token}")
 	s.Native(
 		"https://media.guilded.gg/webhooks/{webhook_id}/{webhook_token}",

@@ -14,8 +14,8 @@ import (
 
 var _ = notifier.Register[homeAssistant]()
 
-// homeAssistant calls notify services of Home Assistant, or shows the message
-// on its dashboard.
+// homeAssistant calls services of Home Assistant, or shows the message on its
+// dashboard.
 type homeAssistant struct {
 	notifier.Server
 	token, id, prefix string
@@ -24,22 +24,24 @@ type homeAssistant struct {
 	services          []hassService
 }
 
+// hassBatch is the maximum number of targets in one request.
 const hassBatch = 10
 
 func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HomeAssistant", "https://developers.home-assistant.io/docs/api/rest/"
+	s.Setup = "Create a long-lived access token on the Security tab of your profile in Home Assistant; targets are names of its notify services, for example mobile_app_phone."
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
 	s.Server(&h.Server)
 	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`).Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
-	s.List(&h.targets, "targets", "[domain.]service[:target,…]; a note on the dashboard if none").Alias("to").Split(notifier.Unsplit).
+	s.List(&h.targets, "targets", "[domain.]service[:target,…]; default: the dashboard").Alias("to").Split(notifier.Unsplit).
 		Normalize(hassTarget).Example("mobile_app_phone")
-	s.String(&h.id, "nid", "", "id of the note, which replaces an older one of that id").Match(`^[a-z0-9_-]+$`)
-	s.Bool(&h.batch, "batch", false, "notify 10 targets of a service in one request")
-	s.String(&h.prefix, "prefix", "", "path below which Home Assistant stands")
+	s.String(&h.id, "nid", "", "ID of the message on the dashboard; it replaces one with the same ID").Match(`^[a-z0-9_-]+$`)
+	s.Bool(&h.batch, "batch", false, "notify up to 10 targets of a service in one request")
+	s.String(&h.prefix, "prefix", "", "path of Home Assistant on the server")
 	s.Param("host").Example("homeassistant.local")
 }
 
-// Finish finds the token where the services stand before it.
+// Finish finds the token among the targets, for URLs with services before the token.
 func (h *homeAssistant) Finish(*notifier.Schema) error {
 	if !hassToken.MatchString(h.token) {
 		if i := slices.IndexFunc(h.targets, hassToken.MatchString); i >= 0 {
@@ -49,7 +51,7 @@ func (h *homeAssistant) Finish(*notifier.Schema) error {
 	for _, text := range h.targets {
 		services := hassServices(text)
 		if services == nil {
-			return errors.New("there are two access tokens, or a target that is none")
+			return errors.New("there must be one access token, and each target must be written [domain.]service[:target]")
 		}
 		h.services = append(h.services, services...)
 	}
@@ -64,7 +66,7 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 	if len(h.services) == 0 {
 		payload["notification_id"] = h.id
 		if h.id == "" {
-			// The same on a retry, which then replaces the note.
+			// A retry uses the same ID, so that it does not add a second message.
 			payload["notification_id"], _ = notifier.OnceValue(c.Steps, "id", func() (string, error) { return uuid.NewString(), nil })
 		}
 		return h.call(ctx, c, payload, "persistent_notification/create")
@@ -93,6 +95,7 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 	})
 }
 
+// call calls a service, which is written domain/name.
 func (h *homeAssistant) call(ctx context.Context, c *notifier.Client, payload any, service string) error {
 	q := &notifier.Request{
 		URL:   h.URL() + notifier.Path(strings.Split(h.prefix, "/")...) + "/api/services/" + service,

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// hassService is a service of Home Assistant, and what it is to notify.
+// hassService is a service of Home Assistant with its targets.
 type hassService struct {
 	domain, name string
 	targets      []string
@@ -14,11 +14,11 @@ type hassService struct {
 
 var (
 	hassToken = regexp.MustCompile(`(?i)^([0-9a-f]{8}\.[0-9a-f]{64}|[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+)$`)
-	hassItem  = regexp.MustCompile(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
+	hassWord  = regexp.MustCompile(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
 )
 
-// hassTarget checks services, and lets the token pass, which may stand among
-// them.
+// hassTarget checks a list of services. It also accepts a token, which can be among
+// the targets.
 func hassTarget(text string) (string, error) {
 	if !hassToken.MatchString(text) && hassServices(text) == nil {
 		return "", errors.New("must be written [domain.]service[:target]")
@@ -26,11 +26,12 @@ func hassTarget(text string) (string, error) {
 	return text, nil
 }
 
-// hassServices reads services with their targets; nil where one is none. A
-// word behind a service that has targets is one more of these.
+// hassServices parses a list of services with their targets, and returns nil if an
+// item is invalid. A plain word after a service with targets is another target of
+// that service.
 func hassServices(text string) (out []hassService) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; /\t\r\n", r) }) {
-		m := hassItem.FindStringSubmatch(word)
+		m := hassWord.FindStringSubmatch(word)
 		if m == nil {
 			return nil
 		}

@@ -20,17 +20,19 @@ type humhub struct {
 
 func (h *humhub) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HumHub", "https://marketplace.humhub.com/module/rest/docs/html/post.html"
+	s.Setup = "An administrator installs the REST API module of HumHub, whose settings offer bearer tokens and passwords; targets are IDs of content containers, that is spaces and users."
 	s.URL("humhub[s]://{token}@{host}[:{port}]/{targets...}", "humhub[s]://{user}:{password}@{host}[:{port}]/{targets...}")
 	s.Limits = markup.Limits{Body: 4000}
 	s.Attachments = true
 	s.Server(&h.Server)
 	s.Secret(&h.token, "token", "bearer token, instead of user and password").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.List(&h.targets, "targets", "numbers of the content containers").Alias("to").Normalize(humhubContainer).Example("1")
+	s.List(&h.targets, "targets", "IDs of content containers: spaces or users").Alias("to").Normalize(humhubContainer).Example("1")
 	s.Param("host").Example("humhub.example.com")
 	s.Param("user").Example("alice")
 	s.Param("password").Example("pa55word")
 }
 
+// humhubContainer checks the ID of a content container.
 func humhubContainer(s string) (string, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
@@ -51,7 +53,7 @@ func (h *humhub) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 			return err
 		}
 		if post == 0 {
-			return errors.New("the service does not say which post the files belong to")
+			return errors.New("the answer has no ID of the post, so the files cannot be added to it")
 		}
 		number := strconv.Itoa(post)
 		for i, a := range m.Attachments {
@@ -67,6 +69,7 @@ func (h *humhub) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	})
 }
 
+// call posts body and reads the JSON answer into answer.
 func (h *humhub) call(ctx context.Context, c *notifier.Client, body *notifier.Body, answer any, path ...string) error {
 	q := &notifier.Request{URL: h.URL(path...), Login: &h.Server, Body: body}
 	if h.token != "" {
