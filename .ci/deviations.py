@@ -1,19 +1,39 @@
-"""Says whether every conformance case that fails is listed in DEVIATIONS.md, and every case listed there still fails."""
+"""Compares the conformance cases that fail with DEVIATIONS.md.
+
+    deviations.py failing.json DEVIATIONS.md [judged.json]
+
+Every case that fails must be listed there, and every case that is listed must
+fail. With the third file, every case that fails must also have been judged:
+either the gateway is right, or the difference is harmless.
+"""
 import json
+import os
 import re
 import sys
 
-with open(sys.argv[1], encoding='utf-8') as f:
-    failing = {c['service'] + ' ' + re.sub(r'^.*[-+]', '', c['id']): c for c in json.load(f)}
+failing_file, deviations_file, *judged_file = sys.argv[1:]
+with open(failing_file, encoding='utf-8') as f:
+    cases = json.load(f)
+failing = {c['service'] + ' ' + re.sub(r'^.*[-+]', '', c['id']): c for c in cases}
 listed, service = set(), ''
-with open(sys.argv[2], encoding='utf-8') as f:
+with open(deviations_file, encoding='utf-8') as f:
     for line in f:
         if line.startswith('## '):
             service = line[3:].strip()
         listed |= {service + ' ' + i for i in re.findall(r'`([0-9a-f]{10})`', line)}
+wrong = False
 for name in sorted(failing.keys() - listed):
+    wrong = True
     print('fails and is not listed:', name, failing[name]['url'], failing[name]['differences'][:2])
 for name in sorted(listed - failing.keys()):
+    wrong = True
     print('is listed and passes:', name)
-print('%d cases fail, all of them listed' % len(failing) if failing.keys() <= listed else 'unlisted failures')
-sys.exit(failing.keys() != listed)
+if judged_file and os.path.exists(judged_file[0]):
+    with open(judged_file[0], encoding='utf-8') as f:
+        judged = json.load(f)
+    for c in cases:
+        if judged.get(c['id'], {}).get('verdict') not in ('right', 'harmless'):
+            wrong = True
+            print('fails and is not judged:', c['id'], c['url'], c['differences'][:2])
+print('%d cases fail; %s' % (len(failing), 'see above' if wrong else 'all of them are listed'))
+sys.exit(wrong)

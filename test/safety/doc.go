@@ -1,9 +1,9 @@
-// Package safety tests that the gateway, as it is built and run, keeps the
-// promises of docs/security.md. Its destinations, its clients and its name
-// server are all on loopback.
+// Package safety tests that the program keeps the promises of docs/security.md.
+// The tests build and run the gateway, and reach it as a client does. All its
+// destinations, its clients and its name server are on loopback.
 //
-//	SAFETY_RACE=1 go test ./test/safety
+//	go test -race ./test/safety
 //
-// builds the gateway with the race detector and fails where that finds
-// something.
+// also builds the gateway with the race detector, and fails if that reports a
+// race.
 package safety
