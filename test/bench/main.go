@@ -4,8 +4,8 @@
 //	go run ./test/bench                 builds Caddy, measures, prints a table
 //	go run ./test/bench -caddy ./caddy  measures a binary that is there
 //
-// All traffic stays on the loopback interface; the load ends by itself after
-// the time of -seconds for each of the throughput rows.
+// All traffic stays on the loopback interface. Each throughput row takes
+// -seconds.
 package main
 
 import (
@@ -118,7 +118,7 @@ func run(binary string, duration time.Duration, clients, rounds int) error {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// destination stands in for a service: it reads what it gets and says yes.
+// destination stands for a service: it reads each request and answers 200.
 type destination struct {
 	server  *http.Server
 	address string
@@ -146,7 +146,7 @@ func startDestination() *destination {
 	return d
 }
 
-// caddy is the process that is measured.
+// caddy is a measured process.
 type caddy struct {
 	command       *exec.Cmd
 	notify, proxy string
@@ -219,8 +219,8 @@ func (c *caddy) stop() {
 	c.command.Wait()
 }
 
-// rss reads a size of the process in megabytes: VmRSS now, VmHWM at most.
-// It is 0 where the system has no /proc.
+// rss returns a size of the process in megabytes: VmRSS is the current one, VmHWM
+// the maximum. It returns 0 on a system without /proc.
 func (c *caddy) rss(field string) float64 {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
 	for line := range strings.Lines(string(data)) {
@@ -232,7 +232,7 @@ func (c *caddy) rss(field string) float64 {
 	return 0
 }
 
-// resetPeak makes VmHWM start again from the present size.
+// resetPeak sets VmHWM to the current size.
 func (c *caddy) resetPeak() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", c.command.Process.Pid), []byte("5"), 0o600)
 }
@@ -256,7 +256,7 @@ func post(client *http.Client, address, kind string, body io.Reader) error {
 	return err
 }
 
-// load posts the body again and again for the duration.
+// load posts the body repeatedly for the duration.
 func load(address, body string, duration time.Duration, clients int) (measure, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}, Timeout: 30 * time.Second}
 	defer client.CloseIdleConnections()
@@ -300,8 +300,8 @@ func load(address, body string, duration time.Duration, clients int) (measure, e
 	}, nil
 }
 
-// attachment sends a large file to ten destinations, and says what memory
-// the process had before and at most.
+// attachment sends a large file to ten destinations. It returns the memory of the
+// process before, and its maximum.
 func attachment(c *caddy) (idle, peak float64, err error) {
 	time.Sleep(time.Second)
 	idle = c.rss("VmRSS")

@@ -24,8 +24,8 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// newGateway runs the gateway with what stands in its block, and returns its
-// host and port.
+// newGateway runs a gateway whose notify directive contains block, and returns
+// its host and port.
 func newGateway(t *testing.T, block string) string {
 	t.Helper()
 	caddy, err := buildGateway()
@@ -38,13 +38,13 @@ func newGateway(t *testing.T, block string) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// to is the notification URL of a path on the webhook.
+// to returns the notification URL of a path of the webhook.
 func (w *webhook) to(path string) string {
 	return "json://" + strings.TrimPrefix(w.URL, "http://") + path
 }
 
-// paths are the paths that messages have arrived at, sorted, which are then
-// forgotten.
+// paths returns the paths at which messages have arrived since the last call,
+// sorted.
 func (w *webhook) paths() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,8 +57,8 @@ func (w *webhook) paths() string {
 	return strings.Join(out, " ")
 }
 
-// apprise runs the command line of Apprise without the user's files, and says
-// whether it takes the messages for sent.
+// apprise runs the Apprise command without the user's files. It reports whether
+// the command considers the messages sent.
 func apprise(t *testing.T, args ...string) (ok bool, said string) {
 	t.Helper()
 	cmd := exec.Command(program(t, "apprise", "apprise"), append([]string{"-vv"}, args...)...)
@@ -67,7 +67,7 @@ func apprise(t *testing.T, args ...string) (ok bool, said string) {
 	return err == nil, string(out)
 }
 
-// The command line of Apprise sends through the gateway with apprise:// URLs.
+// The Apprise command sends through the gateway with apprise:// URLs.
 func TestApprise(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}", hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
@@ -88,7 +88,7 @@ func TestApprise(t *testing.T) {
 	if ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/other"); ok {
 		t.Errorf("no such key: no failure: %s", said)
 	}
-	// With the method json, a client that is given tags sends nothing at all.
+	// With method=json, a client with tags sends nothing.
 	for _, tt := range []struct {
 		tags, arrives string
 		ok            bool
@@ -125,8 +125,8 @@ func TestAppriseFiles(t *testing.T) {
 	}
 }
 
-// Programs that have Apprise within, such as changedetection.io, reach the
-// gateway with json:// URLs, too. What has a hyphen goes into the query.
+// Programs that contain Apprise, as changedetection.io does, also reach the
+// gateway with json:// URLs. Parameters with a hyphen become its query string.
 func TestAppriseJSON(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
@@ -139,8 +139,8 @@ func TestAppriseJSON(t *testing.T) {
 	}
 }
 
-// A configuration reaches the same destinations through the gateway as it does
-// through Apprise itself.
+// A configuration file reaches the same destinations through the gateway as
+// through Apprise.
 func TestImportedConfiguration(t *testing.T) {
 	hook := newWebhook(t)
 	host := hook.to("")

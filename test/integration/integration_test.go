@@ -34,14 +34,14 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
-// The text of a message that must arrive as it is.
+// body is the text of a message, which must arrive unchanged.
 const body = "one <b>&\"quoted\"</b> \\ 'x'\ntwo: é ü 漢字 😀 + % # ?\n.\nfour"
 
-// authority signs the certificates that are good; the system trusts nobody
-// else while the tests run.
+// authority signs the trusted certificates. While the tests run, the system
+// trusts no other.
 var authority *signer
 
-// scratch is a directory that lasts for the run.
+// scratch is a directory for the duration of the run.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -85,8 +85,8 @@ func newSigner() *signer {
 	return &signer{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// certificate writes a server's certificate, for localhost, 127.0.0.1 and
-// these names, and its key to files.
+// certificate writes a certificate for localhost, 127.0.0.1 and these names, and
+// its key, to files.
 func (s *signer) certificate(t *testing.T, names ...string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -111,7 +111,7 @@ func (s *signer) certificate(t *testing.T, names ...string) (certFile, keyFile s
 		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 }
 
-// writeFile writes a file that servers of other users can read, too.
+// writeFile writes a file that other users can read.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -121,7 +121,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return file
 }
 
-// program finds a server's program, which Debian has in a package.
+// program returns the path of a program from a package of Debian.
 func program(t *testing.T, name, debian string) string {
 	t.Helper()
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin", "/usr/lib/postfix/sbin") {
@@ -136,10 +136,10 @@ func program(t *testing.T, name, debian string) string {
 	return ""
 }
 
-// given are the ports that tests have got.
+// given are the ports that freePort has returned.
 var given = map[int]bool{}
 
-// freePort is a TCP port that nobody listens on, and another one each time.
+// freePort returns a TCP port that nothing listens at, a different one each time.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for {
@@ -156,14 +156,14 @@ func freePort(t *testing.T) int {
 	}
 }
 
-// server is a process that listens.
+// server is a running server process.
 type server struct {
 	cmd *exec.Cmd
 	out bytes.Buffer
 }
 
-// start starts a program in the foreground and waits until it listens on the
-// port. It ends with the test.
+// start starts a program and waits until it listens at the port. The program is
+// stopped when the test ends.
 func start(t *testing.T, port int, name string, args ...string) *server {
 	t.Helper()
 	s := &server{cmd: exec.Command(name, args...)}
@@ -188,7 +188,7 @@ func start(t *testing.T, port int, name string, args ...string) *server {
 	return s
 }
 
-// stop ends the process and those that it has started, and waits for its end.
+// stop ends the process and its children, and waits for it.
 func (s *server) stop() {
 	if s.cmd.ProcessState == nil {
 		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
@@ -206,7 +206,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// newSender is a sender that is closed at the end of the test.
+// newSender returns a sender that is closed when the test ends.
 func newSender(t *testing.T) *notifier.Sender {
 	t.Helper()
 	s := notifier.NewSender(egress.NewPool("test"), 0)
@@ -225,7 +225,7 @@ func send(t *testing.T, s *notifier.Sender, url string, m *notifier.Message) (no
 	return report.Results[0], report
 }
 
-// delivers sends a text to a URL, which must succeed.
+// delivers sends a text to a URL, and fails the test if that fails.
 func delivers(t *testing.T, s *notifier.Sender, url, text string) {
 	t.Helper()
 	if r, _ := send(t, s, url, &notifier.Message{Body: text}); r.Err != nil {
@@ -233,8 +233,8 @@ func delivers(t *testing.T, s *notifier.Sender, url, text string) {
 	}
 }
 
-// fails sends a text to a URL, which must fail with an error that holds want
-// and not the secret, and with a record that names the service.
+// fails sends a text to a URL, which must fail: with want in the error and
+// without the secret, and with a record that names the service.
 func fails(t *testing.T, s *notifier.Sender, url, want, secret string) {
 	t.Helper()
 	r, report := send(t, s, url, &notifier.Message{Body: "x"})

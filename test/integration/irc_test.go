@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// ngircd starts a server that wants the password "secret-word" of everybody
-// and has the channel #ops, whose key is "k3y-of-ops". The penalty is how many
-// seconds it lets a client wait at most that says much; -1 is for any.
+// ngircd starts a server with the password "secret-word" and the channel #ops
+// with the key "k3y-of-ops". penalty is the maximum delay in seconds for a client
+// that sends much; -1 is no maximum.
 func ngircd(t *testing.T, s *signer, penalty int) (clear, secure int, restart func()) {
 	t.Helper()
 	daemon := program(t, "ngircd", "ngircd")
@@ -89,7 +89,7 @@ func listen(t *testing.T, port int) *listener {
 	return l
 }
 
-// hears wants these lines, and no others before them.
+// hears expects these lines next.
 func (l *listener) hears(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
@@ -141,7 +141,7 @@ func TestNgircd(t *testing.T) {
 	delivers(t, s, url+"/#open", "after")
 	bob.hears(t, "#open after")
 
-	// Enough lines for a server to think of a flood, and one that is too long.
+	// Enough lines for the server's flood protection, and one that is too long.
 	strict := listen(t, slow)
 	url = fmt.Sprintf("irc://%s:%d", account, slow)
 	var flood []string

@@ -20,8 +20,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// eximConfig is an Exim that takes mail from the user gateway and puts all of
-// it into one folder.
+// eximConfig configures Exim to accept mail from the user gateway and to store
+// it in one folder.
 const eximConfig = `
 primary_hostname = mail.example.com
 spool_directory = DIR/spool
@@ -82,7 +82,7 @@ cram:
   server_secret = ${if eq{$auth1}{gateway}{secret-word}fail}
 `
 
-// exim is a mail server and the folder that it puts mail into.
+// exim is a mail server and the folder in which it stores mail.
 type exim struct {
 	clear, tls int // ports
 	box        string
@@ -94,7 +94,7 @@ func startExim(t *testing.T, authority *signer) *exim {
 	name := program(t, "exim4", "exim4-daemon-light")
 	dir := t.TempDir()
 	for _, sub := range []string{"..", "spool", "box"} {
-		// Exim runs as a user of its own where root starts it.
+		// Started by root, Exim runs as another user.
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func startExim(t *testing.T, authority *signer) *exim {
 	return e
 }
 
-// url is that of a user, and of what is behind the host.
+// url returns a notification URL with this user and this text after the host.
 func (e *exim) url(scheme, login, rest string) string {
 	port := e.clear
 	if strings.Contains(rest, "mode=ssl") {
@@ -123,7 +123,7 @@ func (e *exim) url(scheme, login, rest string) string {
 	return fmt.Sprintf("%s://%s@127.0.0.1:%d/you@example.org?from=gateway@example.com&%s", scheme, login, port, rest)
 }
 
-// next waits for a mail and takes it out of the folder.
+// next waits for a mail, and removes it from the folder.
 func (e *exim) next(t *testing.T) *mail.Message {
 	t.Helper()
 	m, err := mail.ReadMessage(bytes.NewReader(e.source(t)))
@@ -133,7 +133,7 @@ func (e *exim) next(t *testing.T) *mail.Message {
 	return m
 }
 
-// source is [exim.next] for the mail as it is.
+// source is like [exim.next], but returns the source of the mail.
 func (e *exim) source(t *testing.T) []byte {
 	t.Helper()
 	var files []string
@@ -151,8 +151,8 @@ func (e *exim) source(t *testing.T) []byte {
 	return data
 }
 
-// leaves are the parts of a mail that are no containers, each with its type
-// before it.
+// leaves returns the parts of a mail that contain no others, each after its
+// type.
 func leaves(t *testing.T, h mail.Header, body io.Reader) (out []string) {
 	t.Helper()
 	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
@@ -188,7 +188,7 @@ func TestExim(t *testing.T) {
 	e, stranger := startExim(t, authority), startExim(t, newSigner())
 	const login = "gateway:secret-word"
 
-	// Exim answers to each kind of connection and of signing in.
+	// Each kind of connection and of authentication.
 	for _, c := range []struct{ scheme, rest, connection, auth string }{
 		{"mailto", "", "clear", "cram"},
 		{"mailto", "auth=plain", "clear", "plain"},
@@ -201,7 +201,7 @@ func TestExim(t *testing.T) {
 	} {
 		delivers(t, newSender(t), e.url(c.scheme, login, c.rest+"&format=text"), body)
 		m := e.next(t)
-		// Mail ends in a line break, and has no other than CR LF on its way.
+		// A mail ends in a line break, and every line break is CR LF.
 		if got := leaves(t, m.Header, m.Body); len(got) != 2 || strings.TrimSuffix(got[1], "\n") != body {
 			t.Errorf("%s %s: got %q", c.scheme, c.rest, got)
 		}
@@ -210,7 +210,7 @@ func TestExim(t *testing.T) {
 		}
 	}
 
-	// All of a message arrives.
+	// Every part of a message arrives.
 	file := bytes.Repeat([]byte("\r\n.\r\n\x00\xff"), 300_000)
 	r, _ := send(t, newSender(t), e.url("mailtos", login, "cc=%22D%C3%B6e,%20Jo%22%3Cjo@example.org%3E&name=W%C3%A4chter&+X-Origin=gateway"), &notifier.Message{
 		Title: "Über 90 %", Body: "<p>" + body + "</p>", Format: notifier.HTML,
@@ -243,7 +243,7 @@ func TestExim(t *testing.T) {
 		t.Errorf("to %q", to)
 	}
 
-	// What must not work, does not.
+	// Failures.
 	for _, mode := range []string{"mode=starttls", "mode=ssl"} {
 		fails(t, newSender(t), stranger.url("mailtos", login, mode), "certificate", "secret-word")
 		delivers(t, newSender(t), stranger.url("mailtos", login, mode+"&verify=no"), body)
@@ -256,7 +256,7 @@ func TestExim(t *testing.T) {
 	fails(t, newSender(t), e.url("mailtos", login, "cc=nobody@example.org"), "recipient 2 of 2: the mail server answered 550 no such user", "")
 	e.next(t)
 
-	// A restart between two messages loses none.
+	// No message is lost when the server restarts between two messages.
 	s := newSender(t)
 	delivers(t, s, e.url("mailtos", login, "format=text"), "before")
 	e.next(t)
@@ -267,8 +267,8 @@ func TestExim(t *testing.T) {
 	}
 }
 
-// mailReader prints what the parser of Python makes of a mail, which is none of
-// ours and says what is wrong with it.
+// mailReader is a Python program that parses a mail with Python's own parser, and
+// prints its content and its defects.
 const mailReader = `
 import base64, email, email.policy, json, sys
 m = email.message_from_binary_file(sys.stdin.buffer, policy=email.policy.default)
@@ -281,7 +281,7 @@ print(json.dumps({
     "data": base64.b64encode(p.get_payload(decode=True)).decode()} for p in m.walk() if p.get_content_disposition()],
 }))`
 
-// readMail is what that parser says.
+// readMail returns the output of mailReader.
 type readMail struct {
 	Defects    []string
 	Header     map[string]string
@@ -306,7 +306,7 @@ func readWithPython(t *testing.T, source []byte) (m readMail) {
 	return m
 }
 
-// A mail program shows a mail as it was meant.
+// A mail program shows a mail as it was sent.
 func TestMailReadsRight(t *testing.T) {
 	e := startExim(t, authority)
 	picture, file := []byte("\x89PNG\r\n\x1a\n\x00\xff"), []byte("line\r\n.\r\nline\n")
@@ -350,7 +350,7 @@ func TestMailReadsRight(t *testing.T) {
 		if p := m.Files[1]; p.Kind != "attachment text/plain" || p.Name != "größe.txt" || !bytes.Equal(p.Data, file) {
 			t.Errorf("the file is %+v", p)
 		}
-		// Exim says in a line of its own whom it delivers to.
+		// Exim writes the recipient to a line of its own.
 		if bytes.Count(source, []byte("secret@example.org")) != strings.Count(m.Header["Envelope-to"], "secret@example.org") {
 			t.Error("the mail names who got a blind copy")
 		}
@@ -360,10 +360,10 @@ func TestMailReadsRight(t *testing.T) {
 	}
 }
 
-// What is encrypted and signed for somebody, GnuPG opens and trusts.
+// GnuPG decrypts an encrypted mail and verifies its signature.
 func TestMailGnuPG(t *testing.T) {
 	home, e := t.TempDir(), startExim(t, authority)
-	// GnuPG starts an agent, which would outlive the test.
+	// GnuPG starts an agent, which does not end by itself.
 	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() })
 	gpg := func(in []byte, args ...string) (out []byte, said string) {
 		t.Helper()

@@ -10,9 +10,9 @@ import (
 	paho "github.com/eclipse/paho.mqtt.golang"
 )
 
-// mosquitto starts a broker with the user gateway, who may write below
-// alerts/, on three ports: in the clear, with a good certificate, and with
-// that of a stranger.
+// mosquitto starts a broker with the user gateway, who may write below alerts/.
+// It listens at three ports: without TLS, with a trusted certificate, and with
+// another certificate.
 func mosquitto(t *testing.T) (clear, good, bad int, restart func()) {
 	t.Helper()
 	broker := program(t, "mosquitto", "mosquitto")
@@ -31,7 +31,7 @@ func mosquitto(t *testing.T) (clear, good, bad int, restart func()) {
 		config += fmt.Sprintf("listener %d 127.0.0.1\ncertfile %s\nkeyfile %s\n", port, cert, key)
 	}
 	if os.Getuid() == 0 {
-		config += "user root\n" // it could not read our files otherwise
+		config += "user root\n" // so that it can read our files
 	}
 	file := writeFile(t, "mosquitto.conf", config)
 	s := start(t, clear, broker, "-c", file)

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// posted is a message as a webhook gets it.
+// posted is a message that a webhook has received.
 type posted struct {
 	Path        string `json:"-"`
 	Title       string `json:"title"`
@@ -34,7 +34,7 @@ type posted struct {
 	} `json:"attachments"`
 }
 
-// webhook collects messages. Those at /slow wait to be released.
+// webhook collects messages. Those to /slow are answered when they are released.
 type webhook struct {
 	*httptest.Server
 	release func()
@@ -65,7 +65,7 @@ func newWebhook(t *testing.T) *webhook {
 	return w
 }
 
-// take is the single message that has arrived at the path.
+// take returns the only message that has arrived at path.
 func (w *webhook) take(t *testing.T, path string) posted {
 	t.Helper()
 	w.mu.Lock()
@@ -78,8 +78,8 @@ func (w *webhook) take(t *testing.T, path string) posted {
 	return got[0]
 }
 
-// newPage runs the gateway, below a prefix, and returns the address of its
-// page and the destination of its keys.
+// newPage runs the gateway below a prefix. It returns the address of its page and
+// the destination of its keys.
 func newPage(t *testing.T) (string, *webhook) {
 	t.Helper()
 	hook := newWebhook(t)
@@ -114,7 +114,7 @@ http://localhost:%d {
 	return fmt.Sprintf("http://localhost:%d/alerts/notify", port), hook
 }
 
-// newBrowser starts a browser, and lists what its console says of errors.
+// newBrowser starts a browser, and collects the errors of its console.
 func newBrowser(t *testing.T) (ctx context.Context, complaints func() []string) {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -153,7 +153,7 @@ func run(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval returns the value of an expression in the page.
 func eval[T any](t *testing.T, ctx context.Context, expression string) (v T) {
 	t.Helper()
 	run(t, ctx, chromedp.Evaluate(expression, &v))
@@ -171,14 +171,14 @@ func shows(t *testing.T, ctx context.Context, selector, want string) {
 	eventually(t, selector+" shows "+want, func() bool { return strings.Contains(text(t, ctx, selector), want) })
 }
 
-// A message is written and sent with the keyboard alone, and results come in
-// one by one.
+// A message can be written and sent with the keyboard alone, and the results
+// appear one by one.
 func TestPageByKeyboard(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
 	for _, slash := range []string{"", "/"} {
 		run(t, ctx, chromedp.Navigate(address+"/ops"+slash), chromedp.WaitReady("form", chromedp.ByQuery))
-		// Tags in their order: all comes last. A radio group is one stop.
+		// The tags in their order, all last. A radio group is one tab stop.
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("Disk"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("91 % full"))
@@ -191,8 +191,7 @@ func TestPageByKeyboard(t *testing.T) {
 		if got := hook.take(t, "/refuse"); got.Title != "Disk" || got.Message != "91 % full" || got.Type != "warning" {
 			t.Errorf("%+v", got)
 		}
-		// What was written is still there, for another try with Enter in the
-		// title.
+		// The text is still there. Enter in the title sends again.
 		run(t, ctx, chromedp.Click(`[value=refuse]`, chromedp.ByQuery), chromedp.Focus("#title", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 		shows(t, ctx, "#outcome", "Sent.")
 		shows(t, ctx, "#results li.delivered", "JSON (chat) delivered in")
@@ -232,7 +231,7 @@ func TestPageWithoutKey(t *testing.T) {
 	shows(t, ctx, "#outcome", "The message was not sent: the field body is missing")
 }
 
-// Files are chosen and dropped, and taken back.
+// Files can be chosen, dropped and removed.
 func TestPageFiles(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -259,7 +258,7 @@ func TestPageFiles(t *testing.T) {
 	}
 }
 
-// The preview follows what is written; nothing in it runs or loads.
+// The preview follows the text. Nothing in it runs or loads.
 func TestPagePreview(t *testing.T) {
 	address, hook := newPage(t)
 	var loaded []string
@@ -278,7 +277,7 @@ func TestPagePreview(t *testing.T) {
 	document("<h1>a &lt;b&gt;</h1>\n<p><strong>bold</strong></p>")
 	run(t, ctx, chromedp.Click("[value=html]", chromedp.ByQuery), chromedp.SendKeys("#body", evil+"<i>end</i>", chromedp.ByQuery))
 	document("<i>end</i>")
-	time.Sleep(time.Second) // for what must not happen
+	time.Sleep(time.Second) // time in which something could load or run
 	if got := eval[string](t, ctx, "document.title + location.pathname"); got != "Send a message to ops/alerts/notify/ops" {
 		t.Errorf("the page has become %s", got)
 	}
@@ -291,7 +290,8 @@ func TestPagePreview(t *testing.T) {
 	}
 }
 
-// Without scripts the page is a form, and its answer a page that leads back.
+// Without scripts the page is a form, and the response is a page with a link
+// back.
 func TestPageWithoutScript(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -315,8 +315,8 @@ func TestPageWithoutScript(t *testing.T) {
 	}
 }
 
-// Everything that can be operated has a name for who does not see it, and the
-// colours are those that the reader prefers.
+// Every control has an accessible name, and the page uses the colour scheme that
+// the reader prefers.
 func TestPageForEveryone(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
@@ -362,7 +362,7 @@ func TestPageForEveryone(t *testing.T) {
 	}
 }
 
-// A page of another site cannot send a message with its reader's browser.
+// A page of another site cannot send a message through its reader's browser.
 func TestPageOfAnotherSite(t *testing.T) {
 	address, hook := newPage(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -16,11 +16,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// moment is when the messages are sent, where it shows.
+// moment is the time of the messages.
 var moment = time.Date(2026, 3, 1, 12, 30, 15, 0, time.UTC)
 
-// rsyslogd logs what comes over UDP, and through a socket like /dev/log, to
-// a file.
+// rsyslogd starts a daemon that logs to a file what it receives over UDP and
+// through a socket like /dev/log.
 type rsyslogd struct {
 	port           int
 	socket, config string
@@ -50,7 +50,7 @@ func (r *rsyslogd) start(t *testing.T) *server {
 	return start(t, r.port, program(t, "rsyslogd", "rsyslog"), "-n", "-f", r.config, "-i", filepath.Join(t.TempDir(), "pid"))
 }
 
-// logs waits until the last entry of the log is this one.
+// logs waits until this is the last entry of the log.
 func (r *rsyslogd) logs(t *testing.T, entry string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the log ends in %q", entry), func() bool {
@@ -83,7 +83,7 @@ func TestRemoteSyslog(t *testing.T) {
 	r.logs(t, "158|Caddy|-|2026-03-01T12:30:15.000000Z|after the restart")
 }
 
-// elsewhere has what looks for /dev/log find another socket.
+// elsewhere makes code that opens /dev/log open another socket.
 type elsewhere string
 
 func (elsewhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no HTTP") }
@@ -102,7 +102,7 @@ func TestLocalSyslog(t *testing.T) {
 	t.Cleanup(s.Close)
 	fails(t, s, "syslog://", "keeps no log", "")
 	daemon := r.start(t)
-	// The daemon keeps the moment at which it was told, not the one it is told.
+	// The daemon logs the time at which it receives a message.
 	logged := func(head, text string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("the log ends in %q", text), func() bool {

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// prosodyServer is a server that listens on two ports.
+// prosodyServer is an XMPP server with two ports.
 type prosodyServer struct {
 	clear, direct int
 	file          string
@@ -32,9 +32,9 @@ func (p *prosodyServer) restart(t *testing.T) {
 	p.process = start(t, p.clear, program(t, "prosody", "prosody"), "--config", p.file)
 }
 
-// prosody starts the server of example.org, with the users gateway and bob,
-// whose password is "secret-word", and rooms at rooms.example.org. protocol is
-// the version of TLS.
+// prosody starts the server of example.org with the users gateway and bob, whose
+// password is "secret-word", and with rooms at rooms.example.org. protocol is the
+// version of TLS.
 func prosody(t *testing.T, s *signer, protocol string) *prosodyServer {
 	t.Helper()
 	daemon := program(t, "prosody", "prosody")
@@ -130,18 +130,18 @@ func read(t *testing.T, port int) *reader {
 	case <-ctx.Done():
 		t.Fatal("bob does not get into the room")
 	}
-	// A new room is locked until its owner accepts how it is.
+	// A new room is locked until its owner accepts its settings.
 	answer, err := session.SendIQ(ctx, stanza.IQ{To: jid.MustParse("ops@rooms.example.org"), Type: stanza.SetIQ}.Wrap(xmlstream.Wrap(
 		xmlstream.Wrap(nil, xml.StartElement{Name: xml.Name{Space: "jabber:x:data", Local: "x"}, Attr: []xml.Attr{{Name: xml.Name{Local: "type"}, Value: "submit"}}}),
 		xml.StartElement{Name: xml.Name{Space: "http://jabber.org/protocol/muc#owner", Local: "query"}})))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Close() // or the session would wait with all that follows
+	answer.Close() // the session reads no further before it is closed
 	return r
 }
 
-// hears wants a message from this sender.
+// hears expects a message from this sender.
 func (r *reader) hears(t *testing.T, from, subject, body string) {
 	t.Helper()
 	select {
@@ -199,7 +199,7 @@ func TestProsody(t *testing.T) {
 	}
 }
 
-// With TLS 1.2, Prosody can bind the sign-in to the connection.
+// With TLS 1.2, Prosody supports channel binding.
 func TestProsodyChannelBinding(t *testing.T) {
 	p := prosody(t, authority, "tlsv1_2")
 	bob := read(t, p.clear)

@@ -20,7 +20,7 @@ func TestEncodedSlash(t *testing.T) {
 		# The hash of "correct horse".
 		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
 	`)
-	// Caddy answers 200 without a body to what no handler answers.
+	// Caddy answers requests that no handler answers with an empty 200.
 	for path, want := range map[string]int{
 		"/notify/secret":        http.StatusUnauthorized,
 		"/NOTIFY/secret":        http.StatusUnauthorized,

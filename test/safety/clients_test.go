@@ -19,10 +19,11 @@ import (
 	"time"
 )
 
-// memory is how much a gateway may grow while it turns a client down.
+// memory is the most memory, in bytes, that a gateway may use to refuse
+// requests.
 const memory = 160 << 20
 
-// form makes a multipart form and returns its type with it.
+// form returns a multipart form and its media type.
 func form(t *testing.T, write func(*multipart.Writer)) (contentType, body string) {
 	t.Helper()
 	var b strings.Builder
@@ -34,8 +35,8 @@ func form(t *testing.T, write func(*multipart.Writer)) (contentType, body string
 	return w.FormDataContentType(), b.String()
 }
 
-// Whatever clients send, the answer is a clear refusal, in bounded time and
-// memory, and nothing of it is left.
+// TestHostileClients checks that requests that are too large, too deep or
+// malformed get a clear error with bounded memory, and leave nothing behind.
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -132,7 +133,8 @@ func TestHostileClients(t *testing.T) {
 	g.forgets(heap)
 }
 
-// swallower is a destination that takes everything, and keeps no connection.
+// swallower returns a destination that accepts every request and closes the
+// connection.
 func swallower(t *testing.T) *httptest.Server {
 	return serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -140,8 +142,8 @@ func swallower(t *testing.T) *httptest.Server {
 	})
 }
 
-// raw sends bytes as they are and reads what the gateway says until it closes
-// the connection or the time is over.
+// raw sends text as it is, and returns what the gateway sends until it closes
+// the connection or until patience is over.
 func (g *gateway) raw(text string, patience time.Duration) string {
 	g.t.Helper()
 	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
@@ -155,7 +157,8 @@ func (g *gateway) raw(text string, patience time.Duration) string {
 	return string(out)
 }
 
-// Clients that say what is not so about their requests, or do not finish them.
+// TestLyingClients checks requests whose headers contradict their bodies, and
+// requests that are not finished.
 func TestLyingClients(t *testing.T) {
 	t.Parallel()
 	fine := swallower(t)
@@ -185,14 +188,14 @@ func TestLyingClients(t *testing.T) {
 			t.Errorf("%s: a header got in: %q", name, got)
 		}
 	}
-	// Those that hang up in the middle leave nothing behind.
+	// Clients that hang up halfway leave nothing behind.
 	body := "--b\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"f\"\r\n\r\n" + strings.Repeat("x", 1<<20)
 	for range 20 {
 		g.raw(head+"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 2000000\r\n\r\n"+body, 100*time.Millisecond)
 		g.raw(head+"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":", 10*time.Millisecond)
 	}
 	g.settles(before)
-	// A slow one is served when it is done, and nobody waits for it.
+	// A slow request is answered when it is complete, and delays no other.
 	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +213,8 @@ func TestLyingClients(t *testing.T) {
 	}
 }
 
-// What is fetched for a client is bounded, whatever the server says about it.
+// TestLyingAttachments checks that attachments that the gateway fetches are
+// limited in size and time, whatever their server announces.
 func TestLyingAttachments(t *testing.T) {
 	t.Parallel()
 	fine := swallower(t)
@@ -247,8 +251,8 @@ func TestLyingAttachments(t *testing.T) {
 	g.forgets(heap)
 }
 
-// Names of files and other texts of clients get into nothing but the place
-// where they belong: no header, no other part, no other folder.
+// TestNamesOfClients checks that file names and other texts of clients stay in
+// their place: they add no header and no part, and leave no folder.
 func TestNamesOfClients(t *testing.T) {
 	t.Parallel()
 	type part struct {

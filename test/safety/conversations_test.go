@@ -16,15 +16,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// conversational are the services that speak something other than HTTP. They
-// go past a proxy.
+// conversational lists a scheme of each service that uses another protocol than
+// HTTP. These do not use HTTP proxies.
 var conversational = []string{"mqtt", "irc", "xmpp", "smpp", "syslog", "rsyslog", "growl", "aprs", "mailto"}
 
 func isConversational(schemes []string) bool {
 	return slices.ContainsFunc(conversational, func(c string) bool { return slices.Contains(schemes, c) })
 }
 
-// talk is a conversation on the side of the server.
+// talk is the server's side of a line-based protocol.
 type talk struct {
 	in  *bufio.Reader
 	out io.Writer
@@ -32,13 +32,14 @@ type talk struct {
 
 func (c talk) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\r\n", args...) }
 
-// line is what the other side says next; nothing when it has gone.
+// line returns the next line of the client. It reports false when the client
+// has closed the connection.
 func (c talk) line() (string, bool) {
 	line, err := c.in.ReadString('\n')
 	return strings.TrimSpace(line), err == nil
 }
 
-// plain is a line with what it holds in base64 written out.
+// plain returns line with its base64 words also decoded.
 func plain(line string) string {
 	for word := range strings.FieldsSeq(line) {
 		if text, err := base64.StdEncoding.DecodeString(word); err == nil && len(text) > 4 {
@@ -48,12 +49,12 @@ func plain(line string) string {
 	return line
 }
 
-// refusers refuse to let anybody in, in the words of their protocols, and say
-// what they have heard. Their URLs show the password to the server.
+// refusers are servers that refuse the password in the syntax of their protocol
+// and repeat it. With these URLs the password is sent in clear.
 var refusers = []struct {
 	url   string
 	tls   bool
-	quote bool // the result says what the server said
+	quote bool // the result quotes the server
 	serve func(c talk)
 }{
 	{"mailto://user:password@%s?from=me@example.com&to=you@example.com&mode=insecure", false, true, func(c talk) {
@@ -109,7 +110,7 @@ var refusers = []struct {
 	}},
 }
 
-// until reads to the end of a text.
+// until reads up to and including end, at most 4 KiB.
 func (c talk) until(end string) string {
 	var b strings.Builder
 	for !strings.HasSuffix(b.String(), end) && b.Len() < 4096 {
@@ -122,7 +123,7 @@ func (c talk) until(end string) string {
 	return b.String()
 }
 
-// packet reads a packet of MQTT.
+// packet reads an MQTT packet.
 func (c talk) packet() []byte {
 	_, _ = c.in.ReadByte()
 	n, _ := binary.ReadUvarint(c.in)
@@ -131,10 +132,9 @@ func (c talk) packet() []byte {
 	return body
 }
 
-// The program shows no secret of services that speak something other than
-// HTTP either, in none of the places where it could: with servers that are not
-// there, that hang up, that stay silent, that say back what they hear, and
-// that refuse in the words of their protocol.
+// TestSecretsOfConversations is TestSecretsOfTheProgram for services that do
+// not use HTTP. Their servers are missing, hang up, stay silent, repeat what
+// they receive, or refuse the password in the syntax of their protocol.
 func TestSecretsOfConversations(t *testing.T) {
 	t.Parallel()
 	var all []marked

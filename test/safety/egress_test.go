@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// forbidden are addresses that clients must not reach, some of each kind, and
-// a word of the rule that says so.
+// forbidden lists addresses of each kind that clients must not reach, with a
+// word of the error.
 var forbidden = []struct{ address, rule string }{
 	{"127.0.0.1", "loopback"},
 	{"127.0.0.53", "loopback"},
@@ -50,8 +50,8 @@ var forbidden = []struct{ address, rule string }{
 	{"2001:0:7f00:1::", "Teredo"},
 }
 
-// spellings are the ways in which an IPv4 address can be written, and a word
-// of the rule where that is not the one of the address.
+// spellings are the ways to write an IPv4 address. rule is a word of the error
+// if that is not the one of the address.
 var spellings = []struct {
 	name  string
 	write func(a [4]byte) string
@@ -91,7 +91,7 @@ var spellings = []struct {
 	{"Teredo", pairs("[2001:0:%x:%x::]"), "Teredo"},
 }
 
-// spellings6 are those of an IPv6 address.
+// spellings6 are the ways to write an IPv6 address.
 var spellings6 = []func(a netip.Addr) string{
 	func(a netip.Addr) string { return "[" + a.String() + "]" },
 	func(a netip.Addr) string { return "[" + a.StringExpanded() + "]" },
@@ -101,12 +101,12 @@ var spellings6 = []func(a netip.Addr) string{
 	func(a netip.Addr) string { return "good@[" + a.String() + "]" },
 }
 
-// names are those of the machine itself.
+// names are names of the machine itself.
 var names = []string{
 	"localhost", "LOCALHOST", "LocalHost.", "localhost.localdomain", "service.localhost", "ip6-localhost", "ｌｏｃａｌｈｏｓｔ", "good@localhost",
 }
 
-// none stands for the rule where some readers take a text for no host at all.
+// none marks spellings that may also be refused because they are no valid host.
 const none = "none"
 
 func dotted(a [4]byte) string { return netip.AddrFrom4(a).String() }
@@ -125,7 +125,8 @@ func whole(format string) func([4]byte) string {
 	}
 }
 
-// digits writes an address with the digits that begin with zero.
+// digits writes an address with other decimal digits, of which zero is the
+// first.
 func digits(zero rune) func([4]byte) string {
 	return func(a [4]byte) string {
 		return strings.Map(func(r rune) rune {
@@ -149,15 +150,15 @@ func circled(a [4]byte) string {
 	}, dotted(a))
 }
 
-// place is a host that clients must not reach, as one can write it.
+// place is one spelling of a host that clients must not reach.
 type place struct {
 	host  string
-	rule  string // words of which the refusal has one
-	none  bool   // that no host is written like this is an answer, too
-	usual bool   // it is written as everybody does it, or is 127.0.0.1
+	rule  string // alternatives, one of which is in the error
+	none  bool   // the error may be that the host is invalid
+	usual bool   // the usual spelling, or 127.0.0.1
 }
 
-// places are all the addresses in all their spellings.
+// places returns all addresses in all their spellings, and all names.
 func places() (out []place) {
 	for _, f := range forbidden {
 		a := netip.MustParseAddr(f.address)
@@ -189,8 +190,8 @@ const unreadable = `malformed|has the wrong form|to an invalid address|an attach
 
 func (p place) refusedIn(text string) bool { return regexp.MustCompile(p.rule).MatchString(text) }
 
-// redirector stands at an address that is allowed and sends everybody on to
-// where the query says.
+// redirector runs a server at an allowed address that redirects to the address
+// in its query.
 func redirector(t *testing.T) string {
 	s := serveHTTP(t, "127.0.0.2", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", r.URL.Query().Get("to"))
@@ -199,9 +200,9 @@ func redirector(t *testing.T) string {
 	return authority(s)
 }
 
-// ways are how a client can name a host below one that is allowed: in the URL
-// of a destination, in the address of an attachment, and where either is
-// redirected.
+// ways returns the ways in which a client can name a host: in a notification
+// URL, in the address of an attachment, and as the target of a redirect of
+// either.
 func ways(redirector string) (urls, attachments map[string]func(host string) string) {
 	via := func(scheme, prefix string) func(string) string {
 		return func(host string) string {
@@ -221,19 +222,19 @@ func ways(redirector string) (urls, attachments map[string]func(host string) str
 	return urls, attachments
 }
 
-// proxied makes a program send through the victim what is not for this
-// machine.
+// proxied returns an environment in which the victim is the proxy for addresses
+// outside this machine.
 func (v *victim) proxied() []string {
 	return []string{"HTTP_PROXY=http://127.0.0.1:" + v.port, "HTTPS_PROXY=http://127.0.0.1:" + v.port}
 }
 
-// isRefusal finds the refusals of egress, whatever their rule.
+// isRefusal matches the errors of egress.
 var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 
-// No spelling of an address that is not public gets a client there, in none of
-// the ways in which it can name one, with a proxy and without, unless egress
-// allows it. Where it does, and the address is not of this machine, a proxy
-// stands for it.
+// TestEgressMatrix checks that a client cannot reach an address that is not
+// public: in no spelling, in none of the ways to name it, with a proxy and
+// without. If egress allows it, it is reached; the victim is then the proxy for
+// addresses outside this machine.
 func TestEgressMatrix(t *testing.T) {
 	t.Parallel()
 	all := places()
@@ -297,8 +298,7 @@ func TestEgressMatrix(t *testing.T) {
 	}
 }
 
-// What is written to look like another host is refused, or leads to the host
-// that is checked.
+// TestEgressTricks checks URLs that look as if they led to an allowed host.
 func TestEgressTricks(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -329,7 +329,8 @@ func TestEgressTricks(t *testing.T) {
 	}
 }
 
-// What belongs to the machine itself is the operator's alone.
+// TestEgressOfTheMachine checks that clients reach no socket and no file of the
+// machine.
 func TestEgressOfTheMachine(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "")
@@ -342,8 +343,8 @@ func TestEgressOfTheMachine(t *testing.T) {
 	}
 }
 
-// The operator's URLs lead anywhere, however that is written, and whatever
-// egress says about clients'.
+// TestEgressMatrixOfTheOperator checks that URLs of the configuration reach any
+// address in any spelling, whatever egress denies to clients.
 func TestEgressMatrixOfTheOperator(t *testing.T) {
 	t.Parallel()
 	v, from := newVictim(t), redirector(t)
@@ -372,7 +373,8 @@ func TestEgressMatrixOfTheOperator(t *testing.T) {
 	}
 }
 
-// Nor do they lend a client what they have opened.
+// TestEgressLeavesTheOperatorAlone checks that egress does not apply to the URLs
+// of the configuration, and that clients cannot use their connections.
 func TestEgressLeavesTheOperatorAlone(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -394,7 +396,7 @@ func TestEgressLeavesTheOperatorAlone(t *testing.T) {
 			t.Errorf("%s: %d connections, status %d: %s", path, n, got.Status, got.text())
 		}
 	}
-	// A connection that the operator's URL has opened is not lent to a client.
+	// A client's request does not use the connection of the operator's URL.
 	if got := g.post("/notify", message{"body": "x", "urls": "json://127.0.0.1:" + v.port}); got.Status != 424 || v.take() > 0 {
 		t.Errorf("a client used the operator's connection: status %d: %s", got.Status, got.text())
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// watcher is a destination that the gateway tells of its own events, each
-// twice: in the words that such an event has by itself, and with all its data.
+// watcher is a destination that receives the gateway's own events, each twice:
+// with the event's standard text, and with all its data.
 type watcher struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -21,7 +21,7 @@ type watcher struct {
 	data   []string
 }
 
-// news is what sets events apart.
+// news identifies an event.
 type news struct {
 	title        string
 	destinations string
@@ -47,7 +47,7 @@ func newWatcher(t *testing.T) *watcher {
 	return w
 }
 
-// options are the global options that subscribe the watcher to the events.
+// options returns the global options that send the events to the watcher.
 func (w *watcher) options() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "notify {\nkey watcher {\nurl json://%s/\n}\n}\nevents {\n", authority(w.server))
@@ -59,7 +59,7 @@ func (w *watcher) options() string {
 	return b.String() + "}\n"
 }
 
-// newsOf is what the event behind an answer has to say.
+// newsOf returns the event that belongs to a response.
 func newsOf(r reply, key, source string) news {
 	var has, lacks []string
 	for _, x := range r.Results {
@@ -77,8 +77,8 @@ func newsOf(r reply, key, source string) news {
 	return news{fmt.Sprintf("%s of %s by %s: %d delivered, %d failed", name, key, source, len(has), len(lacks)), strings.Join(told, ", ")}
 }
 
-// hears waits until the watcher has heard of all these, and of nothing else,
-// and returns all that it has heard.
+// hears waits until the watcher has received exactly these events, and returns
+// everything that it has received.
 func (w *watcher) hears(t *testing.T, all []news) string {
 	t.Helper()
 	eventually(t, "all events arrive", func() bool {

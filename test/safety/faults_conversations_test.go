@@ -12,8 +12,8 @@ import (
 // noTLS matches the errors about a server that does not begin with TLS.
 const noTLS = `|does not look like a TLS handshake|does not begin with TLS|does not use TLS`
 
-// rudeness is what a server may do that was to speak another protocol than
-// HTTP, and words of which each result has some.
+// rudeness lists the faults of servers of other protocols than HTTP. says
+// matches the errors of the results.
 var rudeness = []struct {
 	name  string
 	serve func(net.Conn)
@@ -32,7 +32,7 @@ var rudeness = []struct {
 	}, `not done within 2s|does not speak|HTTP/1.1 400` + noTLS},
 }
 
-// babbling says a text again and again, and does not listen.
+// babbling writes a text again and again, and does not read.
 func babbling(text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		for {
@@ -44,13 +44,12 @@ func babbling(text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// What holds for servers of HTTP holds for all others: the result says what
-// happened, within the timeout, and nothing is left of it.
+// TestFaultsOfConversations is TestFaults for services that do not use HTTP.
 func TestFaultsOfConversations(t *testing.T) {
 	t.Parallel()
 	fine := swallower(t)
 	g := start(t, "", "timeout 2s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
-	g.post("/notify/k", message{"body": "x"}) // what begins with the first message is no leak
+	g.post("/notify/k", message{"body": "x"}) // what the first message starts is no leak
 	type try struct{ url, fault, says string }
 	var all []try
 	for _, f := range rudeness {
@@ -59,7 +58,7 @@ func TestFaultsOfConversations(t *testing.T) {
 			address = listen(t, "127.0.0.1:0", f.serve)
 		}
 		for _, n := range servers() {
-			if isConversational(n.service.Schemes) && n.scheme != "rsyslog" { // which goes over UDP and hears nothing
+			if isConversational(n.service.Schemes) && n.scheme != "rsyslog" { // UDP, without a response
 				all = append(all, try{n.at(address), f.name, f.says})
 			}
 		}
@@ -73,7 +72,7 @@ func TestFaultsOfConversations(t *testing.T) {
 	peak, heap := g.peak(), g.memory().HeapAlloc
 	begun := time.Now()
 	got := g.post("/notify", message{"title": "a title", "body": "a body", "urls": urls})
-	if took := time.Since(begun); took > 10*time.Second { // with room for a machine that is busy
+	if took := time.Since(begun); took > 10*time.Second { // longer than 2s on a busy machine
 		t.Errorf("the answer took %s, and the timeout is 2s", took)
 	}
 	if len(got.Results) != len(urls) {

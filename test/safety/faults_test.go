@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// fault is a destination that does something wrong.
+// fault is a destination with a fault.
 type fault struct {
 	name  string
 	query string // of its URL
 	serve func(net.Conn)
-	says  string // what its result has to say
-	good  bool   // the message arrives in the end
+	says  string // a part of the result's error
+	good  bool   // the message is delivered in the end
 }
 
-// answering reads requests and answers each with the text for its number; the
-// last one goes for all that follow.
+// answering sends the n-th answer to the n-th request, and the last one to all
+// that follow.
 func answering(answers ...string) func(net.Conn) {
 	var mu sync.Mutex
 	n := 0
@@ -45,10 +45,10 @@ func status(line string, header ...string) string {
 	return "HTTP/1.1 " + line + "\r\nContent-Length: 0\r\nConnection: close\r\n" + strings.Join(append(header, ""), "\r\n") + "\r\n"
 }
 
-// forever writes a text again and again.
+// forever reads a request, writes first, and then writes text again and again.
 func forever(first, text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
-		// What comes before the request has gone is no answer to it.
+		// Bytes that arrive before the request is sent are no response.
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 			return
 		}
@@ -103,14 +103,14 @@ func faults() []fault {
 	}
 }
 
-// Whatever a destination does, the others have the message at once, the result
-// says what happened, within the timeout, and nothing is left of it.
+// TestFaults checks that a faulty destination delays no other, that its result
+// names the fault within the timeout, and that it leaves nothing behind.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	arrived := map[string]int{}
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close") // so that the gateway keeps none
+		w.Header().Set("Connection", "close") // so that the gateway keeps no connection
 		mu.Lock()
 		defer mu.Unlock()
 		arrived[r.URL.Path]++
@@ -130,14 +130,14 @@ func TestFaults(t *testing.T) {
 		}
 		urls = append(urls, scheme+"://"+address+"/"+f.query, fmt.Sprintf("json://%s/%d", authority(fine), i))
 	}
-	// What a message costs that has nothing wrong with it, for comparison.
+	// The cost of a message without a fault, for comparison.
 	before := g.goroutines()
 	peak, heap := g.peak(), g.memory().HeapAlloc
 
 	done := make(chan reply)
 	begun := time.Now()
 	go func() { done <- g.post("/notify", message{"body": "x", "urls": urls}) }()
-	// The good ones have it while the slow ones are being waited for.
+	// The other destinations have the message before the slow ones are done.
 	eventually(t, "the others have the message", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -149,7 +149,7 @@ func TestFaults(t *testing.T) {
 	default:
 	}
 	got := <-done
-	if took := time.Since(begun); took > 10*time.Second { // with room for a machine that is busy
+	if took := time.Since(begun); took > 10*time.Second { // longer than 3s on a busy machine
 		t.Errorf("the answer took %s, and the timeout is 3s", took)
 	}
 	if got.Status != 424 || len(got.Results) != len(urls) {

@@ -135,7 +135,7 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	return g
 }
 
-// caddyfile is the configuration of the gateway.
+// caddyfile returns the configuration of the gateway.
 func (g *gateway) caddyfile(options, block string) string {
 	return fmt.Sprintf(`{
 	admin %s
@@ -154,8 +154,8 @@ http://127.0.0.1:%s {
 `, g.admin, options, g.port, strings.ReplaceAll(block, "SELF", "127.0.0.1:"+g.port))
 }
 
-// reload gives the running gateway another configuration. The admin API begins
-// anew with each, and may close a connection that waits at its old socket.
+// reload loads another configuration. The admin API restarts with each, and may
+// close a connection that its old socket has not accepted.
 func (g *gateway) reload(options, block string) {
 	g.t.Helper()
 	var resp *http.Response
@@ -171,7 +171,7 @@ func (g *gateway) reload(options, block string) {
 	}
 }
 
-// stop ends the gateway as a service manager does.
+// stop ends the gateway with SIGTERM, as a service manager does.
 func (g *gateway) stop() error {
 	if err := g.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (g *gateway) log() string {
 	return string(text)
 }
 
-// reply is an answer of the gateway, which was asked for in JSON.
+// reply is a response of the gateway to a request for JSON.
 type reply struct {
 	Status  int
 	Body    string
@@ -207,7 +207,7 @@ type result struct {
 	Error       string
 }
 
-// text is all that the answer says about what went wrong.
+// text returns all errors of the response.
 func (r reply) text() string {
 	text := r.Error
 	for _, x := range r.Results {
@@ -216,7 +216,7 @@ func (r reply) text() string {
 	return text
 }
 
-// message is what clients send as JSON.
+// message is the JSON body of a request.
 type message map[string]any
 
 // post sends a message as JSON.
@@ -244,7 +244,7 @@ func (g *gateway) ask(r *http.Request) reply {
 	if r.Header.Get("Accept") == "" {
 		r.Header.Set("Accept", "application/json")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute) // nothing takes that long
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute) // no response takes that long
 	defer cancel()
 	resp, err := g.client.Do(r.WithContext(ctx))
 	if err != nil {
@@ -265,7 +265,8 @@ func (g *gateway) ask(r *http.Request) reply {
 	return out
 }
 
-// get reads an address of the site, the admin API or the metrics.
+// get requests an address of the site or the admin API, and returns the status
+// and the body.
 func (g *gateway) get(address, accept string) (int, string) {
 	g.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, address, nil)
@@ -285,22 +286,21 @@ func (g *gateway) get(address, accept string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// goroutines are those of a gateway.
+// goroutines counts the goroutines of a gateway.
 type goroutines struct {
-	own  int    // that run its code, or hold what it has opened
-	all  int    // Caddy's as well
-	text string // what each does
+	own  int    // those that run its code or serve its connections
+	all  int    // with Caddy's
+	text string // their stacks
 }
 
-// ownGoroutine finds those that are the gateway's, by the names of the
-// functions that they are in: its own, those of the libraries that it alone
-// brings into the program, and those that keep its connections.
+// ownGoroutine matches the stacks of the gateway's own goroutines: in its code,
+// in libraries that only it uses, or serving a connection that it has opened.
 var ownGoroutine = regexp.MustCompile(`github\.com/(caddy-notify|eclipse|linxGnu|wneessen)/|mellium\.im/|net/http\.\(\*(persistConn|Transport|http2ClientConn)\)|net\.\(\*(Dialer|Resolver|sysDialer)\)|crypto/tls\.\(\*Conn\)`)
 
 var goroutineTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
 
-// goroutines counts those of the gateway. Connections of the test's own are
-// closed first, since each of them is one.
+// goroutines counts the goroutines of the gateway. It first closes the test's
+// idle connections, each of which has a goroutine in the gateway.
 func (g *gateway) goroutines() (n goroutines) {
 	g.t.Helper()
 	g.client.CloseIdleConnections()
@@ -310,7 +310,7 @@ func (g *gateway) goroutines() (n goroutines) {
 		g.t.Fatalf("no goroutines in %q", n.text)
 	}
 	n.all = g.number(m[1])
-	for stack := range strings.SplitSeq(n.text, "\n\n") { // of several that do the same
+	for stack := range strings.SplitSeq(n.text, "\n\n") { // one stack for all goroutines that share it
 		if m := stackSize.FindStringSubmatch(stack); m != nil && ownGoroutine.MatchString(stack) {
 			n.own += g.number(m[1])
 		}
@@ -329,9 +329,8 @@ func (g *gateway) number(text string) int {
 	return n
 }
 
-// settles waits until the gateway runs nothing of its own any more, and has no
-// file of a message. Of Caddy's goroutines, which come and go, there may be a
-// few more than before.
+// settles waits until the gateway has no goroutine and no file of a message.
+// Caddy may have a few more goroutines than before.
 func (g *gateway) settles(before goroutines) {
 	g.t.Helper()
 	const coming = 3
@@ -344,8 +343,8 @@ func (g *gateway) settles(before goroutines) {
 	g.t.Errorf("%d goroutines of the gateway's own are left; there are %d in all, and there were %d; and these files: %v\n%s", now.own, now.all, before.all, g.files(), now.text)
 }
 
-// files are those of messages: what there is in the gateway's temporary folder,
-// and files without a name that it has open.
+// files returns the files of messages: those in the gateway's temporary folder,
+// and open ones that have no name any more.
 func (g *gateway) files() []string {
 	g.t.Helper()
 	out, err := filepath.Glob(filepath.Join(g.tmp, "*"))
@@ -355,7 +354,7 @@ func (g *gateway) files() []string {
 	dir := fmt.Sprintf("/proc/%d/fd", g.command.Process.Pid)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return out // another system
+		return out // not on Linux
 	}
 	for _, e := range entries {
 		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && strings.HasPrefix(to, g.tmp) {
@@ -367,11 +366,11 @@ func (g *gateway) files() []string {
 
 var memoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peak is the most memory that the gateway has had so far, in bytes.
+// peak returns the maximum of the gateway's memory so far, in bytes.
 func (g *gateway) peak() int64 {
 	g.t.Helper()
 	if raced {
-		return g.memory().Sys // the rest is the race detector's
+		return g.memory().Sys // without the memory of the race detector
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))
 	m := memoryLine.FindSubmatch(status)
@@ -381,10 +380,10 @@ func (g *gateway) peak() int64 {
 	return int64(g.number(string(m[1]))) << 10
 }
 
-// memory is what Go's runtime knows of the gateway's memory, in bytes.
+// memory returns the memory statistics of the gateway's Go runtime, in bytes.
 func (g *gateway) memory() (m struct{ HeapAlloc, Sys int64 }) {
 	g.t.Helper()
-	// The profile begins with a collection, so that what nobody uses is gone.
+	// The heap profile first collects garbage.
 	if code, _ := g.get(g.adminURL+"/debug/pprof/heap?gc=1", "*/*"); code != 200 {
 		g.t.Fatalf("the heap profile has status %d", code)
 	}
@@ -396,8 +395,7 @@ func (g *gateway) memory() (m struct{ HeapAlloc, Sys int64 }) {
 	return m
 }
 
-// forgets waits until the gateway holds no more on its heap than it did before,
-// but for what little a program gathers as it runs.
+// forgets waits until the gateway's heap is at most a little larger than before.
 func (g *gateway) forgets(before int64) {
 	g.t.Helper()
 	const little = 4 << 20

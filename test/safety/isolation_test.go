@@ -18,12 +18,12 @@ import (
 
 var ownText = regexp.MustCompile(`own-\d+-text`)
 
-// What the answer to one request says is about that request alone, though many
-// are under way at once and share their destinations.
+// TestIsolation checks that a response is about its own request only, when many
+// concurrent requests share their destinations.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	const requests = 60
-	var together sync.WaitGroup // all are under way before one is answered
+	var together sync.WaitGroup // all requests are being sent before one is answered
 	together.Add(requests)
 	refusing := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		var m struct{ Title string }
@@ -39,8 +39,8 @@ func TestIsolation(t *testing.T) {
 	})
 	u := "json://" + authority(refusing)
 	g := start(t, "debug", "key k {\nurl "+u+"/first a\nurl "+u+"/second b\n}\negress {\nallow 127.0.0.1\n}")
-	// Each of two destinations is told of in a record, and where there are
-	// results, in one of these; in a stream of lines, once more as it comes.
+	// The response mentions each of two destinations in a record, in JSON also
+	// in a result, and in a stream once more when the result arrives.
 	forms := []struct {
 		accept        string
 		status, times int
@@ -142,8 +142,8 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 	}
 }
 
-// A long text to many destinations does not fill the memory: what would is
-// refused, and what is not refused is held in what is left.
+// TestLongTextToMany checks that a long text to many destinations is refused if
+// it would fill the memory.
 func TestLongTextToMany(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "timeout 1s\negress {\nallow 127.0.0.1\n}")

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// mailServer takes mail and hands each message on as it came over the wire.
+// mailServer runs a mail server. It returns its address and a channel of the
+// messages as they came over the wire.
 func mailServer(t *testing.T) (address string, got <-chan string) {
 	letters := make(chan string, 10)
 	return listen(t, "127.0.0.1:0", func(c net.Conn) {
@@ -57,7 +58,8 @@ func mailServer(t *testing.T) (address string, got <-chan string) {
 	}), letters
 }
 
-// No text of a client gets into the headers of a mail, or ends it early.
+// TestTextsInMail checks that a client's text adds no header to a mail and does
+// not end it early.
 func TestTextsInMail(t *testing.T) {
 	t.Parallel()
 	address, letters := mailServer(t)
@@ -118,14 +120,14 @@ func TestTextsInMail(t *testing.T) {
 			check(fmt.Sprintf("file %.20q of type %.20q", name, kind), g.post("/notify/k", message{"body": "x", "attach": []any{map[string]string{"base64": file, "filename": name, "mimetype": kind}}}))
 		}
 	}
-	// A client's own addresses come from its URL.
+	// The addresses of a client's URL are the client's own choice.
 	for _, p := range []string{"from", "to", "cc", "bcc", "reply", "name", "user", "+X-Header", "+X-Header%0d%0aX-Evil:", "smtp"} {
 		u := "mailto://" + address + "?mode=insecure&from=gw@example.com&to=ops@example.com&" + p + "=" + url.QueryEscape("ops@example.com"+evil)
 		got := g.post("/notify", message{"body": "x", "urls": u})
 		if got.Status == 200 {
 			check(p, got)
 		}
-		for more := true; more; { // to several addresses, or before a refusal
+		for more := true; more; { // there may be several mails, or none
 			select {
 			case text := <-letters:
 				if head, _, _ := strings.Cut(text, "\r\n\r\n"); strings.Contains(head, "\nX-Evil") {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// held is a destination that answers nobody before it is told to.
+// held is a destination that does not answer before release.
 type held struct {
 	url     string
 	arrived atomic.Int32
@@ -29,14 +29,13 @@ func newHeld(t *testing.T) *held {
 		<-free
 		w.Header().Set("Connection", "close")
 	})
-	t.Cleanup(h.release) // before the server waits for its connections
+	t.Cleanup(h.release) // before the server is closed, which waits for its connections
 	h.url = "json://" + authority(s) + "/"
 	return h
 }
 
-// What is more than the gateway may have under way gets 503 and is told when
-// to come again, however much it is. It takes no memory, and what was under way
-// is finished.
+// TestOverload checks that requests above max_in_flight get a 503 with
+// Retry-After and take no memory, and that the others are finished.
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	const bound, burst = 50, 300
@@ -87,7 +86,7 @@ func TestOverload(t *testing.T) {
 	if status, _ := g.get(g.url+"/up", "*/*"); status != 200 {
 		t.Errorf("what is beside the gateway has status %d", status)
 	}
-	// Those that were refused would take 450 MB as they are.
+	// The refused requests have 450 MB in all.
 	if n := g.peak() - peak; n > 150<<20 {
 		t.Errorf("the memory grew by %d MiB", n>>20)
 	}
@@ -103,8 +102,8 @@ func TestOverload(t *testing.T) {
 	g.forgets(heap)
 }
 
-// Clients that do not finish hold their places for no longer than the server
-// lets them.
+// TestSlowClientsInTheirPlaces checks that requests that are not finished count
+// as in flight no longer than the server's read timeout.
 func TestSlowClientsInTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const bound = 20

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// recorder is a destination that keeps what it is sent.
+// recorder is a destination that keeps what it receives.
 type recorder struct {
 	url string
 	mu  sync.Mutex
@@ -43,8 +43,8 @@ func (k *recorder) take() []string {
 	return got
 }
 
-// A message that was begun is finished, though the client does not wait for
-// the answer.
+// TestClientThatHangsUp checks that a message is sent to the end although its
+// client has hung up.
 func TestClientThatHangsUp(t *testing.T) {
 	t.Parallel()
 	h, k := newHeld(t), newRecorder(t)
@@ -75,8 +75,8 @@ func TestClientThatHangsUp(t *testing.T) {
 	g.settles(before)
 }
 
-// A message that gateways send each other comes to an end, by whatever service
-// they do it.
+// TestCircles checks that a message does not circulate between gateways, whatever
+// service they use.
 func TestCircles(t *testing.T) {
 	t.Parallel()
 	for _, self := range []string{"json://SELF/notify/k?-:message=body", "form://SELF/notify/k?-:message=body", "apprise://SELF/k"} {
@@ -86,14 +86,14 @@ func TestCircles(t *testing.T) {
 		if got.Status != 424 || !strings.Contains(got.text(), "424") {
 			t.Errorf("%s: status %d: %s", self, got.Status, got.Body)
 		}
-		if n := len(k.take()); n != 2 { // once from each of the two that may pass it on
+		if n := len(k.take()); n != 2 { // once from each of the two passes that are allowed
 			t.Errorf("%s: the message arrived %d times", self, n)
 		}
 	}
 }
 
-// What clients write is data: no placeholder and no template in it means
-// anything, in whatever field.
+// TestTextsAreData checks that placeholders and templates in a client's text are
+// not evaluated.
 func TestTextsAreData(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
@@ -123,8 +123,8 @@ func TestTextsAreData(t *testing.T) {
 	}
 }
 
-// No log has the text of a message, nor the name of a file, and nothing else
-// but the answer to it does.
+// TestTextsAreInNoLog checks that neither the text of a message nor a file name
+// is in a log, a metric, an event or a page.
 func TestTextsAreInNoLog(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)

@@ -23,12 +23,12 @@ import (
 	"time"
 )
 
-// proxy is a forward proxy that plays all of the web: whoever it is asked to
-// connect to, it answers itself, in the way of the day.
+// proxy is a forward proxy that answers every request itself, for any host, in
+// the way that is set.
 type proxy struct {
 	address string
-	close   func() error // from then on it refuses connections
-	ca      string       // the file of the certificate to trust
+	close   func() error // makes it refuse connections
+	ca      string       // the file of its root certificate
 	way     atomic.Pointer[string]
 
 	key    *ecdsa.PrivateKey
@@ -67,7 +67,8 @@ func newProxy(t *testing.T) *proxy {
 
 func (p *proxy) is(way string) { p.way.Store(&way) }
 
-// environment makes a program use the proxy and trust it.
+// environment returns an environment in which a program uses the proxy and
+// trusts its certificates.
 func (p *proxy) environment() []string {
 	return []string{"HTTP_PROXY=http://" + p.address, "HTTPS_PROXY=http://" + p.address, "SSL_CERT_FILE=" + p.ca}
 }
@@ -79,7 +80,7 @@ func (p *proxy) serve(c net.Conn) {
 	if err != nil {
 		return
 	}
-	// The way is that of the request: a connection may have waited for one.
+	// The way is read when the request arrives, not when the connection opens.
 	way := *p.way.Load()
 	if r.Method == http.MethodConnect {
 		if way == "no such host" {

@@ -15,9 +15,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// nameServer answers every question for an IPv4 address with the next of the
-// addresses, and the last one from then on. One that knows an IPv6 address
-// knows no other. The process asks it until the test ends.
+// nameServer runs a name server that answers the n-th question for an IPv4
+// address with the n-th address, and all that follow with the last one. With an
+// IPv6 address it answers only questions for IPv6 addresses. The process uses
+// it until the test ends.
 func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 	t.Helper()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -64,9 +65,9 @@ func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 	return &asked
 }
 
-// A name whose addresses change leads nowhere that the rules forbid: what is
-// checked is the address of each connection, and not an earlier answer. The
-// program takes the system's resolver, so this is tested within the process.
+// TestRebinding checks that a name whose address changes leads to no forbidden
+// address: the address of each connection is checked, not an earlier answer.
+// The program uses the system's resolver, so that this runs within the test.
 func TestRebinding(t *testing.T) {
 	v, redirector := newVictim(t), redirector(t)
 	_, allowedPort, _ := net.SplitHostPort(redirector)
@@ -75,8 +76,7 @@ func TestRebinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each try has connections of its own: one that is open already leads where
-	// it was checked to lead.
+	// Each try opens new connections, whose addresses are checked.
 	send := func(u string) error {
 		t.Helper()
 		d, err := notifier.Parse(u, guard)
@@ -92,8 +92,8 @@ func TestRebinding(t *testing.T) {
 		_, err := spool.Fetch(t.Context(), egress.NewPool("test"), guard, u, "")
 		return err
 	}
-	// changes has a name whose first answer is fine, as somebody gets who asks
-	// before dialling, and whose next one is not.
+	// changes makes the first answer for name allowed and the next one not. It
+	// uses up the first, as a check before dialling would.
 	changes := func(to string) *atomic.Int32 {
 		asked := nameServer(t, "127.0.0.2", to)
 		if _, err := net.DefaultResolver.LookupHost(t.Context(), name); err != nil {
@@ -122,7 +122,7 @@ func TestRebinding(t *testing.T) {
 		if strings.Contains(f.address, ":") {
 			continue
 		}
-		// The name is dialled first where it may lead, and sends back to itself.
+		// The first connection is allowed, and the server redirects to its own name.
 		for what, try := range map[string]func() error{
 			"URL":        func() error { return send("json://" + name + ":" + allowedPort + "/?redirect=yes&-to=" + to) },
 			"attachment": func() error { return fetch("http://" + name + ":" + allowedPort + "/?to=" + to) },
@@ -141,7 +141,7 @@ func TestRebinding(t *testing.T) {
 		if err == nil || v.take() > 0 {
 			t.Errorf("%s: %d questions: %v", n.at(name), asked.Load(), err)
 		}
-		// Some of the URLs lack what the service needs before it dials.
+		// Some of the URLs fail before they dial.
 		refused[n.scheme] = refused[n.scheme] || asked.Load() >= 2 && strings.Contains(err.Error(), "is loopback")
 	}
 	for scheme, is := range refused {

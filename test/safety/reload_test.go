@@ -146,7 +146,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		rate = 40
 	}
 	g := start(t, "", block(0))
-	warm := g.load(20, 1_000_000, 1) // what begins with the first messages is no leak
+	warm := g.load(20, 1_000_000, 1) // what the first messages start is no leak
 	warm.goesOn(t, 10)
 	warm.end()
 	g.reload("", block(99))

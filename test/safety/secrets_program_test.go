@@ -41,9 +41,9 @@ func web(t *testing.T) (out []marked) {
 	return out
 }
 
-// everything is all that one can read of a gateway from outside: its log, its
-// metrics, its configuration, its pages and what its admin API tells, also of
-// one of its keys. Each has to be there, and to be what it is read for.
+// everything returns all that can be read of a gateway: its log, metrics,
+// configuration, pages and admin API, also for key. It fails the test if one of
+// them is missing or has not the expected content.
 func (g *gateway) everything(key string) string {
 	g.t.Helper()
 	var b strings.Builder
@@ -76,7 +76,7 @@ func (g *gateway) everything(key string) string {
 
 const tracing = "debug\nmetrics\nservers {\ntrace\n}"
 
-// test tests a key, as the admin API does it.
+// test sends a test message to a key with the admin API.
 func (g *gateway) test(key, tag string) reply {
 	g.t.Helper()
 	r, err := http.NewRequest(http.MethodPost, g.adminURL+"/notify/keys/"+key+"/test", strings.NewReader(fmt.Sprintf(`{"type":"failure","tag":%q}`, tag)))
@@ -86,15 +86,14 @@ func (g *gateway) test(key, tag string) reply {
 	return g.ask(r)
 }
 
-// The program shows no secret of a URL, neither of the operator's nor of a
-// client's, whatever the service and whatever goes wrong: not in answers, not
-// in what can be read of it, and not in its events, which somebody subscribes
-// to who gets all that is in them.
+// TestSecretsOfTheProgram checks that no secret of a URL is visible, of the
+// operator or of a client, for every service and for many faults: neither in
+// responses, nor in what can be read of the program, nor in its events.
 func TestSecretsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	p, w := newProxy(t), newWatcher(t)
 	all := web(t)
-	const part = 20 // an event tells of so many destinations
+	const part = 20 // the maximum of destinations in an event
 	var block strings.Builder
 	env := p.environment()
 	urls := make([]string, len(all))
@@ -108,7 +107,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 	var mu sync.Mutex
 	var said strings.Builder
 	var events []news
-	// hear notes an answer with an event behind it.
+	// hear records a response that belongs to an event.
 	hear := func(r reply, key, source string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -146,12 +145,12 @@ func TestSecretsOfTheProgram(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		_, recent := g.get(g.adminURL+"/notify/recent", "*/*") // which remembers a hundred messages
+		_, recent := g.get(g.adminURL+"/notify/recent", "*/*") // the last hundred messages
 		said.WriteString(recent)
 		if way != "400" {
 			continue
 		}
-		// The other forms of an answer.
+		// The other formats of a response.
 		for _, accept := range []string{"text/plain", "text/html", "application/x-ndjson"} {
 			form := url.Values{"body": {"a body"}, "urls": urls[:part]}
 			r, err := http.NewRequest(http.MethodPost, g.url+"/notify", strings.NewReader(form.Encode()))
@@ -164,13 +163,13 @@ func TestSecretsOfTheProgram(t *testing.T) {
 			events = append(events, newsOf(g.post("/notify", message{"body": "a body", "urls": urls[:part]}), "", "http"))
 			events = append(events, events[len(events)-1])
 		}
-		// What has arrived, whatever the answer says of the URL.
+		// Deliveries that succeed.
 		p.is("200")
 		for i := range all {
 			hear(g.post(fmt.Sprintf("/notify/all?tag=one%d", i), message{"body": "a body", "title": "a title"}), "all", "http")
 		}
 	}
-	// What is refused before it is sent.
+	// Messages that are refused before they are sent.
 	for _, m := range all {
 		scheme, rest, _ := strings.Cut(m.url, "://")
 		for _, u := range []string{"no" + scheme + "://" + rest, scheme + ":/" + rest} {
@@ -199,12 +198,12 @@ func TestSecretsOfTheProgram(t *testing.T) {
 	holdsNone(t, "the gateway", g.everything("all"), all)
 }
 
-// A configuration that does not load because of a URL is refused without
-// showing it, as a Caddyfile and as JSON.
+// TestSecretsOfBrokenConfigurations checks that the error for a configuration
+// with an invalid URL does not show the URL, in a Caddyfile and in JSON.
 func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	t.Parallel()
 	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
-	g.post("/notify/k", message{"body": "x"}) // for there to be something to read
+	g.post("/notify/k", message{"body": "x"}) // so that there is a message to read about
 	var all []marked
 	for i, m := range web(t) {
 		if i%8 == 0 {
@@ -214,7 +213,7 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	var said strings.Builder
 	load := func(contentType, config string) {
 		var resp *http.Response
-		eventually(t, "the admin API answers", func() (ok bool) { // it begins anew with each configuration
+		eventually(t, "the admin API answers", func() (ok bool) { // it restarts with each configuration
 			var err error
 			resp, err = g.client.Post(g.adminURL+"/load", contentType, strings.NewReader(config))
 			return err == nil

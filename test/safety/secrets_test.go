@@ -25,7 +25,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// mishap is a network in which something goes wrong.
+// mishap is a network with a fault.
 type mishap struct {
 	answer func(r *http.Request) (*http.Response, error)
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
@@ -33,7 +33,7 @@ type mishap struct {
 
 func (m mishap) RoundTrip(r *http.Request) (*http.Response, error) { return m.answer(r) }
 
-// DialContext is for what is not HTTP.
+// DialContext dials for services that do not use HTTP.
 func (m mishap) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return m.dial(ctx, network, address)
 }
@@ -42,10 +42,11 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused: " + address)}
 }
 
-// over is a network whose web goes wrong in some way, and with it all else.
+// over returns a network that answers HTTP requests with answer and refuses all
+// other connections.
 func over(answer func(r *http.Request) (*http.Response, error)) mishap { return mishap{answer, refuse} }
 
-// failing is a network without connections.
+// failing returns a network in which every connection fails with err.
 func failing(err func(network, host string) error) mishap {
 	return mishap{
 		func(r *http.Request) (*http.Response, error) {
@@ -58,7 +59,7 @@ func failing(err func(network, host string) error) mishap {
 	}
 }
 
-// talking is a network where all that is not HTTP reaches one server.
+// talking returns a network in which all connections but HTTP reach one server.
 func talking(t *testing.T, serve func(net.Conn)) mishap {
 	to := listen(t, "127.0.0.1:0", serve)
 	return mishap{
@@ -76,7 +77,7 @@ func answerOf(r *http.Request, code int, body string) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// wire is a request as its receiver has it.
+// wire returns a request as its receiver sees it.
 func wire(r *http.Request) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL)
@@ -95,7 +96,7 @@ func echoes() map[string]mishap {
 		b, _ := json.Marshal(map[string]any{"ok": false, "error": s, "message": s, "description": s, "errors": []string{s}, "status": "error", "code": 40001, "errcode": 40001, "errmsg": s})
 		return string(b)
 	}
-	short := func(s string) string { // the request line alone, with what it says unescaped
+	short := func(s string) string { // the request line, unescaped
 		line, _, _ := strings.Cut(s, "\n")
 		plain, err := url.PathUnescape(line)
 		if err != nil {
@@ -152,7 +153,7 @@ func mishaps(t *testing.T) map[string]mishap {
 			in.say("535 # logresp %s unverified :I heard %s", line, plain(line))
 		}
 	})
-	// A place of an answer where the cut of a long one goes through a secret.
+	// Answers in which a secret stands where a long answer is cut.
 	for pad := 200; pad < 320; pad += 9 {
 		out[fmt.Sprintf("400 echo behind %d characters", pad)] = over(func(r *http.Request) (*http.Response, error) {
 			user, password, _ := r.BasicAuth()
@@ -163,7 +164,7 @@ func mishaps(t *testing.T) map[string]mishap {
 	return out
 }
 
-// journal is a log and everything else that one gets to see of a delivery.
+// journal collects the log, the results and the records of a delivery.
 type journal struct {
 	mu sync.Mutex
 	strings.Builder
@@ -177,15 +178,15 @@ func (j *journal) Write(p []byte) (int, error) {
 
 func (j *journal) Sync() error { return nil }
 
-// Whatever goes wrong on the way to whichever service, its URL's secrets are
-// in no result, no record and no log line.
+// TestSecretsOfEveryService checks, for every service and every fault of the
+// network, that no result, record or log line reveals a secret of the URL.
 func TestSecretsOfEveryService(t *testing.T) {
 	t.Parallel()
 	all := catalogue(t)
 	for name, mishap := range mishaps(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeout := time.Second // which only servers of other protocols need
+			timeout := time.Second // reached only with other protocols than HTTP
 			if name == "silence" {
 				timeout = 50 * time.Millisecond
 			}
@@ -224,7 +225,8 @@ func TestSecretsOfEveryService(t *testing.T) {
 	}
 }
 
-// However a URL is broken, the error that says so holds none of its secrets.
+// TestSecretsOfBrokenURLs checks that the error for an invalid URL reveals no
+// secret of it.
 func TestSecretsOfBrokenURLs(t *testing.T) {
 	t.Parallel()
 	for _, m := range catalogue(t) {

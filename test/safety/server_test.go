@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// listen runs a server on loopback that does with each connection as serve
-// says, and returns its address.
+// listen runs a server that handles each connection with serve, and returns its
+// address.
 func listen(t *testing.T, address string, serve func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -21,8 +21,8 @@ func listen(t *testing.T, address string, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// accept serves the connections of a listener until that is closed, which the
-// test does at its end.
+// accept serves the connections of a listener, which is closed when the test
+// ends.
 func accept(t *testing.T, l net.Listener, serve func(net.Conn)) {
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
@@ -39,8 +39,8 @@ func accept(t *testing.T, l net.Listener, serve func(net.Conn)) {
 	}()
 }
 
-// victim is a server that nobody may reach. It counts who does, over TCP and
-// UDP and on all loopback addresses.
+// victim is a server that nobody may reach. It counts connections and datagrams
+// on all addresses of the machine.
 type victim struct {
 	t       *testing.T
 	port    string
@@ -86,9 +86,8 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// take says how often the victim was reached since it was last asked. A
-// datagram of its own goes the way of all that were sent before it, so that
-// none is missed.
+// take returns how often the victim was reached since the last call. It sends a
+// datagram of its own and waits for it, so that all earlier ones are counted.
 func (v *victim) take() int32 {
 	v.t.Helper()
 	c, err := net.Dial("udp", "127.0.0.1:"+v.port)
@@ -103,7 +102,7 @@ func (v *victim) take() int32 {
 	return v.reached.Swap(0)
 }
 
-// lastDatagram is the victim's own datagram.
+// lastDatagram is the content of the datagram that take sends.
 const lastDatagram = "all that came before this was counted"
 
 type countingListener struct {
@@ -119,7 +118,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// serveHTTP runs a web server at a loopback address.
+// serveHTTP runs a web server at an address, on a free port.
 func serveHTTP(t *testing.T, address string, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", address+":0")
@@ -134,5 +133,5 @@ func serveHTTP(t *testing.T, address string, h http.HandlerFunc) *httptest.Serve
 	return s
 }
 
-// authority is the host and port of a web server.
+// authority returns the host and port of a web server.
 func authority(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }

@@ -11,15 +11,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// named is a URL of a service that lets it name the server.
+// named is a service whose URL names the server.
 type named struct {
 	service notifier.ServiceInfo
 	scheme  string
-	at      func(address string) string // the URL with its server there
+	at      func(address string) string // the URL with this server
 }
 
-// servers are URLs of all services that let them name the server, under each
-// of their schemes: their examples, and what those do not show.
+// servers returns the services whose URLs name the server, once for each scheme
+// and each form of URL.
 func servers() (out []named) {
 	for _, s := range notifier.Services() {
 		texts := slices.Clone(otherServers[s.Name])
@@ -53,8 +53,8 @@ func servers() (out []named) {
 	return out
 }
 
-// otherServers are URLs that name their server in another way than as the
-// host, or whose examples need a host of the Internet.
+// otherServers are URLs that name their server in another place than the host,
+// or whose examples need a host on the Internet.
 var otherServers = map[string][]string{
 	"E-Mail": {
 		"user:password@{host}:{port}?from=me@example.com&to=you@example.com&mode=insecure",
@@ -65,7 +65,7 @@ var otherServers = map[string][]string{
 	"XMPP": {"user:password@example.com:{port}/bob?xmpp={host}"},
 }
 
-// webPush is a URL whose subscription is with a push service at an address.
+// webPush returns a URL whose push service is at an address.
 func webPush(example, address string) string {
 	before, subscription, _ := strings.Cut(example, "subfile=")
 	text, err := base64.RawURLEncoding.DecodeString(subscription)
@@ -75,12 +75,12 @@ func webPush(example, address string) string {
 	return before + "subfile=" + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(text), "push.example.net", address, 1)))
 }
 
-// Every service that lets a URL name its server is under the same rules,
-// whatever it speaks. They do not concern the operator.
+// TestEgressOfEveryService checks that egress applies to every service whose URL
+// names the server, whatever its protocol, and not to the operator's URLs.
 func TestEgressOfEveryService(t *testing.T) {
 	t.Parallel()
 	all := servers()
-	victims := map[string]*victim{} // of each URL, by the URL
+	victims := map[string]*victim{} // by URL
 	urls := make([]string, len(all))
 	for i, n := range all {
 		v := newVictim(t)
@@ -103,7 +103,7 @@ func TestEgressOfEveryService(t *testing.T) {
 		}
 		dials := victims[urls[i]].take() > 0
 		reached[n.scheme] = reached[n.scheme] || dials
-		if dials { // or it lacks something that the service needs first
+		if dials { // other URLs fail before they dial
 			fmt.Fprintf(&block, "url `%s`\n", urls[i])
 			dialling = append(dialling, n)
 		}
