@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// adminRequest sends a request to the admin API of the Caddy that serve
-// started.
-func adminRequest(t *testing.T, method, path, body string) (int, string) {
+// ask asks the admin API of the Caddy that serve has started.
+func ask(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://localhost:2999"+path, strings.NewReader(body))
 	if err != nil {
@@ -30,15 +29,15 @@ func adminRequest(t *testing.T, method, path, body string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// The admin API shows the keys of the running configuration, sends test
-// messages and lists the last messages, without secrets. Metrics and the list
-// survive a reload.
+// The admin API shows the keys of the configuration that is running, sends
+// tests to them and tells of the last messages, and never shows a secret.
+// Metrics and what is recent survive a reload.
 func TestAdminAPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newDestination(t)
+	s := newStation(t)
 	url := func(path string) string {
 		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
 	}
@@ -47,10 +46,10 @@ func TestAdminAPI(t *testing.T) {
 	serve(t, global, site)
 	var all strings.Builder
 
-	status, text := adminRequest(t, "GET", "/notify/keys", "")
+	status, text := ask(t, "GET", "/notify/keys", "")
 	all.WriteString(text)
 	masked := "json://user:****@" + strings.TrimPrefix(s.URL, "http://")
-	if i := strings.Index(text, "json://user:"); i >= 0 { // any mask
+	if i := strings.Index(text, "json://user:"); i >= 0 { // however secrets are masked
 		masked = text[i:i+strings.Index(text[i:], "@")] + "@" + strings.TrimPrefix(s.URL, "http://")
 	}
 	want := fmt.Sprintf(`[{"name":"ops","destinations":2,"definitions":[{"scope":"global","destinations":[`+
@@ -66,14 +65,14 @@ func TestAdminAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &keys); err != nil || len(keys) != 2 {
 		t.Fatalf("%d keys: %v", len(keys), err)
 	}
-	if status, text := adminRequest(t, "GET", "/notify/keys/ops", ""); status != 200 || strings.TrimSpace(text) != string(keys[0]) {
+	if status, text := ask(t, "GET", "/notify/keys/ops", ""); status != 200 || strings.TrimSpace(text) != string(keys[0]) {
 		t.Errorf("the key ops: status %d: %s", status, text)
 	}
 
 	for _, tt := range []struct {
 		name, key, body string
 		status          int
-		text            string // of the response
+		text            string // of the answer
 		arrives         string
 	}{
 		{"default text", "ops", "", 200, `"error":null`, "ops"},
@@ -87,7 +86,7 @@ func TestAdminAPI(t *testing.T) {
 		{"too long", "ops", `{"body": "` + strings.Repeat("x", maxTestRequest) + `"}`, 413, `{"error":"the request is larger`, ""},
 		{"an unknown key", "none", ``, 404, `{"error":"there is no such key`, ""},
 	} {
-		status, text := adminRequest(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)
+		status, text := ask(t, "POST", "/notify/keys/"+tt.key+"/test", tt.body)
 		all.WriteString(text)
 		if status != tt.status || !strings.Contains(text, tt.text) {
 			t.Errorf("test, %s: status %d, want %d: %s", tt.name, status, tt.status, text)
@@ -97,7 +96,7 @@ func TestAdminAPI(t *testing.T) {
 		for _, a := range got {
 			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
 			if tt.key == "own" && (a.Title != "T" || a.Message != "B" || a.Type != "warning") || tt.key == "ops" && (a.Title != "Test" || !strings.Contains(a.Message, "the key ops works")) {
-				t.Errorf("test, %s: got %+v", tt.name, a)
+				t.Errorf("test, %s: arrived %+v", tt.name, a)
 			}
 		}
 		if strings.Join(paths, " ") != tt.arrives {
@@ -118,14 +117,14 @@ func TestAdminAPI(t *testing.T) {
 		{"POST", "/notify/ops", 404, `{"error":"there is nothing at this address`},
 		{"GET", "/notify/keys/ops/more", 404, `{"error":"there is nothing at this address`},
 	} {
-		if status, text := adminRequest(t, tt.method, tt.path, ""); status != tt.status || !strings.HasPrefix(text, tt.text) {
+		if status, text := ask(t, tt.method, tt.path, ""); status != tt.status || !strings.HasPrefix(text, tt.text) {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.status, text)
 		}
 	}
 
-	_, before := adminRequest(t, "GET", "/metrics", "")
+	_, before := ask(t, "GET", "/metrics", "")
 	serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+site)
-	if _, text := adminRequest(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
+	if _, text := ask(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
 		t.Errorf("the keys after a reload: %s", text)
 	}
 	if status, body := send(t, t.Context(), "/notify", "body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
@@ -134,7 +133,7 @@ func TestAdminAPI(t *testing.T) {
 	if status, body := send(t, t.Context(), "/notify/own", "body=wordsofmessage&title=wordsofmessage"); status != 200 {
 		t.Errorf("status %d: %s", status, body)
 	}
-	status, text = adminRequest(t, "GET", "/notify/recent", "")
+	status, text = ask(t, "GET", "/notify/recent", "")
 	all.WriteString(text)
 	var messages []historyEntry
 	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 4 {
@@ -147,7 +146,7 @@ func TestAdminAPI(t *testing.T) {
 			t.Errorf("recent message %d: %s at %s, want %s", i, got, m.Time, want)
 		}
 	}
-	_, after := adminRequest(t, "GET", "/metrics", "")
+	_, after := ask(t, "GET", "/metrics", "")
 	all.WriteString(after)
 	const counter = `caddy_notify_messages_total{outcome="delivered"}`
 	if a, b := metric(t, before, counter), metric(t, after, counter); b != a+1 {
@@ -157,15 +156,15 @@ func TestAdminAPI(t *testing.T) {
 		t.Errorf("a secret or a message is shown:\n%s", shown)
 	}
 
-	loadWithoutNotify(t)
+	caddyWithout(t)
 	for _, path := range []string{"/notify/keys", "/notify/recent"} {
-		if status, text := adminRequest(t, "GET", path, ""); status != 404 || !strings.Contains(text, "does not use notify") {
+		if status, text := ask(t, "GET", path, ""); status != 404 || !strings.Contains(text, "does not use notify") {
 			t.Errorf("%s without notify: status %d: %s", path, status, text)
 		}
 	}
 }
 
-// metric returns the value of one line of /metrics.
+// metric is the value of one line of /metrics.
 func metric(t *testing.T, text, name string) (value float64) {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, "\n"+name+" ")
@@ -175,10 +174,10 @@ func metric(t *testing.T, text, name string) (value float64) {
 	return value
 }
 
-// loadWithoutNotify loads a configuration without the gateway.
-func loadWithoutNotify(t *testing.T) {
+// caddyWithout loads a configuration without the gateway.
+func caddyWithout(t *testing.T) {
 	t.Helper()
-	if status, text := adminRequest(t, "POST", "/load", `{"admin": {"listen": "localhost:2999"}}`); status != 200 {
+	if status, text := ask(t, "POST", "/load", `{"admin": {"listen": "localhost:2999"}}`); status != 200 {
 		t.Fatalf("status %d: %s", status, text)
 	}
 }

@@ -9,34 +9,35 @@ import (
 	"time"
 )
 
-// The queue is bounded, and all messages that it takes are sent.
-func TestBackground(t *testing.T) {
-	var b background
-	if left := b.wait(0); left != 0 {
-		t.Errorf("%d messages left in an empty queue", left)
+// An background has bounds, and ends what it began.
+func TestOutbox(t *testing.T) {
+	var o background
+	if left := o.wait(0); left != 0 {
+		t.Errorf("%d left of nothing", left)
 	}
 	release, done := make(chan struct{}), make(chan struct{}, maxBackground+maxQueued)
 	for i := range maxBackground + maxQueued {
-		if !b.add(func() { <-release; done <- struct{}{} }) {
-			t.Fatalf("the queue is full with %d messages", i)
+		if !o.add(func() { <-release; done <- struct{}{} }) {
+			t.Fatalf("the background is full with %d", i)
 		}
 	}
-	if b.add(func() { t.Error("a message that was rejected was sent") }) {
-		t.Error("the queue is not bounded")
+	if o.add(func() { t.Error("sent in spite of being refused") }) {
+		t.Error("the background has no bounds")
 	}
-	if left := b.wait(time.Millisecond); left != maxBackground+maxQueued {
-		t.Errorf("%d messages left", left)
+	if left := o.wait(time.Millisecond); left != maxBackground+maxQueued {
+		t.Errorf("%d left", left)
 	}
 	close(release)
-	if left := b.wait(time.Minute); left != 0 || len(done) != cap(done) {
+	if left := o.wait(time.Minute); left != 0 || len(done) != cap(done) {
 		t.Errorf("%d left, %d done", left, len(done))
 	}
-	if !b.add(func() {}) || b.wait(time.Minute) != 0 {
-		t.Error("the queue takes no messages after it was full")
+	if !o.add(func() {}) || o.wait(time.Minute) != 0 {
+		t.Error("the background is no good any more")
 	}
 }
 
-// The emitter of an event does not wait for the destination and gets no error.
+// The emitter is not kept waiting, however slow the destination is, and gets
+// no error, whatever becomes of the message.
 func TestEventsNeverBlock(t *testing.T) {
 	release := make(chan struct{})
 	got := make(chan struct{}, maxBackground+maxQueued+1)
@@ -46,7 +47,7 @@ func TestEventsNeverBlock(t *testing.T) {
 		got <- struct{}{}
 	}))
 	defer slow.Close()
-	notify, emit := startApps(t, `
+	notify, emit := eventful(t, `
 	notify {
 		key slow {
 			url json://`+strings.TrimPrefix(slow.URL, "http://")+`
@@ -56,28 +57,28 @@ func TestEventsNeverBlock(t *testing.T) {
 	events {
 		on x notify slow
 	}`)
-	dropped := &notify.shared.background.dropped
-	dropped.mu.Lock()
-	before, reported := dropped.count, dropped.timer != nil
-	dropped.mu.Unlock()
-	const excess = 5
-	for range maxBackground + maxQueued + excess {
+	lost := &notify.shared.background.dropped
+	lost.mu.Lock()
+	before, told := lost.count, lost.timer != nil
+	lost.mu.Unlock()
+	const more = 5
+	for range maxBackground + maxQueued + more {
 		if e := emit("x", nil); e.Aborted != nil {
 			t.Fatal(e.Aborted)
 		}
 	}
 	close(release)
-	waitSent(t, notify)
+	sent(t, notify)
 	if len(got) != maxBackground+maxQueued {
-		t.Errorf("%d messages were sent, want %d, the size of the queue", len(got), maxBackground+maxQueued)
+		t.Errorf("%d messages were sent, want as many as the background takes: %d", len(got), maxBackground+maxQueued)
 	}
-	dropped.mu.Lock()
-	defer dropped.mu.Unlock()
-	want := before + excess
-	if !reported {
-		want-- // the first was reported at once
+	lost.mu.Lock()
+	defer lost.mu.Unlock()
+	want := before + more
+	if !told {
+		want-- // the first was told at once
 	}
-	if dropped.count != want {
-		t.Errorf("%d dropped messages are not reported yet, want %d", dropped.count, want)
+	if lost.count != want {
+		t.Errorf("%d lost messages are still to be told, want %d", lost.count, want)
 	}
 }

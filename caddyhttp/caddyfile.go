@@ -113,6 +113,11 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		max_body <size>
 //		timeout <duration>
 //		max_in_flight <n>
+//		client_limits {
+//			in_flight <n>
+//			in_flight_per_address <n>
+//			memory <size>
+//		}
 //		propagate_trace on|off
 //		page on|off
 //		trusted_origins <origin...>|*
@@ -193,6 +198,7 @@ func (b *settingsBlock) options() options {
 		"attachments":     {usage: "attachments { … }", block: b.readAttachments},
 		"max_body":        {usage: "max_body <size>", min: 1, max: 1, line: byteSize(&b.MaxBody)},
 		"timeout":         {usage: "timeout <duration>", min: 1, max: 1, line: positiveDuration(&b.Timeout)},
+		"client_limits":   {usage: "client_limits { … }", block: b.readClientLimits},
 		"max_in_flight":   {usage: "max_in_flight <n>", min: 1, max: 1, line: number(&b.MaxInFlight, 1, math.MaxInt32)},
 		"propagate_trace": {usage: "propagate_trace on|off", min: 1, max: 1, line: onOff(&b.PropagateTrace)},
 		"page":            {usage: "page on|off", min: 1, max: 1, line: onOff(&b.Page)},
@@ -252,6 +258,15 @@ func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) erro
 			return number(b.Attachments.MaxCount, 0, math.MaxUint16)(args)
 		}},
 		"remote": {usage: "remote on|off", min: 1, max: 1, line: onOff(&b.Attachments.Remote)},
+	})
+}
+
+func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) error {
+	b.ClientLimits = &ClientLimits{}
+	return readBlock(d, "client_limits", options{
+		"in_flight":             {usage: "in_flight <n>", min: 1, max: 1, line: number(&b.ClientLimits.InFlight, 1, math.MaxInt32)},
+		"in_flight_per_address": {usage: "in_flight_per_address <n>", min: 1, max: 1, line: number(&b.ClientLimits.InFlightPerAddress, 1, math.MaxInt32)},
+		"memory":                {usage: "memory <size>", min: 1, max: 1, line: byteSize(&b.ClientLimits.Memory)},
 	})
 }
 

@@ -14,8 +14,9 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 )
 
-// TestAdapt adapts each file of testdata: a Caddyfile, a line of dashes, and
-// the JSON that it becomes or a part of the error.
+// TestAdapt holds each file of testdata against what stands in it: a
+// Caddyfile, a line of dashes, and the JSON that it becomes or a part of the
+// error.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.caddyfiletest")
 	if err != nil || len(files) == 0 {
@@ -62,8 +63,8 @@ func indented(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-// Each mistake has an error with its line and what was expected, without
-// secrets.
+// Every mistake is refused with the line it is on, what was expected, and no
+// secret.
 func TestCaddyfileMistakes(t *testing.T) {
 	const url = "url json://user:secretsecret@h"
 	for name, tt := range map[string]struct {
@@ -71,15 +72,15 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":        {"keys ops", "2", `unknown subdirective "keys" in notify; is a } missing above? notify has the subdirectives attachments, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, services, stateless, timeout, trusted_origins`},
+		"unknown subdirective":        {"keys ops", "2", `unknown subdirective "keys" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, services, stateless, timeout, trusted_origins`},
 		"a URL out of place":          {"json://secretsecret", "2", "unknown subdirective in notify; is a } missing above?"},
 		"a URL out of place in key":   {"key k {\njson://secretsecret\n}", "3", "unknown subdirective in key; is a } missing above? key has the subdirectives default_tag, import_apprise, url"},
 		"a key without a name":        {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key with two names":        {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key's name":                {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
 		"a key's name is too long":    {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
-		"an unknown parameter":        {"key k {\n" + url + "?methd=put\n}", "3", "JSON: the parameter methd is unknown and has no effect"},
-		"an invalid item":             {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is not a telephone number"},
+		"a parameter that is none":    {"key k {\n" + url + "?methd=put\n}", "3", "JSON: the parameter methd is unknown and has no effect"},
+		"an item that is none":        {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is not a telephone number"},
 		"a key twice":                 {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "the key k occurs twice"},
 		"a key without a block":       {"key k", "2", "needs a block"},
 		"a key with an empty block":   {"key k {\n}", "2", "needs a block"},
@@ -174,8 +175,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 	}
 }
 
-// A path matcher is rejected only if no path that the handler answers can
-// match.
+// A matcher of paths is refused only where nothing can get through it that the
+// gateway answers.
 func TestMayMatchRoute(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
@@ -188,14 +189,14 @@ func TestMayMatchRoute(t *testing.T) {
 	}
 }
 
-// Caddyfile.example is formatted and loads.
+// Caddyfile.example is there to be run.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile("../Caddyfile.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if formatted := caddyfile.Format(text); string(formatted) != string(text) {
-		t.Error("it is not formatted; run caddy fmt")
+		t.Error("it is not as caddy fmt would have it")
 	}
 	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": "Caddyfile.example"})
 	if err != nil || len(warnings) > 0 {
@@ -208,7 +209,7 @@ func TestExample(t *testing.T) {
 	if err := caddy.Validate(&c); err != nil {
 		t.Error(err)
 	}
-	// The URLs in comments are right as well.
+	// The commented destinations must be right, too.
 	for _, m := range regexp.MustCompile(`# url (\S+)`).FindAllStringSubmatch(string(text), -1) {
 		u := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(m[1], func(p string) string {
 			return map[string]string{

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// check sends nothing, to any service.
+// A check sends nothing, whatever the service.
 func TestCommandCheckSendsNothing(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request has left") }))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	for _, u := range []string{"json://" + host, "form://" + host, "gotify://" + host + "/t0k3nt0k3n", "mqtt://" + host + "/topic"} {

@@ -10,10 +10,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// URLs come from arguments, files, standard input and the environment, and the
-// message from flags, files and standard input.
+// A message goes to URLs that stand in arguments, files, on standard input
+// and in the environment, and comes from flags, files and standard input.
 func TestCommandSend(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		name = filepath.Join(dir, name)
@@ -32,7 +32,7 @@ func TestCommandSend(t *testing.T) {
 	for _, tt := range []struct {
 		args, stdin, paths string
 		code               int
-		out, errs          string // contained in the output
+		out, errs          string // parts
 	}{
 		{"--body hello " + a, "", "a", 0, "delivered  JSON  json://", ""},
 		{a + "," + b, "hello\n", "a b", 0, "", ""},
@@ -85,7 +85,7 @@ func TestCommandSend(t *testing.T) {
 	command(t, "line 1\nline 2\n", "send", "-t", "A\ntitle", "--type", "Failure", "--attach", file, a)
 	got := s.one(t)
 	if got.Title != "A title" || got.Message != "line 1\nline 2" || got.Type != "failure" {
-		t.Errorf("got %+v", got)
+		t.Errorf("arrived %+v", got)
 	}
 	if len(got.Attachments) != 1 || got.Attachments[0].Filename != "report.txt" || string(got.Attachments[0].Base64) != "91%" {
 		t.Errorf("files %+v", got.Attachments)
@@ -100,9 +100,9 @@ func TestCommandSend(t *testing.T) {
 	}
 }
 
-// With --key, the settings of the place that defines the key hold.
+// --key sends under the rules of the place where the key stands.
 func TestCommandSendKey(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	config := `{

@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Each service in the list can be found by its name and schemes.
+// What is listed can be looked up, by whatever name.
 func TestCommandServices(t *testing.T) {
 	out, _, code := command(t, "", "services")
 	if lines := strings.Count(out, "\n"); code != 0 || lines != len(notifier.Services())+1 {

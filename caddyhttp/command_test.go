@@ -18,8 +18,8 @@ import (
 
 var updateCommands = flag.Bool("update-commands", false, "write the transcripts of testdata/command anew")
 
-// command runs `caddy notify` in the process of the test, as caddycmd does, and
-// returns its output and exit code.
+// command runs `caddy notify` with arguments inside the test, as caddycmd
+// does, and returns what it writes and its exit code.
 func command(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -38,8 +38,8 @@ func command(t *testing.T, stdin string, args ...string) (out, errs string, code
 	return stdout.String(), stderr.String(), code
 }
 
-// TestCommandTranscripts runs the commands in testdata/command. Each line that
-// begins with a $ is followed by the output of its command.
+// TestCommandTranscripts holds the commands against testdata/command: after
+// each line that begins with a $ stands what the command of that line prints.
 func TestCommandTranscripts(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
 	t.Setenv(urlsVariable, "")
@@ -101,8 +101,8 @@ func TestCommandCompletion(t *testing.T) {
 
 const mainVariable = "CADDY_NOTIFY_TEST_MAIN"
 
-// TestMainProgram is the program caddy, for tests that run it without building
-// it.
+// TestMainProgram is caddy where it is asked for, so that tests can run the
+// program without building it.
 func TestMainProgram(t *testing.T) {
 	args, ok := os.LookupEnv(mainVariable)
 	if !ok {
@@ -133,13 +133,13 @@ func program(t *testing.T, args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// Scripts get the exit codes of the documentation, and Caddy's own commands
-// know the module.
+// The program's exit codes are those that scripts can use, and Caddy's own
+// commands know the module.
 func TestProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	loose := filepath.Join(t.TempDir(), "Caddyfile")
 	if err := os.WriteFile(loose, []byte(":8080 {\nnotify {\nkey k {\nurl nonsense://secretsecret\n}\n}\n}\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -48,9 +48,12 @@ type Settings struct {
 
 	// How many messages of clients may be under way at once, over all sites. If
 	// there are more, this site answers 503 with `Retry-After: 1` and does not
-	// read the request. Together with `max_body` it bounds the memory that
-	// messages take. Default: 1000.
+	// read the request. Default: 1000.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
+
+	// Limits of what clients can cause. Only `memory` applies to messages for
+	// keys.
+	ClientLimits *ClientLimits `json:"client_limits,omitempty"`
 
 	// Adds the headers `traceparent` and `tracestate` to the HTTP requests that
 	// destinations get, if Caddy's `tracing` comes before the handler. Default:
@@ -114,6 +117,30 @@ type Attachments struct {
 	// Allows requests to name files by `http` or `https` addresses, from which
 	// the gateway fetches them. Default: true.
 	Remote *bool `json:"remote,omitempty"`
+}
+
+// ClientLimits limits what clients can cause, so that they cannot use up what
+// messages for keys need. All counts are of the process, over all sites.
+type ClientLimits struct {
+	// How many of the messages under way may bring notification URLs. Messages
+	// for keys count as well while their attachments are fetched from addresses
+	// in the request. Further ones get a 503 with `Retry-After: 1`. Default: half
+	// of `max_in_flight`.
+	InFlight int `json:"in_flight,omitempty"`
+
+	// How many of these may come from one client: from an IPv4 address or an IPv6
+	// network of 64 bits. It is the client's address as Caddy determines it,
+	// with `trusted_proxies` if it is set. Further ones get a 503 with
+	// `Retry-After: 1`. Default: an eighth of `in_flight`.
+	InFlightPerAddress int `json:"in_flight_per_address,omitempty"`
+
+	// How many bytes of memory the requests under way may hold, including those
+	// for keys. Half of it is for requests for keys only. Files that there is no
+	// room for go to temporary files. A text that there is no room for gets a 503
+	// with `Retry-After: 1`; a text of up to 32 KiB is not counted. It must be at
+	// least 8 times `max_body`. Default: 268435456 (256 MiB), or 8 times
+	// `max_body` if that is more.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // Identity is the sender of the messages, for destinations that show one.

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// writeConfig writes a file and returns its path.
-func writeConfig(t *testing.T, name, text string) string {
+// configuration writes a file and gives its path.
+func configuration(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -26,9 +26,9 @@ func writeConfig(t *testing.T, name, text string) string {
 }
 
 func TestImportApprise(t *testing.T) {
-	s := newDestination(t)
-	more := writeConfig(t, "more", "crew=bob\nbob="+s.url("/bob"))
-	first := writeConfig(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.url("/alice"), s.url("/plain")))
+	s := newStation(t)
+	more := configuration(t, "more", "crew=bob\nbob="+s.url("/bob"))
+	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.url("/alice"), s.url("/plain")))
 	t.Setenv("NOTIFY_TEST_FILE", first)
 	h := newGateway(t, "key k {\nurl "+s.url("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\ndefault_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
 	for _, tt := range []struct{ target, arrives string }{
@@ -47,9 +47,9 @@ func TestImportApprise(t *testing.T) {
 	}
 }
 
-// Some servers of configurations only allow POST, others GET.
+// A server of configurations wants POST, others GET.
 func TestImportAppriseFromServer(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
@@ -84,7 +84,7 @@ func TestBadImports(t *testing.T) {
 	defer thief.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	file := func(text string) string { return writeConfig(t, "f.conf", text) }
+	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
 		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} has no value"},
@@ -99,13 +99,13 @@ func TestBadImports(t *testing.T) {
 		{"nobody there", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
 		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched may not include a local one"},
 	} {
-		empty := writeConfig(t, "empty", "")
+		empty := configuration(t, "empty", "")
 		_, err := provision(t, "key k {\nimport_apprise "+empty+" "+tt.location+"\n}\n"+tt.block, "")
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "key k, import_apprise 2: ") {
 			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
 			continue
 		}
-		text := strings.Replace(err.Error(), "begins with secretsecret://", "", 1) // a scheme is not a secret
+		text := strings.Replace(err.Error(), "begins with secretsecret://", "", 1) // what stands before :// is no secret
 		if strings.Contains(text, "secretsecret") {
 			t.Errorf("%s: the error shows a secret: %v", tt.name, err)
 		}
@@ -122,22 +122,21 @@ func TestBadImports(t *testing.T) {
 	}
 }
 
-// The tag all is accepted in an imported file, which may have had it for long,
-// but not in the Caddyfile.
+// The tag all does no harm where it has been in use, unlike in the Caddyfile.
 func TestImportAppriseTagAll(t *testing.T) {
-	path := writeConfig(t, "f.conf", "all,ops=json://localhost\n")
+	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
 	k, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", &Key{ImportApprise: []string{path}})
 	if err != nil || len(k.targets) != 1 || !slices.Contains(k.targets[0].Tags, "ops") {
 		t.Errorf("%+v, %v", k, err)
 	}
 }
 
-// What has no effect is logged for an imported file, where the Caddyfile gets
-// an error. Placeholders in the file are not replaced.
+// What has no effect is refused in the Caddyfile, but logged of an imported
+// file. No placeholder is resolved in one.
 func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
-	path := writeConfig(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
+	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
 	k, err := keyLoader{parse: parseUnshared, log: zap.New(core)}.load("k", &Key{ImportApprise: []string{path}})
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +165,8 @@ func TestImportAppriseWarnings(t *testing.T) {
 	}
 }
 
-// A path is relative to the file that contains it, which can be one that the
-// Caddyfile imports.
+// A relative path is relative to the file that it stands in, which need not be
+// the Caddyfile itself.
 func TestImportPath(t *testing.T) {
 	var h Handler
 	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\nimport_apprise a.yml ../b c/d /e https://example.com/f {env.G}/g\n}\n}"), "/etc/caddy/sites/Caddyfile")

@@ -12,9 +12,10 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// Errors about values name the key, the number of the URL and the placeholder.
+// An error that only the real values show names the key, the URL's place and
+// the placeholder.
 func TestPlaceholders(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
 	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
 	file := filepath.Join(t.TempDir(), "url")
@@ -38,8 +39,8 @@ func TestPlaceholders(t *testing.T) {
 	if paths := s.paths(); paths != "env file" {
 		t.Errorf("messages at %q", paths)
 	}
-	// Braces of other languages are accepted, and so are the placeholders
-	// {system.*} and {time.*}.
+	// Braces of other languages are no placeholders, nor are those of {system.*}
+	// and {time.*} unknown.
 	for _, u := range []string{"json://h/{system.os}", "json://h/{time.now.year}", "json://h/%7Bx%7D", "json://h/?-x={{x}}", `json://h/?-x={"a":1}`} {
 		if err := checkURL(u, nil); err != nil {
 			t.Errorf("%s: %v", u, err)
@@ -62,7 +63,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// A placeholder that never has a value is rejected.
+// A text is not accepted with a placeholder that never has a value.
 func TestTextPlaceholders(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
 	file := filepath.Join(t.TempDir(), "place")
@@ -70,7 +71,7 @@ func TestTextPlaceholders(t *testing.T) {
 		t.Fatal(err)
 	}
 	const notify = "notify {\nkey k {\nurl json://h\n}\n}\n"
-	for _, tt := range []struct{ text, event, log string }{ // "" for no error
+	for _, tt := range []struct{ text, event, log string }{ // "" is no error
 		{"91% of {this", "", ""},
 		{"<style>p{color:red}</style>", "", ""},
 		{`{{x}} and \{nosuch}`, "", ""},

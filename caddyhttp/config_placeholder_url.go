@@ -46,7 +46,7 @@ func resolveURL(url string) (string, error) {
 			return "", errControlInURL
 		case hasScheme && at[0] < authority:
 			if !schemeName.MatchString(value) {
-				return "", fmt.Errorf("{%s} stands for the scheme of the URL, but its value is not one; a scheme is a word such as discord", name)
+				return "", fmt.Errorf("{%s} stands for the schema of the URL, but its value is not one; a schema is a word such as discord", name)
 			}
 		case hasScheme && isHostPlace(url[authority:], at[0]-authority, at[1]-authority):
 			value = encodePart(value, ":[]")

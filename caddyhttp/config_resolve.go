@@ -21,6 +21,7 @@ const (
 	defaultMaxSize     = 200 << 20
 	defaultMaxCount    = 6
 	defaultMaxInFlight = 1000
+	defaultMemory      = 256 << 20
 )
 
 // resolved are settings with all defaults, checked and ready for use. They do
@@ -33,6 +34,9 @@ type resolved struct {
 	limits         api.Limits
 	timeout        time.Duration
 	maxInFlight    int
+	clientLimits   ClientLimits // as configured
+	inFlight       inFlightLimits
+	memory         int64
 	propagateTrace bool
 	page           bool
 	originCheck    *http.CrossOriginProtection // nil for no check
@@ -46,7 +50,7 @@ func defaultSettings() (*resolved, error) {
 		return nil, err
 	}
 	identity := notifier.DefaultIdentity()
-	return &resolved{
+	r := &resolved{
 		stateless: true,
 		limits: api.Limits{
 			MaxBody: defaultMaxBody, MaxFiles: defaultMaxCount, MaxFileSize: defaultMaxSize,
@@ -57,7 +61,8 @@ func defaultSettings() (*resolved, error) {
 		page:        true,
 		originCheck: http.NewCrossOriginProtection(),
 		identity:    &identity,
-	}, nil
+	}
+	return r, r.resolveClientLimits()
 }
 
 // resolve returns base with the values that s sets. parse makes a destination
@@ -153,6 +158,12 @@ func (s *Settings) resolveLimits(r *resolved) error {
 		return fmt.Errorf("max_in_flight is %d; it must be a number of messages above 0", s.MaxInFlight)
 	case s.MaxInFlight > 0:
 		r.maxInFlight = s.MaxInFlight
+	}
+	if s.ClientLimits != nil {
+		r.clientLimits = *s.ClientLimits
+	}
+	if err := r.resolveClientLimits(); err != nil {
+		return fmt.Errorf("client_limits: %w", err)
 	}
 	a := s.Attachments
 	if a == nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Sites can use the keys of the app, and their own win. They have the settings
-// of the app that they do not set.
+// The keys of the app are everybody's; the site's own win. What a site does
+// not set, it has from the app.
 func TestGlobalSettings(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	global := "key ops {\nurl " + s.url("/app/ops") + "\n}\nkey dev {\nurl " + s.url("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
 	inherits := newGateway(t, "", global)
 	own := newGateway(t, "key ops {\nurl "+s.url("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.url("/d"), global)
@@ -39,7 +39,7 @@ func TestGlobalSettings(t *testing.T) {
 	}
 }
 
-// The same rules hold for JSON.
+// The same rules hold for JSON, which has no lines.
 func TestJSONMistakes(t *testing.T) {
 	for config, text := range map[string]string{
 		`{"keys":{"a.b":{"urls":[{"url":"json://h"}]}}}`: "1 to 128 letters",

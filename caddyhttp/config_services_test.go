@@ -6,20 +6,20 @@ import (
 )
 
 func TestServices(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	for _, tt := range []struct {
 		services string
 		usable   bool
 	}{
 		{"allow json", true},
-		{"allow jsons", true}, // any scheme of a service stands for all
+		{"allow jsons", true}, // any schema of a service stands for all
 		{"allow JSON xml", true},
 		{"allow xml", false},
 		{"deny xml", true},
 		{"deny jsons", false},
 		{"allow json xml\ndeny json", false},
 	} {
-		h := newGateway(t, allowLoopback+"services {\n"+tt.services+"\n}", "")
+		h := newGateway(t, open+"services {\n"+tt.services+"\n}", "")
 		want := map[bool]int{true: 200, false: 400}[tt.usable]
 		if got := post(t, h, "/notify", typeForm, "body=x&urls="+s.url("/a")); got.status != want {
 			t.Errorf("%s: a client's URL: status %d, want %d: %s", tt.services, got.status, want, got.body)
@@ -33,7 +33,7 @@ func TestServices(t *testing.T) {
 			t.Errorf("%s of the app: a key's URL: error %v", tt.services, err)
 		}
 	}
-	h := newGateway(t, allowLoopback+"services {\ndeny xml\n}", "")
+	h := newGateway(t, open+"services {\ndeny xml\n}", "")
 	got := post(t, h, "/notify", typeForm, "body=x&urls="+s.url("/a")+",xml://127.0.0.1:1/b")
 	if got.status != 424 || !strings.Contains(got.body, "the service XML may not be used here") {
 		t.Errorf("one of two denied: status %d: %s", got.status, got.body)

@@ -12,14 +12,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Each message emits an event. A message about the event emits none, and a key
-// gets no message about its own failure.
+// Each message is told of by an event. Who is notified of that is not notified
+// of the notification again, and never of a failure to notify it.
 func TestOwnEvents(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	gone := strings.Replace(closed.URL, "http", "json", 1)
-	notify, emit := startApps(t, `
+	notify, emit := eventful(t, `
 	notify {
 		key ok {
 			url `+s.url("/ok")+`
@@ -49,12 +49,12 @@ func TestOwnEvents(t *testing.T) {
 		on notify_delivered notify meta
 	}`)
 	emit("ok", nil)
-	waitSent(t, notify)
+	sent(t, notify)
 	if paths := s.paths(); paths != "meta ok" {
 		t.Errorf("delivered: messages at %q", paths)
 	}
 	emit("broken", nil)
-	waitSent(t, notify)
+	sent(t, notify)
 	messages := s.take()
 	var paths []string
 	for _, m := range messages {
@@ -74,10 +74,10 @@ func TestOwnEvents(t *testing.T) {
 	}
 }
 
-// A message over HTTP emits an event as well, without the text of the message.
+// A message over HTTP is told of too, and without its text.
 func TestOwnEventsOverHTTP(t *testing.T) {
-	s := newDestination(t)
-	_, _ = startApps(t, `
+	s := newStation(t)
+	_, _ = eventful(t, `
 	notify {
 		key meta {
 			url `+s.url("/meta")+`
@@ -87,14 +87,14 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 		on notify_delivered notify meta
 		on notify_failed notify meta
 	}`)
-	h := newGateway(t, allowLoopback, "")
+	h := newGateway(t, open, "")
 	for path, want := range map[string]string{"/client": "Message delivered", "/refuse": "Message not delivered"} {
 		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.url(path))
 		if left := h.shared.background.wait(time.Minute); left > 0 {
 			t.Fatal(left)
 		}
 		got := s.take()
-		i := slices.IndexFunc(got, func(a receivedMessage) bool { return a.Path == "/meta" })
+		i := slices.IndexFunc(got, func(a arrived) bool { return a.Path == "/meta" })
 		if len(got) != 2 || i < 0 {
 			t.Fatalf("%s: %+v", path, got)
 		}
@@ -105,7 +105,7 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 	}
 }
 
-// Lists in an event are bounded for any number of destinations.
+// Lists in events are bounded, as the number of destinations is not.
 func TestOwnEventData(t *testing.T) {
 	var results []notifier.Result
 	for range 500 {

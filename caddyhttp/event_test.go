@@ -30,9 +30,9 @@ func adapted(t *testing.T, text string) *caddy.Config {
 	return &c
 }
 
-// startApps starts the apps notify and events with global options, without
-// servers.
-func startApps(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {
+// eventful runs the apps notify and events, without servers, under global
+// options.
+func eventful(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {
 	t.Helper()
 	ctx, err := caddy.ProvisionContext(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"))
 	if err != nil {
@@ -59,21 +59,21 @@ func startApps(t *testing.T, options string) (notify *App, emit func(name string
 	}
 }
 
-// waitSent waits until all messages in the background are sent.
-func waitSent(t *testing.T, a *App) {
+// sent waits for all messages that are under way.
+func sent(t *testing.T, a *App) {
 	t.Helper()
 	if left := a.shared.background.wait(time.Minute); left > 0 {
 		t.Fatalf("%d messages are not sent", left)
 	}
 }
 
-// Placeholders in the texts of the operator are replaced. The data of the event
-// are neither read for placeholders nor as HTML.
+// The operator's texts have their placeholders replaced; what the event brings
+// is not read for placeholders, nor as HTML.
 func TestEventMessages(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
-	s := newDestination(t)
-	notify, emit := startApps(t, `
+	s := newStation(t)
+	notify, emit := eventful(t, `
 	notify {
 		key k {
 			url `+s.url("/a")+`?format=html a
@@ -99,17 +99,17 @@ func TestEventMessages(t *testing.T) {
 	for _, tt := range []struct {
 		event string
 		data  map[string]any
-		want  receivedMessage
+		want  arrived
 	}{
-		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, receivedMessage{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
+		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
 		{
 			"texts", map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
-			receivedMessage{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
+			arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
 		},
-		{"lines", map[string]any{"text": "one\ntwo"}, receivedMessage{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
+		{"lines", map[string]any{"text": "one\ntwo"}, arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
 	} {
 		emitAs(notify, tt.event, tt.data)
-		waitSent(t, notify)
+		sent(t, notify)
 		if got := s.one(t); got.Path != tt.want.Path || got.Title != tt.want.Title || got.Message != tt.want.Message || got.Type != tt.want.Type {
 			t.Errorf("%s: got %+v\nwant %+v", tt.event, got, tt.want)
 		}
@@ -119,15 +119,15 @@ func TestEventMessages(t *testing.T) {
 	}
 }
 
-// emitAs emits an event whose origin is the app.
+// emitAs emits an event in the name of the app.
 func emitAs(a *App, name string, data map[string]any) {
 	a.emitter.events.Emit(a.emitter.ctx, name, data)
 }
 
-// Some events make no message.
-func TestEventsWithoutMessage(t *testing.T) {
-	s := newDestination(t)
-	notify, emit := startApps(t, `
+// What makes no message.
+func TestEventsLeftOut(t *testing.T) {
+	s := newStation(t)
+	notify, emit := eventful(t, `
 	notify {
 		key k {
 			url `+s.url("/k")+`
@@ -139,23 +139,23 @@ func TestEventsWithoutMessage(t *testing.T) {
 	emit("tls_get_certificate", nil)
 	emit("notify_failed", map[string]any{"key": "k"})
 	emit("notify_delivered", map[string]any{"key": "k"})
-	waitSent(t, notify)
+	sent(t, notify)
 	if got := s.take(); len(got) > 0 {
 		t.Errorf("got %+v", got)
 	}
 	emit("notify_failed", map[string]any{"key": "other"})
-	waitSent(t, notify)
+	sent(t, notify)
 	if got := s.one(t); got.Title != "Message not delivered (key other)" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// waitFor waits for a message whose title begins with title.
-func (s *destination) waitFor(t *testing.T, title string) receivedMessage {
+// arrives waits for a message with the title.
+func (s *station) arrives(t *testing.T, title string) arrived {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		s.mu.Lock()
-		i := slices.IndexFunc(s.got, func(a receivedMessage) bool { return strings.HasPrefix(a.Title, title) })
+		i := slices.IndexFunc(s.got, func(a arrived) bool { return strings.HasPrefix(a.Title, title) })
 		if i >= 0 {
 			defer s.mu.Unlock()
 			return s.got[i]
@@ -163,11 +163,11 @@ func (s *destination) waitFor(t *testing.T, title string) receivedMessage {
 		s.mu.Unlock()
 	}
 	t.Fatalf("no message %q; there are %+v", title, s.take())
-	return receivedMessage{}
+	return arrived{}
 }
 
-// load runs Caddy with global options and sites.
-func loadCaddy(t *testing.T, options, sites string) {
+// boot runs a Caddy with global options and sites.
+func boot(t *testing.T, options, sites string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
 	admin localhost:2999
@@ -182,12 +182,12 @@ func loadCaddy(t *testing.T, options, sites string) {
 
 const emptySite = "http://localhost:9080 {\nrespond ok\n}\n"
 
-// A failure to obtain a certificate makes a message.
+// A certificate that cannot be had becomes a message.
 func TestFailingIssuance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	dir, err := os.MkdirTemp("", "notify")
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestFailingIssuance(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	ca := strings.TrimPrefix(closed.URL, "http://")
-	loadCaddy(t, "storage file_system "+dir+`
+	boot(t, "storage file_system "+dir+`
 	notify {
 		key ops {
 			url `+s.url("/ops")+`
@@ -205,22 +205,22 @@ func TestFailingIssuance(t *testing.T) {
 	events {
 		on cert_failed notify ops
 	}`, "fails.example.com:9443 {\ntls {\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
-	got := s.waitFor(t, "No certificate for fails.example.com")
-	loadCaddy(t, "", emptySite) // stops further attempts
+	got := s.arrives(t, "No certificate for fails.example.com")
+	boot(t, "", emptySite) // so that it does not try again
 	if got.Type != "failure" || !strings.Contains(got.Message, "connection refused") || !strings.Contains(got.Message, "Issuers: "+ca) {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// An upstream that goes down makes a message, and another when it is up again.
-func TestUpstreamDown(t *testing.T) {
+// An upstream that goes away becomes a message, and its return another.
+func TestUpstreamGoesAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	address := upstream.Listener.Addr().String()
-	loadCaddy(t, `
+	boot(t, `
 	notify {
 		key ops {
 			url `+s.url("/ops")+`
@@ -231,7 +231,7 @@ func TestUpstreamDown(t *testing.T) {
 		on unhealthy notify ops
 	}`, "http://localhost:9080 {\nreverse_proxy "+address+" {\nhealth_uri /\nhealth_interval 100ms\n}\n}\n")
 	upstream.Close()
-	if got := s.waitFor(t, "Upstream "+address+" is down"); got.Type != "failure" {
+	if got := s.arrives(t, "Upstream "+address+" is down"); got.Type != "failure" {
 		t.Errorf("got %+v", got)
 	}
 	again, err := net.Listen("tcp", address)
@@ -243,19 +243,19 @@ func TestUpstreamDown(t *testing.T) {
 	upstream.Listener = again
 	upstream.Start()
 	defer upstream.Close()
-	if got := s.waitFor(t, "Upstream "+address+" is up"); got.Type != "success" {
+	if got := s.arrives(t, "Upstream "+address+" is up"); got.Type != "success" {
 		t.Errorf("got %+v", got)
 	}
-	loadCaddy(t, "", emptySite)
+	boot(t, "", emptySite)
 }
 
-// A start and a reload have different texts, and the end of a replaced
-// configuration makes no message.
+// Starting and reloading are told apart, and the end of a configuration is no
+// end of Caddy.
 func TestStartAndReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	options := `
 	notify {
 		key ops {
@@ -266,14 +266,14 @@ func TestStartAndReload(t *testing.T) {
 		on started notify ops
 		on stopping notify ops
 	}`
-	loadCaddy(t, options, emptySite)
-	loadCaddy(t, options, "http://localhost:9080 {\nrespond reloaded\n}\n")
-	loadCaddy(t, "", emptySite) // waits for messages under way
+	boot(t, options, emptySite)
+	boot(t, options, "http://localhost:9080 {\nrespond reloaded\n}\n")
+	boot(t, "", emptySite) // waits for what is under way
 	var titles []string
 	for _, m := range s.take() {
 		titles = append(titles, m.Title)
 	}
-	// caddytest loads a configuration of its own first.
+	// caddytest's own configuration came first.
 	if want := []string{"Caddy has a new configuration", "Caddy has a new configuration"}; !slices.Equal(titles, want) {
 		t.Errorf("got %q, want %q", titles, want)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Each event of Caddy has a text that names what happened and its subject.
+// Every event that Caddy emits has a text that tells what has happened, and to
+// what.
 func TestEventTexts(t *testing.T) {
 	for _, tt := range []struct {
 		event       string
@@ -61,7 +62,7 @@ func TestEventTexts(t *testing.T) {
 			"Message not delivered (key ops)", "1 of 3 destinations have the message.\nno route; no room", notifier.Failure,
 		},
 		{"notify_delivered", map[string]any{"key": "", "delivered": 1, "failed": 0, "services": []string{"JSON"}}, false, "Message delivered", "1 of 1 destinations have the message.\nServices: JSON", notifier.Success},
-		// Unknown events, and data that are missing.
+		// Events that nobody has thought of, or with other data than expected.
 		{
 			"backup_done", map[string]any{"size": 12, "file": "a\nb", "error": nil, "who": (*net.IPAddr)(nil), "cert": struct{ Key string }{"secretsecret"}, "took": 3 * time.Minute}, false,
 			"Event backup_done", "file: a\nsize: 12\ntook: 3 minutes\nwho: <nil>", notifier.Info,
@@ -83,7 +84,7 @@ func TestEventTexts(t *testing.T) {
 	}
 }
 
-// The text about an unknown event is bounded.
+// An unknown event's data are shown within bounds.
 func TestUnknownEventIsBounded(t *testing.T) {
 	data := map[string]any{}
 	for i := range 1000 {

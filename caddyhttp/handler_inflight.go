@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -29,12 +30,11 @@ type inFlightLimits struct {
 	perAddress int // of these, those of one client address
 }
 
-// inFlightLimits returns the limits of the site.
-func (r *resolved) inFlightLimits() inFlightLimits {
-	l := inFlightLimits{total: r.maxInFlight}
-	l.clients = max(l.total/2, 1)
-	l.perAddress = max(l.clients/8, 1)
-	return l
+// newInFlightLimits returns limits with the defaults for those that are 0.
+func newInFlightLimits(total, clients, perAddress int) inFlightLimits {
+	clients = min(cmp.Or(clients, max(total/2, 1)), total)
+	perAddress = min(cmp.Or(perAddress, max(clients/8, 1)), clients)
+	return inFlightLimits{total, clients, perAddress}
 }
 
 // entry is the room of one message in inFlight.
@@ -75,9 +75,9 @@ func (f *inFlight) add(l inFlightLimits, e entry) (entry, error) {
 	case e.total && f.total >= l.total:
 		return entry{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.total)
 	case e.client && f.clients >= l.clients:
-		return entry{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (half of max_in_flight)", l.clients)
+		return entry{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)", l.clients)
 	case e.client && f.byAddress[e.from] >= l.perAddress:
-		return entry{}, errTooMany("too many messages with URLs from your address are under way, at most %d (a sixteenth of max_in_flight)", l.perAddress)
+		return entry{}, errTooMany("too many messages with URLs from your address are under way, at most %d (client_limits in_flight_per_address)", l.perAddress)
 	}
 	if e.total {
 		f.total++

@@ -15,16 +15,16 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// slowServer is a destination that answers after release.
-type slowServer struct {
+// jam is a destination that takes no message to its end before it is told to.
+type jam struct {
 	*httptest.Server
 	arrived chan struct{}
 	release func()
 }
 
-func newSlowServer(t *testing.T) *slowServer {
+func newJam(t *testing.T) *jam {
 	held := make(chan struct{})
-	j := &slowServer{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
+	j := &jam{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
 	j.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		j.arrived <- struct{}{}
@@ -35,9 +35,9 @@ func newSlowServer(t *testing.T) *slowServer {
 	return j
 }
 
-func (j *slowServer) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
+func (j *jam) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
 
-// unread fails the test if it is read.
+// unread fails the test when somebody reads it.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -45,10 +45,11 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("read")
 }
 
-// Beyond max_in_flight, messages are rejected unread, in every format. The
-// messages of all sites are counted together; each site has its own limit.
+// Above the bound, messages are turned away unread, in every format, until
+// one of those under way is done. The count is of the whole gateway; the
+// bound is of the site.
 func TestOverload(t *testing.T) {
-	j := newSlowServer(t)
+	j := newJam(t)
 	h := newGateway(t, "max_in_flight 2\nkey k {\nurl "+j.url()+"\n}", "")
 	wider := newGateway(t, "", "max_in_flight 3\nkey k {\nurl "+j.url()+"\n}")
 	replies := make(chan int)
@@ -75,7 +76,7 @@ func TestOverload(t *testing.T) {
 	}
 	begin(wider)
 	if got := post(t, wider, "/notify/k", typeForm, "body=x"); got.status != http.StatusServiceUnavailable {
-		t.Errorf("a site with the limit of the app: status %d", got.status)
+		t.Errorf("a site with the bound of the app: status %d", got.status)
 	}
 	j.release()
 	for range 3 {
@@ -83,7 +84,7 @@ func TestOverload(t *testing.T) {
 			t.Errorf("a message under way got status %d", status)
 		}
 	}
-	// Rejected messages are not counted as under way.
+	// Refused messages leave as well: more of them than the bound do no harm.
 	for range 5 {
 		if got := post(t, h, "/notify/none", typeForm, "body=x"); got.status != http.StatusNotFound {
 			t.Errorf("an unknown key: status %d", got.status)
@@ -111,7 +112,7 @@ func TestOverloadSettings(t *testing.T) {
 	}
 }
 
-// A client is an IPv4 address or an IPv6 network.
+// A client is an IPv4 address, or the network that a client with IPv6 has.
 func TestClientAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7":           "192.0.2.7",
@@ -130,11 +131,11 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// Messages with URLs of clients have a share of the limit, and one client a
-// share of that. A message that ends frees its share.
+// Messages that bring addresses have a part of the room, and one client has a
+// part of that. What has left makes room again.
 func TestInFlightShares(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	limits := (&resolved{maxInFlight: 32}).inFlightLimits()
+	limits := newInFlightLimits(32, 0, 0)
 	var f inFlight
 	enter := func(from netip.Addr, want string) entry {
 		t.Helper()
@@ -164,15 +165,18 @@ func TestInFlightShares(t *testing.T) {
 		entries = append(entries, e)
 	}
 	if _, err := f.enter(limits); err == nil || !strings.Contains(err.Error(), "at most 32 (max_in_flight)") {
-		t.Errorf("a message beyond the limit: %v", err)
+		t.Errorf("a message too many: %v", err)
 	}
 	for _, e := range entries {
 		e.leave()
 	}
 	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
-		t.Errorf("%d, %d, %v are left, want none", f.total, f.clients, f.byAddress)
+		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
 	}
-	if l := (&resolved{maxInFlight: 1}).inFlightLimits(); l != (inFlightLimits{1, 1, 1}) {
-		t.Errorf("the limits for max_in_flight 1: %v", l)
+	if l := newInFlightLimits(1, 0, 0); l != (inFlightLimits{1, 1, 1}) {
+		t.Errorf("of one: %v", l)
+	}
+	if l := newInFlightLimits(100, 90, 7); l != (inFlightLimits{100, 90, 7}) {
+		t.Errorf("as set: %v", l)
 	}
 }

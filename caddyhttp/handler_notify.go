@@ -41,7 +41,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if err != nil {
 		return nil, err
 	}
-	q, err := api.Read(w, r, h.resolved.limits)
+	q, err := api.Read(w, r, h.limits(name == ""))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return nil, err
 	}
-	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name}
+	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name, memory: q.Memory()}
 	stream := api.NewStream(w, r, to.Targets)
 	if stream != nil {
 		d.done = stream.Result
@@ -71,19 +71,26 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	return resp, nil
 }
 
+// limits returns the limits of a request. client means that it may bring URLs.
+func (h *Handler) limits(client bool) api.Limits {
+	l := h.resolved.limits
+	l.Memory = h.shared.memory.Allocation(h.resolved.memory, client)
+	return l
+}
+
 // enter counts the message of r in. Without a key, it may bring URLs.
 func (h *Handler) enter(r *http.Request, name string) (entry, error) {
 	if name == "" {
-		return h.shared.inFlight.enterClient(h.resolved.inFlightLimits(), clientAddress(r))
+		return h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
 	}
-	return h.shared.inFlight.enter(h.resolved.inFlightLimits())
+	return h.shared.inFlight.enter(h.resolved.inFlight)
 }
 
 // attachments returns the attachments of q. While files are fetched from
 // addresses of the client, a message for a key counts like one with URLs.
 func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*notifier.Attachment, error) {
 	if name != "" && q.FetchesFiles() {
-		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlightLimits(), clientAddress(r))
+		e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
 		if err != nil {
 			return nil, err
 		}
@@ -133,6 +140,9 @@ func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
 // not the client's, since the client cannot correct it.
 func (h *Handler) errorResponse(err error) *api.Response {
 	if e, ok := errors.AsType[*api.Error](err); ok {
+		if e.Fault != nil {
+			h.log.Error("request failed", zap.Int("status", e.Status), zap.Error(e.Fault))
+		}
 		return e.Response()
 	}
 	h.log.Error("request failed", zap.Error(err))

@@ -16,7 +16,7 @@ import (
 )
 
 func TestFormat(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "default_urls "+s.url("/?format=html"), "")
 	for _, tt := range []struct{ target, body, want string }{
 		{"/notify", `{"body":"<b>&"}`, "&lt;b&gt;&amp;"},
@@ -35,8 +35,8 @@ func TestFormat(t *testing.T) {
 }
 
 func TestURLs(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback, "")
+	s := newStation(t)
+	h := newGateway(t, open, "")
 	a, b := s.url("/a"), s.url("/b")
 	object := func(urls any) string {
 		text, err := json.Marshal(map[string]any{"body": "x", "urls": urls})
@@ -80,8 +80,8 @@ func TestURLs(t *testing.T) {
 }
 
 func TestDefaultURLs(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback+"default_urls "+s.url("/one")+" "+s.url("/two"), "")
+	s := newStation(t)
+	h := newGateway(t, open+"default_urls "+s.url("/one")+" "+s.url("/two"), "")
 	for _, tt := range []struct {
 		body, arrives string
 		status        int
@@ -101,7 +101,7 @@ func TestDefaultURLs(t *testing.T) {
 }
 
 func TestStatelessOff(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "stateless off\nkey ops {\nurl "+s.url("/ops")+"\n}", "")
 	for path, want := range map[string]int{"/notify": 403, "/notify/": 403, "/notify/ops": 200} {
 		if got := post(t, h, path, typeForm, "body=x&urls="+s.url("/x")); got.status != want {
@@ -114,7 +114,7 @@ func TestStatelessOff(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	urls := "url " + s.url("/a") + " a\nurl " + s.url("/ab") + " A b\nurl " + s.url("/always") + " c Always\nurl " + s.url("/none") + "\n"
 	gateways := map[string]*Handler{
 		"no default":   newGateway(t, "key k {\n"+urls+"}", ""),
@@ -168,12 +168,12 @@ func TestTags(t *testing.T) {
 		}
 	}
 	if got := post(t, gateways["never always"], "/notify/k", typeForm, "body=x&tag=z"); !strings.Contains(got.body, "tag") {
-		t.Errorf("the error does not mention the tag: %s", got.body)
+		t.Errorf("the error does not speak of the tag: %s", got.body)
 	}
 }
 
 func TestHops(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "default_urls "+s.url("/"), "")
 	for value, want := range map[string]int{
 		"0": 200, "1": 200, "01": 200, " 1 ": 200,
@@ -192,14 +192,15 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// A message that gateways send to each other in a circle ends, with any
-// service. Here a gateway is its own destination, and a client brought the URL.
+// A gateway that sends to another one, and so on, comes to an end, whatever the
+// service: here each gateway is the next one's destination, and a client has
+// brought the URL that leads there.
 func TestHopsOfAnyService(t *testing.T) {
 	var address string
 	seen := 0
 	next := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen++
-		h := newGateway(t, allowLoopback, "")
+		h := newGateway(t, open, "")
 		form := "body=x&urls=form://" + address + "/?%252BUser-Agent=other"
 		out := httptest.NewRequest(http.MethodPost, "/notify", strings.NewReader(form))
 		out.Header = http.Header{"Content-Type": {typeForm}, "User-Agent": r.Header["User-Agent"]}
@@ -214,12 +215,11 @@ func TestHopsOfAnyService(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if seen != 3 || resp.StatusCode != http.StatusFailedDependency {
-		t.Errorf("%d gateways got the message; status %d", seen, resp.StatusCode)
+		t.Errorf("%d gateways had it; status %d", seen, resp.StatusCode)
 	}
 }
 
-// The next gateway gets the number of gateways that the message has passed
-// through.
+// A gateway behind this one is told how many gateways the message has passed.
 func TestHopsAreCounted(t *testing.T) {
 	seen := make(chan string, 1)
 	peer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -234,14 +234,14 @@ func TestHopsAreCounted(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	if n := <-seen; n != "2" {
-		t.Errorf("the next gateway got %q, want 2", n)
+		t.Errorf("the next gateway was told %q, want 2", n)
 	}
 }
 
-// URLs of clients, and their redirects, reach private addresses only if egress
-// allows it. URLs of the operator reach any address.
+// URLs of clients do not lead into the private network unless egress allows
+// it; URLs of the operator do. Nor do redirects.
 func TestEgress(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	redirect := httptest.NewServer(http.RedirectHandler(s.URL+"/redirected", http.StatusTemporaryRedirect))
 	defer redirect.Close()
 	elsewhere := "json://" + strings.TrimPrefix(redirect.URL, "http://")
@@ -278,11 +278,11 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// Placeholders in what a client sends are not replaced.
+// What a client sends is never taken for a placeholder.
 func TestPlaceholdersOfClients(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback+"key k {\nurl "+s.url("/k")+"\n}", "")
+	s := newStation(t)
+	h := newGateway(t, open+"key k {\nurl "+s.url("/k")+"\n}", "")
 	const p = "{env.NOTIFY_TEST_SECRET}"
 	for _, path := range []string{"/notify", "/notify/k"} {
 		got := post(t, h, path, typeJSON, `{"body":"`+p+`","title":"`+p+`","urls":"`+s.url("/"+p)+`"}`)
@@ -298,9 +298,9 @@ func TestPlaceholdersOfClients(t *testing.T) {
 
 // A request can outlive its configuration.
 func TestServeAfterCleanup(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback+"key k {\nurl "+s.url("/k")+"\n}", "")
-	for range 2 { // the second call does nothing
+	s := newStation(t)
+	h := newGateway(t, open+"key k {\nurl "+s.url("/k")+"\n}", "")
+	for range 2 { // a second time does nothing
 		if err := h.Cleanup(); err != nil {
 			t.Fatal(err)
 		}
@@ -315,8 +315,8 @@ func TestServeAfterCleanup(t *testing.T) {
 	}
 }
 
-// files returns the name, type and content of each file.
-func (a receivedMessage) files() string {
+// files describes what has arrived: name, type and content of each file.
+func (a arrived) files() string {
 	var out []string
 	for _, f := range a.Attachments {
 		out = append(out, fmt.Sprintf("%s %s %s", f.Filename, f.Mimetype, f.Base64))
@@ -327,13 +327,13 @@ func (a receivedMessage) files() string {
 // A message arrives with its files, whether the request contains them or the
 // gateway fetches them.
 func TestAttachments(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "fetched")
 	}))
 	defer files.Close()
-	h := newGateway(t, allowLoopback+"default_urls "+s.url("/"), "")
+	h := newGateway(t, open+"default_urls "+s.url("/"), "")
 	form := "--x\r\nContent-Disposition: form-data; name=attach; filename=a.txt\r\n\r\n1\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=attach\r\n\r\n" + files.URL + "/f.txt\r\n--x--\r\n"
 	if got := post(t, h, "/notify", "multipart/form-data; boundary=x", form); got.status != 200 {
@@ -349,7 +349,7 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 	fetches := 0
 	files := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetches++ }))
 	defer files.Close()
-	h := newGateway(t, allowLoopback+"key k {\nurl json://127.0.0.1:1 a\n}", "")
+	h := newGateway(t, open+"key k {\nurl json://127.0.0.1:1 a\n}", "")
 	attach := `"attach":"` + files.URL + `/f"`
 	for path, body := range map[string]string{
 		"/notify/k":     `{"body":"x","type":"bogus",` + attach + `}`,
@@ -367,11 +367,11 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 	}
 }
 
-// No temporary file is left after the response.
-func TestTemporaryFilesAreRemoved(t *testing.T) {
+// When the request is answered, nothing of its files is left.
+func TestTemporaryFilesGo(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "default_urls "+s.url("/"), "")
 	form := "--x\r\nContent-Disposition: form-data; name=attach; filename=a.bin\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
 	for path, want := range map[string]int{"/notify": 200, "/notify?type=bogus": 400} {
@@ -385,11 +385,11 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// If a client disconnects while its attachments are fetched, nothing is sent.
-func TestClientDisconnectsWhileFetching(t *testing.T) {
-	s, files := newDestination(t), httptest.NewServer(http.NotFoundHandler())
+// A client that goes away while its attachments are fetched has sent nothing.
+func TestClientGoesWhileFetching(t *testing.T) {
+	s, files := newStation(t), httptest.NewServer(http.NotFoundHandler())
 	defer files.Close()
-	h := newGateway(t, allowLoopback+"default_urls "+s.url("/"), "")
+	h := newGateway(t, open+"default_urls "+s.url("/"), "")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("the client went away"))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/notify", strings.NewReader(`{"body":"x","attach":"`+files.URL+`/f.txt"}`))
@@ -408,9 +408,9 @@ type failingBody struct{ err error }
 func (b failingBody) Read([]byte) (int, error) { return 0, b.err }
 func (b failingBody) Close() error             { return nil }
 
-// A request_body directive before the handler has its own limit and wraps the
-// error.
-func TestRequestBodyLimit(t *testing.T) {
+// A request_body directive before this handler has its own limit, and says so
+// with an error of its own.
+func TestLimitUpstream(t *testing.T) {
 	h := newGateway(t, "", "")
 	limit := &http.MaxBytesError{Limit: 1}
 	for _, err := range []error{limit, caddyhttp.Error(http.StatusRequestEntityTooLarge, limit)} {

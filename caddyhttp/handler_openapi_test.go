@@ -12,13 +12,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/iotest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the document, and its schemas compiled as JSON Schema.
+// description is the document, read as OpenAPI 3.1 and, for its schemas, as
+// JSON Schema.
 type description struct {
 	root     any
 	compiler *jsonschema.Compiler
@@ -39,7 +41,7 @@ func readDescription(t *testing.T) *description {
 	return d
 }
 
-// at returns the value at a path, with references resolved, or nil.
+// at is what stands at a place, references followed; nil if nothing does.
 func (d *description) at(place ...string) map[string]any {
 	here, _ := d.root.(map[string]any)
 	for _, name := range place {
@@ -74,7 +76,7 @@ func instance(t *testing.T, text string) any {
 	return v
 }
 
-func TestDescriptionIsValid(t *testing.T) {
+func TestDescriptionIsWhole(t *testing.T) {
 	d := readDescription(t)
 	for name := range d.at("components", "schemas") {
 		d.schema(t, name)
@@ -84,7 +86,7 @@ func TestDescriptionIsValid(t *testing.T) {
 		switch v := v.(type) {
 		case map[string]any:
 			if ref, ok := v["$ref"].(string); ok && d.resolve(map[string]any{"$ref": ref}) == nil {
-				t.Errorf("there is no %s", ref)
+				t.Errorf("%s leads nowhere", ref)
 			}
 			for _, x := range v {
 				walk(x)
@@ -122,13 +124,13 @@ func TestDescriptionOfParameters(t *testing.T) {
 	}
 }
 
-// The handler accepts the messages that the description allows, and rejects all
-// others.
+// What the description takes for a message, the reader does, and what it does
+// not, the reader refuses.
 func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback+"key ops {\nurl "+s.url("/")+" a\n}", "")
+	s := newStation(t)
+	h := newGateway(t, open+"key ops {\nurl "+s.url("/")+" a\n}", "")
 	message := readDescription(t).schema(t, "Message")
 	values := []string{
 		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
@@ -142,7 +144,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 				fields["attach"] = json.RawMessage(`{"base64":"eA=="}`)
 			}
 			if strings.HasPrefix(field, "tag") && strings.Contains(value, "://") {
-				continue // not a tag expression
+				continue // a text, but no expression
 			}
 			fields[field] = json.RawMessage(value)
 			text, err := json.Marshal(fields)
@@ -151,18 +153,19 @@ func TestDescriptionOfMessages(t *testing.T) {
 			}
 			invalid := message.Validate(instance(t, string(text)))
 			if got := post(t, h, "/notify/ops", typeJSON, string(text)); (got.status == 400) != (invalid != nil) {
-				t.Errorf("%s: status %d, but the description has %v\n%s", text, got.status, invalid, got.body)
+				t.Errorf("%s: status %d, but the description says %v\n%s", text, got.status, invalid, got.body)
 			}
 		}
 	}
 }
 
-// Each response is described, and each described response occurs.
-func TestDescriptionOfResponses(t *testing.T) {
+// Every answer is one that is described, and every one that is described is
+// given.
+func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine")}
-	s := newDestination(t)
-	block := allowLoopback + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
+	s := newStation(t)
+	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
 	h := newGateway(t, block, "")
 	closed := newGateway(t, "stateless off\n", "")
 	off := newGateway(t, block+"page off", "")
@@ -172,7 +175,7 @@ func TestDescriptionOfResponses(t *testing.T) {
 		target      string
 		contentType string
 		body        string
-		slow        bool // it exceeds a timeout of the server
+		slow        bool // it takes longer than the server lets it
 		header      http.Header
 		before      func() (after func())
 	}
@@ -182,9 +185,24 @@ func TestDescriptionOfResponses(t *testing.T) {
 		f.total += 5
 		return func() { f.total -= 5 }
 	}
-	noRoom := func() func() {
+	tmp := os.TempDir()
+	noTempDir := func() func() {
 		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
-		return func() {}
+		return func() { t.Setenv("TMPDIR", tmp) }
+	}
+	fullDisk := func() func() { // a disk that no file of 2 MiB fits on
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	large := "--x\r\nContent-Disposition: form-data; name=attach; filename=f\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
 	calls := map[string][]call{"POST " + key: nil, "POST " + stateless: nil}
@@ -198,7 +216,8 @@ func TestDescriptionOfResponses(t *testing.T) {
 			{h: h, target: target, contentType: "text/csv", body: "x"},
 			{h: h, target: target, contentType: typeForm, body: "body=x", before: busy},
 			{h: h, target: target, contentType: typeForm, body: "body=x", header: header("X-Apprise-Recursion-Count", "2")},
-			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: noRoom},
+			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
+			{h: h, target: target, contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
 		}
 	}
 	calls["POST "+key] = append(calls["POST "+key],
@@ -212,7 +231,7 @@ func TestDescriptionOfResponses(t *testing.T) {
 	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
 
-	occurred := map[string]bool{}
+	given := map[string]bool{}
 	for op, list := range calls {
 		method, path, _ := strings.Cut(op, " ")
 		responses := d.at("paths", path, strings.ToLower(method), "responses")
@@ -240,7 +259,7 @@ func TestDescriptionOfResponses(t *testing.T) {
 					t.Errorf("%s %s for %s: status %d with %s is not described", method, c.target, accept, got.status, media)
 					continue
 				}
-				occurred[at] = true
+				given[at] = true
 				headers, _ := response["headers"].(map[string]any)
 				for name := range headers {
 					if got.header.Get(name) == "" {
@@ -266,13 +285,13 @@ func TestDescriptionOfResponses(t *testing.T) {
 	for path, methods := range d.at("paths") {
 		for method, o := range methods.(map[string]any) {
 			operation, ok := o.(map[string]any)
-			if !ok { // the parameters of the path
+			if !ok { // parameters of the path
 				continue
 			}
 			for status, response := range operation["responses"].(map[string]any) {
 				for media := range response.(map[string]any)["content"].(map[string]any) {
-					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !occurred[at] {
-						t.Errorf("%s is described but does not occur", at)
+					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !given[at] {
+						t.Errorf("%s is described, but never given", at)
 					}
 				}
 			}

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A page of another site cannot send a message with the browser of a visitor.
-// Clients that are not browsers can always send.
+// A page of another site cannot send messages with the browser of who looks
+// at it; clients that are no browsers are not concerned.
 func TestCrossOrigin(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	key := "key ops {\nurl " + s.url("/") + "\n}\n"
 	closed := newGateway(t, key, "")
 	some := newGateway(t, key+"trusted_origins HTTPS://Blog.example:443", "")

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Success, failure and an error have each of the formats.
-func TestResponseFormats(t *testing.T) {
-	s := newDestination(t)
+// Success, failure and a refused request come in each of the formats.
+func TestAnswerFormats(t *testing.T) {
+	s := newStation(t)
 	h := newGateway(t, "key good {\nurl "+s.url("/a")+" a\n}\nkey bad {\nurl "+s.url("/refuse")+" b\nurl "+s.url("/a")+"\n}", "")
 	const stamp = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`
 	for _, tt := range []struct {
@@ -39,7 +39,7 @@ func TestResponseFormats(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d", tt.path, tt.accept, got.status, tt.status)
 		}
 		if !regexp.MustCompile(tt.body).MatchString(got.body) {
-			t.Errorf("%s %s: the response does not match %s\n%s", tt.path, tt.accept, tt.body, got.body)
+			t.Errorf("%s %s: the answer is not like %s\n%s", tt.path, tt.accept, tt.body, got.body)
 		}
 		for name, want := range map[string]string{
 			"Content-Type": tt.contentType, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Vary": "Accept",
@@ -53,7 +53,7 @@ func TestResponseFormats(t *testing.T) {
 
 // Programs that send JSON without an Accept header decode the body of an error.
 func TestErrorFormatWithoutAccept(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "key good {\nurl "+s.url("/a")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"\n}", "")
 	for _, tt := range []struct {
 		path, requestType, body string
@@ -82,9 +82,9 @@ func TestErrorFormatWithoutAccept(t *testing.T) {
 	}
 }
 
-func TestUnusableURLInResponse(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback, "")
+func TestUnusableURLInAnswer(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, open, "")
 	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.url("/a")+`","discord://secretsecret"]}`).json(t)
 	if got.Error == nil || *got.Error != "2 of 3 notifications could not be sent" {
 		t.Errorf("error: %v", got.Error)
@@ -104,14 +104,14 @@ func TestUnusableURLInResponse(t *testing.T) {
 		t.Errorf("results %q, want %q", seen, want)
 	}
 	if len(got.Details) != 3 {
-		t.Errorf("%d details, want one for each URL", len(got.Details))
+		t.Errorf("%d details, want one a URL", len(got.Details))
 	}
 }
 
-// The response names the part of a URL that has no effect.
-func TestWarningsInResponse(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback, "")
+// A client gets to know which part of its URL has no effect.
+func TestWarningsInAnswer(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, open, "")
 	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.url("/a?nonsense=1")+`"]}`).json(t)
 	if got.Error != nil || len(got.Details) != 2 || got.Details[0][0] != "WARNING" || !strings.HasPrefix(got.Details[0][2], "URL 1 of 1: ") {
 		t.Errorf("%+v", got)

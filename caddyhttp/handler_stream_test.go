@@ -20,12 +20,12 @@ type streamEnd struct {
 	jsonResponse
 }
 
-// A result is sent while other deliveries are still under way.
+// A result is told when it comes in, while others are still out.
 func TestStreamIsLive(t *testing.T) {
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer slow.Close()
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.url("/refuse")+"\n}", "")
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
@@ -69,7 +69,7 @@ func TestStreamIsLive(t *testing.T) {
 	next(&delivered)
 	next(&end)
 	if lines.Scan() {
-		t.Errorf("a line after the last: %s", lines.Text())
+		t.Errorf("a line behind the last: %s", lines.Text())
 	}
 	if len(begin.Sending) != 2 || begin.Sending[0].Service != "JSON" || begin.Sending[0].Tags[0] != "a" {
 		t.Errorf("first line %+v", begin)
@@ -82,8 +82,8 @@ func TestStreamIsLive(t *testing.T) {
 	}
 }
 
-// An error before anything is sent has its status and one line.
-func TestStreamOfError(t *testing.T) {
+// What is refused before anything is sent has its status, and one line.
+func TestStreamOfRefusal(t *testing.T) {
 	h := newGateway(t, "", "")
 	r := httptest.NewRequest(http.MethodPost, "/notify/none", strings.NewReader("body=x"))
 	r.Header.Set("Accept", typeStream)
@@ -94,7 +94,7 @@ func TestStreamOfError(t *testing.T) {
 	}
 }
 
-// sleeper is a client that does not read the response.
+// sleeper is a client that does not read.
 type sleeper struct {
 	*httptest.ResponseRecorder
 	wake     chan struct{}
@@ -111,11 +111,11 @@ func (s *sleeper) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// A client that does not read the response does not count as under way, and has
-// a deadline.
-func TestStreamToIdleClient(t *testing.T) {
+// A client that does not read holds no place among the messages under way, and
+// has a time by which it must have read.
+func TestStreamIsNotRead(t *testing.T) {
 	for _, accept := range []string{typeStream, typeJSON} {
-		s := newDestination(t)
+		s := newStation(t)
 		h := newGateway(t, "key k {\nurl "+s.url("/x")+"\n}", "")
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", typeForm)
@@ -133,7 +133,7 @@ func TestStreamToIdleClient(t *testing.T) {
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {
-			t.Errorf("%s: the client has no deadline", accept)
+			t.Errorf("%s: the client has all the time it wants", accept)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestRoutes(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\ndefault_urls "+s.url("/default"), "")
 	for _, tt := range []struct {
 		method, path string

@@ -19,11 +19,11 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
-// allowLoopback lets clients reach the test's destinations.
-const allowLoopback = "egress {\nallow 127.0.0.1\n}\n"
+// open lets clients name the test's destinations, which are on loopback.
+const open = "egress {\nallow 127.0.0.1\n}\n"
 
-// newGateway provisions a handler with a block, and an app with the global
-// block.
+// newGateway provisions a handler with what stands in its block, below an app
+// with what stands in the global block.
 func newGateway(t *testing.T, block, global string) *Handler {
 	t.Helper()
 	h, err := provision(t, block, global)
@@ -58,7 +58,7 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	return m.(*Handler), nil
 }
 
-// reply is a response of the gateway.
+// reply is an answer of the gateway.
 type reply struct {
 	status int
 	header http.Header
@@ -72,17 +72,17 @@ type jsonResponse struct {
 	Results []api.Result `json:"results"`
 }
 
-// json decodes a JSON response.
+// json reads the answer, which was asked for in JSON.
 func (r reply) json(t *testing.T) jsonResponse {
 	t.Helper()
 	var a jsonResponse
 	if err := json.Unmarshal([]byte(r.body), &a); err != nil {
-		t.Fatalf("the response is not JSON: %v\n%s", err, r.body)
+		t.Fatalf("the answer is no JSON: %v\n%s", err, r.body)
 	}
 	return a
 }
 
-// nextStatus is the status of the next handler in tests.
+// nextStatus is what the next handler answers in tests.
 const nextStatus = http.StatusTeapot
 
 func do(t *testing.T, h *Handler, r *http.Request) reply {
@@ -114,8 +114,8 @@ const (
 	typeStream = "application/x-ndjson"
 )
 
-// receivedMessage is a message as the destination got it.
-type receivedMessage struct {
+// arrived is a message as a destination got it.
+type arrived struct {
 	Path        string `json:"-"`
 	Title       string `json:"title"`
 	Message     string `json:"message"`
@@ -127,23 +127,23 @@ type receivedMessage struct {
 	} `json:"attachments"`
 }
 
-// destination is a server for messages of the service JSON.
-type destination struct {
+// station is a destination: it takes messages of the service json.
+type station struct {
 	*httptest.Server
 	mu  sync.Mutex
-	got []receivedMessage
+	got []arrived
 }
 
-func newDestination(t *testing.T) *destination {
-	s := &destination{}
+func newStation(t *testing.T) *station {
+	s := &station{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := receivedMessage{Path: r.URL.Path}
+		a := arrived{Path: r.URL.Path}
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
 			err = json.Unmarshal(body, &a)
 		}
 		if err != nil {
-			t.Errorf("the destination got a request that is not a message: %v", err)
+			t.Errorf("the destination got no message: %v", err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -156,33 +156,33 @@ func newDestination(t *testing.T) *destination {
 	return s
 }
 
-// url returns the notification URL for a path of the server.
-func (s *destination) url(path string) string {
+// url is the notification URL of a place on the station.
+func (s *station) url(path string) string {
 	return "json://" + strings.TrimPrefix(s.URL, "http://") + path
 }
 
-// take returns the received messages, sorted by path, and forgets them.
-func (s *destination) take() []receivedMessage {
+// take returns what has arrived, in the order of the paths, and forgets it.
+func (s *station) take() []arrived {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	got := s.got
 	s.got = nil
-	slices.SortFunc(got, func(a, b receivedMessage) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(got, func(a, b arrived) int { return strings.Compare(a.Path, b.Path) })
 	return got
 }
 
-// one returns the received message, of which there must be one.
-func (s *destination) one(t *testing.T) receivedMessage {
+// one is the single message that must have arrived.
+func (s *station) one(t *testing.T) arrived {
 	t.Helper()
 	got := s.take()
 	if len(got) != 1 {
-		t.Fatalf("%d messages, want 1: %+v", len(got), got)
+		t.Fatalf("%d messages arrived, want 1: %+v", len(got), got)
 	}
 	return got[0]
 }
 
-// paths returns the paths of the received messages.
-func (s *destination) paths() string {
+// paths are the places that messages have arrived at.
+func (s *station) paths() string {
 	var out []string
 	for _, a := range s.take() {
 		out = append(out, strings.TrimPrefix(a.Path, "/"))

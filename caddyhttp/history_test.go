@@ -30,7 +30,7 @@ func TestHistory(t *testing.T) {
 	add("", maxHistoryResults-2, strings.Repeat("ü", maxHistoryText))
 	list = h.list()
 	if len(list) != 3 || list[0].Key != nil || list[0].Outcome != "failed" || list[1].Outcome != "failed" {
-		t.Errorf("with a message to many destinations, %d others are kept, want 2", len(list)-1)
+		t.Errorf("beside a message to many destinations, %d others are kept, want 2", len(list)-1)
 	}
 	for _, text := range []string{list[0].Results[0].Destination, *list[0].Results[0].Error} {
 		if len(text) > maxHistoryText+len("…") || !strings.HasSuffix(text, "ü…") {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Many entries make a few messages, whose counts add up. The first is sent
-// soon.
+// A storm of entries is a handful of messages, whose counts add up. The first
+// goes out soon.
 func TestLogBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type message struct {
@@ -21,9 +21,9 @@ func TestLogBatch(t *testing.T) {
 		start := time.Now()
 		var got []message
 		b := logBatch{kinds: 3, interval: time.Minute, ready: func(int) bool { return true }, send: func(d *logDigest) {
-			n := countIn(t, d.body())
+			n := stands(t, d.body())
 			if n != d.count {
-				t.Errorf("the message is about %d of %d entries:\n%s", n, d.count, d.body())
+				t.Errorf("the message says %d of %d entries:\n%s", n, d.count, d.body())
 			}
 			got = append(got, message{time.Since(start), n})
 		}}
@@ -35,7 +35,7 @@ func TestLogBatch(t *testing.T) {
 		write(1)
 		time.Sleep(500 * time.Millisecond)
 		write(2)
-		for range 100 { // for 100 seconds
+		for range 100 { // 100 seconds of storm
 			time.Sleep(time.Second)
 			synctest.Wait()
 			write(1000)
@@ -52,7 +52,7 @@ func TestLogBatch(t *testing.T) {
 	})
 }
 
-// Entries wait until Caddy has started, and are sent at once when it stops.
+// Entries wait for Caddy to start, and are sent at once when it stops.
 func TestLogBatchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ready atomic.Bool
@@ -79,12 +79,12 @@ func TestLogBatchWaits(t *testing.T) {
 		if sent.Load() != 3 {
 			t.Errorf("%d sent, want 3", sent.Load())
 		}
-		time.Sleep(time.Hour) // fails if a timer is left
+		time.Sleep(time.Hour) // no timer is left that sends nothing
 	})
 }
 
-// take returns the entries once.
-func TestLogBatchTake(t *testing.T) {
+// What nobody will send any more is given up once.
+func TestLogBatchDrop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := logBatch{kinds: 1, interval: time.Minute, ready: func(int) bool { return false }, send: func(*logDigest) { t.Error("sent") }}
 		b.add(logEntry{message: "x"})

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The title and body of a message about entries.
+// What a message says of the entries.
 func TestLogDigest(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.Local)
 	entry := func(level zapcore.Level, logger, message string, second int) logEntry {
@@ -54,7 +54,7 @@ func TestLogDigest(t *testing.T) {
 	}
 }
 
-// The memory of a digest and the size of its message are bounded.
+// Whatever is logged, a digest takes bounded memory, and its message too.
 func TestLogDigestIsBounded(t *testing.T) {
 	d := newLogDigest(maxLogKinds)
 	const n = 10_000
@@ -71,7 +71,7 @@ func TestLogDigestIsBounded(t *testing.T) {
 		t.Errorf("%d kinds, %d in order, %d bytes", len(d.kinds), len(d.order), held)
 	}
 	body := d.body()
-	if countIn(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-maxLogKinds)) {
+	if stands(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-maxLogKinds)) {
 		t.Error(markup.TruncateBytes(body, 300), body[len(body)-300:])
 	}
 	if len(body) > maxLogKinds*2000 || len(d.title()) > 200 {

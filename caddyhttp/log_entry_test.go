@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// encode returns an entry as an encoder of zap writes it.
-func encode(t *testing.T, e zapcore.Encoder, level zapcore.Level, logger, message string, fields ...zap.Field) []byte {
+// encoded is an entry as an encoder of zap writes it.
+func encoded(t *testing.T, e zapcore.Encoder, level zapcore.Level, logger, message string, fields ...zap.Field) []byte {
 	t.Helper()
 	b, err := e.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now(), LoggerName: logger, Message: message}, fields)
 	if err != nil {
@@ -31,18 +31,18 @@ func consoleEncoder(colours bool) zapcore.Encoder {
 	return zapcore.NewConsoleEncoder(c)
 }
 
-// Entries of the usual encoders are decoded, and others are kept as text.
+// Entries of the usual encoders are taken apart; of others the text is taken.
 func TestReadEntry(t *testing.T) {
 	fields := []zap.Field{zap.String("host", "h\nh"), zap.Error(errors.New("no \"route\"")), zap.Int("n", 3), zap.Any("request", map[string]any{"method": "GET", "host": "example.com", "uri": "/x?y", "client_ip": "192.0.2.1", "headers": map[string]any{"Cookie": []string{"secretsecret"}}})}
 	for name, encoder := range map[string]zapcore.Encoder{"json": jsonEncoder(), "console": consoleEncoder(false), "colours": consoleEncoder(true)} {
-		e := readEntry(encode(t, encoder, zap.WarnLevel, "tls.obtain", "will retry", fields...), time.Now())
+		e := readEntry(encoded(t, encoder, zap.WarnLevel, "tls.obtain", "will retry", fields...), time.Now())
 		if e.level != zap.WarnLevel || e.logger != "tls.obtain" || e.message != "will retry" {
 			t.Errorf("%s: %+v", name, e)
 		}
 		if got, want := e.joinFields(1000), `host: h h, error: no "route", n: 3, request: GET example.com/x?y from 192.0.2.1`; got != want {
 			t.Errorf("%s: fields %q, want %q", name, got, want)
 		}
-		e = readEntry(encode(t, encoder, zap.ErrorLevel, "", "config is\tbad"), time.Now())
+		e = readEntry(encoded(t, encoder, zap.ErrorLevel, "", "config is\tbad"), time.Now())
 		if e.level != zap.ErrorLevel || !strings.HasSuffix(e.message, "bad") || e.joinFields(1000) != "" {
 			t.Errorf("%s without logger: %+v", name, e)
 		}
@@ -81,13 +81,13 @@ func FuzzReadEntry(f *testing.F) {
 			t.Errorf("the message has %d bytes", n)
 		}
 		if !utf8.ValidString(d.title()) || !utf8.ValidString(d.body()) {
-			t.Errorf("the message is not UTF-8: %q %q", d.title(), d.body())
+			t.Errorf("the message is no UTF-8: %q %q", d.title(), d.body())
 		}
 	})
 }
 
-// An entry of the gateway is recognized in every encoding. A message about it
-// would cause the next.
+// An entry of the gateway's own is known as such, however it is encoded. It
+// would be the cause of the next.
 func TestOwnEntries(t *testing.T) {
 	renamed := zap.NewProductionEncoderConfig()
 	renamed.NameKey = "who"
@@ -97,13 +97,13 @@ func TestOwnEntries(t *testing.T) {
 			"caddy.logging.writers.notify": true, "admin.api.notify": true,
 			"notifyd": false, "http.handlers.notify_me": false, "http.log.error": false, "events": false, "tls": false,
 		} {
-			line := encode(t, encoder, zap.ErrorLevel, logger, "delivery failed", zap.String("name", "unhealthy"))
+			line := encoded(t, encoder, zap.ErrorLevel, logger, "delivery failed", zap.String("name", "unhealthy"))
 			if e := readEntry(line, time.Now()); e.isOwn(line) != own {
 				t.Errorf("%s: an entry of %s counts as own: %v", name, logger, !own)
 			}
 		}
 	}
-	line := encode(t, jsonEncoder(), zap.DebugLevel, "events", "event", zap.String("name", "notify_failed"))
+	line := encoded(t, jsonEncoder(), zap.DebugLevel, "events", "event", zap.String("name", "notify_failed"))
 	if e := readEntry(line, time.Now()); !e.isOwn(line) {
 		t.Error("Caddy's entry about an event of the gateway does not count as own")
 	}

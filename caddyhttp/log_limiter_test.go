@@ -9,22 +9,22 @@ import (
 
 func TestLogLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l logLimiter
-		var reported []int
-		report := func(n int) { reported = append(reported, n) }
+		var a logLimiter
+		var told []int
+		tell := func(n int) { told = append(told, n) }
 		for range 5 {
-			l.add(1, report)
+			a.add(1, tell)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		l.add(2, report)
+		a.add(2, tell)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		l.add(1, report)
+		a.add(1, tell)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if fmt.Sprint(reported) != "[1 6 1]" {
-			t.Errorf("reported %v", reported)
+		if fmt.Sprint(told) != "[1 6 1]" {
+			t.Errorf("told %v", told)
 		}
 	})
 }

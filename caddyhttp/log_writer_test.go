@@ -21,8 +21,8 @@ import (
 
 var counted = regexp.MustCompile(`^(\d+) entr`)
 
-// countIn returns the number of entries that a message is about.
-func countIn(t *testing.T, body string) int {
+// stands is how many entries a message stands for.
+func stands(t *testing.T, body string) int {
 	t.Helper()
 	m := counted.FindStringSubmatch(body)
 	if m == nil {
@@ -35,7 +35,7 @@ func countIn(t *testing.T, body string) int {
 	return n
 }
 
-// Writers with different settings have different keys.
+// The settings tell writers apart that must not be one.
 func TestWriterKey(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range []LogWriter{
@@ -57,27 +57,26 @@ func TestWriterKey(t *testing.T) {
 	}
 }
 
-// logOptions returns global options that send errors to the key ops. Caddy
-// keeps a writer if its settings are the same, so each test uses another
-// interval.
-func logOptions(url string, interval time.Duration) string {
+// logging are global options for a log with errors, which go to the key ops.
+// Caddy keeps log writers with equal settings; the interval makes it another.
+func logging(url string, interval time.Duration) string {
 	return "notify {\nkey ops {\nurl " + url + "\n}\n}\nlog {\noutput notify ops {\ninterval " + interval.String() + "\nmax 2\n}\nlevel ERROR\n}"
 }
 
-// randomInterval returns a long interval, a different one each time.
-func randomInterval() time.Duration { return time.Hour + time.Duration(rand.IntN(1_000_000_000)) }
+// anInterval is long, and another one each time.
+func anInterval() time.Duration { return time.Hour + time.Duration(rand.IntN(1_000_000_000)) }
 
-// failingSite logs an error for each request.
-const failingSite = "http://localhost:9080 {\nnotify /notify*\nreverse_proxy 127.0.0.1:1\n}\n"
+// broken is a site that makes a log entry with each request.
+const broken = "http://localhost:9080 {\nnotify /notify*\nreverse_proxy 127.0.0.1:1\n}\n"
 
-// Many errors make a few messages, none is lost when Caddy stops, and a failed
-// delivery does not cause another message.
+// A storm of real errors is a handful of messages, none is lost when Caddy
+// stops, and a failure to deliver is not the cause of another message.
 func TestLogStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
-	loadCaddy(t, logOptions(s.url("/refuse"), randomInterval()), failingSite)
+	s := newStation(t)
+	boot(t, logging(s.url("/refuse"), anInterval()), broken)
 	const n = 200
 	for range n {
 		resp, err := http.Get(server + "/x")
@@ -89,13 +88,13 @@ func TestLogStorm(t *testing.T) {
 			t.Fatalf("status %d", resp.StatusCode)
 		}
 	}
-	first := s.waitFor(t, "ERROR")
+	first := s.arrives(t, "ERROR")
 	if status, body := send(t, t.Context(), "/notify/ops", "title=posted&body=x"); status != 424 {
 		t.Errorf("status %d: %s", status, body)
 	}
-	// Caddy sends the collected entries if the next configuration does not use
-	// the gateway.
-	loadCaddy(t, "", emptySite)
+	// Caddy waits for what is gathered when no other configuration with the
+	// gateway follows.
+	boot(t, "", emptySite)
 	total, posted := 0, 0
 	messages := s.take()
 	for _, m := range messages {
@@ -106,45 +105,43 @@ func TestLogStorm(t *testing.T) {
 		if m.Type != "failure" || !strings.Contains(m.Message, "connection refused") {
 			t.Errorf("got %+v", m)
 		}
-		total += countIn(t, m.Message)
+		total += stands(t, m.Message)
 	}
 	if total != n || posted != 1 || len(messages) > 1+2 {
-		t.Errorf("%d messages are about %d entries, want %d; the first was %+v", len(messages), total, n, first)
+		t.Errorf("%d messages stand for %d entries, want %d; the first was %+v", len(messages), total, n, first)
 	}
 }
 
-// An open log writer uses the keys of the new configuration.
+// A log writer outlives its configuration, and then uses the new one's keys.
 func TestLogWriterAfterReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
-	interval := randomInterval()
-	loadCaddy(t, logOptions(s.url("/old"), interval), failingSite)
-	loadCaddy(t, logOptions(s.url("/new"), interval), failingSite)
+	s := newStation(t)
+	interval := anInterval()
+	boot(t, logging(s.url("/old"), interval), broken)
+	boot(t, logging(s.url("/new"), interval), broken)
 	resp, err := http.Get(server + "/x")
 	for try := 0; err != nil && try < 10; try++ {
-		// During a reload, Caddy may reset a connection that waits at the old socket.
+		// On a reload Caddy may reset a connection that waits at the old socket.
 		resp, err = http.Get(server + "/x")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	loadCaddy(t, "", emptySite)
+	boot(t, "", emptySite)
 	if got := s.one(t); got.Path != "/new" || !strings.Contains(got.Message, "GET localhost:9080/x") {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// caddyfileVariable is the environment variable with the Caddyfile for
-// TestCaddy.
-const caddyfileVariable = "NOTIFY_TEST_CADDYFILE"
+// helperConfig names a Caddyfile for the test below.
+const helperConfig = "NOTIFY_TEST_CADDYFILE"
 
-// TestCaddy is the program caddy, for tests that need it in a process of its
-// own.
+// TestCaddy is Caddy, for a test that needs it in a process of its own.
 func TestCaddy(t *testing.T) {
-	file := os.Getenv(caddyfileVariable)
+	file := os.Getenv(helperConfig)
 	if file == "" {
 		t.Skip("helps another test")
 	}
@@ -152,35 +149,36 @@ func TestCaddy(t *testing.T) {
 	caddycmd.Main()
 }
 
-// caddyCommand returns a Caddy with a Caddyfile, in a process of its own.
-func caddyCommand(t *testing.T, file string) *exec.Cmd {
+// caddyWith is a Caddy with this Caddyfile, in a process of its own.
+func caddyWith(t *testing.T, file string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(self, "-test.run=^TestCaddy$")
-	c.Env = append(os.Environ(), caddyfileVariable+"="+file)
+	c.Env = append(os.Environ(), helperConfig+"="+file)
 	return c
 }
 
-// When Caddy exits, the message about it and the collected entries are sent.
+// When Caddy exits, the message that says so is still sent, and so are entries
+// that no message has told of.
 func TestExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
-	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logOptions(s.url("/ops"), randomInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
+	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logging(s.url("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
 		"http://localhost:9081 {\nreverse_proxy 127.0.0.1:1\n}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := caddyCommand(t, file)
+	c := caddyWith(t, file)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.waitFor(t, "Caddy has started")
+	s.arrives(t, "Caddy has started")
 	resp, err := http.Get("http://localhost:9081/x")
 	if err != nil {
 		t.Fatal(err)
@@ -201,8 +199,7 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// A Caddy that cannot start writes the reason to standard error, even if its
-// log is sent as messages.
+// A Caddy that cannot start says why, though its log goes to the gateway.
 func TestFailedStart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
@@ -216,20 +213,20 @@ func TestFailedStart(t *testing.T) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := caddyCommand(t, file)
+		c := caddyWith(t, file)
 		var errs strings.Builder
 		c.Stderr = &errs
 		if err := c.Run(); err == nil {
 			t.Errorf("%s: Caddy has started", name)
 		}
 		if !strings.Contains(errs.String(), tt.want) {
-			t.Errorf("%s: standard error does not contain %q:\n%s", name, tt.want, errs.String())
+			t.Errorf("%s: standard error does not say %q:\n%s", name, tt.want, errs.String())
 		}
 	}
 }
 
-// Without a running app, errors are written to standard error at once, and all
-// entries when the log is closed.
+// While there is no app, errors go to standard error at once, and what has been
+// gathered when the log is closed.
 func TestLogWithoutApp(t *testing.T) {
 	s, err := newLogSink(LogWriter{Recipient: Recipient{Key: "ops"}, Interval: caddy.Duration(time.Minute), Max: 10})
 	if err != nil {
@@ -239,7 +236,7 @@ func TestLogWithoutApp(t *testing.T) {
 	s.stderr = &errs
 	write := func(level zapcore.Level, logger, message string) string {
 		errs.Reset()
-		if _, err := s.Write(encode(t, jsonEncoder(), level, logger, message)); err != nil {
+		if _, err := s.Write(encoded(t, jsonEncoder(), level, logger, message)); err != nil {
 			t.Fatal(err)
 		}
 		return errs.String()
@@ -257,6 +254,6 @@ func TestLogWithoutApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := errs.String(); !strings.Contains(got, "log output notify ops: 2 entries not sent") || !strings.Contains(got, "will retry") {
-		t.Errorf("after Close: %s", got)
+		t.Errorf("when it is closed: %s", got)
 	}
 }

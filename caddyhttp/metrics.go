@@ -29,9 +29,10 @@ type metrics struct {
 	attempts   *prometheus.CounterVec
 	bytes      prometheus.Counter
 	inFlight   prometheus.GaugeFunc
+	memory     prometheus.GaugeFunc
 }
 
-func newMetrics(f *inFlight) *metrics {
+func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 	const ns, sub = "caddy", "notify"
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -59,6 +60,10 @@ func newMetrics(f *inFlight) *metrics {
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
 		}, func() float64 { return float64(f.load()) }),
+		memory: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: ns, Subsystem: sub, Name: "memory_bytes",
+			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
+		}, func() float64 { return float64(memory.Held()) }),
 	}
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
@@ -69,7 +74,7 @@ func newMetrics(f *inFlight) *metrics {
 // register adds the collectors to the registry of a configuration. It accepts
 // that they are in it.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.messages, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight} {
+	for _, c := range []prometheus.Collector{m.messages, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory} {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err

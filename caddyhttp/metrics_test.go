@@ -8,13 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metricValues returns the metrics by name and labels. The value of a histogram
-// is its count.
-func metricValues(t *testing.T, s *shared) map[string]float64 {
+// values are the metrics of an engine, by name and labels; of a histogram its
+// count.
+func values(t *testing.T, e *shared) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	for range 2 { // the second call is allowed
-		if err := s.metrics.register(registry); err != nil {
+	for range 2 { // a second time does no harm
+		if err := e.metrics.register(registry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,10 +35,10 @@ func metricValues(t *testing.T, s *shared) map[string]float64 {
 	return out
 }
 
-// Each message is counted once by outcome, and each delivery by service.
+// Every message is counted once by its outcome, every delivery by its service.
 func TestMetrics(t *testing.T) {
-	s := newDestination(t)
-	h := newGateway(t, allowLoopback+"max_in_flight 1\nkey k {\nurl "+s.url("/k")+" ok\nurl "+s.url("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
+	s := newStation(t)
+	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.url("/k")+" ok\nurl "+s.url("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
 	const json = `{"attachments": [{"base64": "QUJD", "filename": "a.txt"}], `
 	for _, tt := range []struct {
 		name, path, body string
@@ -61,11 +61,11 @@ func TestMetrics(t *testing.T) {
 		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1}},
 		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1}},
 	} {
-		before := metricValues(t, h.shared.shared)
+		before := values(t, h.shared.shared)
 		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {
 			t.Fatalf("%s: status %d, want %d: %s", tt.name, got.status, tt.status, got.body)
 		}
-		after := metricValues(t, h.shared.shared)
+		after := values(t, h.shared.shared)
 		for name, value := range after {
 			if got := value - before[name]; got != tt.want[name] {
 				t.Errorf("%s: %s: %v more, want %v", tt.name, name, got, tt.want[name])
@@ -79,12 +79,12 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestMetricsOfOverload(t *testing.T) {
-	j := newSlowServer(t)
+	j := newJam(t)
 	h := newGateway(t, "max_in_flight 1\nkey k {\nurl "+j.url()+"\n}", "")
 	done := make(chan int)
 	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()
 	<-j.arrived
-	before := metricValues(t, h.shared.shared)
+	before := values(t, h.shared.shared)
 	if before["in_flight"] != 1 {
 		t.Errorf("in flight: %v, want 1", before["in_flight"])
 	}
@@ -93,7 +93,7 @@ func TestMetricsOfOverload(t *testing.T) {
 	}
 	j.release()
 	<-done
-	after := metricValues(t, h.shared.shared)
+	after := values(t, h.shared.shared)
 	const overloaded = "messages_total outcome=overloaded"
 	if after[overloaded]-before[overloaded] != 1 || after["in_flight"] != 0 {
 		t.Errorf("overloaded: %v more; in flight: %v", after[overloaded]-before[overloaded], after["in_flight"])

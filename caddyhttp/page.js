@@ -1,7 +1,6 @@
 "use strict";
-// Without this script the page is a plain form. The script shows each result as
-// it arrives, updates the preview while the user types, and accepts files by
-// drag and drop.
+// Without this script the page is a plain form. With it, results come in one
+// by one, the preview follows what is written, and files can be dropped.
 (() => {
 	const form = document.forms[0];
 	const find = (id) => document.getElementById(id);
@@ -44,7 +43,7 @@
 	if (files) {
 		files.addEventListener("change", () => setFiles([...picked, ...files.files]));
 		const holdsFiles = (e) => e.dataTransfer && [...e.dataTransfer.types].includes("Files");
-		// Otherwise a file dropped outside of the field would replace the page.
+		// A file dropped beside the field would otherwise replace the page.
 		document.addEventListener("dragover", (e) => {
 			if (!holdsFiles(e)) return;
 			e.preventDefault();
@@ -59,7 +58,7 @@
 			drop.classList.remove("over");
 			setFiles([...picked, ...e.dataTransfer.files]);
 		});
-		setFiles(files.files); // the browser may keep files over a reload
+		setFiles(files.files); // those that the browser has kept over a reload
 	}
 
 	// --- preview ---
@@ -139,8 +138,8 @@
 		}
 		let last = null;
 		for await (const line of linesOf(r)) last = take(JSON.parse(line)) || last;
-		if (!last) return "The connection broke before all results arrived. The gateway finishes the deliveries that have begun.";
-		// Only the last line has results for URLs that could not be used.
+		if (!last) return "The connection broke before all results were in. What was begun is sent all the same.";
+		// The URLs that could not be used are among the results only here.
 		if (last.results.length !== results.children.length) {
 			results.replaceChildren(...last.results.map((x) => showResult(document.createElement("li"), x)));
 		}
@@ -165,7 +164,7 @@
 		try {
 			outcome.textContent = await post();
 		} catch {
-			outcome.textContent = "The connection to the gateway failed. Whether the message was sent is unknown.";
+			outcome.textContent = "The connection to the gateway failed, so that the result is not known.";
 		}
 		outcome.scrollIntoView({ block: "nearest" });
 		send.removeAttribute("aria-disabled");

@@ -41,7 +41,7 @@ func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name stri
 		return h.errorResponse(err)
 	}
 	// A preview is not an alert, so it counts like a message without a key.
-	e, err := h.shared.inFlight.enterClient(h.resolved.inFlightLimits(), clientAddress(r))
+	e, err := h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
 	if err != nil {
 		return h.errorResponse(err)
 	}
@@ -56,7 +56,7 @@ func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name stri
 }
 
 func (h *Handler) renderPreview(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	q, err := api.Read(w, r, h.resolved.limits)
+	q, err := api.Read(w, r, h.limits(true))
 	if err != nil {
 		return nil, err
 	}

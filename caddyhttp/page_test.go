@@ -61,7 +61,7 @@ func TestPageIsForBrowsers(t *testing.T) {
 	}
 }
 
-// The page shows tags and services, but nothing of URLs.
+// The page shows tags and services, and nothing of the URLs.
 func TestPageShowsChoices(t *testing.T) {
 	h := newGateway(t, `
 key ops {
@@ -84,12 +84,12 @@ default_urls form://host.example
 			`value="chat"><span>chat <small>JSON, XML</small>`,
 			`value="oncall"><span>oncall <small>JSON, XML ×2</small>`,
 			`value="all"><span>all <small>JSON, XML ×2, Form</small>`,
-			`Without a tag, the message goes to JSON, XML ×2.`,
+			`Without any it goes to JSON, XML ×2.`,
 			`Send a message to <span class="key">ops</span>`,
 		},
-		"/notify/plain":  {`The message goes to JSON.`},
-		"/notify/tagged": {`value="a"`, `Without a tag, the message goes to all: JSON.`},
-		"/notify":        {`<textarea id="urls"`, `Without a URL, the message goes to Form.`},
+		"/notify/plain":  {`It goes to JSON.`},
+		"/notify/tagged": {`value="a"`, `Without any it goes to all: JSON.`},
+		"/notify":        {`<textarea id="urls"`, `Without any it goes to Form.`},
 	} {
 		got := browse(t, h, "GET", path, browser)
 		for _, text := range want {
@@ -104,18 +104,18 @@ default_urls form://host.example
 		}
 	}
 	if got := browse(t, h, "GET", "/notify/plain", browser); strings.Contains(got.body, `name="tags"`) {
-		t.Error("the page shows tags of a key without tags")
+		t.Error("a choice of tags where there are none")
 	}
 }
 
 func TestPageWithoutAttachments(t *testing.T) {
 	h := newGateway(t, "attachments {\nmax_count 0\n}", "")
 	if got := browse(t, h, "GET", "/notify", browser); strings.Contains(got.body, `type="file"`) {
-		t.Error("the page takes files though they are turned off")
+		t.Error("a choice of files where they are turned off")
 	}
 }
 
-// All addresses are relative to the address of the page as the client knows it.
+// All addresses are relative to that of the page, as the client knows it.
 func TestPageBelowPrefix(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h\n}", "")
 	for original, want := range map[string]string{
@@ -127,15 +127,15 @@ func TestPageBelowPrefix(t *testing.T) {
 		first := httptest.NewRequest("GET", original, nil)
 		got := do(t, h, r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, *first)))
 		if !strings.Contains(got.body, ` action="`+want+`"`) || !strings.Contains(got.body, ` formaction="`+want+`?preview"`) {
-			t.Errorf("%s: the form does not post to %s", original, want)
+			t.Errorf("%s: the form does not lead to %s", original, want)
 		}
 	}
 	if m := regexp.MustCompile(`(?:src|href|action)="[^.{d]|https?://`).FindString(strings.ReplaceAll(pageHTML, "http://www.w3.org/2000/svg", "")); m != "" {
-		t.Errorf("the page has an absolute address: %s", m)
+		t.Errorf("the page leads elsewhere: %s", m)
 	}
 }
 
-// The policy allows only what is part of the page.
+// Nothing that is not part of the page can run in it, or be loaded.
 func TestPagePolicy(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h\n}", "")
 	got := browse(t, h, "GET", "/notify/ops", browser)
@@ -151,7 +151,7 @@ func TestPagePolicy(t *testing.T) {
 		}
 	}
 	if strings.Contains(policy, "unsafe") {
-		t.Errorf("the policy has an unsafe source: %s", policy)
+		t.Errorf("the policy is lax: %s", policy)
 	}
 	if got := got.header.Get("Referrer-Policy"); got != "same-origin" {
 		t.Errorf("Referrer-Policy %q", got)
@@ -159,7 +159,7 @@ func TestPagePolicy(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/")+"\n}", "")
 	for form, want := range map[string]string{
 		"body=**x**&format=markdown&title=a%3Cb": "<h1>a&lt;b</h1>\n<p><strong>x</strong></p>",
@@ -182,15 +182,15 @@ func TestPreview(t *testing.T) {
 	if got := s.take(); len(got) != 0 {
 		t.Errorf("previews were sent: %+v", got)
 	}
-	// Only the exact query string asks for a preview.
+	// Only a query string that is nothing else asks for a preview.
 	if got := post(t, h, "/notify/ops?preview=1", typeForm, "body=x"); got.status != 200 || len(s.take()) != 1 {
 		t.Errorf("?preview=1: status %d", got.status)
 	}
 }
 
-// Without its script, the page is a form, and the response links back to it.
+// Without a script, the form is a form, and the answer leads back to it.
 func TestPlainForm(t *testing.T) {
-	s := newDestination(t)
+	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/a")+" a\nurl "+s.url("/b")+" b\n}", "")
 	const boundary = "----x"
 	part := func(head, text string) string {

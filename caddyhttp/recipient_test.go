@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// A key or tag that does not exist is an error when the configuration loads, in
-// any order of the apps.
+// A key or tag that does not exist is refused when the configuration loads,
+// whatever Caddy loads first.
 func TestUnknownRecipients(t *testing.T) {
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
@@ -33,7 +33,7 @@ func TestUnknownRecipients(t *testing.T) {
 	}
 }
 
-// The same holds if a site loads the app.
+// The same holds where a site loads the gateway, whatever Caddy loads first.
 func TestUnknownRecipientsBesideSites(t *testing.T) {
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
 	for options, want := range map[string]string{
@@ -51,7 +51,7 @@ func TestUnknownRecipientsBesideSites(t *testing.T) {
 	}
 }
 
-// Mistakes in the blocks of events and logs have an error with their line.
+// Mistakes in the blocks of events and logs are refused with their line.
 func TestRecipientMistakes(t *testing.T) {
 	type unmarshaler = caddyfile.Unmarshaler
 	both := []func() unmarshaler{func() unmarshaler { return new(EventHandler) }, func() unmarshaler { return new(LogWriter) }}

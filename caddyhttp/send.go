@@ -25,9 +25,10 @@ type delivery struct {
 	message  *notifier.Message
 	to       *api.Selection
 	settings *resolved
-	logger   *zap.Logger // gets a line for each destination; nil for none
-	source   string      // one of the sources above
-	key      string      // "" for a message without a key
+	logger   *zap.Logger          // gets a line for each destination; nil for none
+	source   string               // one of the sources above
+	key      string               // "" for a message without a key
+	memory   *notifier.Allocation // of the request; nil for no limit
 
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
@@ -50,6 +51,7 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 		Transient: d.to.Transient,
 		Logger:    d.logger,
 		Observers: observers,
+		Memory:    d.memory,
 		Header:    d.settings.traceHeader(),
 	})
 	report := d.to.Report(sent)

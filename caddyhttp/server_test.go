@@ -22,7 +22,7 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// serve runs Caddy with two sites, or reloads it.
+// serve runs a Caddy with the sites in it; again, it reloads it.
 func serve(t *testing.T, options, notify string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
@@ -71,7 +71,7 @@ func TestServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newDestination(t)
+	s := newStation(t)
 	serve(t, "", "key k {\nurl "+s.url("/k")+"\n}")
 	for path, want := range map[string]int{"/notify/k": 200, "/prefix/notify/k/": 200, "/notify/none": 404, "/other": 404} {
 		if got, body := send(t, t.Context(), path, "body=x"); got != want {
@@ -83,15 +83,15 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// A delivery that has begun is finished, even if the configuration is replaced
-// and the client disconnects.
+// A send that was begun is finished, though the configuration is replaced and
+// the client hangs up.
 func TestReloadAndHangUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
 	arrived, release, cut := make(chan struct{}, 2), make(chan struct{}), make(chan bool, 2)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		// net/http notices the end of the connection only after the body is read.
+		// The connection is watched for its end only when the body is read.
 		_, _ = io.Copy(io.Discard, r.Body)
 		arrived <- struct{}{}
 		select {
@@ -105,10 +105,10 @@ func TestReloadAndHangUp(t *testing.T) {
 	key := "key k {\nurl json://" + strings.TrimPrefix(slow.URL, "http://") + "/\n}"
 	serve(t, "", key)
 
-	waiting := make(chan int, 1)
+	patient := make(chan int, 1)
 	go func() {
 		status, _ := send(t, context.Background(), "/notify/k", "body=x")
-		waiting <- status
+		patient <- status
 	}()
 	<-arrived
 	ctx, hangUp := context.WithCancel(context.Background())
@@ -124,15 +124,15 @@ func TestReloadAndHangUp(t *testing.T) {
 	close(release)
 	for range 2 {
 		if <-cut {
-			t.Error("a delivery was interrupted")
+			t.Error("a send was cut off")
 		}
 	}
-	if status := <-waiting; status != 200 {
+	if status := <-patient; status != 200 {
 		t.Errorf("the client that waited got status %d", status)
 	}
 }
 
-// Connections survive a reload.
+// Connections are kept over a reload.
 func TestReloadKeepsConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -159,7 +159,7 @@ func TestReloadKeepsConnections(t *testing.T) {
 }
 
 // A reload closes the connections of destinations that the new configuration
-// does not have, and keeps the others.
+// does not have, keeps the others, and leaves none behind with the last key.
 func TestReloadClosesConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -190,7 +190,7 @@ func TestReloadClosesConnections(t *testing.T) {
 		return out
 	}
 
-	// One key is the site's, one the app's, and one moves.
+	// Of three keys, one is the site's, one the app's, and one moves.
 	serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
 	for name := range keys {
 		if status, body := send(t, t.Context(), "/notify/"+name, "body=x"); status != 200 {
@@ -207,8 +207,8 @@ func TestReloadClosesConnections(t *testing.T) {
 	eventually(t, func() bool { return len(connected()) == 0 })
 }
 
-// Secrets in URLs of the configuration and of clients are in no log, with
-// debug, and in no response of the admin API.
+// Secrets of the configuration's URLs and of clients' are in no log, not even
+// with debug, and in no answer of the admin API.
 func TestSecretsStayHidden(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -216,13 +216,13 @@ func TestSecretsStayHidden(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "caddy.log")
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newDestination(t)
+	s := newStation(t)
 	address := strings.TrimPrefix(s.URL, "http://")
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	gone := strings.TrimPrefix(closed.URL, "http://")
 	serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",
-		allowLoopback+"key k {\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+address+"/refuse a\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+gone+"/ b\n}")
+		open+"key k {\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+address+"/refuse a\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+gone+"/ b\n}")
 	var answers strings.Builder
 	for _, form := range []string{
 		"body=x", "body=x&tag=z", "body=x&type=bogus",
@@ -251,12 +251,12 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 	}
 	if !strings.Contains(log, "request rejected") {
-		t.Error("rejected requests are not in the debug log")
+		t.Error("refused requests are not in the debug log")
 	}
-	serve(t, "", "") // closes the log
+	serve(t, "", "") // so that nothing writes to the log any more
 }
 
-// readLog returns the content of a log file once it contains text.
+// readLog reads a log file when the text is in it.
 func readLog(t *testing.T, file, text string) string {
 	t.Helper()
 	for range 100 {
@@ -265,16 +265,16 @@ func readLog(t *testing.T, file, text string) string {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("the log does not contain %q", text)
+	t.Fatalf("the log does not say %q", text)
 	return ""
 }
 
-// eventually waits until is returns true.
+// eventually waits for what is bound to come.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not become true in time")
+			t.Fatal("it did not come to pass")
 		}
 	}
 }

@@ -21,6 +21,7 @@ const sharedName = "notify"
 type shared struct {
 	sender     *notifier.Sender
 	inFlight   inFlight
+	memory     notifier.Memory
 	metrics    *metrics
 	history    history
 	apps       startedApps
@@ -30,7 +31,7 @@ type shared struct {
 
 func newShared() *shared {
 	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency)}
-	s.metrics = newMetrics(&s.inFlight)
+	s.metrics = newMetrics(&s.inFlight, &s.memory)
 	return s
 }
 

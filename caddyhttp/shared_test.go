@@ -4,13 +4,13 @@ import (
 	"testing"
 )
 
-// Each use of the shared value is released, even after an error.
+// The engine is given back as often as it was taken, whatever went wrong.
 func TestSharedIsReleased(t *testing.T) {
 	held := func() int { n, _ := sharedPool.References(sharedName); return n }
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")
 	if a.shared.sender != b.shared.sender {
-		t.Error("two sites do not share one value")
+		t.Error("two sites have two engines")
 	}
 	_ = a.Cleanup()
 	_ = b.Cleanup()

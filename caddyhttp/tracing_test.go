@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The span of a message is a child of the request's, and each delivery's is a
-// child of the message's. Destinations get the trace only with propagate_trace.
+// A message has a span below that of its request and each delivery one below
+// that; only where the operator wants it do destinations hear of them.
 func TestTracing(t *testing.T) {
 	var mu sync.Mutex
 	var heard []http.Header
@@ -67,7 +67,7 @@ func TestTracing(t *testing.T) {
 		}
 		for _, header := range heard {
 			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated || header.Get("Baggage") != "" {
-				t.Errorf("%s: the destination got the headers %v", tt.name, header)
+				t.Errorf("%s: the destination heard %v", tt.name, header)
 			}
 		}
 		got := spans.GetSpans()
@@ -80,7 +80,7 @@ func TestTracing(t *testing.T) {
 		if len(got) != 3 {
 			t.Fatalf("%s: %d spans, want 3", tt.name, len(got))
 		}
-		message := got[2] // it ends last
+		message := got[2] // the one that ends last
 		if message.Name != "notify" || message.Parent.SpanID() != request.SpanContext().SpanID() || message.Status.Code != codes.Error {
 			t.Errorf("%s: the message's span: %+v", tt.name, message)
 		}

@@ -35,6 +35,9 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
+// sniffLength is how many bytes [http.DetectContentType] considers.
+const sniffLength = 512
+
 // maxContentType is the length of a content type in bytes. That of a Word
 // document has 71.
 const maxContentType = 255
@@ -58,7 +61,7 @@ func (a *Attachment) findType(start []byte) {
 	} else if t := mime.TypeByExtension(ext); t != "" {
 		a.ContentType = t
 	} else {
-		a.ContentType = http.DetectContentType(start[:min(len(start), 512)])
+		a.ContentType = http.DetectContentType(start[:min(len(start), sniffLength)])
 	}
 	if t, _, err := mime.ParseMediaType(a.ContentType); err == nil {
 		a.ContentType = t

@@ -72,6 +72,11 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	m = m.withDefaults()
 	texts := &renderings{m: m}
 	slots := s.slots.forMessage(o.Transient)
+	if n := len(m.Title) + len(m.Body); n > SmallText {
+		copies, free := takeCopies(o.Memory, n, len(targets))
+		defer free()
+		slots = slices.Insert(slots, 0, copies)
+	}
 	deliveries := make([]*delivery, len(targets))
 	var wg sync.WaitGroup
 	for i, t := range targets {

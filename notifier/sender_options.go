@@ -31,6 +31,10 @@ type Options struct {
 	Logger *zap.Logger
 	// Observers watch the deliveries.
 	Observers []Observer
+	// Memory is what the request holds in memory. If the text is longer than
+	// [SmallText], as many deliveries run at once as Memory has room for copies
+	// of it, but at least one. nil means no limit.
+	Memory *Allocation
 	// Header returns header fields to add to each HTTP request of a delivery.
 	// ctx is the context of the delivery. Fields that the service sets win. nil
 	// means none.

@@ -24,6 +24,21 @@ func (s senderSlots) forMessage(transient bool) []slots {
 	return []slots{make(slots, max(cap(s.transient)/4, 1)), s.transient, s.all}
 }
 
+// copiesOfText is how often a text is in memory for a delivery: encoded, and
+// once more while it is encoded.
+const copiesOfText = 2
+
+// takeCopies returns the semaphore for the deliveries of one message with a text
+// of n bytes. The memory of the first one is taken with the text. free returns
+// what is taken for the others.
+func takeCopies(memory *Allocation, n, deliveries int) (s slots, free func()) {
+	size, room := copiesOfText*int64(n), 1
+	for room < deliveries && memory.Take(size) {
+		room++
+	}
+	return make(slots, room), func() { memory.Free(int64(room-1) * size) }
+}
+
 // takeSlots waits for a slot of each of all and returns a function that returns
 // them. It reports false if ctx ends before.
 func takeSlots(ctx context.Context, all []slots) (leave func(), ok bool) {

@@ -2,7 +2,11 @@ package notifier
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,5 +87,36 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 	close(release)
 	if r := <-ended; !r.OK() { // also those that waited
 		t.Errorf("%+v", r.Results)
+	}
+}
+
+// As many deliveries of a long text run at once as there is memory for, and all
+// are made.
+func TestLongTextsTakeTurns(t *testing.T) {
+	long := &Message{Body: strings.Repeat("x", 100<<10)}
+	for _, tt := range []struct{ memory, atOnce int }{{0, 1}, {450 << 10, 3}, {10 << 20, 8}} {
+		var now, highest atomic.Int32
+		base := target(t, func(w http.ResponseWriter, r *http.Request) {
+			n := now.Add(1)
+			for m := highest.Load(); n > m && !highest.CompareAndSwap(m, n); m = highest.Load() {
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			for deadline := time.Now().Add(time.Second); int(highest.Load()) < tt.atOnce && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			}
+			now.Add(-1)
+		})
+		var memory Memory
+		allocation := memory.Allocation(int64(tt.memory), false)
+		var urls []string
+		for i := range 8 {
+			urls = append(urls, fmt.Sprintf("%s/tok%d", base, i))
+		}
+		report := send(t, newTestSender(t), long, Options{Memory: &allocation}, urls...)
+		if n := highest.Load(); !report.OK() || int(n) != tt.atOnce {
+			t.Errorf("with %d bytes: %d at once, want %d: %v", tt.memory, n, tt.atOnce, report.Results)
+		}
+		if n := memory.Held(); n != 0 {
+			t.Errorf("%d bytes are held after the end", n)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package notifier
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +29,9 @@ type Spool struct {
 	MaxCount int
 	// Dir is the folder for temporary files. "" means [os.TempDir].
 	Dir string
+	// Memory is what the attachments in memory are counted in. Those that it
+	// has no room for go to temporary files. nil means no limit.
+	Memory *Allocation
 
 	mu    sync.Mutex
 	count int
@@ -45,32 +47,75 @@ var (
 	ErrTooManyAttachments = errors.New("there are more attachments than allowed")
 )
 
+// StorageError is returned when a temporary file cannot be written, for example
+// because the disk is full.
+type StorageError struct {
+	Err error // may name the file, unlike the text of the StorageError
+}
+
+// Error implements error.
+func (e *StorageError) Error() string {
+	return "storing attachment: " + errs.WithoutPath(e.Err).Error()
+}
+
+// Unwrap returns e.Err.
+func (e *StorageError) Unwrap() error { return e.Err }
+
 // Add reads r to its end and stores it as an attachment. An empty name becomes
 // attachment.001 and so on. A path is reduced to its last element. The error is
-// [ErrAttachmentTooLarge] or [ErrTooManyAttachments] if a limit is exceeded.
+// [ErrAttachmentTooLarge] or [ErrTooManyAttachments] if a limit is exceeded, and
+// a [*StorageError] if the attachment cannot be stored.
 func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) {
 	number := s.next()
 	if number > s.MaxCount {
 		return nil, ErrTooManyAttachments
 	}
 	a := &Attachment{Name: attachmentName(name, number), ContentType: contentType}
-	head := make([]byte, 0, 32<<10)
-	buf := bytes.NewBuffer(head)
-	n, err := io.CopyN(buf, r, min(maxInMemory, s.MaxSize)+1)
-	if err != nil && err != io.EOF {
+	c := spoolChunks{memory: s.Memory}
+	whole, err := c.readFrom(r, min(maxInMemory, s.MaxSize))
+	if err != nil {
+		c.release()
 		return nil, fmt.Errorf("reading attachment: %w", err)
 	}
-	if n > s.MaxSize {
-		return nil, ErrAttachmentTooLarge
-	}
-	if n <= maxInMemory {
-		a.Size, a.data = n, bytes.NewReader(buf.Bytes())
-		a.findType(buf.Bytes())
+	if whole {
+		a.Size, a.data = c.size, &c
+		a.findType(c.start())
 		return a, nil
 	}
+	if c.size > s.MaxSize {
+		c.release()
+		return nil, ErrAttachmentTooLarge
+	}
+	f, err := s.store(&c)
+	if err != nil {
+		return nil, &StorageError{err}
+	}
+	w := &storageWriter{w: f}
+	more, err := io.Copy(w, io.LimitReader(r, s.MaxSize-c.size+1))
+	switch {
+	case w.err != nil:
+		return nil, &StorageError{w.err}
+	case err != nil:
+		return nil, fmt.Errorf("reading attachment: %w", err)
+	case c.size+more > s.MaxSize:
+		return nil, ErrAttachmentTooLarge
+	}
+	a.Size, a.data = c.size+more, f
+	start := make([]byte, sniffLength)
+	n, err := f.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return nil, &StorageError{err}
+	}
+	a.findType(start[:n])
+	return a, nil
+}
+
+// store moves c to a temporary file, which Close removes.
+func (s *Spool) store(c *spoolChunks) (*os.File, error) {
+	defer c.release()
 	f, err := os.CreateTemp(s.Dir, "notify-*")
 	if err != nil {
-		return nil, fmt.Errorf("storing attachment: %w", errs.WithoutPath(err))
+		return nil, err
 	}
 	s.mu.Lock()
 	s.files = append(s.files, f)
@@ -78,20 +123,23 @@ func (s *Spool) Add(name, contentType string, r io.Reader) (*Attachment, error) 
 	// If the system allows it, remove the name at once, so that a crash leaves
 	// no file behind.
 	_ = os.Remove(f.Name())
-	start := buf.Bytes()
-	a.findType(start)
-	if _, err := f.Write(start); err != nil {
-		return nil, fmt.Errorf("storing attachment: %w", errs.WithoutPath(err))
+	for _, chunk := range c.list {
+		if _, err := f.Write(chunk); err != nil {
+			return nil, err
+		}
 	}
-	more, err := io.Copy(f, io.LimitReader(r, s.MaxSize-n+1))
-	if err != nil {
-		return nil, fmt.Errorf("storing attachment: %w", errs.WithoutPath(err))
-	}
-	if n+more > s.MaxSize {
-		return nil, ErrAttachmentTooLarge
-	}
-	a.Size, a.data = n+more, f
-	return a, nil
+	return f, nil
+}
+
+// storageWriter records an error of w, to tell it from one of the reader.
+type storageWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (s *storageWriter) Write(p []byte) (n int, err error) {
+	n, s.err = s.w.Write(p)
+	return n, s.err
 }
 
 // next returns the number of the next attachment, from 1. The lock is not held
@@ -103,7 +151,8 @@ func (s *Spool) next() int {
 	return s.count
 }
 
-// Close removes the temporary files. Attachments cannot be read afterwards.
+// Close removes the temporary files. Attachments cannot be read afterwards. It
+// does not close Memory.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

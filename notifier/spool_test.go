@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 )
 
 // Ten destinations read a large file from one copy, which Close removes.
@@ -87,4 +89,61 @@ func TestAttachmentName(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
+}
+
+// Files for which there is no memory are on disk, also if it runs out within
+// one, and all are what was sent.
+func TestSpoolWithoutMemory(t *testing.T) {
+	var memory Memory
+	allocation := memory.Allocation(1<<20, false) // half of it for files
+	dir := t.TempDir()
+	spool := &Spool{MaxSize: 2 << 20, MaxCount: 10, Dir: dir, Memory: &allocation}
+	var files []*Attachment
+	for i := range 10 {
+		content := bytes.Repeat([]byte{'a' + byte(i)}, 100_000*i)
+		a, err := spool.Add("", "", iotest.HalfReader(bytes.NewReader(content)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, a)
+	}
+	if n := memory.Held(); n > 512<<10 || n < 300_000 {
+		t.Errorf("%d bytes are in memory", n)
+	}
+	if n := len(spool.files); n < 5 || n > 8 {
+		t.Errorf("%d files are on disk", n)
+	}
+	for i, a := range files {
+		got, err := io.ReadAll(a.Open())
+		if err != nil || !bytes.Equal(got, bytes.Repeat([]byte{'a' + byte(i)}, 100_000*i)) || a.Size != int64(len(got)) {
+			t.Errorf("file %d: %d bytes, %v", i, len(got), err)
+		}
+		if i > 0 && !strings.HasPrefix(a.ContentType, "text/plain") {
+			t.Errorf("file %d: %s", i, a.ContentType)
+		}
+	}
+	_ = spool.Close()
+	allocation.Close()
+	if n := memory.Held(); n != 0 {
+		t.Errorf("%d bytes are held after the end", n)
+	}
+}
+
+// A file that cannot be stored is no mistake of who sends it, and one that
+// cannot be read is no fault of the disk.
+func TestStorageError(t *testing.T) {
+	gone := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir() + "/gone"}
+	_, err := gone.Add("", "", bytes.NewReader(make([]byte, 2<<20)))
+	if e, ok := errors.AsType[*StorageError](err); !ok || !errors.Is(e, fs.ErrNotExist) || strings.Contains(err.Error(), gone.Dir) || !strings.Contains(e.Err.Error(), gone.Dir) {
+		t.Errorf("without a folder: %v", err)
+	}
+	spool := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir()}
+	for _, size := range []int{1, 2 << 20} {
+		broken := io.MultiReader(bytes.NewReader(make([]byte, size)), iotest.ErrReader(io.ErrUnexpectedEOF))
+		_, err := spool.Add("", "", broken)
+		if _, ok := errors.AsType[*StorageError](err); ok || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	_ = spool.Close()
 }

@@ -115,6 +115,9 @@ func (l Limits) fileError(what string, err error, remote bool) error {
 		}
 		return Errorf(status, "the attachment %s is larger than %s", what, formatSize(l.MaxFileSize))
 	}
+	if e, ok := errors.AsType[*notifier.StorageError](err); ok {
+		return storageError(what, e)
+	}
 	return badRequest("the attachment %s: %w", what, err)
 }
 
@@ -182,24 +185,20 @@ func (q *Request) load(ctx context.Context, pool *egress.Pool, ref fileRef) (*no
 	return nil, q.limits.fileError(ref.field, err, true)
 }
 
-// addFile reads a file that is part of the request into the spool. An error
-// that is not the client's, such as a full disk, is not an [*Error].
+// addFile reads a file that is part of the request into the spool.
 func (q *Request) addFile(what, name, contentType string, file io.Reader) (*notifier.Attachment, error) {
 	r := &errorRecorder{r: file}
 	a, err := q.spool.Add(name, contentType, r)
 	if err == nil {
 		return a, nil
 	}
-	if errors.Is(err, notifier.ErrTooManyAttachments) || errors.Is(err, notifier.ErrAttachmentTooLarge) {
+	if r.err == nil {
 		return nil, q.limits.fileError(what, err, false)
 	}
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return nil, badRequest("the field %s.base64 is not valid base64", what)
 	}
-	if r.err != nil {
-		return nil, BodyError(r.err)
-	}
-	return nil, fmt.Errorf("keeping the attachment %s: %w", what, err)
+	return nil, BodyError(r.err)
 }
 
 // errorRecorder records the error that ended the reading of r.

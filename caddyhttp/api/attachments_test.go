@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// fileServer serves the files that attachments name by address.
+// fileServer serves files for attachments to be fetched from.
 func fileServer(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -89,36 +89,36 @@ func TestBadAttachments(t *testing.T) {
 		status int
 		text   string
 	}{
-		"not base64":                {g, `{"base64":"!!!"}`, 400, "the field attach.base64 is not valid base64"},
-		"base64 cut":                {g, `{"base64":"MQ===MQ"}`, 400, "the field attach.base64 is not valid base64"},
-		"base64 of a number":        {g, `{"base64":1}`, 400, "the field attach.base64 is a number"},
-		"a name of a number":        {g, `[{"base64":"MQ==","filename":1}]`, 400, "the field attach[0].filename is a number"},
-		"an empty object":           {g, `{}`, 400, "base64 or url"},
-		"an address of a kind":      {g, `"ftp://127.0.0.1/f"`, 400, "http://"},
-		"a local file":              {g, `"file:///etc/passwd"`, 400, "http://"},
-		"a path":                    {g, `"/etc/passwd"`, 400, "http://"},
-		"an address without a host": {g, `"http://"`, 400, "the attachment attach"},
-		"not found":                 {g, `"` + files.URL + `/none"`, 400, "404"},
-		"fetched too large":         {g, `"` + files.URL + `/large.txt"`, 400, "larger than 1.0 KiB"},
-		"fetched too slowly":        {g, `["` + files.URL + `/f.txt","` + files.URL + `/hangs"]`, 400, "attach[1]: "},
-		"too large":                 {g, `{"base64":"` + strings.Repeat("AAAA", 512) + `"}`, 413, "larger than 1.0 KiB"},
-		"too many":                  {g, "[" + file + "," + file + "," + file + "]", 400, "at most 2"},
-		"remote off":                {off, `"` + files.URL + `/f.txt"`, 400, "turned off"},
-		"all off":                   {none, file, 400, "turned off"},
-		"a guarded address":         {guarded, `"` + files.URL + `/f.txt"`, 400, "loopback"},
+		"not base64":            {g, `{"base64":"!!!"}`, 400, "the field attach.base64 is not valid base64"},
+		"base64 cut":            {g, `{"base64":"MQ===MQ"}`, 400, "the field attach.base64 is not valid base64"},
+		"base64 of a number":    {g, `{"base64":1}`, 400, "the field attach.base64 is a number"},
+		"a name of a number":    {g, `[{"base64":"MQ==","filename":1}]`, 400, "the field attach[0].filename is a number"},
+		"an empty object":       {g, `{}`, 400, "base64 or url"},
+		"an address of a kind":  {g, `"ftp://127.0.0.1/f"`, 400, "http://"},
+		"a local file":          {g, `"file:///etc/passwd"`, 400, "http://"},
+		"a path":                {g, `"/etc/passwd"`, 400, "http://"},
+		"an address of nothing": {g, `"http://"`, 400, "the attachment attach"},
+		"not found":             {g, `"` + files.URL + `/none"`, 400, "404"},
+		"fetched too large":     {g, `"` + files.URL + `/large.txt"`, 400, "larger than 1.0 KiB"},
+		"fetched too slowly":    {g, `["` + files.URL + `/f.txt","` + files.URL + `/hangs"]`, 400, "attach[1]: "},
+		"too large":             {g, `{"base64":"` + strings.Repeat("AAAA", 512) + `"}`, 413, "larger than 1.0 KiB"},
+		"too many":              {g, "[" + file + "," + file + "," + file + "]", 400, "at most 2"},
+		"remote off":            {off, `"` + files.URL + `/f.txt"`, 400, "turned off"},
+		"all off":               {none, file, 400, "turned off"},
+		"a guarded address":     {guarded, `"` + files.URL + `/f.txt"`, 400, "loopback"},
 	} {
 		got := post(tt.g, "/notify", typeJSON, `{"body":"x","attach":`+tt.attach+`}`)
 		if got.status != tt.status || !strings.Contains(got.body, tt.text) {
 			t.Errorf("%s: status %d, want %d with %q: %s", name, got.status, tt.status, tt.text, got.body)
 		}
 		if strings.Contains(got.body, files.URL) {
-			t.Errorf("%s: the response shows the address: %s", name, got.body)
+			t.Errorf("%s: the answer shows the address: %s", name, got.body)
 		}
 		if n := len(tt.g.take()); n != 0 {
 			t.Errorf("%s: %d messages were sent", name, n)
 		}
 	}
 	if got := post(off, "/notify", typeJSON, `{"body":"x","attach":`+file+`}`); got.status != 200 {
-		t.Errorf("remote off, but a file in the request: status %d: %s", got.status, got.body)
+		t.Errorf("remote off, but a file of the request's own: status %d: %s", got.status, got.body)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Error is a request that the gateway does not carry out, for a reason that
-// the client can act on.
+// the client can act on: correct the request, or send it again later.
 type Error struct {
 	// Status is the HTTP status of the response.
 	Status int
@@ -19,6 +21,10 @@ type Error struct {
 	// Err says in one sentence what is wrong, where, and what to send instead.
 	// It holds no secret.
 	Err error
+
+	// Fault is what is wrong in the gateway, for its log; nil if the client can
+	// correct the request. It may contain paths.
+	Fault error
 
 	// RetryAfter is when the client should try again; 0 if that does not help.
 	RetryAfter time.Duration
@@ -47,6 +53,35 @@ func Errorf(status int, format string, args ...any) *Error {
 
 func badRequest(format string, args ...any) *Error {
 	return Errorf(http.StatusBadRequest, format, args...)
+}
+
+// storageError returns the error for an attachment that could not be stored:
+// 507 if the disk is full and 503 if too many files are open, which both may
+// pass. Any other fault is returned as it is.
+func storageError(what string, err *notifier.StorageError) error {
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+	}
+	fault := fmt.Errorf("storing the attachment %s: %w", what, err.Err)
+	switch {
+	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
+		e := Errorf(http.StatusInsufficientStorage, "the gateway has no disk space left for the attachment %s; send the message without it, or try again later", what)
+		e.Fault = fault
+		return e
+	case is(syscall.EMFILE, syscall.ENFILE):
+		e := Errorf(http.StatusServiceUnavailable, "the gateway has too many files open to store the attachment %s; try again in a second", what)
+		e.Fault, e.RetryAfter = fault, time.Second
+		return e
+	}
+	return fault
+}
+
+// errNoMemory returns the error for a text that the requests under way leave no
+// memory for.
+func errNoMemory(max int64) *Error {
+	e := Errorf(http.StatusServiceUnavailable, "the gateway has no memory left for a text of this length (client_limits memory %s for all requests); try again in a second", formatSize(max))
+	e.RetryAfter = time.Second
+	return e
 }
 
 // BodyError returns the Error for a request body whose reading ended with err:

@@ -13,9 +13,9 @@ const maxHops = 1
 
 // Hops returns how many gateways the message of r has passed through. Gateways
 // tell each other in the header X-Apprise-Recursion-Count, and this gateway
-// also in its User-Agent, for every service: product is the part of the
-// User-Agent that all gateways have in common. It returns a 508 if there are
-// too many, so that no message circulates.
+// also in its User-Agent, whatever the service: product is a text that is in
+// the User-Agent of every gateway. It returns a 508 if there are too many, so
+// that no message circulates.
 func Hops(r *http.Request, product string) (int, error) {
 	own := notifier.HopsOf(r.UserAgent(), product) + 1
 	text := "0"

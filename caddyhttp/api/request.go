@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -35,6 +37,20 @@ type Limits struct {
 
 	// Egress decides which addresses they may be fetched from.
 	Egress *egress.Policy
+
+	// Memory is what the request holds in memory. Close frees it. The zero
+	// Allocation has no limit.
+	Memory notifier.Allocation
+}
+
+// MinMemory returns the least number of bytes that all requests together must be
+// allowed to hold in memory, so that the longest text of one request fits.
+func (l Limits) MinMemory() int64 {
+	const shares = 2 // clients' URLs have half of the memory
+	if l.MaxBody > math.MaxInt64/(shares*textCopies) {
+		return math.MaxInt64
+	}
+	return shares * textCopies * l.MaxBody
 }
 
 // Request is a request to send one message, with its mappings applied. It owns
@@ -46,6 +62,9 @@ type Request struct {
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
 	opened   []notifier.Target   // destinations made from the request's URLs
+
+	textSize    int64 // of all texts
+	textCounted int64 // the part of limits.Memory that they take
 }
 
 // content is what the body of a request holds.
@@ -83,10 +102,12 @@ func isField(name string) bool {
 const maxFields = 1000
 
 // Read reads the query string and the body of r. Files of a multipart form are
-// kept in memory up to 1 MiB each and otherwise in temporary files. If the
-// request is malformed or exceeds a limit, Read returns an [*Error].
+// kept in memory up to 1 MiB each, if there is room, and otherwise in temporary
+// files. If the request is malformed or exceeds a limit, or if there is no room
+// for it, Read returns an [*Error].
 func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 	q := &Request{limits: l, spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
+	q.spool.Memory = q.Memory()
 	if err := q.read(w, r); err != nil {
 		q.Close()
 		return nil, err
@@ -104,7 +125,11 @@ func (q *Request) Close() {
 	q.opened = nil
 	q.releaseText()
 	_ = q.spool.Close() // it returns no error
+	q.limits.Memory.Close()
 }
+
+// Memory returns what the request holds in memory.
+func (q *Request) Memory() *notifier.Allocation { return &q.limits.Memory }
 
 // releaseText drops the fields of the request, which can take as much memory
 // as the body. A message has copies of what it needs.
@@ -180,7 +205,7 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (q *Request) readJSONBody(w http.ResponseWriter, r *http.Request) error {
-	text, err := readText(w, r, q.limits.MaxBody)
+	text, err := q.readText(w, r)
 	if err != nil {
 		return err
 	}
@@ -192,7 +217,7 @@ func (q *Request) readJSONBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (q *Request) readFormBody(w http.ResponseWriter, r *http.Request) error {
-	text, err := readText(w, r, q.limits.MaxBody)
+	text, err := q.readText(w, r)
 	if err != nil {
 		return err
 	}
@@ -233,23 +258,22 @@ func putBuffer(b *bytes.Buffer) {
 	buffers.Put(b)
 }
 
-// maxPrealloc bounds how much memory is allocated for a body before it
-// arrives, in bytes: Content-Length is only a claim of the client.
-const maxPrealloc = 1 << 20
-
-// readText reads the body of r, which must be UTF-8 and have at most max
+// readText reads the body of r, which must be UTF-8 and have at most MaxBody
 // bytes. The caller returns the buffer with putBuffer.
-func readText(w http.ResponseWriter, r *http.Request, max int64) (*bytes.Buffer, error) {
+func (q *Request) readText(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+	max := q.limits.MaxBody
 	if r.ContentLength > max {
 		return nil, BodyError(&http.MaxBytesError{Limit: max})
 	}
-	b := buffers.Get().(*bytes.Buffer)
+	size := max
 	if r.ContentLength > 0 {
-		// ReadFrom needs MinRead bytes of room to see the end without growing.
-		b.Grow(int(min(r.ContentLength, maxPrealloc)) + bytes.MinRead)
+		size = r.ContentLength
 	}
-	if _, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, max)); err != nil {
-		putBuffer(b)
+	b, err := q.readBuffer(http.MaxBytesReader(w, r.Body, max), size)
+	if err != nil {
+		if _, ok := errors.AsType[*Error](err); ok {
+			return nil, err
+		}
 		return nil, BodyError(err)
 	}
 	if !utf8.Valid(b.Bytes()) {
@@ -257,4 +281,60 @@ func readText(w http.ResponseWriter, r *http.Request, max int64) (*bytes.Buffer,
 		return nil, badRequest("the body is not UTF-8; encode it as UTF-8")
 	}
 	return b, nil
+}
+
+// readBuffer reads r to its end, which is expected within max bytes. The error
+// is that of r, or an [*Error] if there is no memory for the text. The caller
+// returns the buffer with putBuffer.
+func (q *Request) readBuffer(r io.Reader, max int64) (*bytes.Buffer, error) {
+	b := buffers.Get().(*bytes.Buffer)
+	for {
+		if b.Available() == 0 {
+			size := bufferSize(int64(b.Cap()), max)
+			larger := bytes.NewBuffer(append(make([]byte, 0, size), b.Bytes()...))
+			putBuffer(b)
+			b = larger
+		}
+		room := b.AvailableBuffer()
+		n, err := r.Read(room[:cap(room)])
+		b.Write(room[:n])
+		if e := q.countText(n); e != nil {
+			putBuffer(b)
+			return nil, e
+		}
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			putBuffer(b)
+			return nil, err
+		}
+	}
+}
+
+// bufferSize returns the size of the buffer that replaces a full one of n bytes,
+// for a text of up to limit bytes. Memory for a long text is only allocated as
+// the text arrives, because the Content-Length is a claim of the client.
+func bufferSize(n, limit int64) int64 {
+	size := max(2*n, notifier.SmallText)
+	// Reading to the end needs room beyond it.
+	return min(size, max(limit, n)+bytes.MinRead)
+}
+
+// textCopies is how often a text is in memory: as it arrives, decoded, and, for
+// the first delivery, as part of its request and while that is encoded.
+const textCopies = 4
+
+// countText counts n bytes of text that have arrived.
+func (q *Request) countText(n int) error {
+	q.textSize += int64(n)
+	more := textCopies*max(q.textSize-notifier.SmallText, 0) - q.textCounted
+	if more <= 0 {
+		return nil
+	}
+	if !q.limits.Memory.Take(more) {
+		return errNoMemory(q.limits.Memory.Max())
+	}
+	q.textCounted += more
+	return nil
 }

@@ -120,15 +120,18 @@ func printable(file string) string {
 
 // text reads a part that is not a file.
 func (f *multipartReader) text(part io.Reader) (string, error) {
-	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(part, f.remaining+1))
+	b, err := f.request.readBuffer(io.LimitReader(part, f.remaining+1), f.remaining+1)
 	if err != nil {
+		if _, ok := errors.AsType[*Error](err); ok {
+			return "", err
+		}
 		return "", multipartError(err)
 	}
-	if f.remaining -= n; f.remaining < 0 {
+	defer putBuffer(b)
+	if f.remaining -= int64(b.Len()); f.remaining < 0 {
 		return "", BodyError(&http.MaxBytesError{Limit: f.request.limits.MaxBody})
 	}
-	if !utf8.ValidString(b.String()) {
+	if !utf8.Valid(b.Bytes()) {
 		return "", badRequest("a field of the form is not UTF-8; encode it as UTF-8, or send it as a file")
 	}
 	return b.String(), nil

@@ -3,7 +3,6 @@ package safety
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -12,44 +11,25 @@ import (
 
 // inOwnNetwork runs the calling test again in a network namespace in which the
 // machine has public addresses. It reports whether this is that second run.
-// Packets cannot leave the namespace. Where the system allows no namespaces,
-// the test is skipped.
+// Packets cannot leave the namespace.
 func inOwnNetwork(t *testing.T) (inside bool) {
 	t.Helper()
-	const mark = "SAFETY_OWN_NETWORK"
-	if os.Getenv(mark) == t.Name() {
-		for _, args := range []string{
-			"link set lo up",
-			"addr add 11.22.33.44/24 dev lo",
-			"addr add 2a00:db9::5/64 dev lo",
-		} {
-			if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-				t.Fatalf("ip %s: %v %s", args, err, out)
-			}
-		}
-		return true
-	}
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("the command ip is not installed")
 	}
-	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	c.Env = append(os.Environ(), mark+"="+t.Name(), programVariable+"="+program)
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	if os.Getuid() != 0 {
-		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	if !inNamespace(t, syscall.CLONE_NEWNET) {
+		return false
 	}
-	out, err := c.CombinedOutput()
-	switch {
-	case err != nil && len(out) == 0:
-		t.Skipf("no network namespace: %v", err)
-	case err != nil:
-		t.Errorf("in a network of its own: %v\n%s", err, out)
-	case !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("the test did not run in a network of its own:\n%s", out)
+	for _, args := range []string{
+		"link set lo up",
+		"addr add 11.22.33.44/24 dev lo",
+		"addr add 2a00:db9::5/64 dev lo",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v %s", args, err, out)
+		}
 	}
-	return false
+	return true
 }
 
 // TestEgressOwnNetwork checks that a client's URL reaches neither the public

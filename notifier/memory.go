@@ -1,0 +1,100 @@
+package notifier
+
+import "sync"
+
+// Memory counts what the requests under way in a process hold in memory, in
+// bytes. The zero Memory is ready for use.
+type Memory struct {
+	mu     sync.Mutex
+	held   int64 // by all requests
+	files  int64 // of it, by files
+	client int64 // of it, by requests with URLs of clients
+}
+
+// Held returns how many bytes the requests under way hold.
+func (m *Memory) Held() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held
+}
+
+// SmallText is the length in bytes up to which a text is not counted in a
+// [Memory], so that an alert of the usual length never lacks memory.
+const SmallText = 32 << 10
+
+// Allocation is what one request holds of a [Memory]. It is safe for use by
+// several goroutines. A nil Allocation has no limit.
+type Allocation struct {
+	memory *Memory
+	max    int64
+	client bool
+	texts  int64 // bytes taken
+	files  int64
+}
+
+// Allocation returns the allocation of one request, which is empty. max is how
+// many bytes all requests may hold together. Files take at most half of them,
+// because there is another place for them. Requests with URLs of clients, for
+// which client is true, take at most half as well, so that they leave room for
+// messages to keys. The caller closes the allocation.
+func (m *Memory) Allocation(max int64, client bool) Allocation {
+	return Allocation{memory: m, max: max, client: client}
+}
+
+// Max returns how many bytes all requests may hold together.
+func (a *Allocation) Max() int64 { return a.max }
+
+// Take adds n bytes for texts, or reports false if there is no room for them.
+func (a *Allocation) Take(n int64) bool { return a.take(n, false) }
+
+func (a *Allocation) take(n int64, file bool) bool {
+	if a == nil || a.memory == nil {
+		return true
+	}
+	m := a.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.held+n > a.max || file && m.files+n > a.max/2 || a.client && m.client+n > a.max/2 {
+		return false
+	}
+	a.add(n, file)
+	return true
+}
+
+// Free returns n bytes of texts.
+func (a *Allocation) Free(n int64) { a.free(n, false) }
+
+func (a *Allocation) free(n int64, file bool) {
+	if a == nil || a.memory == nil {
+		return
+	}
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	a.add(-n, file)
+}
+
+// add counts n bytes. The caller holds the lock of the memory.
+func (a *Allocation) add(n int64, file bool) {
+	m := a.memory
+	m.held += n
+	if a.client {
+		m.client += n
+	}
+	if file {
+		a.files += n
+		m.files += n
+	} else {
+		a.texts += n
+	}
+}
+
+// Close frees all that the allocation has taken.
+func (a *Allocation) Close() {
+	if a == nil || a.memory == nil {
+		return
+	}
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	a.add(-a.texts, false)
+	a.add(-a.files, true)
+}

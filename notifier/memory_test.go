@@ -1,0 +1,49 @@
+package notifier
+
+import "testing"
+
+// Files have half of the memory, and so have requests with URLs of clients.
+func TestMemory(t *testing.T) {
+	var m Memory
+	key, other := m.Allocation(100, false), m.Allocation(100, true)
+	for _, tt := range []struct {
+		what string
+		a    *Allocation
+		file bool
+		n    int64
+		ok   bool
+	}{
+		{"a file of a client", &other, true, 40, true},
+		{"a text of a client beyond half", &other, false, 20, false},
+		{"a text of a client", &other, false, 10, true},
+		{"a file beyond half", &key, true, 20, false},
+		{"a file", &key, true, 10, true},
+		{"a text beyond all", &key, false, 50, false},
+		{"a text", &key, false, 40, true},
+		{"a byte", &key, false, 1, false},
+	} {
+		if got := tt.a.take(tt.n, tt.file); got != tt.ok {
+			t.Errorf("%s: %t", tt.what, got)
+		}
+	}
+	other.free(40, true)
+	if !key.take(10, true) {
+		t.Error("what is freed cannot be taken")
+	}
+	key.Free(5)
+	if n := m.Held(); n != 65 {
+		t.Errorf("%d bytes are held, want 65", n)
+	}
+	key.Close()
+	other.Close()
+	other.Close()
+	if m.held != 0 || m.files != 0 || m.client != 0 {
+		t.Errorf("after the end: %d, %d, %d", m.held, m.files, m.client)
+	}
+	var none *Allocation
+	if zero := (Allocation{}); !none.Take(1<<40) || !zero.Take(1<<40) {
+		t.Error("without a memory there is a limit")
+	}
+	none.Free(1)
+	none.Close()
+}

@@ -1,0 +1,134 @@
+package safety
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// stall opens n connections that each send the beginning of a request and then
+// nothing, until hangUp or the end of the test. It returns when all of it is
+// written.
+func (g *gateway) stall(n int, request string) (hangUp func()) {
+	g.t.Helper()
+	var wg sync.WaitGroup
+	var conns []net.Conn
+	hangUp = func() {
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}
+	g.t.Cleanup(hangUp)
+	for range n {
+		c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		conns = append(conns, c)
+		wg.Go(func() {
+			_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
+			if _, err := io.WriteString(c, request); err != nil {
+				g.t.Errorf("sending: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	return hangUp
+}
+
+// stalledForm is a multipart form with files of 1 MiB, which ends within a field.
+func stalledForm(path string, files int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path, (files+1)<<20)
+	for i := range files {
+		fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=\"attach\"; filename=\"%d.bin\"\r\n\r\n%s\r\n", i, strings.Repeat("x", 1<<20))
+	}
+	b.WriteString("--b\r\nContent-Disposition: form-data; name=\"body\"\r\n\r\nthe ")
+	return b.String()
+}
+
+// TestStalledFormsTakeBoundedMemory checks that the files of requests that do
+// not end are in memory up to a budget, and otherwise on disk. Before, 60
+// requests with 6 files of 1 MiB each held 630 MiB.
+func TestStalledFormsTakeBoundedMemory(t *testing.T) {
+	t.Parallel()
+	const budget, files = 64 << 20, 6
+	for _, forms := range []int{60, 200} {
+		t.Run(fmt.Sprint(forms), func(t *testing.T) {
+			fine := newRecorder(t)
+			g := start(t, "", "client_limits {\nmemory 64MiB\n}\nkey k {\nurl "+fine.url+"\n}")
+			peak := g.peak()
+			g.stall(forms, stalledForm("/notify/k", files))
+			eventually(t, "the files are on disk that have no room in memory", func() bool { return len(g.files()) >= forms*files-budget/2>>20 })
+			// The program needs as much again for garbage, and a little for each
+			// connection.
+			if n, bound := g.peak()-peak, int64(2*budget+forms*128<<10); n > bound {
+				t.Errorf("%d forms take %d MiB, want at most %d", forms, n>>20, bound>>20)
+			}
+			if got := g.post("/notify/k", message{"body": "the alert"}); got.Status != http.StatusOK {
+				t.Errorf("an alert beside them: %d %s", got.Status, got.text())
+			}
+			long := message{"body": strings.Repeat("x", 1<<20)}
+			if got := g.post("/notify/k", long); got.Status != http.StatusOK {
+				t.Errorf("a long text beside them: %d %s", got.Status, got.text())
+			}
+		})
+	}
+}
+
+// TestStalledTextsTakeBoundedMemory checks that long texts that clients do not
+// finish are bounded as well, that those of messages without a key leave room
+// for others, and that alerts of the usual length always have room.
+func TestStalledTextsTakeBoundedMemory(t *testing.T) {
+	t.Parallel()
+	const budget = 64 << 20
+	fine := newRecorder(t)
+	g := start(t, "", "client_limits {\nmemory 64MiB\nin_flight_per_address 100\n}\nkey k {\nurl "+fine.url+"\n}\negress {\nallow 127.0.0.1\n}")
+	peak := g.peak()
+	text := strings.Repeat("x", 1<<20)
+	request := func(path string) string {
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{\"body\":\"%s", path, 2<<20, text)
+	}
+	refused := func(path string, m message) {
+		t.Helper()
+		eventually(t, "a long text to "+path+" is refused", func() bool {
+			got := g.post(path, m)
+			if got.Status == http.StatusServiceUnavailable && (got.Header.Get("Retry-After") != "1" || !strings.Contains(got.Error, "client_limits memory 64 MiB")) {
+				t.Errorf("%v %s", got.Header, got.Error)
+			}
+			return got.Status == http.StatusServiceUnavailable
+		})
+	}
+	long := message{"body": text, "urls": fine.url}
+	clients := g.stall(60, request("/notify"))
+	refused("/notify", long)
+	if got := g.post("/notify/k", long); got.Status != http.StatusOK {
+		t.Errorf("a long text to a key beside clients: %d %s", got.Status, got.text())
+	}
+	keys := g.stall(60, request("/notify/k"))
+	refused("/notify/k", long)
+	if n := g.peak() - peak; n > 2*budget {
+		t.Errorf("the texts take %d MiB", n>>20)
+	}
+	for range 20 {
+		if got := g.post("/notify/k", message{"body": text[:30<<10]}); got.Status != http.StatusOK {
+			t.Fatalf("an alert beside them: %d %s", got.Status, got.text())
+		}
+	}
+	clients()
+	keys()
+	eventually(t, "no memory is held any more", func() bool {
+		_, metrics := g.get(g.adminURL+"/metrics", "*/*")
+		return strings.Contains(metrics, "caddy_notify_memory_bytes 0\n")
+	})
+	for _, path := range []string{"/notify", "/notify/k"} {
+		if got := g.post(path, long); got.Status != http.StatusOK {
+			t.Errorf("afterwards: %d %s", got.Status, got.text())
+		}
+	}
+}
