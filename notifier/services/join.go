@@ -21,12 +21,13 @@ type join struct {
 
 func (j *join) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Join", "https://joaoapps.com/join/api/"
+	s.Setup = "Open joinjoaomgcd.appspot.com, choose a device and Join API; the page shows the ID of the device and the API key."
 	s.URL("join://{apikey}[/{targets...}]", "join://{apikey}@{device}[/{targets...}]")
 	s.Limits.Body = 1000
 	s.Secret(&j.key, "apikey", "API key").Match("^[a-z0-9]{32}$").Example("1234567890abcdef1234567890abcdef")
 	s.String(&j.device, "device", "", "ID or name of a device, or name of a group").Example("phone")
 	s.List(&j.targets, "targets", "IDs and names of devices, names of groups; default: all").Alias("to")
-	s.Bool(&j.image, "image", true, "show an icon for the type of the message")
+	s.Bool(&j.image, "image", true, "show the icon of the message's type")
 	s.Enum(&j.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 }
 

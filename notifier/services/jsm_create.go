@@ -9,14 +9,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// create raises an alert for each target, or each batch of them.
+// create creates an alert for each target, or for each batch of targets.
 func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	subject, atOnce := j.subject(m), 1
+	subject, size := j.subject(m), 1
 	if j.batch {
-		atOnce = jsmBatch
+		size = jsmBatch
 	}
 	batches, keys := map[string][]string{}, []string{}
-	for batch := range slices.Chunk(j.targets, atOnce) {
+	for batch := range slices.Chunk(j.targets, size) {
 		batches[batch[0]] = batch
 		keys = append(keys, batch[0])
 	}
@@ -36,7 +36,7 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		}
 		err := c.DoJSON(ctx, &notifier.Request{URL: j.base, Header: j.headers(), Body: notifier.JSON(payload)}, &answer)
 		if err == nil && answer.RequestID == "" {
-			err = errors.New("the service's answer says nothing of an alert")
+			err = errors.New("the service's answer has no requestId")
 		}
 		if err == nil {
 			j.remember(subject, answer.RequestID)
@@ -82,8 +82,8 @@ func (j *jsm) headers() map[string]string {
 
 var uuidPattern = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// jsmResponders are targets in the shape that the service wants. A target
-// without a sign before it is a user.
+// jsmResponders returns targets as the API expects them. A target without a
+// prefix is a user.
 func jsmResponders(targets []string) (out []map[string]string) {
 	kinds := map[byte]string{'@': "user", '#': "team", '*': "schedule", '^': "escalation"}
 	for _, t := range targets {

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// jsmServer keeps alerts. It names them otherwise than the requests that have
-// raised them, and refuses to act upon what it does not know.
+// jsmServer is a fake of the API. The IDs of its alerts differ from the IDs of
+// the requests that created them, and it refuses actions on unknown alerts.
 type jsmServer struct {
 	mu     sync.Mutex
 	alerts int
@@ -48,15 +48,15 @@ func (s *jsmServer) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: q, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}, nil
 }
 
-// TestJSMFollow sends messages to an Opsgenie URL one after the other.
-func TestJSMFollow(t *testing.T) {
+// TestJSMActions sends messages to an Opsgenie URL one after the other.
+func TestJSMActions(t *testing.T) {
 	for _, c := range []struct {
 		name, url string
-		types     string // of the messages: i, s, w, f; in capitals about another subject
+		types     string // of the messages: i, s, w, f; a capital means another subject
 		alerts    int
 		steps     []string
 	}{
-		{"nothing to follow", "opsgenie://key1", "is", 0, nil},
+		{"no alert", "opsgenie://key1", "is", 0, nil},
 		{"note and close", "opsgenie://key1", "fis", 1, []string{"POST alert-1 notes id b", "POST alert-1 close id b"}},
 		{"another subject", "opsgenie://key1", "fS", 1, nil},
 		{"an alert for each target", "opsgenie://key1/@ann/#ops", "fs", 2, []string{"POST alert-1 close id b", "POST alert-2 close id b"}},
@@ -93,13 +93,13 @@ func TestJSMFollow(t *testing.T) {
 	}
 }
 
-// What reaches nobody is not to pass for a message that does.
-func TestJSMNothingToFollow(t *testing.T) {
+// A message without effect is reported as skipped, with a warning.
+func TestJSMSkips(t *testing.T) {
 	for address, want := range map[string]string{
-		"opsgenie://key1":                "nothing was sent: a message of type info is to add a note to an alert about the same subject, and none is known; raise one before by a message of type failure, or have this one raise it by :info=new, or add alias= to the URL",
-		"jira://key1?action=close":       "to close an alert",
-		"opsgenie://key1?action=delete":  "to delete an alert about the same subject, and none is known; raise one before by a message of type failure, or have this one raise it by action=new,",
-		"jira://key1?action=acknowledge": "to acknowledge an alert",
+		"opsgenie://key1":                "nothing was sent: a message of type info would add a note to an alert about the same subject, and no such alert is known; send a message of type failure first, or add :info=new to the URL to create an alert, or add alias= to the URL",
+		"jira://key1?action=close":       "would close an alert",
+		"opsgenie://key1?action=delete":  "would delete an alert about the same subject, and no such alert is known; send a message of type failure first, or add action=new to the URL",
+		"jira://key1?action=acknowledge": "would acknowledge an alert",
 	} {
 		sender := notifier.NewSender(egress.NewPoolWithTransport("test", &jsmServer{}), 0)
 		d, err := sender.Parse(address, nil)
@@ -116,7 +116,7 @@ func TestJSMNothingToFollow(t *testing.T) {
 	}
 }
 
-func TestJSMRemembersNotForEver(t *testing.T) {
+func TestJSMForgetsOldestSubjects(t *testing.T) {
 	j := &jsm{}
 	for i := range jsmSubjects + 10 {
 		j.remember(fmt.Sprint(i), "r")
@@ -125,6 +125,6 @@ func TestJSMRemembersNotForEver(t *testing.T) {
 		t.Errorf("%d subjects are remembered, want %d", len(j.requests), jsmSubjects)
 	}
 	if j.remembered("0") != nil || j.remembered(fmt.Sprint(jsmSubjects+9)) == nil {
-		t.Error("it is not the oldest subjects that are forgotten")
+		t.Error("the subjects forgotten are not the oldest")
 	}
 }

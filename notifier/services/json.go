@@ -8,7 +8,7 @@ import (
 
 var _ = notifier.Register[jsonHook]()
 
-// jsonHook posts the message as a JSON object to an address of the user's.
+// jsonHook posts the message as a JSON object to any web server.
 type jsonHook struct {
 	webhook
 	params map[string]string
@@ -16,6 +16,7 @@ type jsonHook struct {
 
 func (j *jsonHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "JSON", "https://www.rfc-editor.org/rfc/rfc8259"
+	s.Setup = "A web server of yours must accept a POST request with a JSON object at this address; there is nothing to register."
 	j.describe(s, "json[s]")
 	describeParams(s, &j.params)
 }

@@ -23,7 +23,7 @@ type kook struct {
 	users    []string
 }
 
-// The types of a message of KOOK.
+// The message types of KOOK.
 const (
 	kookText     = 1
 	kookImage    = 2
@@ -35,6 +35,7 @@ const kookAPI = "https://www.kookapp.cn/api/v3"
 
 func (k *kook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "KOOK", "https://developer.kookapp.cn/doc/http/message"
+	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot and invite the bot to your server; with developer mode on, KOOK's menu of a channel or user copies the ID."
 	s.URL("kook://{token}[/{targets...}]")
 	s.Native(kookAPI + "/incoming/{token}?mode=webhook")
 	s.Attachments = true
@@ -43,14 +44,14 @@ func (k *kook) Describe(s *notifier.Schema) {
 	s.Secret(&k.token, "token", "token of the bot, or key of the webhook").Example("1/MTAxNzU=/AbCdEf0123456789==")
 	s.List(&k.channels, "targets", "IDs of channels",
 		notifier.Prefixed{Prefix: "@", Items: &k.users, Doc: "ID of a user"}).Alias("to").Normalize(kookTarget).Example("1234567890")
-	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "whether the token is a bot's or a webhook's")
+	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "what the token belongs to")
 }
 
 var kookTargetPattern = regexp.MustCompile(`^@?[0-9]{1,20}$`)
 
 func kookTarget(s string) (string, error) {
 	if s = strings.TrimPrefix(s, "#"); !kookTargetPattern.MatchString(s) {
-		return "", errors.New("is not the ID of a channel, or of a user with an @ before it")
+		return "", errors.New("must be the ID of a channel, or @ and the ID of a user")
 	}
 	return s, nil
 }
@@ -59,7 +60,7 @@ func (k *kook) Finish(s *notifier.Schema) error {
 	if k.mode == "webhook" {
 		s.Attachments = false
 	} else if len(k.channels)+len(k.users) == 0 {
-		return errors.New("a bot needs somewhere to write to; add the ID of a channel, or of a user as @ID, to the path")
+		return errors.New("a bot needs a target; add the ID of a channel, or @ and the ID of a user, to the path")
 	}
 	return nil
 }
@@ -97,7 +98,8 @@ func (k *kook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	return nil
 }
 
-// each sends to all targets; step tells apart what one target gets.
+// each sends content to all targets. step names the part of the message, so that
+// a retry repeats only the parts that a target lacks.
 func (k *kook) each(ctx context.Context, c *notifier.Client, step string, kind int, content string) error {
 	var targets []string
 	for _, id := range k.channels {
@@ -124,7 +126,7 @@ func (k *kook) header() map[string]string {
 	return map[string]string{"Authorization": "Bot " + k.token}
 }
 
-// upload stores a file and returns its address.
+// upload uploads a file and returns its URL.
 func (k *kook) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
 	resp, err := c.Do(ctx, &notifier.Request{
 		URL: kookAPI + "/asset/create", Header: k.header(),
@@ -141,7 +143,7 @@ func (k *kook) upload(ctx context.Context, c *notifier.Client, a *notifier.Attac
 		return "", err
 	}
 	if stored.Data.URL == "" {
-		return "", errors.New("the service did not say where the file is")
+		return "", errors.New("the service's answer has no URL of the file")
 	}
 	return stored.Data.URL, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// kookServer keeps uploaded files and shows those only. Each target refuses as
-// many messages as fails says before it takes one.
+// kookServer is a fake of the API. It accepts only files that were uploaded. It
+// refuses the first fails[ID] messages to the target with this ID.
 type kookServer struct {
 	mu    sync.Mutex
 	fails map[string]int
@@ -61,7 +61,7 @@ func (k *kookServer) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: q}, nil
 }
 
-// A second try sends nothing to those who have it already.
+// A retry does not repeat what a target has received.
 func TestKookRetry(t *testing.T) {
 	server := &kookServer{fails: map[string]int{"2": 1}}
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)

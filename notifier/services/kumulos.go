@@ -9,7 +9,7 @@ import (
 
 var _ = notifier.Register[kumulos]()
 
-// kumulos pushes to all devices that have an app of Kumulos.
+// kumulos pushes to all devices that have the app, through Kumulos.
 type kumulos struct {
 	apiKey    string
 	serverKey string
@@ -17,6 +17,7 @@ type kumulos struct {
 
 func (k *kumulos) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kumulos", "https://docs.kumulos.com/"
+	s.Setup = "API key and server key are in the settings of your app in Kumulos."
 	s.URL("kumulos://{apikey}/{serverkey}")
 	s.Limits = markup.Limits{Title: 64, Body: 240}
 	s.Secret(&k.apiKey, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")

@@ -11,8 +11,8 @@ import (
 
 var _ = notifier.Register[lametric]()
 
-// lametric shows a message on a LaMetric Time: on a device in reach, or by way
-// of an indicator app in LaMetric's cloud.
+// lametric shows a message on a LaMetric Time, either directly on a device or
+// through an indicator app in LaMetric's cloud.
 type lametric struct {
 	notifier.Server
 	apiKey   string
@@ -26,12 +26,13 @@ type lametric struct {
 	sound    int
 	cycles   int
 
-	device notifier.Server // no host where an app is meant
+	device notifier.Server // has no Host for an app
 	key    string          // of the device
 }
 
 func (l *lametric) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LaMetric", "https://lametric-documentation.readthedocs.io/en/latest/"
+	s.Setup = "At developer.lametric.com, My Devices shows the API key of a device, and the page of your indicator app shows its ID and access token."
 	s.URL(
 		"lametric[s]://{app_token}@{app_id}[/{app_ver}]",
 		"lametric[s]://{user}:{apikey}@{host}[:{port}]",
@@ -46,16 +47,16 @@ func (l *lametric) Describe(s *notifier.Schema) {
 	s.String(&l.version, "app_ver", "1", "version of the app").Match(`^[1-9][0-9]*$`).Example("1")
 	s.Secret(&l.token, "app_token", "access token of the app").Alias("token").
 		Match(`^[A-Z0-9]{80,}==$`).Example(strings.Repeat("AbCdEf0123", 8) + "AbCdEf==")
-	s.Choice(&l.mode, "mode", "", []string{"cloud", "device"}, "cloud for an app, device for a device; found out by itself")
+	s.Choice(&l.mode, "mode", "", []string{"cloud", "device"}, "cloud for an app, device for a device; default: cloud with an app_token")
 	s.Choice(&l.priority, "priority", "info", []string{"info", "warning", "critical"}, "priority on a device").Lenient()
-	s.String(&l.icon, "icon", "", "number of an icon in LaMetric's gallery; default by type").Normalize(lametricIcon)
-	s.Choice(&l.iconType, "icon_type", "none", []string{"info", "alert", "none"}, "what a device shows before the message").Lenient()
+	s.String(&l.icon, "icon", "", "number of an icon in LaMetric's gallery; default: by the message's type").Normalize(lametricIcon)
+	s.Choice(&l.iconType, "icon_type", "none", []string{"info", "alert", "none"}, "icon that a device shows before the message").Lenient()
 	s.Enum(&l.sound, "sound", "", lametricSounds, "sound that a device plays").Lenient()
-	s.Int(&l.cycles, "cycles", 1, "how often a device shows it; 0 until dismissed").Range(0, 1000).Lenient()
+	s.Int(&l.cycles, "cycles", 1, "how often a device shows the message; 0: until dismissed").Range(0, 1000).Lenient()
 	s.Param("user").Example("dev")
 }
 
-// lametricApp drops what all IDs of apps begin with.
+// lametricApp drops the prefix com.lametric. of the ID of an app.
 func lametricApp(s string) (string, error) {
 	const prefix = "com.lametric."
 	if len(s) > len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
@@ -64,12 +65,12 @@ func lametricApp(s string) (string, error) {
 	return s, nil
 }
 
-// lametricIcon drops the # that people write before a number.
+// lametricIcon drops the # before the number of an icon.
 func lametricIcon(s string) (string, error) {
 	return strings.ToLower(cmp.Or(strings.TrimLeft(s, "# \t"), s)), nil
 }
 
-// Finish finds out what the URL means, an app or a device.
+// Finish decides whether the URL is for an app or for a device.
 func (l *lametric) Finish(*notifier.Schema) error {
 	if i := strings.IndexByte(l.app, '/'); i >= 0 {
 		l.app, l.version = l.app[:i], l.app[i+1:]
@@ -82,7 +83,7 @@ func (l *lametric) Finish(*notifier.Schema) error {
 	}
 	l.device, l.key = l.Server, l.apiKey
 	if l.key == "" {
-		// Where the URL says device, what looks like an app is one.
+		// With mode=device, the URL of an app is read as that of a device.
 		l.device.Host, l.key = l.app, l.token
 	}
 	l.device.Port = cmp.Or(l.device.Port, 8080)
@@ -108,7 +109,7 @@ func (l *lametric) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		if l.sound > 0 {
 			model["sound"] = lametricSound(l.sound)
 		}
-		// The device forgets the message after two minutes.
+		// The device drops the message after a lifetime of two minutes.
 		q.Body = notifier.JSON(map[string]any{
 			"priority": l.priority, "icon_type": l.iconType, "lifetime": 120000, "model": model,
 		})

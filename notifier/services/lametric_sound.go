@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// lametricSound is how a device is told to play the sound of the number.
+// lametricSound returns the sound with number n as a device expects it.
 func lametricSound(n int) map[string]any {
 	name, category := lametricSounds[n-1].Name, "notifications"
 	if strings.HasPrefix(name, "alarm") {
@@ -15,7 +15,8 @@ func lametricSound(n int) map[string]any {
 	return map[string]any{"category": category, "id": name, "repeat": 1}
 }
 
-// lametricSounds are the sounds of a device; each has its place as its number.
+// lametricSounds are the sounds of a device. The value of each is its position,
+// counted from 1.
 var lametricSounds = []notifier.Choice{
 	{Name: "alarm1", Value: 1, Synonyms: []string{"a1", "a01"}},
 	{Name: "alarm2", Value: 2, Synonyms: []string{"a2", "a02"}},

@@ -9,14 +9,15 @@ import (
 
 var _ = notifier.Register[lark]()
 
-// larkText is what a text leaves of the 20 KB that a request may have.
+// larkText is the max size of a text in bytes. A request may have 20 KB.
 const larkText = 19985
 
-// lark posts to a group of Lark, which is Feishu outside China.
+// lark posts to a group of Lark, the international edition of Feishu.
 type lark struct{ token string }
 
 func (l *lark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
+	s.Setup = "Open the settings of the group in Lark, add a custom bot under Bots, and copy its webhook URL, whose last part is the token."
 	s.URL("lark://{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")

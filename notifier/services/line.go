@@ -20,16 +20,18 @@ type line struct {
 
 func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
+	s.Setup = "Create a Messaging API channel in the LINE Developers Console and issue a channel access token under Messaging API; Your user ID is under Basic settings."
 	s.URL("line://{token}/{targets...}")
 	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&l.token, "token", "channel access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
-	// A token may hold slashes, so the path may begin with a part of it, in
-	// which two segments may be alike.
+	// A token may contain slashes, so the path may begin with parts of the
+	// token. A list would drop a part that occurs twice.
 	s.Path(&l.targets, "targets", "IDs of users, groups and rooms").Alias("to").Example("U0123456789abcdef0123456789abcdef")
 	s.Bool(&l.image, "image", true, "show the icon of the message's type")
 }
 
-// Finish gives the token back its part of the path: it ends in an equals sign.
+// Finish moves the first segments of the path to the token, up to one that ends
+// in an equals sign.
 func (l *line) Finish(*notifier.Schema) error {
 	if !strings.HasSuffix(l.token, "=") {
 		for i, segment := range l.targets {

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// mailAPI has the sender and the recipients of an e-mail. Services embed it that
-// send e-mail through the API of a provider.
+// mailAPI holds the sender and the recipients of an e-mail. It is embedded by
+// services that send e-mail through the API of a provider.
 type mailAPI struct {
 	apikey     string
 	user, host string // of the sender's address
@@ -28,7 +28,7 @@ type mailAPI struct {
 // targets.
 func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
 	s.Format, s.Attachments = notifier.HTML, true
-	s.String(&m.user, "user", "", "sender's address up to the @").Example("alerts")
+	s.String(&m.user, "user", "", "part of the sender's address before the @").Example("alerts")
 	s.Host(&m.host, "host", "domain of the sender's address")
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
 	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
@@ -98,7 +98,7 @@ func mailSubject(m *notifier.Message) string {
 	return m.Title
 }
 
-// mailFiles returns attachments as several providers want them in JSON. The type
+// mailFiles returns attachments as several providers expect them in JSON. The type
 // is always application/octet-stream, because mail programs go by the name.
 func mailFiles(attachments []*notifier.Attachment) (files []map[string]string) {
 	for _, a := range attachments {
@@ -118,8 +118,8 @@ func mailFilesAs(attachments []*notifier.Attachment, name, mediaType, content st
 	return files
 }
 
-// each calls send for at most max targets at a time. A retry leaves out those that
-// have the letter.
+// each calls send for at most max targets at a time. A retry skips the targets
+// that were sent to.
 func (m *mailAPI) each(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Letter) error) error {
 	batches, keys := map[string][]string{}, []string{}
 	for batch := range slices.Chunk(m.to, max) {
@@ -148,7 +148,7 @@ func mailRecipients(l mail.Letter, payload map[string]any, to, cc, bcc string) m
 	return out
 }
 
-// mailObject returns an address as most providers want it in JSON, with the
+// mailObject returns an address as most providers expect it in JSON, with the
 // name if it has one.
 func mailObject(m mail.Address) map[string]string {
 	if m.Name == "" {

@@ -15,6 +15,7 @@ type mailersend struct{ mailAPI }
 
 func (e *mailersend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MailerSend", "https://developers.mailersend.com/api/v1/email.html"
+	s.Setup = "Create an API token in MailerSend; the domain of the sender must be verified there."
 	e.describeKeyFirst(s, "mailersend").Match(`^[a-z0-9._-]+$`)
 	e.describeReply(s)
 	s.Param("apikey").Example("mlsn.0123456789abcdef")

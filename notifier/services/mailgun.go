@@ -20,11 +20,12 @@ type mailgun struct {
 	tokens map[string]string
 }
 
-// mailgunBatch is how many recipients Mailgun takes in one message.
+// mailgunBatch is the max number of recipients of one message.
 const mailgunBatch = 1000
 
 func (g *mailgun) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mailgun", "https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages"
+	s.Setup = "Create a sending key for your domain, or an API key for the account, in Mailgun; host is that domain."
 	g.describe(s, "mailgun")
 	mailRegion(s, &g.region)
 	s.Map(&g.tokens, ":", "tokens", "variable to attach to the e-mail")
@@ -42,7 +43,7 @@ func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	})
 }
 
-// form is what Mailgun wants to know, apart from files, as names and values.
+// form returns the fields of the request, without files, as names and values.
 func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l mail.Letter) (form [][2]string) {
 	add := func(name, value string) { form = append(form, [2]string{name, value}) }
 	sender := g.sender

@@ -24,11 +24,12 @@ type mastodon struct {
 	me                                 notifier.Cached[string]
 }
 
-// mastodonImages is how many pictures a status holds.
+// mastodonImages is the max number of pictures of a status.
 const mastodonImages = 4
 
 func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mastodon", "https://docs.joinmastodon.org/methods/statuses/"
+	s.Setup = "Open Preferences, Development, New application in Mastodon, allow read:accounts, write:media and write:statuses, and copy Your access token."
 	s.URL("mastodon[s]|toot[s]://{token}@{host}[:{port}][/{targets...}]")
 	s.Attachments = true
 	s.Server(&t.Server)
@@ -36,11 +37,11 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Normalize(mastodonMention).Example("@alice")
 	s.List(&t.ping, "ping", "further @users and #tags to mention").Normalize(mastodonPing).DropInvalid()
 	s.Choice(&t.visibility, "visibility", "", []string{"default", "direct", "private", "unlisted", "public"},
-		"who sees the status; unless given, default, or public for toot://")
-	s.String(&t.spoiler, "spoiler", "", "text that the status hides behind")
-	s.String(&t.key, "key", "", "posts the same status no more than once an hour; any text")
+		"who sees the status; default: as set in the account; public with toot://")
+	s.String(&t.spoiler, "spoiler", "", "content warning that hides the status")
+	s.String(&t.key, "key", "", "any text; the same status with the same key is posted once an hour at most")
 	s.String(&t.language, "language", "", "language of the status, as in en")
-	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until they are asked for")
+	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until the reader clicks on them")
 	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a status")
 	s.Param("host").Example("mastodon.example.com")
 }
@@ -62,7 +63,7 @@ func mastodonMention(text string) (string, error) {
 	return "", errors.New("is not a @user or a #tag")
 }
 
-// mastodonPing is like mastodonMention where the @ must be written.
+// mastodonPing is mastodonMention for a text that must begin with @ or #.
 func mastodonPing(text string) (string, error) {
 	if !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#") {
 		return "", errors.New("must begin with @ or #")
@@ -70,7 +71,7 @@ func mastodonPing(text string) (string, error) {
 	return mastodonMention(text)
 }
 
-// Finish leaves room for the mentions behind the text.
+// Finish reserves room for the mentions after the text.
 func (t *mastodon) Finish(s *notifier.Schema) error {
 	t.scheme = s.Scheme
 	s.Limits.Title = 0
@@ -78,7 +79,7 @@ func (t *mastodon) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-// mentions lists whom to mention that text does not.
+// mentions returns the users and tags to mention that text does not contain.
 func (t *mastodon) mentions(text string) (out []string) {
 	seen := mastodonMentions.FindAllString(text, -1)
 	for _, name := range slices.Concat(t.targets, t.ping) {
@@ -119,7 +120,7 @@ func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		}
 		err := c.Steps.Once(fmt.Sprint("status ", i), func() error { return t.post(ctx, c, status) })
 		if err != nil && i == 0 {
-			return err // which may be for a picture, so that the text goes without
+			return err // alone, so that the text can be sent without pictures
 		}
 		errs = append(errs, err)
 	}
@@ -129,8 +130,8 @@ func (t *mastodon) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 func (t *mastodon) post(ctx context.Context, c *notifier.Client, status mastodonStatus) error {
 	q := t.request("POST", notifier.JSON(status), "statuses")
 	if t.key != "" {
-		// For an hour a server gives what it has under a key in place of a new
-		// status, so that each status needs a key of its own.
+		// For an hour, a server answers a known key with the status that it has
+		// under that key. Each status therefore has a different key.
 		q.Header["Idempotency-Key"] = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, t.key, status)))
 	}
 	return c.DoJSON(ctx, q, nil)

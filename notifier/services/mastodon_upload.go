@@ -11,17 +11,18 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// address puts those before the text who are to see a direct status: without
-// a mention nobody does. If the URL names none it is the account itself.
+// address puts the readers of a direct status before the text, because only
+// mentioned accounts see it. If the URL has no targets, the reader is the
+// account itself.
 func (t *mastodon) address(ctx context.Context, c *notifier.Client, text string) (string, error) {
 	readers := t.targets
 	if len(readers) == 0 {
 		me, err := t.me.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
 			var account struct{ Username string }
-			// The null is what servers have been seeing.
+			// Existing clients send null.
 			err := t.call(ctx, c, "GET", notifier.JSON(nil), &account, "accounts", "verify_credentials")
 			if err == nil && account.Username == "" {
-				err = errors.New("the service does not say whose token it is")
+				err = errors.New("the service's answer has no username")
 			}
 			return "@" + account.Username, 0, err
 		})
@@ -40,8 +41,8 @@ func (t *mastodon) address(ctx context.Context, c *notifier.Client, text string)
 	return strings.Join(append(words, text), " "), nil
 }
 
-// upload stores the files and returns their numbers, those of each status
-// together. There is one status at least.
+// upload uploads the files and returns their IDs, grouped by status. It returns
+// at least one group, which may be empty.
 func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*notifier.Attachment) (batches [][]string, err error) {
 	room := 1
 	if t.batch {
@@ -50,7 +51,7 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 	var batch []string
 	for i, a := range files {
 		if media := a.MediaType(); media != "image" && media != "video" && media != "audio" {
-			c.Warn("Mastodon shows pictures, videos and sounds only; file %d is left out", i+1)
+			c.Warn("Mastodon accepts only pictures, videos and sounds; file %d is left out", i+1)
 			continue
 		}
 		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i), func() (string, error) {
@@ -65,12 +66,12 @@ func (t *mastodon) upload(ctx context.Context, c *notifier.Client, files []*noti
 			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
 		}
 		if id == "" {
-			c.Warn("Mastodon gave file %d no number; it is left out", i+1)
+			c.Warn("Mastodon returned no ID for file %d; it is left out", i+1)
 			continue
 		}
 		still := a.ContentType == "image/png" || a.ContentType == "image/jpeg" || a.ContentType == "image/jpg"
 		if !still && len(batch) > 0 {
-			// A status holds pictures, or one file of another kind.
+			// A status has several pictures, or one file of another kind.
 			batches, batch = append(batches, batch), nil
 		}
 		batch = append(batch, id)

@@ -13,8 +13,8 @@ import (
 
 var _ = notifier.Register[mattermost]()
 
-// mattermost posts to a Mattermost server: through an incoming webhook, or as
-// a bot, which can also send files.
+// mattermost posts to a Mattermost server through an incoming webhook or as a
+// bot. A bot can also send files.
 type mattermost struct {
 	notifier.Server
 	path    []string
@@ -29,6 +29,7 @@ type mattermost struct {
 
 func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mattermost", "https://developers.mattermost.com/integrate/webhooks/incoming/"
+	s.Setup = "Open Integrations, Incoming Webhooks in Mattermost, add a webhook and copy the last part of its URL, or add a bot under Integrations, Bot Accounts, and copy its token."
 	s.URL("mmost[s]://[{botname}@]{host}[:{port}][/{path...}]/{token}")
 	s.Native(
 		"https://mattermost.{host...}/hooks/{token}",
@@ -37,15 +38,15 @@ func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Limits = markup.Limits{Body: 4000}
 	s.Server(&t.Server)
-	s.String(&t.botname, "botname", "", "name to post under; of a bot: its team")
+	s.String(&t.botname, "botname", "", "name to post under; for a bot, the team of its #channels")
 	s.Path(&t.path, "path", "where on the server Mattermost is mounted")
 	s.Secret(&t.token, "token", "token of the webhook or of the bot").Example("abcdefghijklmnopqrstuvwxyz")
-	s.List(&t.targets, "targets", "channels; of a bot: #channels and ids of channels").Alias("to", "channel", "channels").
+	s.List(&t.targets, "targets", "channels; for a bot, #channels and IDs of channels").Alias("to", "channel", "channels").
 		Match(`^[#+]?[a-z0-9_-]+$`).DropInvalid()
-	s.String(&t.team, "team", "", "team of a bot's #channels; the mode becomes bot")
-	s.Choice(&t.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; found out unless given")
+	s.String(&t.team, "team", "", "team of a bot's #channels; implies mode=bot")
+	s.Choice(&t.mode, "mode", "", []string{"webhook", "bot"}, "what the token belongs to; default: bot with team, else webhook")
 	s.Bool(&t.image, "image", true, "show the icon of the message's type")
-	s.String(&t.icon, "icon_url", "", "picture of the sender, in place of that icon")
+	s.String(&t.icon, "icon_url", "", "address of a picture to show instead of that icon")
 	s.Param("host").Example("mattermost.example.com")
 }
 
@@ -59,11 +60,11 @@ func (t *mattermost) Finish(s *notifier.Schema) error {
 	}
 	t.team = cmp.Or(t.team, t.botname)
 	if len(t.targets) == 0 {
-		return errors.New("a bot needs a channel, as in mmosts://mattermost.example.com/token?mode=bot&to=channelid")
+		return errors.New("a bot needs a channel; add the ID of one, as in mmosts://mattermost.example.com/token?mode=bot&to=channelid")
 	}
 	for _, target := range t.targets {
 		if target[0] == '#' && t.team == "" {
-			return errors.New("a bot finds a #channel only with its team, as in team=myteam")
+			return errors.New("a bot needs the team of a #channel; add it to the URL, as in team=myteam")
 		}
 	}
 	return nil
@@ -72,7 +73,7 @@ func (t *mattermost) Finish(s *notifier.Schema) error {
 func (t *mattermost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	targets := t.targets
 	if len(targets) == 0 {
-		targets = []string{""} // the channel that the webhook was made for
+		targets = []string{""} // the default channel of the webhook
 	}
 	return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 		if t.mode == "bot" {
@@ -96,7 +97,7 @@ func (t *mattermost) address(segments ...string) string {
 	return t.URL(append(append([]string{}, t.path...), segments...)...)
 }
 
-// post writes a message as a bot.
+// post posts a message as a bot.
 // See https://api.mattermost.com/#tag/posts/operation/CreatePost.
 func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.Message, target string) error {
 	header := map[string]string{"Authorization": "Bearer " + t.token}
@@ -110,7 +111,7 @@ func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.M
 			address := t.address("api", "v4", "teams", "name", t.team, "channels", "name", name)
 			err := c.DoJSON(ctx, &notifier.Request{URL: address, Header: header}, &answer)
 			if err == nil && answer.ID == "" {
-				err = errors.New("Mattermost has not told the channel's id")
+				err = errors.New("Mattermost's answer has no ID of the channel")
 			}
 			return answer.ID, err
 		})
@@ -130,7 +131,7 @@ func (t *mattermost) post(ctx context.Context, c *notifier.Client, m *notifier.M
 			body := notifier.Multipart(notifier.FormPart{Name: "channel_id", Value: channel}, notifier.FormPart{Name: "files", File: f})
 			err := c.DoJSON(ctx, &notifier.Request{URL: t.address("api", "v4", "files"), Header: header, Body: body}, &answer)
 			if err == nil && (len(answer.Infos) == 0 || answer.Infos[0].ID == "") {
-				err = errors.New("Mattermost has not told the file's id")
+				err = errors.New("Mattermost's answer has no ID of the file")
 			}
 			if err != nil {
 				return "", err

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A bot looks its channel up, uploads each file once and posts once, even
-// where a step fails at first.
+// A bot looks up its channel, uploads each file once and posts once, even if a
+// step fails at first.
 func TestMattermostBot(t *testing.T) {
 	for _, failing := range []string{"nothing", "/channels/name/", "/files", "/posts"} {
 		t.Run(failing, func(t *testing.T) {

@@ -17,6 +17,7 @@ type misskey struct {
 
 func (k *misskey) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Misskey", "https://misskey-hub.net/en/docs/for-developers/api/"
+	s.Setup = "Generate an access token in the settings of Misskey and allow it to compose or delete notes."
 	s.URL("misskey[s]://{token}@{host}[:{port}]")
 	s.Limits = markup.Limits{Body: 512}
 	s.Server(&k.Server)

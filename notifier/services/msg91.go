@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[msg91]()
 
-// msg91 sends text messages by a flow of MSG91, a template that is kept there.
+// msg91 sends text messages through MSG91, with a template stored there.
 type msg91 struct {
 	sms
 	template, key string
@@ -20,16 +20,17 @@ type msg91 struct {
 
 func (x *msg91) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
+	s.Setup = "Create an authkey in your MSG91 account; template is the ID of an SMS template there."
 	s.URL("msg91://{template}@{authkey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`).Example("6512a0b1c2d3e4f5a6b7c8d9")
 	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`).Example("012345A6bCdEf0123456P1")
 	s.Bool(&x.short, "short_url", false, "shorten addresses in the text")
-	s.Map(&x.fields, ":", "variable", "variable to add, or new name of body or type")
+	s.Map(&x.fields, ":", "variable", "variable to add, or new name for body or type")
 }
 
-// variables are what the template may use: the message under the names that
-// the URL gives its parts, and what the URL adds.
+// variables returns the variables of the template: body and type of the message,
+// renamed as the URL says, and the variables that the URL adds.
 func (x *msg91) variables(m *notifier.Message) map[string]string {
 	own := map[string]string{"body": m.Body, "type": string(m.Type)}
 	out := maps.Clone(own)

@@ -23,11 +23,12 @@ type nextcloud struct {
 
 func (n *nextcloud) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Nextcloud", "https://github.com/nextcloud/notifications/blob/master/docs/admin-notifications.md"
+	s.Setup = "Create an app password under Settings, Security of an administrator of the server, and use it as the password."
 	s.URL("ncloud[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
 	n.describe(s)
 	s.Int(&n.version, "version", 21, "major version of the server").Range(1, 1000)
 	s.List(&n.names, "targets", "users, #groups, or all",
-		notifier.Prefixed{Prefix: "#", Items: &n.groups, Doc: "group, each of whose members is notified"},
+		notifier.Prefixed{Prefix: "#", Items: &n.groups, Doc: "group; all of its members are notified"},
 		notifier.Prefixed{Prefix: "@", Items: &n.users, Doc: "user"}).Alias("to").Match(`^([@#]?[\w.@'-]+|#?\*)$`).Example("alice")
 	s.Param("host").Example("cloud.example.com")
 	s.Param("user").Example("admin")
@@ -47,7 +48,7 @@ func (n *nextcloud) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		}
 		users = append(users, members...)
 	}
-	// Asked for with every message, so that it reaches who has just joined.
+	// Members are looked up for each message, so that new ones are included.
 	for _, group := range n.groups {
 		path := "groups/" + url.PathEscape(group)
 		if nextcloudEveryone(group) {
@@ -60,7 +61,7 @@ func (n *nextcloud) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		users = append(users, members...)
 	}
 	if len(users) == 0 {
-		return errors.New("nobody is in the groups that the URL names")
+		return errors.New("the groups in the URL have no members")
 	}
 	slices.Sort(users)
 	title := m.Title
@@ -85,7 +86,7 @@ func nextcloudEveryone(name string) bool {
 	return name == "*" || strings.EqualFold(name, "all") || strings.EqualFold(name, "everyone")
 }
 
-// members lists the users at a path of the provisioning API.
+// members returns the users listed at a path of the provisioning API.
 func (n *nextcloud) members(ctx context.Context, c *notifier.Client, path string) ([]string, error) {
 	q := n.request("/ocs/v1.php/cloud/"+path, nil)
 	q.Query = notifier.Fields("format", "json")
@@ -99,14 +100,14 @@ func (n *nextcloud) members(ctx context.Context, c *notifier.Client, path string
 		}
 	}
 	if err := c.DoJSON(ctx, q, &answer); err != nil {
-		return nil, fmt.Errorf("looking up who is in a group: %w", err)
+		return nil, fmt.Errorf("looking up users: %w", err)
 	}
 	if code := answer.OCS.Meta.StatusCode; code >= 300 {
-		return nil, fmt.Errorf("looking up who is in a group: the service answered %d %s", code, answer.OCS.Meta.Message)
+		return nil, fmt.Errorf("looking up users: the service answered %d %s", code, answer.OCS.Meta.Message)
 	}
 	var data struct{ Users []string }
 	if err := json.Unmarshal(answer.OCS.Data, &data); err != nil {
-		return nil, errors.New("looking up who is in a group: the service's answer names no users")
+		return nil, errors.New("looking up users: the service's answer has no list of users")
 	}
 	return data.Users, nil
 }

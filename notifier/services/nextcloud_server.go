@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// nextcloudServer is what the services have in common that speak the Open
-// Collaboration Services of a Nextcloud server.
+// nextcloudServer is the common part of services that use the Open Collaboration
+// Services (OCS) API of a Nextcloud server.
 type nextcloudServer struct {
 	notifier.Server
 	prefix string
@@ -19,11 +19,11 @@ type nextcloudServer struct {
 func (n *nextcloudServer) describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Title: 255, Body: 4000}
 	s.Server(&n.Server)
-	s.String(&n.prefix, "url_prefix", "", "path below which Nextcloud stands")
+	s.String(&n.prefix, "url_prefix", "", "path of Nextcloud on the server")
 	s.Headers(&n.header, "header", "HTTP header to add")
 }
 
-// request is one to the path below the server's address.
+// request returns a request to a path of the server.
 func (n *nextcloudServer) request(path string, body *notifier.Body) *notifier.Request {
 	header := map[string]string{"OCS-APIRequest": "true", "Accept": "application/json"}
 	maps.Copy(header, n.header)

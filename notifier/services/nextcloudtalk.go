@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[nextcloudTalk]()
 
-// nextcloudTalk writes into conversations of Nextcloud Talk.
+// nextcloudTalk posts to conversations of Nextcloud Talk.
 type nextcloudTalk struct {
 	nextcloudServer
 	rooms []string
@@ -18,6 +18,7 @@ type nextcloudTalk struct {
 
 func (n *nextcloudTalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Nextcloud Talk", "https://nextcloud-talk.readthedocs.io/en/latest/chat/"
+	s.Setup = "Create an app password under Settings, Security in Nextcloud; the token of a conversation is the part of its link after /call/."
 	s.URL("nctalk[s]://{user}:{password}@{host}[:{port}]/{targets...}")
 	n.describe(s)
 	s.List(&n.rooms, "targets", "tokens of the conversations").Alias("to").Example("abcd1234")
@@ -33,7 +34,7 @@ func (n *nextcloudTalk) Send(ctx context.Context, c *notifier.Client, m *notifie
 	}
 	path := "/ocs/v2.php/apps/spreed/api/v1/chat/"
 	if strings.Trim(n.prefix, "/") == "" {
-		path = "/" + path // as proxies in front of such servers have been seeing it
+		path = "/" + path // with two slashes, as existing clients send it
 	}
 	message := map[string]string{"message": text.Text("\r\n")}
 	return c.Steps.Each(ctx, n.rooms, func(ctx context.Context, room string) error {

@@ -10,8 +10,8 @@ import (
 
 var _ = notifier.Register[notica]()
 
-// notica shows a notification in browsers that have a page of Notica open,
-// at its own server or at another.
+// notica shows a notification in browsers that have a Notica page open. The
+// server is notica.us or a self-hosted one.
 type notica struct {
 	notifier.Server
 	path   []string
@@ -21,13 +21,14 @@ type notica struct {
 
 func (n *notica) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notica", "https://github.com/tannercollin/Notica#usage"
+	s.Setup = "Open notica.us in a browser and keep the page open; the token is the part of its address after the ?."
 	s.URL("notica[s]://{token}", "notica[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
 	s.Native("https://notica.us[/]?{token}")
 	s.Limits.Title = 0
 	s.Server(&n.Server)
 	s.Path(&n.path, "path", "where on the server Notica is mounted")
-	s.Secret(&n.token, "token", "what stands behind the ? of the page's address").Normalize(noticaToken).Example("AbCdEf")
-	s.Headers(&n.header, "header", "HTTP header to add for a server of one's own")
+	s.Secret(&n.token, "token", "part of the page's address after the ?").Normalize(noticaToken).Example("AbCdEf")
+	s.Headers(&n.header, "header", "HTTP header to add for a self-hosted server")
 	s.Param("host").Example("notica.example.com")
 }
 

@@ -15,38 +15,39 @@ import (
 
 var _ = notifier.Register[notifiarr]()
 
-// notifiarr has Notifiarr's bot post to channels of a Discord server.
+// notifiarr posts to channels of a Discord server through Notifiarr's bot.
 type notifiarr struct {
 	first, apikey, source string
 	channels              []string
 	event                 int
 	image                 bool
 
-	key string   // what Finish takes for the API key
-	to  []string // and for the channels
+	key string   // API key, set by Finish
+	to  []string // IDs of channels, set by Finish
 }
 
 func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifiarr", "https://notifiarr.wiki/pages/integrations/passthrough/"
+	s.Setup = "Create an API key in your profile at notifiarr.com and turn on the integration Passthrough; with developer mode on, Discord's menu of a channel has Copy Channel ID."
 	s.URL("notifiarr://{token}[/{targets...}]")
-	s.Secret(&n.first, "token", "API key, or a channel where apikey is given").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
-	s.Secret(&n.apikey, "apikey", "API key, if it does not stand first").Alias("key")
-	s.List(&n.channels, "targets", "numbers of the Discord channels, with or without a #").Alias("to").
+	s.Secret(&n.first, "token", "API key, or a channel if apikey is set").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
+	s.Secret(&n.apikey, "apikey", "API key, if the URL begins with a channel").Alias("key")
+	s.List(&n.channels, "targets", "IDs of Discord channels, with or without a #").Alias("to").
 		Normalize(notifiarrChannel).DropInvalid().Example("123456789")
 	s.String(&n.source, "source", "", "name of the system that the message comes from").Alias("from")
-	s.Int(&n.event, "event", 0, "number of the event to update instead of posting anew").Range(0, 1<<53)
-	s.Bool(&n.image, "image", false, "show the picture for the message's type")
+	s.Int(&n.event, "event", 0, "ID of the event to update; 0: post a new one").Range(0, 1<<53)
+	s.Bool(&n.image, "image", false, "show the icon of the message's type")
 }
 
 func notifiarrChannel(text string) (string, error) {
 	text = strings.TrimPrefix(text, "#")
 	if _, err := strconv.ParseUint(text, 10, 64); err != nil {
-		return "", errors.New("is not the number of a channel")
+		return "", errors.New("is not the ID of a channel")
 	}
 	return text, nil
 }
 
-// Finish finds out what stands first.
+// Finish decides whether the URL begins with the API key or with a channel.
 func (n *notifiarr) Finish(*notifier.Schema) error {
 	n.key, n.to = n.first, n.channels
 	if n.apikey != "" {
@@ -56,7 +57,7 @@ func (n *notifiarr) Finish(*notifier.Schema) error {
 		}
 	}
 	if len(n.to) == 0 {
-		return errors.New("no channel to post to; write the number of one behind the API key, as in notifiarr://apikey/123456789")
+		return errors.New("the URL has no channel; add the ID of one to the path, as in notifiarr://apikey/123456789")
 	}
 	return nil
 }
@@ -78,7 +79,7 @@ func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	return c.Steps.Each(ctx, n.to, func(ctx context.Context, channel string) error {
 		id, err := strconv.ParseUint(channel, 10, 64)
 		if err != nil {
-			return errors.New("a channel is no number")
+			return errors.New("the ID of a channel must be a number")
 		}
 		d := maps.Clone(discord)
 		d["ids"] = map[string]uint64{"channel": id}
@@ -88,12 +89,12 @@ func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	})
 }
 
-// notifiarrMention finds <@123>, <@&123> and @here, but no e-mail address.
+// notifiarrMention matches <@123>, <@&123> and @here, but not e-mail addresses.
 var notifiarrMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
 
-// notifiarrPing is a line with the mentions in a text, since those within the
-// description alert nobody, and the first user and role among them; 0 stands
-// for none.
+// notifiarrPing returns a line with the mentions in text, and the first user and
+// the first role among them, or 0. The line is sent besides the text because
+// Discord ignores mentions in the description of an embed.
 func notifiarrPing(text string) (line string, user, role any) {
 	user, role = 0, 0
 	for _, m := range notifiarrMention.FindAllStringSubmatch(text, -1) {

@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[notifico]()
 
-// notifico says a message in the IRC channels of a project of Notifico.
+// notifico posts to the IRC channels of a Notifico project.
 type notifico struct {
 	notifier.Server
 	project string
@@ -21,6 +21,7 @@ type notifico struct {
 
 func (n *notifico) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifico", "https://n.tkte.ch/"
+	s.Setup = "Add a message hook to your project in Notifico and copy its address, whose last two parts are project_id and msghook."
 	s.URL(
 		"notifico[s]://{project_id}/{msghook}",
 		"notifico[s]://[{user}[:{password}]@]{host}[:{port}]/{project_id}/{msghook}",
@@ -35,7 +36,7 @@ func (n *notifico) Describe(s *notifier.Schema) {
 	s.Param("host").Example("notifico.example.com")
 }
 
-// What IRC clients understand as formatting (https://modern.ircdocs.horse/formatting).
+// Formatting codes of IRC (https://modern.ircdocs.horse/formatting).
 const (
 	notificoBold  = "\x02"
 	notificoColor = "\x03"

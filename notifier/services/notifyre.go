@@ -20,13 +20,14 @@ type notifyre struct {
 
 func (n *notifyre) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifyre", "https://docs.notifyre.com/"
+	s.Setup = "Create an API token in the Notifyre dashboard and use it as the API key."
 	s.URL("notifyre://{apikey}/{targets...}")
 	n.describe(s, smsPlus)
 	s.Attachments = true
 	s.Secret(&n.key, "apikey", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Choice(&n.mode, "mode", "sms", []string{"sms", "fax"}, "text message or fax")
 	s.String(&n.from, "from", "", "telephone number to send from").Normalize(smsPlus).Example("+15557654321")
-	s.String(&n.campaign, "campaign", "", "name of the campaign; the sender's name if empty")
+	s.String(&n.campaign, "campaign", "", "name of the campaign; default: the sender's name")
 	s.String(&n.template, "template", "", "name of the template of a fax")
 	s.String(&n.ref, "ref", "", "your reference of a fax")
 	s.Bool(&n.hq, "hq", true, "send a fax in high quality")
@@ -77,7 +78,7 @@ func (n *notifyre) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return err
 }
 
-// notifyreDocuments are the pages of a fax: the text, then the files.
+// notifyreDocuments returns the documents of a fax: the text, then the files.
 func notifyreDocuments(m *notifier.Message) []map[string]string {
 	var out []map[string]string
 	if m.Body != "" {

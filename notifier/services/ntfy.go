@@ -12,7 +12,7 @@ import (
 
 var _ = notifier.Register[ntfy]()
 
-// ntfy publishes to topics of ntfy.sh or of a server of the user's own.
+// ntfy publishes to topics of ntfy.sh or of a self-hosted server.
 type ntfy struct {
 	notifier.Server
 	topic    string
@@ -31,16 +31,16 @@ type ntfy struct {
 	tags     []string
 	actions  string
 
-	topics []string // all of them, wherever the URL has them
+	topics []string // all topics in the URL, set by Finish
 }
 
 const (
-	// ntfyMessage is how many bytes of JSON a server takes; a message that has
-	// more goes as a file.
+	// ntfyMessage is the max size of a JSON request in bytes. A longer message
+	// is sent as a file.
 	ntfyMessage = 8000
 
-	// ntfyQuery is how many bytes of an address a text may have that goes with
-	// a file. Of longer ones servers and proxies on the way may refuse some.
+	// ntfyQuery is the max size in bytes of a text in the address of a file.
+	// Servers and proxies may refuse longer addresses.
 	ntfyQuery = 2000
 )
 
@@ -60,13 +60,13 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic).Example("my-alerts-x7f3")
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid().Example("alerts")
-	s.Secret(&n.token, "token", "access token; also as user or password, see auth")
-	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password are; a user tk_… is a token")
-	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh, or to the host; found out unless given")
+	s.Secret(&n.token, "token", "access token; user or password can hold it instead, see auth")
+	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password hold; default: token for a user tk_…, else basic")
+	s.Choice(&n.mode, "mode", "", []string{"cloud", "private"}, "post to ntfy.sh or to the host; default: by the URL")
 	s.String(&n.attach, "attach", "", "address of a file for the server to attach")
 	s.String(&n.filename, "filename", "", "name of that file").Normalize(ntfyBase)
 	s.Bool(&n.image, "image", true, "show the icon of the message's type")
-	s.String(&n.icon, "avatar_url", "", "picture to show in place of that icon")
+	s.String(&n.icon, "avatar_url", "", "address of a picture to show instead of that icon")
 	s.String(&n.click, "click", "", "address to open when the notification is clicked")
 	s.String(&n.delay, "delay", "", "deliver later: seconds, 30m, tomorrow 10am")
 	s.String(&n.email, "email", "", "e-mail address to forward to")
@@ -75,7 +75,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 		{Name: "default", Value: 3, Synonyms: []string{"normal"}}, {Name: "high", Value: 4},
 		{Name: "max", Value: 5, Synonyms: []string{"emergency"}},
 	}, "priority of the message").Lenient()
-	s.List(&n.tags, "xtags", "tags, which may be names of emojis").Alias("tags")
+	s.List(&n.tags, "xtags", "tags; ntfy shows the names of emojis as emojis").Alias("tags")
 	s.String(&n.actions, "actions", "", "buttons, as in view, Open, https://example.com")
 	s.Param("host").Example("ntfy.example.com")
 }
@@ -99,13 +99,13 @@ func (n *ntfy) Finish(*notifier.Schema) error {
 			}
 		}
 	} else if n.topic != "" {
-		return errors.New("mode private needs a host before the topic, as in ntfys://ntfy.example.com/topic")
+		return errors.New("mode=private needs a host before the topic, as in ntfys://ntfy.example.com/topic")
 	}
 	if len(n.topics) == 0 {
-		return errors.New("there is no topic to publish to, as in ntfys://ntfy.example.com/topic")
+		return errors.New("the URL has no topic; add one to the path, as in ntfys://ntfy.example.com/topic")
 	}
 	if n.auth == "token" || n.auth == "" && (n.token != "" || n.Password == "" && ntfyToken.MatchString(n.User)) {
-		// Kept where it counts as a secret.
+		// Only the field token is a secret.
 		n.token, n.User, n.Password = cmp.Or(n.token, n.Password, n.User), "", ""
 		if n.token == "" {
 			return errors.New("auth=token needs a token, as in ntfys://tk_abc@ntfy.example.com/topic")

@@ -12,7 +12,7 @@ import (
 
 func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return c.Steps.Each(ctx, n.topics, func(ctx context.Context, topic string) error {
-		text := url.Values{} // goes with the first file, in the address
+		text := url.Values{} // in the address of the first file
 		for name, v := range map[string]string{"title": m.Title, "message": m.Body} {
 			if v != "" {
 				text.Set(name, v)
@@ -35,8 +35,8 @@ func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	})
 }
 
-// text publishes the message without its files. A text that is too long for
-// that goes as a file itself.
+// text publishes the message without its files. A text that is too long is sent
+// as a file.
 func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string) error {
 	payload := map[string]string{"topic": topic, "message": m.Body}
 	if m.Title != "" {
@@ -61,10 +61,10 @@ func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message
 	return err
 }
 
-// file publishes a file, with the title and the text that query holds.
+// file publishes a file. query has the title and the text to send with it.
 func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values) error {
 	body := notifier.File("", f)
-	body.ContentType = "" // the server finds it out
+	body.ContentType = "" // the server detects it
 	q := n.request(m, body)
 	q.URL += "/" + topic
 	q.Query = notifier.Fields("filename", f.Name)
@@ -96,7 +96,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body) *notifier.Reque
 	switch {
 	case n.token != "":
 		q.Header["Authorization"] = "Bearer " + n.token
-	case n.mode != "cloud": // user and password are for a server of one's own
+	case n.mode != "cloud": // ntfy.sh does not get the user and password of a host
 		q.Login = &n.Server
 	}
 	if n.mode == "cloud" {
@@ -107,7 +107,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body) *notifier.Reque
 
 var ntfyPriorities = [...]string{1: "min", 2: "low", 3: "default", 4: "high", 5: "max"}
 
-// ntfyAddress escapes what must not stand in an address.
+// ntfyAddress escapes characters that are not allowed in an address.
 func ntfyAddress(s string) string {
 	var b strings.Builder
 	for _, r := range s {

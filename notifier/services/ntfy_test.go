@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A long text does not go in the address of its file, where it might be
-// refused, and is not sent again when the file is tried once more.
+// A long text is sent on its own and not in the address of a file, where a server
+// could refuse it. A retry of the file does not repeat the text.
 func TestNtfyLongTextWithFiles(t *testing.T) {
 	var got []string
 	tries := 0

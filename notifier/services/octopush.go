@@ -21,6 +21,7 @@ type octopush struct {
 
 func (o *octopush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Octopush", "https://dev.octopush.com/en/sms-gateway-api-documentation/"
+	s.Setup = "The API key is under API credentials in your Octopush account, and api_login is the e-mail address of the account."
 	s.URL(
 		"octopush://{sender}:{mailbox}@{domain}/{api_key}[/{targets...}]",
 		"octopush://{mailbox}@{domain}/{api_key}[/{targets...}]",
@@ -30,11 +31,11 @@ func (o *octopush) Describe(s *notifier.Schema) {
 	o.describeBatch(s)
 	s.Limits.Body = 1224
 	s.Secret(&o.login, "api_login", "e-mail address of the account").Alias("login").Example("user@example.com")
-	s.Secret(&o.mailbox, "mailbox", "the e-mail address up to its @").Example("user")
-	s.String(&o.domain, "domain", "", "the e-mail address behind its @").Example("example.com")
+	s.Secret(&o.mailbox, "mailbox", "part of the e-mail address before the @").Example("user")
+	s.String(&o.domain, "domain", "", "part of the e-mail address after the @").Example("example.com")
 	s.Secret(&o.key, "api_key", "API key").Alias("key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.String(&o.from, "sender", "", "name to send from; the sender's name if empty").Example("Alerts")
-	s.Bool(&o.replies, "replies", false, "let the message be answered")
+	s.String(&o.from, "sender", "", "name to send from; default: the sender's name").Example("Alerts")
+	s.Bool(&o.replies, "replies", false, "allow replies to the message")
 	s.Choice(&o.purpose, "purpose", "alert", []string{"alert", "wholesale"}, "what the message is for")
 	s.Enum(&o.kind, "type", "sms_premium", []notifier.Choice{
 		{Name: "sms_premium", Value: 0, Synonyms: []string{"premium", "p", "smsp", "+"}},
@@ -46,12 +47,13 @@ var octopushTypes = []string{"sms_premium", "sms_low_cost"}
 
 func (o *octopush) Finish(s *notifier.Schema) error {
 	if _, err := notifier.Email(o.account()); err != nil {
-		return errors.New("api_login is no e-mail address; write octopush://user@example.com/api_key/number")
+		return errors.New("api_login is not an e-mail address; write octopush://user@example.com/api_key/number")
 	}
 	return o.sms.Finish(s)
 }
 
-// account is the e-mail address that the URL says in one piece or in two.
+// account returns the e-mail address of the account, from api_login or from
+// mailbox and domain.
 func (o *octopush) account() string {
 	if o.login != "" {
 		return o.login

@@ -13,24 +13,25 @@ import (
 
 var _ = notifier.Register[oneSignal]()
 
-// oneSignal pushes by way of OneSignal to devices, e-mail addresses, users
-// and segments of an app.
+// oneSignal pushes through OneSignal to devices, e-mail addresses, users and
+// segments of an app.
 type oneSignal struct {
 	app, key, template string
-	players            []string // and e-mail addresses
+	players            []string // player IDs and e-mail addresses
 	users, segments    []string
 	subtitle, language string
 	image, contents    bool
 	batch, decode      bool
 	custom, data       map[string]string
-	values             map[string]string // of custom, decoded
+	values             map[string]string // custom, decoded if decode is set
 }
 
-// oneSignalBatch is how many recipients one request may name.
+// oneSignalBatch is the max number of recipients of one request.
 const oneSignalBatch = 2000
 
 func (o *oneSignal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "OneSignal", "https://documentation.onesignal.com/reference/create-notification"
+	s.Setup = "Open Settings, Keys & IDs of your app in OneSignal, which shows the app ID and where API keys are created."
 	s.URL("onesignal://{app}@{apikey}/{targets...}", "onesignal://{template}:{app}@{apikey}/{targets...}")
 	s.Secret(&o.app, "app", "app ID").Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`).Example("os_v2_app_abcdef0123456789ghijklmnopqrstuv")
@@ -39,17 +40,17 @@ func (o *oneSignal) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "@", Items: &o.users, Doc: "external ID of a user"},
 		notifier.Prefixed{Prefix: "#", Items: &o.segments, Doc: "name of a segment"}).Alias("to").Match("^..").Example("alice@example.com")
 	s.String(&o.subtitle, "subtitle", "", "line below the title")
-	s.String(&o.language, "language", "en", "language that the message is in").Alias("lang").Normalize(oneSignalLanguage)
-	s.Bool(&o.image, "image", true, "show an icon for the type of the message")
-	s.Bool(&o.contents, "contents", true, "send the message's text when there is a template")
-	s.Bool(&o.batch, "batch", false, "name several recipients in one request")
-	s.Bool(&o.decode, "decode", false, "values of custom data are in base64")
+	s.String(&o.language, "language", "en", "language of the message").Alias("lang").Normalize(oneSignalLanguage)
+	s.Bool(&o.image, "image", true, "show the icon of the message's type")
+	s.Bool(&o.contents, "contents", true, "send the message's text together with the template")
+	s.Bool(&o.batch, "batch", false, "send to up to 2000 recipients with one request")
+	s.Bool(&o.decode, "decode", false, "decode the values of custom data from base64")
 	s.Map(&o.custom, ":", "custom", "custom data for the template")
 	s.Map(&o.data, "+", "postback", "data for the app")
 }
 
-// oneSignalLanguage keeps the two letters that the service knows a language
-// by, except where it tells two scripts apart.
+// oneSignalLanguage returns the first two letters of a language code, or the
+// full code of one of the two scripts of Chinese.
 func oneSignalLanguage(s string) (string, error) {
 	if i := slices.Index([]string{"zh-hans", "zh-hant"}, strings.ToLower(s)); i >= 0 {
 		return []string{"zh-Hans", "zh-Hant"}[i], nil
@@ -62,7 +63,7 @@ func oneSignalLanguage(s string) (string, error) {
 
 func (o *oneSignal) Finish(*notifier.Schema) error {
 	if len(o.players)+len(o.users)+len(o.segments) == 0 {
-		return errors.New("name a player ID, an e-mail address, a @user or a #segment behind the API key")
+		return errors.New("the URL has no target; add a player ID, an e-mail address, a @user or a #segment to the path")
 	}
 	o.values = o.custom
 	if !o.decode {
@@ -72,7 +73,7 @@ func (o *oneSignal) Finish(*notifier.Schema) error {
 	for k, v := range o.custom {
 		text, err := base64.StdEncoding.DecodeString(v)
 		if err != nil {
-			return errors.New("a value of custom data is no base64; leave out decode=yes if it is not meant to be")
+			return errors.New("a value of custom data is not base64; remove decode=yes if the values are plain text")
 		}
 		o.values[k] = string(text)
 	}

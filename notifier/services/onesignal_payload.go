@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// payload is the message without its recipients.
+// payload returns the request without recipients.
 func (o *oneSignal) payload(m *notifier.Message) map[string]any {
 	in := func(text string) map[string]string { return map[string]string{o.language: text} }
 	payload := map[string]any{"app_id": o.app, "content_available": true}
@@ -47,7 +47,7 @@ func (o *oneSignal) post(ctx context.Context, c *notifier.Client, payload map[st
 	if err != nil {
 		return err
 	}
-	// A message that nobody gets is accepted and has no ID.
+	// OneSignal accepts a message that reaches nobody, but gives it no ID.
 	if answer.ID != nil && *answer.ID == "" {
 		return refusedError(0, answer.Errors)
 	}

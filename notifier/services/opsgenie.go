@@ -4,7 +4,7 @@ import "github.com/caddy-notify/caddy-notify/notifier"
 
 var _ = notifier.Register[opsgenie]()
 
-// opsgenie raises alerts in Opsgenie.
+// opsgenie creates alerts in Opsgenie.
 type opsgenie struct {
 	jsm
 	region string
@@ -12,11 +12,12 @@ type opsgenie struct {
 
 func (o *opsgenie) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Opsgenie", "https://docs.opsgenie.com/docs/alert-api"
+	s.Setup = "Add an API integration in Opsgenie and copy its API key."
 	o.describe(s, "opsgenie")
-	s.Choice(&o.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
+	s.Choice(&o.region, "region", "us", []string{"us", "eu"}, "region of the account")
 }
 
-// Finish chooses the server.
+// Finish sets the server of the region.
 func (o *opsgenie) Finish(s *notifier.Schema) error {
 	o.base = "https://api.opsgenie.com/v2/alerts"
 	if o.region == "eu" {

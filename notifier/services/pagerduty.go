@@ -22,8 +22,8 @@ type pagerduty struct {
 	details                               map[string]string
 }
 
-// pagerdutySummary is how many characters the summary of an event may have.
-// PagerDuty refuses the whole event otherwise.
+// pagerdutySummary is the max number of characters of a summary. PagerDuty
+// refuses an event with a longer one.
 const pagerdutySummary = 1024
 
 func (p *pagerduty) Describe(s *notifier.Schema) {
@@ -33,22 +33,21 @@ func (p *pagerduty) Describe(s *notifier.Schema) {
 	s.Limits.Title = 0
 	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`).Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`).Example("u-AbCdEf0123456789xY")
-	s.String(&p.source, "source", "Apprise", "what the event happened to").Match(`\S`)
-	s.String(&p.component, "component", "Notification", "part of the source").Match(`\S`)
-	s.String(&p.group, "group", "", "what the component belongs to")
-	s.String(&p.class, "class", "", "kind of the event")
-	s.String(&p.link, "click", "", "address that the event links to")
-	s.Choice(&p.region, "region", "us", []string{"us", "eu"}, "where the account is kept")
-	s.Choice(&p.severity, "severity", "", []string{"info", "warning", "critical", "error"}, "severity; by the message's type if not given")
-	s.Bool(&p.image, "image", true, "show the picture for the message's type")
-	s.Map(&p.details, "+", "details", "detail of the event to add")
+	s.String(&p.source, "source", "Apprise", "affected system, for example the name of a host").Match(`\S`)
+	s.String(&p.component, "component", "Notification", "affected component of the source").Match(`\S`)
+	s.String(&p.group, "group", "", "group of components, for example a cluster")
+	s.String(&p.class, "class", "", "type of the event, for example disk")
+	s.String(&p.link, "click", "", "address to link in the event")
+	s.Choice(&p.region, "region", "us", []string{"us", "eu"}, "region of the account")
+	s.Choice(&p.severity, "severity", "", []string{"info", "warning", "critical", "error"}, "severity; default: by the message's type")
+	s.Bool(&p.image, "image", true, "show the icon of the message's type")
+	s.Map(&p.details, "+", "details", "detail to add to the event")
 }
 
 func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	summary, details := m.Body, p.details
 	if utf8.RuneCountInString(summary) > pagerdutySummary {
-		// One event is one page, so the rest does not become another: it is
-		// read in the details of this one.
+		// The whole text goes into the details. A second event would page again.
 		summary, details = pagerdutyCut(m.Body), map[string]string{}
 		maps.Copy(details, p.details)
 		details["message"] = m.Body
@@ -71,7 +70,7 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	return c.PostJSON(ctx, address, event, "Authorization", "Token token="+p.apikey)
 }
 
-// pagerdutyCut is the beginning of a text that is too long for a summary.
+// pagerdutyCut shortens a text that is too long for a summary.
 func pagerdutyCut(text string) string {
 	text = string([]rune(text)[:pagerdutySummary-1])
 	if i := strings.LastIndexFunc(text, unicode.IsSpace); i > len(text)/2 {

@@ -19,15 +19,16 @@ type pagertree struct {
 
 func (p *pagertree) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerTree", "https://pagertree.com/docs/integration-guides/webhook"
+	s.Setup = "Create a Webhook integration in PagerTree and copy its endpoint URL, whose last part (int_…) is the integration ID."
 	s.URL("pagertree://{integration}")
 	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")
 	s.Choice(&p.action, "action", "create", []string{"create", "acknowledge", "resolve"}, "what to do with the alert").Lenient()
-	s.String(&p.thirdparty, "thirdparty", "", "identity of the alert; a new one for each message if not given").Alias("tid")
+	s.String(&p.thirdparty, "thirdparty", "", "ID of the alert; default: a new one for each message").Alias("tid")
 	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert")
 	s.List(&p.tags, "tags", "tags of the alert")
 	s.Headers(&p.header, "headers", "HTTP header to add")
-	s.Map(&p.extra, ":", "payload_extras", "field of the request to add")
-	s.Map(&p.meta, "-", "meta_extras", "field of the alert's meta data to add")
+	s.Map(&p.extra, ":", "payload_extras", "field to add to the request")
+	s.Map(&p.meta, "-", "meta_extras", "field to add to the alert's metadata")
 }
 
 func (p *pagertree) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -8,7 +8,7 @@ import (
 
 var _ = notifier.Register[parsePlatform]()
 
-// parsePlatform pushes to the devices that have an app of a Parse server.
+// parsePlatform pushes to the devices that have an app, through a Parse server.
 type parsePlatform struct {
 	notifier.Server
 	path   []string
@@ -19,6 +19,7 @@ type parsePlatform struct {
 
 func (p *parsePlatform) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Parse Platform", "https://docs.parseplatform.org/rest/guide/#push-notifications"
+	s.Setup = "app_id and master_key are the appId and the masterKey in the configuration of your Parse Server."
 	s.URL("parsep[s]://{app_id}:{master_key}@{host}[:{port}][/{path...}]")
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "where on the server Parse is mounted")

@@ -22,6 +22,7 @@ type pinglet struct {
 
 func (p *pinglet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pinglet", "https://pinglet.co.uk/"
+	s.Setup = "Create an API key in Pinglet; the last two parts of the URL are the namespace and the topic to post to."
 	s.URL("pinglet[s]://{token}@{host}[:{port}][/{path...}]/{namespace}/{topic}")
 	s.Limits.Body = 3000
 	s.Server(&p.Server)
@@ -29,27 +30,27 @@ func (p *pinglet) Describe(s *notifier.Schema) {
 	s.Secret(&p.token, "token", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.String(&p.namespace, "namespace", "", "namespace of the topic").Example("home")
 	s.String(&p.topic, "topic", "", "topic to post to").Example("alerts")
-	s.Choice(&p.priority, "priority", "normal", []string{"silent", "normal", "urgent"}, "how to alert").Lenient()
-	s.Map(&p.badges, ":", "badges", "label to show and its value; three at most")
-	s.Map(&p.data, "+", "data", "key of metadata and its value")
+	s.Choice(&p.priority, "priority", "normal", []string{"silent", "normal", "urgent"}, "priority of the message").Lenient()
+	s.Map(&p.badges, ":", "badges", "label to show, and its value; three at most")
+	s.Map(&p.data, "+", "data", "metadata to add")
 	s.Param("host").Example("pinglet.example.com")
 }
 
-// Finish cuts badges and metadata to what the server takes.
+// Finish cuts badges and metadata to the limits of the server.
 func (p *pinglet) Finish(*notifier.Schema) error {
 	p.badges = pingletCut(p.badges, 3, 24, 32)
 	p.data = pingletCut(p.data, len(p.data), 64, 256)
 	return nil
 }
 
-func pingletCut(m map[string]string, most, maxKey, maxValue int) map[string]string {
+func pingletCut(m map[string]string, maxItems, maxKey, maxValue int) map[string]string {
 	cut := func(s string, n int) string {
 		r := []rune(s)
 		return string(r[:min(n, len(r))])
 	}
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if len(out) < most {
+		if len(out) < maxItems {
 			out[cut(k, maxKey)] = cut(m[k], maxValue)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 
 var _ = notifier.Register[pingram]()
 
-// pingram notifies people by way of Pingram over one or more channels, with
-// the message itself or with a template that is kept there.
+// pingram notifies people through Pingram over one or more channels, with the
+// message itself or with a template stored there.
 type pingram struct {
 	key, kind  string
 	targets    []string
-	recipients []map[string]string // made of targets: id, email, number
+	recipients []map[string]string // from targets; the keys are id, email and number
 	channels   []string
-	via        []string // channels, or the one that the targets ask for
+	via        []string // channels, or the channel of the first target that implies one
 	region     string
 	mode       string
 	template   bool
@@ -37,13 +37,14 @@ var pingramHosts = map[string]string{
 
 func (p *pingram) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pingram", "https://www.pingram.io/"
+	s.Setup = "Create an API key (pingram_sk_…) in the Pingram dashboard; type is the ID of a notification there."
 	s.URL("pingram://[{type}@]{apikey}/{targets...}")
 	s.Secret(&p.key, "apikey", "API key").Match(`^pingram_(sk|pk)_[\w-]+$`).Example("pingram_sk_1234567890")
 	s.String(&p.kind, "type", "", "type of the notification; default: apprise").Match(`^[\w-]+$`)
-	// Their order says who belongs together, and they may be alike.
-	s.Path(&p.targets, "targets", "for each recipient a @user ID, e-mail address and number").Alias("to").
+	// Neighbouring targets form a recipient, and a target may occur twice.
+	s.Path(&p.targets, "targets", "@user ID, e-mail address and number, or some of them, for each recipient").Alias("to").
 		Example("user@example.com")
-	s.List(&p.channels, "channels", "channels to use; default: that of the first target").
+	s.List(&p.channels, "channels", "channels to use; default: email or sms, by the first address or number").
 		Match("^(call|email|inapp|mobile_push|slack|sms|web_push)$").Example("sms").
 		Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.Choice(&p.region, "region", "us", []string{"us", "ca", "eu"}, "region of the account")
@@ -60,18 +61,18 @@ func (p *pingram) Finish(*notifier.Schema) error {
 	p.via = p.channels
 	p.group()
 	if len(p.recipients) == 0 {
-		return errors.New("name a @user ID, an e-mail address or a telephone number behind the API key")
+		return errors.New("the URL has no recipient; add a @user ID, an e-mail address or a telephone number to the path")
 	}
 	if len(p.via) == 0 && !p.template {
-		return errors.New("user IDs alone do not say how to send; add channels, for instance channels=email,inapp")
+		return errors.New("user IDs need channels; add them to the URL, as in channels=email,inapp")
 	}
 	return nil
 }
 
 var pingramID = regexp.MustCompile(`^@?([\w-]+)$`)
 
-// group makes recipients of the targets: one ends where the next target is
-// of a kind that it has already. What is no target is left out.
+// group makes recipients of the targets. A recipient ends before a target of a
+// kind that the recipient has already. Invalid targets are left out.
 func (p *pingram) group() {
 	separator := func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
 	current := map[string]string{}
@@ -124,7 +125,7 @@ func (p *pingram) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			Body:   notifier.JSON(payload),
 		})
 		if err == nil && !json.Valid(resp.Body) {
-			return errors.New("the service's answer is not the JSON it should be")
+			return errors.New("the service's answer is not valid JSON")
 		}
 		return err
 	})

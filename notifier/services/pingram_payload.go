@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// payload is the message without its recipient.
+// payload returns the request without the recipient.
 func (p *pingram) payload(m *notifier.Message) map[string]any {
 	payload := map[string]any{"type": cmp.Or(p.kind, "apprise")}
 	if p.template {
@@ -64,8 +64,8 @@ func (p *pingram) payload(m *notifier.Message) map[string]any {
 	return payload
 }
 
-// sender is what from says: a name, an address or both. Without from, it is
-// the account's.
+// sender returns the name and the address in the parameter from. Both are empty
+// without it; Pingram then uses the account's sender.
 func (p *pingram) sender(m *notifier.Message) (name, address string) {
 	if b, ok := mail.ParseAddress(p.from); ok {
 		return cmp.Or(b.Name, m.Identity.Name), b.Address
@@ -73,7 +73,7 @@ func (p *pingram) sender(m *notifier.Message) (name, address string) {
 	return p.from, ""
 }
 
-// options are those of an e-mail to the address, which may be "".
+// options returns the options of an e-mail to the address to, which may be empty.
 func (p *pingram) options(m *notifier.Message, to string) map[string]any {
 	options := map[string]any{}
 	if name, address := p.sender(m); address != "" {

@@ -18,6 +18,7 @@ type postmark struct {
 
 func (p *postmark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Postmark", "https://postmarkapp.com/developer/api/email-api"
+	s.Setup = "Open your server in Postmark and copy its Server API token from API Tokens; the sender must be a verified sender signature or domain."
 	p.describeKeyFirst(s, "postmark")
 	p.describeName(s)
 	mail.Copies(s, &p.reply, "reply", "addresses that answers go to")

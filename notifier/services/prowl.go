@@ -17,12 +17,13 @@ type prowl struct {
 
 func (p *prowl) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Prowl", "https://www.prowlapp.com/api.php"
+	s.Setup = "Log in at www.prowlapp.com and create an API key under API Keys."
 	s.URL("prowl://{apikey}[/{providerkey}]")
 	s.Limits.Title, s.Limits.Body = 1024, 10000
 	const key = "^[a-z0-9]{40}$"
 	const example = "1234567890abcdef1234567890abcdef12345678"
 	s.Secret(&p.key, "apikey", "API key").Match(key).Example(example)
-	s.Secret(&p.provider, "providerkey", "provider key, which raises the rate limit").Match(key).Example(example)
+	s.Secret(&p.provider, "providerkey", "provider key; raises the rate limit").Match(key).Example(example)
 	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 }
 

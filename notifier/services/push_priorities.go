@@ -2,8 +2,8 @@ package services
 
 import "github.com/caddy-notify/caddy-notify/notifier"
 
-// pushPriorities are the five priorities of Prowl, which other push services
-// have adopted.
+// pushPriorities are the priorities of Prowl, which other push services have
+// adopted.
 var pushPriorities = []notifier.Choice{
 	{Name: "low", Value: -2}, {Name: "moderate", Value: -1}, {Name: "normal", Value: 0},
 	{Name: "high", Value: 1}, {Name: "emergency", Value: 2},

@@ -12,8 +12,8 @@ import (
 
 var _ = notifier.Register[pushbullet]()
 
-// pushbullet pushes to the devices of a Pushbullet account, to those who
-// follow a channel, and to e-mail addresses.
+// pushbullet pushes to the devices of a Pushbullet account, to the subscribers of
+// a channel, and to e-mail addresses.
 type pushbullet struct {
 	token   string
 	targets []string
@@ -23,10 +23,11 @@ const pushbulletAPI = "https://api.pushbullet.com/v2/"
 
 func (p *pushbullet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushbullet", "https://docs.pushbullet.com/"
+	s.Setup = "Open Settings, Account in Pushbullet, choose Create Access Token and copy the token."
 	s.URL("pbul://{accesstoken}[/{targets...}]")
 	s.Attachments = true
 	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`).Example("o.AbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all").Alias("to")
+	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all devices").Alias("to")
 }
 
 func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -56,7 +57,7 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 			} else if target != "" {
 				push["device_iden"] = target
 			}
-			// The files have numbers that are the same with a note and without.
+			// The number of a file is the same with and without a note.
 			err := c.Steps.Once(fmt.Sprint(i-note, " ", target), func() error {
 				return p.post(ctx, c, pushbulletAPI+"pushes", notifier.JSON(push), nil)
 			})
@@ -68,8 +69,7 @@ func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	})
 }
 
-// upload puts a file where pushes can refer to it, and returns the push that
-// does.
+// upload uploads a file and returns the push that refers to it.
 func (p *pushbullet) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (map[string]string, error) {
 	var place struct {
 		FileName  string `json:"file_name"`
@@ -79,10 +79,10 @@ func (p *pushbullet) upload(ctx context.Context, c *notifier.Client, a *notifier
 	}
 	request := notifier.JSON(map[string]string{"file_name": a.Name, "file_type": a.ContentType})
 	if err := p.post(ctx, c, pushbulletAPI+"upload-request", request, &place); err != nil {
-		return nil, fmt.Errorf("asking where to upload a file: %w", err)
+		return nil, fmt.Errorf("requesting an upload: %w", err)
 	}
 	if place.FileURL == "" || place.UploadURL == "" {
-		return nil, errors.New("the service does not say where to upload a file")
+		return nil, errors.New("the service's answer to the upload request has no URL")
 	}
 	file := notifier.Multipart(notifier.FormPart{Name: "file", File: a, NoType: true})
 	if err := p.post(ctx, c, place.UploadURL, file, nil); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Files are uploaded before they are pushed to a target, and a target that
-// has a push does not get it again when another has to be tried again.
+// Files are uploaded before they are pushed. A retry does not repeat a push that
+// a target has received.
 func TestPushbulletFiles(t *testing.T) {
 	uploaded := map[string]bool{}
 	pushed := map[string]int{}
@@ -59,7 +59,7 @@ func TestPushbulletFiles(t *testing.T) {
 	}
 }
 
-// A message that is nothing but files is no note.
+// A message of files alone has no note.
 func TestPushbulletFilesOnly(t *testing.T) {
 	notes := 0
 	m := servicetest.Message(t, "attach")

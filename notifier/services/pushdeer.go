@@ -8,8 +8,8 @@ import (
 
 var _ = notifier.Register[pushdeer]()
 
-// pushdeer pushes to the devices of an account of PushDeer, at its own server
-// or at another.
+// pushdeer pushes to the devices of a PushDeer account, through PushDeer's server
+// or a self-hosted one.
 type pushdeer struct {
 	notifier.Server
 	key string
@@ -17,6 +17,7 @@ type pushdeer struct {
 
 func (p *pushdeer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushDeer", "https://www.pushdeer.com/dev.html"
+	s.Setup = "Create a key in the PushDeer app, under Key, and copy it."
 	s.URL("pushdeer[s]://{pushkey}", "pushdeer[s]://{host}[:{port}]/{pushkey}")
 	s.Server(&p.Server)
 	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`).Example("PDU1234TAbCdEf0123456789")

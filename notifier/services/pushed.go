@@ -9,8 +9,8 @@ import (
 
 var _ = notifier.Register[pushed]()
 
-// pushed pushes to those who subscribed to a Pushed app, to its channels or
-// to single users.
+// pushed pushes to the subscribers of a Pushed app or of its channels, or to
+// single users.
 type pushed struct {
 	key, secret string
 	targets     []string // #channel, @user, or channel
@@ -18,11 +18,12 @@ type pushed struct {
 
 func (p *pushed) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushed", "https://about.pushed.co/docs/api"
+	s.Setup = "Create an app in Pushed's developer panel and copy its app key and app secret."
 	s.URL("pushed://{app_key}/{app_secret}[/{targets...}]")
 	s.Limits.Title, s.Limits.Body = 0, 160
 	s.Secret(&p.key, "app_key", "key of the app").Example("AbCdEf0123456789GhIj")
 	s.Secret(&p.secret, "app_secret", "secret of the app").Example("AbCdEf0123456789GhIjKlMnOpQrStUvAbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.List(&p.targets, "targets", "#channels and @users; default: all of the app").Alias("to").Match("^[#@]?[a-z0-9]+$")
+	s.List(&p.targets, "targets", "#channels and @users; default: all subscribers of the app").Alias("to").Match("^[#@]?[a-z0-9]+$")
 }
 
 func (p *pushed) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

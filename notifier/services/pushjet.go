@@ -16,6 +16,7 @@ type pushjet struct {
 
 func (p *pushjet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
+	s.Setup = "Create a service through the API of your Pushjet server (POST /service) and copy the secret in the answer."
 	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
 	s.Server(&p.Server)
 	s.Secret(&p.secret, "secret_key", "secret key of the service").Alias("secret").Example("0123456789abcdef0123456789abcdef")
@@ -24,7 +25,7 @@ func (p *pushjet) Describe(s *notifier.Schema) {
 
 func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": nil, "level": nil})
-	// Clients in use send JSON under the name of a form.
+	// Existing clients send the JSON with the content type of a form.
 	body.ContentType = "application/x-www-form-urlencoded; charset=utf-8"
 	_, err := c.Do(ctx, &notifier.Request{
 		URL:   p.URL("message") + "/",

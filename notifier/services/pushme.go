@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[pushme]()
 
-// pushme pushes to the devices of an account of PushMe.
+// pushme pushes to the devices of a PushMe account.
 type pushme struct {
 	token  string
 	status bool
@@ -18,9 +18,10 @@ type pushme struct {
 
 func (p *pushme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushMe", "https://push.i-i.me/"
+	s.Setup = "Install the PushMe app and copy the push_key that it shows."
 	s.URL("pushme://{token}")
 	s.Secret(&p.token, "token", "key of the account").Alias("push_key").Example("AbCdEf0123456789GhIj")
-	s.Bool(&p.status, "status", true, "put a sign of the message's type before the title")
+	s.Bool(&p.status, "status", true, "put a symbol of the message's type before the title")
 }
 
 func (p *pushme) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -30,8 +30,8 @@ type pushover struct {
 
 const (
 	pushoverEmergency = 2
-	pushoverText      = 1024    // characters of a message at most, HTML included
-	pushoverImage     = 5 << 20 // bytes of a picture at most
+	pushoverText      = 1024    // max characters of a message, including HTML
+	pushoverImage     = 5 << 20 // max bytes of a picture
 )
 
 func (p *pushover) Describe(s *notifier.Schema) {
@@ -42,25 +42,25 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.Limits.Body = pushoverText
 	s.Secret(&p.user, "user_key", "user key").Example("uQiRzpo4DXghDmr9QzzfQu27cmVRsG")
 	s.Secret(&p.token, "token", "API token of the application").Example("azGDORePK8gMaC0QOYAMyEEuzJnyUi")
-	s.List(&p.devices, "targets", "devices, and #keys of groups; all devices if none",
+	s.List(&p.devices, "targets", "devices and #keys of groups; default: all devices",
 		notifier.Prefixed{Prefix: "#", Items: &p.groups, Doc: "key of a group"}).Alias("to").
 		Match(`^(#[a-z0-9]+|[a-z0-9_-]{1,25})$`)
 	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
-	s.String(&p.sound, "sound", "pushover", "sound, one of Pushover's or of your own").Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
+	s.String(&p.sound, "sound", "pushover", "name of a sound of Pushover or of a custom sound").Normalize(func(s string) (string, error) { return strings.ToLower(s), nil })
 	s.String(&p.link, "url", "", "address to show with the message")
 	s.String(&p.linkTitle, "url_title", "", "title of that address")
-	s.Int(&p.interval, "interval", 900, "seconds between two alarms of an emergency, from 30").Lenient()
-	s.Int(&p.expire, "expire", 3600, "seconds until an emergency ends, to 10800").Lenient()
+	s.Int(&p.interval, "interval", 900, "seconds between two alarms of an emergency, at least 30").Lenient()
+	s.Int(&p.expire, "expire", 3600, "seconds until the alarms of an emergency end, at most 10800").Lenient()
 	s.Secret(&p.key, "key", "key for end-to-end encryption").Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64))
-	s.Bool(&p.e2ee, "e2ee", true, "encrypt where there is a key")
+	s.Bool(&p.e2ee, "e2ee", true, "encrypt if there is a key")
 }
 
 func (p *pushover) Finish(*notifier.Schema) error {
 	switch {
 	case p.priority == pushoverEmergency && p.interval < 30:
-		return errors.New("interval is at least 30 seconds")
+		return errors.New("interval must be at least 30 seconds")
 	case p.priority == pushoverEmergency && (p.expire < 0 || p.expire > 10800):
-		return errors.New("expire is from 0 to 10800 seconds")
+		return errors.New("expire must be from 0 to 10800 seconds")
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if m.Title == "" && m.Body == "" {
 		pictures = slices.DeleteFunc(pictures, func(f *notifier.Attachment) bool { return f == nil })
 		if len(pictures) == 0 {
-			return errors.New("there is nothing to send: Pushover takes text and pictures of up to 5 MiB")
+			return errors.New("there is nothing to send: Pushover accepts only text and pictures of up to 5 MiB")
 		}
 	}
 	var targets []string
@@ -97,8 +97,9 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	})
 }
 
-// post sends one message with at most one picture. What carries no text has
-// the picture's name for one, and makes no sound.
+// post sends one message with at most one picture. A message without text has
+// the name of the picture as its text. Messages after the first, which has n = 0,
+// make no sound.
 func (p *pushover) post(ctx context.Context, c *notifier.Client, m *notifier.Message, group string, n int, f *notifier.Attachment) error {
 	fields, err := p.fields(m, group, n > 0, f)
 	if err != nil {

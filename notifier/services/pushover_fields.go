@@ -10,12 +10,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// fields are the parameters of a message.
-func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *notifier.Attachment) (fields []notifier.FormPart, err error) {
+// fields returns the parameters of a message. further is set for the messages
+// after the first, which have only a picture.
+func (p *pushover) fields(m *notifier.Message, group string, further bool, f *notifier.Attachment) (fields []notifier.FormPart, err error) {
 	add := func(name, value string) { fields = append(fields, notifier.FormPart{Name: name, Value: value}) }
 	text := func(name, value string) {
 		if p.key != "" && p.e2ee && value != "" && err == nil {
-			value, err = pushoverSeal(p.key, value)
+			value, err = pushoverEncrypt(p.key, value)
 		}
 		add(name, value)
 	}
@@ -25,17 +26,17 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 	}
 	html := m.Format == notifier.HTML
 	if m.Format == notifier.Markdown {
-		// Pushover knows no Markdown, but it knows HTML. That is longer, and
-		// where it is too long, Markdown can be read as it stands.
+		// Pushover supports HTML but not Markdown. If the HTML is too long, the
+		// Markdown is sent as text.
 		text := markup.Convert(body, notifier.Markdown, notifier.HTML)
 		if html = utf8.RuneCountInString(text) <= pushoverText; html {
 			body = text
 		}
 	}
-	if picture {
+	if further {
 		title, sound = "", "none"
 		if priority == pushoverEmergency {
-			// The message before it sounds the alarm, which one confirms once.
+			// The first message sounds the alarm, to be acknowledged once.
 			priority = 0
 		}
 	}
@@ -76,16 +77,16 @@ func (p *pushover) fields(m *notifier.Message, group string, picture bool, f *no
 	return fields, err
 }
 
-// pushoverPictures are the files, with nil in the place of each that Pushover
-// does not take.
+// pushoverPictures returns the files, with nil in the place of each that Pushover
+// does not accept.
 func pushoverPictures(c *notifier.Client, files []*notifier.Attachment) []*notifier.Attachment {
 	pictures := slices.Clone(files)
 	for i, f := range files {
 		switch {
 		case f.MediaType() != "image":
-			c.Warn("Pushover takes pictures only; file %d is left out", i+1)
+			c.Warn("Pushover accepts only pictures; file %d is left out", i+1)
 		case f.Size > pushoverImage:
-			c.Warn("Pushover takes pictures of up to 5 MiB; file %d is left out", i+1)
+			c.Warn("Pushover accepts only pictures of up to 5 MiB; file %d is left out", i+1)
 		default:
 			continue
 		}

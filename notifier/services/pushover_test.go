@@ -22,22 +22,22 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// What is sealed opens with the key, is authentic, and never looks the same
-// twice.
-func TestPushoverSeal(t *testing.T) {
+// An encrypted text can be decrypted with the key, is authenticated, and differs
+// each time.
+func TestPushoverEncrypt(t *testing.T) {
 	key := strings.Repeat("0f", 32)
 	raw, _ := hex.DecodeString(key)
 	for _, text := range []string{"", "x", "Volume /data is at 91% on host-7", strings.Repeat("漢字 ☃ ", 500)} {
-		sealed, err := pushoverSeal(key, text)
+		sealed, err := pushoverEncrypt(key, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _ := pushoverSeal(key, text); again == sealed {
-			t.Error("the same text is sealed in the same way twice")
+		if again, _ := pushoverEncrypt(key, text); again == sealed {
+			t.Error("the same text is encrypted in the same way twice")
 		}
 		b, err := base64.StdEncoding.DecodeString(sealed)
 		if err != nil || len(b) < aes.BlockSize+sha256.Size {
-			t.Fatalf("sealed %q is %d bytes: %v", text, len(b), err)
+			t.Fatalf("encrypted %q is %d bytes: %v", text, len(b), err)
 		}
 		b, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 		mac := hmac.New(sha256.New, raw)
@@ -58,8 +58,8 @@ func TestPushoverSeal(t *testing.T) {
 			t.Errorf("got %q, want %q: %v", got, text, err)
 		}
 	}
-	if _, err := pushoverSeal("no key", "x"); err == nil {
-		t.Error("a key that is none was taken")
+	if _, err := pushoverEncrypt("no key", "x"); err == nil {
+		t.Error("an invalid key was accepted")
 	}
 }
 
@@ -77,8 +77,8 @@ func pushoverMessage(t *testing.T, q *http.Request, body string) (fields url.Val
 	return r.PostForm, picture
 }
 
-// An emergency sounds one alarm however many pictures it has, and a file that
-// Pushover does not take is not the end of the message.
+// An emergency with several pictures sounds one alarm. A file that Pushover does
+// not accept is left out, and the rest of the message is sent.
 func TestPushoverPictures(t *testing.T) {
 	picture := func(name string) *notifier.Attachment {
 		return notifier.NewAttachment(name, "image/png", servicetest.Picture)
@@ -110,7 +110,7 @@ func TestPushoverPictures(t *testing.T) {
 	}
 }
 
-// Markdown becomes HTML where that is no longer than a message may be.
+// Markdown becomes HTML unless the HTML is too long for a message.
 func TestPushoverMarkdown(t *testing.T) {
 	text := strings.Repeat("- **disk** `sda` is *full*\n", 100)
 	messages := 0

@@ -10,26 +10,27 @@ import (
 
 var _ = notifier.Register[pushplus]()
 
-// pushplus sends to WeChat and other channels by way of Pushplus.
+// pushplus sends to WeChat and other channels through Pushplus.
 type pushplus struct {
 	token   string
 	topics  []string
 	webhook string
 	channel string
-	wecom   bool // by the scheme
+	wecom   bool // the scheme is wecom
 }
 
 func (p *pushplus) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushplus", "https://www.pushplus.plus/doc/"
+	s.Setup = "Sign in at www.pushplus.plus with WeChat and copy your user token."
 	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
 	s.Native("https://www.pushplus.plus/send")
 	s.Format = notifier.HTML
 	s.Limits = markup.Limits{Title: 200, Body: 20000}
 	s.Secret(&p.token, "token", "token of the user").Match(`^[a-z0-9_-]{32,64}$`).Example("abc123def456ghi789jkl012mno345pq").Required()
 	s.List(&p.topics, "targets", "codes of the groups to send to").Alias("to", "topic").Match(`^[a-z0-9_-]{1,50}$`).DropInvalid()
-	s.String(&p.webhook, "name", "", "code of the webhook that the channel webhook uses")
+	s.String(&p.webhook, "name", "", "code of the webhook for the channel webhook")
 	s.Choice(&p.channel, "channel", "", []string{"wechat", "webhook", "cp", "mail", "sms", "wecom"},
-		"default: webhook with a name, cp with wecom://, else wechat").Alias("mode")
+		"channel to use; default: webhook with a name, cp with wecom://, else wechat").Alias("mode")
 }
 
 func (p *pushplus) Finish(s *notifier.Schema) error {
@@ -37,8 +38,8 @@ func (p *pushplus) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-// where is the channel, which the URL need not name.
-func (p *pushplus) where() string {
+// channelName returns the channel in the URL, or the default.
+func (p *pushplus) channelName() string {
 	switch {
 	case p.channel == "wecom":
 		return "cp"
@@ -62,12 +63,12 @@ func (p *pushplus) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return c.Steps.Each(ctx, topics, func(ctx context.Context, topic string) error {
 		payload := map[string]string{
 			"token": p.token, "title": cmp.Or(m.Title, m.Body), "content": m.Body,
-			"template": pushplusTemplates[m.Format], "channel": p.where(),
+			"template": pushplusTemplates[m.Format], "channel": p.channelName(),
 		}
 		if topic != "" {
 			payload["topic"] = topic
 		}
-		if p.where() == "webhook" && p.webhook != "" {
+		if p.channelName() == "webhook" && p.webhook != "" {
 			payload["webhook"] = p.webhook
 		}
 		var answer struct {

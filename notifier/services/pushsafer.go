@@ -23,12 +23,13 @@ type pushsafer struct {
 
 func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushsafer", "https://www.pushsafer.com/en/pushapi"
+	s.Setup = "Log in at www.pushsafer.com; the dashboard shows your private key."
 	s.URL("psafer[s]://{privatekey}[/{targets...}]")
 	s.Attachments = true
 	s.Secret(&p.key, "privatekey", "private or alias key").Example("AbCdEf0123456789GhIj")
 	s.List(&p.targets, "targets", "devices, device groups or guests; default: all").Alias("to")
 	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number")
-	s.Int(&p.vibration, "vibration", 0, "how often to vibrate; 0 for the device's setting").Range(0, 3)
+	s.Int(&p.vibration, "vibration", 0, "how often to vibrate; 0: as set on the device").Range(0, 3)
 	s.Enum(&p.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 }
 
@@ -37,7 +38,7 @@ func (p *pushsafer) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-// pushsaferFields are those that a request has for pictures.
+// pushsaferFields are the form fields for pictures.
 var pushsaferFields = []string{"p", "p2", "p3"}
 
 func (p *pushsafer) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -96,15 +97,15 @@ func (p *pushsafer) post(ctx context.Context, c *notifier.Client, body *notifier
 	return err
 }
 
-// pushsaferPictures are the pictures among the files, which is all that the
-// service shows.
+// pushsaferPictures returns the pictures among the files. Pushsafer accepts no
+// others.
 func pushsaferPictures(c *notifier.Client, files []*notifier.Attachment) (pictures []*notifier.Attachment) {
 	for _, a := range files {
 		if a.MediaType() == "image" {
 			pictures = append(pictures, a)
 			continue
 		}
-		c.Warn("Pushsafer shows pictures only; a file of type %s is left out.", a.ContentType)
+		c.Warn("Pushsafer accepts only pictures; a file of type %s is left out", a.ContentType)
 	}
 	return pictures
 }

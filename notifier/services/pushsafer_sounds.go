@@ -6,11 +6,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// pushsaferSilent stands for the sound of number 0, since 0 is no sound
-// chosen.
+// pushsaferSilent is the value for sound number 0, because the value 0 means that
+// no sound is chosen.
 const pushsaferSilent = 1000
 
-// pushsaferSounds are the sounds by number, with their other names.
+// pushsaferSounds returns the sounds, ordered by number, with their synonyms.
 func pushsaferSounds() []notifier.Choice {
 	names := strings.Fields(`silent|0 ahem applause arrow baby bell bicycle|bike boing buzzer camera carhorn|horn
 		cashregister chime creakydoor cuckooclock|cuckoo disconnect dog doorbell fanfare gunshot honk jawharp morse

@@ -12,7 +12,7 @@ var _ = notifier.Register[pushward]()
 // pushward pushes to the PushWard app on iOS.
 type pushward struct {
 	key    string
-	level  string // for every type, where set
+	level  string // for all types, if set
 	levels map[notifier.Type]*string
 	volume float64
 }
@@ -21,18 +21,19 @@ const pushwardDeviceVolume = -1
 
 func (p *pushward) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushWard", "https://pushward.app/"
+	s.Setup = "Create an integration key (hlk_…) in the PushWard app."
 	s.URL("pushward://{apikey}")
 	s.Limits.Title, s.Limits.Body = 256, 3000
 	levels := []string{"passive", "active", "time-sensitive", "critical"}
 	s.Secret(&p.key, "apikey", "integration key").Match("^hlk_[a-z0-9]+$").Example("hlk_1234567890abcdef")
-	s.Choice(&p.level, "level", "", levels, "how urgently to alert, whatever the type")
+	s.Choice(&p.level, "level", "", levels, "urgency of messages of all types")
 	p.levels = map[notifier.Type]*string{}
 	for _, t := range []struct {
 		of  notifier.Type
 		def string
 	}{{notifier.Info, "active"}, {notifier.Success, "active"}, {notifier.Warning, "time-sensitive"}, {notifier.Failure, "time-sensitive"}} {
 		p.levels[t.of] = new(string)
-		s.Choice(p.levels[t.of], string(t.of), t.def, levels, "how urgently to alert of type "+string(t.of))
+		s.Choice(p.levels[t.of], string(t.of), t.def, levels, "urgency of messages of type "+string(t.of))
 	}
 	s.Float(&p.volume, "volume", pushwardDeviceVolume, "volume of a critical alert, from 0 to 1").Range(0, 1).NoDefault()
 }

@@ -11,8 +11,7 @@ import (
 
 var _ = notifier.Register[pushy]()
 
-// pushy pushes by way of Pushy to devices and to those who subscribed to a
-// topic.
+// pushy pushes through Pushy to devices and to the subscribers of topics.
 type pushy struct {
 	key             string
 	topics, devices []string
@@ -22,6 +21,7 @@ type pushy struct {
 
 func (p *pushy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushy", "https://pushy.me/docs/api/send-notifications"
+	s.Setup = "Open your app in the Pushy dashboard and copy the Secret API Key under API Authentication."
 	s.URL("pushy://{apikey}/{targets...}")
 	s.Limits.Body = 4096
 	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
@@ -34,7 +34,7 @@ func (p *pushy) Describe(s *notifier.Schema) {
 
 func (p *pushy) Finish(*notifier.Schema) error {
 	if len(p.topics)+len(p.devices) == 0 {
-		return errors.New("name a topic or a @device behind the API key")
+		return errors.New("the URL has no target; add a topic or a @device to the path")
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func anchor(name string) string {
 	}, strings.ToLower(name))
 }
 
-// escape escapes what a table would take for markup.
+// escape escapes characters that have a meaning in a Markdown table.
 var escape = strings.NewReplacer("|", `\|`, "<", `\<`)
 
 func writeParams(b *strings.Builder, params []notifier.ParamInfo, show func(notifier.ParamInfo) bool) {

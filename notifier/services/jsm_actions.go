@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// subject is what tells which alerts a message belongs to.
+// subject returns the key under which the alerts of m are remembered.
 func (j *jsm) subject(m *notifier.Message) string {
 	for _, s := range []string{j.entity, j.alias, m.Title} {
 		if s != "" {
@@ -49,12 +49,12 @@ func (j *jsm) remembered(subject string) []string {
 	return slices.Clone(j.requests[subject])
 }
 
-// follow does something to the alert of the URL's alias or else to those that
-// this URL has raised about the same subject. Where there are none, there is
-// nothing to do.
-func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Message, action string) error {
+// act applies action to the alert with the URL's alias, or else to the alerts
+// that this destination created for the same subject. If there are none, it
+// skips the message.
+func (j *jsm) act(ctx context.Context, c *notifier.Client, m *notifier.Message, action string) error {
 	if j.alias != "" {
-		_, err := c.Do(ctx, j.step(m, action, "alias", j.alias))
+		_, err := c.Do(ctx, j.actionRequest(m, action, "alias", j.alias))
 		return err
 	}
 	subject := j.subject(m)
@@ -64,11 +64,11 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		return nil
 	}
 	err := c.Steps.Each(ctx, requests, func(ctx context.Context, request string) error {
-		alert, err := j.find(ctx, c, request)
+		alert, err := j.alertID(ctx, c, request)
 		if err != nil {
 			return err
 		}
-		_, err = c.Do(ctx, j.step(m, action, "id", alert))
+		_, err = c.Do(ctx, j.actionRequest(m, action, "id", alert))
 		return err
 	})
 	if err == nil && action == "delete" {
@@ -77,22 +77,22 @@ func (j *jsm) follow(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	return err
 }
 
-// skip says that a message reaches nobody, and what would change that.
+// skip reports that the message has no effect, and how to change that.
 func (j *jsm) skip(c *notifier.Client, m *notifier.Message, action string) {
 	remedy := "action=new"
 	if j.action == "map" {
 		remedy = ":" + string(m.Type) + "=new"
 	}
-	c.Skip("nothing was sent: a message of type %s is to %s an alert about the same subject, and none is known; "+
-		"raise one before by a message of type failure, or have this one raise it by %s, "+
-		"or add alias= to the URL, which also finds alerts from before a restart", m.Type, jsmVerbs[action], remedy)
+	c.Skip("nothing was sent: a message of type %s would %s an alert about the same subject, and no such alert is known; "+
+		"send a message of type failure first, or add %s to the URL to create an alert, "+
+		"or add alias= to the URL to find alerts from before a restart", m.Type, jsmVerbs[action], remedy)
 }
 
 var jsmVerbs = map[string]string{"close": "close", "delete": "delete", "acknowledge": "acknowledge", "note": "add a note to"}
 
-// find is the ID of the alert that a request has raised, since alerts are
-// raised only after the request has been answered.
-func (j *jsm) find(ctx context.Context, c *notifier.Client, request string) (alert string, err error) {
+// alertID returns the ID of the alert that a request created. The service
+// creates alerts after it answers the request.
+func (j *jsm) alertID(ctx context.Context, c *notifier.Client, request string) (alert string, err error) {
 	type status struct {
 		AlertID string `json:"alertId"`
 	}
@@ -109,11 +109,12 @@ func (j *jsm) find(ctx context.Context, c *notifier.Client, request string) (ale
 	case answer.AlertID != "":
 		return answer.AlertID, nil
 	}
-	return "", errors.New("the service has not raised the alert yet; the parameter retry has the gateway try again")
+	return "", errors.New("the service has not created the alert yet; add retry=3 to the URL to try again")
 }
 
-// step is the request that acts upon an alert.
-func (j *jsm) step(m *notifier.Message, action, kind, alert string) *notifier.Request {
+// actionRequest returns the request that applies action to an alert. kind is
+// the type of the identifier alert: id or alias.
+func (j *jsm) actionRequest(m *notifier.Message, action, kind, alert string) *notifier.Request {
 	q := &notifier.Request{
 		URL: j.base + notifier.Path(alert), Header: j.headers(),
 		Query: url.Values{"identifierType": {kind}},

@@ -13,11 +13,12 @@ import (
 	"fmt"
 )
 
-// pushoverSeal encrypts a text end to end: it is compressed with gzip, padded
-// (PKCS #7) and encrypted with AES-256-CBC under a random vector, and an
-// HMAC-SHA256 of the vector and what came of it is added.
+// pushoverEncrypt encrypts a text end to end. It compresses the text with gzip,
+// pads it (PKCS #7), encrypts it with AES-256-CBC under a random IV, and appends
+// an HMAC-SHA256 of IV and ciphertext. It returns IV, ciphertext and HMAC in
+// base64.
 // See https://pushover.net/api#e2ee.
-func pushoverSeal(hexKey, text string) (string, error) {
+func pushoverEncrypt(hexKey, text string) (string, error) {
 	key, err := hex.DecodeString(hexKey)
 	if err != nil {
 		return "", fmt.Errorf("reading the encryption key: %w", err)
