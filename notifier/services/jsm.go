@@ -44,7 +44,7 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.String(&j.user, "user", "", "name shown as the sender")
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
 		Alias("to").Normalize(jsmTarget).DropInvalid()
-	s.Choice(&j.action, "action", "map", jsmActions, "map: warning and failure create an alert, success closes it, info adds to it")
+	s.Choice(&j.action, "action", "map", jsmActions, "map: warning, failure create an alert, success closes it, info adds a note")
 	s.Enum(&j.priority, "priority", "normal", []notifier.Choice{
 		{Name: "low", Value: 5, Synonyms: []string{"p5"}}, {Name: "moderate", Value: 4, Synonyms: []string{"p4"}},
 		{Name: "normal", Value: 3, Synonyms: []string{"p3"}}, {Name: "high", Value: 2, Synonyms: []string{"p2"}},
