@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 // Client is how a service reaches its destination: over HTTP with [Client.Do]
@@ -25,7 +26,7 @@ type Client struct {
 	options *options
 	policy  *egress.Policy
 	log     func(Level, string)
-	redact  func(string) string
+	masker  func() *redact.Masker // of the secrets of the destination's URL
 
 	transient bool // the destination is for one message
 	hops      int  // gateways that the message has passed through

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -85,7 +84,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	if !accept(resp.StatusCode) {
 		return answer, &StatusError{
 			Code:       resp.StatusCode,
-			Body:       c.excerpt(body),
+			Body:       c.Excerpt(string(body)),
 			RetryAfter: retryAfter(resp.Header.Get("Retry-After")),
 			Header:     resp.Header,
 		}
@@ -191,19 +190,19 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// maxExcerpt is the number of characters of an answer in an error.
-const maxExcerpt = 300
+// An error shows at most maxExcerpt characters of an answer, and looks at no more
+// than the first maxExcerptBytes for them.
+const (
+	maxExcerpt      = 300
+	maxExcerptBytes = 64 << 10
+)
 
-// excerpt returns the beginning of an answer on one line. Secrets are masked
-// before it is cut, because half a secret cannot be recognized.
-func (c *Client) excerpt(body []byte) string {
-	s := string(body[:min(len(body), 64<<10)])
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "")
-	}
-	if c.redact != nil {
-		s = c.redact(s)
-	}
+// Excerpt returns the beginning of what a server said, at most 300 characters on
+// one line, for an error text. Secrets of the URL are masked before it is cut,
+// because half a secret cannot be recognized: a service must not cut a
+// server's text itself.
+func (c *Client) Excerpt(text string) string {
+	s := strings.ToValidUTF8(c.masker().MaskPrefix(text, maxExcerptBytes), "")
 	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)
 }
 

@@ -81,10 +81,17 @@ func TestPolicy(t *testing.T) {
 func TestExcerptHidesBeforeItCuts(t *testing.T) {
 	const secret = "0123456789secret9876543210"
 	masker := redact.NewMasker([]string{secret})
-	c := &Client{redact: func(s string) string { return masker.Mask(s) }}
+	c := &Client{masker: func() *redact.Masker { return masker }}
 	for n := range 330 {
-		if got := c.excerpt([]byte(strings.Repeat("x ", n/2) + secret)); strings.Contains(got, secret[:5]) {
+		if got := c.Excerpt(strings.Repeat("x ", n/2) + secret); strings.Contains(got, secret[:5]) {
 			t.Fatalf("after %d characters: %q", n, got)
+		}
+	}
+	// Of an answer of more than 64 KiB only the beginning is searched.
+	for n := range len(secret) + 1 {
+		space := strings.Repeat(" ", maxExcerptBytes-n)
+		if got := c.Excerpt(space + secret + space); n > 0 && got != redact.Mask {
+			t.Fatalf("%d characters before the end of the searched part: %q", n, got)
 		}
 	}
 }

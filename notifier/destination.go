@@ -24,8 +24,8 @@ type Destination struct {
 	redacted string
 	warnings []string
 
-	maskerOnce sync.Once
-	masker     *redact.Masker // of the secrets; made when first needed
+	masksOnce sync.Once
+	masks     *redact.Masker // of the secrets; made when first needed
 }
 
 // copy returns the destination without what its service keeps.
@@ -51,11 +51,14 @@ func (d *Destination) String() string { return d.redacted }
 // URL returns the URL in its canonical form, with its secrets.
 func (d *Destination) URL() string { return d.print(false) }
 
-// redact masks the destination's secrets in a text.
-func (d *Destination) redact(text string) string {
-	d.maskerOnce.Do(func() { d.masker = redact.NewMasker(d.schema.secrets()) })
-	return d.masker.Mask(text)
+// masker returns the masker of the destination's secrets.
+func (d *Destination) masker() *redact.Masker {
+	d.masksOnce.Do(func() { d.masks = redact.NewMasker(d.schema.secrets()) })
+	return d.masks
 }
+
+// redact masks the destination's secrets in a text.
+func (d *Destination) redact(text string) string { return d.masker().Mask(text) }
 
 // Optional reports whether a failure of the destination does not count.
 func (d *Destination) Optional() bool { return d.options.optional }

@@ -67,7 +67,7 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 	if err == nil {
 		r.Messages = t.divide(whole, form{})
 		network := &dryRunNetwork{destination: t}
-		client := Client{pool: egress.NewPoolWithTransport(userAgent, network), options: t.options, policy: t.policy, log: warn, redact: t.redact}
+		client := Client{pool: egress.NewPoolWithTransport(userAgent, network), options: t.options, policy: t.policy, log: warn, masker: t.masker}
 		err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages))
 		r.Requests, r.Connections = network.recorded()
 	}

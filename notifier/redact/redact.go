@@ -21,6 +21,10 @@ const minSecret = 4
 // Masker replaces secrets in texts. It may be used concurrently.
 type Masker struct{ search *searcher }
 
+// maxDepth is how often a secret may be escaped, one escape within another, and
+// is still found: JSON within JSON, or percent escapes of percent escapes.
+const maxDepth = 3
+
 // NewMasker returns a Masker for secrets. It ignores secrets shorter than 4
 // bytes: they would match ordinary words.
 func NewMasker(secrets []string) *Masker {
@@ -36,8 +40,13 @@ func NewMasker(secrets []string) *Masker {
 		for _, escaped := range []string{
 			secret, strings.ReplaceAll(secret, `\`, `\\`), jsonEscape(secret), html.EscapeString(secret), url.QueryEscape(secret),
 		} {
-			if plain, _ := unescape(escaped); len(plain) >= minSecret {
+			for range maxDepth {
+				plain, offsets := unescape(escaped)
+				if offsets == nil || len(plain) < minSecret {
+					break
+				}
 				search.add(plain)
+				escaped = plain
 			}
 		}
 	}
@@ -56,20 +65,60 @@ func jsonEscape(s string) string {
 
 // Mask returns text with each secret replaced by "xxxxx". It finds a secret as
 // it is; with some or all characters escaped as in URLs, HTML, JSON or string
-// literals; and within base64, where it replaces the whole encoded word up to
-// a slash. The time it takes grows with the length of text, not with the
-// number of secrets.
+// literals, up to three times; and within base64, where it replaces the whole
+// encoded word up to a slash. The time it takes grows with the length of text,
+// not with the number of secrets.
 func (m *Masker) Mask(text string) string {
 	if m.search.shortest == 0 {
 		return text
 	}
-	secrets := m.search.find(text)
-	if plain, offsets := unescape(text); offsets != nil {
-		for _, s := range m.search.find(plain) {
-			secrets = append(secrets, span{offsets[s.start], offsets[s.end]})
+	return replace(text, m.find(text))
+}
+
+// MaskPrefix returns the first n bytes of text with each secret masked, also one
+// that begins before the cut and ends after it. It reads no more of text than
+// it needs for that.
+func (m *Masker) MaskPrefix(text string, n int) string {
+	if len(text) <= n {
+		return m.Mask(text)
+	}
+	if m.search.shortest == 0 {
+		return text[:n]
+	}
+	var spans []span
+	for _, s := range m.find(text[:min(len(text), n+maxEscape*m.search.longest)]) {
+		if s.start < n {
+			spans = append(spans, span{s.start, min(s.end, n)})
 		}
 	}
-	return replace(text, secrets)
+	return replace(text[:n], spans)
+}
+
+// maxEscape is how many bytes of a text an escaped byte of a secret may take for
+// MaskPrefix to find it: one that JSON escapes within JSON takes up to 13.
+const maxEscape = 16
+
+// find returns the spans of text to mask, in no particular order.
+func (m *Masker) find(text string) []span {
+	secrets := m.search.find(text)
+	var origins []int // of the bytes of plain in text
+	plain := text
+	for range maxDepth {
+		next, offsets := unescape(plain)
+		if offsets == nil || next == plain {
+			break
+		}
+		if origins != nil {
+			for i, o := range offsets {
+				offsets[i] = origins[o]
+			}
+		}
+		plain, origins = next, offsets
+		for _, s := range m.search.find(plain) {
+			secrets = append(secrets, span{origins[s.start], origins[s.end]})
+		}
+	}
+	return secrets
 }
 
 // replace returns text with one [Mask] in place of each group of overlapping

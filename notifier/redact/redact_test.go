@@ -78,6 +78,58 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// A program that answers with what it was sent may escape it several times, and
+// only in part.
+func TestMaskNestedEscapes(t *testing.T) {
+	percentAll := func(s string) string {
+		var b strings.Builder
+		for i := range len(s) {
+			fmt.Fprintf(&b, "%%%02X", s[i])
+		}
+		return b.String()
+	}
+	quote := func(s string) string { q := strconv.QuoteToASCII(s); return q[1 : len(q)-1] }
+	for _, secret := range []string{"s3cr/et&word", `p"a\s's wörd`, "100%41bc%", "&amp;secret&lt", `C:\new\table`} {
+		for name, form := range map[string]func(string) string{
+			"JSON in JSON":              func(s string) string { return jsonEscape(jsonEscape(s)) },
+			"JSON in JSON in JSON":      func(s string) string { return jsonEscape(jsonEscape(jsonEscape(s))) },
+			"percent twice":             func(s string) string { return url.QueryEscape(url.PathEscape(s)) },
+			"percent three times":       func(s string) string { return url.PathEscape(url.PathEscape(percentAll(s))) },
+			"HTML in JSON":              func(s string) string { return jsonEscape(html.EscapeString(s)) },
+			"a URL in JSON in HTML":     func(s string) string { return html.EscapeString(jsonEscape(url.PathEscape(s))) },
+			"a literal in JSON":         func(s string) string { return jsonEscape(quote(s)) },
+			"half of it percent twice":  func(s string) string { return s[:len(s)/2] + url.PathEscape(percentAll(s[len(s)/2:])) },
+			"half of it once, rest not": func(s string) string { return percentAll(s[:len(s)/2]) + s[len(s)/2:] },
+			"base64 in a URL":           func(s string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(s))) },
+		} {
+			if got := mask("<"+form(secret)+">", secret); got != "<xxxxx>" {
+				t.Errorf("%s, %q: %q is shown as %q", secret, name, form(secret), got)
+			}
+		}
+	}
+}
+
+// MaskPrefix masks a secret that the cut falls into, however it is escaped.
+func TestMaskPrefix(t *testing.T) {
+	const secret = "s3cr/et&word-99"
+	m := NewMasker([]string{secret})
+	for _, form := range []string{secret, jsonEscape(jsonEscape(secret)), url.PathEscape(url.PathEscape(secret)), base64.StdEncoding.EncodeToString([]byte("ab" + secret))} {
+		for before := range 40 {
+			text := strings.Repeat(".", before) + form + strings.Repeat(".", 400)
+			got := m.MaskPrefix(text, 40)
+			if want := strings.Repeat(".", before) + Mask; !strings.HasPrefix(got, want) || strings.Trim(got[len(want):], ".") != "" {
+				t.Fatalf("%q after %d: %q", form, before, got)
+			}
+		}
+	}
+	if got := m.MaskPrefix("a"+secret, 100); got != "axxxxx" {
+		t.Errorf("a short text: %q", got)
+	}
+	if got := NewMasker(nil).MaskPrefix("abcdef", 3); got != "abc" {
+		t.Errorf("without secrets: %q", got)
+	}
+}
+
 // allocated returns how many bytes f allocates.
 func allocated(f func()) int {
 	var before, after runtime.MemStats

@@ -10,6 +10,7 @@ type searcher struct {
 	first    [256]int32 // the state after each first byte; 0 for none
 	states   []state    // states[0] is the start
 	shortest int        // length of the shortest pattern; 0 if there is none
+	longest  int        // length of the longest pattern
 }
 
 // state is the prefix of a pattern that the search has read.
@@ -42,6 +43,7 @@ func (s *searcher) add(pattern string) {
 	if s.shortest == 0 || len(pattern) < s.shortest {
 		s.shortest = len(pattern)
 	}
+	s.longest = max(s.longest, len(pattern))
 }
 
 // link sets the fail links. It visits states by length, because each links to

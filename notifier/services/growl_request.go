@@ -14,7 +14,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -79,7 +78,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	// A desktop that refuses a request may answer and close the connection before
 	// it has read everything. Its answer is then better than the write error.
 	_, writeErr := conn.Write(r.Bytes())
-	err = growlAnswer(textproto.NewReader(bufio.NewReader(conn)))
+	err = growlAnswer(c, textproto.NewReader(bufio.NewReader(conn)))
 	if _, refused := errors.AsType[*growlError](err); err == nil || refused {
 		return err
 	}
@@ -87,7 +86,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 }
 
 // growlAnswer reads an answer. It returns a *growlError if the request was refused.
-func growlAnswer(r *textproto.Reader) error {
+func growlAnswer(c *notifier.Client, r *textproto.Reader) error {
 	line, err := r.ReadLine()
 	if err != nil {
 		return err
@@ -100,18 +99,18 @@ func growlAnswer(r *textproto.Reader) error {
 		return nil
 	}
 	header, _ := r.ReadMIMEHeader() // may be incomplete
-	return &growlError{header.Get("Error-Code"), header.Get("Error-Description")}
+	code := header.Get("Error-Code")
+	return &growlError{code, c.Excerpt(code + " " + header.Get("Error-Description"))}
 }
 
-// growlError is an answer that refuses the request.
+// growlError is an answer that refuses the request. text begins with the code.
 type growlError struct{ code, text string }
 
 func (e *growlError) Error() string {
 	if e.code == "400" {
 		return "the desktop refused the password, or requires one"
 	}
-	text := strings.Join(strings.Fields(e.code+" "+e.text), " ")
-	return "the desktop refused the message: " + markup.Truncate(text, 300)
+	return "the desktop refused the message: " + e.text
 }
 
 // notRegistered reports whether the desktop does not know the application.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // stepError adds the step of the SMTP session to an error. A reply of the server
@@ -17,7 +16,9 @@ func stepError(step string, err error) error {
 	if !ok {
 		return fmt.Errorf("talking to the mail server (%s): %w", step, err)
 	}
-	text := markup.Truncate(strings.Join(strings.Fields(reply.Msg), " "), 300)
+	// The text is not cut here: it may hold a password, and half of one could
+	// not be masked.
+	text := strings.Join(strings.Fields(reply.Msg), " ")
 	return &replyError{step: step, code: reply.Code, text: strings.ToValidUTF8(text, "")}
 }
 
