@@ -28,7 +28,7 @@ type notifiarr struct {
 
 func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifiarr", "https://notifiarr.wiki/pages/integrations/passthrough/"
-	s.Setup = "Create an API key in your profile at notifiarr.com and turn on the integration Passthrough; with developer mode on, Discord's menu of a channel has Copy Channel ID."
+	s.Setup = "Copy the global API key of your account at notifiarr.com, not that of an integration; with developer mode on, Discord's menu of a channel has Copy Channel ID."
 	s.URL("notifiarr://{token}[/{targets...}]")
 	s.Secret(&n.first, "token", "API key, or a channel if apikey is set").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.Secret(&n.apikey, "apikey", "API key, if the URL begins with a channel").Alias("key")

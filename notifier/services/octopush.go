@@ -21,7 +21,7 @@ type octopush struct {
 
 func (o *octopush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Octopush", "https://dev.octopush.com/en/sms-gateway-api-documentation/"
-	s.Setup = "The API key is under API credentials in your Octopush account, and api_login is the e-mail address of the account."
+	s.Setup = "Copy the API key from your Octopush account; api_login is the e-mail address of that account."
 	s.URL(
 		"octopush://{sender}:{mailbox}@{domain}/{api_key}[/{targets...}]",
 		"octopush://{mailbox}@{domain}/{api_key}[/{targets...}]",
