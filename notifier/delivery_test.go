@@ -41,6 +41,7 @@ func TestSkip(t *testing.T) {
 // A fault of one destination fails that destination only, with an error that
 // names the fault, and delays no other.
 func TestSendFaults(t *testing.T) {
+	t.Parallel()
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	tests := []struct {
 		name, url, want string
@@ -90,6 +91,7 @@ func TestSendFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			s := newTestSender(t)
 			base := ok
 			if tt.handler != nil {

@@ -89,6 +89,7 @@ func TestAPRS(t *testing.T) {
 // The delay separates two call signs: if it is longer than the time limit of the
 // delivery, nothing is sent to the second one.
 func TestAPRSDelay(t *testing.T) {
+	t.Parallel()
 	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
 	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": server.Addr()})
@@ -102,6 +103,7 @@ func TestAPRSDelay(t *testing.T) {
 }
 
 func TestAPRSFailures(t *testing.T) {
+	t.Parallel()
 	log := &servicetest.Log{}
 	server := aprsServer(t, "", log)
 	s := newDialSender(t, dialMap{"tcp euro.aprs2.net:14580": server.Addr(), "tcp noam.aprs2.net:14580": servicetest.SilentServer(t)})

@@ -213,6 +213,7 @@ func TestGrowlRegistersAgain(t *testing.T) {
 }
 
 func TestGrowlFailures(t *testing.T) {
+	t.Parallel()
 	d := &growlDesktop{password: "correct"}
 	at := d.start(t, "").Addr()
 	s := servicetest.NewSender(t)

@@ -215,6 +215,7 @@ func TestSMPPOverTLS(t *testing.T) {
 }
 
 func TestSMPPWrongPassword(t *testing.T) {
+	t.Parallel()
 	centre, s := newSMPPCentre(t, nil), servicetest.NewSender(t)
 	url := strings.Replace(centre.url("/15551112222"), "s3cret%268", "another1", 1)
 	servicetest.SendFails(t, s, url, "check the user and the password", "another1")

@@ -200,6 +200,7 @@ func TestKeepsConnection(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t, "", nil)
 	s := servicetest.NewSender(t)
 	servicetest.SendFails(t, s, "irc://bob:wrong-password@"+n.Addr()+"/bob", "the IRC server refused the sign-in: Password incorrect (464)", "wrong-password")

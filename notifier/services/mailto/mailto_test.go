@@ -254,11 +254,13 @@ func TestRetry(t *testing.T) {
 }
 
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	for name, lines := range map[string][]string{
 		"from the start": nil, "after the greeting": {"220 hello\r\n"}, "at MAIL": {"220 hello\r\n", "250 hello\r\n"},
 		"at the end of the mail": {"220 hello\r\n", "250 hello\r\n", "250 ok\r\n", "250 ok\r\n", "354 go\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, port, _ := net.SplitHostPort(mailScript(t, lines...))
 			sender := servicetest.NewSender(t)
 			for query, want := range map[string]string{"": "not done within 200ms (timeout)", "&rto=0.1": "no answer within 100ms (rto)"} {

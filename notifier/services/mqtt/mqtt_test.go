@@ -176,6 +176,7 @@ func TestBytes(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	log := &servicetest.Log{}
 	_, at, _ := newServer(t, "", nil, &hook{log: log})
 	s := servicetest.NewSender(t)

@@ -155,6 +155,7 @@ func TestKeepsConnection(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	n := newServer(t, &server{}, "", nil)
 	s := servicetest.NewSender(t)
 	wrong := strings.Replace(serverURL("xmpp", n.Addr(), "/bob"), "secret-word", "wrong-password", 1)
