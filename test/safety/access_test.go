@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestEncodedSlash checks that a password for /notify/secret, which an exact
-// path matcher asks for, cannot be avoided by adding a slash written as %2F.
-// (A plain slash at the end is another address to Caddy's matcher, too; loading
-// such a configuration gives a warning.)
+// TestEncodedSlash checks that a slash written as %2F does not bypass the
+// password that an exact path matcher requires for /notify/secret. (A plain
+// slash at the end is a different path for Caddy's matcher too; such a
+// configuration loads with a warning.)
 func TestEncodedSlash(t *testing.T) {
 	s := serveHTTP(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) { t.Error("a message was sent without a password") })
 	g := start(t, "order basic_auth before notify", `

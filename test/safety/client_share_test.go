@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// silent is a server that takes connections and says nothing until the test
-// ends. It counts them.
+// silent is a server that accepts and counts connections and sends nothing
+// until the test ends.
 type silent struct {
 	address string
 	reached atomic.Int32
@@ -32,16 +32,16 @@ func newSilent(t *testing.T) *silent {
 	return s
 }
 
-// flood counts the answers to many requests.
+// flood counts the responses to many requests.
 type flood struct {
 	refused atomic.Int32 // with 503, Retry-After and the expected text
 	other   atomic.Int32
 }
 
-// flood posts the message n times at once, until the test ends. client returns
-// the address of the i-th client, which the gateway gets from a proxy that it
-// trusts. says is a part of the text with which requests are refused.
-func (g *gateway) flood(n int, path string, m message, says string, client func(i int) string) *flood {
+// flood posts the message n times at once, until the test ends. client
+// returns the address of the i-th client, which a trusted proxy reports to the
+// gateway. A refusal must contain want.
+func (g *gateway) flood(n int, path string, m message, want string, client func(i int) string) *flood {
 	g.t.Helper()
 	body, err := json.Marshal(m)
 	if err != nil {
@@ -66,7 +66,7 @@ func (g *gateway) flood(n int, path string, m message, says string, client func(
 			}
 			defer resp.Body.Close()
 			text, _ := io.ReadAll(resp.Body)
-			if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "1" && strings.Contains(string(text), says) {
+			if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "1" && strings.Contains(string(text), want) {
 				f.refused.Add(1)
 			} else {
 				f.other.Add(1)
@@ -76,12 +76,12 @@ func (g *gateway) flood(n int, path string, m message, says string, client func(
 	return f
 }
 
-// behindProxy are the options of a gateway that trusts a proxy on loopback.
+// behindProxy is the options of a gateway that trusts a proxy on loopback.
 const behindProxy = "servers {\ntrusted_proxies static 127.0.0.1\n}"
 
-// TestClientsLeaveRoomForKeys checks that 2000 requests of clients to an address
-// that never answers leave half of max_in_flight to messages for keys. Before,
-// they took all of it, and every alert got 503.
+// TestClientsLeaveRoomForKeys checks that 2000 client requests to a silent
+// address leave half of max_in_flight to messages for keys. In an earlier
+// version they took all of it, and every alert got 503.
 func TestClientsLeaveRoomForKeys(t *testing.T) {
 	t.Parallel()
 	s, fine := newSilent(t), newRecorder(t)
@@ -92,8 +92,8 @@ func TestClientsLeaveRoomForKeys(t *testing.T) {
 		path   string
 		m      message
 		client func(i int) string
-		says   string
-		under  int32 // how many are under way at most
+		want   string
+		under  int32 // the maximum number in flight
 	}{
 		{"URLs of one IPv4 address", "/notify", message{"body": "x", "urls": "json://" + s.address + "/"}, one, "from your address", 62},
 		{"URLs of one IPv6 network", "/notify", message{"body": "x", "urls": "json://" + s.address + "/"},
@@ -104,7 +104,7 @@ func TestClientsLeaveRoomForKeys(t *testing.T) {
 			func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }, "URLs of clients", 500 - 3*62},
 	} {
 		before := s.reached.Load()
-		f := g.flood(2000, tt.path, tt.m, tt.says, tt.client)
+		f := g.flood(2000, tt.path, tt.m, tt.want, tt.client)
 		for range 20 {
 			if got := g.post("/notify/ops", message{"body": "the alert"}); got.Status != http.StatusOK {
 				t.Fatalf("%s: an alert got %d %s", tt.name, got.Status, got.text())
@@ -116,13 +116,13 @@ func TestClientsLeaveRoomForKeys(t *testing.T) {
 		}
 		eventually(t, "the first ones are under way: "+tt.name, func() bool { return s.reached.Load()-before == tt.under })
 	}
-	// The half of the clients is full. Alerts arrive, with files of their own.
+	// The clients' half is full. Alerts arrive, with their files.
 	for range 50 {
 		if got := g.post("/notify/ops", message{"body": "the alert", "attach": map[string]string{"base64": "QUJD"}}); got.Status != http.StatusOK {
-			t.Fatalf("beside all clients: %d %s", got.Status, got.text())
+			t.Fatalf("an alert during the flood: %d %s", got.Status, got.text())
 		}
 	}
 	if got := g.post("/notify", message{"body": "x", "urls": fine.url}); got.Status != http.StatusServiceUnavailable {
-		t.Errorf("one client more: status %d", got.Status)
+		t.Errorf("one more client: status %d", got.Status)
 	}
 }

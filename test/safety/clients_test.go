@@ -79,7 +79,7 @@ func TestHostileClients(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, contentType, body string
 		status                        int
-		says                          string
+		want                          string
 	}{
 		{"ten thousand parts", "/notify/k", manyParts, manyPartsBody, 400, "more than 1000 parts"},
 		{"a hundred files", "/notify/k", manyFiles, manyFilesBody, 413, ""},
@@ -113,7 +113,7 @@ func TestHostileClients(t *testing.T) {
 	} {
 		begun := time.Now()
 		got := g.do(tt.path, tt.contentType, strings.NewReader(tt.body))
-		if got.Status != tt.status || !strings.Contains(got.Error, tt.says) || got.Error == "" {
+		if got.Status != tt.status || !strings.Contains(got.Error, tt.want) || got.Error == "" {
 			t.Errorf("%s: status %d, want %d, in %s: %.300s", tt.name, got.Status, tt.status, time.Since(begun), got.Body)
 		}
 		if len(got.Body) > 64<<10 {
@@ -127,7 +127,7 @@ func TestHostileClients(t *testing.T) {
 		t.Errorf("the gateway took %d MiB", n>>20)
 	}
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
-		t.Errorf("after all that: %+v", got)
+		t.Errorf("afterwards: %+v", got)
 	}
 	g.settles(before)
 	g.forgets(heap)
@@ -204,7 +204,7 @@ func TestLyingClients(t *testing.T) {
 	_, _ = io.WriteString(c, head+"Content-Type: application/json\r\nContent-Length: 12\r\n\r\n")
 	for _, b := range []byte(`{"body":"x"}`) {
 		if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
-			t.Errorf("beside a slow client: %+v", got)
+			t.Errorf("during a slow request: %+v", got)
 		}
 		_, _ = c.Write([]byte{b})
 	}
@@ -224,11 +224,11 @@ func TestLyingAttachments(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		serve func(net.Conn)
-		says  string
+		want  string
 	}{
-		{"a gigabyte that says so", forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
+		{"a gigabyte with its length", forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"a gigabyte that does not", forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
-		{"less than it says", answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"), "EOF"},
+		{"less than its length", answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"), "EOF"},
 		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 1s"},
 		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 1s"},
 		{"a circle", answering(status("302 Found", "Location: /x")), "redirects"},
@@ -237,10 +237,10 @@ func TestLyingAttachments(t *testing.T) {
 		{"no HTTP", answering("220 smtp\r\n"), "malformed"},
 	} {
 		got := g.post("/notify/k", message{"body": "x", "attach": "http://" + listen(t, "127.0.0.1:0", tt.serve) + "/f"})
-		if tt.says == "" && got.Status == 200 {
+		if tt.want == "" && got.Status == 200 {
 			continue
 		}
-		if got.Status != 400 || !strings.Contains(got.Error, tt.says) {
+		if got.Status != 400 || !strings.Contains(got.Error, tt.want) {
 			t.Errorf("%s: status %d: %s", tt.name, got.Status, got.Body)
 		}
 	}
@@ -322,7 +322,7 @@ func TestNamesOfClients(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(g.tmp + "/../evil.exe"); err == nil {
-		t.Error("a file got out of the temporary folder")
+		t.Error("a file was written outside the temporary folder")
 	}
 	var log bytes.Buffer
 	for line := range strings.Lines(g.log()) {
@@ -331,6 +331,6 @@ func TestNamesOfClients(t *testing.T) {
 		}
 	}
 	if log.Len() > 0 {
-		t.Errorf("the log has lines that are none of its own: %.500s", &log)
+		t.Errorf("the log has lines that the gateway did not write: %.500s", &log)
 	}
 }

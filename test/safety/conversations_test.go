@@ -185,12 +185,12 @@ func TestSecretsOfConversations(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var said strings.Builder
-	var events []news
+	var events []event
 	hear := func(r reply, key string) {
 		mu.Lock()
 		defer mu.Unlock()
 		said.WriteString(r.Body)
-		events = append(events, newsOf(r, key, "http"))
+		events = append(events, eventOf(r, key, "http"))
 	}
 	n := 0
 	for some := range slices.Chunk(urls, 20) {
@@ -210,8 +210,8 @@ func TestSecretsOfConversations(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	heard := w.hears(t, events)
-	holdsNone(t, "an answer", said.String(), all)
-	holdsNone(t, "an event", heard, all)
-	holdsNone(t, "the gateway", g.everything("all"), all)
+	heard := w.checkEvents(t, events)
+	checkNoMarks(t, "an answer", said.String(), all)
+	checkNoMarks(t, "an event", heard, all)
+	checkNoMarks(t, "the gateway", g.exposed("all"), all)
 }

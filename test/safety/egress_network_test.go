@@ -15,7 +15,7 @@ import (
 func inOwnNetwork(t *testing.T) (inside bool) {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("the command ip is not installed")
+		t.Skip("the ip command is not installed")
 	}
 	if !inNamespace(t, syscall.CLONE_NEWNET) {
 		return false
@@ -49,7 +49,7 @@ func TestEgressOwnNetwork(t *testing.T) {
 				t.Errorf("%s: status %d, want a refusal", url, r.Status)
 			}
 			if text := r.text(); strings.Contains(text, "2a00:db9::/64") || strings.Contains(text, "11.22.33.0/24") {
-				t.Errorf("%s: the error tells the gateway's network: %s", url, text)
+				t.Errorf("%s: the error reveals the gateway's network: %s", url, text)
 			}
 		}
 	}
@@ -66,8 +66,8 @@ func TestEgressOwnNetwork(t *testing.T) {
 	}
 }
 
-// TestEgressProxyHost checks that the Host header of a client's URL, which a
-// forward proxy takes for the address to fetch, is checked like the URL.
+// TestEgressProxyHost checks that the Host header of a client's URL follows
+// the same rules as the URL: a forward proxy uses it as the address to fetch.
 func TestEgressProxyHost(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t)

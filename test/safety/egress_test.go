@@ -185,7 +185,7 @@ func places() (out []place) {
 	return out
 }
 
-// unreadable matches the refusals of a host that is not written as a host.
+// unreadable matches refusals of text that cannot be parsed as a host.
 const unreadable = `malformed|has the wrong form|to an invalid address|an attachment's address begins with|neither a name nor`
 
 func (p place) refusedIn(text string) bool { return regexp.MustCompile(p.rule).MatchString(text) }
@@ -282,7 +282,7 @@ func TestEgressMatrix(t *testing.T) {
 					judge(way, all[i], r.Status == "delivered", r.Error)
 				}
 				if n := int(v.take()); gate.open && n < reachable || !gate.open && n > 0 {
-					t.Errorf("%s: %d connections for %d URLs", way, n, len(all))
+					t.Errorf("%s: %d connections, want one for each of %d URLs", way, n, len(all))
 				}
 			}
 			for way, write := range attachments {

@@ -17,7 +17,7 @@ type watcher struct {
 	server *httptest.Server
 	mu     sync.Mutex
 	words  []string
-	full   map[news]int
+	full   map[event]int
 	data   []string
 }
 
@@ -28,11 +28,11 @@ type news struct {
 }
 
 func newWatcher(t *testing.T) *watcher {
-	w := &watcher{full: map[news]int{}}
+	w := &watcher{full: map[event]int{}}
 	w.server = serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
 		var m struct{ Title, Message string }
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-			t.Errorf("an event came as no JSON: %v", err)
+			t.Errorf("an event is not JSON: %v", err)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -41,7 +41,7 @@ func newWatcher(t *testing.T) *watcher {
 			return
 		}
 		destinations, data, _ := strings.Cut(m.Message, "\n")
-		w.full[news{m.Title, destinations}]++
+		w.full[event{m.Title, destinations}]++
 		w.data = append(w.data, data)
 	})
 	return w
@@ -74,7 +74,7 @@ func newsOf(r reply, key, source string) news {
 	if r.Status == http.StatusOK {
 		name, told = "notify_delivered", has
 	}
-	return news{fmt.Sprintf("%s of %s by %s: %d delivered, %d failed", name, key, source, len(has), len(lacks)), strings.Join(told, ", ")}
+	return event{fmt.Sprintf("%s of %s by %s: %d delivered, %d failed", name, key, source, len(has), len(lacks)), strings.Join(told, ", ")}
 }
 
 // hears waits until the watcher has received exactly these events, and returns
@@ -89,22 +89,22 @@ func (w *watcher) hears(t *testing.T, all []news) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.words) != len(all) || len(w.data) != len(all) {
-		t.Errorf("%d and %d messages came of %d events", len(w.words), len(w.data), len(all))
+		t.Errorf("%d texts and %d data messages, want %d of each", len(w.words), len(w.data), len(all))
 	}
 	for _, n := range all {
 		w.full[n]--
 	}
 	for n, times := range w.full {
 		if times < 0 {
-			t.Errorf("no event: %.500v", n)
+			t.Errorf("missing event: %.500v", n)
 		}
 		if times > 0 {
-			t.Errorf("an event of what no answer tells: %.500v", n)
+			t.Errorf("unexpected event: %.500v", n)
 		}
 	}
 	for _, data := range w.data {
 		if !strings.HasPrefix(data, "notify map[") || !strings.HasSuffix(data, "]") {
-			t.Errorf("the data of an event are not all there: %.100s…%s", data, data[max(0, len(data)-100):])
+			t.Errorf("the data of an event is incomplete: %.100s…%s", data, data[max(0, len(data)-100):])
 		}
 	}
 	return strings.Join(slices.Concat(w.words, w.data), "\n")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// noTLS matches the errors about a server that does not begin with TLS.
+// noTLS matches errors about a server that does not speak TLS.
 const noTLS = `|does not look like a TLS handshake|does not begin with TLS|does not use TLS`
 
 // rudeness lists the faults of servers of other protocols than HTTP. says
@@ -17,15 +17,15 @@ const noTLS = `|does not look like a TLS handshake|does not begin with TLS|does 
 var rudeness = []struct {
 	name  string
 	serve func(net.Conn)
-	says  string
+	want  string
 }{
 	{"refuses", nil, `refused`},
 	{"resets", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }, `reset|closed|EOF|broken pipe|hung up`},
 	{"hangs up", func(net.Conn) {}, `reset|closed|EOF|broken pipe|hung up`},
 	{"stays silent", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, `not done within 2s`},
-	{"says one byte at a time", babbling("1", 100*time.Millisecond), `not done within 2s|does not speak` + noTLS},
-	{"says a gigabyte in one line", babbling(strings.Repeat("gigabyte", 1<<17), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
-	{"says a gigabyte in lines", babbling(strings.Repeat("250-gigabyte\r\n", 1<<16), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
+	{"sends one byte at a time", repeating("1", 100*time.Millisecond), `not done within 2s|does not speak` + noTLS},
+	{"sends a gigabyte in one line", repeating(strings.Repeat("gigabyte", 1<<17), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
+	{"sends a gigabyte in lines", repeating(strings.Repeat("250-gigabyte\r\n", 1<<16), 0), `more than 4 MiB|does not speak|unexpected|closed|not done within 2s` + noTLS},
 	{"speaks HTTP", func(c net.Conn) {
 		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
@@ -52,7 +52,7 @@ func TestFaultsOfConversations(t *testing.T) {
 	g.post("/notify/k", message{"body": "x"}) // what the first message starts is no leak
 	type try struct{ url, fault, says string }
 	var all []try
-	for _, f := range rudeness {
+	for _, f := range serverFaults {
 		address := "127.0.0.1:" + freePort(t)
 		if f.serve != nil {
 			address = listen(t, "127.0.0.1:0", f.serve)
@@ -80,15 +80,15 @@ func TestFaultsOfConversations(t *testing.T) {
 	}
 	for i, c := range all {
 		r := got.Results[i]
-		if r.Status != "failed" || !regexp.MustCompile(c.says).MatchString(r.Error) || len(r.Error) > 2000 {
-			t.Errorf("%s, which %s: %s without %s: %.300s", c.url, c.fault, r.Status, c.says, r.Error)
+		if r.Status != "failed" || !regexp.MustCompile(c.want).MatchString(r.Error) || len(r.Error) > 2000 {
+			t.Errorf("%s, server %s: status %s, want error with %s: %.300s", c.url, c.fault, r.Status, c.want, r.Error)
 		}
 		if testing.Verbose() {
 			t.Logf("%-22s %-70s %s", c.fault, c.url, r.Error)
 		}
 	}
 	if r := got.Results[len(all)]; r.Status != "delivered" || r.Attempts != 1 {
-		t.Errorf("beside them all: %+v", r)
+		t.Errorf("a message during the faults: %+v", r)
 	}
 	if more := g.peak() - peak; more > 256<<20 {
 		t.Errorf("the memory grew by %d MiB", more>>20)

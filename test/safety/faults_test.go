@@ -68,38 +68,38 @@ func faults() []fault {
 	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	megabyte := strings.Repeat("gigabyte", 1<<17)
 	return []fault{
-		{name: "resets", says: "reset", serve: func(c net.Conn) {
+		{name: "resets", want: "reset", serve: func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 1))
 			_ = c.(*net.TCPConn).SetLinger(0)
 		}},
-		{name: "hangs up", says: "closed the connection", serve: func(c net.Conn) { _, _ = c.Read(make([]byte, 64<<10)) }},
-		{name: "accepts and stays silent", says: "timeout", serve: silent},
-		{name: "stays silent, rto", query: "?rto=0.3", says: "no answer within", serve: silent},
-		{name: "one byte at a time in the headers", says: "timeout", serve: forever("HTTP/1.1 200 OK\r\nX: ", "x", 100*time.Millisecond)},
-		{name: "one byte at a time in the answer", says: "timeout", serve: forever("HTTP/1.1 200 OK\r\n\r\n", "x", 100*time.Millisecond)},
-		{name: "a gigabyte of answer", says: "longer than 1 MiB", serve: forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0)},
-		{name: "a gigabyte of refusal", says: "longer than 1 MiB", serve: forever("HTTP/1.1 400 Bad\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0)},
-		{name: "a gigabyte of headers", says: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0)},
-		{name: "a gigabyte of status", says: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 ", megabyte, 0)},
-		{name: "a gigabyte of redirect", query: "?redirect=yes", says: "more than 5 redirects", serve: forever("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", megabyte, 0)},
-		{name: "invalid HTTP", says: "malformed", serve: answering("SSH-2.0-OpenSSH_9.2\r\n")},
-		{name: "informs without end", says: "headers exceeded 65536 bytes", serve: forever("", "HTTP/1.1 102 Processing\r\n\r\n", 0)},
-		{name: "broken chunks", says: "invalid byte in chunk length", serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx")},
-		{name: "short answer", says: "EOF", serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")},
-		{name: "redirects in a circle", query: "?redirect=yes", says: "redirects", serve: answering(status("307 Temporary Redirect", "Location: /again"))},
-		{name: "redirects to nowhere", query: "?redirect=yes", says: "redirected to an invalid address", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
-		{name: "429", says: "429 Too Many Requests", serve: answering(status("429 Too Many"))},
-		{name: "429 for long", says: "after the timeout", serve: answering(status("429 Too Many", "Retry-After: 3600"))},
+		{name: "hangs up", want: "closed the connection", serve: func(c net.Conn) { _, _ = c.Read(make([]byte, 64<<10)) }},
+		{name: "accepts and stays silent", want: "timeout", serve: silent},
+		{name: "stays silent, rto", query: "?rto=0.3", want: "no answer within", serve: silent},
+		{name: "one byte at a time in the headers", want: "timeout", serve: forever("HTTP/1.1 200 OK\r\nX: ", "x", 100*time.Millisecond)},
+		{name: "one byte at a time in the answer", want: "timeout", serve: forever("HTTP/1.1 200 OK\r\n\r\n", "x", 100*time.Millisecond)},
+		{name: "a gigabyte of answer", want: "longer than 1 MiB", serve: forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0)},
+		{name: "a gigabyte of refusal", want: "longer than 1 MiB", serve: forever("HTTP/1.1 400 Bad\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0)},
+		{name: "a gigabyte of headers", want: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0)},
+		{name: "a gigabyte of status", want: "headers exceeded 65536 bytes", serve: forever("HTTP/1.1 200 ", megabyte, 0)},
+		{name: "a gigabyte of redirect", query: "?redirect=yes", want: "more than 5 redirects", serve: forever("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", megabyte, 0)},
+		{name: "invalid HTTP", want: "malformed", serve: answering("SSH-2.0-OpenSSH_9.2\r\n")},
+		{name: "informs without end", want: "headers exceeded 65536 bytes", serve: forever("", "HTTP/1.1 102 Processing\r\n\r\n", 0)},
+		{name: "broken chunks", want: "invalid byte in chunk length", serve: answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzzzz\r\nx")},
+		{name: "short answer", want: "EOF", serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx")},
+		{name: "redirects in a circle", query: "?redirect=yes", want: "redirects", serve: answering(status("307 Temporary Redirect", "Location: /again"))},
+		{name: "redirects to nowhere", query: "?redirect=yes", want: "redirected to an invalid address", serve: answering(status("307 Temporary Redirect", "Location: ftp://x/"))},
+		{name: "429", want: "429 Too Many Requests", serve: answering(status("429 Too Many"))},
+		{name: "429 for long", want: "after the timeout", serve: answering(status("429 Too Many", "Retry-After: 3600"))},
 		{name: "429 for a moment", good: true, serve: answering(status("429 Too Many", "Retry-After: 0.2"), status("200 OK"))},
-		{name: "429 with nonsense", says: "429", serve: answering(status("429 Too Many", "Retry-After: never", "Retry-After: -1"))},
-		{name: "429 again and again", says: "429", serve: answering(status("429 Too Many", "Retry-After: 0"))},
+		{name: "429 with nonsense", want: "429", serve: answering(status("429 Too Many", "Retry-After: never", "Retry-After: -1"))},
+		{name: "429 again and again", want: "429", serve: answering(status("429 Too Many", "Retry-After: 0"))},
 		{name: "503 for a moment", good: true, serve: answering(status("503 Busy", "Retry-After: 0.2"), status("200 OK"))},
-		{name: "500", says: "500 Internal Server Error", serve: answering(status("500 Oh"))},
+		{name: "500", want: "500 Internal Server Error", serve: answering(status("500 Oh"))},
 		{name: "500, then 200", query: "?retry=1&wait=0.1", good: true, serve: answering(status("500 Oh"), status("200 OK"))},
-		{name: "500, then 200, without retry", says: "500", serve: answering(status("500 Oh"), status("200 OK"))},
+		{name: "500, then 200, without retry", want: "500", serve: answering(status("500 Oh"), status("200 OK"))},
 		{name: "hangs up, then 200", query: "?retry=1&wait=0.1", good: true, serve: answering("", status("200 OK"))},
-		{name: "refuses", says: "refused"},
-		{name: "TLS", query: "jsons", says: "closed the connection", serve: answering(status("200 OK"))},
+		{name: "refuses", want: "refused"},
+		{name: "TLS", query: "jsons", want: "closed the connection", serve: answering(status("200 OK"))},
 	}
 }
 
@@ -145,7 +145,7 @@ func TestFaults(t *testing.T) {
 	})
 	select {
 	case <-done:
-		t.Error("the good destinations were not served at once, or nothing was slow")
+		t.Error("the good destinations were delayed, or none was slow")
 	default:
 	}
 	got := <-done
@@ -158,13 +158,13 @@ func TestFaults(t *testing.T) {
 	for i, f := range all {
 		bad, good := got.Results[2*i], got.Results[2*i+1]
 		if good.Status != "delivered" || good.Attempts != 1 {
-			t.Errorf("beside %s: %+v", f.name, good)
+			t.Errorf("good destination with %s: %+v", f.name, good)
 		}
 		if (bad.Status == "delivered") != f.good {
 			t.Errorf("%s: %+v", f.name, bad)
 		}
-		if !f.good && (f.says == "" || !strings.Contains(bad.Error, f.says)) {
-			t.Errorf("%s: the result says %q, without %q", f.name, bad.Error, f.says)
+		if !f.good && (f.want == "" || !strings.Contains(bad.Error, f.want)) {
+			t.Errorf("%s: error %q, want %q in it", f.name, bad.Error, f.want)
 		}
 		if len(bad.Error) > 2000 {
 			t.Errorf("%s: the result is %d characters long", f.name, len(bad.Error))

@@ -21,20 +21,20 @@ import (
 	"testing"
 	"time"
 
-	// The code of the program, so that the go command does not reuse a cached
-	// test result after that has changed.
+	// Imports the program's code, so that the go command does not use a
+	// cached test result after a change.
 	_ "github.com/caddy-notify/caddy-notify"
 )
 
-// program is the path of the gateway, which is built once for all tests.
+// program is the path of the gateway, built once for all tests.
 var program string
 
-// programVariable is the environment variable with the path of a gateway that
-// is already built.
+// programVariable is the environment variable with the path of an existing
+// build of the gateway.
 const programVariable = "SAFETY_PROGRAM"
 
 func TestMain(m *testing.M) {
-	// A test that runs itself again in another network passes the program on.
+	// A test that runs itself again in a network namespace passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
 		os.Exit(m.Run())
 	}
@@ -44,16 +44,16 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	program = filepath.Join(dir, "caddy")
-	// As xcaddy.sh does, without debugging information, which takes longer to
-	// link. Stack traces do not need it.
-	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raced), "../../cmd/caddy")
+	// Like xcaddy.sh, without debugging information, which makes linking
+	// slower. Stack traces do not need it.
+	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raceEnabled), "../../cmd/caddy")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
 		os.Exit(1)
 	}
-	// The tests wait for timeouts more than they compute: more of them than
-	// there are processors run at once, unless -parallel is given.
+	// The tests mostly wait for timeouts: unless -parallel is given, more of
+	// them run at once than there are processors.
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -68,20 +68,20 @@ func TestMain(m *testing.M) {
 // gateway is a running gateway.
 type gateway struct {
 	t        *testing.T
-	url      string // of its site
+	url      string // base URL of the site
 	adminURL string
 	tmp      string // the folder of its temporary files
-	logFile  string // what it writes to standard error
+	logFile  string // standard error of the process
 	port     string
 	admin    string
-	client   *http.Client // keeps connections to this gateway only
+	client   *http.Client // connects to this gateway only
 	command  *exec.Cmd
 	ended    chan error
 }
 
-// start runs a gateway whose notify directive contains block, with the
-// additional global options and environment variables. SELF in block stands
-// for the gateway's own address.
+// start runs a gateway whose notify directive contains block, with
+// additional global options and environment variables. SELF in block is
+// replaced by the gateway's address.
 func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Cleanup(func() {
 		_ = g.command.Process.Kill()
 		<-g.ended
-		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raced && found {
+		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raceEnabled && found {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})
@@ -259,7 +259,7 @@ func (g *gateway) ask(r *http.Request) reply {
 	out := reply{Status: resp.StatusCode, Body: string(text), Header: resp.Header}
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		if err := json.Unmarshal(text, &out); err != nil {
-			g.t.Errorf("the answer is no JSON: %v\n%s", err, text)
+			g.t.Errorf("the response is not JSON: %v\n%s", err, text)
 		}
 	}
 	return out
@@ -340,7 +340,7 @@ func (g *gateway) settles(before goroutines) {
 			return
 		}
 	}
-	g.t.Errorf("%d goroutines of the gateway's own are left; there are %d in all, and there were %d; and these files: %v\n%s", now.own, now.all, before.all, g.files(), now.text)
+	g.t.Errorf("%d goroutines of the gateway are left (%d in total, %d before); files: %v\n%s", now.own, now.all, before.all, g.files(), now.text)
 }
 
 // files returns the files of messages: those in the gateway's temporary folder,
@@ -375,7 +375,7 @@ func (g *gateway) peak() int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))
 	m := memoryLine.FindSubmatch(status)
 	if err != nil || m == nil {
-		g.t.Skip("the system does not say how much memory a process has")
+		g.t.Skip("the system does not report the memory of a process")
 	}
 	return int64(g.number(string(m[1]))) << 10
 }
@@ -402,17 +402,16 @@ func (g *gateway) forgets(before int64) {
 	eventually(g.t, "the memory returns to where it was", func() bool { return g.memory().HeapAlloc <= before+little })
 }
 
-// lastPort is the last port that freePort has returned. Processes begin at
-// different ones.
+// lastPort is the port that freePort returned last. Each process starts at a
+// different one.
 var lastPort = func() *atomic.Uint32 {
 	n := new(atomic.Uint32)
 	n.Store(uint32(os.Getpid()) * 100)
 	return n
 }()
 
-// freePort returns a port on loopback that nothing listens at. It is below the
-// range that systems use for outgoing connections and for listeners without a
-// port, and is returned only once, so that no other test takes it meanwhile.
+// freePort returns a loopback port without a listener, each only once. It is
+// below the system's ephemeral ports, so that no other test gets it meanwhile.
 func freePort(t *testing.T) string {
 	t.Helper()
 	const first, last = 12000, 32000
@@ -428,8 +427,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// eventually waits until is returns true. It fails the test after a time that
-// is never reached otherwise, even on a busy machine.
+// eventually waits until is returns true. It fails the test after a time
+// long enough for a busy machine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -437,5 +436,5 @@ func eventually(t *testing.T, what string, is func() bool) {
 			return
 		}
 	}
-	t.Fatalf("it did not come to pass that %s", what)
+	t.Fatalf("timed out; want: %s", what)
 }

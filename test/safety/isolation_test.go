@@ -70,7 +70,7 @@ func TestIsolation(t *testing.T) {
 			found := ownText.FindAllString(got.Body, -1)
 			for _, text := range found {
 				if text != own {
-					t.Errorf("the answer to %s tells of %s", own, text)
+					t.Errorf("the response to %s contains %s", own, text)
 				}
 			}
 			if got.Status != form.status || len(found) != form.times {
@@ -81,8 +81,8 @@ func TestIsolation(t *testing.T) {
 	wg.Wait()
 }
 
-// Clients whose destinations never answer do not keep the operator's own
-// messages from theirs, nor one of them those of the other clients.
+// TestClientsDoNotStarveOthers checks that clients with silent destinations
+// delay neither the operator's messages nor those of other clients.
 func TestClientsDoNotStarveOthers(t *testing.T) {
 	t.Parallel()
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {})
@@ -126,7 +126,7 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 		}
 	}
 	if n := waiting.Load(); n > 128 {
-		t.Errorf("one message has %d deliveries under way", n)
+		t.Errorf("one message has %d deliveries in flight", n)
 	}
 	for range 4 {
 		client()

@@ -51,7 +51,7 @@ func mailServer(t *testing.T) (address string, got <-chan string) {
 				say("221 bye")
 				return
 			default:
-				t.Errorf("the server was told %q", line)
+				t.Errorf("unexpected command %q", line)
 				say("500 what?")
 			}
 		}
@@ -107,7 +107,7 @@ func TestTextsInMail(t *testing.T) {
 			}
 			_, disposition, _ := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
 			if name := disposition["filename"]; strings.ContainsAny(name, "/\\\r\n\x00") {
-				t.Errorf("%s: the file is called %q", what, name)
+				t.Errorf("%s: the file is named %q", what, name)
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// marked is a notification URL whose secrets are marks: texts that occur
-// nowhere else, in the syntax that the service requires.
+// marked is a notification URL whose secrets are marks: unique texts in the
+// syntax that the service requires.
 type marked struct {
 	service  string
 	url      string
@@ -73,8 +73,8 @@ func markCatalogue(t *testing.T) (out []marked) {
 	return out
 }
 
-// examples returns the texts that errors about a service may quote, with what
-// all its keys have in common.
+// examples returns texts that errors about a service may quote, and the
+// common part of its keys.
 func examples(s notifier.ServiceInfo) string {
 	all := slices.Clone(s.Examples)
 	for _, p := range s.Params {
@@ -83,9 +83,9 @@ func examples(s notifier.ServiceInfo) string {
 	return strings.Join(all, "\n")
 }
 
-// mark replaces the secrets of a URL, which are what its redacted form hides,
-// by marks if the service still accepts the URL. A part of a mark that is
-// public does not reveal it.
+// mark replaces the secrets of a URL, that is the parts hidden in its
+// redacted form, by marks if the service accepts the result. A public part of a
+// mark does not reveal it.
 func mark(service, public, u string, number *int) marked {
 	m := marked{service: service, url: u}
 	begin := strings.Index(u, "://") + len("://")
@@ -121,13 +121,13 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 		return "", false
 	}
 	*number++
-	head := value[:strings.LastIndexByte(value, '_')+1] // what every key of the kind begins with
+	head := value[:strings.LastIndexByte(value, '_')+1] // the common prefix of such keys
 	forms := []string{
 		fmt.Sprintf("%05dQzmarkWvsecret", *number),
-		likeness(value, *number),
-		likeness(value+value, *number),
-		head + likeness(value[len(head):], *number),
-		head + likeness(value[len(head):]+value[len(head):], *number),
+		similar(value, *number),
+		similar(value+value, *number),
+		head + similar(value[len(head):], *number),
+		head + similar(value[len(head):]+value[len(head):], *number),
 	}
 	if strings.Trim(value, "0123456789") == "" {
 		forms = append(forms, numeral(*number))
@@ -141,8 +141,8 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 	return "", false
 }
 
-// numeral returns a mark for services that accept only a short number, as APRS
-// does. Numbers of five digits with a leading 0 do not occur elsewhere.
+// numeral returns a mark for services that accept only a short number, such
+// as APRS. Numbers of five digits with a leading 0 do not occur elsewhere.
 func numeral(number int) string { return fmt.Sprintf("%05d", number%10_000) }
 
 var isNumeral = regexp.MustCompile(`^0\d{4}$`)
@@ -151,8 +151,9 @@ var isNumeral = regexp.MustCompile(`^0\d{4}$`)
 // not follow a decimal point.
 var numerals = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])(0\d{4})(?:[^0-9A-Za-z]|$)`)
 
-// likeness returns a text of the same length and the same kinds of characters.
-func likeness(value string, number int) string {
+// similar returns a text of the same length with the same kinds of
+// characters.
+func similar(value string, number int) string {
 	hex := strings.Trim(value, "0123456789abcdefABCDEF-") == ""
 	out := []byte(value)
 	seed := uint32(number)*2654435761 + 12345
@@ -185,7 +186,7 @@ func needles(mark string) (out []string) {
 		plain = mark
 	}
 	all := []string{mark, plain, plain[:len(plain)*2/3], plain[len(plain)/3:], html.EscapeString(plain), url.QueryEscape(plain)}
-	for shift := range 3 { // base64 has three forms of a text within a longer one
+	for shift := range 3 { // a text inside a longer one has three base64 forms
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(" ", shift) + plain))
 		all = append(all, encoded[4:len(encoded)-len(encoded)%4-4])
 	}
@@ -200,9 +201,9 @@ func needles(mark string) (out []string) {
 // needleLength is the minimum length of a needle. Shorter ones occur by chance.
 const needleLength = 8
 
-// shows returns a mark that text reveals, and where. It returns "" if text
+// revealedIn returns a mark that text reveals, and where. It returns "" if text
 // reveals none.
-func (m marked) shows(text string) string {
+func (m marked) revealedIn(text string) string {
 	for _, f := range m.needles {
 		if i := strings.Index(text, f.text); i >= 0 {
 			return excerpt(f.mark, text, i, i+len(f.text))
@@ -219,9 +220,9 @@ func (m marked) shows(text string) string {
 	return ""
 }
 
-// holdsNone fails the test if text reveals a mark of these URLs. It reads text
-// once, however many marks there are.
-func holdsNone(t *testing.T, where, text string, all []marked) {
+// checkNoMarks fails the test if text reveals a mark of one of the URLs. It
+// reads text once for any number of marks.
+func checkNoMarks(t *testing.T, where, text string, all []marked) {
 	t.Helper()
 	type candidate struct{ service, text string }
 	begins, numbers := map[string][]candidate{}, map[string]string{}

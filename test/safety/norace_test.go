@@ -2,4 +2,4 @@
 
 package safety
 
-const raced = false
+const raceEnabled = false

@@ -40,7 +40,7 @@ func TestOverload(t *testing.T) {
 	t.Parallel()
 	const bound, burst = 50, 300
 	more := 2000
-	if raced {
+	if raceEnabled {
 		more = 500
 	}
 	h := newHeld(t)
@@ -84,7 +84,7 @@ func TestOverload(t *testing.T) {
 		}
 	}
 	if status, _ := g.get(g.url+"/up", "*/*"); status != 200 {
-		t.Errorf("what is beside the gateway has status %d", status)
+		t.Errorf("another handler of the site has status %d", status)
 	}
 	// The refused requests have 450 MB in all.
 	if n := g.peak() - peak; n > 150<<20 {
@@ -125,7 +125,7 @@ func TestSlowClientsInTheirPlaces(t *testing.T) {
 		return strings.Contains(metrics, fmt.Sprintf("caddy_notify_in_flight %d\n", bound))
 	})
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 503 {
-		t.Errorf("beside slow clients: %d %s", got.Status, got.Body)
+		t.Errorf("with slow clients: %d %s", got.Status, got.Body)
 	}
 	eventually(t, "there is place again", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
 	for _, c := range slow {

@@ -31,7 +31,7 @@ func TestPlaceholderIsData(t *testing.T) {
 			t.Errorf("password %s: the destination got %q, want %q", value, got, want)
 		}
 		if text := r.Body + g.log(); strings.Contains(text, "ss/word") || strings.Contains(text, "evil.invalid") {
-			t.Errorf("the answer or the log shows a part of the password: %s", text)
+			t.Errorf("the response or the log reveals a part of the password: %s", text)
 		}
 	}
 }

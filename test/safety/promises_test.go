@@ -61,7 +61,7 @@ func TestClientThatHangsUp(t *testing.T) {
 	eventually(t, "the message is under way", func() bool { return h.arrived.Load() == 1 })
 	hangUp()
 	if err := <-gone; err == nil {
-		t.Error("the client got an answer, though it had gone")
+		t.Error("the disconnected client got a response")
 	}
 	h.release()
 	var recent string
@@ -117,7 +117,7 @@ func TestTextsAreData(t *testing.T) {
 		got := g.post("/notify", message{"body": "x", "urls": u})
 		for _, where := range append(k.take(), got.Body, g.log()) {
 			if strings.Contains(where, "resolved-secret") {
-				t.Errorf("%s is resolved: %s", u, where)
+				t.Errorf("placeholder in %s is evaluated: %s", u, where)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func TestTextsAreInNoLog(t *testing.T) {
 	if n := len(k.take()); n != 6 {
 		t.Errorf("%d messages arrived", n)
 	}
-	all := g.everything("k")
+	all := g.exposed("k")
 	for _, text := range texts {
 		if i := strings.Index(all, text); i >= 0 {
 			t.Error(excerpt(text, all, i, i+len(text)))

@@ -94,7 +94,7 @@ func (p *proxy) serve(c net.Conn) {
 		}
 		secure := tls.Server(c, &tls.Config{
 			GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate(host) },
-			CurvePreferences: []tls.CurveID{tls.X25519}, // costs a third of the default
+			CurvePreferences: []tls.CurveID{tls.X25519}, // a third of the default's cost
 		})
 		c, in = secure, bufio.NewReader(secure)
 		if r, err = http.ReadRequest(in); err != nil {

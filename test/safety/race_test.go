@@ -2,6 +2,6 @@
 
 package safety
 
-// raced reports whether the tests, and with them the gateway, are built with
-// the race detector. The gateway is then several times slower and larger.
-const raced = true
+// raceEnabled reports whether the tests and the gateway are built with the race
+// detector, which makes the gateway several times slower and larger.
+const raceEnabled = true

@@ -146,7 +146,7 @@ func TestRebinding(t *testing.T) {
 	}
 	for scheme, is := range refused {
 		if !is {
-			t.Errorf("%s:// asks for no name, or does not say what is wrong with its address", scheme)
+			t.Errorf("%s:// resolves no name, or its error does not name the problem with the address", scheme)
 		}
 	}
 }

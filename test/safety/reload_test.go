@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// counter is a destination that counts how often each message has arrived. It
+// counter is a destination that counts the arrivals of each message. It
 // answers with a delay of up to 180 ms.
 type counter struct {
 	mu  sync.Mutex
@@ -43,7 +43,7 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // largeFile is the size of a file that the gateway stores in a temporary file.
 const largeFile = 1<<20 + 1
 
-// load is a stream of numbered messages and what became of them.
+// load is a stream of numbered messages and their outcomes.
 type load struct {
 	statuses sync.Map // status of each number; 0 if no try got a response
 	errs     sync.Map
@@ -53,10 +53,10 @@ type load struct {
 	done     chan struct{}
 }
 
-// load posts messages at a rate per second, numbered from first, each over its
-// own connection, until end is called. A request without a response is
-// repeated, up to tries times in all. On a slow machine the rate is lower: only
-// so many requests wait for their response.
+// load posts messages at a rate per second, numbered from first, each over a
+// new connection, until end is called. A request without a response is
+// repeated, up to tries times in all. A slow machine lowers the rate, since the
+// number of concurrent requests is limited.
 func (g *gateway) load(rate, first, tries int) *load {
 	const maxWaiting = 64
 	l := &load{done: make(chan struct{})}
@@ -107,26 +107,26 @@ func (g *gateway) load(rate, first, tries int) *load {
 	return l
 }
 
-// goesOn waits until n more messages were accepted.
-func (l *load) goesOn(t *testing.T, n int) {
+// waitAccepted waits until n more messages are accepted.
+func (l *load) waitAccepted(t *testing.T, n int) {
 	t.Helper()
 	want := l.answered.Load() + int32(n)
 	eventually(t, "the gateway accepts messages", func() bool { return l.answered.Load() >= want })
 }
 
-// end stops the load and waits for the responses that are outstanding.
+// end stops the load and waits for outstanding responses.
 func (l *load) end() {
 	l.stopped.Store(true)
 	<-l.done
 }
 
-// While messages come in, the configuration is reloaded fifty times, and then
-// the gateway is stopped. Every request gets a response, and every accepted
-// message arrives once.
+// TestReloadAndStopUnderLoad reloads the configuration fifty times and then
+// stops the gateway while messages come in. Every request gets a response, and
+// every accepted message arrives once.
 //
-// On a reload Caddy opens new sockets beside the old ones, and closes a
-// connection that is not yet accepted on an old one, before it has read from
-// it. A client that repeats its request then must not cause a second message.
+// On a reload, Caddy opens new sockets beside the old ones and closes
+// connections that an old socket has not accepted yet, without reading from
+// them. A client that then repeats its request must not cause a second message.
 func TestReloadAndStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -142,7 +142,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 10+n, u, u)
 	}
 	rate := 200
-	if raced {
+	if raceEnabled {
 		rate = 40
 	}
 	g := start(t, "", block(0))
@@ -155,7 +155,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	l := g.load(rate, 1, 5)
 	for n := range 50 {
 		g.reload("", block(n%40+1))
-		l.goesOn(t, rate/20)
+		l.waitAccepted(t, rate/20)
 	}
 	l.end()
 	l.statuses.Range(func(n, status any) bool {
@@ -171,7 +171,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	g.settles(before)
 
 	l = g.load(rate, 100_000, 1)
-	l.goesOn(t, rate/2)
+	l.waitAccepted(t, rate/2)
 	if err := g.stop(); err != nil {
 		t.Errorf("the gateway ended: %v", err)
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// several finds what the configuration takes for a second URL.
+// several matches a comma that a configuration reads as the start of a
+// second URL.
 var several = regexp.MustCompile(`,\w+://`)
 
-// web returns up to two URLs of each service that uses HTTP. None leads to
-// this machine, and each is allowed in a configuration.
+// web returns up to two URLs of each service that uses HTTP. Each leads to
+// another machine and is valid in a configuration.
 func web(t *testing.T) (out []marked) {
 	per := map[string]int{}
 	for _, m := range catalogue(t) {
@@ -112,7 +113,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		said.WriteString(r.Body)
-		events = append(events, newsOf(r, key, source))
+		events = append(events, eventOf(r, key, source))
 	}
 	for _, way := range []string{"400", "500", "no such host", "TLS", "silence", "reset", "not HTTP", "refused"} {
 		p.is(way)
@@ -160,7 +161,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			r.Header.Set("Accept", accept)
 			said.WriteString(g.ask(r).Body)
-			events = append(events, newsOf(g.post("/notify", message{"body": "a body", "urls": urls[:part]}), "", "http"))
+			events = append(events, eventOf(g.post("/notify", message{"body": "a body", "urls": urls[:part]}), "", "http"))
 			events = append(events, events[len(events)-1])
 		}
 		// Deliveries that succeed.
@@ -189,13 +190,13 @@ func TestSecretsOfTheProgram(t *testing.T) {
 		}
 	}
 	if delivered < 50 {
-		t.Errorf("only %d services take any answer for a success", delivered)
+		t.Errorf("only %d services accept every response as success", delivered)
 	}
-	heard := w.hears(t, events)
+	heard := w.checkEvents(t, events)
 	eventually(t, "the log tells of the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
-	holdsNone(t, "an answer", said.String(), all)
-	holdsNone(t, "an event", heard, all)
-	holdsNone(t, "the gateway", g.everything("all"), all)
+	checkNoMarks(t, "an answer", said.String(), all)
+	checkNoMarks(t, "an event", heard, all)
+	checkNoMarks(t, "the gateway", g.exposed("all"), all)
 }
 
 // TestSecretsOfBrokenConfigurations checks that the error for a configuration
@@ -238,6 +239,6 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 			load("application/json", fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
 		}
 	}
-	holdsNone(t, "an answer", said.String(), all)
-	holdsNone(t, "the gateway", g.everything("k"), all)
+	checkNoMarks(t, "an answer", said.String(), all)
+	checkNoMarks(t, "the gateway", g.exposed("k"), all)
 }

@@ -31,7 +31,7 @@ type mishap struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-func (m mishap) RoundTrip(r *http.Request) (*http.Response, error) { return m.answer(r) }
+func (m faultyNetwork) RoundTrip(r *http.Request) (*http.Response, error) { return m.answer(r) }
 
 // DialContext dials for services that do not use HTTP.
 func (m mishap) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -62,7 +62,7 @@ func failing(err func(network, host string) error) mishap {
 // talking returns a network in which all connections but HTTP reach one server.
 func talking(t *testing.T, serve func(net.Conn)) mishap {
 	to := listen(t, "127.0.0.1:0", serve)
-	return mishap{
+	return faultyNetwork{
 		func(r *http.Request) (*http.Response, error) { return answerOf(r, 400, wire(r)) },
 		func(ctx context.Context, network, address string) (net.Conn, error) {
 			if network != "tcp" {
@@ -88,9 +88,9 @@ func wire(r *http.Request) string {
 	return b.String()
 }
 
-func echoes() map[string]mishap {
-	echo := func(code int, form func(string) string) mishap {
-		return over(func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) })
+func echoes() map[string]faultyNetwork {
+	echo := func(code int, form func(string) string) faultyNetwork {
+		return respondingWith(func(r *http.Request) (*http.Response, error) { return answerOf(r, code, form(wire(r))) })
 	}
 	quoted := func(s string) string {
 		b, _ := json.Marshal(map[string]any{"ok": false, "error": s, "message": s, "description": s, "errors": []string{s}, "status": "error", "code": 40001, "errcode": 40001, "errmsg": s})
@@ -104,7 +104,7 @@ func echoes() map[string]mishap {
 		}
 		return "not found: " + plain
 	}
-	return map[string]mishap{
+	return map[string]faultyNetwork{
 		"400 echo":            echo(400, func(s string) string { return s }),
 		"401 echo of headers": echo(401, func(s string) string { _, s, _ = strings.Cut(s, "\n"); return s }),
 		"403 echo as JSON":    echo(403, quoted),
@@ -116,7 +116,7 @@ func echoes() map[string]mishap {
 	}
 }
 
-func mishaps(t *testing.T) map[string]mishap {
+func faultyNetworks(t *testing.T) map[string]faultyNetwork {
 	out := echoes()
 	out["no such host"] = failing(func(network, host string) error {
 		return &net.OpError{Op: "dial", Net: network, Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
@@ -127,13 +127,13 @@ func mishaps(t *testing.T) map[string]mishap {
 	out["TLS"] = failing(func(string, string) error {
 		return &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
 	})
-	out["panic"] = mishap{
+	out["panic"] = faultyNetwork{
 		func(r *http.Request) (*http.Response, error) { panic(wire(r)) },
 		func(_ context.Context, network, address string) (net.Conn, error) {
 			panic("dialling " + network + " " + address)
 		},
 	}
-	out["silence"] = mishap{
+	out["silence"] = faultyNetwork{
 		func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: r.Context().Err()}
@@ -144,9 +144,9 @@ func mishaps(t *testing.T) map[string]mishap {
 			return ours, nil
 		},
 	}
-	out["a server that says back what it hears"] = talking(t, func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })
-	out["a server that hangs up"] = talking(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
-	out["a server that refuses in words"] = talking(t, func(c net.Conn) {
+	out["a server that echoes"] = connectingTo(t, func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })
+	out["a server that closes the connection"] = connectingTo(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
+	out["a server that refuses with an error"] = connectingTo(t, func(c net.Conn) {
 		in := talk{bufio.NewReader(c), c}
 		in.say("220 # :server NOTICE * :ready")
 		for line, ok := in.line(); ok; line, ok = in.line() {
@@ -155,7 +155,7 @@ func mishaps(t *testing.T) map[string]mishap {
 	})
 	// Answers in which a secret stands where a long answer is cut.
 	for pad := 200; pad < 320; pad += 9 {
-		out[fmt.Sprintf("400 echo behind %d characters", pad)] = over(func(r *http.Request) (*http.Response, error) {
+		out[fmt.Sprintf("400 echo behind %d characters", pad)] = respondingWith(func(r *http.Request) (*http.Response, error) {
 			user, password, _ := r.BasicAuth()
 			text := strings.TrimPrefix(r.URL.Path, "/") + " " + r.Header.Get("Authorization") + " " + user + " " + password
 			return answerOf(r, 400, strings.Repeat("x", pad)+" "+text)
@@ -183,14 +183,14 @@ func (j *journal) Sync() error { return nil }
 func TestSecretsOfEveryService(t *testing.T) {
 	t.Parallel()
 	all := catalogue(t)
-	for name, mishap := range mishaps(t) {
+	for name, faultyNetwork := range faultyNetworks(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timeout := time.Second // reached only with other protocols than HTTP
 			if name == "silence" {
 				timeout = 50 * time.Millisecond
 			}
-			sender := notifier.NewSender(egress.NewPoolWithTransport("test", mishap), 0)
+			sender := notifier.NewSender(egress.NewPoolWithTransport("test", faultyNetwork), 0)
 			var wg sync.WaitGroup
 			room := make(chan struct{}, 64)
 			for _, m := range all {
@@ -215,7 +215,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 					for _, w := range d.Warnings() {
 						fmt.Fprintln(log, w)
 					}
-					if s := m.shows(log.String()); s != "" {
+					if s := m.revealedIn(log.String()); s != "" {
 						t.Errorf("%s: %s shows %s", m.service, m.url, s)
 					}
 				})
@@ -258,7 +258,7 @@ func TestSecretsOfBrokenURLs(t *testing.T) {
 			} else {
 				text = strings.Join(d.Warnings(), "\n")
 			}
-			if s := m.shows(text); s != "" {
+			if s := m.revealedIn(text); s != "" {
 				t.Errorf("%s: %s shows %s", m.service, u, s)
 			}
 		}
