@@ -6,7 +6,7 @@
 //
 //	xcaddy build --with github.com/caddy-notify/caddy-notify
 //
-// That adds the directive notify and the global option of the same name:
+// This adds the notify directive and the notify global option:
 //
 //	alerts.example.com {
 //		notify {
@@ -17,30 +17,30 @@
 //		}
 //	}
 //
-// With it, POST /notify/ops sends to the destinations of the key ops, filtered
+// POST /notify/ops then sends to the destinations of the key ops, filtered
 // by the request's tag:
 //
 //	curl -d "body=disk 91% full" -d tag=urgent https://alerts.example.com/notify/ops
 //
-// and POST /notify sends to the URLs that the request itself brings:
+// POST /notify sends to the URLs in the request:
 //
 //	curl -d "body=disk 91% full" -d "urls=ntfy://ntfy.sh/topic" https://alerts.example.com/notify
 //
-// The answer has status 200 when every destination has taken the message.
+// The response has status 200 if every destination accepted the message.
 //
-// The packages below this one are
+// The main packages are
 //
-//   - caddyhttp: everything that knows Caddy: the handler, its Caddyfile, the app
-//   - notifier: everything that knows notifying, and nothing of Caddy
-//   - notifier/services: the catalogue, one small file or package a service
-//   - notifier/servicetest: golden files and stand-ins for servers, for tests of services
+//   - caddyhttp: everything that uses Caddy: the handler, its Caddyfile, the app
+//   - notifier: everything about notifications, without Caddy
+//   - notifier/services: the catalogue, one small file or package for each service
+//   - notifier/servicetest: golden files and test servers, for tests of services
 //
-// Somebody else's package can add a service to a build with notifier.Register.
+// Other packages can add a service to a build with notifier.Register.
 package notify
 
 import (
-	// Destinations may show times in the zone that their URL names, also on
-	// machines without a zone database.
+	// Destinations may use a time zone named in their URL, also on machines
+	// without a time zone database.
 	_ "time/tzdata"
 
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp"

@@ -1,4 +1,4 @@
-"""Sends real messages through both endpoints of Caddyfile.example, and looks for them in the log of its stand-in destination."""
+"""Sends messages through both endpoints of Caddyfile.example and checks that they appear in the log of its example destination."""
 import json
 import sys
 import time

@@ -38,11 +38,12 @@ var secretFiles = map[string]string{
 	"mail":    "secret\n",
 }
 
-// loader loads the configurations of the pages. What they name is there: the
-// environment, the secrets, apprise.yml and the server config.example.com.
+// loader loads the configurations in the pages. It provides what they refer to:
+// environment variables, secrets, apprise.yml and the server
+// config.example.com.
 type loader struct {
 	dir     string
-	address string // of what stands in for config.example.com
+	address string // of the replacement for config.example.com
 }
 
 func newLoader(t *testing.T) *loader {
@@ -77,13 +78,13 @@ func writeFile(t *testing.T, name, content string) {
 	}
 }
 
-// local replaces what only the reader's machine has.
+// local replaces names that only exist on the reader's machine.
 func (l *loader) local(text string) string {
 	text = strings.ReplaceAll(text, "{file./run/secrets/", "{file."+l.dir+"/")
 	return regexp.MustCompile(`https://((?:[^@\s]*@)?)config\.example\.com`).ReplaceAllString(text, "http://${1}"+l.address)
 }
 
-// loadCaddyfile adapts and provisions a Caddyfile or a part of one.
+// loadCaddyfile adapts and provisions a Caddyfile or a fragment.
 func (l *loader) loadCaddyfile(text string) error {
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(whole(text))), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
 	if err != nil {
@@ -110,10 +111,10 @@ func (l *loader) loadJSON(text string) error {
 	return caddy.Validate(config)
 }
 
-// directive is the first word of a text, comments aside.
+// directive matches the first word after comments.
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
-// whole makes a Caddyfile of a part of one, by its first word.
+// whole completes a fragment of a Caddyfile, by its first word.
 func whole(text string) string {
 	const keys = "notify {\nkey ops {\nurl {env.DISCORD_URL} urgent\n}\nkey phone {\nurl {env.PHONE_URL} urgent\n}\n}\n"
 	word := ""
@@ -132,7 +133,7 @@ func whole(text string) string {
 	return text
 }
 
-// TestCaddyfiles loads every Caddyfile of the pages.
+// TestCaddyfiles loads every Caddyfile in the pages.
 func TestCaddyfiles(t *testing.T) {
 	l := newLoader(t)
 	n := 0
@@ -153,12 +154,12 @@ func TestCaddyfiles(t *testing.T) {
 		}
 	}
 	if n < 20 {
-		t.Errorf("there are %d Caddyfiles only", n)
+		t.Errorf("there are only %d Caddyfiles", n)
 	}
 }
 
-// TestExample loads Caddyfile.example, also with the destinations in it that
-// are comments.
+// TestExample loads Caddyfile.example, as it is and with its commented
+// destinations.
 func TestExample(t *testing.T) {
 	l := newLoader(t)
 	content, err := os.ReadFile(filepath.Join(root, "Caddyfile.example"))
@@ -167,7 +168,7 @@ func TestExample(t *testing.T) {
 	}
 	comments := regexp.MustCompile(`(?m)^(\s*)# (url )`)
 	if !comments.Match(content) {
-		t.Error("no destination is a comment")
+		t.Error("no destination is commented out")
 	}
 	for _, text := range []string{string(content), comments.ReplaceAllString(string(content), "$1$2")} {
 		if err := l.loadCaddyfile(text); err != nil {
@@ -176,7 +177,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestSettings reports settings that their page leaves out.
+// TestSettings reports settings that are missing from their page.
 func TestSettings(t *testing.T) {
 	inCaddyfile := map[string]string{"keys": "key", "urls": "url", "tags": "url"}
 	for module, name := range map[string]string{
@@ -195,14 +196,14 @@ func TestSettings(t *testing.T) {
 				field = short
 			}
 			if !regexp.MustCompile("`" + field + "[ `]").MatchString(p.prose) {
-				t.Errorf("%s has nothing about the setting %s of %s", name, field, module)
+				t.Errorf("%s does not mention the setting %s of %s", name, field, module)
 			}
 		}
 	}
 }
 
-// jsonFields lists the names that a type has in JSON, those of nested types
-// too.
+// jsonFields returns the JSON names of the fields of a type and of nested
+// types.
 func jsonFields(t reflect.Type) (names []string) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -226,8 +227,8 @@ func jsonFields(t reflect.Type) (names []string) {
 	return names
 }
 
-// TestData reads the YAML and the JSON of the pages, and loads the
-// configurations among it. Requests and answers are in TestCommands.
+// TestData parses the YAML and JSON in the pages and loads those that are
+// configurations. TestCommands checks requests and responses.
 func TestData(t *testing.T) {
 	l := newLoader(t)
 	for _, p := range userPages(t) {
@@ -245,14 +246,14 @@ func (l *loader) checkData(b block) error {
 		return yaml.Unmarshal([]byte(b.text), new(any))
 	case "json":
 		if !json.Valid([]byte(b.text)) {
-			return fmt.Errorf("this is no JSON")
+			return fmt.Errorf("this is not JSON")
 		}
 		if hasField(b.text, "apps") {
 			return l.loadJSON(b.text)
 		}
 	case "caddyfile", "sh", "text", "go", "ini":
 	default:
-		return fmt.Errorf("the test does not know the language %q", b.language)
+		return fmt.Errorf("unknown language %q; add it to the test", b.language)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// TestCommands runs the commands of the pages, compares what they print with
-// what the pages say, and posts the requests that the pages show as JSON.
+// TestCommands runs the commands in the pages, compares their output with that
+// in the pages, and posts the requests that the pages show as JSON.
 func TestCommands(t *testing.T) {
 	g := startGateway(t)
 	for _, p := range userPages(t) {
@@ -50,13 +50,13 @@ func TestCommands(t *testing.T) {
 					t.Errorf("%s: %v", b, err)
 				}
 			case b.language == "json" && !hasField(b.text, "apps"):
-				t.Errorf("%s: this JSON is no configuration, no request and no output of a command", b)
+				t.Errorf("%s: this JSON is neither a configuration, a request nor the output of a command", b)
 			}
 		}
 	}
 }
 
-// post posts JSON and wants status 200.
+// post posts JSON and returns an error unless the status is 200.
 func (g *gateway) post(address, body string) error {
 	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -74,10 +74,10 @@ func (g *gateway) post(address, body string) error {
 type output struct {
 	text    string
 	ran     bool  // at least one of them was run
-	failure error // one that is only right if the page shows it
+	failure error // an expected error that the page must show
 }
 
-// programs are those that the test does not run.
+// programs lists programs that the test does not run.
 var programs = []string{"go", "xcaddy", "./xcaddy.sh", "export", "source", "df", "journalctl"}
 
 // runBlock runs the commands of a block.
@@ -103,7 +103,7 @@ func (g *gateway) runBlock(t *testing.T, b block) (*output, error) {
 			case words[0] == "caddy" && last:
 				err = g.runCaddy(t, words, stdin, out)
 			default:
-				err = errors.New("the test does not know this program")
+				err = errors.New("unknown program; add it to the test")
 			}
 			if err != nil {
 				return out, fmt.Errorf("%s: %w", strings.Join(words, " "), err)
@@ -161,12 +161,12 @@ func (g *gateway) runCaddy(t *testing.T, words command, stdin string, out *outpu
 	return nil
 }
 
-// notificationURL is a URL of a service in a command, HTTP aside.
+// notificationURL matches a notification URL in a command, but no HTTP URL.
 var notificationURL = regexp.MustCompile(`\b[a-z0-9]+://[^\s,"']+`)
 
-// here replaces what is elsewhere in the arguments of a command: the stand-in
-// of the example has another port, files are in the test's folder, and a
-// destination on the internet becomes the stand-in once it has been understood.
+// here adapts the arguments of a command: to the ports of the gateways, to
+// files in the test's folder, and, after they have been parsed, replaces
+// destinations on the Internet by a local one.
 func (g *gateway) here(words command) command {
 	out := slices.Clone(words)
 	dry := slices.Contains(words, "check")
@@ -191,7 +191,7 @@ func onInternet(text string) bool {
 		return false
 	}
 	if _, err := notifier.Parse(text, nil); err != nil {
-		return false // what the command makes of it will show
+		return false // the output of the command shows the error
 	}
 	_, host, _ := strings.Cut(text, "://")
 	host, _, _ = strings.Cut(host, "/")
@@ -200,8 +200,7 @@ func onInternet(text string) bool {
 	return err != nil && err2 != nil
 }
 
-// asInPages gives the addresses in an output the form that they have in the
-// pages.
+// asInPages replaces the addresses in an output by those in the pages.
 func (g *gateway) asInPages(text string) string {
 	for page, address := range g.ports {
 		text = strings.ReplaceAll(text, address, page)
@@ -209,13 +208,13 @@ func (g *gateway) asInPages(text string) string {
 	return text
 }
 
-// What differs from run to run.
+// Text that differs in each run.
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`)
 	elapsed   = regexp.MustCompile(`"elapsed_ms": ?\d+`)
 )
 
-// compare reports an error if an output is not what the block says.
+// compare reports an error if an output differs from the block.
 func compare(b block, got string) error {
 	if b.language == "json" {
 		return compareJSON(b.text, got)
@@ -235,7 +234,7 @@ func compare(b block, got string) error {
 	return nil
 }
 
-// pattern makes a pattern of a line of the pages.
+// pattern returns a pattern that matches a line of the pages.
 func pattern(line string) *regexp.Regexp {
 	line = timestamp.ReplaceAllString(strings.TrimRight(line, " \r"), "TIMESTAMP")
 	line = regexp.QuoteMeta(elapsed.ReplaceAllString(line, "ELAPSED"))
@@ -265,8 +264,8 @@ func compareJSON(want, got string) error {
 	return nil
 }
 
-// TestFlags reports flags of the commands that their page leaves out, and those
-// that are in the page only.
+// TestFlags reports flags of the commands that are missing from their page, and
+// flags in the page that do not exist.
 func TestFlags(t *testing.T) {
 	g := &gateway{dir: t.TempDir()}
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
@@ -280,7 +279,7 @@ func TestFlags(t *testing.T) {
 		for _, flag := range long.FindAllString(help, -1) {
 			known[flag] = true
 			if !strings.Contains(p.prose, flag) {
-				t.Errorf("%s has nothing about %s", p.path, flag)
+				t.Errorf("%s does not mention %s", p.path, flag)
 			}
 		}
 	}
@@ -291,7 +290,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestMetrics compares the metrics of a gateway with those of their page.
+// TestMetrics compares the metrics of a gateway with those in their page.
 func TestMetrics(t *testing.T) {
 	g := startGateway(t)
 	if err := g.post("http://"+exampleAddress+"/notify/ops", `{"body": "x"}`); err != nil {
@@ -316,6 +315,6 @@ func TestMetrics(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("the gateway has %q, the page %q", got, want)
+		t.Errorf("the gateway has %q, the page lists %q", got, want)
 	}
 }

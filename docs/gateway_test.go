@@ -20,12 +20,12 @@ import (
 )
 
 // gateway is a Caddy that runs Caddyfile.example, and a second one with the
-// site alerts.example.com, which has a key ops. Their addresses in the pages
-// lead to the ports that they really have.
+// site alerts.example.com, which has a key ops. Requests to their addresses in
+// the pages go to the ports that they listen on.
 type gateway struct {
 	dir    string            // the working directory of commands
 	config string            // the Caddyfile of the first
-	ports  map[string]string // by the address in the pages
+	ports  map[string]string // by address in the pages
 	client *http.Client
 	*recorder
 }
@@ -35,7 +35,7 @@ type recorder struct {
 	*httptest.Server
 	mu   sync.Mutex
 	last message
-	tls  *httptest.Server // with a certificate that nobody trusts
+	tls  *httptest.Server // with an untrusted certificate
 }
 
 // message is a message as the service json sends it.
@@ -45,14 +45,14 @@ type message struct {
 	Type    string `json:"type"`
 }
 
-// newRecorder also has the paths /slow, which answers late, and /401 and so on,
-// which answer with that status.
+// newRecorder starts a recorder. Its path /slow answers late, and paths such as
+// /401 answer with that status.
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		var m message
 		if err := json.NewDecoder(req.Body).Decode(&m); err != nil {
-			t.Errorf("the destination %s got no message: %v", req.URL.Path, err)
+			t.Errorf("destination %s: not a message: %v", req.URL.Path, err)
 		}
 		r.mu.Lock()
 		r.last = m
@@ -73,7 +73,7 @@ func newRecorder(t *testing.T) *recorder {
 	return r
 }
 
-// take returns the message that came last, and forgets it.
+// take returns the latest message and forgets it.
 func (r *recorder) take() (m message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *recorder) take() (m message) {
 	return m
 }
 
-// The addresses of the pages, besides https://alerts.example.com.
+// The addresses in the pages, except https://alerts.example.com.
 const (
 	exampleAddress = "127.0.0.1:8080"
 	prefixAddress  = "127.0.0.1:8081"
@@ -118,13 +118,13 @@ func startGateway(t *testing.T) *gateway {
 		if err == nil {
 			return g
 		}
-		if try == 3 { // another program may take a port that was free
+		if try == 3 { // another program may take a free port
 			t.Fatal(err)
 		}
 	}
 }
 
-// freePorts finds a free port of the loopback interface for each name.
+// freePorts returns a free loopback port for each name.
 func freePorts(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	ports := map[string]string{}
@@ -133,13 +133,13 @@ func freePorts(t *testing.T, names ...string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close() // when all have been found, so that they differ
+		defer l.Close() // after the loop, so that the ports differ
 		ports[name] = l.Addr().String()
 	}
 	return ports
 }
 
-// example is Caddyfile.example on other ports.
+// example returns Caddyfile.example with other ports.
 func (g *gateway) example(text string) string {
 	for _, address := range []string{exampleAddress, prefixAddress, standInAddress} {
 		_, port, _ := net.SplitHostPort(address)
@@ -149,8 +149,8 @@ func (g *gateway) example(text string) string {
 	return strings.Replace(text, "\n{\n", "\n{\nadmin "+g.ports[adminAddress]+"\n", 1)
 }
 
-// alerts is the Caddyfile of alerts.example.com, and of closed.example.com,
-// which refuses more.
+// alerts returns the Caddyfile of alerts.example.com, and of
+// closed.example.com, which accepts fewer requests.
 func (g *gateway) alerts() string {
 	return strings.NewReplacer(
 		"PORT", g.ports[alertsAddress][strings.LastIndexByte(g.ports[alertsAddress], ':'):],
@@ -231,7 +231,7 @@ func (g *gateway) start(t *testing.T, config, address string) error {
 	}
 }
 
-// environment is that of Caddy and of the caddy commands.
+// environment returns the environment of Caddy and of the caddy commands.
 func (g *gateway) environment() []string {
 	env := []string{asCaddy + "=1", "HOME=" + g.dir, "XDG_DATA_HOME=" + g.dir, "XDG_CONFIG_HOME=" + g.dir}
 	for _, name := range []string{"PATH", "TMPDIR", "GOCOVERDIR"} {
@@ -250,17 +250,17 @@ func (g *gateway) caddy(ctx context.Context, stdin string, args ...string) (stri
 	return string(out), err
 }
 
-// do sends a request to the address that the pages give.
+// do sends a request to an address from the pages.
 func (g *gateway) do(r *http.Request) (*http.Response, string, error) {
 	address, ok := g.ports[r.URL.Host]
 	if !ok && strings.HasSuffix(r.URL.Host, ".example.com") {
 		address, ok = g.ports[alertsAddress]
 	}
 	if !ok {
-		return nil, "", fmt.Errorf("the test has nothing at %s", r.URL.Host)
+		return nil, "", fmt.Errorf("unknown host %s; add it to the test", r.URL.Host)
 	}
 	if r.URL.Host == adminAddress {
-		r.Host = address // the admin API knows its own name only
+		r.Host = address // the admin API accepts only its own name
 	}
 	r.URL.Scheme, r.URL.Host = "http", address
 	resp, err := g.client.Do(r)

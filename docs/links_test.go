@@ -34,17 +34,17 @@ func TestLinks(t *testing.T) {
 
 func follow(pages map[string]*page, from *page, target string) error {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
-		return nil // nothing outside the repository is asked for
+		return nil // links to other sites are not followed
 	}
 	file, anchor, _ := strings.Cut(target, "#")
 	to := from
 	if file != "" {
 		name := path.Join(path.Dir(from.path), file)
 		if name == ".." || strings.HasPrefix(name, "../") {
-			return errors.New("it leads out of the repository")
+			return errors.New("it points outside the repository")
 		}
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
-			return errors.New("there is no such file")
+			return errors.New("the file does not exist")
 		}
 		to = pages[name]
 	}

@@ -1,17 +1,18 @@
-// Package docs_test runs the documentation: it follows the links, loads the
-// Caddyfiles and the JSON, sends the curl commands to a gateway, runs the caddy
-// commands, and compares what the pages say that they print.
+// Package docs_test runs the documentation: it follows links, loads Caddyfiles
+// and JSON, sends the curl commands to a gateway, runs the caddy commands, and
+// compares their output with that in the pages.
 //
 // How a block is used depends on its language:
 //
-//	caddyfile  is adapted and provisioned, without binding a port. A part of a
-//	           Caddyfile is put into the block that it belongs to.
+//	caddyfile  is adapted and provisioned, without binding a port. A
+//	           fragment is put into the block that it belongs to.
 //	json       is a configuration if it has apps, a request if it has body, and
-//	           directly after a sh block the output of that.
-//	sh         curl and caddy commands are run; other programs must be known.
-//	text       directly after a sh block, is the output of that. Times and
-//	           durations may differ, … stands for any text, and lines may come
-//	           in another order.
+//	           the output of a sh block if it directly follows that block.
+//	sh         curl and caddy commands are run; other programs must be in
+//	           the list programs.
+//	text       is the output of a sh block if it directly follows that block.
+//	           Times and durations may differ, … stands for any text, and lines
+//	           may be in any order.
 //	yaml       must be YAML.
 package docs_test
 
@@ -26,8 +27,8 @@ import (
 	_ "github.com/caddy-notify/caddy-notify"
 )
 
-// asCaddy in the environment makes the test program behave as caddy, so that
-// nothing has to be built.
+// asCaddy is the environment variable that makes the test program behave as
+// caddy, so that no build is needed.
 const asCaddy = "DOCS_TEST_AS_CADDY"
 
 func TestMain(m *testing.M) {

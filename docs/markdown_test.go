@@ -35,7 +35,7 @@ type block struct {
 	line     int // of the fence
 	language string
 	text     string
-	follows  int // the index of the block before it, if nothing but blank lines is between them; else -1
+	follows  int // the index of the block before it if only blank lines separate them, else -1
 }
 
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
@@ -47,7 +47,7 @@ var (
 	linkText = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 )
 
-// readPage takes a Markdown file apart.
+// readPage parses a Markdown file.
 func readPage(t *testing.T, path string) *page {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, path))
@@ -98,7 +98,7 @@ func readPage(t *testing.T, path string) *page {
 	return p
 }
 
-// addAnchor adds the anchor that GitHub gives a heading.
+// addAnchor adds the anchor that GitHub generates for a heading.
 func (p *page) addAnchor(text string) {
 	text = linkText.ReplaceAllStringFunc(text, func(l string) string { return l[1:strings.Index(l, "](")] })
 	slug := strings.Map(func(r rune) rune {

@@ -9,9 +9,8 @@ import (
 const addressOfOps = "https://alerts.example.com/notify/ops"
 
 // TestPrograms posts what well-known programs send to the addresses that
-// docs/programs.md gives for them. The bodies are cut down from what the
-// programs' documentation and sources say. Fields that this gateway has too
-// have all been kept.
+// docs/programs.md gives for them. The bodies are shortened from the programs'
+// documentation and source code, with all fields that the gateway knows.
 func TestPrograms(t *testing.T) {
 	g := startGateway(t)
 	seen := map[string]bool{}
@@ -93,25 +92,25 @@ func TestPrograms(t *testing.T) {
 	for _, m := range queries {
 		query := strings.TrimPrefix(m[1], "-") // of a jsons:// URL
 		if !seen[query] && query != ":message=body&:type=failure" {
-			t.Errorf("%s: the test has no program that posts to ?%s", p.path, m[1])
+			t.Errorf("%s: no program in the test posts to ?%s", p.path, m[1])
 		}
 	}
 	for query := range seen {
 		if !strings.Contains(page, query) {
-			t.Errorf("%s: no program has the address ?%s", p.path, query)
+			t.Errorf("%s: the page has no address ?%s", p.path, query)
 		}
 	}
 }
 
-// TestTemplates posts the bodies that docs/programs.md gives for programs whose
-// user writes the request.
+// TestTemplates posts the bodies that docs/programs.md gives for programs in
+// which the user writes the request.
 func TestTemplates(t *testing.T) {
 	g := startGateway(t)
 	placeholders := regexp.MustCompile(`\{\{[^}]*\}\}|\$STATUS|…`)
 	p := readPage(t, "docs/programs.md")
 	bodies := regexp.MustCompile("(?m)`(\\{\".*\\})` \\|$").FindAllStringSubmatch(p.prose, -1)
 	if len(bodies) < 4 {
-		t.Fatalf("%s has %d bodies only", p.path, len(bodies))
+		t.Fatalf("%s has only %d bodies", p.path, len(bodies))
 	}
 	for _, m := range bodies {
 		body := placeholders.ReplaceAllString(m[1], "some text")

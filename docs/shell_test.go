@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// A command is one stage of a pipe in a sh block.
+// command is one stage of a pipe in a sh block.
 type command []string
 
 // splitShell splits a sh block into commands, each of one or more stages. It
@@ -80,7 +80,7 @@ func splitShell(text string) (lines [][]command, err error) {
 	return lines, nil
 }
 
-// curl is what the options of a curl command ask for.
+// curl holds the options of a curl command.
 type curl struct {
 	method   string
 	address  string
@@ -92,7 +92,7 @@ type curl struct {
 	showHead bool
 }
 
-// parseCurl understands the options that the pages use.
+// parseCurl parses the options that the pages use.
 func parseCurl(words command, dir string) (*curl, error) {
 	c := &curl{header: http.Header{}}
 	for i := 1; i < len(words); i++ {
@@ -134,7 +134,7 @@ func parseCurl(words command, dir string) (*curl, error) {
 		case "-f", "-s", "-S", "-N", "-fsS":
 		default:
 			if strings.HasPrefix(w, "-") {
-				return nil, fmt.Errorf("the test does not know curl's option %s", w)
+				return nil, fmt.Errorf("unknown curl option %s; add it to the test", w)
 			}
 			if c.address != "" {
 				return nil, fmt.Errorf("two addresses, %s and %s", c.address, w)
@@ -143,7 +143,7 @@ func parseCurl(words command, dir string) (*curl, error) {
 		}
 	}
 	if strings.ContainsAny(c.address, "[]{}") && !c.globOff {
-		return nil, errors.New("curl takes brackets in an address for a pattern; add -g")
+		return nil, errors.New("curl reads brackets in an address as a pattern; add -g")
 	}
 	return c, nil
 }
@@ -189,8 +189,8 @@ func (c *curl) request(dir string) (*http.Request, error) {
 	return r, nil
 }
 
-// addPart adds a part as curl -F does: name=text, name=@file, and ;type= behind
-// either.
+// addPart adds a part as curl -F does: name=text or name=@file, optionally
+// followed by ;type=.
 func addPart(w *multipart.Writer, text, dir string) error {
 	text, contentType, typed := strings.Cut(text, ";type=")
 	name, value, _ := strings.Cut(text, "=")

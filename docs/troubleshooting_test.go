@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// wrongRequests are the arguments of curl commands whose answers
+// wrongRequests are the arguments of curl commands whose responses
 // docs/troubleshooting.md quotes.
 var wrongRequests = []string{
 	`-d body=x http://127.0.0.1:8080/notify/ops`,
@@ -41,7 +41,7 @@ var wrongRequests = []string{
 	`-d body=x https://alerts.example.com/notify/tls`,
 }
 
-// wrongCaddyfiles are Caddyfiles, or parts of one, whose errors the page quotes.
+// wrongCaddyfiles are Caddyfiles or fragments whose errors the page quotes.
 var wrongCaddyfiles = []string{
 	"notify {\nkeey ops\n}\n",
 	"alerts.example.com {\nnotify {\n",
@@ -66,9 +66,9 @@ var wrongCaddyfiles = []string{
 // errorsOfOthers are quoted from other programs.
 var errorsOfOthers = []string{"unrecognized directive: notify", "curl: (3) bad range"}
 
-// TestTroubleshooting causes errors, and reports those that
-// docs/troubleshooting.md does not quote. It also reports what the page quotes
-// and no program says.
+// TestTroubleshooting causes errors and reports those that
+// docs/troubleshooting.md does not quote. It also reports quoted errors that no
+// program returns.
 func TestTroubleshooting(t *testing.T) {
 	g, l := startGateway(t), newLoader(t)
 	var errs []string
@@ -90,27 +90,27 @@ func TestTroubleshooting(t *testing.T) {
 	quoted := quotedErrors(t)
 	for _, err := range errs {
 		if !slices.ContainsFunc(quoted, func(text string) bool { return says(err, text) }) {
-			t.Errorf("the page quotes nothing of this error: %s", err)
+			t.Errorf("the page does not quote this error: %s", err)
 		}
 	}
-	// Some errors are not caused here, because they need a full gateway, a name
-	// server or a destination with limits.
+	// Some errors need a full gateway, a name server or a destination with
+	// limits; their texts are searched in the source code.
 	source := programText(t)
 	for _, text := range quoted {
 		caused := slices.ContainsFunc(errs, func(err string) bool { return says(err, text) })
 		if !caused && !slices.Contains(errorsOfOthers, text) && !says(source, text) {
-			t.Errorf("no error says: %s", text)
+			t.Errorf("no error has the text: %s", text)
 		}
 	}
 }
 
-// says reports whether an error has the text that the page quotes, in which …
-// stands for any other.
+// says reports whether an error contains the text that the page quotes, where …
+// stands for any text.
 func says(err, text string) bool {
 	return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*")).MatchString(err)
 }
 
-// quotedErrors lists the code in the columns "you see" of the page.
+// quotedErrors lists the code in the page's columns "you see".
 func quotedErrors(t *testing.T) (texts []string) {
 	t.Helper()
 	column := -1
@@ -129,7 +129,7 @@ func quotedErrors(t *testing.T) (texts []string) {
 		}
 	}
 	if len(texts) < 40 {
-		t.Fatalf("the page quotes %d errors only", len(texts))
+		t.Fatalf("the page quotes only %d errors", len(texts))
 	}
 	return texts
 }

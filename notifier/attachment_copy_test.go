@@ -20,7 +20,7 @@ import (
 type drain struct {
 	answers []servicetest.Answer
 	bytes   atomic.Int64
-	differs atomic.Bool // a body was not as long as its header says
+	differs atomic.Bool // the length of a body differs from its header
 }
 
 func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -44,10 +44,10 @@ func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
 }
 
-// Services that send files send them from memory and from the disk without
-// making a copy.
+// TestAttachmentsAreNotCopied checks that services send files from memory and
+// from disk without copying them.
 func TestAttachmentsAreNotCopied(t *testing.T) {
-	const size = 2 << 20 // more than is kept in memory, and less than is sent in pieces
+	const size = 2 << 20 // larger than the memory limit, smaller than the limit for chunked uploads
 	data := bytes.Repeat([]byte("\x89PNG\r\n\x1a\nfile"), size/12)
 	spool := &notifier.Spool{MaxSize: 2 * size, MaxCount: 1, Dir: t.TempDir()}
 	defer spool.Close()
@@ -55,7 +55,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// sent returns the bytes that were sent, and those that were allocated for it.
+	// sent returns the number of bytes sent, and of bytes allocated for it.
 	sent := func(e example, a *notifier.Attachment) (out int64, allocated uint64) {
 		d := &drain{answers: e.answers}
 		sender := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
@@ -70,7 +70,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 		sender.Send(context.Background(), m, []notifier.Target{{Destination: destination}}, notifier.Options{Timeout: 30 * time.Second})
 		runtime.ReadMemStats(&after)
 		if d.differs.Load() {
-			t.Errorf("%s: the length of a body is not what its header says", e.url)
+			t.Errorf("%s: the length of a body differs from its header", e.url)
 		}
 		return d.bytes.Load(), after.TotalAlloc - before.TotalAlloc
 	}
@@ -95,7 +95,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 				}
 			}
 			if http && !arrived {
-				t.Error("the file goes out with none of the URLs")
+				t.Error("none of the URLs sends the file")
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func TestContentType(t *testing.T) {
 		"text/plain;\r\n\r\nX-Evil=1":               "text/plain; x-evil=1",
 		"text/plain\r\n":                            "text/plain",
 		"text/plain; a=\"b\r\nX-Evil: 1\"":          "image/gif",
-		"text/plain; a=" + strings.Repeat("b", 255): "image/gif", // found out
+		"text/plain; a=" + strings.Repeat("b", 255): "image/gif", // detected
 		"text/" + strings.Repeat("b", 255):          "image/gif",
 		"text":                                      "image/gif",
 	} {

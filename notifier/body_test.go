@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// A file in a body is encoded as its place requires, and the body's length is
-// known before it is written.
+// TestFilesInBodies checks that a file in a body is encoded as its place
+// requires, and that the body's length is known before it is written.
 func TestFilesInBodies(t *testing.T) {
 	write := func(b *Body) string {
 		var out bytes.Buffer
@@ -58,8 +58,8 @@ func TestFilesInBodies(t *testing.T) {
 	}
 }
 
-// A placeholder of a file that the body does not have is an error. It never
-// goes over the wire.
+// TestUnresolvedPlaceholder checks that a placeholder of a file that the body
+// does not have is an error and is never sent.
 func TestUnresolvedPlaceholder(t *testing.T) {
 	a, b := NewAttachment("a", "", []byte("a")), NewAttachment("b", "", []byte("b"))
 	encoded := base64.StdEncoding.EncodeToString([]byte(Base64(a)))
@@ -92,8 +92,8 @@ func TestUnresolvedPlaceholder(t *testing.T) {
 	}
 }
 
-// A file that can no longer be read is an error of a form whose length depends
-// on it.
+// TestUnreadableFileInForm checks that a file that can no longer be read is an
+// error if the length of the form depends on it.
 func TestUnreadableFileInForm(t *testing.T) {
 	spool := &Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
 	a, err := spool.Add("a.bin", "", strings.NewReader(strings.Repeat("x", 2<<20)))

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// catalogue returns the services without those of tests.
+// catalogue returns all services except those of tests.
 func catalogue() []notifier.ServiceInfo {
 	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool {
 		return slices.Contains([]string{"Probe", "Plain", "Doorbell"}, s.Name)
@@ -58,12 +58,12 @@ func examples(t *testing.T) map[string][]example {
 // demandSetup makes TestDocumentation fail for a service without a Setup.
 const demandSetup = false
 
-// notHTTP are the services without a golden case for their example, as golden
-// files have HTTP requests only. Their own tests send to servers.
+// notHTTP lists the services without a golden case for their example, because
+// golden files contain HTTP requests only. Their own tests use servers.
 var notHTTP = []string{"Aprs", "E-Mail", "Growl", "IRC", "MQTT", "Remote Syslog", "SMPP", "Syslog", "XMPP"}
 
-// TestExamples parses the example URLs, which must be cases of the golden files,
-// too.
+// TestExamples parses the example URLs and checks that the golden files contain
+// them.
 func TestExamples(t *testing.T) {
 	golden := map[string]bool{}
 	for _, file := range servicetest.Files(t, "services") {
@@ -93,8 +93,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The canonical form of each URL parses to the same destination, and no form for
-// people contains a secret.
+// TestRoundTrip checks that the canonical form of each URL parses to the same
+// destination, and that its redacted form contains no secret.
 func TestRoundTrip(t *testing.T) {
 	all := examples(t)
 	for _, s := range catalogue() {
@@ -113,8 +113,8 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s prints as %s and then as %s", u, d.URL(), again.URL())
 			}
 			for _, secret := range notifier.Secrets(d) {
-				// A secret that is a word of the URL as well cannot be told from
-				// it. Real secrets are not words.
+				// A secret that is also a word of the URL is indistinguishable
+				// from it. Real secrets are not words.
 				if len(secret) > 7 && strings.Contains(d.String(), secret) {
 					t.Errorf("%s shows a secret: %s", u, d.String())
 				}
@@ -176,7 +176,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // sent returns the requests for a URL and all messages that parameters can
-// depend on, or "" if there are none.
+// depend on, or "" if nothing is sent.
 func sent(t *testing.T, u string, answers []servicetest.Answer) (string, error) {
 	w := &wire{answers: answers}
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", w), 0)
@@ -218,10 +218,11 @@ func probes(t *testing.T) []*notifier.Message {
 	}
 }
 
-// Each parameter of the query changes the requests of at least one URL.
+// TestNoIdleParameter checks that each query parameter changes the requests of
+// at least one URL.
 func TestNoIdleParameter(t *testing.T) {
 	if testing.Short() {
-		t.Skip("sends some thousand messages to nowhere")
+		t.Skip("sends some thousand messages")
 	}
 	all := examples(t)
 	for _, s := range catalogue() {
@@ -235,13 +236,13 @@ func TestNoIdleParameter(t *testing.T) {
 					continue
 				}
 				if b, _ := sent(t, e.url, e.answers); a != b {
-					continue // a difference would say nothing
+					continue // the requests differ each time
 				}
 				bases = append(bases, e)
 				plain[e.url] = a
 			}
 			if len(bases) == 0 {
-				t.Skip("nothing goes over HTTP, or never the same twice; the service has tests of its own")
+				t.Skip("no HTTP requests, or different ones each time; the service has separate tests")
 			}
 			for _, p := range s.Params {
 				if p.Common || p.InURL {
@@ -251,7 +252,7 @@ func TestNoIdleParameter(t *testing.T) {
 				case !accepted:
 					t.Errorf("no value was accepted for %s (%s); give the parameter an example", p.Name, p.Doc)
 				case !obeyed:
-					t.Errorf("%s (%s) changes nothing in any URL of the description and the golden file", p.Name, p.Doc)
+					t.Errorf("%s (%s) changes the requests of no URL in the description and the golden file", p.Name, p.Doc)
 				}
 			}
 		})
@@ -273,7 +274,7 @@ func obeys(t *testing.T, p notifier.ParamInfo, bases []example, plain map[string
 	return accepted, false
 }
 
-// values returns values that the parameter may accept.
+// values returns candidate values for the parameter.
 func values(p notifier.ParamInfo) []string {
 	switch p.Kind {
 	case notifier.KindBool:

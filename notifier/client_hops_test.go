@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Every request has the number of gateways that the message has passed through,
-// and a client's URL cannot hide it.
+// TestHops checks that every request carries the number of gateways that the
+// message has passed, and that a client's URL cannot override it.
 func TestHops(t *testing.T) {
 	const product = "caddy-notify/test"
 	var agent string

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
-// A redirect keeps the method and the body, drops credentials for another host
-// and never leads from TLS to plain text.
+// TestRedirects checks that a redirect keeps the method and the body, drops
+// credentials for another host and never leads from TLS to plain text.
 func TestRedirects(t *testing.T) {
 	var got []string
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A client's URL reaches no private address, not even over a connection that
-// the operator's URL has opened.
+// TestPolicy checks that a client's URL reaches no private address, even over a
+// connection opened for the operator's URL.
 func TestPolicy(t *testing.T) {
 	var hits atomic.Int32
 	base := target(t, func(w http.ResponseWriter, r *http.Request) { hits.Add(1) })
@@ -77,7 +77,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// The excerpt of an answer shows no part of a secret at its cut.
+// TestExcerptHidesBeforeItCuts checks that the excerpt of a response shows no
+// part of a secret at its cut.
 func TestExcerptHidesBeforeItCuts(t *testing.T) {
 	const secret = "0123456789secret9876543210"
 	masker := redact.NewMasker([]string{secret})

@@ -51,7 +51,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// Another attempt repeats only what has not arrived.
+// TestRetryOnce checks that another attempt repeats only what has not arrived.
 func TestRetryOnce(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -72,7 +72,8 @@ func TestRetryOnce(t *testing.T) {
 	}
 }
 
-// If several answers ask to wait, the longest time counts.
+// TestAskedToWait checks that the longest time counts if several responses ask
+// to wait.
 func TestAskedToWait(t *testing.T) {
 	var chats sync.Map
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
@@ -91,8 +92,9 @@ func TestAskedToWait(t *testing.T) {
 	}
 }
 
-// A destination that takes a few parts at a time gets each part once, even if
-// it asks to wait more often than is allowed for one part.
+// TestPartsAreWaitedFor checks that a destination that accepts a few parts at a
+// time gets each part once, even if it asks to wait more often than is allowed
+// for one part.
 func TestPartsAreWaitedFor(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

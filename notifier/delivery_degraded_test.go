@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// picky is a destination that refuses long texts, and files.
+// picky is a destination that refuses long texts and files.
 type picky struct {
-	max   int  // length of a text
-	files bool // files are taken
-	code  int  // of a refusal
+	max   int  // maximum length of a text
+	files bool // accepts files
+	code  int  // status of a refusal
 
 	mu  sync.Mutex
-	got []string // the lengths of the texts taken, and the names of files
+	got []string // the lengths of accepted texts, and the names of files
 }
 
 func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,10 +42,11 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// If a destination refuses a message, it gets as much of it as it takes.
+// TestDegraded checks that a destination that refuses a message gets as much of
+// it as it accepts.
 func TestDegraded(t *testing.T) {
 	file := []*Attachment{NewAttachment("a.png", "image/png", []byte("x"))}
-	const taken, long = 1000, 2500 // the probe's limit, and a text beyond it
+	const taken, long = 1000, 2500 // the probe's limit, and a length above it
 	for _, tt := range []struct {
 		name   string
 		dest   *picky
@@ -54,7 +55,7 @@ func TestDegraded(t *testing.T) {
 		query  string
 		got    string
 		status Status
-		text   string // in the error, or else in the records
+		text   string // expected in the error, or else in the records
 		tries  int
 	}{
 		{"a long text goes in parts", &picky{max: taken, code: 400}, long, nil, "", "1000 1000 500", Delivered, "refused the text in one piece", 2},

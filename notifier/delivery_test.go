@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A message that asks nothing of a destination is skipped, which is no failure.
-// If one of its parts is sent, it is delivered.
+// TestSkip checks that a message with nothing to send to a destination is
+// skipped, which is not a failure, and that it is delivered if one of its parts
+// is sent.
 func TestSkip(t *testing.T) {
 	var arrived atomic.Int32
 	url := target(t, func(http.ResponseWriter, *http.Request) { arrived.Add(1) }) + "/tok-secret?mode=skip&overflow=split"
@@ -38,7 +39,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// A fault of one destination fails that destination only, with an error that
+// TestSendFaults checks that a faulty destination fails with an error that
 // names the fault, and delays no other.
 func TestSendFaults(t *testing.T) {
 	t.Parallel()
@@ -106,10 +107,10 @@ func TestSendFaults(t *testing.T) {
 				t.Errorf("got %s: %v, want %s", r.Status, r.Err, tt.want)
 			}
 			if report.OK() {
-				t.Error("the report says that all is well")
+				t.Error("the report has no failure")
 			}
 			if all := fmt.Sprint(report.Results, report.Records); strings.Contains(all, "tok-secret") {
-				t.Errorf("the token shows: %s", all)
+				t.Errorf("the token is revealed: %s", all)
 			}
 		})
 	}

@@ -15,12 +15,12 @@ func TestDesktop(t *testing.T) {
 			}
 			for _, want := range []string{scheme + "://", name, "does not work on a server"} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %q does not say %q", u, err, want)
+					t.Errorf("%s: error %q does not contain %q", u, err, want)
 				}
 			}
 		}
 	}
 	if _, err := Parse("windoze://", nil); err == nil || strings.Contains(err.Error(), "desktop") {
-		t.Errorf("a scheme that nobody knows: %v", err)
+		t.Errorf("an unknown scheme: %v", err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// The same URL under the same policy is the same destination, which keeps its
-// session. A client's URL never shares one with the operator's.
+// TestParseCache checks that the same URL under the same policy is the same
+// destination, with its session, and that a client's URL never shares one with
+// the operator's.
 func TestParseCache(t *testing.T) {
 	s := newTestSender(t)
 	policy, _ := egress.NewPolicy(nil, nil)
@@ -24,8 +25,8 @@ func TestParseCache(t *testing.T) {
 	}
 }
 
-// A destination is closed by its last release. The same URL is a new
-// destination afterwards.
+// TestRelease checks that a destination is closed by its last release, and that
+// the same URL is a new destination afterwards.
 func TestRelease(t *testing.T) {
 	s := newTestSender(t)
 	a, _ := s.Parse("probe://h/tok", nil)
@@ -48,8 +49,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// A client's URL is parsed again for each message if its service can keep
-// something between messages, and once if it cannot.
+// TestParseOnce checks that a client's URL is parsed for each message if its
+// service can keep state between messages, and once otherwise.
 func TestParseOnce(t *testing.T) {
 	s := newTestSender(t)
 	for url, same := range map[string]bool{"plain://h": true, "probe://h/tok": false} {
@@ -67,11 +68,12 @@ func TestParseOnce(t *testing.T) {
 		}
 	}
 	if n := s.recent.order.Len(); n != maxRecentDestinations || n != len(s.recent.byKey) {
-		t.Errorf("%d destinations are remembered", n)
+		t.Errorf("%d destinations are cached", n)
 	}
 }
 
-// A long URL of a client is parsed again for each message.
+// TestParseOnceLong checks that a long URL of a client is parsed for each
+// message.
 func TestParseOnceLong(t *testing.T) {
 	s := newTestSender(t)
 	const start = "plain://h?user="
@@ -86,6 +88,6 @@ func TestParseOnceLong(t *testing.T) {
 		}
 	}
 	if n := s.recent.order.Len(); n != 1 || n != len(s.recent.byKey) {
-		t.Errorf("%d destinations are remembered", n)
+		t.Errorf("%d destinations are cached", n)
 	}
 }

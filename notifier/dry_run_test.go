@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The requests of a dry run contain no secret, for any service.
+// TestDryRunCatalogue checks that no dry run of a service contains a secret.
 func TestDryRunCatalogue(t *testing.T) {
 	all := examples(t)
 	for _, s := range catalogue() {
@@ -32,7 +32,7 @@ func TestDryRunCatalogue(t *testing.T) {
 			}
 		}
 		if shown == 0 {
-			t.Errorf("%s: nothing of what it sends is shown", s.Name)
+			t.Errorf("%s: the dry run shows no request", s.Name)
 		}
 	}
 }
@@ -46,8 +46,9 @@ func dryRun(t *testing.T, u string, m *notifier.Message) *notifier.DryRun {
 	return d.DryRun(t.Context(), "test", m)
 }
 
-// Secrets are masked in all their forms: escaped in URLs, forms and JSON, in
-// base64 with a user name, as digests, and short ones as a whole.
+// TestDryRunSecrets checks that secrets are masked in all forms: escaped in
+// URLs, forms and JSON, in base64 with a user name, as digests, and as a whole
+// if they are short.
 func TestDryRunSecrets(t *testing.T) {
 	const secret = `p&s"\é/1`
 	login := base64.StdEncoding.EncodeToString([]byte("bob:s3cr3t"))
@@ -72,7 +73,8 @@ func TestDryRunSecrets(t *testing.T) {
 	}
 }
 
-// The messages of a dry run are those that would be sent: rendered and divided.
+// TestDryRunMessages checks that a dry run has the messages that would be sent,
+// rendered and split.
 func TestDryRunMessages(t *testing.T) {
 	r := dryRun(t, "46elks://bob:pass@15551230000/15551230001?overflow=split", &notifier.Message{Body: strings.Repeat("word ", 40)})
 	if len(r.Messages) != 2 || len(r.Requests) != 2 || r.Err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// A permanent error of one target does not end the attempts for the others.
+// TestMayRetry checks that a permanent error of one target does not end the
+// attempts for the others.
 func TestMayRetry(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -27,8 +28,8 @@ func TestMayRetry(t *testing.T) {
 	}
 }
 
-// The text of many errors is short, because a client decides how many there
-// are.
+// TestManyErrors checks that the text of many errors is short: a client decides
+// how many there are.
 func TestManyErrors(t *testing.T) {
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

@@ -35,7 +35,7 @@ func (d *doorbell) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return c.PostJSON(ctx, d.URL("ring"), payload, "X-Key", d.key)
 }
 
-// A service declares its URLs and sends; the rest is derived.
+// A service declares its URLs and sends. Everything else is derived.
 func ExampleRegister() {
 	// var _ = notifier.Register[doorbell]() registers this service:
 	//

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// faulty is a server that records what it takes and refuses some of it.
+// faulty is a server that records the requests that it accepts and refuses others.
 type faulty struct {
 	refuse func(path, body string, files int) int // returns a status, or 0 to take the request
 
@@ -53,7 +53,7 @@ func (f *faulty) take() []string {
 	return taken
 }
 
-// numbered returns a text of n parts for the probe, each with its number.
+// numbered returns a text of n parts for the probe, which are numbered.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -62,8 +62,8 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// What has arrived is not sent again by a later attempt, with the same Progress
-// or with one restored from JSON in another sender.
+// TestProgress checks that a later attempt does not repeat what has arrived,
+// with the same Progress or with one restored from JSON in another sender.
 func TestProgress(t *testing.T) {
 	file := []*Attachment{NewAttachment("a.png", "image/png", []byte("x"))}
 	for _, tt := range []struct {
@@ -184,7 +184,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A Progress is ignored by a delivery that it was not made with.
+// TestProgressOfAnotherDelivery checks that a delivery ignores a Progress of
+// another one.
 func TestProgressOfAnotherDelivery(t *testing.T) {
 	server := &faulty{refuse: func(path, _ string, _ int) int { return map[string]int{"/b": 500}[path] }}
 	base := target(t, server.ServeHTTP)
@@ -220,8 +221,8 @@ func TestProgressOfAnotherDelivery(t *testing.T) {
 	}
 }
 
-// A part with another text than in the saved Progress, for example after limits
-// have changed in a new version, is sent.
+// TestProgressOfOtherParts checks that a part is sent if its text differs from
+// the saved Progress, for example because a new version has other limits.
 func TestProgressOfOtherParts(t *testing.T) {
 	server := &faulty{refuse: func(_, body string, _ int) int { return map[string]int{"0002": 500}[body[:4]] }}
 	base := target(t, server.ServeHTTP)
@@ -240,8 +241,8 @@ func TestProgressOfOtherParts(t *testing.T) {
 	}
 }
 
-// A Progress that is saved while the delivery is under way has what has arrived
-// by then.
+// TestProgressIsSavedUnderWay checks that a Progress saved during the delivery
+// contains what has arrived by then.
 func TestProgressIsSavedUnderWay(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
@@ -283,7 +284,7 @@ func TestProgressIsSavedUnderWay(t *testing.T) {
 	if want := (map[string]int{"0000": 1, "0001": 1, "0002": 2, "0003": 2}); fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("requests by part: %v, want %v", seen, want)
 	}
-	// Nothing is left of the message after the delivery.
+	// The delivery leaves no part of the message in memory.
 	for _, part := range p.parts {
 		if part.message != nil || p.message != nil {
 			t.Error("the Progress holds the message")
@@ -291,7 +292,8 @@ func TestProgressIsSavedUnderWay(t *testing.T) {
 	}
 }
 
-// What cannot be understood is an error, and not an empty Progress.
+// TestProgressUnmarshal checks that an invalid Progress is an error, not an
+// empty Progress.
 func TestProgressUnmarshal(t *testing.T) {
 	for _, saved := range []string{`[]`, `{"parts": 1}`, `{"form": {"overflow": "sideways"}}`} {
 		if err := json.Unmarshal([]byte(saved), new(Progress)); err == nil {
@@ -307,8 +309,8 @@ func TestProgressUnmarshal(t *testing.T) {
 	}
 }
 
-// The results of steps that JSON cannot have are errors in the first attempt,
-// and those of another version are made again.
+// TestOnceValue checks that a result that JSON cannot represent is an error in
+// the first attempt, and that a result of another version is computed again.
 func TestOnceValue(t *testing.T) {
 	s := new(Steps)
 	if _, err := OnceValue(s, "a", func() (chan int, error) { return nil, nil }); err == nil {
@@ -327,13 +329,14 @@ func TestOnceValue(t *testing.T) {
 	}
 }
 
-// tooLarge is the error of a service that decides by itself what is a refusal.
+// tooLarge is an error of a service that marks it as a refusal itself.
 type tooLarge struct{}
 
 func (tooLarge) Error() string        { return "552 too large" }
 func (tooLarge) Is(target error) bool { return target == ErrRefused }
 
-// The result tells whether a later attempt can succeed, and when.
+// TestTemporary checks that the result tells whether a later attempt can
+// succeed, and when.
 func TestTemporary(t *testing.T) {
 	for code, want := range map[int]bool{
 		400: false, 401: false, 403: false, 404: false, 410: false, 413: false, 414: false, 415: false, 422: false,

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A broken description must not get as far as a user.
+// TestRegisterPanics checks that Register panics for a broken description.
 func TestRegisterPanics(t *testing.T) {
 	for name, describe := range map[string]func(*Schema){
 		"no place bound": func(s *Schema) { s.Name = "X"; s.URL("xx1://{host}") },
@@ -55,8 +55,8 @@ func parsed(t *testing.T, describe func(*Schema), text string) (*Destination, er
 	return d, d.finish()
 }
 
-// Describe runs again for every URL. What it adds to the description then has no
-// effect, and what it binds must be the same.
+// TestDescribeAgain checks that Describe, which runs for every URL, cannot
+// extend the description in later runs, and must bind the same parameters.
 func TestDescribeAgain(t *testing.T) {
 	runs := 0
 	describe := func(s *Schema) {
@@ -101,8 +101,8 @@ func TestDescribeAgain(t *testing.T) {
 	}
 }
 
-// A list without a valid item is an error, unless DropInvalid allows it to be
-// empty.
+// TestInvalidItems checks that a list without a valid item is an error, unless
+// DropInvalid allows it to be empty.
 func TestInvalidItems(t *testing.T) {
 	for _, tt := range []struct {
 		template string
@@ -142,7 +142,7 @@ func TestInvalidItems(t *testing.T) {
 	}
 }
 
-// A secret that is a part of a value is masked, and the rest is not.
+// TestSecretPart checks that only the secret part of a value is masked.
 func TestSecretPart(t *testing.T) {
 	d, err := parsed(t, func(s *Schema) {
 		s.Name = "X"

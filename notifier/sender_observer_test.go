@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// An observer gives a delivery its context and gets its result. Header fields
-// made of that context go with every request, unless the service sets them.
+// TestObservers checks that an observer sets the context of a delivery and
+// receives its result, and that header fields made from that context are sent
+// with every request, unless the service sets them.
 func TestObservers(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]string{} // by path

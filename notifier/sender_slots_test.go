@@ -13,7 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Deliveries to transient destinations take at most half of the slots.
+// TestTransientDestinationsLeaveRoom checks that deliveries to transient
+// destinations use at most half of the slots.
 func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -43,7 +44,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	default:
 	}
 	close(release)
-	for range 3 { // also the one that waited
+	for range 3 { // including the one that waited
 		if r := <-ended; !r.OK() {
 			t.Errorf("a client's: %+v", r.Results)
 		}
@@ -53,7 +54,8 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	}
 }
 
-// Deliveries of one message take at most a quarter of those.
+// TestOneMessageLeavesRoom checks that deliveries of one message use at most a
+// quarter of the slots for transient destinations.
 func TestOneMessageLeavesRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
 	begun, release := make(chan struct{}, 10), make(chan struct{})
@@ -85,7 +87,7 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 	default:
 	}
 	close(release)
-	if r := <-ended; !r.OK() { // also those that waited
+	if r := <-ended; !r.OK() { // including those that waited
 		t.Errorf("%+v", r.Results)
 	}
 }

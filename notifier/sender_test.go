@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// target starts a server and returns the beginning of a probe URL to it.
+// target starts a server and returns the start of a probe URL for it.
 func target(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -56,7 +56,8 @@ func TestOptional(t *testing.T) {
 	}
 }
 
-// Send goes on after the end of its context.
+// TestSendOutlivesItsContext checks that Send continues after the end of its
+// context.
 func TestSendOutlivesItsContext(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +81,7 @@ func TestSendOutlivesItsContext(t *testing.T) {
 	}
 }
 
-// Deliveries beyond the limit wait.
+// TestConcurrency checks that deliveries above the limit wait.
 func TestConcurrency(t *testing.T) {
 	var now, highest atomic.Int32
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +104,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// With store=no the service of the destination is a fresh one for each message.
+// TestStoreNo checks that with store=no each message uses a new service value.
 func TestStoreNo(t *testing.T) {
 	s := newTestSender(t)
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {})
@@ -112,7 +113,7 @@ func TestStoreNo(t *testing.T) {
 		send(t, s, hello, Options{}, u)
 		d, _ := s.Parse(u, nil)
 		if n := d.service.(*probe).sends.Load(); (n == 0) != (store == "no") {
-			t.Errorf("store=%s: the destination's own service sent %d times", store, n)
+			t.Errorf("store=%s: the stored service sent %d times", store, n)
 		}
 	}
 }

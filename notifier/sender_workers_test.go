@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Each delivery runs at once, also if no worker is idle. Idle workers end.
+// TestWorkers checks that each delivery runs at once, even if no worker is
+// idle, and that idle workers end.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkers()

@@ -15,7 +15,8 @@ import (
 	"testing/iotest"
 )
 
-// Ten destinations read a large file from one copy, which Close removes.
+// TestAttachments checks that ten destinations read a large file from one copy,
+// which Close removes.
 func TestAttachments(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	want := sha256.Sum256(content)

@@ -13,7 +13,7 @@ func parseTagsJSON(t *testing.T, text string) (TagExpr, error) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%s is no JSON: %v", text, err)
+		t.Fatalf("%s is not JSON: %v", text, err)
 	}
 	return ParseTags(v)
 }
@@ -107,7 +107,7 @@ func TestParseTagsErrors(t *testing.T) {
 		if _, ok := errors.AsType[*TagError](err); !ok {
 			t.Errorf("%s: got %v and error %v, want a TagError", name, e, err)
 		} else if !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %q does not say %q", name, err, test.want)
+			t.Errorf("%s: error %q does not contain %q", name, err, test.want)
 		}
 	}
 }

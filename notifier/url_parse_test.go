@@ -116,7 +116,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", tt.url, err, tt.want)
 		}
 		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: the error holds the token: %s", tt.url, err)
+			t.Errorf("%s: the error reveals the token: %s", tt.url, err)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func entries(n int) string {
 	return b.String()
 }
 
-// A list and a map may be as long as the limits allow.
+// TestParseMany parses a list and a map at their maximum lengths.
 func TestParseMany(t *testing.T) {
 	var items strings.Builder
 	for i := range maxItems {

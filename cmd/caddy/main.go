@@ -1,5 +1,4 @@
-// Command caddy is Caddy with the notify module in it: the program that
-// xcaddy would generate for this module.
+// Command caddy is Caddy with the notify module, as xcaddy would build it.
 package main
 
 import (

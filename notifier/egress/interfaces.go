@@ -8,13 +8,13 @@ import (
 )
 
 // interfaceLife is how long a list of interface addresses is used before it is
-// read again. Reading it is one system call or two.
+// read again. Reading it takes one or two system calls.
 const interfaceLife = 5 * time.Second
 
-// interfaces knows the addresses of this machine's network interfaces and the
-// networks that they are connected to. Both may be public: a rented server has
-// a public address and, in the same network, neighbours and a router. The zero
-// value is ready for use and safe for concurrent use.
+// interfaces caches the addresses of this machine's network interfaces and
+// their networks. Both may be public: a rented server has a public address and,
+// in the same network, neighbours and a router. The zero value is ready for use
+// and safe for concurrent use.
 type interfaces struct {
 	list func() ([]net.Addr, error) // nil for net.InterfaceAddrs
 
@@ -24,7 +24,7 @@ type interfaces struct {
 	prefixes []netip.Prefix // address and length of the network, not masked
 }
 
-// rule returns why a may not be reached, or "". The text names no address,
+// rule returns why a may not be reached, or "". The text contains no address,
 // since clients read it.
 func (i *interfaces) rule(a netip.Addr) string {
 	prefixes, err := i.current()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// withInterfaces returns a policy on a machine whose interfaces have what list
-// returns, in CIDR notation.
+// withInterfaces returns a policy on a machine with the interface addresses
+// that list returns, in CIDR notation.
 func withInterfaces(t *testing.T, allow, deny []string, list func() ([]string, error)) *Policy {
 	t.Helper()
 	p := mustPolicy(t, allow, deny)
@@ -60,14 +60,14 @@ func TestOwnNetworks(t *testing.T) {
 			err := p.CheckAddr(netip.MustParseAddr(tc.addr))
 			checkBlocked(t, tc.addr, err, tc.reason != "")
 			if err != nil && !strings.Contains(err.Error(), tc.reason) {
-				t.Errorf("%q does not say %q", err, tc.reason)
+				t.Errorf("error %q does not contain %q", err, tc.reason)
 			}
 		})
 	}
 }
 
-// TestOwnNetworksAreCurrent follows an address that a machine gets while the
-// gateway runs.
+// TestOwnNetworksAreCurrent checks that an address that the machine gets at run
+// time is recognized.
 func TestOwnNetworksAreCurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := []string{"11.22.33.44/24"}
@@ -90,7 +90,7 @@ func TestOwnNetworksUnknown(t *testing.T) {
 	err := p.CheckAddr(netip.MustParseAddr("8.8.8.8"))
 	checkBlocked(t, "a public address", err, true)
 	if err != nil && !strings.Contains(err.Error(), "AF_NETLINK") {
-		t.Errorf("%q does not say what to do", err)
+		t.Errorf("error %q does not tell what to do", err)
 	}
 	checkBlocked(t, "an allowed address", p.CheckAddr(netip.MustParseAddr("9.9.9.9")), false)
 }

@@ -16,11 +16,11 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// The memory that a conversion allocates and the length of its result are
+// TestConvertCost checks that the memory and the result of a conversion are
 // proportional to the length of the text.
 func TestConvertCost(t *testing.T) {
 	const size = 64 << 10
-	// repeatAfter returns start followed by as many of unit as fit into size.
+	// repeatAfter returns start followed by as many units as fit into size.
 	repeatAfter := func(start, unit string) string { return start + strings.Repeat(unit, (size-len(start))/len(unit)) }
 	numbered := func(n int, format string) string {
 		var b strings.Builder

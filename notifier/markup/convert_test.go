@@ -100,8 +100,8 @@ func TestConvertRemovesUnsafeLinks(t *testing.T) {
 	}
 }
 
-// Texts that would take too much time, depth or space are converted in the
-// simple way.
+// TestConvertIsBounded checks that texts that would take too much time, depth
+// or space use the simple conversion.
 func TestConvertIsBounded(t *testing.T) {
 	const mega = 1 << 20
 	fill := func(s string) string { return strings.Repeat(s, mega/len(s)) }
@@ -150,7 +150,8 @@ func TestConvertIsBounded(t *testing.T) {
 	}
 }
 
-// A long report that a person could write is within the limits.
+// TestConvertKeepsLongReports checks that a long report that a person could
+// write is within the limits.
 func TestConvertKeepsLongReports(t *testing.T) {
 	report := strings.Repeat("## Host\n\n- [log](https://example.com/a_b): **12** of *20* `ok`\n- > quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", 1000)
 	got := Convert(report, Markdown, HTML)

@@ -139,8 +139,8 @@ func allocated(f func()) int {
 	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
-// The cost of masking depends on the length of the text, not on the number of
-// secrets.
+// TestMaskCost checks that the cost of masking depends on the length of the
+// text, not on the number of secrets.
 func TestMaskCost(t *testing.T) {
 	var secrets []string
 	for i := range 500 {

@@ -1,8 +1,8 @@
-// Command bench measures the gateway against Caddy's own reverse_proxy: the
-// same requests to the same destination, on the same machine, in one run.
+// Command bench compares the gateway with Caddy's reverse_proxy: the same
+// requests to the same destination, on the same machine, in one run.
 //
 //	go run ./test/bench                 builds Caddy, measures, prints a table
-//	go run ./test/bench -caddy ./caddy  measures a binary that is there
+//	go run ./test/bench -caddy ./caddy  measures an existing binary
 //
 // All traffic stays on the loopback interface. Each throughput row takes
 // -seconds.
@@ -102,7 +102,7 @@ func run(binary string, duration time.Duration, clients, rounds int) error {
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
-	fmt.Printf("%-34s %10.1f %9.1f   ratio %.2f to one of them\n", "notify, stateful", ms(took[5]), ms(took[9]), ms(took[5])/50)
+	fmt.Printf("%-34s %10.1f %9.1f   ratio %.2f to one destination\n", "notify, stateful", ms(took[5]), ms(took[9]), ms(took[5])/50)
 
 	fmt.Printf("\n%-34s %10s %9s %9s\n", "10 destinations, 50 MB file", "idle MB", "peak MB", "above MB")
 	idle, peak, err := attachment(gateway)
@@ -251,7 +251,7 @@ func post(client *http.Client, address, kind string, body io.Reader) error {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != 200 {
-		err = fmt.Errorf("answer %d: %.200s", resp.StatusCode, text)
+		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, text)
 	}
 	return err
 }
@@ -291,7 +291,7 @@ func load(address, body string, duration time.Duration, clients int) (measure, e
 	all := slices.Concat(times...)
 	slices.Sort(all)
 	if len(all) == 0 {
-		return measure{}, fmt.Errorf("nothing was answered in %s", duration)
+		return measure{}, fmt.Errorf("no response in %s", duration)
 	}
 	return measure{
 		perSecond: float64(len(all)) / duration.Seconds(),

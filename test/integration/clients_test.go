@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// buildGateway builds the program once for the run, in the gateway's module.
+// buildGateway builds the program in the gateway's module, once for each run.
 var buildGateway = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(scratch, "bin", "caddy")
 	build := exec.Command("go", "build", "-o", program, "./cmd/caddy")
@@ -86,7 +86,7 @@ func TestApprise(t *testing.T) {
 		}
 	}
 	if ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/other"); ok {
-		t.Errorf("no such key: no failure: %s", said)
+		t.Errorf("an unknown key is accepted: %s", said)
 	}
 	// With method=json, a client with tags sends nothing.
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func TestApprise(t *testing.T) {
 
 func TestAppriseFiles(t *testing.T) {
 	if _, version := apprise(t, "--version"); strings.Contains(version, "v1.2.") {
-		t.Skip("this Apprise, which is that of Debian 12, sends no files to apprise:// URLs, and JSON only")
+		t.Skip("this version of Apprise (Debian 12) sends only JSON and no files to apprise:// URLs")
 	}
 	hook := newWebhook(t)
 	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")

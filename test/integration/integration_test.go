@@ -3,8 +3,8 @@
 //
 //	cd test/integration && go test .
 //
-// It is a module of its own, so that what only these tests need (a browser
-// driver, a second MQTT client) is no dependency of the gateway. A test whose
+// It is a separate module, so that the gateway does not depend on what only
+// these tests need (a browser driver, a second MQTT client). A test whose
 // program is not installed is skipped, or fails if the environment variable CI
 // is set.
 package integration
@@ -175,7 +175,7 @@ func start(t *testing.T, port int, name string, args ...string) *server {
 	t.Cleanup(func() {
 		s.stop()
 		if t.Failed() {
-			t.Logf("%s says:\n%s", name, s.out.String())
+			t.Logf("output of %s:\n%s", name, s.out.String())
 		}
 	})
 	eventually(t, name+" listens", func() bool {
@@ -196,12 +196,12 @@ func (s *server) stop() {
 	}
 }
 
-// eventually waits for something to become true.
+// eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -248,6 +248,6 @@ func fails(t *testing.T, s *notifier.Sender, url, want, secret string) {
 	case !strings.Contains(last, r.Service):
 		t.Errorf("the record does not name %s: %q", r.Service, last)
 	case secret != "" && strings.Contains(r.Err.Error()+last, secret):
-		t.Errorf("%s: the error shows the secret", r.Destination)
+		t.Errorf("%s: the error reveals the secret", r.Destination)
 	}
 }

@@ -84,7 +84,7 @@ func listen(t *testing.T, port int) *listener {
 	select {
 	case <-ready:
 	case <-time.After(10 * time.Second):
-		t.Fatal("bob does not get into the channels")
+		t.Fatal("bob cannot join the channels")
 	}
 	return l
 }
@@ -98,11 +98,11 @@ func (l *listener) hears(t *testing.T, want ...string) {
 		case line := <-l.lines:
 			got = append(got, line)
 		case <-time.After(10 * time.Second):
-			t.Fatalf("bob heard %q, want %q", got, want)
+			t.Fatalf("bob received %q, want %q", got, want)
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("bob heard %q, want %q", got, want)
+		t.Errorf("bob received %q, want %q", got, want)
 	}
 }
 
@@ -117,14 +117,14 @@ func TestNgircd(t *testing.T) {
 		lines, private = append(lines, "#open "+line), append(private, "bob "+line)
 	}
 	delivers(t, newSender(t), url+"/#open", body)
-	bob.hears(t, lines...)
+	bob.expect(t, lines...)
 	delivers(t, newSender(t), url+"/@bob?nick=another", body)
-	bob.hears(t, private...)
+	bob.expect(t, private...)
 	delivers(t, newSender(t), url+"/#ops:k3y-of-ops?nick=bob", "with a key, and a name that is taken")
-	bob.hears(t, "#ops with a key, and a name that is taken")
+	bob.expect(t, "#ops with a key, and a name that is taken")
 
 	delivers(t, newSender(t), fmt.Sprintf("ircs://%s:%d/bob?nick=secure", account, secure), "over TLS")
-	bob.hears(t, "bob over TLS")
+	bob.expect(t, "bob over TLS")
 	slow, bad, _ := ngircd(t, newSigner(), -1)
 	fails(t, newSender(t), fmt.Sprintf("ircs://%s:%d/bob", account, bad), "certificate", "secret-word")
 
@@ -135,11 +135,11 @@ func TestNgircd(t *testing.T) {
 
 	s := newSender(t)
 	delivers(t, s, url+"/#open", "before")
-	bob.hears(t, "#open before")
+	bob.expect(t, "#open before")
 	restart()
 	bob = listen(t, clear)
 	delivers(t, s, url+"/#open", "after")
-	bob.hears(t, "#open after")
+	bob.expect(t, "#open after")
 
 	// Enough lines for the server's flood protection, and one that is too long.
 	strict := listen(t, slow)
@@ -149,7 +149,7 @@ func TestNgircd(t *testing.T) {
 		flood = append(flood, fmt.Sprintf("#open line %d", i))
 	}
 	delivers(t, newSender(t), url+"/#open?nick=flood", strings.ReplaceAll(strings.Join(flood, "\n"), "#open ", ""))
-	strict.hears(t, flood...)
+	strict.expect(t, flood...)
 	long := strings.TrimSpace(strings.Repeat("漢字 words ", 60))
 	delivers(t, newSender(t), url+"/bob?nick=long", long)
 	got := ""
@@ -158,10 +158,10 @@ func TestNgircd(t *testing.T) {
 		case line := <-strict.lines:
 			got += strings.TrimPrefix(line, "bob ") + " "
 		case <-time.After(10 * time.Second):
-			t.Fatalf("of a long line, bob heard %q", got)
+			t.Fatalf("of a long line, bob received %q", got)
 		}
 	}
 	if strings.TrimSpace(got) != long {
-		t.Errorf("of a long line, bob heard %q", got)
+		t.Errorf("of a long line, bob received %q", got)
 	}
 }

@@ -328,7 +328,7 @@ func TestMailReadsRight(t *testing.T) {
 		m := readWithPython(t, source)
 		to = append(to, m.Header["Envelope-to"])
 		if len(m.Defects) > 0 {
-			t.Errorf("Python finds %q", m.Defects)
+			t.Errorf("Python finds the defects %q", m.Defects)
 		}
 		for name, want := range map[string]string{
 			"Subject": strings.Repeat("Über 90 % ☃ ", 20) + "Ende", "From": "Die Wächter <gateway@example.com>", "To": `"Döe, Jo" <you@example.org>`,
@@ -352,7 +352,7 @@ func TestMailReadsRight(t *testing.T) {
 		}
 		// Exim writes the recipient to a line of its own.
 		if bytes.Count(source, []byte("secret@example.org")) != strings.Count(m.Header["Envelope-to"], "secret@example.org") {
-			t.Error("the mail names who got a blind copy")
+			t.Error("the mail names the recipient of a blind copy")
 		}
 	}
 	if slices.Sort(to); !slices.Equal(to, []string{"secret@example.org", "you@example.org"}) {
@@ -393,14 +393,14 @@ func TestMailGnuPG(t *testing.T) {
 		}
 		inner, said := gpg([]byte(parts[3]), "--decrypt")
 		if !strings.Contains(said, c.says) {
-			t.Errorf("GnuPG says %s", said)
+			t.Errorf("unexpected output of GnuPG: %s", said)
 		}
 		clear, err := mail.ReadMessage(bytes.NewReader(inner))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := leaves(t, clear.Header, clear.Body); len(got) != 2 || strings.ReplaceAll(got[1], "\r\n", "\n") != body {
-			t.Errorf("within is %q", got)
+			t.Errorf("the decrypted part is %q", got)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func mosquitto(t *testing.T) (clear, good, bad int, restart func()) {
 	}
 }
 
-// subscribe collects what is published below alerts/.
+// subscribe collects messages published below alerts/.
 func subscribe(t *testing.T, port int) <-chan paho.Message {
 	t.Helper()
 	messages := make(chan paho.Message, 10)

@@ -206,13 +206,13 @@ func TestPageByKeyboard(t *testing.T) {
 	shows(t, ctx, "#results li:nth-child(1)", "delivered")
 	shows(t, ctx, "#results li:nth-child(2)", "JSON (slow) sending…")
 	if got := text(t, ctx, "#outcome"); got != "Sending…" {
-		t.Errorf("the outcome is %q before all is sent", got)
+		t.Errorf("the outcome is %q before all messages are sent", got)
 	}
 	hook.release()
 	shows(t, ctx, "#results li:nth-child(2)", "delivered")
 	shows(t, ctx, "#outcome", "Sent.")
 	if got := complaints(); len(got) > 0 {
-		t.Errorf("the browser complains: %q", got)
+		t.Errorf("errors on the browser console: %q", got)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestPageFiles(t *testing.T) {
 		t.Errorf("files that were sent are still chosen: %s", got)
 	}
 	if got := complaints(); len(got) > 0 {
-		t.Errorf("the browser complains: %q", got)
+		t.Errorf("errors on the browser console: %q", got)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestPageWithoutScript(t *testing.T) {
 	}
 	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery), chromedp.WaitReady("form", chromedp.ByQuery))
 	if got := complaints(); len(got) > 0 {
-		t.Errorf("the browser complains: %q", got)
+		t.Errorf("errors on the browser console: %q", got)
 	}
 }
 

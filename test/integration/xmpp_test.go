@@ -70,7 +70,7 @@ Component "rooms.example.org" "muc"
 	return &prosodyServer{clear, direct, file, start(t, clear, daemon, "--config", file)}
 }
 
-// reader is the user bob, in the room ops.
+// reader is a session of the user bob in the room ops.
 type reader struct {
 	messages chan readMessage
 }
@@ -128,7 +128,7 @@ func read(t *testing.T, port int) *reader {
 	select {
 	case <-inside:
 	case <-ctx.Done():
-		t.Fatal("bob does not get into the room")
+		t.Fatal("bob cannot join the room")
 	}
 	// A new room is locked until its owner accepts its settings.
 	answer, err := session.SendIQ(ctx, stanza.IQ{To: jid.MustParse("ops@rooms.example.org"), Type: stanza.SetIQ}.Wrap(xmlstream.Wrap(
@@ -164,17 +164,17 @@ func TestProsody(t *testing.T) {
 	const tabs = body + "\n\ttabs"
 
 	delivers(t, newSender(t), url("xmpp", clear, "bob?"), tabs)
-	bob.hears(t, "gateway@example.org/", "", tabs)
+	bob.expect(t, "gateway@example.org/", "", tabs)
 	delivers(t, newSender(t), url("xmpps", clear, "bob?roster=yes"), tabs)
-	bob.hears(t, "gateway@example.org/", "", tabs)
+	bob.expect(t, "gateway@example.org/", "", tabs)
 	delivers(t, newSender(t), url("xmpps", direct, "bob@example.org?mode=tls"), body)
-	bob.hears(t, "gateway@example.org/", "", body)
+	bob.expect(t, "gateway@example.org/", "", body)
 	delivers(t, newSender(t), url("xmpp", clear, "%23ops@rooms.example.org?name=alerts"), tabs)
-	bob.hears(t, "ops@rooms.example.org/alerts", "", tabs)
+	bob.expect(t, "ops@rooms.example.org/alerts", "", tabs)
 	if r, _ := send(t, newSender(t), url("xmpps", clear, "bob?subject=yes"), &notifier.Message{Title: "Disk", Body: body}); r.Err != nil {
 		t.Error(r.Err)
 	}
-	bob.hears(t, "gateway@example.org/", "Disk", body)
+	bob.expect(t, "gateway@example.org/", "Disk", body)
 
 	bad := prosody(t, newSigner(), "tlsv1_2+")
 	fails(t, newSender(t), url("xmpps", bad.clear, "bob?"), "certificate", "secret-word")
@@ -195,7 +195,7 @@ func TestProsody(t *testing.T) {
 	bob = read(t, clear)
 	delivers(t, s, both, "after")
 	for range 2 {
-		bob.hears(t, "", "", "after") // from the user and from the room, in any order
+		bob.expect(t, "", "", "after") // from the user and from the room, in any order
 	}
 }
 
@@ -205,7 +205,7 @@ func TestProsodyChannelBinding(t *testing.T) {
 	bob := read(t, p.clear)
 	for _, rest := range []string{"bob?", "bob?scramplus=no"} {
 		delivers(t, newSender(t), fmt.Sprintf("xmpps://gateway:secret-word@example.org:%d/%s&xmpp=127.0.0.1", p.clear, rest), body)
-		bob.hears(t, "gateway@example.org/", "", body)
+		bob.expect(t, "gateway@example.org/", "", body)
 	}
 	p.process.stop()
 	log := p.process.out.String()
