@@ -14,7 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// faulty is a server that records the requests that it accepts and refuses others.
+// faulty is a server that records the requests that it accepts and refuses
+// others.
 type faulty struct {
 	refuse func(path, body string, files int) int // returns a status, or 0 to take the request
 

@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// aprsServer starts an APRS-IS server that accepts the call sign DF1ABC-10 with the
-// passcode 12345.
+// aprsServer starts an APRS-IS server that accepts the call sign DF1ABC-10 with
+// the passcode 12345.
 func aprsServer(t *testing.T, address string, log *servicetest.Log) *servicetest.Server {
 	t.Helper()
 	return servicetest.Serve(t, address, nil, func(conn net.Conn) { serveAPRS(conn, log) })

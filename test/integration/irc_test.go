@@ -89,8 +89,8 @@ func listen(t *testing.T, port int) *listener {
 	return l
 }
 
-// hears expects these lines next.
-func (l *listener) hears(t *testing.T, want ...string) {
+// expect expects these lines next.
+func (l *listener) expect(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
 	for len(got) < len(want) {

@@ -141,8 +141,8 @@ func read(t *testing.T, port int) *reader {
 	return r
 }
 
-// hears expects a message from this sender.
-func (r *reader) hears(t *testing.T, from, subject, body string) {
+// expect expects a message from this sender.
+func (r *reader) expect(t *testing.T, from, subject, body string) {
 	t.Helper()
 	select {
 	case m := <-r.messages:

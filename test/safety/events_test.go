@@ -21,8 +21,8 @@ type watcher struct {
 	data   []string
 }
 
-// news identifies an event.
-type news struct {
+// event identifies an event.
+type event struct {
 	title        string
 	destinations string
 }
@@ -59,8 +59,8 @@ func (w *watcher) options() string {
 	return b.String() + "}\n"
 }
 
-// newsOf returns the event that belongs to a response.
-func newsOf(r reply, key, source string) news {
+// eventOf returns the event that belongs to a response.
+func eventOf(r reply, key, source string) event {
 	var has, lacks []string
 	for _, x := range r.Results {
 		switch x.Status {
@@ -77,9 +77,9 @@ func newsOf(r reply, key, source string) news {
 	return event{fmt.Sprintf("%s of %s by %s: %d delivered, %d failed", name, key, source, len(has), len(lacks)), strings.Join(told, ", ")}
 }
 
-// hears waits until the watcher has received exactly these events, and returns
-// everything that it has received.
-func (w *watcher) hears(t *testing.T, all []news) string {
+// checkEvents waits until the watcher has received exactly these events, and
+// returns everything that it has received.
+func (w *watcher) checkEvents(t *testing.T, all []event) string {
 	t.Helper()
 	eventually(t, "all events arrive", func() bool {
 		w.mu.Lock()

@@ -12,9 +12,9 @@ import (
 // noTLS matches errors about a server that does not speak TLS.
 const noTLS = `|does not look like a TLS handshake|does not begin with TLS|does not use TLS`
 
-// rudeness lists the faults of servers of other protocols than HTTP. says
+// serverFaults lists the faults of servers of other protocols than HTTP. want
 // matches the errors of the results.
-var rudeness = []struct {
+var serverFaults = []struct {
 	name  string
 	serve func(net.Conn)
 	want  string
@@ -32,8 +32,8 @@ var rudeness = []struct {
 	}, `not done within 2s|does not speak|HTTP/1.1 400` + noTLS},
 }
 
-// babbling writes a text again and again, and does not read.
-func babbling(text string, pause time.Duration) func(net.Conn) {
+// repeating writes a text again and again, and does not read.
+func repeating(text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		for {
 			if _, err := io.WriteString(c, text); err != nil {
@@ -50,7 +50,7 @@ func TestFaultsOfConversations(t *testing.T) {
 	fine := swallower(t)
 	g := start(t, "", "timeout 2s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	g.post("/notify/k", message{"body": "x"}) // what the first message starts is no leak
-	type try struct{ url, fault, says string }
+	type try struct{ url, fault, want string }
 	var all []try
 	for _, f := range serverFaults {
 		address := "127.0.0.1:" + freePort(t)
@@ -59,7 +59,7 @@ func TestFaultsOfConversations(t *testing.T) {
 		}
 		for _, n := range servers() {
 			if isConversational(n.service.Schemes) && n.scheme != "rsyslog" { // UDP, without a response
-				all = append(all, try{n.at(address), f.name, f.says})
+				all = append(all, try{n.at(address), f.name, f.want})
 			}
 		}
 	}

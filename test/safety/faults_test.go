@@ -17,7 +17,7 @@ type fault struct {
 	name  string
 	query string // of its URL
 	serve func(net.Conn)
-	says  string // a part of the result's error
+	want  string // a part of the result's error
 	good  bool   // the message is delivered in the end
 }
 

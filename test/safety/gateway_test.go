@@ -369,7 +369,7 @@ var memoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 // peak returns the maximum of the gateway's memory so far, in bytes.
 func (g *gateway) peak() int64 {
 	g.t.Helper()
-	if raced {
+	if raceEnabled {
 		return g.memory().Sys // without the memory of the race detector
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))

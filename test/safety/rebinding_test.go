@@ -122,7 +122,8 @@ func TestRebinding(t *testing.T) {
 		if strings.Contains(f.address, ":") {
 			continue
 		}
-		// The first connection is allowed, and the server redirects to its own name.
+		// The first connection is allowed, and the server redirects to its own
+		// name.
 		for what, try := range map[string]func() error{
 			"URL":        func() error { return send("json://" + name + ":" + allowedPort + "/?redirect=yes&-to=" + to) },
 			"attachment": func() error { return fetch("http://" + name + ":" + allowedPort + "/?to=" + to) },

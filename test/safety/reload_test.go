@@ -147,7 +147,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	}
 	g := start(t, "", block(0))
 	warm := g.load(20, 1_000_000, 1) // what the first messages start is no leak
-	warm.goesOn(t, 10)
+	warm.waitAccepted(t, 10)
 	warm.end()
 	g.reload("", block(99))
 	before := g.goroutines()

@@ -42,10 +42,10 @@ func web(t *testing.T) (out []marked) {
 	return out
 }
 
-// everything returns all that can be read of a gateway: its log, metrics,
+// exposed returns all that can be read of a gateway: its log, metrics,
 // configuration, pages and admin API, also for key. It fails the test if one of
 // them is missing or has not the expected content.
-func (g *gateway) everything(key string) string {
+func (g *gateway) exposed(key string) string {
 	g.t.Helper()
 	var b strings.Builder
 	for _, read := range []struct{ address, accept, sign string }{
@@ -107,7 +107,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 
 	var mu sync.Mutex
 	var said strings.Builder
-	var events []news
+	var events []event
 	// hear records a response that belongs to an event.
 	hear := func(r reply, key, source string) {
 		mu.Lock()

@@ -25,8 +25,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// mishap is a network with a fault.
-type mishap struct {
+// faultyNetwork is a network with a fault.
+type faultyNetwork struct {
 	answer func(r *http.Request) (*http.Response, error)
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -34,7 +34,7 @@ type mishap struct {
 func (m faultyNetwork) RoundTrip(r *http.Request) (*http.Response, error) { return m.answer(r) }
 
 // DialContext dials for services that do not use HTTP.
-func (m mishap) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (m faultyNetwork) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return m.dial(ctx, network, address)
 }
 
@@ -42,13 +42,15 @@ func refuse(_ context.Context, network, address string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused: " + address)}
 }
 
-// over returns a network that answers HTTP requests with answer and refuses all
-// other connections.
-func over(answer func(r *http.Request) (*http.Response, error)) mishap { return mishap{answer, refuse} }
+// respondingWith returns a network that answers HTTP requests with answer and
+// refuses all other connections.
+func respondingWith(answer func(r *http.Request) (*http.Response, error)) faultyNetwork {
+	return faultyNetwork{answer, refuse}
+}
 
 // failing returns a network in which every connection fails with err.
-func failing(err func(network, host string) error) mishap {
-	return mishap{
+func failing(err func(network, host string) error) faultyNetwork {
+	return faultyNetwork{
 		func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: err("tcp", r.URL.Hostname())}
 		},
@@ -59,8 +61,9 @@ func failing(err func(network, host string) error) mishap {
 	}
 }
 
-// talking returns a network in which all connections but HTTP reach one server.
-func talking(t *testing.T, serve func(net.Conn)) mishap {
+// connectingTo returns a network in which all connections but HTTP reach one
+// server.
+func connectingTo(t *testing.T, serve func(net.Conn)) faultyNetwork {
 	to := listen(t, "127.0.0.1:0", serve)
 	return faultyNetwork{
 		func(r *http.Request) (*http.Response, error) { return answerOf(r, 400, wire(r)) },
