@@ -76,7 +76,10 @@ func Run(t *testing.T, e Engine) {
 		{"SharedIdempotencyKey", (*suite).sharedIdempotencyKey},
 		{"SharedHeld", (*suite).sharedHeld},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(newSuite(t, e)) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // most of their time, they wait for leases
+			test.run(newSuite(t, e))
+		})
 	}
 }
 

@@ -1,0 +1,320 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+)
+
+// The bounds of writing together what several callers wait for: a transaction of
+// its own for each message costs the server several times as much.
+const (
+	batches   = 2 // transactions at once, of each kind
+	batchSize = 64
+)
+
+// batch has callers wait for a transaction that several of them share.
+type batch[T any] struct {
+	in   chan item[T]
+	stop <-chan struct{}
+}
+
+type item[T any] struct {
+	value T
+	done  chan error // has room for the result
+}
+
+// do waits for the transaction with a value.
+func (b *batch[T]) do(v T) error {
+	it := item[T]{v, make(chan error, 1)}
+	select {
+	case b.in <- it:
+		return <-it.done
+	case <-b.stop:
+		return queue.ErrClosed
+	}
+}
+
+// run writes what waits, again and again. write returns an error for each of the
+// values, or nil if there is none.
+func (b *batch[T]) run(write func([]T) []error) {
+	for {
+		var items []item[T]
+		select {
+		case it := <-b.in:
+			items = append(items, it)
+		case <-b.stop:
+			return
+		}
+		for more := true; more && len(items) < batchSize; {
+			select {
+			case it := <-b.in:
+				items = append(items, it)
+			default:
+				more = false
+			}
+		}
+		values := make([]T, len(items))
+		for i, it := range items {
+			values[i] = it.value
+		}
+		errs := write(values)
+		for i, it := range items {
+			if errs == nil {
+				it.done <- nil
+			} else {
+				it.done <- errs[i]
+			}
+		}
+	}
+}
+
+// accept stores entries without files in one transaction. If one of them is there
+// already, each gets a transaction of its own.
+func (s *Store) accept(entries []*queue.Entry) []error {
+	ctx := context.Background()
+	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+		_, err := c.exec(ctx, s.insertion(entries))
+		if len(entries) == 1 && isDuplicate(err) {
+			return s.duplicate(ctx, c, entries, repeated)
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	errs := make([]error, len(entries))
+	for i, e := range entries {
+		if errs[i] = err; len(entries) > 1 && isDuplicate(err) {
+			errs[i] = s.acceptAgain(ctx, e)
+		}
+	}
+	return errs
+}
+
+// acceptAgain stores an entry that a failed transaction had. It can be there: the
+// connection can have been lost when the transaction was successful.
+func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
+	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		_, err := c.exec(ctx, s.insertion([]*queue.Entry{e}))
+		if isDuplicate(err) {
+			return s.duplicate(ctx, c, []*queue.Entry{e}, true)
+		}
+		return err
+	})
+}
+
+// isDuplicate reports whether an ID or an idempotency key is there already.
+func isDuplicate(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "23505" // unique_violation
+}
+
+// insertion returns the statement that stores messages and their jobs.
+func (s *Store) insertion(entries []*queue.Entry) call {
+	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
+	var j struct{ message, index, destination, status, due, expires, record array }
+	for _, e := range entries {
+		id := e.Message.ID
+		m.id.uuid(id)
+		m.created.bigint(e.Message.Created.UnixMicro())
+		var hash *seal.Hash
+		if e.Message.Key != "" {
+			h := s.hash("idempotency key", e.Message.Key)
+			hash = &h
+			m.key.bytes(h[:])
+		} else {
+			m.key.bytes(nil)
+		}
+		r := record.NewMessage(e, hash)
+		m.head.bytes(s.sealer.Seal(r.Encode(), placeHead, id[:]))
+		waiting, dead := 0, 0
+		for i := range e.Jobs {
+			job := &e.Jobs[i]
+			switch {
+			case job.Status.Waits():
+				waiting++
+			case job.Status == queue.Dead:
+				dead++
+			default:
+				continue // it is part of the message
+			}
+			h := s.hash("destination", job.Destination)
+			j.message.uuid(id)
+			j.index.bigint(int64(i))
+			j.destination.bytes(h[:])
+			j.status.bigint(int64(job.Status))
+			j.due.bigint(job.Due.UnixMicro())
+			j.expires.bigint(job.Expires.UnixMicro())
+			j.record.bytes(s.sealJob(queue.JobID{Message: id, Index: i}, job))
+		}
+		m.size.bigint(r.Size)
+		m.jobs.bigint(int64(len(e.Jobs)))
+		m.waiting.bigint(int64(waiting))
+		m.dead.bigint(int64(dead))
+		m.files.bigint(int64(len(e.Message.Files)))
+		if waiting > 0 {
+			m.kept.bigint(0)
+			m.finished.null()
+		} else {
+			m.kept.bigint(keptSize(r.Size, len(e.Jobs), dead))
+			m.finished.bigint(e.Message.Created.UnixMicro())
+		}
+		if waiting+dead > 0 {
+			m.body.bytes(s.sealer.Seal(e.Message.Body, placeBody, id[:]))
+		} else {
+			m.body.bytes(nil)
+		}
+	}
+	m.finished.oid = oidBigint // all can be NULL
+	if len(j.index.items) == 0 {
+		return call{insertMessages, []any{m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body}}
+	}
+	return call{insertEntries, []any{
+		m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body,
+		j.message, j.index, j.destination, j.status, j.due, j.expires, j.record, s.owner, lease.Microseconds(),
+	}}
+}
+
+const insertMessages = `INSERT INTO notify_queue_messages
+	(id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
+	SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
+		$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[])`
+
+const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
+	INSERT INTO notify_queue_jobs (message, idx, destination, status, due, expires, record, owner, lease)
+	SELECT j.message, j.idx, j.destination, j.status, j.due, j.expires, j.record,
+		CASE WHEN j.status = 2 THEN $20::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $21::BIGINT END
+	FROM unnest($13::UUID[], $14::BIGINT[], $15::BYTEA[], $16::BIGINT[], $17::BIGINT[], $18::BIGINT[], $19::BYTEA[])
+		AS j (message, idx, destination, status, due, expires, record)`
+
+// lease is how long jobs are claimed that a caller accepts and sends itself.
+const lease = time.Minute
+
+// keptSize returns what a message counts as of which no job waits: without dead
+// jobs, text and files are gone.
+func keptSize(size int64, jobs, dead int) int64 {
+	if dead == 0 {
+		return min(size, int64(512+512*jobs))
+	}
+	return size
+}
+
+// settling is one job whose end is to be written.
+type settling struct {
+	job         *queue.Job
+	size, files int64 // what its message takes if it does not wait any more; files that can be removed
+}
+
+// settle records what has become of jobs in one transaction, and accepts another
+// message in it if that is not nil.
+func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry) []error {
+	token := uuid.New() // tells a repeated try what the first one has written
+	errs := make([]error, len(jobs))
+	update, count := s.settlement(jobs, token)
+	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+		settled := map[queue.JobID]bool{}
+		note := func(rows [][][]byte) {
+			for _, row := range rows {
+				settled[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = true
+			}
+		}
+		if repeated {
+			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE owner = $1", token)
+			if err != nil {
+				return err
+			}
+			note(rows)
+		}
+		if len(settled) == 0 {
+			messages, err := c.settle(ctx, update, count, note, func() error {
+				if next == nil || len(settled) == 0 {
+					return nil
+				}
+				return s.insertAll(ctx, c, []*queue.Entry{next})
+			})
+			if err != nil {
+				return err
+			}
+			for _, row := range messages {
+				for _, j := range jobs {
+					if j.job.Message == id(row[0]) {
+						j.size, j.files = number(row[1]), number(row[2])
+						break // once for a message
+					}
+				}
+			}
+		}
+		for i, j := range jobs {
+			if errs[i] = nil; !settled[j.job.JobID] {
+				errs[i] = queue.ErrNotClaimed
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+// settle updates jobs and messages, and calls then before the commit. It returns
+// the rows of the messages.
+func (c *conn) settle(ctx context.Context, update, count call, note func([][][]byte), then func() error) (messages [][][]byte, err error) {
+	results, err := c.exec(ctx, begin, update, count)
+	if err != nil {
+		return nil, err
+	}
+	note(results[1].Rows)
+	if err := then(); err != nil {
+		return nil, err
+	}
+	_, err = c.exec(ctx, commit)
+	return results[2].Rows, err
+}
+
+// settlement returns the statements for jobs and for their messages.
+func (s *Store) settlement(jobs []*settling, token uuid.UUID) (update, count call) {
+	var message, index, status, due, expires, sealed, updated array
+	for _, j := range jobs {
+		message.uuid(j.job.Message)
+		index.bigint(int64(j.job.Index))
+		status.bigint(int64(j.job.Status))
+		due.bigint(j.job.Due.UnixMicro())
+		expires.bigint(j.job.Expires.UnixMicro())
+		sealed.bytes(s.sealJob(j.job.JobID, j.job))
+		updated.bigint(j.job.Updated.UnixMicro())
+	}
+	return call{settleJobs, []any{message, index, status, due, expires, sealed, s.owner, token}},
+		call{settleMessages, []any{message, index, updated, token}}
+}
+
+const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, expires = k.expires, record = k.record, owner = $8, lease = NULL
+	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[]) AS k (message, idx, status, due, expires, record)
+	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $7
+	RETURNING j.message, j.idx`
+
+// settleMessages: a message is finished when none of its jobs waits, and its body
+// goes when none is dead either. It must be a statement of its own: PostgreSQL
+// cannot look again at rows that another transaction has changed if they are joined
+// with what a part of the same statement has written.
+const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
+		finished = CASE WHEN m.waiting = k.n THEN k.updated END,
+		kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,
+		body = CASE WHEN m.waiting = k.n AND m.dead + k.dead = 0 THEN NULL ELSE m.body END
+	FROM (
+		SELECT j.message, count(*) AS n, count(*) FILTER (WHERE j.status = 5) AS dead, max(q.updated) AS updated
+		FROM notify_queue_jobs j, unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[]) AS q (message, idx, updated)
+		WHERE j.message = q.message AND j.idx = q.idx AND j.owner = $4 AND j.status <> 1
+		GROUP BY j.message) k
+	WHERE m.id = k.message
+	RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END`

@@ -1,0 +1,386 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// The bounds of talking to the server.
+const (
+	defaultConns = 16
+	replyTime    = 10 * time.Second // for one exchange with the server
+	maxRepeats   = 20               // of a transaction that conflicts with another
+)
+
+// pool is a set of connections to the database.
+type pool struct {
+	config *pgconn.Config
+	slots  chan struct{} // one for each connection that may be in use
+
+	mu     sync.Mutex
+	idle   []*conn
+	closed bool
+
+	// conflict, if set, is called before each transaction, and its error is taken
+	// for the server's. It is for tests.
+	conflict func() error
+}
+
+// conn is a connection with its prepared statements.
+type conn struct {
+	*pgconn.PgConn
+	statements map[string]*pgconn.StatementDescription
+}
+
+// newPool returns a pool for a connection string, in either of the forms that
+// libpq knows. pool_max_conns in it is the maximum number of connections.
+func newPool(dsn string) (*pool, error) {
+	config, err := pgconn.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection string: %w", err)
+	}
+	n := defaultConns
+	if text, ok := config.RuntimeParams["pool_max_conns"]; ok {
+		delete(config.RuntimeParams, "pool_max_conns")
+		if n, err = strconv.Atoi(text); err != nil || n < 2 {
+			return nil, errors.New("reading the connection string: pool_max_conns must be a number from 2 up")
+		}
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "caddy-notify"
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 10 * time.Second
+	}
+	return &pool{config: config, slots: make(chan struct{}, n)}, nil
+}
+
+// connect opens a connection that does not belong to the pool.
+func (p *pool) connect(ctx context.Context) (*conn, error) {
+	c, err := pgconn.ConnectConfig(ctx, p.config)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{c, map[string]*pgconn.StatementDescription{}}, nil
+}
+
+// get returns a connection that is to be given back with put.
+func (p *pool) get(ctx context.Context) (*conn, error) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		<-p.slots
+		return nil, queue.ErrClosed
+	}
+	if n := len(p.idle); n > 0 {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return c, nil
+	}
+	p.mu.Unlock()
+	c, err := p.connect(ctx)
+	if err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return c, nil
+}
+
+func (p *pool) put(c *conn) {
+	defer func() { <-p.slots }()
+	if !c.IsClosed() && c.TxStatus() != 'I' { // in the middle of a transaction
+		if c.rollback() != nil {
+			closeConn(c)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case c.IsClosed():
+		// The others have likely been closed for the same reason.
+		for _, other := range p.idle {
+			closeConn(other)
+		}
+		p.idle = nil
+	case p.closed:
+		closeConn(c)
+	default:
+		p.idle = append(p.idle, c)
+	}
+}
+
+func closeConn(c *conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.Close(ctx)
+}
+
+// close closes the connections that are idle. Those in use are closed when they
+// are given back.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, c := range p.idle {
+		closeConn(c)
+	}
+	p.idle = nil
+}
+
+// do calls f with a connection. It repeats that when the transaction conflicts
+// with another one, and once when the connection is lost: repeated tells f that
+// the first call can have succeeded. Errors of the server and of the connection
+// become a [*queue.UnavailableError].
+func (p *pool) do(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+	lost := false
+	for n := 0; ; n++ {
+		err := p.once(ctx, func(ctx context.Context, c *conn) error { return f(ctx, c, lost) })
+		switch {
+		case err == nil:
+			return nil
+		case conflicts(err) && n < maxRepeats:
+			pause := time.Duration(rand.Int64N(int64(min(1+n, 10)) * int64(5*time.Millisecond)))
+			select {
+			case <-time.After(pause):
+				continue
+			case <-ctx.Done():
+			}
+		case broken(err) && !lost && ctx.Err() == nil:
+			lost = true
+			continue
+		}
+		return unavailable(err)
+	}
+}
+
+func (p *pool) once(ctx context.Context, f func(ctx context.Context, c *conn) error) error {
+	c, err := p.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.put(c)
+	if p.conflict != nil {
+		if err := p.conflict(); err != nil {
+			return err
+		}
+	}
+	return f(ctx, c)
+}
+
+// conflicts reports whether the server asks for a transaction to be repeated.
+func conflicts(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "40001" || e.Code == "40P01") // serialization_failure, deadlock_detected
+}
+
+// broken reports whether err is that of a lost connection, and not an answer of
+// the server.
+func broken(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.HasPrefix(e.Code, "57P") // the server is shut down
+	}
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return !connecting && !known(err)
+}
+
+// known reports whether err is one that callers of the store decide by.
+func known(err error) bool {
+	for _, e := range []error{queue.ErrFull, queue.ErrNotFound, queue.ErrNotClaimed, queue.ErrClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	_, damaged := errors.AsType[*queue.DamagedError](err)
+	_, duplicate := errors.AsType[*queue.DuplicateError](err)
+	_, refused := errors.AsType[*refusedError](err)
+	return damaged || duplicate || refused
+}
+
+// refusedError is an error that is not the server's.
+type refusedError struct{ text string }
+
+func (e *refusedError) Error() string { return e.text }
+
+func refusef(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
+
+func unavailable(err error) error {
+	if known(err) {
+		return err
+	}
+	if _, ok := errors.AsType[*queue.UnavailableError](err); ok {
+		return err
+	}
+	return &queue.UnavailableError{Err: err}
+}
+
+// call is a statement with its arguments.
+type call struct {
+	sql  string
+	args []any // nil, int, int64, string, []byte, uuid.UUID or an array
+}
+
+// exec sends statements together and returns their results.
+func (c *conn) exec(ctx context.Context, calls ...call) ([]*pgconn.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	defer cancel()
+	batch := &pgconn.Batch{}
+	for _, call := range calls {
+		st := c.statements[call.sql]
+		if st == nil {
+			var err error
+			if st, err = c.Prepare(ctx, "notify_"+strconv.Itoa(len(c.statements)), call.sql, nil); err != nil {
+				return nil, err
+			}
+			c.statements[call.sql] = st
+		}
+		values, formats := make([][]byte, len(call.args)), make([]int16, len(call.args))
+		for i, arg := range call.args {
+			values[i], formats[i] = encode(arg)
+		}
+		batch.ExecStatement(st, values, formats, []int16{1})
+	}
+	return c.ExecBatch(ctx, batch).ReadAll()
+}
+
+// query is exec for one statement.
+func (c *conn) query(ctx context.Context, sql string, args ...any) ([][][]byte, error) {
+	results, err := c.exec(ctx, call{sql, args})
+	if err != nil {
+		return nil, err
+	}
+	return results[0].Rows, nil
+}
+
+// The statements around a transaction.
+var (
+	begin  = call{sql: "BEGIN"}
+	commit = call{sql: "COMMIT"}
+)
+
+// transaction calls f between BEGIN and COMMIT. If it fails, the pool rolls back.
+func (c *conn) transaction(ctx context.Context, f func() error) error {
+	if _, err := c.exec(ctx, begin); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	_, err := c.exec(ctx, commit)
+	return err
+}
+
+func (c *conn) rollback() error {
+	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
+	defer cancel()
+	_, err := c.Exec(ctx, "ROLLBACK").ReadAll()
+	return err
+}
+
+// encode returns an argument in the format of the protocol: 0 for text, 1 for
+// binary.
+func encode(arg any) (value []byte, format int16) {
+	switch v := arg.(type) {
+	case nil:
+		return nil, 0
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10), 0
+	case int64:
+		return strconv.AppendInt(nil, v, 10), 0
+	case string:
+		return []byte(v), 0
+	case []byte:
+		if v == nil {
+			v = []byte{}
+		}
+		return v, 1
+	case uuid.UUID:
+		return v[:], 1
+	case array:
+		return v.encode(), 1
+	}
+	panic(fmt.Sprintf("no encoding for %T", arg))
+}
+
+// array is an array of values in the binary format.
+type array struct {
+	oid   uint32 // of the elements' type
+	items [][]byte
+}
+
+// The types of elements.
+const (
+	oidBytea  = 17
+	oidBigint = 20
+	oidUUID   = 2950
+)
+
+func (a *array) bigint(n int64) {
+	a.oid, a.items = oidBigint, append(a.items, binary.BigEndian.AppendUint64(nil, uint64(n)))
+}
+
+func (a *array) uuid(id uuid.UUID) { a.oid, a.items = oidUUID, append(a.items, id[:]) }
+
+// bytes appends b, or NULL if it is nil.
+func (a *array) bytes(b []byte) { a.oid, a.items = oidBytea, append(a.items, b) }
+
+// null appends NULL.
+func (a *array) null() { a.items = append(a.items, nil) }
+
+func (a *array) encode() []byte {
+	n := 20
+	for _, item := range a.items {
+		n += 4 + len(item)
+	}
+	order := binary.BigEndian
+	b := make([]byte, 0, n)
+	b = order.AppendUint32(b, 1) // dimensions
+	b = order.AppendUint32(b, 1) // NULL is possible
+	b = order.AppendUint32(b, a.oid)
+	b = order.AppendUint32(b, uint32(len(a.items)))
+	b = order.AppendUint32(b, 1) // the first index
+	for _, item := range a.items {
+		if item == nil {
+			b = order.AppendUint32(b, 1<<32-1)
+			continue
+		}
+		b = append(order.AppendUint32(b, uint32(len(item))), item...)
+	}
+	return b
+}
+
+// number returns an integer of a row; 0 for NULL.
+func number(b []byte) int64 {
+	switch len(b) {
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(b)))
+	case 4:
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	case 8:
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+// id returns a UUID of a row.
+func id(b []byte) (u uuid.UUID) {
+	copy(u[:], b)
+	return u
+}

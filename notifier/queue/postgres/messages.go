@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+)
+
+func jobName(id queue.JobID) string {
+	return fmt.Sprintf("delivery %d of message %s", id.Index+1, id.Message)
+}
+
+// Load implements [queue.Store].
+func (s *Store) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(), error) {
+	var head, body []byte
+	s.mu.Lock()
+	if m := s.messages[id]; m != nil {
+		head, body = m.head, m.body
+	}
+	s.mu.Unlock()
+	if body == nil {
+		if err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+			rows, err := c.query(ctx, "SELECT head, body FROM notify_queue_messages WHERE id = $1 AND body IS NOT NULL", id)
+			if err == nil && len(rows) == 0 {
+				err = queue.ErrNotFound
+			}
+			if err == nil {
+				head, body = rows[0][0], rows[0][1]
+			}
+			return err
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+	r, err := s.openMessage(id, head)
+	if err != nil {
+		return nil, nil, s.damaged("the record of message " + id.String())
+	}
+	text, err := s.sealer.Open(body, placeBody, id[:])
+	if err != nil {
+		return nil, nil, s.damaged("the text of message " + id.String())
+	}
+	m := &queue.Message{ID: id, Created: r.Created, Body: text, Summary: r.Summary, Request: r.Request}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	for i, size := range r.Files {
+		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: s.openFile(ctx, id, i, size)})
+	}
+	return m, cancel, nil
+}
+
+// Get implements [queue.Store].
+func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		results, err := c.exec(ctx,
+			call{"SELECT head FROM notify_queue_messages WHERE id = $1", []any{id}},
+			call{"SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1", []any{id}})
+		if err != nil {
+			return err
+		}
+		if len(results[0].Rows) == 0 {
+			return queue.ErrNotFound
+		}
+		r, err := s.openMessage(id, results[0].Rows[0][0])
+		if err != nil {
+			return s.damaged("the record of message " + id.String())
+		}
+		e = &queue.Entry{
+			Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
+			Jobs:    make([]queue.Job, r.Jobs),
+		}
+		for i := range e.Jobs {
+			e.Jobs[i].JobID = queue.JobID{Message: id, Index: i}
+		}
+		for _, j := range r.Done {
+			if j.Index < len(e.Jobs) {
+				e.Jobs[j.Index] = j
+			}
+		}
+		for _, row := range results[1].Rows {
+			jid := queue.JobID{Message: id, Index: int(number(row[0]))}
+			if j, err := s.openJob(jid, number(row[1]), row[2]); err == nil && jid.Index < len(e.Jobs) {
+				e.Jobs[jid.Index] = *j
+			}
+		}
+		for i := range e.Jobs {
+			if j := &e.Jobs[i]; j.Status == 0 {
+				j.Status = queue.Lost
+				_ = s.damaged(jobName(j.JobID))
+			}
+		}
+		return nil
+	})
+	return e, err
+}
+
+// List implements [queue.Store].
+func (s *Store) List(ctx context.Context, status queue.Status, after queue.JobID, n int) (jobs []queue.Job, err error) {
+	index := after.Index
+	if after == (queue.JobID{}) {
+		index = -1
+	}
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, `SELECT message, idx, record FROM notify_queue_jobs
+			WHERE status = $1 AND (message, idx) > ($2, $3) ORDER BY message, idx LIMIT $4`, int(status), after.Message, index, n)
+		if err != nil {
+			return err
+		}
+		jobs = nil
+		for _, row := range rows {
+			jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
+			j, err := s.openJob(jid, int64(status), row[2])
+			if err != nil {
+				_ = s.damaged(jobName(jid))
+				continue
+			}
+			jobs = append(jobs, *j)
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+// insertFiles stores the attachments of a message.
+func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) error {
+	for i, f := range m.Files {
+		var calls []call
+		var failed error // of the server
+		flush := func() error {
+			if len(calls) > 0 {
+				_, failed = c.exec(ctx, calls...)
+				calls = nil
+			}
+			return failed
+		}
+		err := s.sealer.SealFile(f, f.Size, record.FileKey(m.ID, i), func(chunk int64, sealed []byte) error {
+			calls = append(calls, call{"INSERT INTO notify_queue_files (message, file, chunk, data) VALUES ($1, $2, $3, $4)", []any{m.ID, i, chunk, sealed}})
+			if len(calls) < 16 {
+				return nil
+			}
+			return flush()
+		})
+		switch {
+		case err == nil:
+			err = flush()
+		case failed == nil:
+			err = refusef("%v", err) // the file cannot be read
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openFile returns a reader of an attachment. Each chunk is one question to the
+// server.
+func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64) io.ReaderAt {
+	return s.sealer.OpenFile(size, record.FileKey(id, file), func(chunk int64) (data []byte, err error) {
+		err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+			rows, err := c.query(ctx, "SELECT data FROM notify_queue_files WHERE message = $1 AND file = $2 AND chunk = $3", id, file, chunk)
+			if err == nil && len(rows) == 0 {
+				err = s.damaged(fmt.Sprintf("attachment %d of message %s", file+1, id))
+			}
+			if err == nil {
+				data = rows[0][0]
+			}
+			return err
+		})
+		return data, err
+	})
+}
+
+// deleteFiles removes the attachments of a message. What is left behind goes when
+// the message is forgotten.
+func (s *Store) deleteFiles(ctx context.Context, id uuid.UUID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
+	defer cancel()
+	if err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		_, err := c.query(ctx, "DELETE FROM notify_queue_files WHERE message = $1", id)
+		return err
+	}); err != nil {
+		s.log.Warn("removing attachments of the queue", zap.Error(err), zap.Stringer("id", id))
+	}
+}

@@ -1,0 +1,512 @@
+package postgres
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
+)
+
+const secret = "the secret of the tests"
+
+func open(tb testing.TB, dsn string) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), Options{DSN: dsn, Secret: secret})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s
+}
+
+func newEntry(body, destination string) *queue.Entry {
+	now := time.Now()
+	e := &queue.Entry{Message: &queue.Message{ID: queue.NewID(), Created: now, Body: []byte(body)}}
+	e.Jobs = []queue.Job{{
+		JobID: queue.JobID{Message: e.Message.ID}, Status: queue.Queued, Destination: destination,
+		Due: now, Expires: now.Add(24 * time.Hour), Updated: now,
+	}}
+	return e
+}
+
+func claimOf(n int) queue.Claim {
+	return queue.Claim{Now: time.Now(), Max: n, PerDestination: 1000, Lease: time.Minute}
+}
+
+// TestConformance runs the tests for stores twice: as it is, and without LISTEN and
+// with conflicts, as a distributed database has them.
+func TestConformance(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		Options
+	}{
+		{"PostgreSQL", Options{}},
+		{"WithoutListen", Options{noListen: true, conflict: func() error {
+			if rand.IntN(4) == 0 {
+				return &pgconn.PgError{Code: "40001", Message: "injected"}
+			}
+			return nil
+		}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := sharedServer(t)
+			queuetest.Run(t, queuetest.Engine{Shared: true, New: func(t *testing.T) func() (queue.Store, error) {
+				o := test.Options
+				o.DSN, o.Secret = server.database(t), secret
+				return func() (queue.Store, error) { return Open(t.Context(), o) }
+			}})
+		})
+	}
+}
+
+// TestConflictsEnd: a conflict that does not end is an error of the store.
+func TestConflictsEnd(t *testing.T) {
+	var conflict atomic.Bool
+	s, err := Open(t.Context(), Options{DSN: sharedServer(t).database(t), Secret: secret, conflict: func() error {
+		if conflict.Load() {
+			return &pgconn.PgError{Code: "40001"}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	conflict.Store(true)
+	if _, ok := errors.AsType[*queue.UnavailableError](s.Accept(t.Context(), 1<<40, newEntry("text", "a"))); !ok {
+		t.Error("no error")
+	}
+	conflict.Store(false)
+	if err := s.Accept(t.Context(), 1<<40, newEntry("text", "a")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTables: several gateways that start at the same time create the tables, and
+// refuse them if the secret or the version is not theirs.
+func TestTables(t *testing.T) {
+	server := sharedServer(t)
+	dsn := server.database(t)
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s.Close()
+		})
+	}
+	wg.Wait()
+	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: "another secret of that length"}); !errors.Is(err, errSecret) {
+		t.Error(err)
+	}
+	server.exec(t, databaseOf(dsn), "UPDATE notify_queue_version SET version = 1000")
+	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "version 1000") {
+		t.Error(err)
+	}
+	for _, o := range []Options{
+		{DSN: "postgres://user:hidden-password@127.0.0.1:port/db", Secret: secret},
+		{DSN: dsn + "&pool_max_conns=1", Secret: secret},
+		{DSN: dsn, Secret: "short"},
+		{DSN: server.dsn("there_is_no_such_database"), Secret: secret},
+	} {
+		s, err := Open(t.Context(), o)
+		if err == nil {
+			s.Close()
+			t.Errorf("%s is accepted", o.DSN)
+		} else if strings.Contains(err.Error(), "hidden-password") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWithoutAdvisoryLocks: where there are none, gateways create the tables at the
+// same time.
+func TestWithoutAdvisoryLocks(t *testing.T) {
+	server := sharedServer(t)
+	dsn := server.database(t)
+	sealer, err := seal.New(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{sealer: sealer}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			p, err := newPool(dsn)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.close()
+			if err := p.do(t.Context(), func(ctx context.Context, c *conn, _ bool) error { return s.createTables(ctx, c) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	open(t, dsn)
+}
+
+func TestNothingInPlain(t *testing.T) {
+	server := sharedServer(t)
+	dsn := server.database(t)
+	s := open(t, dsn)
+	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason", "idempotency", "hash of the request", "content of the file"}
+	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
+		e := newEntry(secrets[0], secrets[1])
+		e.Message.Summary, e.Message.Key, e.Message.Request = []byte(secrets[2]), secrets[6]+status.String(), []byte(secrets[7])
+		e.Message.Files = []queue.File{{Size: int64(len(secrets[8])), ReaderAt: strings.NewReader(secrets[8])}}
+		j := &e.Jobs[0]
+		j.Status, j.State, j.Result, j.Reason = status, []byte(secrets[3]), []byte(secrets[4]), secrets[5]
+		if err := s.Accept(t.Context(), 1<<40, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"messages", "jobs", "files", "version"} {
+		for _, row := range server.exec(t, databaseOf(dsn), "SELECT encode(t::TEXT::BYTEA, 'escape'), t::TEXT FROM notify_queue_"+table+" t")[0].Rows {
+			for _, text := range secrets {
+				// A column of bytes is printed as hexadecimal digits.
+				if s := string(row[1]); strings.Contains(s, text) || strings.Contains(s, fmt.Sprintf("%x", text)) {
+					t.Errorf("%s has %q in plain", table, text)
+				}
+			}
+		}
+	}
+}
+
+// TestDamage: a record that was changed is reported, and ends its delivery alone.
+func TestDamage(t *testing.T) {
+	server := sharedServer(t)
+	dsn := server.database(t)
+	core, logs := observer.New(zapcore.ErrorLevel)
+	s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, Logger: zap.New(core)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	entries := []*queue.Entry{newEntry("text", "a"), newEntry("text", "b"), newEntry("text", "c")}
+	if err := s.Accept(t.Context(), 1<<40, entries...); err != nil {
+		t.Fatal(err)
+	}
+	server.exec(t, databaseOf(dsn), fmt.Sprintf("UPDATE notify_queue_jobs SET record = set_byte(record, 50, 255 - get_byte(record, 50)) WHERE message = '%s'", entries[0].Message.ID))
+	server.exec(t, databaseOf(dsn), fmt.Sprintf("UPDATE notify_queue_messages SET body = set_byte(body, 30, 255 - get_byte(body, 30)) WHERE id = '%s'", entries[1].Message.ID))
+	jobs, _, err := s.Claim(t.Context(), claimOf(10))
+	if err != nil || len(jobs) != 2 {
+		t.Fatalf("claimed %v, %v", jobs, err)
+	}
+	for _, j := range jobs {
+		_, _, err := s.Load(t.Context(), j.Message)
+		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged != (j.Message == entries[1].Message.ID) {
+			t.Error(err)
+		}
+	}
+	if e, err := s.Get(t.Context(), entries[0].Message.ID); err != nil || e.Jobs[0].Status != queue.Lost {
+		t.Errorf("%+v, %v", e, err)
+	}
+	for i, id := range []uuid.UUID{entries[0].Message.ID, entries[1].Message.ID} {
+		found := false
+		for _, e := range logs.All() {
+			found = found || strings.Contains(e.Message, id.String())
+		}
+		if !found {
+			t.Errorf("message %d is not in the log", i)
+		}
+	}
+}
+
+// TestNotification: another gateway learns of jobs before it asks.
+func TestNotification(t *testing.T) {
+	dsn := sharedServer(t).database(t)
+	a, b := open(t, dsn), open(t, dsn)
+	for {
+		if err := a.Accept(t.Context(), 1<<40, newEntry("text", "a")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-b.Changed():
+			return
+		case <-time.After(100 * time.Millisecond): // it does not listen yet
+		}
+	}
+}
+
+// TestServerRestarts: the store tells that it is unavailable, and works again by
+// itself.
+func TestServerRestarts(t *testing.T) {
+	server, skip := newServer()
+	if server == nil {
+		t.Skip(skip)
+	}
+	defer os.RemoveAll(server.dir)
+	dsn := server.database(t)
+	s := open(t, dsn)
+	unavailable := func(what string, err error) {
+		t.Helper()
+		if _, ok := errors.AsType[*queue.UnavailableError](err); !ok {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	first := newEntry("text", "a")
+	if err := s.Accept(t.Context(), 1<<40, first); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		server.stop(syscall.SIGQUIT) // at once, as a crash
+		unavailable("accept", s.Accept(t.Context(), 1<<40, newEntry("text", "a")))
+		_, _, err := s.Claim(t.Context(), claimOf(1))
+		unavailable("claim", err)
+		_, err = s.Get(t.Context(), first.Message.ID)
+		unavailable("get", err)
+		// A gateway that starts now works as soon as the server does.
+		early := open(t, dsn)
+		unavailable("a new gateway", early.Accept(t.Context(), 1<<40, newEntry("text", "a")))
+		if err := server.start(); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*Store{s, early} {
+			if err := s.Accept(t.Context(), 1<<40, newEntry("text", "a")); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(t.Context(), first.Message.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	server.stop(syscall.SIGINT)
+}
+
+// TestThreeGateways: three processes share the tables while messages are accepted
+// and delivered. One is killed and the server crashes at the same time. Nothing
+// that was accepted is lost.
+func TestThreeGateways(t *testing.T) {
+	server, skip := newServer()
+	if server == nil {
+		t.Skip(skip)
+	}
+	defer os.RemoveAll(server.dir)
+	defer server.stop(syscall.SIGINT)
+	dsn := server.database(t)
+	var mu sync.Mutex
+	accepted, delivered := map[uuid.UUID]int{}, map[uuid.UUID]int{}
+	var children []*exec.Cmd
+	var wg sync.WaitGroup
+	for range 3 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "QUEUE_TEST_CHILD="+dsn)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		children = append(children, cmd)
+		wg.Go(func() {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				what, id, _ := strings.Cut(lines.Text(), " ")
+				mu.Lock()
+				switch what {
+				case "accepted":
+					accepted[uuid.MustParse(id)]++
+				case "delivered":
+					delivered[uuid.MustParse(id)]++
+				default:
+					t.Error(lines.Text())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	until := func(n int) {
+		for {
+			mu.Lock()
+			have := len(accepted)
+			mu.Unlock()
+			if have >= n || t.Failed() {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	until(500)
+	if err := children[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	server.stop(syscall.SIGQUIT)
+	if err := server.start(); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	n := len(accepted)
+	mu.Unlock()
+	until(n + 500)
+	for _, c := range children {
+		_ = c.Process.Kill()
+	}
+	wg.Wait()
+	for _, c := range children {
+		_ = c.Wait()
+	}
+	s := open(t, dsn)
+	lost, twice := 0, 0
+	for id := range accepted {
+		if delivered[id] > 1 {
+			twice++
+		}
+		if delivered[id] > 0 {
+			continue
+		}
+		_, release, err := s.Load(t.Context(), id)
+		if err != nil {
+			lost++
+			continue
+		}
+		release()
+	}
+	t.Logf("%d accepted, %d lost, %d delivered twice", len(accepted), lost, twice)
+	if lost > 0 || twice > 3*(8+64) {
+		t.Error("messages are lost, or delivered twice although they were not under way")
+	}
+}
+
+// child accepts and delivers messages until it is killed, and prints their IDs.
+func child(dsn string) {
+	ctx := context.Background()
+	s, err := Open(ctx, Options{DSN: dsn, Secret: secret})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	var mu sync.Mutex
+	say := func(what string, id uuid.UUID) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(what, id)
+	}
+	q := queue.New(s, queue.Options{Deliver: func(_ context.Context, m *queue.Message, _ *queue.Job) queue.Outcome {
+		say("delivered", m.ID)
+		return queue.Outcome{Status: queue.Delivered}
+	}})
+	for range 8 {
+		go func() {
+			for i := 0; ; i++ {
+				e := newEntry(strings.Repeat("text", 256), fmt.Sprint("destination ", i%10))
+				if err := q.Accept(ctx, e); err == nil {
+					say("accepted", e.Message.ID)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+	}
+	select {}
+}
+
+// BenchmarkAccept stores messages of 1 KB by 64 writers.
+func BenchmarkAccept(b *testing.B) {
+	server, skip := newServer()
+	if server == nil {
+		b.Skip(skip)
+	}
+	defer os.RemoveAll(server.dir)
+	defer server.stop(syscall.SIGINT)
+	s := open(b, server.database(b)+"&pool_max_conns=64")
+	body := strings.Repeat("x", 1000)
+	b.SetParallelism((64 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := s.Accept(b.Context(), 1<<40, newEntry(body, "json://host")); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+}
+
+// BenchmarkGateways accepts and delivers messages of 1 KB with one to three
+// gateways, each with 64 clients.
+func BenchmarkGateways(b *testing.B) {
+	for _, test := range []struct{ gateways, waiting int }{{1, 0}, {2, 0}, {3, 0}, {1, 100_000}} {
+		b.Run(fmt.Sprintf("%d with %d waiting", test.gateways, test.waiting), func(b *testing.B) {
+			server, skip := newServer()
+			if server == nil {
+				b.Skip(skip)
+			}
+			defer os.RemoveAll(server.dir)
+			defer server.stop(syscall.SIGINT)
+			dsn := server.database(b) + "&pool_max_conns=32"
+			first := open(b, dsn)
+			body := strings.Repeat("x", 1000)
+			for range test.waiting / 1000 {
+				entries := make([]*queue.Entry, 1000)
+				for i := range entries {
+					entries[i] = newEntry(body, "dead")
+					entries[i].Jobs[0].Due = time.Now().Add(time.Duration(i%2) * time.Hour)
+				}
+				if err := first.Accept(b.Context(), 1<<40, entries...); err != nil {
+					b.Fatal(err)
+				}
+			}
+			first.Close()
+			var delivered, left atomic.Int64
+			left.Store(int64(b.N))
+			done := make(chan struct{})
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for range test.gateways {
+				s := open(b, dsn)
+				q := queue.New(s, queue.Options{Deliver: func(ctx context.Context, _ *queue.Message, j *queue.Job) queue.Outcome {
+					if j.Destination == "dead" {
+						<-ctx.Done()
+						return queue.Outcome{Status: queue.Queued}
+					}
+					if delivered.Add(1) == int64(b.N) {
+						close(done)
+					}
+					return queue.Outcome{Status: queue.Delivered}
+				}})
+				defer func() {
+					ctx, cancel := context.WithCancel(context.Background())
+					cancel()
+					q.Close(ctx)
+				}()
+				for i := range 64 {
+					wg.Go(func() {
+						for left.Add(-1) >= 0 {
+							if err := q.Accept(b.Context(), newEntry(body, fmt.Sprint("json://host", i))); err != nil {
+								b.Error(err)
+							}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "accepted/s")
+			<-done
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "delivered/s")
+		})
+	}
+}
