@@ -1,6 +1,6 @@
-"""Compares the conformance cases that fail with DEVIATIONS.md.
+"""Compares the conformance cases that fail with docs/deviations.md.
 
-    deviations.py failing.json DEVIATIONS.md [judged.json]
+    deviations.py failing.json docs/deviations.md [judged.json]
 
 Every case that fails must be listed there, and every case that is listed must
 fail. With the third file, every case that fails must also have been judged:

@@ -92,7 +92,7 @@ func TestBadImports(t *testing.T) {
 		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which shows messages on the desktop"},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
 		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: the service JSON may not be used here"},
-		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: the line is none of"},
+		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: unknown line"},
 		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
 		{"status", nowhere.URL + "/secretsecret", "", "reading it: the server answers with status 404"},
 		{"size", large.URL + "/secretsecret", "", "reading it: the file is larger than 1 MiB"},
@@ -154,7 +154,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 		w := e.ContextMap()["warning"].(string)
 		got = append(got, strings.TrimPrefix(w, path))
 	}
-	want := []string{":1: asset is passed over", ":4: E-Mail: the parameter nonesuch is unknown and has no effect"}
+	want := []string{":1: asset is ignored", ":4: E-Mail: the parameter nonesuch is unknown and has no effect"}
 	if len(got) != len(want) {
 		t.Fatalf("warnings %q", got)
 	}

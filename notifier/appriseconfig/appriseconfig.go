@@ -1,6 +1,6 @@
-// Package appriseconfig reads the configuration files of Apprise, of both
-// kinds: text and YAML. It understands what they say of destinations, and
-// leaves it to others to read the files and to make use of the URLs.
+// Package appriseconfig parses the configuration files of Apprise, text and YAML,
+// and returns the destinations in them. The caller reads the files and parses the
+// notification URLs.
 //
 // The formats are described at https://appriseit.com/config/.
 package appriseconfig
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a configuration may measure, all files together.
+// Limits of a configuration with all its includes.
 const (
 	maxDepth   = 5 // includes within includes
 	maxFiles   = 100
@@ -23,33 +23,34 @@ const (
 
 // Entry is one destination.
 type Entry struct {
-	// URL is the notification URL. What the file says about the entry besides
-	// its tags is in the URL's query. It may be no URL of a service at all.
+	// URL is the notification URL. Options of the entry, except tags, are in its
+	// query. It may be invalid: Load does not check it.
 	URL string
 
-	// Tags are those of the entry itself, those that the file gives to all its
-	// entries, and the groups that one of these is in.
+	// Tags are the tags of the entry, the tags that the file gives to all its
+	// entries, and the groups that contain one of these.
 	Tags []string
 
-	// File and Line are where the entry stands.
+	// File and Line are the position of the entry.
 	File string
 	Line int
 }
 
-// Error is a mistake in a file. Its text holds nothing of what the file says
-// but names that the format itself gives, since anything else may be a URL.
+// Error is a mistake in a file. Its text does not quote the file, which may contain
+// secrets, except keys that the format defines.
 type Error struct {
 	File    string // the path, or the host that the file was fetched from
 	Line    int    // from 1 on; 0 for the file as a whole
 	Problem string
-	Err     error // what reading the file has failed with, or nil
+	Err     error // the error of reading the file, or nil
 }
 
 func (e *Error) Error() string { return place(e.File, e.Line) + e.Problem }
 
-// Unwrap gives what reading the file has failed with.
+// Unwrap returns the error of reading the file.
 func (e *Error) Unwrap() error { return e.Err }
 
+// place returns the prefix of an error or a warning: the position in a file.
 func place(file string, line int) string {
 	if line == 0 {
 		return file + ": "
@@ -57,16 +58,16 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d: ", file, line)
 }
 
-// Load reads the configuration at a location, which is the path of a file, or
-// a URL that begins with file://, http:// or https://; and all that it
-// includes. read gets either a path or an http or https URL. A path in a file
-// is relative to that file, and a file that was fetched includes no local
-// ones. Groups hold for the file that they stand in.
+// Load reads the configuration at location and the files that it includes. location
+// is the path of a file, or a URL that begins with file://, http:// or https://. Load
+// calls read with a path, or with an http or https URL. A path in a file is relative
+// to that file. A file that was fetched cannot include local files. A group applies to
+// the entries of its file.
 //
-// The warnings tell, with file and line, what is passed over. The error is an
-// [*Error] with the first mistake.
+// The warnings tell, with file and line, what Load ignores. The error is an [*Error]
+// with the first mistake.
 func Load(ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error)) (entries []Entry, warnings []string, err error) {
-	l := &loading{read: read}
+	l := &loader{read: read}
 	s, err := resolve(location, source{})
 	if err != nil {
 		return nil, nil, &Error{File: "the location", Problem: err.Error()}
@@ -77,31 +78,31 @@ func Load(ctx context.Context, location string, read func(ctx context.Context, l
 	return l.entries, l.warnings, nil
 }
 
-// loading is a configuration that is being read.
-type loading struct {
+// loader reads a configuration.
+type loader struct {
 	read     func(ctx context.Context, location string) ([]byte, error)
 	files    int
 	entries  []Entry
 	warnings []string
 }
 
-// load reads a file and what it includes. stack holds the files that it is
-// included from, the first one first.
-func (l *loading) load(ctx context.Context, s source, stack []string) error {
+// load reads a file and its includes. stack has the locations of the files that
+// include it, the outermost first.
+func (l *loader) load(ctx context.Context, s source, stack []string) error {
 	if l.files++; l.files > maxFiles {
-		return &Error{File: s.name, Problem: fmt.Sprintf("there are more than %d files, all includes together", maxFiles)}
+		return &Error{File: s.name, Problem: fmt.Sprintf("there are more than %d files with all includes", maxFiles)}
 	}
 	content, err := l.read(ctx, s.location)
 	if err != nil {
-		return &Error{File: s.name, Problem: "reading it: " + err.Error(), Err: err}
+		return &Error{File: s.name, Problem: "reading the file: " + err.Error(), Err: err}
 	}
 	f := &file{source: s}
 	if err := f.parse(content); err != nil {
 		return err
 	}
-	f.spread()
+	f.applyGroups()
 	if len(f.entries) == 0 && len(f.includes) == 0 {
-		f.warn(0, "it names no destination")
+		f.warn(0, "the file has no destinations")
 	}
 	l.entries = append(l.entries, f.entries...)
 	l.warnings = append(l.warnings, f.warnings...)
@@ -115,9 +116,9 @@ func (l *loading) load(ctx context.Context, s source, stack []string) error {
 		case err != nil:
 			return f.mistake(i.line, "include: "+err.Error())
 		case slices.Contains(stack, included.location):
-			return f.mistake(i.line, "include: the file is included by itself")
+			return f.mistake(i.line, "include: the file includes itself")
 		case len(stack) > maxDepth:
-			return f.mistake(i.line, fmt.Sprintf("include: files may include others at most %d deep", maxDepth))
+			return f.mistake(i.line, fmt.Sprintf("include: includes are nested more than %d deep", maxDepth))
 		}
 		if err := l.load(ctx, included, stack); err != nil {
 			return err
@@ -126,7 +127,7 @@ func (l *loading) load(ctx context.Context, s source, stack []string) error {
 	return nil
 }
 
-// file is what one file says.
+// file is the content of one file.
 type file struct {
 	source
 	entries  []Entry
@@ -140,6 +141,7 @@ type include struct {
 	line int
 }
 
+// mistake returns an [*Error] for a line; 0 is the whole file.
 func (f *file) mistake(line int, problem string) error {
 	return &Error{File: f.name, Line: line, Problem: problem}
 }
@@ -151,7 +153,7 @@ func (f *file) warn(line int, problem string) {
 func (f *file) parse(content []byte) error {
 	text := strings.TrimPrefix(string(content), "\uFEFF")
 	if !utf8.ValidString(text) {
-		return f.mistake(0, "it is no text in UTF-8")
+		return f.mistake(0, "the file is not text in UTF-8")
 	}
 	if f.isYAML(text) {
 		return f.parseYAML(text)
@@ -159,7 +161,7 @@ func (f *file) parse(content []byte) error {
 	return f.parseText(text)
 }
 
-// add notes a destination. tags are as the file writes them.
+// add adds an entry. tags are as in the file, possibly with a priority.
 func (f *file) add(line int, url string, tags []string) error {
 	if len(f.entries) == maxEntries {
 		return f.mistake(line, fmt.Sprintf("there are more than %d destinations", maxEntries))
@@ -172,4 +174,4 @@ func (f *file) add(line int, url string, tags []string) error {
 	return nil
 }
 
-var errEmptyLocation = errors.New("the name of a file or its address is expected")
+var errEmptyLocation = errors.New("the location is empty; write the path of a file or its URL")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// load reads one of several files, which the map holds by location.
+// load loads a configuration from files by location.
 func load(location string, files map[string]string) ([]Entry, []string, error) {
 	return Load(context.Background(), location, func(_ context.Context, location string) ([]byte, error) {
 		text, ok := files[location]
@@ -22,7 +22,7 @@ func load(location string, files map[string]string) ([]Entry, []string, error) {
 	})
 }
 
-// lines prints entries, one to a line: "<file>:<line> [<tags>] <url>".
+// lines formats entries, one to a line: "<file>:<line> [<tags>] <url>".
 func lines(entries []Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -125,7 +125,7 @@ func TestDepth(t *testing.T) {
 		t.Errorf("five includes: %v, error %v", entries, err)
 	}
 	_, _, err := load("/1", files)
-	if want := "/6:1: include: files may include others at most 5 deep"; err == nil || err.Error() != want {
+	if want := "/6:1: include: includes are nested more than 5 deep"; err == nil || err.Error() != want {
 		t.Errorf("six includes: error %v", err)
 	}
 	files = map[string]string{"/a": strings.Repeat("include b\n", 100), "/b": "json://b"}
@@ -136,49 +136,49 @@ func TestDepth(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ location, content, want string }{
-		{"/f", "json://a\nwhat is this?", "/f:2: the line is none of"},
-		{"/f", "json//s3cret", "/f:1: the line is none of"},
-		{"/f", "# c\n_x=json://s3cret", "/f:2: a tag is a letter or digit"},
-		{"/f", "ops:3=json://s3cret", "/f:1: a tag takes no number of retries"},
-		{"/f", "json://a\n-a=b", "/f:2: the names of groups"},
+		{"/f", "json://a\nwhat is this?", "/f:2: unknown line; write"},
+		{"/f", "json//s3cret", "/f:1: unknown line; write"},
+		{"/f", "# c\n_x=json://s3cret", "/f:2: a tag must begin with a letter or digit"},
+		{"/f", "ops:3=json://s3cret", "/f:1: a tag cannot have a number of retries"},
+		{"/f", "json://a\n-a=b", "/f:2: the name of a group and its tags must"},
 		{"/f", "json://a\n=b", "/f:2: the name of a group is missing"},
-		{"/f", "\n\ninclude f", "/f:3: include: the file is included by itself"},
-		{"/f", "include ./x/../f", "/f:1: include: the file is included by itself"},
-		{"/f", "include nothing", "/nothing: reading it: file does not exist"},
+		{"/f", "\n\ninclude f", "/f:3: include: the file includes itself"},
+		{"/f", "include ./x/../f", "/f:1: include: the file includes itself"},
+		{"/f", "include nothing", "/nothing: reading the file: file does not exist"},
 		{"/f", "include discord://s3cret/s3cret", "/f:1: include: the location must be the path of a file"},
-		{"/f", "include https:///s3cret", "/f:1: include: the address cannot be read"},
-		{"http://u:s3cret@host/s3cret", "json://a\ninclude /etc/passwd", "host:2: include: a file that was fetched may not include a local one"},
-		{"http://u:s3cret@host/s3cret", "include file:///etc/passwd", "host:1: include: a file that was fetched may not include a local one"},
-		{"http://u:s3cret@host/s3cret", "include more", "host:1: include: a file that was fetched may not include a local one"},
-		{"http://u:s3cret@host/s3cret", "nonsense", "host:1: the line is none of"},
-		{"/f", "\xff", "/f: it is no text in UTF-8"},
+		{"/f", "include https:///s3cret", "/f:1: include: the URL is malformed"},
+		{"http://u:s3cret@host/s3cret", "json://a\ninclude /etc/passwd", "host:2: include: a file that was fetched cannot include a local file"},
+		{"http://u:s3cret@host/s3cret", "include file:///etc/passwd", "host:1: include: a file that was fetched cannot include a local file"},
+		{"http://u:s3cret@host/s3cret", "include more", "host:1: include: a file that was fetched cannot include a local file"},
+		{"http://u:s3cret@host/s3cret", "nonsense", "host:1: unknown line; write"},
+		{"/f", "\xff", "/f: the file is not text in UTF-8"},
 
 		{"/f.yml", "urls:\n  - json://a\n - s3cret: [", "/f.yml:3: the YAML is malformed: did not find expected"},
 		{"/f.yml", "urls:\n  - *s3cret\n", "/f.yml: the YAML is malformed: unknown anchor"},
-		{"/f.yml", "urls: []\n---\nurls: []", "/f.yml:2: a second YAML document begins"},
+		{"/f.yml", "urls: []\n---\nurls: []", "/f.yml:2: the file has a second YAML document"},
 		{"/f.yml", "- json://s3cret", "/f.yml:1: the file must be a map"},
 		{"/f.yml", "version: 2", "/f.yml:1: version must be 1"},
 		{"/f.yml", "version: 1\nurls: json://s3cret", "/f.yml:2: urls must be a list"},
-		{"/f.yml", "urls: []\nurls: []", "/f.yml:2: the key stands in this map already"},
+		{"/f.yml", "urls: []\nurls: []", "/f.yml:2: the map has the key twice"},
 		{"/f.yml", "[a]: b", "/f.yml:1: the key of a map must be a text"},
-		{"/f.yml", "urls:\n- json://a\n- s3cret", "/f.yml:3: the item is no notification URL"},
-		{"/f.yml", "urls:\n- [json://s3cret]", "/f.yml:2: the item is no notification URL"},
-		{"/f.yml", "urls:\n- url: json://s3cret", "/f.yml:2: the item has no notification URL for its key"},
+		{"/f.yml", "urls:\n- json://a\n- s3cret", "/f.yml:3: the item is not a notification URL"},
+		{"/f.yml", "urls:\n- [json://s3cret]", "/f.yml:2: the item is not a notification URL"},
+		{"/f.yml", "urls:\n- url: json://s3cret", "/f.yml:2: the item has no notification URL as a key"},
 		{"/f.yml", "urls:\n- json://s3cret:\n  json://b:", "/f.yml:3: the item has two URLs"},
-		{"/f.yml", "urls:\n- json://s3cret: ops", "/f.yml:2: below a URL there are options"},
-		{"/f.yml", "urls:\n- json://s3cret: []", "/f.yml:2: below a URL there are options"},
+		{"/f.yml", "urls:\n- json://s3cret: ops", "/f.yml:2: below a URL write options"},
+		{"/f.yml", "urls:\n- json://s3cret: []", "/f.yml:2: below a URL write options"},
 		{"/f.yml", "urls:\n- json://s3cret:\n  - ops", "/f.yml:3: each item of the list below a URL"},
 		{"/f.yml", "urls:\n- json://s3cret:\n    to: {s3cret: 1}", "/f.yml:3: an option must be a text"},
 		{"/f.yml", "urls:\n- json://s3cret:\n    to:\n    - s3cret: 1", "/f.yml:4: an option must be a text"},
-		{"/f.yml", "urls:\n- json://s3cret:\n    tag: _x", "/f.yml:2: a tag is a letter or digit"},
-		{"/f.yml", "tag: a.b\nurls:\n- json://s3cret", "/f.yml:3: a tag is a letter or digit"},
+		{"/f.yml", "urls:\n- json://s3cret:\n    tag: _x", "/f.yml:2: a tag must begin with a letter or digit"},
+		{"/f.yml", "tag: a.b\nurls:\n- json://s3cret", "/f.yml:3: a tag must begin with a letter or digit"},
 		{"/f.yml", "tag: {a: b}", "/f.yml:1: a tag must be a text"},
 		{"/f.yml", "groups: ops", "/f.yml:1: groups must be a map"},
 		{"/f.yml", "groups:\n  ops:\n    a: b", "/f.yml:3: a tag must be a text"},
 		{"/f.yml", "include: [[a]]", "/f.yml:1: include must be a text"},
-		{"/f.yml", "include:\n- a\n- f.yml", "/a: reading it: file does not exist"},
+		{"/f.yml", "include:\n- a\n- f.yml", "/a: reading the file: file does not exist"},
 		{"/f.yml", "<<: s3cret", "/f.yml:1: << must be followed by the alias of a map"},
-		{"", "", "the location: the name of a file or its address is expected"},
+		{"", "", "the location: the location is empty"},
 		{"ftp://s3cret", "", "the location: the location must be the path"},
 	} {
 		_, _, err := load(tt.location, map[string]string{tt.location: tt.content})
@@ -191,15 +191,15 @@ func TestMistakes(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, tt := range []struct{ location, content, want string }{
-		{"/f", "# nothing", "/f: it names no destination"},
-		{"/f.yml", "# nothing", "/f.yml: it names no destination"},
-		{"/f.yml", "---", "/f.yml: it names no destination"},
+		{"/f", "# nothing", "/f: the file has no destinations"},
+		{"/f.yml", "# nothing", "/f.yml: the file has no destinations"},
+		{"/f.yml", "---", "/f.yml: the file has no destinations"},
 		{"/f", "json://a\n2:ops=json://b", "/f:2: the priority before a tag"},
 		{"/f", "json://a\nops=", "/f:2: the group has no tags"},
-		{"/f.yml", "urls: [json://a]\nasset:\n  app_id: me", "/f.yml:2: asset is passed over"},
-		{"/f.yml", "urls: [json://a]\nUrls: []", "/f.yml:2: the key is none of"},
-		{"/f.yml", "urls: [json://a]\ntag: a\ntags: b", "/f.yml:3: tags is passed over"},
-		{"/f.yml", "urls:\n- json://a:\n    tag: a\n    tags: b", "/f.yml:4: tags is passed over"},
+		{"/f.yml", "urls: [json://a]\nasset:\n  app_id: me", "/f.yml:2: asset is ignored"},
+		{"/f.yml", "urls: [json://a]\nUrls: []", "/f.yml:2: unknown key is ignored"},
+		{"/f.yml", "urls: [json://a]\ntag: a\ntags: b", "/f.yml:3: tags is ignored"},
+		{"/f.yml", "urls:\n- json://a:\n    tag: a\n    tags: b", "/f.yml:4: tags is ignored"},
 	} {
 		_, warnings, err := load(tt.location, map[string]string{tt.location: tt.content})
 		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], tt.want) {
@@ -208,8 +208,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestTags says what tags entries have in the end. The entries are in the
-// order of the file.
+// TestTags checks the tags of entries, with those of the file and its groups.
 func TestTags(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{"2:ops, b c=json://x", "ops b c"},
@@ -231,7 +230,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestManyEntries: aliases let a small file name a great many.
+// With aliases a small file can have very many entries.
 func TestManyEntries(t *testing.T) {
 	text := "urls:\n- &i\n  json://a:\n" + strings.Repeat("  - {}\n", 1000) + strings.Repeat("- *i\n", 1000)
 	if _, _, err := load("/f.yml", map[string]string{"/f.yml": text}); err == nil || !strings.Contains(err.Error(), "more than 10000 destinations") {

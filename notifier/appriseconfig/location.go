@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// source is where a file is.
+// source is the location of a file.
 type source struct {
 	location string // a path, or an http or https URL
-	name     string // the path, or the host of the URL, which may hold a password
+	name     string // the path, or only the host of the URL, which may contain a password
 	fetched  bool
-	format   string // "yaml" or "text", where the location says so
+	format   string // "yaml" or "text"; "" if the location does not tell
 }
 
 var schemePattern = regexp.MustCompile(`^([A-Za-z0-9]{1,32})://`)
 
-// resolve reads a location that stands in from, or nowhere where that is
-// zero.
+// resolve parses a location in the file from, or one in no file if from is zero.
 func resolve(location string, from source) (source, error) {
 	location = strings.TrimSpace(location)
 	if location == "" {
@@ -34,14 +33,14 @@ func resolve(location string, from source) (source, error) {
 	case "http", "https":
 		u, err := url.Parse(location)
 		if err != nil || u.Host == "" {
-			return source{}, errors.New("the address cannot be read; it begins with http:// or https:// and a host")
+			return source{}, errors.New("the URL is malformed; write http:// or https:// and a host")
 		}
 		return source{location: location, name: u.Host, fetched: true, format: formatOf(u.Query().Get("format"), u.Path)}, nil
 	case "file":
 		name, query, _ := strings.Cut(location[len(m[0]):], "?")
 		name, err := url.PathUnescape(name)
 		if err != nil {
-			return source{}, errors.New("the file:// address cannot be read; write the path of the file")
+			return source{}, errors.New("the file:// URL is malformed; write the path of the file")
 		}
 		values, _ := url.ParseQuery(query)
 		return local(name, values.Get("format"), from)
@@ -49,12 +48,13 @@ func resolve(location string, from source) (source, error) {
 	return source{}, errors.New("the location must be the path of a file, or begin with file://, http:// or https://")
 }
 
+// local returns the source of a local file.
 func local(name, format string, from source) (source, error) {
 	switch {
 	case name == "":
 		return source{}, errEmptyLocation
 	case from.fetched:
-		return source{}, errors.New("a file that was fetched may not include a local one; write the whole address")
+		return source{}, errors.New("a file that was fetched cannot include a local file; write the whole URL")
 	case from.location != "" && !filepath.IsAbs(name):
 		name = filepath.Join(filepath.Dir(from.location), name)
 	}
@@ -62,8 +62,8 @@ func local(name, format string, from source) (source, error) {
 	return source{location: name, name: name, format: formatOf(format, filepath.ToSlash(name))}, nil
 }
 
-// formatOf is the format that a location asks for, or that the ending of the
-// name shows; "" is for neither.
+// formatOf returns the format that a location asks for, or that the extension of name
+// implies, or "".
 func formatOf(asked, name string) string {
 	switch strings.ToLower(asked) {
 	case "yaml", "text":
@@ -76,8 +76,8 @@ func formatOf(asked, name string) string {
 	return ""
 }
 
-// isYAML says of which format the file is. If its location does not tell, its
-// first line that is no comment does.
+// isYAML reports whether a file is YAML: by its location or, if that does not tell,
+// by its first line that is not a comment.
 func (f *file) isYAML(text string) bool {
 	if f.format != "" {
 		return f.format == "yaml"
@@ -90,7 +90,7 @@ func (f *file) isYAML(text string) bool {
 	return false
 }
 
-// yamlStart is the beginning of a YAML file: a marker, or a key.
+// yamlStart matches the first line of a YAML file: a marker or a key.
 var yamlStart = regexp.MustCompile(`^(---|%YAML|[{&!]|["']?[A-Za-z0-9_]+["']?\s*:(\s|$))`)
 
 func isComment(line string) bool { return line[0] == '#' || line[0] == ';' }

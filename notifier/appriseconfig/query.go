@@ -6,38 +6,39 @@ import (
 	"strings"
 )
 
-// option is one thing that a YAML file says about an entry.
+// option is an option of an entry in a YAML file.
 type option struct {
 	name   string
 	values []string
 	line   int
 }
 
-// isTags says whether the option is not for the URL.
+// isTags reports whether the option lists tags. All others go into the URL.
 func (o option) isTags() bool { return o.name == "tag" || o.name == "tags" }
 
-// same says whether two options, or parameters of a URL, set the same thing.
-// Those with a sign before their name are headers and the like, in which upper
-// and lower case differ.
-func same(a, b string) bool {
+// sameName reports whether two options, or parameters of a URL, have the same name.
+// Names are case-insensitive, except those of headers and fields, which begin with
+// +, - or :.
+func sameName(a, b string) bool {
 	if strings.ContainsAny(a[:min(1, len(a))], "+-:") {
 		return a == b
 	}
 	return strings.EqualFold(a, b)
 }
 
-// override adds options to others, whose place they take.
+// override returns base with the options of over, which replace those of the same
+// name.
 func override(base, over []option) []option {
 	base = slices.DeleteFunc(slices.Clone(base), func(o option) bool {
 		return slices.ContainsFunc(over, func(by option) bool {
-			return same(o.name, by.name) || o.isTags() && by.isTags()
+			return sameName(o.name, by.name) || o.isTags() && by.isTags()
 		})
 	})
 	return append(base, over...)
 }
 
-// withOptions puts options into the query of a notification URL, in place of
-// the parameters of the same names.
+// withOptions adds options to the query of a notification URL. They replace
+// parameters of the same name.
 func withOptions(text string, options []option) string {
 	if !slices.ContainsFunc(options, func(o option) bool { return !o.isTags() }) {
 		return text
@@ -49,7 +50,7 @@ func withOptions(text string, options []option) string {
 		if k, err := url.PathUnescape(key); err == nil {
 			key = k
 		}
-		if !slices.ContainsFunc(options, func(o option) bool { return !o.isTags() && same(key, o.name) }) {
+		if !slices.ContainsFunc(options, func(o option) bool { return !o.isTags() && sameName(key, o.name) }) {
 			parts = append(parts, part)
 		}
 	}
@@ -67,6 +68,6 @@ func withOptions(text string, options []option) string {
 	return base + "?" + strings.Join(parts, "&")
 }
 
-// escape encodes all that could mean something in a query; a plus sign stands
-// for itself in notification URLs, so that a space is %20.
+// escape encodes s for a query. A space is %20, since a plus sign is not a space in
+// notification URLs.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

@@ -8,31 +8,31 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// group is a name for the destinations that have one of the tags.
+// group is a name for the destinations with one of the tags.
 type group struct {
 	name string
 	tags []string
 }
 
-// splitTags takes a list of tags apart.
+// splitTags splits a list of tags.
 func splitTags(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("[];, \t\r\n\v\f", r) })
 }
 
 var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 
-// entryTags checks the tags of an entry. Of a priority, as in 2:ops, only the
-// tag remains: it says who is asked first, and here all are at once.
+// entryTags checks the tags of an entry and returns them without priorities, as in
+// 2:ops: the gateway sends to all destinations at once.
 func (f *file) entryTags(line int, tags []string) (out []string, err error) {
 	for _, tag := range tags {
 		m := tagPattern.FindStringSubmatch(tag)
 		switch {
 		case m != nil && m[3] != "":
-			return nil, f.mistake(line, "a tag takes no number of retries; write ?retry=3 into the URL, or retry: 3 below it")
+			return nil, f.mistake(line, "a tag cannot have a number of retries; write ?retry=3 in the URL, or retry: 3 below it")
 		case m == nil || !notifier.ValidTag(m[2]):
-			return nil, f.mistake(line, "a tag is a letter or digit, then letters, digits, _ and -")
+			return nil, f.mistake(line, "a tag must begin with a letter or digit and have only letters, digits, _ and -")
 		case m[1] != "":
-			f.warn(line, "the priority before a tag is passed over: a message goes to all destinations with the tag at once")
+			f.warn(line, "the priority before a tag is ignored: a message goes to all destinations with the tag at once")
 		}
 		out = addTag(out, m[2])
 	}
@@ -50,14 +50,14 @@ func hasTag(tags []string, tag string) bool {
 	return slices.ContainsFunc(tags, func(t string) bool { return strings.EqualFold(t, tag) })
 }
 
-// addGroups notes that each of the groups has these tags.
+// addGroups adds groups that all have the same tags.
 func (f *file) addGroups(line int, names, tags []string) error {
 	if len(names) == 0 {
 		return f.mistake(line, "the name of a group is missing before its tags")
 	}
 	for _, name := range slices.Concat(names, tags) {
 		if !notifier.ValidTag(name) {
-			return f.mistake(line, "the names of groups and the tags in them are a letter or digit, then letters, digits, _ and -")
+			return f.mistake(line, "the name of a group and its tags must begin with a letter or digit and have only letters, digits, _ and -")
 		}
 	}
 	if len(tags) == 0 {
@@ -69,10 +69,10 @@ func (f *file) addGroups(line int, names, tags []string) error {
 	return nil
 }
 
-// spread adds to the tags of each entry the groups that they are in, and the
-// groups that those are in.
-func (f *file) spread() {
-	within := map[string][]string{} // by tag, the groups that it is in
+// applyGroups adds to the tags of each entry the groups that contain them, and the
+// groups that contain those.
+func (f *file) applyGroups() {
+	within := map[string][]string{} // tag to the groups that contain it
 	for _, g := range f.groups {
 		for _, tag := range g.tags {
 			tag = strings.ToLower(tag)

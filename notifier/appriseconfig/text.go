@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What a line of a text file may be, besides a comment.
+// The kinds of lines in a text file, besides comments.
 var (
 	// [<tags>=]<url>
 	urlLine = regexp.MustCompile(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*([a-z0-9]{1,32}://.*)$`)
@@ -40,5 +40,5 @@ func (f *file) parseLine(n int, line string) error {
 		f.includes = append(f.includes, include{m[1], n})
 		return nil
 	}
-	return f.mistake(n, "the line is none of <url>, <tags>=<url>, <group>=<tags>, include <file> and # <comment>")
+	return f.mistake(n, "unknown line; write <url>, <tags>=<url>, <group>=<tags>, include <file> or # <comment>")
 }

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlProblem is what the YAML package says of a mistake. What it quotes of
-// the file is left out.
+// yamlProblem matches the YAML package's description of a mistake, without what it
+// quotes of the file.
 var yamlProblem = regexp.MustCompile(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
 
 func (f *file) parseYAML(text string) error {
@@ -26,16 +26,16 @@ func (f *file) parseYAML(text string) error {
 		if err = d.Decode(&second); errors.Is(err, io.EOF) {
 			err = nil
 		} else if err == nil {
-			return f.mistake(second.Line, "a second YAML document begins; there may be one only")
+			return f.mistake(second.Line, "the file has a second YAML document; only one is allowed")
 		}
 	}
 	if err != nil {
-		line, problem := 0, "it cannot be read"
+		line, problem := 0, "it cannot be parsed"
 		if m := yamlProblem.FindStringSubmatch(err.Error()); m != nil {
 			line, _ = strconv.Atoi(m[1])
 			problem = m[2]
 			if strings.HasPrefix(problem, "did not find expected") {
-				line++ // what the parser finds, other than the scanner, is counted from 0
+				line++ // the parser, unlike the scanner, counts lines from 0
 			}
 		}
 		return f.mistake(line, "the YAML is malformed: "+problem)
@@ -72,16 +72,16 @@ func (f *file) parseRoot(root *yaml.Node) error {
 		case "include":
 			err = f.parseIncludes(v)
 		case "asset":
-			f.warn(p.key.Line, "asset is passed over; the sender's name and pictures are those of the gateway")
+			f.warn(p.key.Line, "asset is ignored; the gateway's identity has the sender's name and pictures")
 		default:
-			f.warn(p.key.Line, "the key is none of version, urls, tag, tags, groups, include and asset, and is passed over")
+			f.warn(p.key.Line, "unknown key is ignored; the keys are version, urls, tag, tags, groups, include and asset")
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if tag != nil && tags != nil {
-		f.warn(tags.Line, "tags is passed over, since there is tag")
+		f.warn(tags.Line, "tags is ignored, since there is tag")
 	}
 	var global []string
 	if tag == nil {
@@ -101,7 +101,7 @@ func (f *file) parseURLs(urls *yaml.Node, global []string) error {
 		return nil
 	}
 	if urls.Kind != yaml.SequenceNode {
-		return f.mistake(urls.Line, "urls must be a list, whose items begin with a hyphen")
+		return f.mistake(urls.Line, "urls must be a list; begin each item with a hyphen")
 	}
 	for _, item := range urls.Content {
 		item = deref(item)
@@ -112,7 +112,7 @@ func (f *file) parseURLs(urls *yaml.Node, global []string) error {
 		case item.Kind == yaml.MappingNode:
 			err = f.parseItem(item, global)
 		default:
-			err = f.mistake(item.Line, "the item is no notification URL, which begins with a service and ://")
+			err = f.mistake(item.Line, "the item is not a notification URL; write one that begins with a scheme and ://")
 		}
 		if err != nil {
 			return err
@@ -121,8 +121,8 @@ func (f *file) parseURLs(urls *yaml.Node, global []string) error {
 	return nil
 }
 
-// parseItem reads a URL with options: below it, in a list below it of which
-// each item is a destination, beside it, or both.
+// parseItem reads a URL with options. Options are below the URL or beside it. A list
+// below the URL makes one destination for each item.
 func (f *file) parseItem(item *yaml.Node, global []string) error {
 	all, err := f.pairs(item)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *file) parseItem(item *yaml.Node, global []string) error {
 	}
 	at := slices.IndexFunc(all, func(p pair) bool { return isURL(p.key.Value) })
 	if at < 0 {
-		return f.mistake(item.Line, "the item has no notification URL for its key, one that begins with a service and ://")
+		return f.mistake(item.Line, "the item has no notification URL as a key; write one that begins with a scheme and ://")
 	}
 	text, below := all[at].key, all[at].value
 	all = slices.Delete(all, at, at+1)
@@ -147,11 +147,11 @@ func (f *file) parseItem(item *yaml.Node, global []string) error {
 	case below.Kind == yaml.MappingNode:
 		return f.parseOptions(text.Line, text.Value, below, beside, global)
 	case below.Kind != yaml.SequenceNode || len(below.Content) == 0:
-		return f.mistake(text.Line, "below a URL there are options, such as tag: ops, or a list of such")
+		return f.mistake(text.Line, "below a URL write options, for example tag: ops, or a list of options")
 	}
 	for _, one := range below.Content {
 		if one = deref(one); one.Kind != yaml.MappingNode {
-			return f.mistake(one.Line, "each item of the list below a URL must hold options, such as tag: ops")
+			return f.mistake(one.Line, "each item of the list below a URL must have options, for example tag: ops")
 		}
 		if err := f.parseOptions(one.Line, text.Value, one, beside, global); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option,
 func (f *file) options(all []pair) (out []option, err error) {
 	for _, p := range all {
 		if p.key.Value == "schema" {
-			continue // the URL has it
+			continue // the scheme of the URL tells it
 		}
 		o := option{name: p.key.Value, line: p.key.Line}
 		if o.values, err = f.texts(p.value, "an option"); err != nil {
@@ -186,7 +186,7 @@ func (f *file) options(all []pair) (out []option, err error) {
 	return out, nil
 }
 
-// addWith notes a destination with its options, and the tags of all.
+// addWith adds an entry with options. global are the tags of all entries.
 func (f *file) addWith(line int, url string, options []option, global []string) error {
 	var own *option
 	for i, o := range options {
@@ -198,7 +198,7 @@ func (f *file) addWith(line int, url string, options []option, global []string) 
 			if o.name == "tag" {
 				own = &options[i]
 			}
-			f.warn(o.line, "tags is passed over, since there is tag")
+			f.warn(o.line, "tags is ignored, since there is tag")
 		}
 	}
 	var tags []string
@@ -208,7 +208,7 @@ func (f *file) addWith(line int, url string, options []option, global []string) 
 	return f.add(line, withOptions(strings.TrimSpace(url), options), append(tags, global...))
 }
 
-// parseGroups reads the groups: a map of names to tags, or a list of such.
+// parseGroups reads groups: a map of names to tags, or a list of such maps.
 func (f *file) parseGroups(n *yaml.Node) error {
 	maps := []*yaml.Node{n}
 	switch {
@@ -219,7 +219,7 @@ func (f *file) parseGroups(n *yaml.Node) error {
 	}
 	for _, m := range maps {
 		if m = deref(m); m.Kind != yaml.MappingNode {
-			return f.mistake(m.Line, "groups must be a map of names to tags, such as ops: [alice, bob]")
+			return f.mistake(m.Line, "groups must be a map of names to tags, for example ops: [alice, bob]")
 		}
 		all, err := f.pairs(m)
 		if err != nil {
@@ -258,8 +258,8 @@ func (f *file) parseIncludes(n *yaml.Node) error {
 	return nil
 }
 
-// texts reads a text, or a list of texts. A map within stands for its keys,
-// which is what "- ops:" is.
+// texts reads a text or a list of texts. A map in the list counts as its keys: "- ops:"
+// is a map.
 func (f *file) texts(n *yaml.Node, what string) (out []string, err error) {
 	switch {
 	case isNull(n):
@@ -299,8 +299,8 @@ func splitAll(texts []string) (tags []string) {
 // pair is a key of a map and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs lists the keys of a map in their order. Those of a map that is merged
-// in with << come last, unless the map has them itself.
+// pairs returns the keys and values of a map in order. Those that << merges in come
+// last; keys of the map itself replace them.
 func (f *file) pairs(n *yaml.Node) (out []pair, err error) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -313,7 +313,7 @@ func (f *file) pairs(n *yaml.Node) (out []pair, err error) {
 		case key.Tag == "!!merge":
 			merged = append(merged, value)
 		case slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }):
-			return nil, f.mistake(key.Line, "the key stands in this map already")
+			return nil, f.mistake(key.Line, "the map has the key twice")
 		default:
 			out = append(out, pair{key, value})
 		}
@@ -325,7 +325,7 @@ func (f *file) pairs(n *yaml.Node) (out []pair, err error) {
 		for i := 0; i+1 < len(m.Content); i += 2 {
 			key, value := deref(m.Content[i]), deref(m.Content[i+1])
 			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-				return nil, f.mistake(key.Line, "a map that is merged in may hold texts for keys only")
+				return nil, f.mistake(key.Line, "the keys of a map that << merges in must be texts")
 			}
 			if !slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }) {
 				out = append(out, pair{key, value})
@@ -335,7 +335,7 @@ func (f *file) pairs(n *yaml.Node) (out []pair, err error) {
 	return out, nil
 }
 
-// deref follows an alias to what it stands for.
+// deref returns the node that an alias stands for, or n.
 func deref(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

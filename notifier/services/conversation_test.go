@@ -123,7 +123,7 @@ func TestTwitterConversation(t *testing.T) {
 			return 201, `{"data":{"id":"1"}}`
 		}
 	}, []servicetest.Conversation{
-		{Name: "to the own account", URL: "twitter://ckey/csecret/akey/asecret", Want: []string{"dm_conversations/with/9/messages Disk []"}},
+		{Name: "to the account itself", URL: "twitter://ckey/csecret/akey/asecret", Want: []string{"dm_conversations/with/9/messages Disk []"}},
 		{
 			Name: "to users, with a picture", URL: "twitter://ann@ckey/csecret/akey/asecret/bob", Files: []string{"1.png"},
 			Want: []string{"dm_conversations/with/1/messages Disk [m0]", "dm_conversations/with/2/messages Disk [m0]"},

@@ -8,11 +8,12 @@ import (
 
 var _ = notifier.Register[qq]()
 
-// qq sends to QQ by way of Qmsg.
+// qq sends to QQ through Qmsg.
 type qq struct{ token string }
 
 func (q *qq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "QQ Push", "https://qmsg.zendee.cn/docs/api/"
+	s.Setup = "Log in at qmsg.zendee.cn, add the QQ number that gets the messages, and copy the KEY of your account."
 	s.URL("qq://{token}")
 	s.Native("https://qmsg.zendee.cn/send/{token}")
 	s.Secret(&q.token, "token", "key of the account").Match(`^[a-z0-9]{24,64}$`).Example("abc123def456ghi789jkl012mno345pq")

@@ -27,6 +27,7 @@ type reddit struct {
 
 func (r *reddit) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Reddit", "https://www.reddit.com/dev/api/#POST_api_submit"
+	s.Setup = "Create an app of the type script at reddit.com/prefs/apps: app_id is below its name, app_secret is its secret, and user and password are those of the account that posts."
 	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 300, Body: 6000}
@@ -36,12 +37,12 @@ func (r *reddit) Describe(s *notifier.Schema) {
 	s.Secret(&r.secret, "app_secret", "client secret of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIjKlMnOpQ")
 	s.List(&r.targets, "targets", "subreddits").Example("alerts").Alias("to").
 		Normalize(func(name string) (string, error) { return strings.TrimLeft(name, "#"), nil })
-	s.Choice(&r.kind, "kind", "auto", []string{"auto", "self", "link"}, "kind of post; link for a body that is just an address")
-	s.String(&r.flairID, "flair_id", "", "id of the flair's template")
+	s.Choice(&r.kind, "kind", "auto", []string{"auto", "self", "link"}, "kind of post; auto makes a body that is only a URL a link")
+	s.String(&r.flairID, "flair_id", "", "ID of the flair template")
 	s.String(&r.flair, "flair_text", "", "text of the flair")
 	s.Bool(&r.nsfw, "nsfw", false, "mark the post as not safe for work")
 	s.Bool(&r.spoiler, "spoiler", false, "mark the post as a spoiler")
-	s.Bool(&r.resubmit, "resubmit", false, "submit an address that was submitted before")
+	s.Bool(&r.resubmit, "resubmit", false, "submit a link that was submitted before")
 	s.Bool(&r.ad, "ad", false, "submit the post as an advertisement")
 	s.Bool(&r.replies, "replies", true, "send the replies to the account's inbox")
 }
@@ -59,10 +60,10 @@ func (r *reddit) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 		Body: notifier.Form(notifier.Fields("grant_type", "password", "username", r.user, "password", r.password)),
 	}, &answer)
 	if err == nil {
-		err = answer.refusal()
+		err = answer.err()
 	}
 	if err == nil && answer.Token == "" {
-		err = errors.New("the service gave no token")
+		err = errors.New("the service returned no access token")
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("signing in: %w", err)
@@ -87,7 +88,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	signIn := func(ctx context.Context) (string, time.Duration, error) { return r.signIn(ctx, c) }
 	return r.session.Do(ctx, c, signIn, func(token string) error {
 		if len(r.targets) == 0 {
-			return errors.New("the URL names no subreddit; write one behind the app's secret")
+			return errors.New("the URL has no subreddit; write one after app_secret")
 		}
 		return c.Steps.Each(ctx, r.targets, func(ctx context.Context, target string) error {
 			form := notifier.Fields("api_type", "json", "extension", "json", "sr", target, "title", title, "kind", kind,
@@ -113,7 +114,7 @@ func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 			if err != nil {
 				return err
 			}
-			return answer.refusal()
+			return answer.err()
 		})
 	})
 }
@@ -125,14 +126,15 @@ func redditBool(b bool) string {
 	return "False"
 }
 
-// redditAnswer is where the service puts what is wrong with a post.
+// redditAnswer is the part of an answer that reports errors.
 type redditAnswer struct {
 	JSON struct{ Errors [][]any }
 }
 
-func (a *redditAnswer) refusal() error {
+// err returns the first error of the answer, or nil.
+func (a *redditAnswer) err() error {
 	if len(a.JSON.Errors) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the service refused: %v", a.JSON.Errors[0])
+	return fmt.Errorf("the service refused the request: %v", a.JSON.Errors[0])
 }

@@ -18,9 +18,10 @@ type resend struct {
 
 func (r *resend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Resend", "https://resend.com/docs/api-reference/emails/send-email"
+	s.Setup = "Create an API key under API Keys in Resend, and verify the sender's domain under Domains."
 	r.describeKeyFirst(s, "resend").Match(`^[a-z0-9._-]+$`)
 	r.describeName(s)
-	mail.Copies(s, &r.reply, "reply", "addresses that answers go to")
+	mail.Copies(s, &r.reply, "reply", "addresses that replies go to")
 	s.Param("apikey").Example("re_AbCdEf12_GhIjKlMnOpQr")
 }
 

@@ -18,13 +18,14 @@ type revolt struct {
 
 func (r *revolt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Revolt", "https://developers.stoat.chat/api-reference"
+	s.Setup = "Create a bot under My Bots in the user settings, copy its token and invite it to your server; a channel's ID is the last part of its address in the web app."
 	s.URL("revolt://{bot_token}/{targets...}")
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 100, 2000
 	s.Secret(&r.token, "bot_token", "token of the bot").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUvAbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&r.channels, "targets", "IDs of the channels to post to").Alias("to", "channel").Match(`^[a-z0-9_-]+$`).Example("01H0ABCDEFGHJKMNPQRSTVWXYZ")
-	s.String(&r.icon, "icon_url", "", "address of the picture; by the message's type if not given")
-	s.String(&r.link, "url", "", "address that the title links to")
+	s.String(&r.icon, "icon_url", "", "URL of the picture; default: by the message's type")
+	s.String(&r.link, "url", "", "URL that the title links to")
 }
 
 func (r *revolt) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -15,8 +15,7 @@ import (
 
 var _ = notifier.Register[ringcentral]()
 
-// ringcentral sends SMS, and MMS where there are files, from a number at
-// RingCentral.
+// ringcentral sends SMS through RingCentral, or MMS if the message has files.
 type ringcentral struct {
 	from, token, id, secret string
 	mode, env               string
@@ -26,6 +25,7 @@ type ringcentral struct {
 
 func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "RingCentral", "https://developers.ringcentral.com/guide/messaging/sms/sending-sms"
+	s.Setup = "Create a REST API app with the permission SMS in the RingCentral developer console, copy its client ID and client secret, and create a JWT credential for the user who sends."
 	s.URL("ringc://{from_phone}:{token}@{client_id}/{secret}[/{targets...}]",
 		"ringc://{token}@{client_id}/{secret}/{from_phone}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 160}
@@ -35,9 +35,9 @@ func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Secret(&r.token, "token", "JWT, or password of the account").Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
 	s.Secret(&r.id, "client_id", "client ID of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIjKl")
 	s.Secret(&r.secret, "secret", "client secret of the app").Match(`^[a-z0-9_-]+$`).Example("LkJiHg9876543210fEdCbA")
-	s.Phones(&r.targets, "targets", "telephone numbers to send to; the sender's if none").Alias("to").Normalize(notifier.FullPhone)
+	s.Phones(&r.targets, "targets", "telephone numbers to send to; default: the sender's").Alias("to").Normalize(notifier.FullPhone)
 	s.Choice(&r.env, "env", "prod", []string{"prod", "sandbox"}, "environment of the app")
-	s.Choice(&r.mode, "mode", "", []string{"basic", "jwt"}, "what the token is; jwt where it is longer than 60 characters")
+	s.Choice(&r.mode, "mode", "", []string{"basic", "jwt"}, "kind of token; default: jwt if it is longer than 60 characters")
 }
 
 func (r *ringcentral) url(path string) string {
@@ -64,7 +64,7 @@ func (r *ringcentral) signIn(ctx context.Context, c *notifier.Client) (string, t
 		URL: r.url("oauth/token"), User: r.id, Password: r.secret, Body: notifier.Form(grant),
 	}, &answer)
 	if err == nil && answer.Token == "" {
-		err = errors.New("the service gave no token")
+		err = errors.New("the service returned no access token")
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("signing in: %w", err)

@@ -11,8 +11,8 @@ import (
 
 var _ = notifier.Register[rocketChat]()
 
-// rocketChat posts to a Rocket.Chat server: through an incoming webhook, or
-// as a user with a password or an access token.
+// rocketChat posts to a Rocket.Chat server through an incoming webhook, or as a
+// user with a password or an access token.
 type rocketChat struct {
 	notifier.Server
 	webhook  string
@@ -25,21 +25,22 @@ type rocketChat struct {
 
 func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
+	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after /hooks/ of its URL, or create a personal access token, which comes with the user ID, in your account."
 	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&r.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")
-	s.Secret(&r.webhook, "webhook", "the two parts of an incoming webhook; also as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
-	s.List(&r.rooms, "targets", "#channels, @users and ids of rooms",
+	s.Secret(&r.webhook, "webhook", "end of the webhook's URL, after /hooks/; may also stand as user").Match(`^[a-z0-9]+/[a-z0-9]+$`).Example("abc/def")
+	s.List(&r.rooms, "targets", "#channels, @users and IDs of rooms",
 		notifier.Prefixed{Prefix: "#", Items: &r.channels, Doc: "channel"},
 		notifier.Prefixed{Prefix: "@", Items: &r.users, Doc: "user"}).Alias("to").
 		Match(`^[#@]?[a-z0-9_.-]+$`).DropInvalid().Example("#general")
-	s.Choice(&r.mode, "mode", "", []string{"webhook", "token", "basic"}, "how to sign in; found out unless given")
+	s.Choice(&r.mode, "mode", "", []string{"webhook", "token", "basic"}, "how to sign in; default: by the form of user and password")
 	s.Enum(&r.avatar, "avatar", "", []notifier.Choice{
 		{Name: "yes", Value: 1, Synonyms: []string{"true", "on"}}, {Name: "no", Value: 2, Synonyms: []string{"false", "off", "0"}},
-	}, "show the icon of the message's type; yes but for mode basic")
+	}, "show the icon of the message's type; default: yes, except in mode basic")
 	s.Param("host").Example("chat.example.com")
 }
 
@@ -48,7 +49,8 @@ var (
 	rocketWebhook = regexp.MustCompile(`(?i)^[a-z0-9]+/[a-z0-9]+$`)
 )
 
-// Rewrite escapes the slash of a webhook, which people leave as it is.
+// Rewrite escapes the slash of a webhook that stands as user: URLs in use have it
+// unescaped.
 func (r *rocketChat) Rewrite(url string) string { return rocketSlash.ReplaceAllString(url, "$1%2F$2") }
 
 func (r *rocketChat) Finish(*notifier.Schema) error {
@@ -70,12 +72,12 @@ func (r *rocketChat) Finish(*notifier.Schema) error {
 	}
 	switch {
 	case r.mode == "webhook" && r.webhook == "":
-		return errors.New("the webhook is missing, as in rockets://abc/def@chat.example.com/#general")
+		return errors.New("the webhook is missing; write it as in rockets://abc/def@chat.example.com/#general")
 	case r.mode == "webhook":
 	case r.User == "" || r.Password == "":
-		return errors.New("user and password, or user id and token, are missing, as in rockets://user:password@chat.example.com/#general")
+		return errors.New("the URL needs a user and a password, or a user ID and a token, as in rockets://user:password@chat.example.com/#general")
 	case len(r.targets()) == 0:
-		return errors.New("there is no #channel, @user or room to post to")
+		return errors.New("the URL has no #channel, @user or room to post to; add one to the path")
 	}
 	if r.avatar == 0 && r.mode != "basic" {
 		r.avatar = 1
@@ -83,7 +85,7 @@ func (r *rocketChat) Finish(*notifier.Schema) error {
 	return nil
 }
 
-// targets are all that the URL names, in Rocket.Chat's spelling.
+// targets returns all recipients in the form that Rocket.Chat uses.
 func (r *rocketChat) targets() (out []string) {
 	for _, u := range r.users {
 		out = append(out, "@"+u)
@@ -101,7 +103,7 @@ func (r *rocketChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	case "webhook":
 		address, field = r.URL("hooks")+"/"+r.webhook, "channel"
 		if len(targets) == 0 {
-			targets = []string{""} // where the webhook posts
+			targets = []string{""} // the webhook's default channel
 		}
 	case "token":
 		header = map[string]string{"X-User-Id": r.User, "X-Auth-Token": r.Password}
@@ -130,7 +132,7 @@ func (r *rocketChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		}
 		err := c.DoJSON(ctx, &notifier.Request{URL: address, Header: header, Body: notifier.JSON(payload)}, &answer)
 		if err == nil && answer.Success != nil && !*answer.Success {
-			err = errors.New("Rocket.Chat answered: " + answer.Error)
+			err = errors.New("Rocket.Chat refused the message: " + answer.Error)
 		}
 		return err
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// signIn begins a session. It lasts for one message, as a server keeps each
-// session for months and limits how many there are.
+// signIn begins a session for one message. Sessions are not reused: a server keeps
+// each for months and limits their number.
 func (r *rocketChat) signIn(ctx context.Context, c *notifier.Client) (map[string]string, error) {
 	var answer struct {
 		Status  string `json:"status"`
@@ -27,12 +27,12 @@ func (r *rocketChat) signIn(ctx context.Context, c *notifier.Client) (map[string
 		return nil, err
 	}
 	if answer.Status != "success" || answer.Data.AuthToken == "" {
-		return nil, errors.New("Rocket.Chat has not let the user in: " + answer.Message)
+		return nil, errors.New("Rocket.Chat refused the login: " + answer.Message)
 	}
 	return map[string]string{"X-User-Id": answer.Data.UserID, "X-Auth-Token": answer.Data.AuthToken}, nil
 }
 
-// signOut ends a session; the message has arrived, so that a failure is none.
+// signOut ends a session. Its error is ignored, since the message has arrived.
 func (r *rocketChat) signOut(ctx context.Context, c *notifier.Client, header map[string]string) {
 	_, _ = c.Do(ctx, &notifier.Request{Method: http.MethodPost, URL: r.URL("api", "v1", "logout"), Header: header})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Every message has a session of its own, which is ended; it is taken from
-// what the login has answered.
+// Each message has its own session, with the login's user ID and token. It ends
+// after the message.
 func TestRocketChatSession(t *testing.T) {
 	open, posted := map[string]bool{}, 0
 	send := servicetest.API(func(q *http.Request, body string) (int, string) {

@@ -15,8 +15,8 @@ import (
 
 var _ = notifier.Register[rsyslog]()
 
-// rsyslog sends to the log of another machine, over UDP (RFC 5426). Nothing
-// comes back, so a log that is not there goes unnoticed.
+// rsyslog sends to a syslog server over UDP (RFC 5426). The server sends no answer,
+// so a message to a server that is down is lost without an error.
 type rsyslog struct {
 	notifier.Server
 	entry syslogEntry
@@ -24,6 +24,7 @@ type rsyslog struct {
 
 func (l *rsyslog) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Remote Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
+	s.Setup = "A syslog server must accept messages over UDP at this host, by default on port 514."
 	s.URL("rsyslog://{host}[:{port}][/{facility}]")
 	s.Server(&l.Server)
 	l.entry.describe(s)
@@ -37,18 +38,18 @@ func (l *rsyslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	conn, err := c.Dial(ctx, "udp", net.JoinHostPort(strings.Trim(l.Host, "[]"), strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("reaching the log: %w", err)
+		return fmt.Errorf("connecting to the syslog server: %w", err)
 	}
 	defer conn.Close()
 	defer wire.InterruptOnDone(ctx, conn)()
 	if _, err := conn.Write([]byte(l.message(m))); err != nil {
-		return fmt.Errorf("sending to the log: %w", errs.ContextError(ctx, err))
+		return fmt.Errorf("sending to the syslog server: %w", errs.ContextError(ctx, err))
 	}
 	return nil
 }
 
-// message is the entry in the form of RFC 5424, section 6, without a message
-// id and structured data.
+// message returns the entry in the format of RFC 5424, section 6, without a
+// message ID and structured data.
 func (l *rsyslog) message(m *notifier.Message) string {
 	host, _ := os.Hostname() // "" becomes the nil value
 	return fmt.Sprintf("<%d>1 %s %s %s %s - - %s",

@@ -17,17 +17,19 @@ type ryver struct {
 
 func (r *ryver) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Ryver", "https://support.ryver.com/hc/en-us/articles/360060494313-Inbound-Webhooks"
+	s.Setup = "Create an incoming webhook under Integrations in Ryver and copy its URL, whose last part is the token."
 	s.URL("ryver://[{botname}@]{organization}/{token}")
 	s.Native("https://{organization}.ryver.com/application/webhook/{token}")
 	s.Limits.Body = 1000
-	s.String(&r.org, "organization", "", "organization, the first part of its address").Match(`^[a-z0-9_-]{3,32}$`).Example("example")
+	s.String(&r.org, "organization", "", "organization: the first part of its host name").Match(`^[a-z0-9_-]{3,32}$`).Example("example")
 	s.Secret(&r.token, "token", "token of the webhook").Match(`^[a-z0-9]{15}$`).Example("ckhrjW8w672m6HG")
 	s.String(&r.bot, "botname", "", "name to post under")
-	s.Choice(&r.mode, "mode", "ryver", []string{"slack", "ryver"}, "kind of the webhook")
-	s.Bool(&r.image, "image", true, "show the picture for the message's type")
+	s.Choice(&r.mode, "mode", "ryver", []string{"slack", "ryver"}, "kind of webhook")
+	s.Bool(&r.image, "image", true, "show the icon of the message's type")
 }
 
-// ryverSlackText escapes what a webhook that mimics Slack takes as markup.
+// ryverSlackText escapes characters that a Slack-compatible webhook reads as
+// markup.
 var ryverSlackText = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func (r *ryver) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -19,8 +19,9 @@ type sendgrid struct {
 
 func (g *sendgrid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendGrid", "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send"
+	s.Setup = "Create an API key with the permission Mail Send under Settings, API Keys, and verify the sender under Settings, Sender Authentication."
 	g.describeKeyFirst(s, "sendgrid").Match(`^[a-z0-9._-]+$`)
-	s.String(&g.template, "template", "", "identifier of a dynamic template")
+	s.String(&g.template, "template", "", "ID of a dynamic template")
 	s.Map(&g.data, "+", "template_data", "value for the template")
 	s.Param("apikey").Example("SG.AbCdEf0123456789.GhIjKlMnOpQrStUv")
 }

@@ -28,14 +28,15 @@ const sendpulseAPI = "https://api.sendpulse.com"
 
 func (p *sendpulse) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendPulse", "https://sendpulse.com/integrations/api/smtp"
+	s.Setup = "Client ID and client secret are on the tab API of the account settings, and the sender must be verified in the SMTP settings."
 	s.URL(
 		"sendpulse://{user}@{host}/{client_id}/{client_secret}[/{targets...}]",
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
 	)
-	p.describeMail(s).DropInvalid() // the sender gets what has no valid target
+	p.describeMail(s).DropInvalid() // without a valid target the sender gets the message
 	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret").Example("fedcba9876543210fedcba9876543210")
-	s.Int(&p.template, "template", 0, "number of the template to use")
+	s.Int(&p.template, "template", 0, "ID of the template to use")
 	s.Map(&p.data, "+", "template_data", "value for the template")
 }
 
@@ -75,7 +76,8 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	})
 }
 
-// post hands over an e-mail, with a new token where the old one has expired.
+// post sends an e-mail. If the access token has expired, it gets a new one and
+// sends the e-mail again.
 func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
 	for try := 0; ; try++ {
 		token, err := p.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) { return p.login(ctx, c) })
@@ -100,7 +102,7 @@ func (p *sendpulse) login(ctx context.Context, c *notifier.Client) (token string
 		"grant_type": "client_credentials", "client_id": p.id, "client_secret": p.secret,
 	})}, &answer)
 	if err == nil && answer.Token == "" {
-		err = errors.New("the service gave no access token")
+		err = errors.New("the service returned no access token")
 	}
 	if answer.Expires <= 0 {
 		answer.Expires = 3600
@@ -108,11 +110,12 @@ func (p *sendpulse) login(ctx context.Context, c *notifier.Client) (token string
 	return answer.Token, time.Duration(answer.Expires) * time.Second, err
 }
 
-// sendpulseSpaces makes every space of a plain text one that HTML keeps.
+// sendpulseSpaces replaces spaces with non-breaking ones and numeric character
+// references with names.
 var sendpulseSpaces = strings.NewReplacer(" ", "&nbsp;", "\u00a0", "&nbsp;", "&#34;", "&quot;", "&#39;", "&apos;")
 
-// sendpulseHTML returns the text of a message in HTML, with the spaces and the
-// names of characters that readers of SendPulse mails have been getting.
+// sendpulseHTML returns the text of a message in HTML. It applies sendpulseSpaces
+// to plain text, for compatibility with existing e-mails.
 func sendpulseHTML(m *notifier.Message) string {
 	if m.Source == notifier.Text {
 		return sendpulseSpaces.Replace(m.Body)
@@ -120,7 +123,8 @@ func sendpulseHTML(m *notifier.Message) string {
 	return m.Body
 }
 
-// sendpulseFiles are the attachments by their names, which must differ.
+// sendpulseFiles returns the encoded attachments by name. It makes the names
+// unique.
 func sendpulseFiles(attachments []*notifier.Attachment) map[string]string {
 	files := map[string]string{}
 	for _, a := range attachments {

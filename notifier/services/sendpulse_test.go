@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// sendpulseServer gives out tokens that are good for so many e-mails.
+// sendpulseServer issues tokens that are valid for a number of e-mails each.
 type sendpulseServer struct {
 	good int
 
@@ -45,8 +45,8 @@ func (s *sendpulseServer) RoundTrip(q *http.Request) (*http.Response, error) {
 func TestSendpulseToken(t *testing.T) {
 	for _, c := range []struct{ good, tokens, mails int }{
 		{100, 1, 3},
-		{1, 3, 3}, // renewed once it has expired
-		{0, 4, 0}, // renewed once in each message, then given up
+		{1, 3, 3}, // a new token after the old one has expired
+		{0, 4, 0}, // one new token for each message, then failure
 	} {
 		server := &sendpulseServer{good: c.good}
 		sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
@@ -62,7 +62,7 @@ func TestSendpulseToken(t *testing.T) {
 			}
 		}
 		if delivered != c.mails || server.mails != c.mails || server.tokens != c.tokens {
-			t.Errorf("tokens good for %d e-mails: %d messages delivered in %d e-mails with %d tokens, want %d and %d",
+			t.Errorf("tokens valid for %d e-mails: %d messages delivered in %d e-mails with %d tokens, want %d and %d",
 				c.good, delivered, server.mails, server.tokens, c.mails, c.tokens)
 		}
 	}

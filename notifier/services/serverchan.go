@@ -8,13 +8,14 @@ import (
 
 var _ = notifier.Register[serverchan]()
 
-// serverchan pushes to WeChat by way of ServerChan.
+// serverchan pushes to WeChat through ServerChan.
 type serverchan struct{ token string }
 
 func (h *serverchan) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ServerChan", "https://sct.ftqq.com/"
+	s.Setup = "Log in at sct.ftqq.com with WeChat and copy your SendKey."
 	s.URL("schan://{token}")
-	s.Secret(&h.token, "token", "send key").Match(`^[a-z0-9-]+$`).Example("SCT12345TAbCdEf0123456789")
+	s.Secret(&h.token, "token", "SendKey of the account").Match(`^[a-z0-9-]+$`).Example("SCT12345TAbCdEf0123456789")
 }
 
 func (h *serverchan) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -12,7 +12,7 @@ import (
 
 var _ = notifier.Register[ses]()
 
-// ses sends e-mail by way of Amazon's Simple Email Service.
+// ses sends e-mail through Amazon Simple Email Service.
 type ses struct {
 	aws
 	mailAPI
@@ -20,6 +20,7 @@ type ses struct {
 
 func (e *ses) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SES", "https://docs.aws.amazon.com/ses/latest/APIReference/API_SendRawEmail.html"
+	s.Setup = "Create an access key for an IAM user with the permission ses:SendRawEmail, and verify the sender's address or domain in the Amazon SES console."
 	s.URL(
 		"ses://{user}[:{token}]@{host}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",
 		"ses://{from}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",

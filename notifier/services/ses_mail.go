@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// sesMail is the message as e-mail (RFC 5322), with an answer's address where
-// it has one. Who gets an unseen copy is no part of it. The files in it are
-// encoded as it is read.
+// sesMail returns the message as an e-mail (RFC 5322), with a Reply-To header if
+// reply is set. It does not contain the recipients in l.BCC. Attachments are encoded
+// when the result is read.
 func sesMail(m *notifier.Message, from, reply mail.Address, l mail.Letter) (*notifier.Attachment, error) {
 	addresses := func(list []mail.Address) (out []*netmail.Address) {
 		for _, a := range list {

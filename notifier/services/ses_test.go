@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// What is sent is e-mail with the text in two forms and the files.
+// The e-mail has the text as plain text and as HTML, and the files.
 func TestSESMail(t *testing.T) {
 	m := servicetest.Message(t, "html")
 	m.Title, m.Attachments = "Größe: 5 €", servicetest.Message(t, "attach").Attachments
@@ -55,7 +55,7 @@ func TestSESMail(t *testing.T) {
 	}
 }
 
-// walkParts calls f for each part that is not itself made of parts.
+// walkParts calls f for each part that is not multipart.
 func walkParts(t *testing.T, contentType string, body io.Reader, f func(kind, name string)) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil {

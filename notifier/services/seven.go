@@ -18,6 +18,7 @@ type seven struct {
 
 func (x *seven) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "seven", "https://docs.seven.io/en/rest-api/endpoints/sms"
+	s.Setup = "Create an API key in the developer settings of seven's web app."
 	s.URL("seven://{apikey}/{targets...}")
 	x.describe(s, smsPlus)
 	s.Secret(&x.key, "apikey", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
@@ -48,8 +49,8 @@ func (x *seven) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 			URL: "https://gateway.seven.io/api/sms",
 			Header: map[string]string{
 				"Accept": "application/json", "X-Api-Key": x.key,
-				// The service counts messages by the kind of program; this
-				// is the name that it knows for URLs of this kind.
+				// The service counts messages by client program. It knows
+				// this name for URLs of this form.
 				"SentWith": "Apprise",
 			},
 			Body: notifier.JSON(payload),
@@ -57,7 +58,7 @@ func (x *seven) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		if err != nil {
 			return err
 		}
-		// Some refusals are JSON, and others are the mere code.
+		// Some refusals are JSON objects, others only the code.
 		if reply.JSON(&answer) != nil {
 			_ = reply.JSON(&answer.Success)
 		}

@@ -13,8 +13,8 @@ import (
 
 var _ = notifier.Register[sfr]()
 
-// sfr sends text messages through the messaging service of Société Française
-// du Radiotéléphone.
+// sfr sends text messages through the messaging service of SFR (Société Française
+// du Radiotéléphone).
 type sfr struct {
 	sms
 	user, password, space, lang, from, media, voice string
@@ -23,6 +23,7 @@ type sfr struct {
 
 func (x *sfr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Société Française du Radiotéléphone", "https://www.dmc.sfr-sh.fr/"
+	s.Setup = "SFR Business gives you the service ID, its password and the space ID with a contract for its messaging service."
 	s.URL("sfr://{user}:{password}@{space_id}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.String(&x.user, "user", "", "ID of the service").Example("0123456")
@@ -31,7 +32,7 @@ func (x *sfr) Describe(s *notifier.Schema) {
 	s.String(&x.lang, "lang", "fr_FR", "language of the service's answers")
 	s.String(&x.from, "sender", "", "name to send from").Alias("from")
 	s.Choice(&x.media, "media", "SMSUnicode", []string{"SMS", "SMSLong", "SMSUnicode", "SMSUnicodeLong"}, "kind of message").Lenient()
-	s.Int(&x.timeout, "timeout", 2880, "minutes for which delivery is tried").Range(0, 1e6).Lenient()
+	s.Int(&x.timeout, "timeout", 2880, "minutes to try delivery for").Range(0, 1e6).Lenient()
 	s.Choice(&x.voice, "voice", "claire08s", []string{"claire08s", "laura8k"}, "voice that reads the message aloud").Lenient()
 }
 
@@ -57,9 +58,9 @@ func (x *sfr) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	})
 }
 
-// sfrObject is a JSON object of pairs of a name and a value in JSON. The
-// service takes it as a query parameter, where other characters than ASCII
-// depend on how the server reads them, so there are none in it.
+// sfrObject returns a JSON object. pairs alternates between names and values in
+// JSON. The object becomes a query parameter; it is ASCII only, so that it does not
+// depend on the character encoding of the server.
 func sfrObject(pairs ...string) string {
 	var members []string
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -68,7 +69,7 @@ func sfrObject(pairs ...string) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// sfrString is a JSON string of ASCII characters alone (RFC 8259, section 7).
+// sfrString returns s as a JSON string of ASCII characters (RFC 8259, section 7).
 func sfrString(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -13,7 +13,7 @@ import (
 
 var _ = notifier.Register[signal]()
 
-// signal sends through a server that runs signal-cli's REST API.
+// signal sends through a server that runs signal-cli-rest-api.
 type signal struct {
 	notifier.Server
 	from          string
@@ -21,20 +21,21 @@ type signal struct {
 	status, batch bool
 }
 
-// signalBatch is how many recipients one request has at most.
+// signalBatch is the maximum number of recipients of a request.
 const signalBatch = 10
 
 func (g *signal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Signal API", "https://bbernhard.github.io/signal-cli-rest-api/"
+	s.Setup = "Run signal-cli-rest-api and register or link the number to send from, as its documentation shows; GET /v1/groups/{number} lists the IDs of groups."
 	s.URL("signal[s]://[{user}[:{password}]@]{host}[:{port}]/{from_phone}[/{targets...}]")
 	s.Limits.Title = 0
 	s.Attachments = true
 	s.Server(&g.Server)
 	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Normalize(signalPhone).Example("15551234567")
-	s.Phones(&g.targets, "targets", "telephone numbers and @groups; the sender itself if none").Alias("to").
+	s.Phones(&g.targets, "targets", "telephone numbers and @groups; default: the sender").Alias("to").
 		Normalize(signalTarget)
-	s.Bool(&g.status, "status", false, "put a sign of the message's type before the text")
-	s.Bool(&g.batch, "batch", false, "send to 10 targets in one request")
+	s.Bool(&g.status, "status", false, "put a symbol for the message's type before the text")
+	s.Bool(&g.batch, "batch", false, "send to up to 10 targets in one request")
 	s.Param("host").Example("signal.local")
 }
 

@@ -16,13 +16,14 @@ type signl4 struct {
 
 func (p *signl4) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SIGNL4", "https://docs.signl4.com/integrations/webhook/webhook.html"
+	s.Setup = "Copy the team secret, or the secret of a webhook integration, from Integrations in the SIGNL4 web portal; it is the last part of the webhook URL."
 	s.URL("signl4://{secret}")
 	s.Secret(&p.secret, "secret", "team or integration secret").Match(`\S`).Example("AbCdEf0123")
 	s.String(&p.service, "service", "", "service or category of the alert")
 	s.String(&p.location, "location", "", "latitude and longitude, as in 40.64,-73.77")
 	s.String(&p.scenario, "alerting_scenario", "", "single_ack, multi_ack or emergency")
-	s.Bool(&p.filtering, "filtering", false, "raise an alert only where a filter of the team lets it")
-	s.String(&p.id, "external_id", "", "identity of the alert in your system")
+	s.Bool(&p.filtering, "filtering", false, "apply the team's filters before an alert is raised")
+	s.String(&p.id, "external_id", "", "ID of the alert in your system")
 	s.String(&p.status, "status", "", "status of the alert: new, acknowledged or resolved")
 }
 

@@ -17,7 +17,7 @@ import (
 
 var _ = notifier.Register[simplePush]()
 
-// simplePush pushes to the Simplepush app, encrypted where the URL has a
+// simplePush pushes to the Simplepush app. It encrypts the message if the URL has a
 // password.
 type simplePush struct {
 	key, salt, password string
@@ -26,17 +26,18 @@ type simplePush struct {
 
 func (p *simplePush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Simplepush", "https://simplepush.io/api"
+	s.Setup = "The Simplepush app shows the key of the device, and its settings have the password and the salt for encryption."
 	s.URL("spush://[{salt}:{password}@]{apikey}")
 	s.Limits.Title, s.Limits.Body = 1024, 10000
 	s.Secret(&p.key, "apikey", "key of the device").Match(`\S`).Example("AbCdEf")
 	s.Secret(&p.password, "password", "password to encrypt with")
 	s.Secret(&p.salt, "salt", "salt that the app shows beside the password")
-	s.String(&p.event, "event", "", "name of the event, for which the app has settings").Match(`\S`)
+	s.String(&p.event, "event", "", "name of an event that is configured in the app").Match(`\S`)
 }
 
 func (p *simplePush) Finish(*notifier.Schema) error {
 	if (p.salt == "") != (p.password == "") {
-		return errors.New("encryption takes both a salt and a password, as in spush://{salt}:{password}@{apikey}")
+		return errors.New("encryption needs both a salt and a password, as in spush://{salt}:{password}@{apikey}")
 	}
 	return nil
 }
@@ -62,8 +63,8 @@ func (p *simplePush) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	return err
 }
 
-// encrypt is AES-128 in CBC mode with PKCS #7 padding, under a key that is the
-// beginning of the SHA-1 of password and salt, as the app expects it.
+// encrypt encrypts text with AES-128 in CBC mode and PKCS #7 padding. The key is
+// the first 16 bytes of the SHA-1 of password and salt, as the app expects.
 func (p *simplePush) encrypt(iv []byte, text string) string {
 	sum := sha1.Sum([]byte(p.password + p.salt)) //nolint:gosec // see above
 	block, err := aes.NewCipher(sum[:16])

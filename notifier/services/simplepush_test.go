@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// The app can read what was encrypted with its password and salt.
+// The app can decrypt messages with its password and salt.
 func TestSimplePushEncryption(t *testing.T) {
 	sum := sha1.Sum([]byte("pass-1salt-1"))
 	block, _ := aes.NewCipher(sum[:16])

@@ -17,7 +17,7 @@ import (
 
 var _ = notifier.Register[smpp]()
 
-// smpp sends text messages through a provider's message centre, over SMPP 3.4.
+// smpp sends text messages through the message centre of a provider, over SMPP 3.4.
 type smpp struct {
 	notifier.Server
 	sms
@@ -27,6 +27,7 @@ type smpp struct {
 
 func (x *smpp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMPP", "https://smpp.org/SMPP_v3_4_Issue1_2.pdf"
+	s.Setup = "Your SMS provider gives you the host, the port, the system ID (the user) and the password of its SMPP server, and the number to send from."
 	s.URL("smpp[s]://{user}:{password}@{host}[:{port}]/{from_phone}/{targets...}")
 	s.Server(&x.Server)
 	smsSender(s, &x.from, "from_phone").Alias("from")
@@ -38,9 +39,9 @@ func (x *smpp) Describe(s *notifier.Schema) {
 }
 
 func (x *smpp) Finish(s *notifier.Schema) error {
-	// Both are sent as strings that end at a NUL.
+	// SMPP sends both as strings that end at a NUL.
 	if strings.ContainsRune(x.User+x.Password, 0) {
-		return errors.New("the user or the password holds a NUL (%00); write %25 for a percent sign")
+		return errors.New("the user or the password contains a NUL (%00); write %25 for a percent sign")
 	}
 	return x.sms.Finish(s)
 }
@@ -85,8 +86,8 @@ const (
 	smppTelephone     = 1 // numbering plan: ITU-T E.164
 )
 
-// message makes the request that sends one part to one number. No receipt is
-// asked for, since nobody would read it.
+// message returns the request that sends one part to one number. It requests no
+// delivery receipt, since nothing would read it.
 func (x *smpp) message(target string, coding data.Encoding, part []byte) (*pdu.SubmitSM, error) {
 	m := pdu.NewSubmitSM().(*pdu.SubmitSM)
 	var err error
@@ -99,7 +100,7 @@ func (x *smpp) message(target string, coding data.Encoding, part []byte) (*pdu.S
 	return m, m.Message.SetMessageDataWithEncoding(part, coding)
 }
 
-// open makes a session in which messages can be sent.
+// open returns a function that connects and begins a session.
 func (x *smpp) open(c *notifier.Client) func(context.Context) (*smppLink, error) {
 	return func(ctx context.Context) (*smppLink, error) {
 		port, config := 2775, (*tls.Config)(nil)

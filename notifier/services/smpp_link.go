@@ -16,34 +16,34 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// smppLink is a session with a message centre. One request is under way at a
+// smppLink is a session with a message centre. It has one outstanding request at a
 // time.
 type smppLink struct{ conn *wire.Conn }
 
-// bind signs in as one that only sends.
-func (l *smppLink) bind(ctx context.Context, patience time.Duration, user, password string) error {
+// bind signs in as a transmitter.
+func (l *smppLink) bind(ctx context.Context, timeout time.Duration, user, password string) error {
 	request := pdu.NewBindRequest(pdu.Transmitter)
 	request.SystemID, request.Password = user, password
-	answer, err := l.ask(ctx, patience, request, func(p pdu.PDU) bool {
+	answer, err := l.do(ctx, timeout, request, func(p pdu.PDU) bool {
 		_, ok := p.(*pdu.BindResp)
 		return ok
 	})
 	if errors.Is(err, io.EOF) {
-		return errors.New("the SMPP server hung up instead of letting us in; check the user and the password")
+		return errors.New("the SMPP server closed the connection at the login; check the user and the password")
 	}
 	if err != nil {
 		return fmt.Errorf("signing in to the SMPP server: %w", err)
 	}
 	if status := answer.GetHeader().CommandStatus; status != data.ESME_ROK {
-		return fmt.Errorf("the SMPP server refused to let us in: %w", smppStatus(status))
+		return fmt.Errorf("the SMPP server refused the login: %w", smppStatus(status))
 	}
 	return nil
 }
 
-// submit sends a message and waits until the server has taken it.
-func (l *smppLink) submit(ctx context.Context, patience time.Duration, m *pdu.SubmitSM) error {
+// submit sends a message and waits until the server has accepted it.
+func (l *smppLink) submit(ctx context.Context, timeout time.Duration, m *pdu.SubmitSM) error {
 	m.AssignSequenceNumber()
-	answer, err := l.ask(ctx, patience, m, func(p pdu.PDU) bool {
+	answer, err := l.do(ctx, timeout, m, func(p pdu.PDU) bool {
 		_, ok := p.(*pdu.SubmitSMResp)
 		return ok && p.GetSequenceNumber() == m.GetSequenceNumber()
 	})
@@ -53,32 +53,32 @@ func (l *smppLink) submit(ctx context.Context, patience time.Duration, m *pdu.Su
 	switch status := answer.GetHeader().CommandStatus; status {
 	case data.ESME_ROK:
 		return nil
-	case data.ESME_RINVBNDSTS: // it has forgotten the session
+	case data.ESME_RINVBNDSTS: // the server no longer knows the session
 		return wire.Broken(smppStatus(status))
 	default:
 		return fmt.Errorf("the SMPP server refused the message: %w", smppStatus(status))
 	}
 }
 
-// Ping asks whether the server is there.
+// Ping checks that the server answers.
 func (l *smppLink) Ping(ctx context.Context) error {
-	_, err := l.ask(ctx, 0, pdu.NewEnquireLink(), func(p pdu.PDU) bool {
+	_, err := l.do(ctx, 0, pdu.NewEnquireLink(), func(p pdu.PDU) bool {
 		_, ok := p.(*pdu.EnquireLinkResp)
 		return ok
 	})
 	return err
 }
 
-// smppStatus is a status that says no.
+// smppStatus returns the error for a status other than ESME_ROK.
 func smppStatus(s data.CommandStatusType) error {
 	return fmt.Errorf("%s (%s)", s.Desc(), s)
 }
 
-// ask sends a request and reads until the answer comes, for so long at most; 0
-// is as long as ctx. What the server asks meanwhile is answered. Errors are
-// such as end the session.
-func (l *smppLink) ask(ctx context.Context, patience time.Duration, request pdu.PDU, isAnswer func(pdu.PDU) bool) (pdu.PDU, error) {
-	ctx, cancel := wire.WithAnswerTimeout(ctx, patience)
+// do sends a request and waits for the answer, at most for timeout, or until ctx is
+// done if timeout is 0. It responds to requests of the server meanwhile. An error
+// ends the session.
+func (l *smppLink) do(ctx context.Context, timeout time.Duration, request pdu.PDU, isAnswer func(pdu.PDU) bool) (pdu.PDU, error) {
+	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	if err := l.conn.SetDeadline(time.Time{}); err != nil {
 		return nil, wire.Broken(err)
@@ -105,13 +105,13 @@ func (l *smppLink) ask(ctx context.Context, patience time.Duration, request pdu.
 			}
 		}
 		if _, ok := p.(*pdu.Unbind); ok {
-			return nil, wire.Broken(errors.New("it ended the session"))
+			return nil, wire.Broken(errors.New("the server ended the session"))
 		}
 	}
 }
 
-// smppRead reads what the server says. A refusal need not have a body, and the
-// library stumbles over some that have one, so that is left out.
+// smppRead reads a PDU. It skips the body of a refusal: the body is optional, and
+// the library fails to parse some.
 func smppRead(r io.Reader) (pdu.PDU, error) {
 	var head [data.PDU_HEADER_SIZE]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -119,7 +119,7 @@ func smppRead(r io.Reader) (pdu.PDU, error) {
 	}
 	h := pdu.ParseHeader(head)
 	if h.CommandLength < data.PDU_HEADER_SIZE || h.CommandLength > data.MAX_PDU_LEN {
-		return nil, errors.New("what answers there does not speak SMPP")
+		return nil, errors.New("the server does not speak SMPP; check the host and the port")
 	}
 	body := make([]byte, h.CommandLength-data.PDU_HEADER_SIZE)
 	if _, err := io.ReadFull(r, body); err != nil {
@@ -141,7 +141,7 @@ func (l *smppLink) write(p pdu.PDU) error {
 	return nil
 }
 
-// Close takes leave of the server, without waiting for its answer.
+// Close ends the session. It does not wait for the answer of the server.
 func (l *smppLink) Close() error {
 	_ = l.conn.SetDeadline(time.Now().Add(time.Second))
 	_ = l.write(pdu.NewUnbind())

@@ -26,9 +26,8 @@ import (
 // testCA is the only CA that the tests of this package trust.
 var testCA = servicetest.NewTrustedCA()
 
-// smppCentre is a message centre: the server of go-smpp, with what it takes
-// written down, behind an address that can be closed and opened again, and
-// that can have TLS.
+// smppCentre is a message centre: the server of go-smpp behind a listener that can
+// be closed and opened again, and can have TLS. It logs what it accepts.
 type smppCentre struct {
 	server *smpptest.Server
 	config *tls.Config
@@ -142,8 +141,8 @@ func TestSMPP(t *testing.T) {
 	}
 }
 
-// sameLines compares without regard to order, which several targets do not
-// keep.
+// sameLines reports whether got and want have the same lines. The order may differ,
+// since several targets are sent to at the same time.
 func sameLines(got, want []string) bool {
 	left := append([]string{}, want...)
 	for _, line := range got {
@@ -161,7 +160,7 @@ func sameLines(got, want []string) bool {
 	return len(left) == 0
 }
 
-func TestSMPPKeepsItsSession(t *testing.T) {
+func TestSMPPSession(t *testing.T) {
 	const line = `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "%s"`
 	centre := newSMPPCentre(t, nil)
 	s := notifier.NewSender(egress.NewPool("test"), 0)
@@ -178,7 +177,7 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 	servicetest.SendText(t, s, url, "three")
 	centre.log.Expect(t, "connected", fmt.Sprintf(line, "three"))
 
-	// A break that only the next message finds out about loses nothing.
+	// A connection that broke unnoticed loses no message.
 	centre.Stop()
 	centre.open(t, at)
 	servicetest.SendText(t, s, url, "four")
@@ -195,7 +194,7 @@ func TestSMPPKeepsItsSession(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Error("Close has not ended the session")
+	t.Error("Close did not end the session")
 }
 
 func TestSMPPOverTLS(t *testing.T) {
@@ -209,8 +208,8 @@ func TestSMPPOverTLS(t *testing.T) {
 
 	config, otherName := testCA.Certificate(t, "127.0.0.1"), testCA.Certificate(t, "smpp.example.org")
 	centre = newSMPPCentre(t, config)
-	servicetest.SendText(t, s, centre.url("/15551112222"), "vouched for")
-	centre.log.Expect(t, "connected", `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "vouched for"`)
+	servicetest.SendText(t, s, centre.url("/15551112222"), "trusted")
+	centre.log.Expect(t, "connected", `1/1 15557654321 > 1/1 15551112222 coding=0 class=0 receipt=0 "trusted"`)
 	servicetest.SendFails(t, s, newSMPPCentre(t, otherName).url("/15551112222"), "certificate", "s3cret")
 }
 
@@ -225,8 +224,8 @@ func TestSMPPWrongPassword(t *testing.T) {
 	servicetest.SendFails(t, s, "smpps://bob:another1@"+silent+"/15557654321/15551112222?rto=0.1", "no answer within 100ms (rto)")
 }
 
-// smppScript is a message centre that says what a test wants: to the request
-// number n of a connection, and it ends the connection where that is nil.
+// smppScript starts a message centre whose answers are those of answer: to request n
+// of connection conn, both from 1. It closes the connection if there are none (nil).
 func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PDU) (url string) {
 	t.Helper()
 	var number atomic.Int32
@@ -250,8 +249,8 @@ func smppScript(t *testing.T, answer func(conn, n int, p gosmpp.PDU) []gosmpp.PD
 	return "smpp://bob:s3cret@" + server.Addr() + "/15557654321/15551112222"
 }
 
-// says is the answer to a request with a status.
-func says(p gosmpp.PDU, status data.CommandStatusType) gosmpp.PDU {
+// smppAnswer returns the answer to a request, with a status.
+func smppAnswer(p gosmpp.PDU, status data.CommandStatusType) gosmpp.PDU {
 	switch a := p.GetResponse().(type) {
 	case *gosmpp.BindResp:
 		a.CommandStatus = status
@@ -270,33 +269,33 @@ func TestSMPPRefusals(t *testing.T) {
 		bind, submit data.CommandStatusType
 		want         string
 	}{
-		{"password", data.ESME_RINVPASWD, 0, "the SMPP server refused to let us in: Invalid Password (ESME_RINVPASWD)"},
+		{"password", data.ESME_RINVPASWD, 0, "the SMPP server refused the login: Invalid Password (ESME_RINVPASWD)"},
 		{"number", 0, data.ESME_RINVDSTADR, "the SMPP server refused the message: Invalid Dest Addr (ESME_RINVDSTADR)"},
 		{"session", 0, data.ESME_RINVBNDSTS, "ESME_RINVBNDSTS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			url := smppScript(t, func(_, _ int, p gosmpp.PDU) []gosmpp.PDU {
 				if _, ok := p.(*gosmpp.SubmitSM); ok {
-					return []gosmpp.PDU{says(p, c.submit)}
+					return []gosmpp.PDU{smppAnswer(p, c.submit)}
 				}
-				return []gosmpp.PDU{says(p, c.bind)}
+				return []gosmpp.PDU{smppAnswer(p, c.bind)}
 			})
 			servicetest.SendFails(t, servicetest.NewSender(t), url, c.want, "s3cret")
 		})
 	}
 }
 
-// A server may ask things of its own before it answers, end a session, or
-// answer what it was not asked; none of it loses a message, or takes one for
-// sent that was not.
-func TestSMPPServerWithAWill(t *testing.T) {
+// A server may send a request or a stray answer before its answer, end a session, or
+// answer with a generic_nack. No message is lost, and none counts as sent that was
+// not.
+func TestSMPPUnexpectedPDUs(t *testing.T) {
 	log := &servicetest.Log{}
 	url := smppScript(t, func(conn, n int, p gosmpp.PDU) []gosmpp.PDU {
 		m, ok := p.(*gosmpp.SubmitSM)
 		if !ok {
 			log.Add(fmt.Sprintf("%d: %T", conn, p))
 			if p.CanResponse() {
-				return []gosmpp.PDU{says(p, 0)}
+				return []gosmpp.PDU{smppAnswer(p, 0)}
 			}
 			return []gosmpp.PDU{}
 		}
@@ -306,7 +305,7 @@ func TestSMPPServerWithAWill(t *testing.T) {
 		case text == "one":
 			stray := gosmpp.NewSubmitSMResp()
 			stray.SetSequenceNumber(m.GetSequenceNumber() + 1000)
-			return []gosmpp.PDU{gosmpp.NewEnquireLink(), stray, says(p, 0)}
+			return []gosmpp.PDU{gosmpp.NewEnquireLink(), stray, smppAnswer(p, 0)}
 		case text == "two" && conn == 1:
 			return []gosmpp.PDU{gosmpp.NewUnbind()}
 		case text == "three" && conn == 2:
@@ -316,7 +315,7 @@ func TestSMPPServerWithAWill(t *testing.T) {
 			nack.CommandStatus = data.ESME_RSYSERR
 			return []gosmpp.PDU{nack}
 		}
-		return []gosmpp.PDU{says(p, 0)}
+		return []gosmpp.PDU{smppAnswer(p, 0)}
 	})
 	s := servicetest.NewSender(t)
 	for i, text := range []string{"one", "two", "three", "four"} {
@@ -328,23 +327,23 @@ func TestSMPPServerWithAWill(t *testing.T) {
 	}
 }
 
-// With retry, what has arrived is not sent again.
+// A retry does not repeat the parts that have arrived.
 func TestSMPPRetry(t *testing.T) {
 	log := &servicetest.Log{}
 	first := true
 	url := smppScript(t, func(_, _ int, p gosmpp.PDU) []gosmpp.PDU {
 		m, ok := p.(*gosmpp.SubmitSM)
 		if !ok {
-			return []gosmpp.PDU{says(p, 0)}
+			return []gosmpp.PDU{smppAnswer(p, 0)}
 		}
 		text, _ := m.Message.GetMessage()
 		concat, _ := m.Message.UDH().FindInfoElement(data.UDH_CONCAT_MSG_8_BIT_REF)
 		log.Add(fmt.Sprint(len(text), concat.Data))
 		if concat.Data[2] == 2 && first {
 			first = false
-			return []gosmpp.PDU{says(p, data.ESME_RMSGQFUL)}
+			return []gosmpp.PDU{smppAnswer(p, data.ESME_RMSGQFUL)}
 		}
-		return []gosmpp.PDU{says(p, 0)}
+		return []gosmpp.PDU{smppAnswer(p, 0)}
 	})
 	servicetest.SendText(t, servicetest.NewSender(t), url+"?retry=1&wait=0", strings.Repeat("x", 310))
 	got := log.Take()
@@ -356,7 +355,7 @@ func TestSMPPRetry(t *testing.T) {
 func TestSMPPParts(t *testing.T) {
 	coding, parts, err := smppParts("")
 	if err != nil || coding != data.GSM7BIT || len(parts) != 1 || len(parts[0]) != 0 {
-		t.Errorf("nothing becomes %v, %q, %v", coding, parts, err)
+		t.Errorf("an empty text becomes %v, %q, %v", coding, parts, err)
 	}
 	if _, parts, err = smppParts(strings.Repeat("x", 153*255)); err != nil || len(parts) != 255 {
 		t.Errorf("the longest text becomes %d parts, %v", len(parts), err)
@@ -371,7 +370,7 @@ func TestSMPPPing(t *testing.T) {
 		if _, ok := p.(*gosmpp.EnquireLink); !ok || n > 1 {
 			return nil
 		}
-		return []gosmpp.PDU{says(p, 0)}
+		return []gosmpp.PDU{smppAnswer(p, 0)}
 	})
 	address, _, _ := strings.Cut(strings.TrimPrefix(url, "smpp://bob:s3cret@"), "/")
 	conn, err := net.Dial("tcp", address)
@@ -380,9 +379,9 @@ func TestSMPPPing(t *testing.T) {
 	}
 	l := &smppLink{&wire.Conn{Conn: conn}}
 	if err := l.Ping(t.Context()); err != nil {
-		t.Errorf("a server that is there: %v", err)
+		t.Errorf("Ping of an open connection: %v", err)
 	}
 	if err := l.Ping(t.Context()); err == nil {
-		t.Error("a server that has hung up answers")
+		t.Error("Ping of a closed connection succeeds")
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/linxGnu/gosmpp/data"
 )
 
-// smppParts encodes a text in the default alphabet, or in UCS-2 if that lacks
-// a character, and cuts it into what fits into one text message each. The
-// pieces of a message that is cut leave room for the header that joins them.
+// smppParts encodes a text in the default alphabet, or in UCS-2 if that lacks a
+// character, and cuts it into parts of the size of a text message. If there are
+// several parts, each leaves room for the header that joins them.
 func smppParts(text string) (data.Encoding, [][]byte, error) {
 	var coding data.Encoding = data.GSM7BIT
-	whole, piece := 160, 153 // characters of 7 bits, one to an octet
+	single, piece := 160, 153 // characters of 7 bits, one to an octet
 	if len(data.ValidateGSM7String(text)) > 0 {
-		coding, whole, piece = data.UCS2, 140, 134
+		coding, single, piece = data.UCS2, 140, 134
 	}
 	parts, size := [][]byte{nil}, 0
 	for _, r := range text {
-		// One character is two octets in UCS-2, four if it is not of the
-		// basic plane, and in the default alphabet one or, behind an escape,
-		// two. None may be cut.
+		// A character is two octets in UCS-2, or four outside the basic plane.
+		// In the default alphabet it is one octet, or two with an escape. No
+		// character is cut.
 		octets, err := coding.Encode(string(r))
 		if err != nil {
 			return nil, nil, errors.New("the text cannot be encoded")
@@ -33,8 +33,8 @@ func smppParts(text string) (data.Encoding, [][]byte, error) {
 		parts[last] = append(parts[last], octets...)
 		size += len(octets)
 	}
-	if size <= whole {
-		one := make([]byte, 0, whole)
+	if size <= single {
+		one := make([]byte, 0, single)
 		for _, p := range parts {
 			one = append(one, p...)
 		}
@@ -46,7 +46,7 @@ func smppParts(text string) (data.Encoding, [][]byte, error) {
 	return coding, parts, nil
 }
 
-// smppGroup is a number that the parts of one message have in common.
+// smppGroup returns a random reference number for the parts of one message.
 func smppGroup() byte {
 	var b [1]byte
 	_, _ = rand.Read(b[:]) // never fails

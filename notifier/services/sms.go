@@ -8,35 +8,35 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// sms is what gateways for text messages have in common: the telephone
-// numbers that get the message, each by itself or many in one request.
+// sms has the parameters that the services for text messages share: the telephone
+// numbers to send to, and whether one request sends to many.
 type sms struct {
 	targets []string
-	toSelf  bool // without targets, the message goes to the number that it is sent from
+	toSelf  bool // without targets, the message goes to the sender
 	batch   bool
 }
 
-// describe binds the numbers to send to. number checks one and returns it in
-// the form that the gateway wants.
+// describe binds the numbers to send to. number checks a number and returns it in
+// the form that the service expects.
 func (x *sms) describe(s *notifier.Schema, number func(string) (string, error), prefixed ...notifier.Prefixed) *notifier.Param {
 	s.Limits.Title, s.Limits.Body = 0, 160
 	return s.Phones(&x.targets, "targets", "telephone numbers to send to", prefixed...).Alias("to").Normalize(number)
 }
 
-// describeBatch binds whether one request serves many numbers.
+// describeBatch binds the parameter batch.
 func (x *sms) describeBatch(s *notifier.Schema) {
 	s.Bool(&x.batch, "batch", false, "send to many numbers in one request")
 }
 
-// Finish refuses a URL without anybody to send to.
+// Finish returns an error if there is no number to send to.
 func (x *sms) Finish(*notifier.Schema) error {
 	if len(x.targets) > 0 || x.toSelf {
 		return nil
 	}
-	return errors.New("there is no telephone number to send to; write one with its country code, as in 15551234567")
+	return errors.New("the URL has no telephone number to send to; write one with its country code, as in 15551234567")
 }
 
-// or is the numbers to send to, or the sender's own where there are none.
+// or returns the numbers to send to, or the sender's if there are none.
 func (x *sms) or(sender string) []string {
 	if len(x.targets) == 0 {
 		return []string{sender}
@@ -44,14 +44,14 @@ func (x *sms) or(sender string) []string {
 	return x.targets
 }
 
-// each runs f for groups of numbers: with batch of up to most, else of one.
-func (x *sms) each(ctx context.Context, c *notifier.Client, numbers []string, most int, f func(ctx context.Context, group []string) error) error {
+// each calls f for groups of numbers: with batch of up to size, else of one.
+func (x *sms) each(ctx context.Context, c *notifier.Client, numbers []string, size int, f func(ctx context.Context, group []string) error) error {
 	if !x.batch {
-		most = 1
+		size = 1
 	}
 	var groups []string
-	for ; len(numbers) > most; numbers = numbers[most:] {
-		groups = append(groups, strings.Join(numbers[:most], ","))
+	for ; len(numbers) > size; numbers = numbers[size:] {
+		groups = append(groups, strings.Join(numbers[:size], ","))
 	}
 	if len(numbers) > 0 {
 		groups = append(groups, strings.Join(numbers, ","))
@@ -72,20 +72,20 @@ func smsPlus(s string) (string, error) {
 	return "+" + s, err
 }
 
-// smsAsWritten reads a number of least to 14 digits; a + before it is kept,
-// and none is added.
-func smsAsWritten(least int) func(string) (string, error) {
+// smsAsWritten returns a reader of numbers of minDigits to 14 digits. It keeps a
+// leading + and adds none.
+func smsAsWritten(minDigits int) func(string) (string, error) {
 	return func(s string) (string, error) {
 		s, err := notifier.Phone(s)
-		if n := len(strings.TrimPrefix(s, "+")); err == nil && (n < least || n > 14) {
+		if n := len(strings.TrimPrefix(s, "+")); err == nil && (n < minDigits || n > 14) {
 			err = errors.New("is not a telephone number with its country code")
 		}
 		return s, err
 	}
 }
 
-// smsCode reads a sender that is a short code of 5 or 6 digits, or a number
-// of 11 to 14, which gets a +.
+// smsCode reads a sender: a short code of 5 or 6 digits, or a number of 11 to 14
+// digits, which it writes with a +.
 func smsCode(s string) (string, error) {
 	s, err := notifier.Phone(s)
 	if err != nil {
@@ -101,9 +101,9 @@ func smsCode(s string) (string, error) {
 	return "", errors.New("is not a short code or a telephone number with its country code")
 }
 
-// smsAsk sends a request and reads what the answer says into v, for gateways
-// that may refuse with a status code that says they do not. An answer that is
-// no JSON leaves v as it is.
+// smsAsk sends a request and decodes the JSON of the answer into v. It is for
+// services that report errors in answers with status 200. An answer that is not JSON
+// leaves v unchanged.
 func smsAsk(ctx context.Context, c *notifier.Client, q *notifier.Request, v any) error {
 	answer, err := c.Do(ctx, q)
 	if err != nil {
@@ -113,8 +113,8 @@ func smsAsk(ctx context.Context, c *notifier.Client, q *notifier.Request, v any)
 	return nil
 }
 
-// smsRefused is what a gateway says for its refusal, in the first of texts
-// that is not empty.
+// smsRefused returns the error for a message that the service refused. Its reason is
+// the first of texts that is not empty.
 func smsRefused(texts ...string) error {
 	for _, text := range texts {
 		if text != "" {
@@ -124,8 +124,8 @@ func smsRefused(texts ...string) error {
 	return errors.New("the service refused the message")
 }
 
-// smsNorthAmerica reads a number of North America with or without the country code 1, which is
-// left out.
+// smsNorthAmerica reads a number of North America with or without the country code
+// 1, and writes it without.
 func smsNorthAmerica(s string) (string, error) {
 	s, err := notifier.FullPhone(s)
 	if err == nil && len(s) == 11 && s[0] == '1' {

@@ -17,12 +17,13 @@ type smsManager struct {
 
 func (x *smsManager) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMS Manager", "https://smsmanager.cz/api/http"
+	s.Setup = "Create an API key in your SMS Manager account."
 	s.URL("smsmanager|smsmgr://{apikey}@{targets...}")
 	x.describe(s, smsAsWritten(9))
 	x.describeBatch(s)
 	s.Secret(&x.key, "apikey", "API key").Alias("key").Example("0123456789abcdef0123456789abcdef01234567")
 	s.String(&x.from, "from", "", "number or name to send from").Alias("sender")
-	s.Choice(&x.gateway, "gateway", "high", []string{"high", "economy", "low", "direct"}, "quality of the message's route")
+	s.Choice(&x.gateway, "gateway", "high", []string{"high", "economy", "low", "direct"}, "quality of the route")
 }
 
 func (x *smsManager) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

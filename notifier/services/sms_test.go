@@ -49,8 +49,8 @@ func TestSMSUnicode(t *testing.T) {
 	}
 }
 
-// TestSMSBatch sends to more numbers than one request may name: each gets
-// the message once, in as few requests as the URL asks for.
+// TestSMSBatch sends to more numbers than fit in one request. Each number gets the
+// message once, with batch in as few requests as possible.
 func TestSMSBatch(t *testing.T) {
 	var numbers []string
 	for i := range 50 {
@@ -79,9 +79,9 @@ func TestSMSBatch(t *testing.T) {
 	}
 }
 
-// TestSMSNoGoodTarget: only where the gateway's users rely on it does a
-// message whose targets are all useless go to the sender instead.
-func TestSMSNoGoodTarget(t *testing.T) {
+// If all targets are invalid, some services send the message to the sender instead,
+// for compatibility; the others send nothing.
+func TestSMSInvalidTargets(t *testing.T) {
 	for address, sent := range map[string]int{
 		"bulkvs://u:p@15557654321/123":         0,
 		"httpsms://k3y@15557654321/123":        0,

@@ -20,13 +20,14 @@ type smsc struct {
 
 func (x *smsc) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMSC", "https://smsc.ru/api/http/"
+	s.Setup = "User and password are the login and the password of your account at smsc.ru."
 	s.URL("smsc://{user}:{password}@{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Attachments = true
 	s.String(&x.user, "user", "", "login").Example("alice")
 	s.Secret(&x.password, "password", "password").Alias("pass").Example("pa55word")
 	s.String(&x.sender, "sender", "", "number or name to send from")
-	s.Bool(&x.translit, "translit", false, "write the text in Latin letters")
+	s.Bool(&x.translit, "translit", false, "transliterate the text into Latin letters")
 }
 
 func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -35,7 +36,7 @@ func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 		{Name: "phones", Value: strings.Join(x.targets, ",")}, {Name: "fmt", Value: "3"}, // answers in JSON
 	}
 	translit := map[bool]string{true: "1"}[x.translit]
-	charset := map[bool]string{false: "utf-8"}[smscASCII(m.Body+x.sender)] // texts are taken for windows-1251 otherwise
+	charset := map[bool]string{false: "utf-8"}[smscASCII(m.Body+x.sender)] // the default is windows-1251
 	for _, p := range []notifier.FormPart{{Name: "sender", Value: x.sender}, {Name: "translit", Value: translit}, {Name: "charset", Value: charset}} {
 		if p.Value != "" {
 			parts = append(parts, p)

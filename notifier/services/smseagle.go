@@ -13,8 +13,7 @@ import (
 
 var _ = notifier.Register[smsEagle]()
 
-// smsEagle sends text messages, and pictures by MMS, through an SMSEagle
-// device in one's own network.
+// smsEagle sends text messages, and pictures by MMS, through an SMSEagle device.
 type smsEagle struct {
 	sms
 	notifier.Server
@@ -26,6 +25,7 @@ type smsEagle struct {
 
 func (e *smsEagle) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMS Eagle", "https://www.smseagle.eu/api/"
+	s.Setup = "Open Users, Access to API beside a user in the device's web interface, enable APIv1, and generate a token with the permission to send."
 	s.URL("smseagle[s]://{token}@{host}[:{port}]/{targets...}")
 	s.Server(&e.Server)
 	e.describe(s, smsEagleTarget,
@@ -37,8 +37,8 @@ func (e *smsEagle) Describe(s *notifier.Schema) {
 	s.Enum(&e.priority, "priority", "normal", []notifier.Choice{
 		{Name: "normal", Value: 0}, {Name: "high", Value: 1, Synonyms: []string{"+"}},
 	}, "priority of the message")
-	s.Bool(&e.status, "status", false, "begin the text with a sign for its type")
-	s.Bool(&e.test, "test", false, "let the device only pretend to send")
+	s.Bool(&e.status, "status", false, "put a symbol for the message's type before the text")
+	s.Bool(&e.test, "test", false, "simulate sending")
 	s.Bool(&e.flash, "flash", false, "show the message at once on the phone's display")
 	s.Param("host").Example("smseagle.local")
 }
@@ -83,10 +83,10 @@ func (e *smsEagle) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if e.status {
 		text = m.Type.Symbol() + " " + text
 	}
-	const most = 10
+	const batchSize = 10
 	send := func(method, name, prefix string, targets []string) error {
 		// The prefix tells a group from a contact of the same name.
-		return e.each(ctx, c, smsEaglePrefixed(prefix, targets), most, func(ctx context.Context, targets []string) error {
+		return e.each(ctx, c, smsEaglePrefixed(prefix, targets), batchSize, func(ctx context.Context, targets []string) error {
 			params := map[string]any{
 				"access_token": e.token, "message": text, "message_type": kind, "responsetype": "extended", "unicode": 1,
 				"highpriority": e.priority, "flash": smsEagleFlag(e.flash), "test": smsEagleFlag(e.test),
@@ -120,14 +120,14 @@ func smsEagleFlag(b bool) int {
 	return 0
 }
 
-// smsEagleResult is what became of the message to one number.
+// smsEagleResult is the result for one number.
 type smsEagleResult struct {
 	Status string
 	Error  string `json:"error_text"`
 }
 
-// call makes a call of the device's JSON-RPC. The result is one object or,
-// for several numbers, a list of them.
+// call calls the device's JSON-RPC API. The result is one object or, for several
+// numbers, a list of objects.
 func (e *smsEagle) call(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
 	var answer struct{ Result json.RawMessage }
 	if err := smsAsk(ctx, c, &notifier.Request{URL: e.URL("jsonrpc", "sms"), Body: body}, &answer); err != nil {

@@ -16,11 +16,12 @@ var _ = notifier.Register[smtp2go]()
 // smtp2go sends e-mail through SMTP2GO.
 type smtp2go struct{ mailBulk }
 
-// smtp2goBatch is how many recipients SMTP2GO takes in one message.
+// smtp2goBatch is the maximum number of recipients of a message.
 const smtp2goBatch = 100
 
 func (g *smtp2go) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMTP2GO", "https://developers.smtp2go.com/reference/send-standard-email"
+	s.Setup = "Create an API key under Sending, API Keys in SMTP2GO, and verify the sender under Sending, Verified Senders."
 	g.describe(s, "smtp2go")
 	s.Param("apikey").Example("api-0123456789ABCDEF")
 }

@@ -14,8 +14,8 @@ import (
 
 var _ = notifier.Register[sns]()
 
-// sns publishes by way of Amazon's Simple Notification Service: as SMS to
-// telephone numbers, and to topics.
+// sns publishes through Amazon Simple Notification Service: as SMS to telephone
+// numbers, and to topics.
 type sns struct {
 	aws
 	targets []string // +number or #topic
@@ -24,10 +24,11 @@ type sns struct {
 
 func (n *sns) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
+	s.Setup = "Create an access key for an IAM user with the permission sns:Publish, and sns:CreateTopic for topics; region is the AWS region, such as us-east-1."
 	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")
 	n.describe(s)
 	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Normalize(snsTarget).Example("15551234567")
-	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "length of messages; default: topic if there are topics only")
+	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "limits of messages; default: topic if all targets are topics")
 }
 
 var snsTopic = regexp.MustCompile(`^#?([A-Za-z0-9_-]{1,256})$`)
@@ -60,7 +61,7 @@ func (n *sns) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	})
 }
 
-// publish sends to a topic, which is made where there is none.
+// publish sends to a topic, and creates the topic if it does not exist.
 func (n *sns) publish(ctx context.Context, c *notifier.Client, topic string, m *notifier.Message) error {
 	var created struct {
 		ARN string `xml:"CreateTopicResult>TopicArn"`
@@ -69,7 +70,7 @@ func (n *sns) publish(ctx context.Context, c *notifier.Client, topic string, m *
 		return err
 	}
 	if created.ARN == "" {
-		return errors.New("the service's answer does not name the topic")
+		return errors.New("the service's answer has no ARN of the topic")
 	}
 	if !snsSubject.MatchString(m.Title) {
 		return n.act(ctx, c, nil, "Publish", "TopicArn", created.ARN, "Message", m.Text("\r\n"))
@@ -77,7 +78,7 @@ func (n *sns) publish(ctx context.Context, c *notifier.Client, topic string, m *
 	return n.act(ctx, c, nil, "Publish", "TopicArn", created.ARN, "Message", m.Body, "Subject", m.Title)
 }
 
-// snsSubject is what the service takes for a subject.
+// snsSubject matches titles that the service accepts as a subject.
 var snsSubject = regexp.MustCompile(`^[!-~][ -~]*$`)
 
 // act calls the API and reads the XML of the answer into v, which may be nil.
@@ -88,7 +89,7 @@ func (n *sns) act(ctx context.Context, c *notifier.Client, v any, action string,
 		return err
 	}
 	if err := xml.Unmarshal(resp.Body, v); err != nil {
-		return fmt.Errorf("the service's answer to %s is not the XML it should be", action)
+		return fmt.Errorf("the service's answer to %s is not the expected XML", action)
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ type sogs struct {
 
 func (g *sogs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Session Open Group Server", "https://github.com/oxen-io/session-pysogs"
+	s.Setup = "public_key is in the link to a room, after ?public_key=; seed is 64 hex digits that identify the sender, for example from openssl rand -hex 32."
 	s.URL("session[s]|sogs://{public_key}:{seed}@{host}[:{port}]/{targets...}")
 	s.Limits = markup.Limits{Body: 2000}
 	s.Server(&g.Server)
@@ -53,7 +54,7 @@ func sogsRoom(s string) (string, error) {
 	return s, nil
 }
 
-// Finish makes TLS the meaning of sogs, too.
+// Finish turns on TLS for the scheme sogs.
 func (g *sogs) Finish(s *notifier.Schema) error {
 	g.Secure = g.Secure || s.Scheme == "sogs"
 	return nil
@@ -80,9 +81,8 @@ func (g *sogs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	})
 }
 
-// sogsSign makes the headers that prove who sends a request: the signature
-// is over the server's key, a nonce, the time, the method, the path and the
-// hash of the body.
+// sogsSign returns the headers that authenticate a request. The signature covers the
+// server's key, a nonce, the time, the method, the path and the hash of the body.
 func sogsSign(server []byte, key ed25519.PrivateKey, path string, body []byte) map[string]string {
 	nonce := make([]byte, 16)
 	rand.Read(nonce) // never fails
@@ -101,13 +101,13 @@ func sogsSign(server []byte, key ed25519.PrivateKey, path string, body []byte) m
 	}
 }
 
-// sogsMessage is a text as Session wants it: the field body of a DataMessage
-// in a Content, as protocol buffers, and the mark of the padding's beginning.
+// sogsMessage encodes a text for Session: as the field body of a DataMessage in a
+// Content, both protocol buffers, followed by the byte that begins the padding.
 func sogsMessage(text string) []byte {
 	return append(sogsField(sogsField([]byte(text))), 0x80)
 }
 
-// sogsField is field 1 of a protocol buffer, of the type that holds bytes.
+// sogsField returns field 1 of a protocol buffer, of type bytes.
 func sogsField(data []byte) []byte {
 	const tag = 1<<3 | 2
 	return append(binary.AppendUvarint([]byte{tag}, uint64(len(data))), data...)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// The signature of a request holds as a server verifies it.
+// The signature of a request is valid.
 func TestSogsSign(t *testing.T) {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{0xaa}, 32))
 	server, body := bytes.Repeat([]byte{0xbb}, 32), []byte(`{"data":""}`)
@@ -30,9 +30,9 @@ func TestSogsSign(t *testing.T) {
 	hash := blake2b.Sum512(body)
 	signed := bytes.Join([][]byte{server, nonce, []byte(h["X-SOGS-Timestamp"] + "POST/room/lobby/message"), hash[:]}, nil)
 	if !ed25519.Verify(public[1:], signed, signature) {
-		t.Error("the signature does not hold")
+		t.Error("the signature is invalid")
 	}
 	if again := sogsSign(server, key, "/room/lobby/message", body); again["X-SOGS-Nonce"] == h["X-SOGS-Nonce"] {
-		t.Error("two requests have one nonce")
+		t.Error("two requests have the same nonce")
 	}
 }

@@ -19,14 +19,15 @@ type sparkpost struct {
 	tokens map[string]string
 }
 
-// sparkpostBatch is how many targets go into one transmission.
+// sparkpostBatch is the maximum number of targets of a transmission.
 const sparkpostBatch = 2000
 
 func (k *sparkpost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
+	s.Setup = "Create an API key with the permission Transmissions: Read/Write in SparkPost, and verify the sender's domain under Sending Domains."
 	k.describe(s, "sparkpost")
 	mailRegion(s, &k.region)
-	s.Map(&k.tokens, ":", "tokens", "value to put into the text, as for {{name}}")
+	s.Map(&k.tokens, ":", "tokens", "value for {{name}} in the text")
 	s.Param("apikey").Example("0123456789abcdef0123456789abcdef01234567")
 }
 
@@ -56,7 +57,7 @@ func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 			} `json:"results"`
 		}
 		if resp.JSON(&answer) == nil && answer.Results.Accepted == 0 && answer.Results.Rejected > 0 {
-			return errors.New("the service has rejected all recipients")
+			return errors.New("the service rejected all recipients")
 		}
 		return nil
 	})
@@ -69,7 +70,7 @@ func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
 	}
 	content := map[string]any{"from": mailObject(sender), "reply_to": k.sender.Header(), "subject": m.Title}
 	if strings.TrimSpace(m.Title) == "" {
-		content["subject"] = "." // an empty one is refused
+		content["subject"] = "." // the service refuses an empty subject
 	}
 	if m.Format == notifier.HTML {
 		content["html"] = m.Body
@@ -92,8 +93,8 @@ func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
 	return content
 }
 
-// sparkpostRecipients are all who get the letter; copies say whom their
-// header names as its receiver.
+// sparkpostRecipients returns all recipients. For copies, header_to is the address in
+// the To header.
 func sparkpostRecipients(l mail.Letter) (out []map[string]any) {
 	add := func(list []mail.Address, copies, names bool) {
 		for _, b := range list {

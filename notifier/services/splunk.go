@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[splunk]()
 
-// splunk raises alerts in Splunk On-Call, once VictorOps.
+// splunk raises alerts in Splunk On-Call, formerly VictorOps.
 type splunk struct {
 	apikey, route string
 	entity        []string
@@ -21,7 +21,8 @@ type splunk struct {
 
 var (
 	splunkKinds = []string{"critical", "warning", "acknowledgement", "info", "recovery"}
-	// The action 0 goes by the type of the message; the others are kinds.
+	// Value 0 chooses the kind by the message's type. Other values are positions in
+	// splunkKinds, from 1 on.
 	splunkActions = []notifier.Choice{
 		{Name: "map"}, {Name: "info", Value: 4}, {Name: "acknowledgement", Value: 3}, {Name: "warning", Value: 2},
 		{Name: "recovery", Value: 5}, {Name: "resolve", Value: 5}, {Name: "critical", Value: 1},
@@ -30,14 +31,15 @@ var (
 
 func (p *splunk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Splunk On-Call", "https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/integrations-for-splunk-on-call/rest-endpoint-integration-guide"
+	s.Setup = "Enable Integrations, 3rd Party Integrations, REST Generic in Splunk On-Call and copy the key in its URL, before $routing_key; routing keys are under Settings, Routing Keys."
 	s.URL("splunk|victorops://{routing_key}@{apikey}[/{entity_id...}]")
 	s.Native("https://alert.victorops.com/integrations/generic/20131114/alert/{apikey}/{routing_key}[/{entity_id...}]")
 	s.Limits.Title, s.Limits.Body = 60, 400
 	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route").Example("ops")
-	s.Path(&p.entity, "entity_id", "what the incident is about; else all alerts of a route are one")
-	s.Enum(&p.action, "action", "map", splunkActions, "what the message does; map goes by its type")
-	s.Map(&p.mapping, ":", "mapping", "what a type of message does, as in :warning=critical").Example("warning=info")
+	s.Path(&p.entity, "entity_id", "ID of the incident; default: one incident for all alerts of a routing key")
+	s.Enum(&p.action, "action", "map", splunkActions, "action of the alert; map chooses it by the message's type")
+	s.Map(&p.mapping, ":", "mapping", "action for a type of message, as in :warning=critical").Example("warning=info")
 }
 
 func (p *splunk) Finish(*notifier.Schema) (err error) {

@@ -14,10 +14,11 @@ type stackfield struct{ token string }
 
 func (k *stackfield) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Stackfield", "https://www.stackfield.com/developer-api"
+	s.Setup = "Create a webhook for the room in Stackfield and copy its URL, whose last part is the token."
 	s.URL("stackfield://{token}")
 	s.Native("https://[www.]stackfield.com/apiwh/{token}")
 	s.Limits = markup.Limits{Body: 4000}
-	s.Secret(&k.token, "token", "last part of the webhook's address").
+	s.Secret(&k.token, "token", "last part of the webhook's URL").
 		Match(`^[a-f0-9]{8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}$`).Example("11111111-2222-3333-4444-555555555555")
 }
 

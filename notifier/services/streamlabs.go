@@ -20,17 +20,18 @@ type streamlabs struct {
 
 func (l *streamlabs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Streamlabs", "https://dev.streamlabs.com/reference/alerts"
+	s.Setup = "Register an app with Streamlabs and get an access token with the scope alerts.create or donations.create through OAuth 2.0, as its API documentation describes."
 	s.URL("strmlabs://{access_token}")
 	s.Limits.Body = 255
 	s.Secret(&l.token, "access_token", "access token").Match(`^[a-z0-9]{40}$`).Example("IcIcArukDQtuC1is1X1UdKZjTg118Lag2vScOmso")
-	s.Choice(&l.call, "call", "ALERTS", []string{"ALERTS", "DONATIONS"}, "what to show the message as")
+	s.Choice(&l.call, "call", "ALERTS", []string{"ALERTS", "DONATIONS"}, "show the message as an alert or as a donation")
 	s.Choice(&l.alert, "alert_type", "donation", []string{"follow", "subscription", "donation", "host"}, "alert box that an alert goes to")
-	s.String(&l.image, "image_href", "", "address of a picture for an alert")
-	s.String(&l.sound, "sound_href", "", "address of a sound for an alert")
-	s.Int(&l.duration, "duration", 1000, "milliseconds for which an alert shows").Range(0, 3600000).Lenient()
+	s.String(&l.image, "image_href", "", "URL of a picture for an alert")
+	s.String(&l.sound, "sound_href", "", "URL of a sound for an alert")
+	s.Int(&l.duration, "duration", 1000, "milliseconds to show an alert for").Range(0, 3600000).Lenient()
 	s.String(&l.color, "special_text_color", "", "CSS colour of an alert's special words").Normalize(streamlabsUpper)
 	s.String(&l.name, "name", "Anon", "name of the donor, of 2 to 25 characters").Match(`^[^\s].{1,24}$`).Normalize(streamlabsUpper)
-	s.String(&l.identifier, "identifier", "Apprise", "what donations of one donor have in common").Normalize(streamlabsUpper)
+	s.String(&l.identifier, "identifier", "Apprise", "ID of the donor, the same for all donations of one donor").Normalize(streamlabsUpper)
 	s.Int(&l.amount, "amount", 0, "amount of the donation").Range(0, 1e9).Lenient()
 	s.String(&l.currency, "currency", "USD", "currency of the donation, in three letters").Match(`^[A-Z]{3}$`).Normalize(streamlabsUpper)
 }

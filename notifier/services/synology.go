@@ -21,20 +21,21 @@ type synology struct {
 
 func (y *synology) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Synology Chat", "https://kb.synology.com/en-global/DSM/help/Chat/chat_integration"
+	s.Setup = "Create an incoming webhook in Synology Chat, in the menu of your profile picture under Integration, and copy the text between the two %22 after token= in its URL."
 	s.URL("synology[s]://[{user}[:{password}]@]{host}[:{port}]/{token}[/{path...}]")
 	s.Limits.Title = 0
 	s.Server(&y.Server)
 	s.Secret(&y.token, "token", "token of the webhook").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
-	s.Path(&y.path, "path", "where on the server its web API is mounted")
+	s.Path(&y.path, "path", "path on the server before /webapi")
 	s.TrailingSlash(&y.slash)
-	s.String(&y.fileURL, "file_url", "", "address of a file for Synology Chat to fetch and show")
+	s.String(&y.fileURL, "file_url", "", "URL of a file for Synology Chat to fetch and show")
 	s.Headers(&y.header, "header", "HTTP header to add")
 	s.Param("host").Example("nas.local")
 }
 
 func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	address := y.URL(y.path...)
-	if y.slash { // belongs to the path, as in the address of any webhook
+	if y.slash { // the slash is part of the path
 		address += "/"
 	}
 	payload := `{"text": ` + synologyText(m.Body)
@@ -50,8 +51,8 @@ func (y *synology) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	}, "success", "error")
 }
 
-// synologyText is a JSON string. Escapes for HTML, which encoding/json adds,
-// do no harm in one.
+// synologyText returns s as a JSON string. The HTML escapes of encoding/json are
+// valid JSON.
 func synologyText(s string) string {
 	b, _ := json.Marshal(s) // cannot fail for a string
 	return string(b)

@@ -17,8 +17,8 @@ import (
 
 var _ = notifier.Register[syslog]()
 
-// syslog writes to the log of the machine that the gateway runs on. It does so
-// for URLs of the operator alone.
+// syslog writes to the log of the gateway's machine. Only URLs in the configuration
+// may use it.
 type syslog struct {
 	entry  syslogEntry
 	stderr bool
@@ -26,9 +26,10 @@ type syslog struct {
 
 func (l *syslog) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
+	s.Setup = "A syslog daemon or journald must listen on /dev/log of the gateway's machine; URLs in requests cannot use this service."
 	s.URL("syslog://[{facility}]")
 	l.entry.describe(s)
-	s.Bool(&l.stderr, "logperror", false, "write to the gateway's standard error, too")
+	s.Bool(&l.stderr, "logperror", false, "also write to the gateway's standard error")
 }
 
 func (l *syslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -51,11 +52,10 @@ func (l *syslog) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	return nil
 }
 
-// syslogSockets is where the daemon listens: on Linux, on macOS and on the
-// BSDs.
+// syslogSockets are the sockets of the syslog daemon on Linux, macOS and the BSDs.
 var syslogSockets = []string{"/dev/log", "/var/run/syslog", "/var/run/log"}
 
-// write hands an entry to the daemon, as one datagram.
+// write sends an entry to the daemon as one datagram.
 func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) error {
 	for _, socket := range syslogSockets {
 		conn, err := c.Dial(ctx, "unixgram", socket)
@@ -63,7 +63,7 @@ func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) er
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reaching the log of this machine: %w", err)
+			return fmt.Errorf("connecting to the log of this machine: %w", err)
 		}
 		defer conn.Close()
 		defer wire.InterruptOnDone(ctx, conn)()
@@ -72,11 +72,11 @@ func (l *syslog) write(ctx context.Context, c *notifier.Client, entry string) er
 		}
 		return nil
 	}
-	return errors.New("this machine keeps no log: there is no socket such as /dev/log; in a container, mount the host's")
+	return errors.New("this machine has no syslog socket such as /dev/log; in a container, mount the host's")
 }
 
-// syslogLine is the message in one line, so that it cannot pass for another
-// program's.
+// syslogLine returns the message in one line, so that no part of it looks like an
+// entry of another program.
 func syslogLine(m *notifier.Message) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

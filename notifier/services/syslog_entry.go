@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// syslogEntry is what an entry of a log has wherever it is kept.
+// syslogEntry has the parameters that syslog and rsyslog share.
 type syslogEntry struct {
 	facility int
 	pid      bool
@@ -22,11 +22,11 @@ func (e *syslogEntry) describe(s *notifier.Schema) {
 		{Name: "cron", Value: 9}, {Name: "local0", Value: 16}, {Name: "local1", Value: 17},
 		{Name: "local2", Value: 18}, {Name: "local3", Value: 19}, {Name: "local4", Value: 20},
 		{Name: "local5", Value: 21}, {Name: "local6", Value: 22}, {Name: "local7", Value: 23},
-	}, "part of the system that the entry is filed under")
-	s.Bool(&e.pid, "logpid", true, "name the process that sends")
+	}, "part of the system that the entry comes from")
+	s.Bool(&e.pid, "logpid", true, "include the process ID")
 }
 
-// priority is facility and severity in one (RFC 5424, section 6.2.1).
+// priority returns the number for facility and severity (RFC 5424, section 6.2.1).
 func (e *syslogEntry) priority(t notifier.Type) int {
 	severity := 6 // informational
 	switch t {
@@ -40,7 +40,7 @@ func (e *syslogEntry) priority(t notifier.Type) int {
 	return e.facility*8 + severity
 }
 
-// process is the number of the process, or none where it is not to be named.
+// process returns the process ID, or none if logpid is off.
 func (e *syslogEntry) process(none string) string {
 	if !e.pid {
 		return none
@@ -48,16 +48,16 @@ func (e *syslogEntry) process(none string) string {
 	return strconv.Itoa(os.Getpid())
 }
 
-// syslogText is the message in one. A log takes it as it is, line breaks
-// included; some end it at a NUL.
+// syslogText returns title and body as one text. It keeps line breaks, and replaces
+// NULs because some logs end an entry there.
 func syslogText(m *notifier.Message) string {
 	return strings.ReplaceAll(m.Text(": "), "\x00", "\uFFFD")
 }
 
-// syslogName makes a text a field of an entry's header: printable ASCII
-// without spaces (RFC 5424, section 6), and without what ends such a field in
-// older entries.
-func syslogName(s string, most int) string {
+// syslogName returns s as a field of an entry's header, of up to size printable ASCII
+// characters without spaces (RFC 5424, section 6). It also removes the characters that
+// end the tag of an entry in the older format (RFC 3164, section 4.1.3).
+func syslogName(s string, size int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
@@ -70,5 +70,5 @@ func syslogName(s string, most int) string {
 	if s == "" {
 		return "-"
 	}
-	return s[:min(len(s), most)]
+	return s[:min(len(s), size)]
 }

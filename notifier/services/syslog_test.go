@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// localLog is a socket like /dev/log, and a sender that takes it for one.
+// localLog returns a socket that stands for /dev/log, and a sender that uses it.
 func localLog(t *testing.T, path string) (net.PacketConn, *notifier.Sender) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "log")
@@ -27,7 +27,7 @@ func localLog(t *testing.T, path string) (net.PacketConn, *notifier.Sender) {
 	return l, newDialSender(t, dialMap{"unixgram " + path: socket})
 }
 
-// packet is what comes next.
+// packet returns the next packet.
 func packet(t *testing.T, l net.PacketConn) string {
 	t.Helper()
 	if err := l.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
@@ -85,7 +85,7 @@ func TestSyslogTypes(t *testing.T) {
 	}
 }
 
-// What is written to the standard error is one line, whatever the message.
+// Each message is one line of the standard error.
 func TestSyslogStandardError(t *testing.T) {
 	l, s := localLog(t, "/var/run/log")
 	old := os.Stderr
@@ -114,8 +114,8 @@ func TestSyslogStandardError(t *testing.T) {
 	}
 }
 
-// The machine's own log is the operator's: no URL that a client brings may
-// write to it, whatever egress allows.
+// No URL of a client can write to the machine's log, even if egress allows all
+// destinations.
 func TestSyslogIsNoClients(t *testing.T) {
 	l, s := localLog(t, "/dev/log")
 	everything, err := egress.NewPolicy([]string{"all"}, nil)
@@ -141,7 +141,7 @@ func TestSyslogIsNoClients(t *testing.T) {
 }
 
 func TestSyslogMissing(t *testing.T) {
-	servicetest.SendFails(t, newDialSender(t, dialMap{}), "syslog://", "this machine keeps no log")
+	servicetest.SendFails(t, newDialSender(t, dialMap{}), "syslog://", "this machine has no syslog socket")
 }
 
 func TestRSyslog(t *testing.T) {
@@ -177,7 +177,7 @@ func TestRSyslog(t *testing.T) {
 	expectParams(t, "Remote Syslog", urls)
 }
 
-// No name of a sender makes a second field or a second line of the header.
+// A name of a sender cannot add a field or a line to the header.
 func TestSyslogName(t *testing.T) {
 	for in, want := range map[string]string{
 		"Caddy": "Caddy", "": "-", "a b\r\nc\x00[7]: d": "a-bc7-d", "Überwachung": "berwachung", "ü": "-", "abcdef": "abcdef", "abcdefghij": "abcdefgh",

@@ -11,7 +11,8 @@ import (
 
 var _ = notifier.Register[threema]()
 
-// threema sends through the Threema gateway, which encrypts for the reader.
+// threema sends through Threema Gateway in basic mode: the gateway encrypts the
+// message.
 type threema struct {
 	id, secret string
 	targets    []string
@@ -19,9 +20,10 @@ type threema struct {
 
 func (t *threema) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
+	s.Setup = "Request a Threema ID for basic mode at gateway.threema.ch, which then shows the gateway ID and its secret."
 	s.URL("threema://{gateway_id}@{secret}/{targets...}")
 	s.Limits = markup.Limits{Body: 3500}
-	s.Secret(&t.id, "gateway_id", "gateway ID, 8 characters with a * in front").Alias("from", "gwid").
+	s.Secret(&t.id, "gateway_id", "gateway ID: a * and 7 characters").Alias("from", "gwid").
 		Match(`^.{8}$`).Example("*GATEWAY")
 	s.Secret(&t.secret, "secret", "API secret").Example("AbCdEf0123456789")
 	s.Phones(&t.targets, "targets", "Threema IDs, telephone numbers and e-mail addresses").Alias("to").
@@ -30,7 +32,7 @@ func (t *threema) Describe(s *notifier.Schema) {
 
 var threemaID = regexp.MustCompile(`(?i)^[*a-z0-9][a-z0-9]{7}$`)
 
-// threemaTarget says what a target is in the words of the gateway.
+// threemaTarget returns the gateway's parameter for a target, and its value.
 func threemaTarget(text string) (kind, target string, err error) {
 	if threemaID.MatchString(text) {
 		return "to", text, nil

@@ -10,7 +10,7 @@ import (
 
 var _ = notifier.Register[trigv]()
 
-// trigv reports events to channels of Trigv, at its own server or at another.
+// trigv sends events to channels of Trigv, or of another server with the same API.
 type trigv struct {
 	notifier.Server
 	key, link, image, urgency, event string
@@ -20,17 +20,18 @@ type trigv struct {
 
 func (t *trigv) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Trigv", "https://trigv.com/"
+	s.Setup = "Create an API key (trgv_…) in your Trigv account."
 	s.URL("trigv[s]://{api_key}[/{targets...}]", "trigv[s]://{api_key}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Title: 255, Body: 1000}
 	s.Server(&t.Server)
 	s.Secret(&t.key, "api_key", "API key").Match(`^trgv_[a-z0-9]{8}_[a-z0-9]{32}$`).
 		Example("trgv_a1b2c3d4_0123456789abcdef0123456789abcdef")
-	s.List(&t.channels, "targets", "channels; general where there is none").Alias("to").Match(`^[a-z0-9][a-z0-9_-]{0,119}$`)
-	s.String(&t.link, "url", "", "address to open from the event")
-	s.String(&t.image, "image_url", "", "address of a picture")
-	s.Choice(&t.urgency, "urgency", "standard", []string{"standard", "time_sensitive"}, "urgency; failures are time sensitive anyway")
+	s.List(&t.channels, "targets", "channels; default: general").Alias("to").Match(`^[a-z0-9][a-z0-9_-]{0,119}$`)
+	s.String(&t.link, "url", "", "URL to open from the event")
+	s.String(&t.image, "image_url", "", "URL of a picture")
+	s.Choice(&t.urgency, "urgency", "standard", []string{"standard", "time_sensitive"}, "urgency; a failure is always time_sensitive")
 	s.String(&t.event, "event_type", "", "type of the event")
-	s.Int(&t.priority, "priority", 0, "priority as of Pushover; from 1 on time sensitive").Range(-100, 100).Lenient()
+	s.Int(&t.priority, "priority", 0, "priority as in Pushover; from 1 on the event is time_sensitive").Range(-100, 100).Lenient()
 }
 
 var trigvLevels = map[notifier.Type]string{

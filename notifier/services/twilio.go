@@ -35,8 +35,8 @@ func (t *twilio) Describe(s *notifier.Schema) {
 
 const twilioWhatsApp = "whatsapp:"
 
-// twilioNumber makes a reader of numbers that may have "w:" before them, or
-// another word that begins with w, for WhatsApp.
+// twilioNumber returns a reader of numbers that may have the prefix w:, or another
+// word that begins with w, for WhatsApp.
 func twilioNumber(number func(string) (string, error)) func(string) (string, error) {
 	return func(s string) (string, error) {
 		mode, rest, found := strings.Cut(s, ":")
@@ -58,7 +58,7 @@ func (t *twilio) Finish(s *notifier.Schema) error {
 		if whatsapp(t.from) {
 			return errors.New("there are no calls over WhatsApp; leave out the w: before the number")
 		}
-		s.Limits.Body, s.Limits.Reserve = 4000, len(twilioSay+twilioSaid)
+		s.Limits.Body, s.Limits.Reserve = 4000, len(twilioSayStart+twilioSayEnd)
 	} else if !short {
 		t.toSelf = true
 	}
@@ -93,19 +93,19 @@ func (t *twilio) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	})
 }
 
-const twilioSay, twilioSaid = "<Response><Say>", "</Say></Response>"
+const twilioSayStart, twilioSayEnd = "<Response><Say>", "</Say></Response>"
 
-// twilioPlain undoes escapes that a text of XML does not need, and that would
-// use up the room which Twilio gives it.
+// twilioPlain undoes escapes that XML text does not need, to save space in the 4000
+// characters that Twilio allows.
 var twilioPlain = strings.NewReplacer("&#xA;", "\n", "&#xD;", "", "&#x9;", " ", "&#34;", `"`, "&#39;", "'")
 
-// twilioSpeech is what a call is to do: what the text says, where it is
-// TwiML already, else read it aloud.
+// twilioSpeech returns the TwiML for a call: the text itself if it is TwiML, else
+// the instruction to read it aloud.
 func twilioSpeech(text string) string {
 	if s := strings.TrimSpace(text); strings.HasPrefix(s, "<Response") || strings.HasPrefix(s, "<?xml") {
 		return text
 	}
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text))
-	return twilioSay + twilioPlain.Replace(b.String()) + twilioSaid
+	return twilioSayStart + twilioPlain.Replace(b.String()) + twilioSayEnd
 }

@@ -15,14 +15,14 @@ import (
 
 var _ = notifier.Register[twist]()
 
-// twist begins a thread in channels of Twist.
+// twist starts a thread in channels of Twist.
 type twist struct {
 	password, user, host string
 	targets              []string
 	session              signin.Session[*twistSession]
 }
 
-// twistSession is a token, and the numbers of the channels that the URL names.
+// twistSession has the access token and the IDs of the channels to post to.
 type twistSession struct {
 	token    string
 	channels []string
@@ -30,13 +30,14 @@ type twistSession struct {
 
 func (t *twist) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twist", "https://developer.twist.com/v3/"
+	s.Setup = "User, host and password are the e-mail address and the password of a Twist account that has joined the channels."
 	s.URL("twist://{password}:{user}@{host}[/{targets...}]", "twist://{user}@{host}/{password}[/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 250, Body: 1000}
 	s.Secret(&t.password, "password", "password of the account").Example("pa55word")
 	s.String(&t.user, "user", "", "the account's e-mail address before the @").Example("alice")
-	s.Host(&t.host, "host", "the account's e-mail address behind the @")
-	s.List(&t.targets, "targets", "channels by number, name or workspace:name; else general").Alias("to").
+	s.Host(&t.host, "host", "the account's e-mail address after the @")
+	s.List(&t.targets, "targets", "channels by ID, name or workspace:name; default: general").Alias("to").
 		Match(`^#?([\w-]+:)?[^\s:]{1,64}$`)
 }
 
@@ -56,7 +57,7 @@ func (t *twist) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	})
 }
 
-// signIn gets a token and finds the channels.
+// signIn gets an access token and looks up the channels.
 func (t *twist) signIn(ctx context.Context, c *notifier.Client) (*twistSession, time.Duration, error) {
 	s := new(twistSession)
 	var account struct {
@@ -67,7 +68,7 @@ func (t *twist) signIn(ctx context.Context, c *notifier.Client) (*twistSession, 
 		return nil, 0, fmt.Errorf("signing in: %w", err)
 	}
 	if account.Token == "" {
-		return nil, 0, errors.New("signing in: the service gave no token")
+		return nil, 0, errors.New("signing in: the service returned no access token")
 	}
 	s.token = account.Token
 	targets := t.targets
@@ -97,7 +98,7 @@ func (t *twist) signIn(ctx context.Context, c *notifier.Client) (*twistSession, 
 	return s, 0, nil
 }
 
-// find looks up the number of a channel or workspace.
+// find looks up the ID of a channel or workspace.
 func (s *twistSession) find(ctx context.Context, c *notifier.Client, kind, name string, fields ...string) (string, error) {
 	var list []struct {
 		ID   int
@@ -111,7 +112,7 @@ func (s *twistSession) find(ctx context.Context, c *notifier.Client, kind, name 
 			return strconv.Itoa(entry.ID), nil
 		}
 	}
-	return "", fmt.Errorf("there is no %s %q that the account belongs to", kind, name)
+	return "", fmt.Errorf("the account belongs to no %s %q", kind, name)
 }
 
 func (s *twistSession) call(ctx context.Context, c *notifier.Client, method string, answer any, fields ...string) error {

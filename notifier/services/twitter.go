@@ -13,21 +13,22 @@ import (
 
 var _ = notifier.Register[twitter]()
 
-// twitter tweets on X, or writes direct messages there.
+// twitter posts on X, or sends direct messages there.
 type twitter struct {
 	oauth1
 	user, mode string
 	targets    []string
 	batch      bool
-	public     bool // tweet rather than write
-	readers    notifier.Cached[[]string]
+	public     bool // post a tweet, not a direct message
+	recipients notifier.Cached[[]string]
 }
 
-// twitterImages is how many pictures a tweet holds.
+// twitterImages is the maximum number of pictures in a tweet.
 const twitterImages = 4
 
 func (t *twitter) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twitter", "https://docs.x.com/x-api/posts/create-post"
+	s.Setup = "Create an app in the X developer portal with permission to write (and for dm direct messages), and generate the consumer keys and the access token and secret under Keys and tokens."
 	s.URL("x|twitter|tweet://[{user}@]{ckey}/{csecret}/{akey}/{asecret}[/{targets...}]")
 	s.Attachments = true
 	s.Secret(&t.key, "ckey", "consumer key of the app").Example("AbCdEf0123456789GhIjKlMnO")
@@ -35,14 +36,14 @@ func (t *twitter) Describe(s *notifier.Schema) {
 	s.Secret(&t.token, "akey", "access token of the account").Example("12345678-AbCdEf0123456789GhIjKl")
 	s.Secret(&t.tokenSecret, "asecret", "access token's secret").Example("LkJiHg9876543210fEdCbA")
 	s.String(&t.user, "user", "", "user to write to").Match(twitterUser)
-	s.List(&t.targets, "targets", "users to write to; the account's own if none").Alias("to").Match(twitterUser)
-	s.Choice(&t.mode, "mode", "", []string{"dm", "tweet"}, "kind of message; dm unless the scheme is tweet")
-	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a tweet")
+	s.List(&t.targets, "targets", "users to write to; default: the account itself").Alias("to").Match(twitterUser)
+	s.Choice(&t.mode, "mode", "", []string{"dm", "tweet"}, "kind of message; default: tweet if the scheme is tweet, else dm")
+	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into one tweet")
 }
 
 const twitterUser = `^@?[a-z0-9_]+$`
 
-// Finish finds out the mode.
+// Finish sets the mode and its limit.
 func (t *twitter) Finish(s *notifier.Schema) error {
 	t.public = t.mode == "tweet" || t.mode == "" && s.Scheme == "tweet"
 	s.Limits = markup.Limits{Body: 10000}
@@ -56,7 +57,7 @@ func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	var images []twitterImage
 	for i, a := range m.Attachments {
 		if a.MediaType() != "image" {
-			c.Warn("Twitter takes pictures only; file %d is left out", i+1)
+			c.Warn("Twitter accepts pictures only; file %d is left out", i+1)
 			continue
 		}
 		id, err := notifier.OnceValue(c.Steps, fmt.Sprint("file ", i), func() (string, error) { return t.upload(ctx, c, a) })
@@ -64,7 +65,7 @@ func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			return fmt.Errorf("uploading file %d: %w", i+1, err)
 		}
 		if id == "" {
-			c.Warn("Twitter gave file %d no number; it is left out", i+1)
+			c.Warn("Twitter returned no ID for file %d; it is left out", i+1)
 			continue
 		}
 		images = append(images, twitterImage{id, slices.Contains([]string{"image/png", "image/jpeg", "image/jpg"}, a.ContentType)})
@@ -75,16 +76,16 @@ func (t *twitter) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	return t.write(ctx, c, m, images)
 }
 
-// tweet posts in public, with the pictures that go together in one tweet.
+// tweet posts tweets: one without pictures, or one for each group of pictures.
 func (t *twitter) tweet(ctx context.Context, c *notifier.Client, m *notifier.Message, images []twitterImage) error {
-	room := 1
+	limit := 1
 	if t.batch {
-		room = twitterImages
+		limit = twitterImages
 	}
 	var batches [][]string
 	open := false // the last batch has room
 	for _, i := range images {
-		if n := len(batches) - 1; open && i.still && len(batches[n]) < room {
+		if n := len(batches) - 1; open && i.still && len(batches[n]) < limit {
 			batches[n] = append(batches[n], i.id)
 			continue
 		}
@@ -103,11 +104,11 @@ func (t *twitter) tweet(ctx context.Context, c *notifier.Client, m *notifier.Mes
 
 // write sends direct messages, one for each picture.
 func (t *twitter) write(ctx context.Context, c *notifier.Client, m *notifier.Message, images []twitterImage) error {
-	readers, err := t.find(ctx, c)
+	ids, err := t.recipientIDs(ctx, c)
 	if err != nil {
 		return err
 	}
-	return c.Steps.Each(ctx, readers, func(ctx context.Context, id string) error {
+	return c.Steps.Each(ctx, ids, func(ctx context.Context, id string) error {
 		path := "dm_conversations/with/" + id + "/messages"
 		if len(images) == 0 {
 			return t.post(ctx, c, path, map[string]any{"text": m.Body})
@@ -125,7 +126,7 @@ func (t *twitter) write(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	})
 }
 
-// twitterText is the text that goes with the i-th of n pictures.
+// twitterText returns the text for the i-th of n tweets or messages with pictures.
 func twitterText(body string, i, n int) string {
 	if i == 0 && strings.TrimSpace(body) != "" {
 		return body

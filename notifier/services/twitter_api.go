@@ -19,7 +19,7 @@ type twitterImage struct {
 	still bool // can share a tweet with others
 }
 
-// upload stores a picture and returns its number.
+// upload uploads a picture and returns its media ID.
 func (t *twitter) upload(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (string, error) {
 	category := "dm_image"
 	if t.public {
@@ -35,10 +35,10 @@ func (t *twitter) upload(ctx context.Context, c *notifier.Client, a *notifier.At
 
 type twitterAccount struct{ ID, Username string }
 
-// find looks up the numbers of those who are to be written to, which stay the
-// same.
-func (t *twitter) find(ctx context.Context, c *notifier.Client) ([]string, error) {
-	return t.readers.Get(ctx, func(ctx context.Context) ([]string, time.Duration, error) {
+// recipientIDs looks up the IDs of the users to write to. It caches them, since they
+// never change.
+func (t *twitter) recipientIDs(ctx context.Context, c *notifier.Client) ([]string, error) {
+	return t.recipients.Get(ctx, func(ctx context.Context) ([]string, time.Duration, error) {
 		var names []string
 		for _, name := range append([]string{t.user}, t.targets...) {
 			if name = strings.TrimPrefix(name, "@"); name != "" {
@@ -60,14 +60,14 @@ func (t *twitter) find(ctx context.Context, c *notifier.Client) ([]string, error
 			return nil, 0, errors.New("looking up users: the service knows none of them")
 		}
 		if missing := len(names) - len(ids); missing > 0 {
-			c.Warn("Twitter does not know %d of the %d users, who get no message", missing, len(names))
+			c.Warn("Twitter does not know %d of the %d users; they get no message", missing, len(names))
 		}
 		return ids, 0, nil
 	})
 }
 
-// accounts looks up users by their names, a hundred at a time; without names
-// it is the user whose access token it is.
+// accounts looks up users by name, 100 in a request. Without names it returns the
+// user of the access token.
 func (t *twitter) accounts(ctx context.Context, c *notifier.Client, names []string) (all []twitterAccount, err error) {
 	if len(names) == 0 {
 		var answer struct{ Data twitterAccount }
@@ -92,7 +92,7 @@ func (t *twitter) post(ctx context.Context, c *notifier.Client, path string, pay
 	}
 	err := t.call(ctx, c, "https://api.twitter.com/2/"+path, nil, notifier.JSON(payload), &answer)
 	if err == nil && len(answer.Errors) > 0 && len(answer.Data) == 0 {
-		err = fmt.Errorf("the service refused: %s: %s", answer.Errors[0].Title, answer.Errors[0].Detail)
+		err = fmt.Errorf("the service refused the message: %s: %s", answer.Errors[0].Title, answer.Errors[0].Detail)
 	}
 	return err
 }

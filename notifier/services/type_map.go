@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mapTypes returns defaults, what each type of message means to a service, with
-// the changes in the URL. A change is a parameter :type=choice. The type and the
-// choice may be abbreviated.
+// mapTypes returns the choice for each type of message: that of defaults, with the
+// changes in from, which come from parameters :type=choice of the URL. Type and choice
+// may be abbreviated.
 func mapTypes(defaults map[notifier.Type]string, from map[string]string, choices []string) (map[notifier.Type]string, error) {
 	types := []string{string(notifier.Info), string(notifier.Success), string(notifier.Warning), string(notifier.Failure)}
 	out := maps.Clone(defaults)

@@ -20,9 +20,9 @@ import (
 
 var _ = notifier.Register[vapid]()
 
-// vapid pushes to browsers (RFC 8030), encrypted (RFC 8291), and says who
-// pushes (RFC 8292). What it pushes is the text of the message; showing it is
-// up to the service worker of the web site that the browser subscribed on.
+// vapid sends Web Push messages to browsers (RFC 8030). It encrypts them (RFC 8291)
+// and signs the requests (RFC 8292). A push contains the text of the message; the
+// service worker of the web site that the browser subscribed on displays it.
 type vapid struct {
 	user, host, from string
 	contact          string // from, or user@host
@@ -34,21 +34,22 @@ type vapid struct {
 	subscriptions    map[string]*pushSubscription
 }
 
-// vapidTTL is a day. With 0 a push service may drop at once what it cannot
-// deliver (RFC 8030, section 5.2), such as to a browser that is not running.
+// vapidTTL is a day. With 0, a push service may drop a message that it cannot deliver
+// at once (RFC 8030, section 5.2), for example because the browser is not running.
 const vapidTTL = 24 * 3600
 
 func (v *vapid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
+	s.Setup = "Create a key pair, for example with npx web-push generate-vapid-keys, subscribe the browser with the public key on your web site, and give the private key and the JSON of the subscription here."
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
-	// A push service takes 4096 bytes, of which 103 are not the message's.
+	// A push has up to 4096 bytes, of which encryption takes 103.
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
-	s.String(&v.user, "user", "", "e-mail address to reach the sender at, before the @").Example("alerts")
-	s.Host(&v.host, "host", "e-mail address to reach the sender at, behind the @")
-	s.String(&v.from, "from", "", "e-mail address to reach the sender at").Normalize(mail.CheckAddress).Example("user@example.com")
-	s.Secret(&v.keyFile, "keyfile", "private VAPID key: PEM, or key itself, in base64").Normalize(checkFileParam).Required().
+	s.String(&v.user, "user", "", "e-mail address of the sender, before the @").Example("alerts")
+	s.Host(&v.host, "host", "e-mail address of the sender, after the @")
+	s.String(&v.from, "from", "", "e-mail address of the sender").Normalize(mail.CheckAddress).Example("user@example.com")
+	s.Secret(&v.keyFile, "keyfile", "private VAPID key: base64 of a PEM file or of its 32 bytes").Normalize(checkFileParam).Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
-	s.Secret(&v.subFile, "subfile", "JSON of one or more subscriptions, in base64").Normalize(checkFileParam).Required().
+	s.Secret(&v.subFile, "subfile", "base64 of the JSON of one or more subscriptions").Normalize(checkFileParam).Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
@@ -57,7 +58,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 func (v *vapid) Finish(*notifier.Schema) error {
 	contact, ok := mail.ParseAddress(cmp.Or(v.from, v.user+"@"+v.host))
 	if !ok {
-		return errors.New("begin the URL with the e-mail address that you can be reached at, as in vapid://user@example.com")
+		return errors.New("begin the URL with your e-mail address, as in vapid://user@example.com")
 	}
 	v.contact = contact.Address
 	file, err := decodeFileParam(v.keyFile)
@@ -69,7 +70,7 @@ func (v *vapid) Finish(*notifier.Schema) error {
 	}
 	public, err := v.key.PublicKey.ECDH()
 	if err != nil {
-		return errors.New("the private key is not on the curve P-256; make one for VAPID")
+		return errors.New("the private key is not on the curve P-256; create a key pair for VAPID")
 	}
 	v.publicKey = base64.RawURLEncoding.EncodeToString(public.Bytes())
 	if file, err = decodeFileParam(v.subFile); err != nil {
@@ -113,14 +114,14 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 			Body: notifier.Bytes("application/octet-stream", body),
 		})
 		if status, ok := errors.AsType[*notifier.StatusError](err); ok && (status.Code == 404 || status.Code == 410) {
-			return fmt.Errorf("the browser no longer has the subscription; subscribe anew: %w", err)
+			return fmt.Errorf("the browser no longer has the subscription; subscribe again: %w", err)
 		}
 		return err
 	})
 }
 
-// vapidExample is a subscription by the name of jo, with the key and the
-// secret of the example in RFC 8291, section 5.
+// vapidExample is a subscription named jo, with the key and the secret of the example
+// in RFC 8291, section 5.
 const vapidExample = "eyJqbyI6eyJlbmRwb2ludCI6Imh0dHBzOi8vcHVzaC5leGFtcGxlLm5ldC9qbyIsImtleXMiOnsicDI1NmRo" +
 	"IjoiQkNWeHNyN05fZU5nVlJxdkh0RDB6VFpzRWM2LVZWLUp2TGV4aHFVek9SY3hhT3ppNi1BWVdYdlRCSG00" +
 	"Ymp5UGpzN1ZkOHBaR0g2U1Jwa050b0lBaXc0IiwiYXV0aCI6IkJUQlpNcUhINnI0VHRzN0pfYVNJZ2cifX19"

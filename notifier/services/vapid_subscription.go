@@ -96,5 +96,5 @@ func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, errors.New("keyfile is not a private key on the curve P-256; make one with a tool for VAPID keys")
+	return nil, errors.New("keyfile is not a private key on the curve P-256; create one with a tool for VAPID keys")
 }

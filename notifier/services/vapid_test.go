@@ -55,7 +55,7 @@ func TestWebPushExample(t *testing.T) {
 	}
 }
 
-// testBrowser is a subscription together with what reads its pushes.
+// testBrowser is a subscription and the keys to decrypt its pushes.
 type testBrowser struct {
 	key  *ecdh.PrivateKey
 	auth []byte
@@ -108,7 +108,7 @@ func (b *testBrowser) read(t *testing.T, push string) string {
 	return strings.TrimSuffix(string(text), "\x02")
 }
 
-// checkVAPID holds the Authorization header against RFC 8292.
+// checkVAPID checks the Authorization header (RFC 8292).
 func checkVAPID(t *testing.T, header, audience string, key *ecdsa.PublicKey) {
 	t.Helper()
 	token, public, ok := strings.Cut(strings.TrimPrefix(header, "vapid t="), ", k=")
@@ -222,20 +222,20 @@ func TestVapidFailures(t *testing.T) {
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{}`)), "no subscription"},
 		{"vapid://ops@example.com?keyfile=" + encode(number) + "&subfile=" + encode([]byte(`{"a": {"endpoint": "http://a.example/"}}`)), "https endpoint"},
 		{"vapid://ops@example.com/nobody?" + good, "not the name of a subscription"},
-		{"vapid://nonsense?" + good, "user (e-mail address to reach the sender at, before the @) is missing"},
+		{"vapid://nonsense?" + good, "user (e-mail address of the sender, before the @) is missing"},
 	} {
 		if _, err := notifier.Parse(tt.url, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.60s: %v, want %s", tt.url, err, tt.want)
 		}
 	}
 	gone := servicetest.API(func(*http.Request, string) (int, string) { return 410, "" })
-	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe anew") {
+	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe again") {
 		t.Error(err)
 	}
 }
 
-// A text that is longer than a push goes in several, which are counted in
-// bytes, and a push service keeps each for a day.
+// A text that is longer than a push is split by bytes, and each push has a TTL of a
+// day.
 func TestVapidLong(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

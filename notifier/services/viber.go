@@ -11,7 +11,7 @@ import (
 
 var _ = notifier.Register[viber]()
 
-// viber writes to subscribers of a Viber bot.
+// viber sends to subscribers of a Viber bot.
 type viber struct {
 	token, from, avatar string
 	targets             []string
@@ -19,16 +19,17 @@ type viber struct {
 
 func (v *viber) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
-	// With the token in the query all of the path is targets, the host too.
+	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
+	// With the token in the query, host and path are all targets.
 	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 30000}
 	s.Secret(&v.token, "token", "authentication token of the bot").Required().Example("0123456789abcdef-0123456789abcdef-0123456789abcdef")
-	s.List(&v.targets, "targets", "ids of the subscribers").Alias("to").Example("01234567890A=")
+	s.List(&v.targets, "targets", "IDs of the subscribers").Alias("to").Example("01234567890A=")
 	s.String(&v.from, "from", "", "name to send as, cut to 28 characters").Normalize(viberName)
-	s.String(&v.avatar, "avatar", "", "address of the sender's picture")
+	s.String(&v.avatar, "avatar", "", "URL of the sender's picture")
 }
 
-// viberName cuts a sender's name to the length that the service takes.
+// viberName cuts a sender's name to the length that the service accepts.
 func viberName(name string) (string, error) {
 	r := []rune(name)
 	return string(r[:min(len(r), 28)]), nil
@@ -61,7 +62,7 @@ func (v *viber) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		}
 		switch {
 		case answer.Status == nil:
-			return errors.New("the service does not say that it took the message")
+			return errors.New("the service's answer has no status; the message may not have arrived")
 		case *answer.Status != 0:
 			return fmt.Errorf("the service refused with status %d: %s", *answer.Status, answer.Message)
 		}

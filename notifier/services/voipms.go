@@ -17,19 +17,20 @@ type voipMS struct {
 
 func (v *voipMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "VoIPms", "https://voip.ms/m/apidocs.php"
+	s.Setup = "Set the API password under Main Menu, SOAP and REST/JSON API at voip.ms, enable the API there for the gateway's IP address, and enable SMS for the number to send from."
 	s.URL("voipms://{password}:{mailbox}@{domain}/{from_phone}[/{targets...}]")
 	v.describe(s, smsNorthAmerica)
 	v.toSelf = true
 	s.Secret(&v.password, "password", "password of the API").Example("pa55word")
-	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address up to its @").Example("user")
-	s.String(&v.domain, "domain", "", "the account's e-mail address behind its @").Example("example.com")
+	s.String(&v.mailbox, "mailbox", "", "the account's e-mail address before the @").Example("user")
+	s.String(&v.domain, "domain", "", "the account's e-mail address after the @").Example("example.com")
 	s.String(&v.from, "from_phone", "", "telephone number to send from").Alias("from").
 		Normalize(smsNorthAmerica).Example("15557654321")
 }
 
 func (v *voipMS) Finish(s *notifier.Schema) error {
 	if _, err := notifier.Email(v.mailbox + "@" + v.domain); err != nil {
-		return errors.New("the account is no e-mail address; write voipms://password:user@example.com/from/to")
+		return errors.New("mailbox and domain are not an e-mail address; write voipms://password:user@example.com/from/to")
 	}
 	return v.sms.Finish(s)
 }

@@ -18,13 +18,14 @@ type vonage struct {
 
 func (v *vonage) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Vonage", "https://developer.vonage.com/en/api/sms"
+	s.Setup = "API key and API secret are in the Vonage API dashboard under API Settings."
 	s.URL("vonage|nexmo://{apikey}:{secret}@{from_phone}[/{targets...}]")
 	v.describe(s, notifier.FullPhone).DropInvalid()
 	v.toSelf = true
 	s.Secret(&v.key, "apikey", "API key").Alias("key").Match(`^[a-z0-9]+$`).Example("0a1b2c3d")
 	s.Secret(&v.secret, "secret", "API secret").Match(`^[a-z0-9]+$`).Example("AbCdEf0123456789")
 	smsSender(s, &v.from, "from_phone").Alias("from", "source")
-	s.Int(&v.ttl, "ttl", 900000, "milliseconds for which delivery is tried").Range(20000, 604800000)
+	s.Int(&v.ttl, "ttl", 900000, "milliseconds to try delivery for").Range(20000, 604800000)
 }
 
 func (v *vonage) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

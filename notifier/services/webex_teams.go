@@ -12,8 +12,7 @@ import (
 
 var _ = notifier.Register[webex]()
 
-// webex writes into rooms of Cisco Webex, through an incoming webhook or as a
-// bot.
+// webex posts to rooms of Cisco Webex through an incoming webhook or as a bot.
 type webex struct {
 	token, mode string
 	rooms       []string
@@ -22,6 +21,7 @@ type webex struct {
 
 func (w *webex) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Cisco Webex Teams", "https://developer.webex.com/messaging/docs/api/v1/messages/create-a-message"
+	s.Setup = "Add the app Incoming Webhooks to the room and copy the last part of its URL, or create a bot at developer.webex.com, copy its access token and add it to the room."
 	s.URL("wxteams|webex://{token}[/{targets...}]")
 	s.Native("https://api.ciscospark.com/v1/webhooks/incoming/{token}", "https://webexapis.com/v1/webhooks/incoming/{token}")
 	s.Format = notifier.Markdown
@@ -29,19 +29,19 @@ func (w *webex) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token").
 		Example("Y2lzY29zcGFyazovL3VzL1dFQkhPT0svNGRiODZmNDQtZTVmNy00YjQ4LWFkMWQtNDYxMzU5ZmZlMDEx")
-	s.List(&w.rooms, "targets", "ids of the rooms that a bot writes to; a webhook has one").Alias("to")
-	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "what the token is for; bot where rooms are given")
+	s.List(&w.rooms, "targets", "IDs of the rooms that a bot posts to; none for a webhook").Alias("to")
+	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "kind of token; default: bot if there are rooms, else by its form")
 }
 
 var webexWebhook = regexp.MustCompile(`(?i)^[a-z0-9]{80,160}$`)
 
-// Finish finds out the mode and sets its limits.
+// Finish sets the mode and its limits.
 func (w *webex) Finish(s *notifier.Schema) error {
 	hook := webexWebhook.MatchString(w.token)
 	w.bot = w.mode == "bot" || w.mode == "" && (len(w.rooms) > 0 || !hook)
 	switch {
 	case w.bot && len(w.rooms) == 0:
-		return errors.New("a bot needs the id of a room behind its token; a webhook's token has 80 to 160 letters and digits")
+		return errors.New("a bot needs the ID of a room after its token; the token of a webhook has 80 to 160 letters and digits")
 	case !w.bot && !hook:
 		return errors.New("the token of a webhook has 80 to 160 letters and digits")
 	}

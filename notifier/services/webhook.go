@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// webhook is what the services have in common that post a message to an
-// address of the user's own, in a shape that the user can adjust.
+// webhook has the parameters that json, form and xml share: the URL to send to, and
+// the changes to the fields of the message.
 type webhook struct {
 	notifier.Server
 	path    []string
@@ -21,21 +21,21 @@ type webhook struct {
 
 var webhookMethods = []string{"POST", "GET", "DELETE", "PUT", "HEAD", "PATCH", "UPDATE", "OPTIONS"}
 
-// describe binds the parameters of a webhook whose schemes are written as in
-// a template.
+// describe binds the parameters of a webhook. schemes is written as in a URL
+// template.
 func (w *webhook) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Attachments = true
 	s.Server(&w.Server)
-	s.Path(&w.path, "path", "path of the address; a long part of it counts as a secret").SecretPart(webhookToken).Example("hooks", "alerts")
+	s.Path(&w.path, "path", "path of the URL; parts of 16 or more characters are treated as secrets").SecretPart(webhookToken).Example("hooks", "alerts")
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "header", "HTTP header to add")
-	s.Map(&w.payload, ":", "field", "field of the message to add, or new name of one")
+	s.Map(&w.payload, ":", "field", "field to add, or new name of a field of the message")
 }
 
-// webhookToken treats a long segment of the path as a secret: in addresses of
-// webhooks, what gives access is often in the path, and longer than words are.
+// webhookToken treats a path segment of 16 or more characters as a secret: the URL of
+// a webhook often has an access token in the path, and tokens are longer than words.
 func webhookToken(segment string) (public, secret string) {
 	if len(segment) >= 16 {
 		return "", segment
@@ -43,7 +43,7 @@ func webhookToken(segment string) (public, secret string) {
 	return segment, ""
 }
 
-// request sends the body to the webhook's address.
+// request returns the request that sends body to the webhook.
 func (w *webhook) request(body *notifier.Body) *notifier.Request {
 	address := w.URL(w.path...)
 	if w.slash {
@@ -52,27 +52,25 @@ func (w *webhook) request(body *notifier.Body) *notifier.Request {
 	return &notifier.Request{Method: w.method, URL: address, Header: w.header, Login: &w.Server, Body: body}
 }
 
-// describeParams binds the query parameters that go along with a webhook's
-// address.
+// describeParams binds the query parameters of a webhook's URL.
 func describeParams(s *notifier.Schema, v *map[string]string) {
-	s.Map(v, "-", "param", "query parameter of the address to add")
+	s.Map(v, "-", "param", "query parameter to add to the URL")
 }
 
-// field is one part of a webhook's message.
+// field is one field of a webhook's message.
 type field struct {
 	name  string
 	value any
 }
 
-// fields puts the message's own fields under the names that the user gave
-// them (an empty name leaves one out) and adds the user's fields, in a fixed
-// order.
-func (w *webhook) fields(own ...field) (out []field) {
+// fields renames the standard fields of a message as the URL asks (an empty name
+// drops a field), and adds the fields of the URL, sorted by name.
+func (w *webhook) fields(standard ...field) (out []field) {
 	if len(w.payload) == 0 {
-		return own
+		return standard
 	}
 	named := map[string]bool{}
-	for _, f := range own {
+	for _, f := range standard {
 		if name, renamed := w.payload[f.name]; renamed {
 			named[f.name] = true
 			f.name = name
@@ -94,7 +92,7 @@ func (w *webhook) fields(own ...field) (out []field) {
 	return out
 }
 
-// values makes form values of a map.
+// values returns m as form values.
 func values(m map[string]string) url.Values {
 	v := make(url.Values, len(m))
 	for name, value := range m {

@@ -27,6 +27,7 @@ type wechat struct {
 
 func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
+	s.Setup = "The company ID is on the page My Company of the WeCom admin console, and AgentId and Secret are on the page of the application under App Management."
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 2048}
 	s.String(&w.corp, "user", "", "ID of the company").Example("ww1a2b3c4d5e6f7890")
@@ -39,7 +40,7 @@ func (w *wechat) Describe(s *notifier.Schema) {
 
 var wechatTargetPattern = regexp.MustCompile(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#+][0-9]+)$`)
 
-// wechatTarget checks a recipient; users may be written with an @.
+// wechatTarget checks a recipient. A user may have a leading @.
 func wechatTarget(s string) (string, error) {
 	if !wechatTargetPattern.MatchString(s) {
 		return "", errors.New("is not a user, a #department or a +tag")
@@ -92,7 +93,7 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	}
 }
 
-// wechatExpired are the codes of answers that refuse the access token.
+// wechatExpired are the error codes for an invalid or expired access token.
 var wechatExpired = []int{40001, 40014, 42001}
 
 type wechatAnswer struct {
@@ -115,7 +116,7 @@ func (w *wechat) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 	case answer.Code != 0:
 		return "", 0, refusedError(answer.Code, answer.Text)
 	case answer.Token == "":
-		return "", 0, errors.New("the service gave no access token")
+		return "", 0, errors.New("the service returned no access token")
 	}
 	return answer.Token, time.Duration(answer.Life) * time.Second, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// wecomServer gives out access tokens, of which only the last is good.
+// wecomServer issues access tokens. Only the last one is valid.
 type wecomServer struct {
 	signIns, sent int
 	broken        bool // refuses every token
@@ -57,7 +57,7 @@ func TestWechatToken(t *testing.T) {
 		t.Fatalf("two messages took %d access tokens, want one", server.signIns)
 	}
 
-	server.signIns++ // somebody else's token takes the place of ours
+	server.signIns++ // a sign-in of another client invalidates the token
 	if err := send(); err != nil {
 		t.Fatal(err)
 	}

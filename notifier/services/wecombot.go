@@ -14,6 +14,7 @@ type wecombot struct{ key string }
 
 func (w *wecombot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeCom Bot", "https://developer.work.weixin.qq.com/document/path/91770"
+	s.Setup = "Add a group robot to the WeCom group and copy the key in its webhook URL."
 	s.URL("wecombot://{key}")
 	s.Native("https://qyapi.weixin.qq.com/cgi-bin/webhook/send")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 2048}

@@ -14,8 +14,8 @@ import (
 
 var _ = notifier.Register[whatsApp]()
 
-// whatsApp sends messages through WhatsApp's own Cloud API, as text or by a
-// template that is kept there.
+// whatsApp sends messages through WhatsApp's Cloud API, as text or with a template
+// that is stored there.
 type whatsApp struct {
 	sms
 	groups                          []string
@@ -24,8 +24,8 @@ type whatsApp struct {
 	components                      []whatsAppComponent
 }
 
-// whatsAppComponent is what goes in the place {{index}} of a template: a text,
-// or the message's body or type.
+// whatsAppComponent is the value for {{index}} in a template: a text, or the
+// message's body or type.
 type whatsAppComponent struct {
 	index      int
 	text, part string
@@ -33,6 +33,7 @@ type whatsAppComponent struct {
 
 func (w *whatsApp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WhatsApp", "https://developers.facebook.com/docs/whatsapp/cloud-api"
+	s.Setup = "The page API Setup of WhatsApp in the Meta app dashboard shows the phone number ID and a temporary access token; a system user of the business can have a permanent one."
 	s.URL(
 		"whatsapp://{token}@{from_phone_id}/{targets...}",
 		"whatsapp://{template}:{token}@{from_phone_id}/{targets...}",
@@ -42,9 +43,9 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 	s.Secret(&w.token, "token", "access token").Match(`^[a-z0-9]+$`).Example("EAAB0123456789abcdef")
 	s.Secret(&w.from, "from_phone_id", "ID of the number to send from").Alias("from", "source").Match(`^[0-9]+$`).
 		Example("10123456789")
-	s.String(&w.template, "template", "", "name of a template to send by").Match(`^\S+$`).Example("alert")
+	s.String(&w.template, "template", "", "name of the template to use").Match(`^\S+$`).Example("alert")
 	s.String(&w.language, "language", "en_US", "language of the template").Alias("lang").Match(`^[^0-9\s]+$`)
-	s.Map(&w.mapping, ":", "component", "number=text; body=number or type=number: the template's places").Example("1=text")
+	s.Map(&w.mapping, ":", "component", "value in the template: number=text, body=number or type=number").Example("1=text")
 }
 
 var whatsAppGroup = regexp.MustCompile(`(?i)^#?([0-9]{16,})(@g\.us)?$`)
@@ -67,10 +68,10 @@ func (w *whatsApp) Finish(s *notifier.Schema) error {
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil || index < 1 {
-			return errors.New("a place of the template is malformed; write :1=text, :body=2 or :type=3")
+			return errors.New("a value for the template is malformed; write :1=text, :body=2 or :type=3")
 		}
 		if place.index = index; slices.ContainsFunc(w.components, func(c whatsAppComponent) bool { return c.index == index }) {
-			return errors.New("a place of the template is filled twice; give each number once")
+			return errors.New("two values for the template have the same number; use each number once")
 		}
 		w.components = append(w.components, place)
 	}
@@ -97,7 +98,7 @@ func (w *whatsApp) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return errors.Join(c.Steps.Each(ctx, w.targets, post("individual", "")), c.Steps.Each(ctx, w.groups, post("group", "@g.us")))
 }
 
-// fill is the template with what goes in its places.
+// fill returns the template with its values.
 func (w *whatsApp) fill(m *notifier.Message) map[string]any {
 	out := map[string]any{"name": w.template, "language": map[string]string{"code": w.language}}
 	var parameters []map[string]string

@@ -21,12 +21,13 @@ type workflows struct {
 	route     string
 	wrap      bool
 	version   string
-	// What the address says of its signature: what it permits, and the version.
+	// Parameters sp and sv of the URL: the permissions and version of the signature.
 	permission, signed string
 }
 
 func (w *workflows) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Power Automate / Workflows (for MSTeams)", "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using"
+	s.Setup = "Open Workflows in the menu of the Teams channel, choose a template that starts when a webhook request is received, and copy the URL that it shows in the end."
 	s.URL("workflow|workflows://{host}[:{port}]/{workflow}/{signature}")
 	s.Native(
 		"https://{host...}/workflows/{workflow}/triggers/manual/paths/invoke",
@@ -36,15 +37,15 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.Format = notifier.Markdown
 	s.Limits.Body = 1000
 	s.Server(&w.Server)
-	s.Secret(&w.workflow, "workflow", "workflow of the address").Match(`^[a-z0-9_-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
-	s.Secret(&w.signature, "signature", "signature (sig) of the address").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
+	s.Secret(&w.workflow, "workflow", "ID of the workflow: the part of the URL after /workflows/").Match(`^[a-z0-9_-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
+	s.Secret(&w.signature, "signature", "signature: the parameter sig of the URL").Match(`^[a-z0-9_-]+$`).Alias("sig").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
 	s.Bool(&w.image, "image", true, "show the icon of the message's type")
-	s.Bool(&w.automate, "pa", false, "the address has /powerautomate/ in it").Alias("powerautomate")
-	s.String(&w.route, "route", "", "number behind /cu/ in such an address").Match(`^[0-9]+$`).Alias("routeid").Example("42")
+	s.Bool(&w.automate, "pa", false, "the URL contains /powerautomate/").Alias("powerautomate")
+	s.String(&w.route, "route", "", "number after /cu/ in a URL with /powerautomate/").Match(`^[0-9]+$`).Alias("routeid").Example("42")
 	s.Bool(&w.wrap, "wrap", true, "break long lines")
-	s.String(&w.version, "ver", "", "api-version of the address").Alias("api-version")
-	s.String(&w.permission, "sp", "/triggers/manual/run", "what the signature permits (sp of the address)")
-	s.String(&w.signed, "sv", "1.0", "version of the signature (sv of the address)")
+	s.String(&w.version, "ver", "", "the parameter api-version of the URL").Alias("api-version")
+	s.String(&w.permission, "sp", "/triggers/manual/run", "permissions of the signature: the parameter sp of the URL")
+	s.String(&w.signed, "sv", "1.0", "version of the signature: the parameter sv of the URL")
 	s.Param("host").Example("prod-00.westeurope.logic.azure.com")
 }
 
@@ -68,7 +69,7 @@ func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	return err
 }
 
-// card is the message as an Adaptive Card.
+// card returns the message as an Adaptive Card.
 // See https://adaptivecards.io/explorer/AdaptiveCard.html.
 func (w *workflows) card(m *notifier.Message) any {
 	type object = map[string]any
@@ -98,8 +99,9 @@ func (w *workflows) card(m *notifier.Message) any {
 
 var workflowsItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
 
-// workflowsText is the text with blank lines where a plain text has line
-// breaks: a card shows others within lists only.
+// workflowsText returns the text of the message. In plain text it turns line breaks
+// into blank lines, except between list items: a card shows no single line breaks
+// elsewhere.
 // See https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format.
 func workflowsText(m *notifier.Message) string {
 	if m.Source != notifier.Text {

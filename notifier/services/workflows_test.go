@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// Addresses as Teams and Power Automate give them out are destinations as they
-// stand: nothing of them is ignored, and they are what is asked.
+// URLs as Teams and Power Automate show them work unchanged: no parameter is ignored,
+// and the request goes to the same URL.
 func TestWorkflowsAddress(t *testing.T) {
 	for _, address := range []string{
 		"https://prod-01.westeurope.logic.azure.com:443/workflows/643e69f83c8944/triggers/manual/paths/invoke" +

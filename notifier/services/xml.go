@@ -10,11 +10,12 @@ import (
 
 var _ = notifier.Register[xmlHook]()
 
-// xmlHook posts the message in a SOAP envelope to an address of the user's.
+// xmlHook posts the message in a SOAP envelope to a URL.
 type xmlHook struct{ webhook }
 
 func (x *xmlHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XML", "https://www.w3.org/TR/soap11/"
+	s.Setup = "The host must run an HTTP server that accepts the message as XML."
 	x.describe(s, "xml[s]")
 }
 
@@ -58,8 +59,7 @@ const (
        </Notification>
     </soapenv:Body>
 </soapenv:Envelope>`
-	// The standard message has the address of its schema, by which receivers
-	// recognize it.
+	// A message without custom fields names its schema, which receivers check.
 	notificationSchema = ` xmlns:xsi="https://raw.githubusercontent.com/caronc/apprise/master/apprise/assets/NotifyXML-1.1.xsd"`
 )
 
@@ -69,5 +69,5 @@ var (
 	notXMLChars = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
 )
 
-// escapeXML escapes a text and leaves out characters that XML does not allow.
+// escapeXML escapes a text and drops characters that XML does not allow.
 func escapeXML(s string) string { return xmlText.Replace(notXMLChars.ReplaceAllString(s, "")) }

@@ -18,21 +18,22 @@ type zulip struct {
 
 func (z *zulip) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zulip", "https://zulip.com/api/send-message"
+	s.Setup = "Add a bot under Personal settings, Bots in Zulip and copy its API key; botname is the part of its e-mail address before -bot@."
 	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
 	s.Limits = markup.Limits{Title: 60, Body: 10000}
 	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`).Example("alerts")
-	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or host").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
+	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or the host name of a server").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")
-	s.List(&z.targets, "targets", "streams and users' addresses; the stream general if none").Alias("to").Split(zulipTargets)
+	s.List(&z.targets, "targets", "streams and e-mail addresses of users; default: the stream general").Alias("to").Split(zulipTargets)
 }
 
-// zulipTargets takes lists apart, where slashes and the # of a stream separate
-// items, too.
+// zulipTargets splits a list of targets. Slashes and the # of a stream separate
+// targets, too.
 func zulipTargets(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",; \t\r\n/\\#", r) })
 }
 
-// Finish takes off the ending that the service gives to the names of bots.
+// Finish removes the suffix that Zulip adds to the names of bots.
 func (z *zulip) Finish(*notifier.Schema) error {
 	z.bot = strings.TrimSuffix(z.bot, "-bot")
 	return nil
