@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Message is what all deliveries of one request have in common. Its content is
-// opaque to the queue.
+// Message is what all deliveries of one request share. Its content is opaque to
+// the queue.
 type Message struct {
 	// ID names the message. [NewID] makes one.
 	ID uuid.UUID
@@ -17,7 +17,7 @@ type Message struct {
 	Created time.Time
 
 	// Body is what a delivery needs: the text and how to send it. It is removed
-	// when no job waits and none is dead.
+	// when no job waits or is dead.
 	Body []byte
 
 	// Summary is kept with the results until they are forgotten. It must not
@@ -27,8 +27,8 @@ type Message struct {
 	// Files are stored once for all jobs and removed together with Body.
 	Files []File
 
-	// Key is the client's idempotency key, with whatever makes it unique among
-	// clients; empty for none. Stores keep its hash alone.
+	// Key is the client's idempotency key, with a prefix that makes it unique
+	// among clients; empty for none. Stores keep only its hash.
 	Key string
 
 	// Request identifies the request that Key belongs to, as a hash of it.
@@ -45,14 +45,14 @@ type File struct {
 	io.ReaderAt
 }
 
-// Status is what has become of a delivery.
+// Status is the state of a delivery.
 type Status uint8
 
 // The statuses of a job. A job waits while it is [Queued] or [Sending].
 const (
-	Queued    Status = iota + 1 // will be sent when it is due
+	Queued    Status = iota + 1 // is sent when it is due
 	Sending                     // is being sent
-	Delivered                   // has arrived, or asked for nothing
+	Delivered                   // has arrived, or there was nothing to send
 	Failed                      // has failed for good, and the client has been told
 	Dead                        // has failed for good, and can be retried
 	Cancelled                   // was cancelled or dropped
@@ -80,7 +80,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Waits reports whether a job with this status is still to be delivered.
+// Waits reports whether a job with this status is not final.
 func (s Status) Waits() bool { return s == Queued || s == Sending }
 
 // JobID names a job.
@@ -98,27 +98,28 @@ type Job struct {
 
 	Status Status
 
-	// Destination is what deliveries are shared out by: jobs with the same
-	// Destination count as going to the same place. Stores encrypt it.
+	// Destination is the key by which deliveries are shared out: jobs with the
+	// same Destination go to the same place. Stores encrypt it.
 	Destination string
 
-	// State is what the next attempt needs, such as which parts have arrived. It
-	// is opaque, and gone when the job is delivered, cancelled or lost.
+	// State is what the next attempt needs, for example which parts have
+	// arrived. It is opaque, and is removed when the job is delivered,
+	// cancelled or lost.
 	State []byte
 
 	// Result is what clients read about the last attempt. It is opaque.
 	Result []byte
 
-	// Reason tells why the job is dead or lost, in words without secrets.
+	// Reason is why the job is dead or lost, without secrets.
 	Reason string
 
-	// Attempts counts the deliveries that have been tried.
+	// Attempts is the number of attempts so far.
 	Attempts int
 
 	// Due is when the next attempt is due.
 	Due time.Time
 
-	// Expires is when a job that still waits becomes dead.
+	// Expires is when a job that is not final becomes dead.
 	Expires time.Time
 
 	// Updated is when the record was written.
@@ -131,13 +132,13 @@ type Entry struct {
 	Jobs    []Job
 }
 
-// The space that records take beside their content, roughly.
+// The approximate overhead of records.
 const (
 	messageOverhead = 512
 	jobOverhead     = 256
 )
 
-// Size returns how many bytes of a store the entry takes, roughly.
+// Size returns the approximate size of the entry in a store, in bytes.
 func (e *Entry) Size() int64 {
 	m := e.Message
 	n := int64(messageOverhead + len(m.Body) + len(m.Summary))

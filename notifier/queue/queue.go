@@ -14,10 +14,10 @@ import (
 
 // Options configure a queue.
 type Options struct {
-	// Deliver makes one attempt. It is called by several goroutines at once. It
-	// should return within a minute or so; ctx ends when the queue is closed and
-	// does not wait any longer. m and its files must not be used afterwards. A
-	// panic counts as a failure that can be tried again.
+	// Deliver makes one attempt. Several goroutines call it at once. It should
+	// return within about a minute; ctx ends when Close stops waiting for
+	// deliveries. m and its files must not be used after it returns. A panic
+	// counts as a failure that can be tried again.
 	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
 
 	// Dead, if set, returns a message that is accepted in the same transaction
@@ -29,9 +29,9 @@ type Options struct {
 	// and for jobs that expire.
 	Settled func(j *Job)
 
-	MaxAge      time.Duration // after which a job that has not been delivered is dead; default 24 h
+	MaxAge      time.Duration // age at which a job that is not delivered becomes dead; default 24 h
 	Keep        time.Duration // how long results and dead jobs can be read; default 7 days
-	MaxSize     int64         // what may wait, in bytes, and how much is kept besides; default 1 GiB
+	MaxSize     int64         // maximum size of waiting messages, in bytes, and also of finished ones; default 1 GiB
 	Concurrency int           // deliveries at once; default 256
 	Logger      *zap.Logger   // default: none
 }
@@ -47,14 +47,14 @@ const (
 // PerDestination is how many deliveries to one destination run at once.
 const PerDestination = 4
 
-// Outcome is what has become of one attempt.
+// Outcome is the result of one attempt.
 type Outcome struct {
 	// Status is Delivered, Failed or Dead, which are final, or Queued for another
 	// attempt.
 	Status Status
 	// State and Result replace those of the job.
 	State, Result []byte
-	// Reason tells why the job is dead, in words without secrets.
+	// Reason is why the job is dead, without secrets.
 	Reason string
 	// RetryAfter is the minimum time until the next attempt; 0 for no minimum.
 	RetryAfter time.Duration
@@ -65,19 +65,19 @@ type Queue struct {
 	store   Store
 	options atomic.Pointer[Options]
 
-	ctx    context.Context // ends when deliveries are given up
+	ctx    context.Context // ends when Close stops waiting for deliveries
 	cancel context.CancelFunc
 	wake   chan struct{} // a job may be due, or there is room for one
 	stop   chan struct{} // closed by Close: nothing new begins
 	loops  sync.WaitGroup
 
-	logged atomic.Int64 // when a failure of the store was logged, in seconds since 1970
+	logged atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 
 	mu      sync.Mutex
 	stopped bool
 	running int           // deliveries
-	held    int           // deliveries of callers
-	idle    chan struct{} // closed when both are 0, if Close waits for that
+	held    int           // deliveries by callers
+	idle    chan struct{} // closed when both are 0, if Close waits
 
 	results results
 }
@@ -95,8 +95,7 @@ func New(store Store, o Options) *Queue {
 	return q
 }
 
-// Configure replaces the options. Deliveries that have begun go on with the old
-// ones.
+// Configure replaces the options. Deliveries in progress keep the old ones.
 func (q *Queue) Configure(o Options) {
 	if o.MaxAge <= 0 {
 		o.MaxAge = DefaultMaxAge
@@ -117,7 +116,7 @@ func (q *Queue) Configure(o Options) {
 	q.signal()
 }
 
-// signal has the scheduler look for jobs.
+// signal wakes the scheduler.
 func (q *Queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -155,7 +154,7 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// complete sets what a caller may leave out.
+// complete sets the fields that a caller may leave zero.
 func (q *Queue) complete(e *Entry, o *Options, now time.Time) {
 	if e.Message.Created.IsZero() {
 		e.Message.Created = now
@@ -195,9 +194,9 @@ func (q *Queue) end(count *int, n int) {
 	}
 }
 
-// Settle ends a job that was accepted as Sending, with what has become of the
-// caller's attempt. If the store is unavailable, it tries again until that works
-// or the queue is closed.
+// Settle ends a job that was accepted as Sending, with the outcome of the
+// caller's attempt. If the store is unavailable, it tries again until it
+// succeeds or the queue is closed.
 func (q *Queue) Settle(j *Job, o Outcome) {
 	q.settle(j, o, true)
 	q.end(&q.held, 1)
@@ -219,9 +218,9 @@ func (q *Queue) List(ctx context.Context, status Status, after JobID, n int) ([]
 	return q.store.List(ctx, status, after, n)
 }
 
-// Cancel cancels each job of a message that is not being sent at this moment,
-// and returns how many there were. Dead jobs are left alone. It returns
-// [ErrNotFound].
+// Cancel cancels each queued job of a message, but none that is being sent or
+// is dead, and returns their number. It returns [ErrNotFound] if the message is
+// unknown.
 func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
 	if q.results.get(id) != nil {
 		return 0, nil
@@ -229,9 +228,9 @@ func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
 	return q.store.Cancel(ctx, id, time.Now(), Queued)
 }
 
-// Drop cancels each job of a message that waits or is dead, unless it is being
-// sent at this moment, and returns how many there were. It returns
-// [ErrNotFound].
+// Drop cancels each queued or dead job of a message, but none that is being
+// sent, and returns their number. It returns [ErrNotFound] if the message is
+// unknown.
 func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 	if q.results.get(id) != nil {
 		return 0, nil
@@ -239,8 +238,8 @@ func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 	return q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
 }
 
-// Retry queues each dead job of a message again, as if it had just come in, and
-// returns how many there were. It returns [ErrNotFound].
+// Retry queues each dead job of a message as if the message were new, and
+// returns their number. It returns [ErrNotFound] if the message is unknown.
 func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
 	if q.results.get(id) != nil {
 		return 0, nil
@@ -251,12 +250,12 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
 	return n, err
 }
 
-// Stats counts what waits and what is dead.
+// Stats returns the numbers of jobs that wait or are dead.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx) }
 
-// Close begins nothing new, waits for deliveries that have begun until ctx ends,
-// and closes the store. It returns an error that tells how many deliveries it has
-// not waited for; they are tried again when the store is opened the next time.
+// Close starts no new delivery, waits until ctx ends for those in progress, and
+// closes the store. If deliveries are unfinished, it returns an error with
+// their number; they are tried again when the store is next opened.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	if q.stopped {

@@ -28,7 +28,7 @@ func open(t *testing.T, dir string) queue.Store {
 	return s
 }
 
-// start starts a queue that is closed with the test.
+// start starts a queue that is closed when the test ends.
 func start(t *testing.T, s queue.Store, o queue.Options) *queue.Queue {
 	q := queue.New(s, o)
 	t.Cleanup(func() { q.Close(context.WithoutCancel(t.Context())) })
@@ -115,7 +115,8 @@ func TestDeliver(t *testing.T) {
 	})
 }
 
-// TestRetries: the times of attempts, what they know of each other, and the end.
+// TestRetries checks the times of attempts, the state that each passes to the
+// next, and the end.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attempts []time.Time
@@ -167,7 +168,7 @@ func TestRetries(t *testing.T) {
 		if jobs := get(t, q, fallback.Message.ID); jobs[0].Status != queue.Delivered {
 			t.Errorf("the fallback: %+v", jobs[0])
 		}
-		// As if it had just come in.
+		// The retried job starts again like a new one.
 		attempts = nil
 		if n, err := q.Retry(t.Context(), e.Message.ID); n != 1 || err != nil {
 			t.Errorf("%d, %v", n, err)
@@ -218,7 +219,7 @@ func TestFailuresForGood(t *testing.T) {
 		if n, err := q.Drop(t.Context(), e.Message.ID); n != 1 || err != nil {
 			t.Errorf("%d dropped, %v", n, err)
 		}
-		// Results are kept from when the job has ended.
+		// The time to keep results starts when the job ends.
 		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Cancelled {
 			t.Errorf("%+v", jobs)
 		}
@@ -229,8 +230,8 @@ func TestFailuresForGood(t *testing.T) {
 	})
 }
 
-// TestSilentDestination: 2,000 jobs for a destination that does not answer hold
-// up nobody else, and it gets four at once.
+// TestSilentDestination checks that 2,000 jobs for a silent destination delay
+// no other, and that at most four are sent to it at once.
 func TestSilentDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var silent, most, others atomic.Int32
@@ -259,8 +260,8 @@ func TestSilentDestination(t *testing.T) {
 	})
 }
 
-// TestClose: what has begun is finished, the rest stays for the next start, and
-// every message is delivered once.
+// TestClose checks that deliveries in progress finish, that the others remain
+// for the next start, and that every message is delivered once.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -291,7 +292,7 @@ func TestClose(t *testing.T) {
 		time.Sleep(time.Minute)
 		d.want(t, "0 to to 0", "1 to to 1", "2 to to 2", "3 to to 3", "4 to to 4")
 
-		// Who does not want to wait is told what is not finished.
+		// If ctx ends first, the error has the number of unfinished deliveries.
 		accept(t, q, entry("5", "a"))
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -303,8 +304,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestConfigure: under load, options are replaced 100 times, and every message is
-// delivered once.
+// TestConfigure replaces the options 100 times under load and checks that every
+// message is delivered once.
 func TestConfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deliveries
@@ -327,7 +328,7 @@ func TestConfigure(t *testing.T) {
 	})
 }
 
-// TestHeld: a caller that sends the message itself.
+// TestHeld checks a job that the caller sends itself.
 func TestHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deliveries
@@ -405,7 +406,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// failing is a store some of whose methods fail.
+// failing is a store in which some methods fail.
 type failing struct {
 	queue.Store
 	fails   atomic.Bool
@@ -440,8 +441,8 @@ func (f *failing) Load(ctx context.Context, id uuid.UUID) (*queue.Message, func(
 	return f.Store.Load(ctx, id)
 }
 
-// TestStoreFails: what was delivered while the store fails is recorded when it
-// works again, and is not delivered once more.
+// TestStoreFails checks that a delivery made while the store fails is recorded
+// when the store works again, and is not repeated.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &failing{Store: open(t, t.TempDir())}
@@ -518,7 +519,7 @@ func TestLimits(t *testing.T) {
 		if accepted == 0 || accepted == 100 {
 			t.Errorf("%d accepted", accepted)
 		}
-		time.Sleep(48 * time.Hour) // all are dead
+		time.Sleep(48 * time.Hour) // all jobs are dead
 		accept(t, q, entry("text", "a"))
 	})
 }

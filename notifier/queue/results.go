@@ -18,7 +18,7 @@ const (
 	flushAt     = 1024 // messages that are stored without waiting for recordEvery
 )
 
-// results are final results that are about to be stored.
+// results holds final results until they are stored.
 type results struct {
 	full chan struct{}
 
@@ -28,9 +28,9 @@ type results struct {
 	dropped int
 }
 
-// Record keeps a message all of whose jobs are final, for those who ask for it by
-// its ID. It is stored within a second; a crash before that loses it. If the store
-// is unavailable for long, the oldest are dropped.
+// Record stores a message whose jobs are all final, so that it can be read by
+// its ID. It is written within a second; a crash before that loses it. If the
+// store stays unavailable, the oldest are dropped.
 func (q *Queue) Record(e *Entry) {
 	q.complete(e, q.options.Load(), time.Now())
 	e.Message.Body, e.Message.Files = nil, nil
@@ -77,7 +77,7 @@ func (q *Queue) record() {
 	}
 }
 
-// flush stores what there is.
+// flush stores the pending results.
 func (q *Queue) flush() {
 	r := &q.results
 	for {

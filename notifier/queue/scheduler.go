@@ -10,20 +10,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// How often the queue does what nobody wakes it for.
+// Intervals of periodic work.
 const (
 	lease       = time.Minute
 	renewEvery  = lease / 3
 	expireEvery = 5 * time.Second
 	forgetEvery = time.Minute
-	idleTime    = time.Minute // until the next look for jobs if none is known
+	idleTime    = time.Minute // until the next look for jobs if none is queued
 	pause       = time.Second // after the store has failed
 )
 
-// claimAtOnce is how many jobs are claimed at once.
+// claimAtOnce is the maximum number of jobs in one claim.
 const claimAtOnce = 64
 
-// schedule claims jobs that are due, as long as there is room for them.
+// schedule claims jobs that are due, while there is room for them.
 func (q *Queue) schedule() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -64,7 +64,7 @@ func (q *Queue) dispatch() time.Duration {
 		case next.After(now):
 			return min(next.Sub(now), idleTime)
 		case len(jobs) == 0:
-			return pause // what is due is being claimed by others
+			return pause // other processes are claiming the due jobs
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
 	return o.Deliver(q.ctx, m, j)
 }
 
-// settle stores what has become of a job. It repeats that until it succeeds or
-// the queue is closed. counts tells whether there was an attempt.
+// settle stores the outcome of a job. It repeats that until it succeeds or the
+// queue is closed. counts reports whether there was an attempt.
 func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 	o := q.options.Load()
 	now := time.Now()
@@ -147,17 +147,17 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 	}
 }
 
-// retryDelays are the times after the first attempts; the last one is repeated.
+// retryDelays are the delays after each attempt; the last one is repeated.
 var retryDelays = [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 
-// retryDelay returns the time until the next attempt after so many.
-func retryDelay(attempts int, least time.Duration) time.Duration {
+// retryDelay returns the delay after the given number of attempts, which is at least minDelay.
+func retryDelay(attempts int, minDelay time.Duration) time.Duration {
 	d := retryDelays[min(max(attempts, 1), len(retryDelays))-1]
 	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))
-	return max(d, least)
+	return max(d, minDelay)
 }
 
-// maintain makes jobs dead whose time is over, and forgets messages.
+// maintain ends expired jobs and forgets old messages.
 func (q *Queue) maintain() {
 	q.every(expireEvery, func(n int) {
 		err := q.expire()
@@ -169,7 +169,7 @@ func (q *Queue) maintain() {
 	})
 }
 
-// every calls f now and then, until the queue is closed.
+// every calls f about every d until the queue is closed.
 func (q *Queue) every(d time.Duration, f func(n int)) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
@@ -183,7 +183,7 @@ func (q *Queue) every(d time.Duration, f func(n int)) {
 	}
 }
 
-// expire makes jobs dead whose time is over.
+// expire marks expired jobs as dead.
 func (q *Queue) expire() error {
 	for {
 		jobs, err := q.store.Expire(q.ctx, time.Now(), lease, claimAtOnce)
@@ -206,7 +206,7 @@ func (q *Queue) expire() error {
 	}
 }
 
-// renew keeps what is claimed.
+// renew extends the leases of claimed jobs.
 func (q *Queue) renew() {
 	ctx := context.WithoutCancel(q.ctx)
 	q.every(renewEvery, func(int) { q.check(q.store.Renew(ctx, lease)) })

@@ -45,9 +45,9 @@ type Store interface {
 	// Renew extends the lease of all jobs that this handle has claimed.
 	Renew(ctx context.Context, lease time.Duration) error
 
-	// Settle records what has become of a job that this handle has claimed. It
-	// returns [ErrNotClaimed] if the handle has not, or has no longer; nothing is
-	// stored then.
+	// Settle records the outcome of a job that this handle has claimed. If the
+	// handle does not hold the claim, it stores nothing and returns
+	// [ErrNotClaimed].
 	Settle(ctx context.Context, s *Settlement) error
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
@@ -74,31 +74,31 @@ type Store interface {
 	// such message.
 	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error)
 
-	// Forget removes messages of which no job waits: those that have been
-	// finished before a time, and the oldest of the others as long as they take
-	// more than maxSize bytes. It returns how many it has removed.
+	// Forget removes messages without a waiting job: those that finished before
+	// a time, and then the oldest until the rest takes at most maxSize bytes.
+	// It returns the number of messages removed.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Changed returns a channel that gets a value when another process has added
-	// jobs. It is nil in a store that nobody shares.
+	// Changed returns a channel that receives a value when another process has
+	// added jobs. It is nil in a store that is not shared.
 	Changed() <-chan struct{}
 
 	// Close gives all claims back and closes the handle.
 	Close() error
 }
 
-// Claim says which jobs to claim.
+// Claim selects the jobs to claim.
 type Claim struct {
 	Now            time.Time
-	Max            int           // of all destinations together
-	PerDestination int           // claimed by this handle, with those it has already
+	Max            int           // maximum number of jobs
+	PerDestination int           // maximum per destination, including jobs that this handle has claimed earlier
 	Lease          time.Duration // how long the claim lasts unless it is renewed
 }
 
-// Settlement is what has become of a claimed job.
+// Settlement is the outcome of a claimed job.
 type Settlement struct {
 	// Job is the new record: Status is Queued or final, and Updated is now.
 	Job *Job
@@ -111,14 +111,14 @@ type Settlement struct {
 type Stats struct {
 	Queued, Sending, Dead int
 	Oldest                time.Time // when the oldest message that waits came in; zero if none waits
-	Bytes                 int64     // what the messages that wait take
+	Bytes                 int64     // size of the messages that wait
 }
 
 // Errors of stores.
 var (
-	// ErrFull is returned when what waits takes too much space.
+	// ErrFull is returned when the messages that wait take too much space.
 	ErrFull = errors.New("the queue is full")
-	// ErrNotFound is returned when there is no such message.
+	// ErrNotFound is returned when the message is unknown.
 	ErrNotFound = errors.New("the queue has no such message")
 	// ErrNotClaimed is returned when a job is settled that is not claimed, or
 	// whose lease has run out.

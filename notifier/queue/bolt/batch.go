@@ -21,22 +21,22 @@ import (
 
 // The bounds of a transaction.
 const (
-	maxBatch      = 1024    // changes
-	maxBatchBytes = 8 << 20 // of what they store
+	maxBatch      = 1024    // number of changes
+	maxBatchBytes = 8 << 20 // their total size
 )
 
-// coolDown is how long nothing is written after a commit has failed: a failed
-// commit reads the whole tree again.
+// coolDown is how long nothing is written after a failed commit, because bbolt
+// then reads the whole tree again.
 const coolDown = 500 * time.Millisecond
 
-// change is one caller's part of a transaction.
+// change is one caller's contribution to a transaction.
 type change struct {
 	size int // roughly, in bytes
-	// check returns an error to refuse the change. It writes nothing.
+	// check returns an error to refuse the change. It must not write.
 	check func(b *batch) error
 	// write makes the change. An error undoes the whole transaction.
 	write func(b *batch) error
-	// done gets the result. It has room for it.
+	// done receives the result; it is buffered.
 	done chan error
 }
 
@@ -45,8 +45,8 @@ type batch struct {
 	store  *Store
 	tx     *bbolt.Tx
 	counts map[uuid.UUID]*counts
-	bytes  int64 // that are added to those of the messages that wait
-	kept   int64 // that are added to those of the messages that have ended
+	bytes  int64 // added to the size of the waiting messages
+	kept   int64 // added to the size of the finished messages
 	then   []func(x *index)
 	files  []string // to be removed after the commit
 }
@@ -65,7 +65,7 @@ func (b *batch) count(m *message) *counts {
 	return c
 }
 
-// do has the writer make a change, and waits for the commit.
+// do passes a change to the writer and waits for the commit.
 func (s *Store) do(ctx context.Context, size int, check, write func(b *batch) error) error {
 	c := &change{size: size, check: check, write: write, done: make(chan error, 1)}
 	select {
@@ -75,13 +75,13 @@ func (s *Store) do(ctx context.Context, size int, check, write func(b *batch) er
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	// Once the writer has the change, its outcome is waited for: a caller must
-	// not be told that it has failed when it has been stored.
+	// Wait for the outcome once the writer has the change: a caller must not
+	// get an error for a stored change.
 	return <-c.done
 }
 
-// write is the writer: it commits whatever waits, all at once, as long as one
-// of them waits.
+// write is the writer. It commits all waiting changes in one transaction while
+// at least one caller waits.
 func (s *Store) write() {
 	defer close(s.stopped)
 	var retry time.Time
@@ -130,8 +130,8 @@ func (s *Store) gather(first *change) []*change {
 	return changes
 }
 
-// commit makes changes in one transaction. Those that are refused are answered
-// and set to nil.
+// commit makes changes in one transaction. Refused changes are answered and set
+// to nil.
 func (s *Store) commit(changes []*change) error {
 	db := s.database()
 	if db == nil {
@@ -147,7 +147,7 @@ func (s *Store) commit(changes []*change) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() // does nothing after a commit
+		defer tx.Rollback() // no effect after a commit
 		b.tx, before = tx, tx.ID()
 		for i, c := range changes {
 			if err := c.check(b); err != nil {
@@ -178,8 +178,8 @@ func (s *Store) commit(changes []*change) error {
 		s.log.Error("the queue's store is damaged", zap.Error(fault))
 		return errors.Join(err, s.reopen())
 	}
-	// A commit that fails while it writes the last page can have succeeded
-	// nonetheless. Then the index is read anew.
+	// A commit that fails while writing the last page may have succeeded, so
+	// the index is read again.
 	if e := guard(func() error {
 		return db.View(func(tx *bbolt.Tx) error { after = tx.ID(); return nil })
 	}); e != nil || after >= before {
@@ -188,7 +188,7 @@ func (s *Store) commit(changes []*change) error {
 	return err
 }
 
-// faultError is a panic of bbolt, which is how it reports damaged pages.
+// faultError is a panic of bbolt, which panics on damaged pages.
 type faultError struct{ value any }
 
 func (e *faultError) Error() string { return fmt.Sprint("reading a damaged page: ", e.value) }
@@ -205,7 +205,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// view calls f with a transaction that reads.
+// view calls f with a read transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	db := s.database()
 	if db == nil {
@@ -252,7 +252,7 @@ func (b *batch) deletePrefix(bucket string, prefix []byte) error {
 	return nil
 }
 
-// checkEntry refuses an entry that is stored already or does not fit.
+// checkEntry returns an error if an entry is already stored or does not fit.
 func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	m := e.Message
 	if len(e.Jobs) > queue.MaxJobs {
@@ -309,7 +309,7 @@ func (b *batch) accept(e *queue.Entry) error {
 		status := j.Status
 		switch status {
 		case queue.Queued, queue.Sending:
-			j.Status = queue.Queued // which it is after a crash
+			j.Status = queue.Queued // its status after a crash
 			c.waiting++
 		case queue.Dead:
 			c.dead++
@@ -349,7 +349,7 @@ func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) 
 
 // unfinish undoes finish for a message of which a dead job is queued again.
 func (b *batch) unfinish(id uuid.UUID) error {
-	// The time is not known; there are few dead jobs, and few of them are retried.
+	// The time is unknown, so search: few dead jobs are ever retried.
 	c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		if len(k) == finishedKeySize && bytes.Equal(k[8:], id[:]) {
@@ -425,8 +425,8 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 	return nil
 }
 
-// ended is called after jobs of a message have been settled that had a
-// status before. It keeps the list of finished messages.
+// ended is called after jobs of a message have been settled; before is their
+// status before. It maintains the list of finished messages.
 func (b *batch) ended(m *message, before counts, now time.Time) error {
 	c := b.count(m)
 	if before == *c || c.waiting > 0 {
@@ -491,7 +491,7 @@ func (b *batch) writeKept() error {
 	return b.put(bucketMeta, keyKept, binary.AppendVarint(nil, b.store.kept.Load()+b.kept))
 }
 
-// readKept reads that number, or counts anew if the record is damaged.
+// readKept reads that number, or counts again if the record is damaged.
 func (s *Store) readKept(tx *bbolt.Tx) (kept int64, err error) {
 	if sealed := tx.Bucket([]byte(bucketMeta)).Get(keyKept); sealed != nil {
 		if plain, err := s.sealer.Open(sealed, bucketMeta, keyKept); err == nil {

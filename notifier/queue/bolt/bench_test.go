@@ -53,8 +53,8 @@ func BenchmarkAccept(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkAcceptAndDeliver stores messages of 1 KB by 64 writers, and claims and
-// settles them at the same time, by 64 others.
+// BenchmarkAcceptAndDeliver stores messages of 1 KB by 64 writers while 64
+// others claim and settle them.
 func BenchmarkAcceptAndDeliver(b *testing.B) {
 	for _, waiting := range []int{0, 100_000} {
 		b.Run(fmt.Sprint(waiting, " waiting"), func(b *testing.B) {

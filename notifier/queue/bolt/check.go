@@ -66,7 +66,7 @@ func openPages(path string) (*pages, error) {
 	return &pages{f, uint64(info.Size() / pageSize)}, nil
 }
 
-// read fills b, which has the length of some pages, from a page on.
+// read fills b, whose length is a number of pages, starting at page id.
 func (p *pages) read(b []byte, id uint64) error {
 	if n := uint64(len(b) / pageSize); id >= p.count || n > p.count-id {
 		return damagef("page %d, which is beyond the end of the file,", id)
@@ -102,8 +102,8 @@ func (p *pages) meta(id uint64) (meta, error) {
 	return m, nil
 }
 
-// newest returns the meta page that counts. If one of the two is damaged, it
-// returns the other, and the error too: the damaged one can be the newer.
+// newest returns the newer valid meta page. If one of the two is damaged, it
+// returns the other and an error: the damaged one may be the newer.
 func (p *pages) newest() (meta, error) {
 	a, err1 := p.meta(0)
 	b, err2 := p.meta(1)
@@ -113,8 +113,8 @@ func (p *pages) newest() (meta, error) {
 	return b, errors.Join(err1, err2)
 }
 
-// checkFile returns a [*damage] if bbolt would panic, loop, or leave the memory
-// that it has mapped. It reads every page that is in use.
+// checkFile returns a [*damage] if bbolt would panic, loop, or read outside its
+// mapped memory. It reads every page in use.
 func checkFile(path string) error {
 	p, err := openPages(path)
 	if err != nil {
@@ -137,7 +137,7 @@ type walker struct {
 	meta  meta
 	seen  []bool
 	leaf  func(bucket string, key, value []byte)    // gets each element; may be nil
-	bad   func(id uint64, bucket string, root bool) // gets each page that is damaged; if nil, the walk ends there
+	bad   func(id uint64, bucket string, root bool) // gets each damaged page; if nil, the walk stops there
 	spare []byte                                    // a page
 }
 
@@ -217,8 +217,8 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 			return damagef("page %d", id)
 		}
 	}
-	// All elements are read before any is used, so that a damaged page is not
-	// used in part.
+	// Parse all elements before using any, so that no damaged page is partly
+	// used.
 	elements, err := parse(b, flags)
 	if err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
@@ -249,8 +249,8 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 	return nil
 }
 
-// whole reads a page with those that continue it. The result of one page that
-// is a leaf is valid until the next call.
+// whole reads a page with its overflow pages. The result for a single leaf page
+// is valid until the next call.
 func (w *walker) whole(id uint64) (b []byte, flags uint16, err error) {
 	b = w.spare
 	if err := w.read(b, id); err != nil {

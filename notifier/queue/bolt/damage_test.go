@@ -29,7 +29,7 @@ func copyDir(t testing.TB, to, from string) {
 	}
 }
 
-// logged returns a logger, and a function that returns all that was logged.
+// logged returns a logger, and a function that returns its output.
 func logged() (*zap.Logger, func() string) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	return zap.New(core), func() string {
@@ -45,7 +45,7 @@ func logged() (*zap.Logger, func() string) {
 type sample struct {
 	dir     string
 	entries map[uuid.UUID]*queue.Entry // as Get returns them
-	bodies  map[uuid.UUID][]byte       // of those that wait or are dead
+	bodies  map[uuid.UUID][]byte       // of messages that wait or are dead
 	keys    map[uuid.UUID]string
 }
 
@@ -88,7 +88,7 @@ func newSample(t testing.TB, n int) *sample {
 			must(s.Settle(t.Context(), &queue.Settlement{Job: &j}))
 		}
 		p.entries[e.Message.ID] = nil
-		if i == n/2 { // pages that have been in use, with what has been deleted
+		if i == n/2 { // reused pages that contain deleted records
 			_, err := s.Forget(t.Context(), time.Now(), 1<<40)
 			must(err)
 		}
@@ -114,9 +114,8 @@ func newSample(t testing.TB, n int) *sample {
 	return p
 }
 
-// check compares a store with the sample: each difference must be in the log,
-// unless that is nil.
-// again counts jobs that have ended before and wait or are dead once more.
+// check compares a store with the sample. Each difference must be in the log,
+// unless log is nil. again counts ended jobs that wait or are dead again.
 func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, again int) {
 	t.Helper()
 	differ := func(id uuid.UUID, format string, args ...any) {
@@ -134,7 +133,7 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, 
 		}
 		for i := range want.Jobs {
 			if i < len(e.Jobs) && e.Jobs[i].Status.Waits() {
-				continue // it is not lost, even if it is older than it was
+				continue // an older record is not a loss
 			}
 			if i >= len(e.Jobs) || e.Jobs[i].Status != want.Jobs[i].Status || !bytes.Equal(e.Jobs[i].Result, want.Jobs[i].Result) {
 				differ(id, "job %d", i)
@@ -163,7 +162,7 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, 
 			}
 		}
 	}
-	// Whatever was lost, the store works.
+	// The store works after any loss.
 	e := newEntry([]byte("new"), "new")
 	if err := s.Accept(t.Context(), 1<<40, e); err != nil {
 		t.Error(err)
@@ -188,8 +187,8 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, 
 	return differences, again
 }
 
-// used returns the bytes of a database that are in use: whole pages, and their
-// heads with the first elements.
+// used returns the offsets of the bytes in use in a database: of whole pages,
+// and of their headers with the first elements.
 func used(t *testing.T, path string) (all, heads []int) {
 	t.Helper()
 	p, err := openPages(path)
@@ -218,7 +217,7 @@ func used(t *testing.T, path string) (all, heads []int) {
 	return all, heads
 }
 
-// flip changes n bits of a file at some of the places.
+// flip flips n bits of a file at random places.
 func flip(t *testing.T, path string, n int, places []int, random *rand.Rand) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -233,9 +232,9 @@ func flip(t *testing.T, path string, n int, places []int, random *rand.Rand) {
 	}
 }
 
-// TestFlippedBits: whatever bit of the database changes, the store opens, and
-// what is lost is in the log with its ID. A prototype did not open after one of
-// six.
+// TestFlippedBits checks that the store opens after any bit of the database is
+// flipped, and that each loss is logged with its ID. One in six flips kept a
+// prototype from opening.
 func TestFlippedBits(t *testing.T) {
 	p := newSample(t, 60)
 	all, heads := used(t, filepath.Join(p.dir, "queue.db"))
@@ -243,7 +242,7 @@ func TestFlippedBits(t *testing.T) {
 		name        string
 		bits, times int
 		places      []int
-		most        int // differences a run
+		most        int // differences per run
 		again       int
 	}{
 		{"one bit", 1, 100, all, 3, 0}, // the text of a message has up to three deliveries
@@ -280,8 +279,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestDamageFoundLater: a page that is damaged while the store is open does not
-// end the process, and the store heals by itself.
+// TestDamageFoundLater checks that a page damaged while the store is open does
+// not end the process, and that the store repairs itself.
 func TestDamageFoundLater(t *testing.T) {
 	p := newSample(t, 60)
 	path := filepath.Join(p.dir, "queue.db")
@@ -303,14 +302,14 @@ func TestDamageFoundLater(t *testing.T) {
 		for page < 2*pageSize {
 			page = int64(all[random.IntN(len(all))] / pageSize * pageSize)
 		}
-		// The head of the page, which bbolt checks; other damage makes bbolt leave
-		// the page, and is not tested here.
+		// The page's header, which bbolt checks. Other damage can make bbolt
+		// read outside the page and is not tested here.
 		if _, err := f.WriteAt([]byte{0xff, 0xff, 0xff}, page); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
-		// Everything is read and written: some of it fails, until the store has
-		// been opened again.
+		// Read and write everything: some calls fail until the store has been
+		// reopened.
 		for range 3 {
 			_ = s.view(func(tx *bbolt.Tx) error {
 				for _, bucket := range buckets {
@@ -332,7 +331,7 @@ func TestDamageFoundLater(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever the file has, the store opens or tells why not.
+// FuzzOpen checks that a store with arbitrary content opens or returns an error.
 func FuzzOpen(f *testing.F) {
 	p := newSample(f, 5)
 	data, err := os.ReadFile(filepath.Join(p.dir, "queue.db"))

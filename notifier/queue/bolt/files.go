@@ -20,15 +20,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
-// LockedError is returned when another process uses the folder.
+// LockedError is returned when another process uses the folder of the queue.
 type LockedError struct{ Path string }
 
 func (e *LockedError) Error() string {
 	return "the queue's folder " + e.Path + " is used by another process; end that one, or set another path"
 }
 
-// readKey returns the content of the key file, which it creates if create is
-// true and there is none.
+// readKey returns the content of the key file. If the file is missing and
+// create is true, it creates it.
 func readKey(path string, create bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -147,8 +147,8 @@ func (s *Store) removeFilesOf(entries []*queue.Entry) {
 	}
 }
 
-// removeFiles removes attachments. What cannot be removed is removed when the
-// store is opened the next time.
+// removeFiles removes attachments. Those that it cannot remove are removed when
+// the store is next opened.
 func (s *Store) removeFiles(paths []string) {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,8 +173,8 @@ func (s *Store) storedFiles() (map[uuid.UUID]int, error) {
 	return counts, nil
 }
 
-// removeOrphans removes attachments of messages that have ended or that were
-// not accepted, and unfinished files.
+// removeOrphans removes attachments of messages that have ended or were not
+// accepted, and unfinished files.
 func (s *Store) removeOrphans() {
 	entries, err := os.ReadDir(filepath.Join(s.path, "files"))
 	if err != nil {

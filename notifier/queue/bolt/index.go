@@ -14,21 +14,21 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
-// index has what is needed to find the next job, and no content: about 200
-// bytes a job. It has the jobs that wait or are dead.
+// index holds what is needed to find the next job, without content: about 200
+// bytes for each job that waits or is dead.
 type index struct {
 	mu           sync.Mutex
 	messages     map[uuid.UUID]*message
 	destinations map[seal.Hash]*destination
 
 	timed timedHeap      // destinations with a queued job, by the time when the first is due
-	ready []*destination // those with a job that is due, in the order of their turns
+	ready []*destination // destinations with a due job, in order of their turns
 
 	queued, sending, dead int
 	waiting               int64 // bytes of the messages that wait
 }
 
-// message is a message of which a job waits or is dead.
+// message is a message with a job that waits or is dead.
 type message struct {
 	id      uuid.UUID
 	created int64 // in microseconds since 1970, as all times of the index
@@ -47,13 +47,13 @@ type job struct {
 	place       int32 // in the heap of its destination; -1 if it is not queued
 	index       uint16
 	status      queue.Status
-	settling    bool // its end is being written
+	settling    bool // its outcome is being written
 	cancelling  bool // it is Sending or Dead while its cancellation is written
 }
 
 func (j *job) id() queue.JobID { return queue.JobID{Message: j.message.id, Index: int(j.index)} }
 
-// destination has the queued jobs for one place.
+// destination holds the queued jobs of one destination.
 type destination struct {
 	hash    seal.Hash
 	queued  jobHeap
@@ -62,7 +62,7 @@ type destination struct {
 	place   int // in index.timed
 }
 
-// turn is where a destination is.
+// turn is the list that a destination is in.
 type turn uint8
 
 const (
@@ -75,8 +75,8 @@ func newIndex() *index {
 	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}}
 }
 
-// replace makes x what another index is, which was read from the database. Jobs
-// that are claimed stay so.
+// replace replaces the content of x by that of an index read from the database.
+// Claimed jobs stay claimed.
 func (x *index) replace(other *index) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -108,8 +108,7 @@ func (x *index) add(m *message, i int, hash seal.Hash, status queue.Status, due,
 	x.set(j, status)
 }
 
-// set changes the status of a job. A job that neither waits nor is dead leaves
-// the index.
+// set changes the status of a job. A final job leaves the index.
 func (x *index) set(j *job, status queue.Status) {
 	m, d := j.message, j.destination
 	x.count(m, j.status, -1)
@@ -166,8 +165,8 @@ func (x *index) count(m *message, status queue.Status, n int) {
 	}
 }
 
-// reschedule puts a destination where its first queued job belongs. One that
-// has its turn keeps it.
+// reschedule puts a destination where its first queued job belongs. A
+// destination whose turn it is keeps the turn.
 func (x *index) reschedule(d *destination) {
 	switch {
 	case d.turn == readyTurn:
@@ -267,7 +266,7 @@ func (x *index) stats() queue.Stats {
 	return s
 }
 
-// jobHeap has the job that is due first at its top.
+// jobHeap is a heap of jobs by due time.
 type jobHeap []*job
 
 func (h jobHeap) Len() int { return len(h) }
@@ -295,7 +294,7 @@ func (h *jobHeap) Pop() any {
 	return j
 }
 
-// timedHeap has the destination whose first job is due first at its top.
+// timedHeap is a heap of destinations by the due time of their first job.
 type timedHeap []*destination
 
 func (h timedHeap) Len() int           { return len(h) }

@@ -86,8 +86,8 @@ func idsOf(jobs []*job) []queue.JobID {
 	return ids
 }
 
-// read returns jobs that have been claimed. Those that cannot be read are given
-// back, and the error is that of the first.
+// read returns claimed jobs. It gives back those that it cannot read, and
+// returns the first error.
 func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -115,8 +115,8 @@ func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 		s.giveBack(ids, jobs)
 	}
 	if damaged && err == nil {
-		// Records were readable when the store was opened: what has happened since
-		// then is found out by opening it again.
+		// Records were readable when the store was opened. Reopening it finds
+		// later damage.
 		select {
 		case s.broken <- struct{}{}:
 		default:
@@ -156,7 +156,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	check := func(b *batch) error {
 		s.index.mu.Lock()
 		defer s.index.mu.Unlock()
-		// The index can have been read anew meanwhile.
+		// The index may have been reloaded meanwhile.
 		if j = s.index.find(id); j == nil || j.status != queue.Sending {
 			return queue.ErrNotClaimed
 		}
@@ -185,8 +185,8 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	return nil
 }
 
-// beginSettling reports whether a job is claimed, and makes sure that one caller
-// alone settles it.
+// beginSettling reports whether a job is claimed and not being settled by
+// another caller, and marks it.
 func (s *Store) beginSettling(id queue.JobID) bool {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time)
 // change applies f to the jobs of a message that have one of the statuses, in
 // one transaction, and returns how many there were.
 func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (int, error) {
-	taken := map[queue.JobID]queue.Status{} // with the status that each had
+	taken := map[queue.JobID]queue.Status{} // each with its earlier status
 	s.index.mu.Lock()
 	if m := s.index.messages[id]; m != nil {
 		for _, j := range m.jobs {
@@ -230,7 +230,7 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 			}
 			taken[j.id()] = j.status
 			if j.status == queue.Queued {
-				s.index.set(j, queue.Sending) // so that it is not claimed meanwhile
+				s.index.set(j, queue.Sending) // prevents a claim meanwhile
 			}
 			j.cancelling = true
 		}
@@ -400,15 +400,15 @@ func (s *Store) List(_ context.Context, status queue.Status, after queue.JobID, 
 	return jobs, err
 }
 
-// forgetAtOnce is how many messages are removed in one transaction, so that
-// those who wait for theirs wait a short time.
+// forgetAtOnce is how many messages one transaction removes, so that other
+// callers do not wait long.
 const forgetAtOnce = 500
 
 // Forget implements [queue.Store].
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
 	end := finishedKey(before, uuid.UUID{})
 	for {
-		// Without something to remove there is no commit.
+		// Nothing to remove, no commit.
 		something := s.kept.Load() > maxSize
 		if err := s.view(func(tx *bbolt.Tx) error {
 			c := tx.Bucket([]byte(bucketFinished)).Cursor()

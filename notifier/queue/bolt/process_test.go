@@ -21,7 +21,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// TestMain is the program itself in a child process of a test.
+// TestMain runs child in a child process of a test.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("QUEUE_TEST_CHILD"); dir != "" {
 		child(dir, os.Getenv("QUEUE_TEST_NOSYNC") != "")
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child accepts and settles messages until it is killed. It prints the ID of each
-// message that was accepted, and of each that was delivered.
+// child accepts and settles messages until it is killed. It prints the ID of
+// each message accepted and of each delivered.
 func child(dir string, noSync bool) {
 	s, err := Open(Options{Path: dir, noSync: noSync})
 	if err != nil {
@@ -70,10 +70,10 @@ func child(dir string, noSync bool) {
 	}
 }
 
-// fate is what a child has said of messages.
+// fate counts the messages that a child has reported.
 type fate struct{ accepted, delivered map[uuid.UUID]int }
 
-// run runs a child for some time and ends it with stop.
+// run runs a child for a while and ends it with stop.
 func (f *fate) run(t *testing.T, dir string, noSync bool, stop func(p *os.Process)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -109,8 +109,8 @@ func (f *fate) run(t *testing.T, dir string, noSync bool, stop func(p *os.Proces
 	_ = cmd.Wait()
 }
 
-// lost returns how many of the messages that were accepted have neither been
-// delivered nor are in the store, and how many were delivered more than once.
+// lost returns how many accepted messages are neither delivered nor in the
+// store, and how many were delivered more than once.
 func (f *fate) lost(t *testing.T, dir string) (lost, twice int) {
 	t.Helper()
 	s, err := Open(Options{Path: dir})
@@ -137,7 +137,7 @@ func (f *fate) lost(t *testing.T, dir string) (lost, twice int) {
 
 func newFate() *fate { return &fate{map[uuid.UUID]int{}, map[uuid.UUID]int{}} }
 
-// TestKill: what was accepted survives kill -9.
+// TestKill checks that accepted messages survive kill -9.
 func TestKill(t *testing.T) {
 	dir, f := t.TempDir(), newFate()
 	const kills = 5
@@ -150,9 +150,9 @@ func TestKill(t *testing.T) {
 	lost, twice := f.lost(t, dir)
 	t.Logf("%d accepted, %d lost, %d delivered twice", len(f.accepted), lost, twice)
 	if len(f.accepted) == 0 || lost > 0 || twice > kills*8 {
-		t.Error("messages are lost, or delivered twice although they were not under way")
+		t.Error("messages are lost, or were delivered twice although they were not in progress")
 	}
-	// Attachments of messages that have ended, or were not accepted, are gone.
+	// Attachments of ended and of refused messages are removed.
 	s, err := Open(Options{Path: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// TestFolder: modes of files, and nothing in plain.
+// TestFolder checks the modes of files, and that they contain no plain text.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "notify", "queue")
 	s, err := Open(Options{Path: dir})
@@ -234,7 +234,7 @@ func TestFolder(t *testing.T) {
 		data, err := os.ReadFile(path)
 		for _, secret := range secrets {
 			if bytes.Contains(data, []byte(secret)) {
-				t.Errorf("%s has %q in plain", path, secret)
+				t.Errorf("%s contains %q in plain text", path, secret)
 			}
 		}
 		return err
@@ -289,7 +289,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// mount mounts a file system for the time of a test.
+// mount mounts a file system until the test ends.
 func mount(t *testing.T, args ...string) (dir string, unmount func()) {
 	t.Helper()
 	dir = t.TempDir()
@@ -308,8 +308,8 @@ func mount(t *testing.T, args ...string) (dir string, unmount func()) {
 	return dir, unmount
 }
 
-// TestDiskFull: a full disk refuses messages, loses none that was accepted, and
-// needs no restart when there is room again.
+// TestDiskFull checks that a full disk refuses messages, loses no accepted one,
+// and needs no restart when there is space again.
 func TestDiskFull(t *testing.T) {
 	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=4m", "tmpfs")
 	s, err := Open(Options{Path: filepath.Join(dir, "queue")})
@@ -332,13 +332,13 @@ func TestDiskFull(t *testing.T) {
 	}
 	hog := filepath.Join(dir, "hog")
 	for range 3 {
-		_ = os.WriteFile(hog, make([]byte, 1<<20), 0o600) // which may be all that there is room for
+		_ = os.WriteFile(hog, make([]byte, 1<<20), 0o600) // may fail for lack of space
 		for accept(newEntry(randomText(10_000), "a")) {
 		}
 		file := newEntry(nil, "a")
 		file.Message.Files = []queue.File{{Size: 2 << 20, ReaderAt: bytes.NewReader(make([]byte, 2<<20))}}
 		if accept(file) {
-			t.Error("a file is accepted that has no room")
+			t.Error("a file is accepted without space for it")
 		}
 		if err := os.Remove(hog); err != nil {
 			t.Fatal(err)
@@ -373,10 +373,10 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestPowerCut copies the device that the store is on while messages are
-// accepted: the copy has what would have survived if the power had been cut.
-// What was accepted before must be there. Without syncing, messages must be
-// missing, or the test shows nothing.
+// TestPowerCut copies the store's device while messages are accepted. The copy
+// has what a power cut would leave, so all messages accepted before must be
+// there. Without syncing, messages must be missing; otherwise the test proves
+// nothing.
 func TestPowerCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -395,7 +395,7 @@ func TestPowerCut(t *testing.T) {
 			t.Error("messages are lost")
 		}
 		if noSync && lost == 0 && damaged == 0 {
-			t.Error("nothing is lost without syncing: the test shows nothing")
+			t.Error("nothing is lost without syncing: the test proves nothing")
 		}
 	}
 }
@@ -416,11 +416,11 @@ func powerCut(t *testing.T, noSync bool) (lost int, damaged bool, total int) {
 	after := device + ".cut"
 	f.run(t, filepath.Join(dir, "queue"), noSync, func(p *os.Process) {
 		time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
-		if err := p.Signal(os.Interrupt); err != nil { // the child is stopped with all it has said
+		if err := p.Signal(os.Interrupt); err != nil { // stops the child with its output complete
 			t.Error(err)
 		}
 	})
-	// What the file system has not been asked to write yet is not on the device.
+	// Data that was not synced is not on the device yet.
 	if out, err := exec.Command("cp", "--sparse=always", device, after).CombinedOutput(); err != nil {
 		t.Fatalf("cp: %s", out)
 	}

@@ -23,9 +23,9 @@ import (
 // errSecret is returned when nothing in the database authenticates.
 var errSecret = errors.New("nothing in queue.db can be read with this secret: set the one that the queue was created with; to begin with an empty queue, move the folder away")
 
-// filler is a value that keeps bbolt from storing a small bucket inside the page
-// that lists the buckets, where one damaged bit could cost several records of a
-// message. Its key sorts first.
+// filler is a value that keeps bbolt from storing a small bucket inside the
+// page that lists the buckets, where one damaged bit could cost several records
+// of a message. Its key sorts first.
 var (
 	fillerKey = []byte{0}
 	filler    = make([]byte, pageSize/4)
@@ -35,14 +35,13 @@ func isFiller(key []byte) bool { return len(key) == len(fillerKey) }
 
 func (s *Store) newPath() string { return s.dbPath() + ".new" }
 
-// create makes a database at newPath, and has fill, unless it is nil, put
-// something into it.
+// create creates a database at newPath. fill adds content; it may be nil.
 func (s *Store) create(fill func(db *bbolt.DB) error) error {
 	if err := os.Remove(s.newPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	options := s.boltOptions()
-	options.NoSync = true // until the end
+	options.NoSync = true // until the final sync
 	db, err := bbolt.Open(s.newPath(), 0o600, options)
 	if err != nil {
 		return err
@@ -73,7 +72,7 @@ func (s *Store) create(fill func(db *bbolt.DB) error) error {
 	return errors.Join(err, db.Close())
 }
 
-// replace makes the database at newPath the one that is used.
+// replace puts the database at newPath in use.
 func (s *Store) replace() error {
 	if err := os.Rename(s.newPath(), s.dbPath()); err != nil {
 		return err
@@ -81,8 +80,8 @@ func (s *Store) replace() error {
 	return syncDir(s.path)
 }
 
-// salvage makes a database of what can be read of a damaged one, which it sets
-// aside, and reports what is lost.
+// salvage moves a damaged database aside, creates one from its readable
+// records, and logs each loss.
 func (s *Store) salvage(why error) error {
 	old, err := openPages(s.dbPath())
 	if err != nil {
@@ -94,8 +93,8 @@ func (s *Store) salvage(why error) error {
 		return err
 	}
 	aside := fmt.Sprintf("%s.damaged-%s", s.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
-	// The old name must exist at every moment: without it, a crash would have the
-	// next start create an empty queue.
+	// The old name must exist at every moment: without it, a start after a
+	// crash would create an empty queue.
 	if err := os.Link(s.dbPath(), aside); err != nil {
 		if err := copyFile(aside, s.dbPath()); err != nil {
 			return err
@@ -123,18 +122,17 @@ func copyFile(to, from string) error {
 	return errors.Join(err, w.Sync(), w.Close())
 }
 
-// salvager reads a damaged database in three steps. It follows the tree as far
-// as that is intact, and past damaged pages where they tell the way. If pages
-// were damaged, it looks at all pages: they have what the tree does not lead to any
-// more, but also what was deleted. At last it compares the records with each
-// other, which finds what is missing.
+// salvager reads a damaged database in three steps. First it follows the tree,
+// past damaged pages if they can still be parsed. If pages are damaged, it then
+// scans all pages, which also contain records outside the tree and deleted
+// ones. Finally it compares the records with each other to find missing ones.
 type salvager struct {
 	store   *Store
 	old     *pages
 	visited map[uint64]bool // damaged pages
 	walker  *walker
-	broken  bool // a page is damaged, so that the tree does not lead to all records
-	partial bool // it does not lead to all messages
+	broken  bool // a page is damaged; the tree does not reach all records
+	partial bool // the tree does not reach all messages
 
 	db      *bbolt.DB
 	tx      *bbolt.Tx
@@ -184,9 +182,9 @@ func (v *salvager) read() error {
 		}
 	}
 	if !torn && !v.broken {
-		return nil // records alone are damaged
+		return nil // only records are damaged
 	}
-	// Jobs first, since they tell which messages are needed.
+	// Jobs first: they determine which messages are needed.
 	for _, names := range [][]string{{bucketJobs, bucketFinished}, {bucketMessages, bucketBodies, bucketDone}} {
 		for id := uint64(2); id < v.old.count; id++ {
 			if err := v.looseLeaf(id, names, false); err != nil {
@@ -246,8 +244,8 @@ const maxElements = (pageSize - pageHeader) / elementSize
 // maxValue is the maximum length of a record.
 const maxValue = 64 << 20
 
-// looseLeaf reads whatever looks like a leaf's elements for one of the buckets on
-// a page, whatever its head says.
+// looseLeaf reads everything on a page that looks like a leaf's elements of one
+// of the buckets. It ignores the page header.
 func (v *salvager) looseLeaf(id uint64, names []string, tree bool) error {
 	b := make([]byte, pageSize)
 	if err := v.old.read(b, id); err != nil {
@@ -291,8 +289,8 @@ func keySize(bucket string) int {
 	return 16
 }
 
-// record keeps a record if it authenticates. One that was not found in the tree
-// can have been deleted.
+// record keeps a record if it authenticates. A record found outside the tree
+// may have been deleted.
 func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 	if isFiller(key) || v.err != nil {
 		return
@@ -309,7 +307,7 @@ func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 	}
 	switch bucket {
 	case bucketMeta:
-		return // create has written it, or it is counted anew
+		return // create has written it, or it is counted again
 	case bucketFinished:
 		if n := len(key); n == finishedKeySize {
 			id := uuid.UUID(key[8:])
@@ -330,9 +328,9 @@ func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 	v.put(bucket, key, sealed)
 }
 
-// newer reports whether a job that was not found in the tree is to be kept: its
-// message is still there, and it is later than what is known of it. If not all
-// messages have been found, a job that waits and has not expired is kept as well.
+// newer reports whether to keep a job found outside the tree: its message
+// exists, and the record is newer than the known one. If not all messages were
+// found, it also keeps a waiting job that has not expired.
 func (v *salvager) newer(key, plain []byte) bool {
 	j, _, err := record.DecodeJob(record.ParseJobKey(key), plain)
 	if err != nil {
@@ -381,13 +379,13 @@ func (v *salvager) put(bucket string, key, sealed []byte) {
 	}
 }
 
-// report tells of a record that is lost.
+// report logs a lost record.
 func (v *salvager) report(what string, id uuid.UUID) {
 	v.lost++
 	v.store.log.Error("a record of the queue is lost", zap.String("lost", what), zap.String("id", id.String()))
 }
 
-// group is what the database has of one message.
+// group is the records of one message.
 type group struct {
 	id     uuid.UUID
 	header []byte // sealed
@@ -502,7 +500,7 @@ func (g *group) add(s *Store, bucket string, key, sealed []byte) {
 	default:
 		plain, err := s.sealer.Open(sealed, bucket, key)
 		if err != nil {
-			return // it has authenticated before
+			return // already authenticated
 		}
 		j, size, err := record.DecodeJob(record.ParseJobKey(key), plain)
 		switch {
@@ -515,11 +513,12 @@ func (g *group) add(s *Store, bucket string, key, sealed []byte) {
 	}
 }
 
-// complete returns what makes the records of a message consistent, and the
-// header; nil if the message is lost. Afterwards g.jobs are those that remain.
+// complete returns the changes that make the records of a message consistent,
+// and the header, or nil if the message is lost. g.jobs then holds the
+// remaining jobs.
 func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *record.Message) {
 	fix := func(f func(b *batch) error) { fixes = append(fixes, f) }
-	// What was found outside of the tree can be a job that has ended since.
+	// A job found outside the tree may have ended since.
 	g.jobs = slices.DeleteFunc(g.jobs, func(j queue.Job) bool {
 		ended := slices.ContainsFunc(g.done, func(d queue.Job) bool { return d.JobID == j.JobID })
 		if ended {
@@ -585,7 +584,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 	return fixes, header
 }
 
-// fileSizes returns the sizes of the attachments of a message, from those of
+// fileSizes returns the sizes of the attachments of a message, computed from
 // their files.
 func (s *Store) fileSizes(id uuid.UUID) (sizes []int64) {
 	for i := 0; ; i++ {

@@ -51,7 +51,7 @@ type Options struct {
 	// none.
 	Logger *zap.Logger
 
-	noSync bool // for a test that shows what syncing is for
+	noSync bool // for a test of the effect of syncing
 }
 
 // The buckets of the database.
@@ -87,13 +87,13 @@ type Store struct {
 	kept  atomic.Int64 // bytes of the finished messages
 
 	changes chan *change
-	broken  chan struct{} // a reader has found a damaged page
+	broken  chan struct{} // signals that a reader has found a damaged page
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
 
-	// Of the writer alone.
-	lastError error // of the commit that has failed last
+	// Used by the writer only.
+	lastError error // error of the last failed commit
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -214,9 +214,9 @@ func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
 	return nil, nil, 0, err
 }
 
-// boltOptions: the list of free pages is not stored, since it would be written
-// with every commit and grows with the space that is free. checkFile reads all
-// pages anyway.
+// boltOptions returns the options of bbolt. The list of free pages is not
+// stored: it would be written with every commit, and grows with the free space.
+// checkFile reads all pages anyway.
 func (s *Store) boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, PageSize: pageSize,
@@ -256,8 +256,7 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 }
 
 // checkKeys returns a [*damage] if a record is missing because its key is
-// damaged: the buckets must have records of the same messages. It compares sums
-// of hashes of their IDs.
+// damaged. It compares sums of hashes of the message IDs in each bucket.
 func checkKeys(tx *bbolt.Tx, x *index) error {
 	seed := maphash.MakeSeed()
 	sum := func(bucket string, size, at int) (sum uint64) {
@@ -325,7 +324,7 @@ func (s *Store) closed() bool {
 	}
 }
 
-// reopen closes the database and opens it anew, after a fault.
+// reopen closes and reopens the database after a fault.
 func (s *Store) reopen() error {
 	s.mu.Lock()
 	db := s.db
@@ -356,7 +355,7 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// Changed implements [queue.Store]: nobody shares the folder.
+// Changed implements [queue.Store]: the folder is not shared.
 func (s *Store) Changed() <-chan struct{} { return nil }
 
 // Renew implements [queue.Store]: claims last as long as the process.

@@ -28,7 +28,7 @@ type Engine struct {
 	Shared bool
 }
 
-// Run tests what [queue.Store] promises. It needs nothing but the engine.
+// Run tests what [queue.Store] promises. It needs only the engine.
 func Run(t *testing.T, e Engine) {
 	for _, test := range []struct {
 		name string
@@ -103,7 +103,7 @@ func newSuite(t *testing.T, e Engine) *suite {
 	return s
 }
 
-// handle opens a handle that is closed with the test.
+// handle opens a handle that is closed when the test ends.
 func (s *suite) handle() queue.Store {
 	s.Helper()
 	store, err := s.open()
@@ -114,7 +114,7 @@ func (s *suite) handle() queue.Store {
 	return store
 }
 
-// again closes the store and opens it anew.
+// again closes and reopens the store.
 func (s *suite) again() {
 	s.Helper()
 	if err := s.Close(); err != nil {
@@ -171,7 +171,7 @@ func (s *suite) claim(now time.Time) (jobs []queue.Job) {
 	}
 }
 
-// settle records what has become of a claimed job.
+// settle records the outcome of a claimed job.
 func (s *suite) settle(j queue.Job, status queue.Status, change ...func(j *queue.Job)) {
 	s.Helper()
 	j.Status, j.Updated = status, s.now
@@ -211,7 +211,7 @@ func (s *suite) counts(queued, sending, dead int) {
 	}
 }
 
-// gone checks that the text of a message is not stored any more.
+// gone checks that the text of a message is no longer stored.
 func (s *suite) gone(id uuid.UUID) {
 	s.Helper()
 	_, _, err := s.Load(s.Context(), id)
@@ -226,7 +226,7 @@ func (s *suite) load(id uuid.UUID) *queue.Message {
 	return m
 }
 
-// sameJob compares all of a job but Status.
+// sameJob compares jobs except for Status.
 func (s *suite) sameJob(got, want *queue.Job) {
 	s.Helper()
 	same := got.JobID == want.JobID && got.Destination == want.Destination && bytes.Equal(got.State, want.State) &&
@@ -286,7 +286,7 @@ func (s *suite) acceptFinal() {
 	}
 	done := s.entry("a")
 	done.Jobs[0].Status = queue.Delivered
-	s.must(s.Accept(s.Context(), 0, done)) // which is no matter of size
+	s.must(s.Accept(s.Context(), 0, done)) // final entries ignore the size limit
 	s.gone(done.Message.ID)
 	s.again()
 	s.statuses(done.Message.ID, queue.Delivered)
@@ -388,7 +388,7 @@ func (s *suite) claimWhenDue() {
 	s.counts(0, 3, 0)
 }
 
-// claimTakesTurns: a destination with many jobs holds up no other.
+// claimTakesTurns: a destination with many jobs delays no other.
 func (s *suite) claimTakesTurns() {
 	var entries []*queue.Entry
 	for range 50 {
@@ -440,7 +440,7 @@ func (s *suite) claimLimits() {
 	}
 }
 
-// held: who accepts a message can send it at once.
+// held: the caller of Accept can send the message at once.
 func (s *suite) held() {
 	e := s.entry("a", "a", "a")
 	e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Sending
@@ -537,8 +537,8 @@ func (s *suite) settleTwice() {
 	s.gone(e.Message.ID)
 }
 
-// settleNext: the message about a dead delivery is stored if, and only if, the
-// delivery is.
+// settleNext: the message about a dead delivery is stored only together with
+// the delivery's outcome.
 func (s *suite) settleNext() {
 	e := s.add("a")
 	j := s.claim(s.now)[0]
@@ -605,7 +605,7 @@ func (s *suite) idempotencyKey() {
 	another.Message.Key = "another key"
 	s.must(s.Accept(s.Context(), noLimit, another))
 
-	// Of several at once, one is accepted.
+	// One of several concurrent entries is accepted.
 	var accepted, refused atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
@@ -651,7 +651,7 @@ func (s *suite) cancel() {
 		s.Errorf("%d, %v cancelled again", n, err)
 	}
 
-	// What is claimed and what is cancelled at the same time are different jobs.
+	// Concurrent claims and cancellations get different jobs.
 	all := make([]string, 200)
 	for i := range all {
 		all[i] = fmt.Sprint("d", i)
@@ -717,7 +717,7 @@ func (s *suite) dead() {
 		s.Errorf("%d are retried", n)
 	}
 	s.counts(2, 0, 1)
-	// What is waited for is not forgotten.
+	// A waiting message is not forgotten.
 	_, err = s.Forget(s.Context(), now.Add(week), noLimit)
 	s.must(err)
 	s.again()
@@ -877,7 +877,7 @@ func (s *suite) full() {
 	s.wantErr(s.Accept(s.Context(), max, s.entry("a")), queue.ErrFull)
 	for _, j := range s.claim(s.now) {
 		if j.Message == e.Message.ID {
-			s.settle(j, queue.Dead) // which does not wait
+			s.settle(j, queue.Dead) // a dead job does not wait
 		}
 	}
 	s.must(s.Accept(s.Context(), max, s.entry("a")))
@@ -978,7 +978,7 @@ func (s *suite) manyJobs() {
 	}
 }
 
-// concurrency: accepting, claiming and settling at the same time, each job is
+// concurrency: with concurrent accepting, claiming and settling, each job is
 // given out once.
 func (s *suite) concurrency() {
 	const writers, readers, each = 8, 4, 50
@@ -1012,7 +1012,7 @@ func (s *suite) concurrency() {
 						}
 					}
 					j.Attempts++
-					j.Status, j.Updated = queue.Queued, s.now // once more
+					j.Status, j.Updated = queue.Queued, s.now // again
 					if j.Attempts == 2 {
 						j.Status = queue.Delivered
 						settled.Add(1)

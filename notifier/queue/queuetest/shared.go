@@ -62,14 +62,14 @@ func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !f(); {
 		if time.Now().After(end) {
-			t.Fatal("not within a minute: " + what)
+			t.Fatal("timed out after a minute: " + what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// sharedLease: the jobs of a handle that does not renew its lease go to another,
-// and the first one cannot settle them any more.
+// sharedLease: the jobs of a handle that does not renew its lease go to another
+// handle, and the first can no longer settle them.
 func (s *suite) sharedLease() {
 	e := s.add("a")
 	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: time.Second})
@@ -120,7 +120,7 @@ func (s *suite) sharedIdempotencyKey() {
 	}
 }
 
-// sharedHeld: another handle sends what was accepted, unless the one that has
+// sharedHeld: another handle sends an accepted job unless the handle that
 // accepted it does.
 func (s *suite) sharedHeld() {
 	other := s.handle()

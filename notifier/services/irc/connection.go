@@ -63,10 +63,10 @@ func (conn *connection) join(ctx context.Context, c *notifier.Client, channel, k
 	return nil
 }
 
-// exchange writes lines and returns when the server has handled them. To find
-// out, it adds a PING: the server handles lines in order, so it answers the
-// PING last. An error reply becomes an error that says that the server refused
-// what.
+// exchange writes lines and returns when the server has handled them. It
+// appends a PING, which the server answers last because it handles lines in
+// order. An error reply becomes an error with the name of what the server
+// refused.
 func (conn *connection) exchange(ctx context.Context, timeout time.Duration, what string, lines ...string) error {
 	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()

@@ -119,7 +119,8 @@ func (n *network) serve(conn net.Conn) {
 	}
 }
 
-// Each parameter of the description changes what the server sees.
+// TestParameters checks that each parameter of the description changes what the
+// server sees.
 func TestParameters(t *testing.T) {
 	const nick, user, join, message = "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "JOIN ##open", "PRIVMSG ##open :91% full"
 	cases := []struct {
@@ -232,7 +233,7 @@ func TestTLS(t *testing.T) {
 	n.Expect(t, "NICK RANDOM", "USER RANDOM 0 * :Caddy Notifications", "PRIVMSG bob :two")
 }
 
-// Known networks use TLS and NickServ unless the URL says otherwise.
+// Known networks use TLS and NickServ by default.
 func TestNetworks(t *testing.T) {
 	for _, c := range []struct {
 		in   *service

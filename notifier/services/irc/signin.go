@@ -75,9 +75,8 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ", "\x00", "").Replace(s)
 }
 
-// nickServTimeout is how long to wait for NickServ. When it is over, the sign-in
-// counts as accepted, because some networks answer with a text that we do not
-// recognize.
+// nickServTimeout is how long to wait for NickServ. After that the sign-in
+// counts as accepted, because some networks answer with an unknown text.
 const nickServTimeout = 5 * time.Second
 
 // Notices of NickServ after a sign-in.

@@ -27,7 +27,7 @@ func parseAddress(s string) (mail.Address, bool) {
 	if err != nil {
 		domain = g[3]
 	}
-	// mail.ParseAddress knows ASCII only, so an x stands for other letters.
+	// mail.ParseAddress accepts ASCII only, so other letters are replaced by x.
 	stand := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)) {
 			return 'x'
@@ -42,7 +42,7 @@ func parseAddress(s string) (mail.Address, bool) {
 	return a, true
 }
 
-// checkAddress is [mail.CheckAddress] for such addresses.
+// checkAddress is [mail.CheckAddress] for addresses that [parseAddress] accepts.
 func checkAddress(s string) (string, error) {
 	a, ok := parseAddress(s)
 	if !ok {

@@ -112,8 +112,8 @@ func (mc *connection) transact(e *envelope) (retry bool, err error) {
 	if err != nil {
 		return true, stepError("DATA", err)
 	}
-	// If the mail cannot be written completely, w is not closed, because that
-	// would complete half a mail.
+	// A mail that cannot be written completely must not be closed, because
+	// closing w would complete it.
 	buf := bufio.NewWriterSize(w, 32<<10)
 	if err := e.mail.write(buf); err != nil {
 		return true, stepError("sending the mail", err)

@@ -92,7 +92,7 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("the wrong password: %s: %v", r.Service, r.Err)
 			}
 			if text := fmt.Sprint(r.Err) + r.Destination; strings.Contains(text, "wr0ng") {
-				t.Errorf("the password shows: %s", text)
+				t.Errorf("the password is revealed: %s", text)
 			}
 		})
 	}
@@ -214,7 +214,8 @@ func (s *mailServer) waitForQuits(t *testing.T, n int) {
 	t.Fatalf("the server has not seen %d connections end", n)
 }
 
-// A mail that is too large for the server is sent again without its files.
+// TestTooLarge checks that a mail that is too large for the server is sent
+// again without its files.
 func TestTooLarge(t *testing.T) {
 	s, sender := startMail(t, &mailServer{maxSize: 8 << 10}), servicetest.NewSender(t)
 	m := &notifier.Message{Title: "Disk full", Body: "91%", Attachments: []*notifier.Attachment{notifier.NewAttachment("big.bin", "", make([]byte, 64<<10))}}
@@ -227,7 +228,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// After some recipients were refused, the retry goes to those alone.
+// TestRetry checks that a retry goes only to the recipients that were refused.
 func TestRetry(t *testing.T) {
 	var asked []string
 	s := startMail(t, &mailServer{refuse: func(to string) error {
@@ -249,7 +250,7 @@ func TestRetry(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	if a, b := parseMail(t, got[0].data), parseMail(t, got[1].data); a.header.Get("Message-Id") == "" || a.header.Get("Message-Id") != b.header.Get("Message-Id") {
-		t.Error("the second try is another mail")
+		t.Error("the retry is a different mail")
 	}
 }
 
@@ -289,7 +290,8 @@ func TestEndlessAnswer(t *testing.T) {
 	}
 }
 
-// The egress rules for URLs of clients apply to mail servers.
+// TestEgress checks that the egress rules for clients' URLs apply to mail
+// servers.
 func TestEgress(t *testing.T) {
 	s := startMail(t, &mailServer{})
 	guard, err := egress.NewPolicy(nil, nil)
@@ -362,7 +364,8 @@ func describe(t *testing.T, address string) *service {
 	return m
 }
 
-// A mail that cannot be written completely is not delivered.
+// TestUnreadableFile checks that a mail that cannot be written completely is
+// not delivered.
 func TestUnreadableFile(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
 	spool := &notifier.Spool{MaxSize: 4 << 20, MaxCount: 1, Dir: t.TempDir()}
@@ -385,7 +388,8 @@ func TestUnreadableFile(t *testing.T) {
 	mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
 }
 
-// Each parameter changes what the server sees, or whether it sees anything.
+// TestParameters checks that each parameter changes what the server sees, or
+// whether it sees anything.
 func TestParameters(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	_, public, private := pgpTestKey(t, "user@example.com")
@@ -420,7 +424,7 @@ func TestParameters(t *testing.T) {
 			}
 			query, ok := with[p.Name]
 			if !ok {
-				t.Errorf("nothing tries %s", p.Name)
+				t.Errorf("the test does not cover %s", p.Name)
 				continue
 			}
 			if got := seen(query); got == plain {
@@ -429,6 +433,6 @@ func TestParameters(t *testing.T) {
 		}
 	}
 	if seen("pgp=no&pgppub="+public) != plain {
-		t.Error("pgp=no is not obeyed")
+		t.Error("pgp=no has no effect")
 	}
 }

@@ -37,7 +37,7 @@ func parseMail(t *testing.T, data []byte) parsedMail {
 	t.Helper()
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\r\n")) || len(line) > 1000 || bytes.ContainsFunc(line[:len(line)-2], func(r rune) bool { return r == '\r' || r == 0 }) {
-			t.Errorf("a line that no mail may have: %.80q…", line)
+			t.Errorf("an invalid line: %.80q…", line)
 		}
 	}
 	m, err := mail.ReadMessage(bytes.NewReader(data))
@@ -150,13 +150,13 @@ func TestHeader(t *testing.T) {
 		}
 	}
 	if header, _, _ := strings.Cut(string(got.data), "\r\n\r\n"); !isASCII(header) {
-		t.Errorf("the header is no ASCII:\n%s", header)
+		t.Errorf("the header is not ASCII:\n%s", header)
 	}
 	if id := p.header.Get("Message-Id"); !strings.HasPrefix(id, "<") || !strings.HasSuffix(id, "@example.com>") {
 		t.Errorf("Message-ID: %q", id)
 	}
 	if bytes.Contains(got.data, []byte("secret@example.org")) {
-		t.Error("the mail names who got a blind copy")
+		t.Error("the mail names the recipient of a blind copy")
 	}
 
 	// One mail to each target.
@@ -250,7 +250,8 @@ func TestContent(t *testing.T) {
 	})
 }
 
-// No text of a message or URL can add header fields, parts or recipients.
+// TestInjection checks that no text of a message or URL adds header fields,
+// parts or recipients.
 func TestInjection(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.org\r\n\r\n.\r\nRCPT TO:<evil@example.org>\r\n"
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
@@ -279,7 +280,7 @@ func TestInjection(t *testing.T) {
 	}
 	for _, rest := range []string{"?%2BBcc=evil@example.org", "?%2Bcontent-type=text/html", "?%2BX%0D%0ABcc:=x", "?%2BX:%20y=x", "?%2BX-L%C3%A4nge=x"} {
 		if _, err := sender.Parse(s.url("mailto", "user", rest), nil); err == nil {
-			t.Errorf("%s is taken", rest)
+			t.Errorf("%s is accepted", rest)
 		}
 	}
 	for _, rest := range []string{"/you@example.org%0D%0ARCPT", "/%3Cyou@example.org%3E%20SIZE=1", "/you@example.org/you%3E%0D%0A@example.org"} {

@@ -77,14 +77,14 @@ func TestPGP(t *testing.T) {
 		for _, rest := range []string{"pgppub=" + youPublic, "pgp=encrypt&pgpkey=" + youPublic, "pgp=yes&pgppub=" + youPublic} {
 			data, p := mail(t, rest)
 			if bytes.Contains(data, []byte("see attached")) {
-				t.Error("the text shows")
+				t.Error("the text is not encrypted")
 			}
 			inner, signed := pgpOpen(t, p, you, me)
 			if inner.kind != kind || signed || inner.parts[2].body != "disk report: 91% used\n" {
 				t.Errorf("%s, signed: %v, %q", inner.kind, signed, inner.parts)
 			}
 			if strings.Contains(fmtDestination(t, s.url("mailto", "user", "?"+rest)), youPublic[:20]) {
-				t.Error("the destination shows the key")
+				t.Error("the destination reveals the key")
 			}
 		}
 	})
@@ -149,8 +149,8 @@ func fmtDestination(t *testing.T, address string) string {
 	return d.String()
 }
 
-// wkdServer stands in for the hosts of Web Key Directories. It is the forward
-// proxy in the environment.
+// wkdServer runs a forward proxy, set in the environment, that answers for the
+// hosts of Web Key Directories.
 func wkdServer(t *testing.T, keys map[string][]byte) (asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

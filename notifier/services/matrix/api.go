@@ -55,8 +55,8 @@ func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 	return nil
 }
 
-// identityTimeout is how long to wait for the identity server, because messages
-// do not need it.
+// identityTimeout is how long to wait for the identity server. Messages do not
+// need it.
 const identityTimeout = 3 * time.Second
 
 var emptyDocument = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
@@ -67,8 +67,8 @@ func plainGet(address string) *notifier.Request {
 	return &notifier.Request{Method: "GET", URL: address}
 }
 
-// request returns a request to the API. A GET has the body null, as it always
-// had.
+// request returns a request to the API. A GET has the body null, for
+// compatibility.
 func (s *session) request(method string, payload any, path ...string) *notifier.Request {
 	api := "v3"
 	if s.version == "2" {
@@ -117,7 +117,7 @@ func (s *session) nextNumber() string {
 	return strconv.FormatInt(s.events.Add(1)-1, 10)
 }
 
-// isNotFound reports whether err says that the requested thing does not exist.
+// isNotFound reports whether err means that the requested object does not exist.
 func isNotFound(err error) bool {
 	status, ok := errors.AsType[*notifier.StatusError](err)
 	return ok && (status.Code == 404 || strings.Contains(status.Body, `"M_NOT_FOUND"`))

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// A homeserver accepts events for rooms that the user is in, and links only to
-// files that were uploaded.
+// TestConversation checks that events go only to rooms that the user is in, and
+// link only to uploaded files.
 func TestConversation(t *testing.T) {
 	servicetest.Converse(t, func(have func(string, ...any)) servicetest.API {
 		rooms, joined, files := map[string]string{

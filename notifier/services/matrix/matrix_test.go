@@ -55,8 +55,8 @@ func (s *server) answer(q *http.Request, body string) (int, string) {
 	return 200, `{"event_id": "$1"}`
 }
 
-// The server changes before some of six messages, and gets those that are not
-// lost.
+// TestServer changes the server before some of six messages and checks which of
+// them arrive.
 func TestServer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -107,7 +107,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// The client gets a warning about the identity server.
+// TestIdentityWarning checks that the client gets a warning about the identity
+// server.
 func TestIdentityWarning(t *testing.T) {
 	s := server{numbers: map[string]bool{}, identity: 502}
 	report := servicetest.API(s.answer).Report(t, "matrixs://ann:pa55word@example.org/!room", servicetest.Message(t, "plain"))
@@ -116,7 +117,8 @@ func TestIdentityWarning(t *testing.T) {
 	}
 }
 
-// A retry of an event has the same transaction id, another event another one.
+// TestEventNumbers checks that a retry of an event has the same transaction id,
+// and another event a different one.
 func TestEventNumbers(t *testing.T) {
 	fails := 1
 	a := &servicetest.TokenAPI{Refuse: func(line string) int {
@@ -138,8 +140,8 @@ func TestEventNumbers(t *testing.T) {
 	}
 }
 
-// A text that is too long for an event is cut between characters and sent
-// without markup.
+// TestLongText checks that a text that is too long for an event is cut between
+// characters and sent without markup.
 func TestLongText(t *testing.T) {
 	a := new(servicetest.TokenAPI)
 	sender := servicetest.NewSenderOver(t, a)

@@ -17,10 +17,10 @@ type session struct {
 	base, version string // address and version of the API
 	token         string
 	user, home    string // the user's id, and the server in it
-	foreign       bool   // the token is from the URL, not from a login of ours
+	foreign       bool   // the token is from the URL, not from a login
 
-	// events belongs to the destination, because a message may outlive the
-	// session in which its events got their transaction ids.
+	// events belongs to the destination: a message may outlive the session in
+	// which its events got their transaction ids.
 	events *atomic.Int64
 
 	mu    sync.Mutex
@@ -84,7 +84,7 @@ func (s *session) login(ctx context.Context, c *notifier.Client, x *service, dev
 	return s.call(ctx, c, "POST", payload, account, "login")
 }
 
-// register creates an account, on servers that allow that to anybody.
+// register creates an account, on servers with open registration.
 func (s *session) register(ctx context.Context, c *notifier.Client, x *service, device string, account any) error {
 	payload := map[string]any{"kind": "user", "auth": map[string]string{"type": "m.login.dummy"}, "initial_device_display_name": device}
 	if x.User != "" {
@@ -98,7 +98,7 @@ func (s *session) register(ctx context.Context, c *notifier.Client, x *service, 
 	return s.do(ctx, c, q, account)
 }
 
-// logout ends the session if it is from a login of ours. The server then removes
+// logout ends the session if it was opened by a login. The server then removes
 // the device from its list.
 func (s *session) logout(ctx context.Context, c *notifier.Client) error {
 	if s.foreign {

@@ -18,7 +18,7 @@ type connectOptions struct {
 	cleanSession             bool // forget the session that the server has kept
 }
 
-// publication is a message to one topic, and how far it has got.
+// publication is a message to one topic and its state.
 type publication struct {
 	topic    string
 	body     []byte

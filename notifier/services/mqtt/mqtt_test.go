@@ -86,7 +86,8 @@ func newServer(t *testing.T, address string, config *tls.Config, hook *hook) (se
 	return server, l.Address(), stop
 }
 
-// Each parameter of the description changes what the server sees.
+// TestParameters checks that each parameter of the description changes what the
+// server sees.
 func TestParameters(t *testing.T) {
 	const hello, publish = "CONNECT MQTT/4 random user=: clean=true", "PUBLISH alerts/disk qos=0 retain=false 91% full"
 	cases := []struct {
@@ -142,7 +143,7 @@ func TestKeepsConnection(t *testing.T) {
 	}
 }
 
-// With a kept session, a message is published once even if the connection
+// With a kept session, a message is published only once even if the connection
 // breaks after the server has received it.
 func TestExactlyOnce(t *testing.T) {
 	for _, version := range []string{"v3.1.1", "v5.0"} {
@@ -209,7 +210,8 @@ func TestTLS(t *testing.T) {
 	log.Expect(t, "CONNECT MQTT/4 random user=: clean=true", "PUBLISH a qos=0 retain=false two")
 }
 
-// A connection is closed after its message with store=no, else with the sender.
+// A connection is closed after its message with store=no, otherwise with the
+// sender.
 func TestServerCloses(t *testing.T) {
 	for _, rest := range []string{"?store=no", ""} {
 		server, at, _ := newServer(t, "", nil, &hook{log: &servicetest.Log{}})

@@ -84,7 +84,7 @@ func (o *service) signIn(ctx context.Context, c *notifier.Client) (s session, li
 // permission for that.
 func (s session) lookUp(ctx context.Context, c *notifier.Client) (m emailAddress, err error) {
 	var user struct{ Mail, UserPrincipalName, DisplayName string }
-	// The body null is what this request always had.
+	// The body is null, for compatibility.
 	if err = s.call(ctx, c, "GET", s.mailbox, notifier.JSON(nil), &user); err != nil {
 		return m, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// server stands in for Slack's web API. It has one bot and one user, and refuses
+// server replaces Slack's web API. It has one bot and one user, and refuses
 // what Slack refuses.
 type server struct {
 	mu       sync.Mutex

@@ -29,7 +29,7 @@ func TestOwner(t *testing.T) {
 		return 200, `{"ok": true}`
 	}).Destination(t, "tgram://123456789:abcdefg_hijklmnop")
 	if err := send(servicetest.Message(t, "plain")); err == nil {
-		t.Error("a message to nobody counts as sent")
+		t.Error("a message without a chat counts as sent")
 	}
 	for range 2 {
 		if err := send(servicetest.Message(t, "plain")); err != nil {

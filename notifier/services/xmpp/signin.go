@@ -16,7 +16,7 @@ import (
 )
 
 // signIn returns the stream feature that signs in with the password. It chooses
-// the mechanism when the connection, perhaps with TLS, is there.
+// the mechanism when the connection is open, because that depends on TLS.
 func (x *service) signIn() mellium.StreamFeature {
 	f := mellium.SASL("", x.Password, sasl.ScramSha256)
 	if x.security == securityNone {
@@ -62,8 +62,8 @@ func (x *service) mechanisms(state tls.ConnectionState) (out []sasl.Mechanism) {
 const maxIterations = 1_000_000
 
 // limitIterations returns a mechanism that checks the server's challenge (RFC
-// 5802, section 5.1) before m reads it, because m would hash for as long as the
-// server likes.
+// 5802, section 5.1) before m does, because m would compute any number of
+// hashes.
 func limitIterations(m sasl.Mechanism) sasl.Mechanism {
 	next := m.Next
 	m.Next = func(n *sasl.Negotiator, challenge []byte, data any) (bool, []byte, any, error) {

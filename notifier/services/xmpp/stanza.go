@@ -32,8 +32,8 @@ func (s *incomingStanza) isSelf() bool {
 	return false
 }
 
-// asError returns the error that the stanza reports, saying that the server
-// refused what, or nil.
+// asError returns the error in the stanza as the server's refusal of what, or
+// nil if it has none.
 func (s *incomingStanza) asError(what string) error {
 	if s.Type != "error" {
 		return nil

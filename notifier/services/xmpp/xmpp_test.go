@@ -23,8 +23,8 @@ func serverURL(scheme, at, rest string) string {
 	return url + "?xmpp=" + host
 }
 
-// Each parameter of the description changes what the server sees. For keepalive
-// see TestIdleTimeout.
+// TestParameters checks that each parameter of the description changes what the
+// server sees. TestIdleTimeout covers keepalive.
 func TestParameters(t *testing.T) {
 	const auth, presence = "AUTH SCRAM-SHA-256 gateway true", "PRESENCE -1"
 	const bob = "MESSAGE chat bob@example.org [] Disk\r\n91% full"
@@ -132,7 +132,7 @@ func TestKeepsConnection(t *testing.T) {
 	n.Take()
 	servicetest.SendText(t, s, url, "throw me out")
 	if got := strings.Join(n.Take(), "\n"); strings.Contains(got, "AUTH") || strings.Contains(got, "ENTER") || strings.Count(got, "MESSAGE") != 2 {
-		t.Errorf("the second message should need nothing but itself, got\n%s", got)
+		t.Errorf("the second message should send only itself, got\n%s", got)
 	}
 	servicetest.SendText(t, s, url, "three")
 	if got := strings.Join(n.Take(), "\n"); strings.Contains(got, "AUTH") || strings.Count(got, "ENTER") != 1 {
@@ -174,7 +174,8 @@ func TestRefusals(t *testing.T) {
 	servicetest.SendFails(t, s, serverURL("xmpps", at, "/bob?mode=tls&rto=0.1"), "no answer within 100ms (rto)")
 }
 
-// A server cannot make us compute hashes without end.
+// TestChallenges checks that a server cannot demand an unlimited number of
+// hashes.
 func TestChallenges(t *testing.T) {
 	const nonce = "r=fyko+d2lbbFgONRv9qkxdawL"
 	for challenge, want := range map[string]string{

@@ -112,8 +112,8 @@ func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
 	return m, d.err
 }
 
-// EncodeJob returns a job as bytes. size is that of the entry, which is needed
-// when a store is opened. Destination and State of a job that has ended are left
+// EncodeJob returns a job as bytes. size is the size of the entry, which is
+// needed when a store is opened. Destination and State of an ended job are left
 // out.
 func EncodeJob(j *queue.Job, size int64) []byte {
 	state, destination := j.State, j.Destination
@@ -203,7 +203,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// count is uvarint for a number of items, each of which takes a byte at least.
+// count is uvarint for a number of items of at least one byte each.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {

@@ -56,8 +56,8 @@ type fileReader struct {
 	read   func(chunk int64) ([]byte, error)
 
 	mu    sync.Mutex
-	at    int64  // the chunk that plain has; -1 for none
-	plain []byte // never written to after it is set
+	at    int64  // number of the chunk in plain; -1 for none
+	plain []byte // never modified after it is set
 }
 
 func (f *fileReader) ReadAt(p []byte, off int64) (n int, err error) {

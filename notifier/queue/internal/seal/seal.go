@@ -22,7 +22,7 @@ import (
 // MinSecret is the minimum length of a secret, in characters.
 const MinSecret = 16
 
-// Overhead is how many bytes a sealed record is longer than its content.
+// Overhead is the number of bytes that sealing adds to a record.
 const Overhead = nonceSize + 16
 
 const (
@@ -129,8 +129,8 @@ const HashSize = 16
 // plain.
 type Hash [HashSize]byte
 
-// Hash returns the keyed hash of text. The same text has another hash for
-// another purpose.
+// Hash returns the keyed hash of text. Different purposes give different hashes
+// of the same text.
 func (s *Sealer) Hash(purpose, text string) (h Hash) {
 	m := hmac.New(sha256.New, s.hash)
 	m.Write([]byte(purpose + "\x00" + text))

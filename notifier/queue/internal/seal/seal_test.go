@@ -43,7 +43,7 @@ func newTest(t *testing.T, secret string) *Sealer {
 
 func TestSecretLength(t *testing.T) {
 	if _, err := New(strings.Repeat("é", MinSecret-1)); err == nil {
-		t.Error("a secret that is too short is taken")
+		t.Error("a secret that is too short is accepted")
 	}
 	if _, err := New(strings.Repeat("é", MinSecret)); err != nil {
 		t.Error(err)
@@ -55,7 +55,7 @@ func TestRecordsAreBoundToTheirPlace(t *testing.T) {
 	plain := []byte("the text of a message")
 	sealed := s.Seal(plain, "jobs", []byte("1"))
 	if bytes.Contains(sealed, plain[:8]) {
-		t.Error("the record has the text in plain")
+		t.Error("the record contains the plain text")
 	}
 	if got, err := s.Open(sealed, "jobs", []byte("1")); err != nil || !bytes.Equal(got, plain) {
 		t.Errorf("%q, %v", got, err)

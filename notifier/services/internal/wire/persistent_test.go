@@ -55,7 +55,7 @@ func (l *connLog) use(err error) func(context.Context, *fakeConn) error {
 	}
 }
 
-// breaksOn returns a use that fails with ErrBroken on the connection of this
+// breaksOn returns a use that fails with ErrBroken on the connection with this
 // number.
 func (l *connLog) breaksOn(number int) func(context.Context, *fakeConn) error {
 	return func(_ context.Context, f *fakeConn) error {
