@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,9 +137,13 @@ func TestAdminAPI(t *testing.T) {
 	status, text = ask(t, "GET", "/notify/recent", "")
 	all.WriteString(text)
 	var messages []historyEntry
-	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 4 {
+	if err := json.Unmarshal([]byte(text), &messages); err != nil || status != 200 || len(messages) < 5 {
 		t.Fatalf("recent: status %d, %v: %s", status, err, text)
 	}
+	if m := messages[1]; m.Outcome != outcomeRefused || m.Key != nil || m.Reason != refusalBadRequest || m.Status != 400 || m.Count != 1 || m.Error == "" {
+		t.Errorf("the refusal is %+v", m)
+	}
+	messages = slices.Delete(messages, 1, 2)
 	for i, want := range []string{"http own delivered site", "test ops delivered refuse?optional=yes", "test own delivered ", "test own delivered "} {
 		m := messages[i]
 		got := strings.Join([]string{m.Source, *m.Key, m.Outcome, m.Results[0].Destination[strings.LastIndexByte(m.Results[0].Destination, '/')+1:]}, " ")

@@ -10,6 +10,7 @@
 //	event*.go        events as messages, and the events of the gateway
 //	log*.go          log entries as messages
 //	admin.go         the admin API, from definition.go and history.go
+//	refusal.go       requests that were refused: log lines, metric, history
 //	metrics.go       Prometheus metrics; tracing.go spans
 //	command*.go      the command caddy notify
 //

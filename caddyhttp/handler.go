@@ -46,6 +46,7 @@ type Handler struct {
 	shared   sharedRef
 	resolved *resolved
 	log      *zap.Logger
+	refusals *refusalLog
 }
 
 // CaddyModule returns the Caddy module information.
@@ -58,7 +59,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.log = ctx.Logger()
+	h.log, h.refusals = ctx.Logger(), &refusalLog{}
 	if err := h.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -95,6 +96,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 	case r.Method != http.MethodPost:
 		resp = h.servePage(w, r, key)
+		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.refuse(r, key, resp.Status, resp.Error, nil)
+		}
 	case r.URL.RawQuery == previewQuery:
 		resp = h.servePreview(w, r, key)
 	default:

@@ -18,6 +18,7 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *a
 	if err != nil {
 		resp = h.errorResponse(err)
 		h.shared.metrics.notSent(resp.Status)
+		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.resolved.page {
 		resp.FormURL = relativeAddress(r)
@@ -106,10 +107,12 @@ func (h *Handler) checkRoute(name string) error {
 	case name != "" && h.resolved.keys[name] == nil:
 		return api.Errorf(http.StatusNotFound, "there is no such key")
 	case name == "" && !h.resolved.stateless:
-		return api.Errorf(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
+		return errStatelessOff
 	}
 	return nil
 }
+
+var errStatelessOff = api.Errorf(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
 
 // destinations returns where the message of q goes, and the logger for its
 // deliveries.

@@ -73,5 +73,7 @@ func (r *resolved) checkOrigin(req *http.Request) error {
 	if r.originCheck == nil || r.originCheck.Check(req) == nil {
 		return nil
 	}
-	return api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")
+	return errCrossOrigin
 }
+
+var errCrossOrigin = api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

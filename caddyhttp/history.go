@@ -10,16 +10,24 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// history holds the outcomes of the last messages for the admin API. It holds
-// no text of a message, unless the error of a destination repeats it, and no
-// secret.
+// history holds the outcomes of the last messages and the last refusals for the
+// admin API. It holds no text of a message, unless the error of a destination
+// repeats it, and no secret. Refusals do not displace messages, because clients
+// that are refused may send any number of requests.
 type history struct {
 	mu       sync.Mutex
 	messages []historyEntry // the oldest first
 	results  int            // of all messages
+	refusals []recentRefusal
 }
 
-// historyEntry is a message that was sent.
+// recentRefusal stands for all recent refusals with the same refusalID.
+type recentRefusal struct {
+	last  refusal
+	count int
+}
+
+// historyEntry is a message that was sent, or refusals of one kind.
 type historyEntry struct {
 	Time    time.Time    `json:"time"`
 	Source  string       `json:"source"`
@@ -27,6 +35,14 @@ type historyEntry struct {
 	Outcome string       `json:"outcome"`
 	Results []api.Result `json:"results"`
 	Omitted int          `json:"omitted,omitempty"` // results that are not kept
+
+	// Of refusals only. Time, status and error are those of the last one.
+	Reason string `json:"reason,omitempty"`
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	Server string `json:"server,omitempty"` // the HTTP server
+	Client string `json:"client_ip,omitempty"`
+	Count  int    `json:"count,omitempty"`
 }
 
 // Limits of the history.
@@ -34,6 +50,7 @@ const (
 	maxHistoryMessages = 100
 	maxHistoryResults  = 1000 // of all messages together
 	maxHistoryText     = 500  // of each text, in bytes
+	maxHistoryRefusals = 100  // of different server, key or reason
 )
 
 // add records a message and drops the oldest ones beyond the limits.
@@ -69,11 +86,46 @@ func (h *history) add(d delivery, ok bool, results []notifier.Result) {
 	h.messages = h.messages[drop:]
 }
 
-// list returns the messages, the newest first.
+// addRefusal records a refusal. Those of one kind are one entry.
+func (h *history) addRefusal(f refusal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := recentRefusal{f, 1}
+	if i := slices.IndexFunc(h.refusals, func(r recentRefusal) bool { return r.last.refusalID == f.refusalID }); i >= 0 {
+		r.count += h.refusals[i].count
+		h.refusals = slices.Delete(h.refusals, i, i+1)
+	} else if len(h.refusals) == maxHistoryRefusals {
+		h.refusals = slices.Delete(h.refusals, 0, 1)
+	}
+	h.refusals = append(h.refusals, r)
+}
+
+func (r recentRefusal) entry() historyEntry {
+	e := historyEntry{
+		Time: r.last.time, Source: sourceHTTP, Outcome: outcomeRefused, Results: []api.Result{},
+		Reason: r.last.reason, Status: r.last.status, Error: r.last.text, Server: r.last.server, Client: r.last.client, Count: r.count,
+	}
+	if r.last.key != "" {
+		e.Key = &r.last.key
+	}
+	return e
+}
+
+// list returns the messages and refusals, the newest first.
 func (h *history) list() []historyEntry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := append([]historyEntry{}, h.messages...) // never nil, which would be null in JSON
-	slices.Reverse(out)
+	out := []historyEntry{} // never nil, which would be null in JSON
+	refusals := h.refusals
+	for _, m := range slices.Backward(h.messages) {
+		for len(refusals) > 0 && refusals[len(refusals)-1].last.time.After(m.Time) {
+			out = append(out, refusals[len(refusals)-1].entry())
+			refusals = refusals[:len(refusals)-1]
+		}
+		out = append(out, m)
+	}
+	for _, r := range slices.Backward(refusals) {
+		out = append(out, r.entry())
+	}
 	return out
 }

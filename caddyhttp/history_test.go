@@ -46,3 +46,38 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d messages", len(list))
 	}
 }
+
+// Refusals of one kind are one entry, stand among the messages by their time,
+// are bounded, and displace no message.
+func TestHistoryOfRefusals(t *testing.T) {
+	var h history
+	begin := time.Now()
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	refuse := func(key string, seconds int) {
+		h.addRefusal(refusal{refusalID: refusalID{key: key, reason: refusalTooLarge}, time: at(seconds), status: 413})
+	}
+	refuse("a", 0)
+	h.add(delivery{message: &notifier.Message{Time: at(1)}, source: sourceHTTP, key: "m"}, true, nil)
+	refuse("b", 2)
+	h.add(delivery{message: &notifier.Message{Time: at(3)}, source: sourceHTTP, key: "n"}, true, nil)
+	refuse("", 4)
+	refuse("b", 5)
+	var got []string
+	for _, e := range h.list() {
+		key := ""
+		if e.Key != nil {
+			key = *e.Key
+		}
+		got = append(got, fmt.Sprint(key, " ", e.Reason, e.Count))
+	}
+	if text := strings.Join(got, ", "); text != "b too_large2,  too_large1, n 0, m 0, a too_large1" {
+		t.Errorf("the history is %s", text)
+	}
+	for i := range 3 * maxHistoryRefusals {
+		refuse(fmt.Sprint("k", i), 6)
+	}
+	list := h.list()
+	if len(list) != maxHistoryRefusals+2 || *list[len(list)-1].Key != "m" {
+		t.Errorf("%d entries, want %d refusals and 2 messages", len(list), maxHistoryRefusals)
+	}
+}

@@ -24,6 +24,7 @@ const (
 // has a value that clients choose.
 type metrics struct {
 	messages   *prometheus.CounterVec
+	refusals   *prometheus.CounterVec
 	deliveries *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	attempts   *prometheus.CounterVec
@@ -39,6 +40,10 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 			Namespace: ns, Subsystem: sub, Name: "messages_total",
 			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), refused, overloaded, error.",
 		}, []string{"outcome"}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: ns, Subsystem: sub, Name: "refused_total",
+			Help: "Requests to send a message that were answered with an error and sent nothing, by reason.",
+		}, []string{"reason"}),
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
 			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send).",
@@ -68,13 +73,16 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
+	for _, reason := range allRefusalReasons {
+		m.refusals.WithLabelValues(reason)
+	}
 	return m
 }
 
 // register adds the collectors to the registry of a configuration. It accepts
 // that they are in it.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.messages, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory} {
+	for _, c := range []prometheus.Collector{m.messages, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory} {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err
@@ -113,3 +121,7 @@ func (m *metrics) notSent(status int) {
 	}
 	m.messages.WithLabelValues(outcome).Inc()
 }
+
+// refused counts a request that was answered with an error status and sent
+// nothing.
+func (m *metrics) refused(reason string) { m.refusals.WithLabelValues(reason).Inc() }

@@ -57,9 +57,9 @@ func TestMetrics(t *testing.T) {
 			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1,
 		}},
-		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1}},
-		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1}},
-		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1}},
+		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=bad_request": 1}},
+		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
+		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=no_destination": 1}},
 	} {
 		before := values(t, h.shared.shared)
 		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {

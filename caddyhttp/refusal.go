@@ -1,0 +1,160 @@
+package caddyhttp
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// The reasons of refusals. A refusal is a request to send a message that is
+// answered with an error and sends nothing. The reasons are the values of a
+// metric's label.
+const (
+	refusalBadRequest    = "bad_request"            // 400
+	refusalStateless     = "stateless_off"          // 403, a message without a key
+	refusalOrigin        = "cross_origin"           // 403, a page of another site
+	refusalForbidden     = "forbidden"              // any other 401 or 403
+	refusalUnknownKey    = "unknown_key"            // 404
+	refusalMethod        = "method_not_allowed"     // 405
+	refusalTimeout       = "request_timeout"        // 408
+	refusalTooLarge      = "too_large"              // 413
+	refusalMediaType     = "unsupported_media_type" // 415
+	refusalNoDestination = "no_destination"         // 424, no destination is chosen
+	refusalOverloaded    = "overloaded"             // 503
+	refusalStorage       = "no_disk_space"          // 507
+	refusalLoop          = "loop"                   // 508
+	refusalError         = "internal_error"         // 500
+)
+
+// refusalReasons are the reasons that a status alone tells.
+var refusalReasons = map[int]string{
+	http.StatusUnauthorized:          refusalForbidden,
+	http.StatusForbidden:             refusalForbidden,
+	http.StatusNotFound:              refusalUnknownKey,
+	http.StatusMethodNotAllowed:      refusalMethod,
+	http.StatusRequestTimeout:        refusalTimeout,
+	http.StatusRequestEntityTooLarge: refusalTooLarge,
+	http.StatusUnsupportedMediaType:  refusalMediaType,
+	http.StatusFailedDependency:      refusalNoDestination,
+	http.StatusServiceUnavailable:    refusalOverloaded,
+	http.StatusInsufficientStorage:   refusalStorage,
+	http.StatusLoopDetected:          refusalLoop,
+}
+
+// allRefusalReasons are the values of the metric's label.
+var allRefusalReasons = []string{
+	refusalBadRequest, refusalStateless, refusalOrigin, refusalForbidden, refusalUnknownKey, refusalMethod, refusalTimeout,
+	refusalTooLarge, refusalMediaType, refusalNoDestination, refusalOverloaded, refusalStorage, refusalLoop, refusalError,
+}
+
+// refusalReason returns the reason for a response with an error status. err is
+// the error that led to it, if there is one.
+func refusalReason(status int, err error) string {
+	switch {
+	case errors.Is(err, errStatelessOff):
+		return refusalStateless
+	case errors.Is(err, errCrossOrigin):
+		return refusalOrigin
+	}
+	if reason, ok := refusalReasons[status]; ok {
+		return reason
+	}
+	if status >= 500 {
+		return refusalError
+	}
+	return refusalBadRequest
+}
+
+// refusalID is what refusals have in common that are logged and listed as one.
+// It holds nothing that a client chooses freely, so that there are few.
+type refusalID struct {
+	server string // the name of the HTTP server; "" if unknown
+	key    string // "" for a message without a key, or with a key that does not exist
+	reason string
+}
+
+// refusal is a request that was refused.
+type refusal struct {
+	refusalID
+	time   time.Time
+	status int
+	text   string // the error that the client got
+	client string // its address; "" if unknown
+}
+
+// refuse records that r was answered with an error and sent nothing. name is
+// the key in the address, which may not exist.
+func (h *Handler) refuse(r *http.Request, name string, status int, text string, err error) {
+	f := refusal{
+		refusalID: refusalID{reason: refusalReason(status, err)},
+		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
+	}
+	if h.resolved.keys[name] != nil {
+		f.key = name
+	}
+	if server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {
+		f.server = server.Name()
+	}
+	f.client, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	h.shared.metrics.refused(f.reason)
+	h.shared.history.addRefusal(f)
+	h.refusals.add(f, h.log)
+}
+
+// refusalLog logs refusals: the first at once, and then at most one line a
+// minute for each refusalID. The zero value is ready for use.
+type refusalLog struct {
+	mu   sync.Mutex
+	byID map[refusalID]*loggedRefusals
+}
+
+// loggedRefusals are the refusals with one refusalID.
+type loggedRefusals struct {
+	limiter logLimiter
+	mu      sync.Mutex
+	last    refusal
+}
+
+// add records a refusal and logs it, now or when its minute is over.
+func (l *refusalLog) add(f refusal, log *zap.Logger) {
+	l.mu.Lock()
+	if l.byID == nil {
+		l.byID = map[refusalID]*loggedRefusals{}
+	}
+	same := l.byID[f.refusalID]
+	if same == nil {
+		same = &loggedRefusals{}
+		l.byID[f.refusalID] = same
+	}
+	l.mu.Unlock()
+	same.mu.Lock()
+	same.last = f
+	same.mu.Unlock()
+	same.limiter.add(1, func(n int) {
+		same.mu.Lock()
+		last := same.last
+		same.mu.Unlock()
+		last.log(log, n)
+	})
+}
+
+// log logs the last of n refusals.
+func (f *refusal) log(log *zap.Logger, n int) {
+	fields := []zap.Field{
+		zap.String("reason", f.reason), zap.Int("status", f.status), zap.String("error", f.text),
+		zap.String("client_ip", f.client), zap.Int("count", n),
+	}
+	if f.server != "" {
+		fields = append(fields, zap.String("server", f.server))
+	}
+	if f.key != "" {
+		fields = append(fields, zap.String("key", f.key))
+	}
+	log.Warn("request refused", fields...)
+}

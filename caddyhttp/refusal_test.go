@@ -1,0 +1,68 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+)
+
+// Refusals with the same reason and key are one line a minute, with their count
+// and what the last of them was.
+func TestRefusalLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		var l refusalLog
+		add := func(key, client string) {
+			l.add(refusal{refusalID: refusalID{key: key, reason: refusalTooLarge}, status: 413, client: client}, zap.New(core))
+		}
+		add("k", "192.0.2.1")
+		add("k", "192.0.2.2")
+		add("", "192.0.2.3")
+		add("k", "192.0.2.4")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		var got []string
+		for _, e := range logs.All() {
+			f := e.ContextMap()
+			got = append(got, fmt.Sprint(f["key"], " ", f["client_ip"], " ", f["count"]))
+		}
+		if want := []string{"k 192.0.2.1 1", "<nil> 192.0.2.3 1", "k 192.0.2.4 2"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// Every status has a reason of the fixed set, so that the metric has no other.
+func TestRefusalReasons(t *testing.T) {
+	for status := 400; status < 600; status++ {
+		if reason := refusalReason(status, nil); !slices.Contains(allRefusalReasons, reason) {
+			t.Errorf("%d: %s", status, reason)
+		}
+	}
+	for _, tt := range []struct {
+		status int
+		err    error
+		want   string
+	}{
+		{400, nil, refusalBadRequest},
+		{403, errStatelessOff, refusalStateless},
+		{403, errCrossOrigin, refusalOrigin},
+		{403, api.Errorf(http.StatusForbidden, "x"), refusalForbidden},
+		{404, nil, refusalUnknownKey},
+		{422, nil, refusalBadRequest},
+		{500, nil, refusalError},
+		{507, nil, refusalStorage},
+	} {
+		if got := refusalReason(tt.status, tt.err); got != tt.want {
+			t.Errorf("%d: %s, want %s", tt.status, got, tt.want)
+		}
+	}
+}
