@@ -78,34 +78,42 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// writeFiles stores the attachments of a message.
-func (s *Store) writeFiles(m *queue.Message) error {
-	for i, f := range m.Files {
-		if err := s.writeSealed(s.filePath(m.ID, i), f, record.FileKey(m.ID, i)); err != nil {
-			return &queue.UnavailableError{Err: err}
+// writeFiles stores the attachments of messages and returns their paths. If that
+// fails, it removes what it has stored.
+func (s *Store) writeFiles(entries ...*queue.Entry) (paths []string, err error) {
+	for _, e := range entries {
+		m := e.Message
+		for i, f := range m.Files {
+			path := s.filePath(m.ID, i)
+			w, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+			if err == nil {
+				paths = append(paths, path)
+				err = s.writeSealed(w, f, record.FileKey(m.ID, i))
+			}
+			if err != nil {
+				s.removeFiles(paths)
+				return nil, &queue.UnavailableError{Err: err}
+			}
 		}
 	}
-	if len(m.Files) > 0 && !s.noSync {
+	if len(paths) > 0 && !s.noSync {
 		if err := syncDir(filepath.Join(s.path, "files")); err != nil {
-			return &queue.UnavailableError{Err: err}
+			s.removeFiles(paths)
+			return nil, &queue.UnavailableError{Err: err}
 		}
 	}
-	return nil
+	return paths, nil
 }
 
-func (s *Store) writeSealed(path string, file queue.File, key []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = s.sealer.SealFile(file, file.Size, key, func(_ int64, sealed []byte) error {
-		_, err := f.Write(sealed)
+func (s *Store) writeSealed(w *os.File, file queue.File, key []byte) error {
+	err := s.sealer.SealFile(file, file.Size, key, func(_ int64, sealed []byte) error {
+		_, err := w.Write(sealed)
 		return err
 	})
 	if err == nil && !s.noSync {
-		err = f.Sync()
+		err = w.Sync()
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, w.Close())
 }
 
 // openFiles adds the attachments to a message. release closes them.
@@ -137,14 +145,6 @@ func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err 
 		m.Files = append(m.Files, queue.File{Size: size, ReaderAt: s.sealer.OpenFile(size, record.FileKey(m.ID, i), read)})
 	}
 	return release, nil
-}
-
-func (s *Store) removeFilesOf(entries []*queue.Entry) {
-	for _, e := range entries {
-		for i := range e.Message.Files {
-			s.removeFiles([]string{s.filePath(e.Message.ID, i)})
-		}
-	}
 }
 
 // removeFiles removes attachments. Those that it cannot remove are removed when

@@ -16,17 +16,17 @@ import (
 )
 
 // Accept implements [queue.Store].
-func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) (err error) {
+func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
 	size := 0
 	for _, e := range entries {
 		size += int(e.Size())
 		for _, f := range e.Message.Files {
 			size -= int(f.Size)
 		}
-		if err := s.writeFiles(e.Message); err != nil {
-			s.removeFilesOf(entries)
-			return err
-		}
+	}
+	files, err := s.writeFiles(entries...)
+	if err != nil {
+		return err
 	}
 	check := func(b *batch) error {
 		for _, e := range entries {
@@ -45,7 +45,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 		return nil
 	}
 	if err := s.do(ctx, size, check, write); err != nil {
-		s.removeFilesOf(entries)
+		s.removeFiles(files)
 		return err
 	}
 	return nil
@@ -145,9 +145,10 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	if !s.beginSettling(id) {
 		return queue.ErrNotClaimed
 	}
+	var files []string
 	if t.Next != nil {
-		if err := s.writeFiles(t.Next.Message); err != nil {
-			s.removeFilesOf([]*queue.Entry{t.Next})
+		var err error
+		if files, err = s.writeFiles(t.Next); err != nil {
 			s.stopSettling(id)
 			return err
 		}
@@ -177,9 +178,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	}
 	if err := s.do(ctx, len(t.Job.State)+len(t.Job.Result)+512, check, write); err != nil {
 		s.stopSettling(id)
-		if t.Next != nil {
-			s.removeFilesOf([]*queue.Entry{t.Next})
-		}
+		s.removeFiles(files)
 		return err
 	}
 	return nil

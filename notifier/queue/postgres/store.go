@@ -264,10 +264,7 @@ func (s *Store) Close() error {
 		s.loops.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), openTime)
 		defer cancel()
-		s.mu.Lock()
-		n := len(s.claimed)
-		s.mu.Unlock()
-		if n > 0 {
+		if s.migrated.Load() {
 			// If this fails, the leases run out.
 			_ = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 				_, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2", s.owner)

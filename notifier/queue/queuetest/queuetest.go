@@ -337,6 +337,10 @@ func (s *suite) files() {
 		}
 	}
 	check()
+	if err := s.Accept(s.Context(), noLimit, e); err == nil {
+		s.Error("the same ID is accepted twice")
+	}
+	check()
 	s.again()
 	check()
 	jobs := s.claim(s.now)
