@@ -86,7 +86,7 @@ func TestBadImports(t *testing.T) {
 	gone.Close()
 	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
-		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading it: no such file"},
+		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading the file: no such file"},
 		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} has no value"},
 		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
 		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which shows messages on the desktop"},
@@ -94,10 +94,10 @@ func TestBadImports(t *testing.T) {
 		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: the service JSON may not be used here"},
 		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: unknown line"},
 		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
-		{"status", nowhere.URL + "/secretsecret", "", "reading it: the server answers with status 404"},
-		{"size", large.URL + "/secretsecret", "", "reading it: the file is larger than 1 MiB"},
+		{"status", nowhere.URL + "/secretsecret", "", "reading the file: the server answers with status 404"},
+		{"size", large.URL + "/secretsecret", "", "reading the file: the file is larger than 1 MiB"},
 		{"nobody there", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
-		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched may not include a local one"},
+		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched cannot include a local file"},
 	} {
 		empty := configuration(t, "empty", "")
 		_, err := provision(t, "key k {\nimport_apprise "+empty+" "+tt.location+"\n}\n"+tt.block, "")
