@@ -100,7 +100,7 @@ func TestLocalSyslog(t *testing.T) {
 	r := newRsyslogd(t)
 	s := notifier.NewSender(egress.NewPoolWithTransport("test", elsewhere(r.socket)), 0)
 	t.Cleanup(s.Close)
-	fails(t, s, "syslog://", "keeps no log", "")
+	fails(t, s, "syslog://", "no syslog socket", "")
 	daemon := r.start(t)
 	// The daemon logs the time at which it receives a message.
 	logged := func(head, text string) {
