@@ -72,15 +72,26 @@ func (*EventHandler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *EventHandler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
-	if err := h.provision(ctx); err != nil {
-		return fmt.Errorf("%s%w", subscription(ctx), err)
+	s := currentSubscription(ctx)
+	if s == nil {
+		return h.provision(ctx, nil)
+	}
+	// Caddy's errors do not name the event.
+	on := "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
+	if err := h.provision(ctx, s.Events); err != nil {
+		return fmt.Errorf("%s%w", on, err)
+	}
+	for _, name := range s.Events {
+		if text := unknownEvent(name); text != "" {
+			h.log.Warn(on + text)
+		}
 	}
 	return nil
 }
 
-// subscription names the events of the handler that is being provisioned, for
-// errors, because Caddy's errors do not. It returns "" if it is unknown.
-func subscription(ctx caddy.Context) string {
+// currentSubscription returns the subscription whose handlers are being
+// provisioned, or nil if it is unknown.
+func currentSubscription(ctx caddy.Context) *caddyevents.Subscription {
 	for _, m := range ctx.Modules() {
 		app, ok := m.(*caddyevents.App)
 		if !ok {
@@ -90,18 +101,21 @@ func subscription(ctx caddy.Context) string {
 			if s.HandlersRaw == nil {
 				continue // its handlers are provisioned
 			}
-			return "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
+			return s
 		}
 	}
-	return ""
+	return nil
 }
 
-func (h *EventHandler) provision(ctx caddy.Context) error {
+func (h *EventHandler) provision(ctx caddy.Context, events []string) error {
 	if err := h.Recipient.check(); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := checkTextAndValues(text, eventPlaceholders); err != nil {
+			return prefixError(name, err)
+		}
+		if err := checkEventData(text, events); err != nil {
 			return prefixError(name, err)
 		}
 	}

@@ -66,6 +66,16 @@ func similarSchemes(word string) []string {
 	return best.nearest()
 }
 
+// Similar returns up to three of names that are similar to word, the most
+// similar first.
+func Similar(word string, names []string) []string {
+	best := distances{}
+	for _, name := range names {
+		best.add(name, word, name)
+	}
+	return best.nearest()
+}
+
 // letters returns the letters and digits of a name, in lower case.
 func letters(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -76,10 +86,10 @@ func letters(name string) string {
 	}, name)
 }
 
-// distances holds the smallest distance to a word found for each scheme.
+// distances holds the smallest distance to a word found for each scheme or name.
 type distances map[string]int
 
-// add records the distance between word and name for scheme, if they are
+// add records the distance between word and name under scheme if they are
 // similar.
 func (d distances) add(scheme, word, name string) {
 	n, similar := distance(word, name)
@@ -91,7 +101,7 @@ func (d distances) add(scheme, word, name string) {
 	}
 }
 
-// nearest returns the schemes with the smallest distances.
+// nearest returns the schemes or names with the smallest distances.
 func (d distances) nearest() []string {
 	var out []string
 	for scheme := range d {

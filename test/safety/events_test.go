@@ -3,6 +3,7 @@ package safety
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -108,4 +109,35 @@ func (w *watcher) checkEvents(t *testing.T, all []event) string {
 		}
 	}
 	return strings.Join(slices.Concat(w.words, w.data), "\n")
+}
+
+// A misspelled event loads with a warning that names what may be meant, because
+// a plugin may emit it. Misspelled data of an event of Caddy do not load.
+func TestMisspelledEvents(t *testing.T) {
+	t.Parallel()
+	const notify = "notify {\nkey phone {\nurl json://127.0.0.1:9/\n}\n}\n"
+	g := start(t, notify+"events {\non cert_faild notify phone\non cert_failed notify phone\n}", "key k {\nurl json://127.0.0.1:9/\n}")
+	warnings := 0
+	for line := range strings.Lines(g.log()) {
+		var e struct{ Level, Msg string }
+		if json.Unmarshal([]byte(line), &e) == nil && strings.Contains(e.Msg, "Caddy has no event") {
+			if warnings++; e.Level != "warn" || !strings.Contains(e.Msg, "on cert_faild notify: Caddy has no event cert_faild; did you mean cert_failed?") {
+				t.Errorf("a line of level %s: %s", e.Level, e.Msg)
+			}
+		}
+	}
+	if warnings != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", warnings, g.log())
+	}
+
+	wrong := g.caddyfile(notify+"events {\non cert_failed notify phone {\ntitle {event.data.identifer}\n}\n}", "key k {\nurl json://127.0.0.1:9/\n}")
+	resp, err := g.client.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(wrong))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "did you mean {event.data.identifier}?") {
+		t.Errorf("misspelled data: %s %v: %s", resp.Status, err, text)
+	}
 }
