@@ -17,7 +17,7 @@ type africasTalking struct {
 
 func (a *africasTalking) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Africas Talking", "https://developers.africastalking.com/docs/sms/sending/bulk"
-	s.Setup = "Generate the API key in the settings of the app in Africa's Talking's dashboard; appuser is the user name of that app, or sandbox."
+	s.Setup = "The API key is in Africa's Talking's dashboard; appuser is the user name of the app that the key belongs to, or sandbox for the sandbox app."
 	s.URL("atalk://{appuser}@{apikey|targets}[/{targets...}]")
 	a.describe(s, smsAsWritten(10))
 	a.describeBatch(s)

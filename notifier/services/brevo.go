@@ -18,7 +18,7 @@ type brevo struct{ mailAPI }
 
 func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
-	s.Setup = "Create an API key in Brevo under SMTP & API, API Keys, and add the sender's address or its domain to the verified senders of the account."
+	s.Setup = "Create an API key (not an SMTP key) in the settings of the Brevo account, and verify in Brevo the address that the messages come from."
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
 	b.describeReply(s)
 	s.Param("apikey").Example("xkeysib-0123456789abcdef")

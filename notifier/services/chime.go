@@ -13,7 +13,7 @@ type chime struct{ id, token string }
 
 func (h *chime) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Amazon Chime", "https://docs.aws.amazon.com/chime/latest/ug/webhooks.html"
-	s.Setup = "Open the settings of the chat room (gear icon), choose Manage webhooks and bots, Add webhook, and copy its URL, which ends in {webhook_id}?token={token}."
+	s.Setup = "In the menu of the chat room choose Manage webhooks and bots, Add webhook, and copy its URL, which ends in {webhook_id}?token={token}; AWS announced the end of Amazon Chime for February 20, 2026."
 	s.URL("chime://{webhook_id}/{token}")
 	s.Native("https://hooks.chime.aws/incomingwebhooks/{webhook_id}")
 	s.Format = notifier.Markdown

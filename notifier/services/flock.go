@@ -21,7 +21,7 @@ type flock struct {
 
 func (f *flock) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
-	s.Setup = "Create an incoming webhook at dev.flock.com/webhooks and copy its URL, whose last part is the token; to send to users and groups, use the token of a bot."
+	s.Setup = "At dev.flock.com choose Webhooks, Add an Incoming Webhook, and copy the URL, whose last part is the token; to send to users and groups, use the token of a bot."
 	s.URL("flock://[{botname}@]{token}[/{targets...}]")
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
 	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")

@@ -24,7 +24,7 @@ type fluxer struct {
 
 func (f *fluxer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Fluxer", "https://docs.fluxer.app/resources/webhooks"
-	s.Setup = "Create a webhook in the settings of the Fluxer channel and copy its URL, whose last two parts are webhook_id and webhook_token."
+	s.Setup = "Create a webhook for the channel in Fluxer and copy its URL, whose last two parts are webhook_id and webhook_token."
 	s.URL(
 		"fluxer[s]://[{botname}@]{host}[:{port}]/{webhook_id}/{webhook_token}",
 		"fluxer[s]://[{botname}@]{webhook_id}/{webhook_token}",

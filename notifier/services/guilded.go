@@ -14,7 +14,7 @@ type guilded struct{ discordHook }
 
 func (g *guilded) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Guilded", "https://www.guilded.gg/docs/api/webhook/RunWebhook"
-	s.Setup = "Create a webhook in the settings of Guilded and copy its URL, whose last two parts are webhook_id and webhook_token."
+	s.Setup = "Create a webhook for the channel in Guilded and copy its URL, whose last two parts are webhook_id and webhook_token."
 	s.URL("guilded://[{botname}@]{webhook_id}/{webhook_token}")
 	s.Native(
 		"https://media.guilded.gg/webhooks/{webhook_id}/{webhook_token}",
