@@ -23,6 +23,7 @@ type Client struct {
 	Steps *Steps
 
 	pool    *egress.Pool
+	compute *computeSlots // nil in a dry run: no limit
 	options *options
 	policy  *egress.Policy
 	log     func(Level, string)

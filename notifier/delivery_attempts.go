@@ -27,7 +27,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	f := d.progress.begin(d.target.Destination, d.message)
 	parts := d.progress.divide(f, t.divide(whole, f))
 	client := Client{
-		pool: d.sender.pool, options: t.options, policy: t.policy, log: d.record, masker: d.target.masker,
+		pool: d.sender.pool, compute: &d.sender.compute, options: t.options, policy: t.policy, log: d.record, masker: d.target.masker,
 		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header,
 	}
 	tries, waits := t.options.retry+1, 0

@@ -14,6 +14,7 @@ type Sender struct {
 	pool    *egress.Pool
 	slots   senderSlots
 	workers workers
+	compute computeSlots
 	shared  sharedDestinations // of the operator
 	recent  recentDestinations // of clients
 }
@@ -31,7 +32,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, slots: newSenderSlots(concurrency), workers: newWorkers()}
+	return &Sender{pool: pool, slots: newSenderSlots(concurrency), workers: newWorkers(), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -20,11 +19,13 @@ import (
 type serviceAccount struct {
 	project, email, tokenURL string
 	keyID                    string
-	key                      *rsa.PrivateKey
+	encoded                  []byte // the private key
+	key                      notifier.Cached[*rsa.PrivateKey]
 	token                    notifier.Cached[string]
 }
 
-// load reads the content of a key file.
+// load reads the content of a key file. It checks the size of the private key,
+// and leaves the work of reading it to [serviceAccount.sign].
 func (a *serviceAccount) load(file []byte) error {
 	var content struct {
 		Type         string `json:"type"`
@@ -44,15 +45,10 @@ func (a *serviceAccount) load(file []byte) error {
 	if block == nil {
 		return errors.New("the key file has no private key; download it again from the cloud console")
 	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	if _, err := rsaNumbers(block.Bytes); err != nil {
+		return fmt.Errorf("the private key in the key file %w; download the file again from the cloud console", err)
 	}
-	key, ok := parsed.(*rsa.PrivateKey)
-	if err != nil || !ok {
-		return errors.New("the private key in the key file is not an RSA key; download the file again from the cloud console")
-	}
-	a.project, a.email, a.keyID, a.key = content.ProjectID, content.ClientEmail, content.PrivateKeyID, key
+	a.project, a.email, a.keyID, a.encoded = content.ProjectID, content.ClientEmail, content.PrivateKeyID, block.Bytes
 	a.tokenURL = cmp.Or(content.TokenURI, "https://oauth2.googleapis.com/token")
 	return nil
 }
@@ -80,7 +76,7 @@ func (a *serviceAccount) do(ctx context.Context, c *notifier.Client, q *notifier
 // fetch gets an access token for a signed assertion (RFC 7523, section 2.1).
 func (a *serviceAccount) fetch(ctx context.Context, c *notifier.Client, scopes []string) (string, time.Duration, error) {
 	now := time.Now()
-	assertion, err := signedJWT(a.key, a.keyID, map[string]any{
+	assertion, err := a.sign(ctx, c, map[string]any{
 		"iss": a.email, "aud": a.tokenURL, "scope": strings.Join(scopes, " "),
 		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	})
@@ -98,4 +94,23 @@ func (a *serviceAccount) fetch(ctx context.Context, c *notifier.Client, scopes [
 		err = errors.New("the answer has no access_token")
 	}
 	return answer.AccessToken, time.Duration(cmp.Or(answer.ExpiresIn, 3600)) * time.Second, err
+}
+
+// sign returns a JSON Web Token signed with the private key.
+func (a *serviceAccount) sign(ctx context.Context, c *notifier.Client, claims any) (token string, err error) {
+	key, err := a.key.Get(ctx, func(ctx context.Context) (key *rsa.PrivateKey, _ time.Duration, err error) {
+		err = c.Compute(ctx, func() error {
+			key, err = readRSAKey(a.encoded)
+			return err
+		})
+		return key, 0, err
+	})
+	if err != nil {
+		return "", err
+	}
+	err = c.Compute(ctx, func() error {
+		token, err = signedJWT(key, a.keyID, claims)
+		return err
+	})
+	return token, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -78,6 +79,11 @@ func (s *pushSubscription) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
+var (
+	errNoVAPIDKey = errors.New("keyfile is not a private key on the curve P-256; create one with a tool for VAPID keys")
+	oidEC         = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
+)
+
 // vapidKey reads a private key on the curve P-256, in PEM or as the 32 bytes that
 // tools for web push print.
 func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
@@ -90,11 +96,16 @@ func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
 		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
 			return key, nil
 		}
+		// Only keys on a curve are read: reading a large RSA key takes long.
+		var outer pkcs8Key
+		if _, err := asn1.Unmarshal(block.Bytes, &outer); err != nil || !outer.Algorithm.Algorithm.Equal(oidEC) {
+			return nil, errNoVAPIDKey
+		}
 		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
 			if key, ok := key.(*ecdsa.PrivateKey); ok {
 				return key, nil
 			}
 		}
 	}
-	return nil, errors.New("keyfile is not a private key on the curve P-256; create one with a tool for VAPID keys")
+	return nil, errNoVAPIDKey
 }

@@ -77,7 +77,7 @@ func (m *service) Finish(*notifier.Schema) error {
 		return err
 	}
 	m.pool.init()
-	return m.readKeys()
+	return m.checkKeys()
 }
 
 var (

@@ -42,6 +42,13 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 	if mode == pgpNone {
 		return content, nil
 	}
+	signers, err := m.keys.private.read(ctx, c)
+	if err != nil {
+		return mimePart{}, fmt.Errorf("pgpprv %w", err)
+	}
+	if len(signers) > 0 && (signers[0].PrivateKey == nil || signers[0].PrivateKey.Encrypted) {
+		return mimePart{}, fmt.Errorf("pgpprv %w", errLocked)
+	}
 	keys, err := m.recipientKeys(ctx, c, l)
 	switch {
 	case err != nil && mode == pgpEncrypt:
@@ -52,16 +59,25 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 				return mimePart{}, fmt.Errorf("key %d of %d cannot encrypt: %w", i+1, len(keys), err)
 			}
 		}
-		return pgpEncrypted(content, keys, m.keys.private), nil
+		return pgpEncrypted(content, keys, signers), nil
 	}
-	return pgpSigned(content, m.keys.private)
+	var signed mimePart
+	err = c.Compute(ctx, func() (err error) {
+		signed, err = pgpSigned(content, signers)
+		return err
+	})
+	return signed, err
 }
 
 // recipientKeys returns the keys to encrypt to: the one in the URL, or those of
 // all recipients.
 func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.Letter) (openpgp.EntityList, error) {
-	if m.keys.public != nil || !m.wkd {
-		return m.keys.public, nil
+	if m.pgppub != "" || !m.wkd {
+		keys, err := m.keys.public.read(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("pgppub %w", err)
+		}
+		return keys, nil
 	}
 	var keys openpgp.EntityList
 	for i, a := range l.All() {

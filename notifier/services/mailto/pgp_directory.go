@@ -51,7 +51,11 @@ func (d *keyDirectory) lookUp(ctx context.Context, c *notifier.Client, address s
 		if failed != nil || len(answer.Body) > maxKeySize {
 			continue
 		}
-		keys, failed := readKeyRing(answer.Body)
+		keys, failed := readKeyRing(ctx, c, answer.Body)
+		if tooLarge, ok := errors.AsType[*keySizeError](failed); ok {
+			err = tooLarge
+			continue
+		}
 		if failed != nil {
 			err = errors.New("the Web Key Directory has something else than an OpenPGP key")
 			continue

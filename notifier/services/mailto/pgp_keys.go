@@ -2,71 +2,145 @@ package mailto
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // pgpKeys are the keys for a mail.
 type pgpKeys struct {
-	public    openpgp.EntityList // from the URL, to encrypt to
-	private   openpgp.EntityList // from the URL, to sign with
-	directory keyDirectory       // keys of recipients
+	public    pgpKey       // from the URL, to encrypt to
+	private   pgpKey       // from the URL, to sign with
+	directory keyDirectory // keys of recipients
 }
 
-// readKeys reads the keys in the URL and checks that they suit its mode.
-func (m *service) readKeys() (err error) {
+// pgpKey is a key in the URL. It is read when the first mail is sent, because
+// reading it takes long if it is large.
+type pgpKey struct {
+	data   []byte
+	parsed notifier.Cached[openpgp.EntityList]
+}
+
+// read returns the key, or nil if the URL has none.
+func (k *pgpKey) read(ctx context.Context, c *notifier.Client) (openpgp.EntityList, error) {
+	if k.data == nil {
+		return nil, nil
+	}
+	return k.parsed.Get(ctx, func(ctx context.Context) (openpgp.EntityList, time.Duration, error) {
+		keys, err := readKeyRing(ctx, c, k.data)
+		if err != nil {
+			return nil, 0, err
+		}
+		return keys[:1], 0, nil
+	})
+}
+
+var (
+	errNotPGP = errors.New("is not an OpenPGP key")
+	errLocked = errors.New("has a passphrase; export the key without one")
+)
+
+// checkKeys decodes the keys in the URL and checks that they suit its mode.
+func (m *service) checkKeys() (err error) {
 	if m.pgppub != "" {
-		if m.keys.public, err = parseKey(m.pgppub); err != nil {
+		if m.keys.public.data, _, err = decodeKey(m.pgppub); err != nil {
 			return fmt.Errorf("pgppub %w", err)
 		}
 	}
 	if m.pgpprv != "" {
-		if m.keys.private, err = parseKey(m.pgpprv); err != nil {
+		var first keyPacket
+		if m.keys.private.data, first, err = decodeKey(m.pgpprv); err != nil {
 			return fmt.Errorf("pgpprv %w", err)
 		}
-		switch key := m.keys.private[0].PrivateKey; {
-		case key == nil:
+		switch {
+		case !first.private:
 			return errors.New("pgpprv is a public key; give the private key")
-		case key.Encrypted:
-			return errors.New("pgpprv has a passphrase; export the key without one")
+		case first.locked:
+			return fmt.Errorf("pgpprv %w", errLocked)
 		}
 	}
 	switch mode := m.pgpMode(); {
-	case mode == pgpEncrypt && m.keys.public == nil && !m.wkd:
+	case mode == pgpEncrypt && m.pgppub == "" && !m.wkd:
 		return errors.New("pgp=encrypt needs a key; give it as pgppub, or have keys looked up with wkd=yes")
-	case mode == pgpSign && m.keys.private == nil:
+	case mode == pgpSign && m.pgpprv == "":
 		return errors.New("pgp=sign needs a key; give it as pgpprv")
 	}
 	return nil
 }
 
-// parseKey reads a key in base64, armored or not.
-func parseKey(text string) (openpgp.EntityList, error) {
+// decodeKey decodes a key in base64, armored or not, and checks its sizes. first
+// is its primary key.
+func decodeKey(text string) (data []byte, first keyPacket, err error) {
 	clean := strings.NewReplacer(" ", "+", "-", "+", "_", "/", "=", "").Replace(text)
-	data, err := base64.RawStdEncoding.DecodeString(clean)
+	data, err = base64.RawStdEncoding.DecodeString(clean)
 	if err != nil {
-		return nil, errors.New("is not base64; export the key and encode it, as in gpg --export ID | base64 -w0")
+		return nil, first, errors.New("is not base64; export the key and encode it, as in gpg --export ID | base64 -w0")
 	}
-	keys, err := readKeyRing(data)
+	if data, err = unarmored(data); err != nil {
+		return nil, first, errNotPGP
+	}
+	packets, err := keyPackets(data)
 	if err != nil {
-		return nil, errors.New("is not an OpenPGP key")
+		return nil, first, err
 	}
-	return keys[:1], nil
+	return data, packets[0], nil
 }
 
-// readKeyRing reads one or more keys, armored or not.
-func readKeyRing(data []byte) (openpgp.EntityList, error) {
-	read := openpgp.ReadKeyRing
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN PGP")) {
-		read = openpgp.ReadArmoredKeyRing
+// unarmored returns the binary form of one or more keys.
+func unarmored(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN PGP")) {
+		return data, nil
 	}
-	keys, err := read(bytes.NewReader(data))
+	block, err := armor.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	if block.Type != openpgp.PublicKeyType && block.Type != openpgp.PrivateKeyType {
+		return nil, errNotPGP
+	}
+	return io.ReadAll(block.Body)
+}
+
+// readKeyRing reads one or more keys, armored or not. It checks the sizes of their
+// numbers before it computes anything with them.
+func readKeyRing(ctx context.Context, c *notifier.Client, data []byte) (keys openpgp.EntityList, err error) {
+	if data, err = unarmored(data); err != nil {
+		return nil, errNotPGP
+	}
+	packets, err := keyPackets(data)
+	if err != nil {
+		return nil, err
+	}
+	if c.ForClient() {
+		if len(data) > maxKeySize {
+			return nil, &keySizeError{fmt.Sprintf("has more than %d KiB", maxKeySize>>10)}
+		}
+		for _, p := range packets {
+			if err := p.checkForClient(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = c.Compute(ctx, func() error {
+		for _, p := range packets {
+			if !p.hasPrimes() {
+				return errors.New("has factors that are not prime; create another key")
+			}
+		}
+		keys, err = openpgp.ReadKeyRing(bytes.NewReader(data))
+		return err
+	})
 	if err == nil && len(keys) == 0 {
-		err = errors.New("no key")
+		err = errNotPGP
 	}
 	return keys, err
 }
@@ -77,9 +151,9 @@ func (m *service) pgpMode() int {
 	switch {
 	case m.pgp != pgpUnset:
 		return m.pgp
-	case m.keys.public != nil || m.wkd:
+	case m.pgppub != "" || m.wkd:
 		return pgpEncrypt
-	case m.keys.private != nil:
+	case m.pgpprv != "":
 		return pgpSign
 	}
 	return pgpNone

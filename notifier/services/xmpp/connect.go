@@ -68,7 +68,7 @@ func (x *service) negotiate(ctx context.Context, c *notifier.Client, raw *wire.C
 	// The certificate must be for the domain of the account, not for the name
 	// of the server (RFC 6120, section 13.7.2.1).
 	config := wire.TLSConfig(c, x.account.Domainpart())
-	features := []mellium.StreamFeature{mellium.BindResource(), x.signIn()}
+	features := []mellium.StreamFeature{mellium.BindResource(), x.signIn(ctx, c)}
 	var rw io.ReadWriter = raw
 	switch x.security {
 	case securityStartTLS:

@@ -185,7 +185,7 @@ func TestChallenges(t *testing.T) {
 		nonce + ",s=,i=4096":                       "malformed",
 		"":                                         "malformed",
 	} {
-		client := sasl.NewClient(limitIterations(sasl.ScramSha256), sasl.Credentials(func() ([]byte, []byte, []byte) { return []byte("a"), []byte("b"), nil }))
+		client := sasl.NewClient(limitIterations(t.Context(), new(notifier.Client), sasl.ScramSha256), sasl.Credentials(func() ([]byte, []byte, []byte) { return []byte("a"), []byte("b"), nil }))
 		if _, _, err := client.Step(nil); err != nil {
 			t.Fatal(err)
 		}
