@@ -55,9 +55,6 @@ func examples(t *testing.T) map[string][]example {
 	return out
 }
 
-// demandSetup makes TestDocumentation fail for a service without a Setup.
-const demandSetup = false
-
 // notHTTP lists the services without a golden case for their example, because
 // golden files contain HTTP requests only. Their own tests use servers.
 var notHTTP = []string{"Aprs", "E-Mail", "Growl", "IRC", "MQTT", "Remote Syslog", "SMPP", "Syslog", "XMPP"}
@@ -129,7 +126,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("%s has no site: %q", s.Name, s.Site)
 		}
 		switch {
-		case s.Setup == "" && demandSetup:
+		case s.Setup == "":
 			t.Errorf("%s has no Setup", s.Name)
 		case s.Setup != "" && (!strings.HasSuffix(s.Setup, ".") || strings.Contains(s.Setup, ". ") || len([]rune(s.Setup)) > 220):
 			t.Errorf("%s: the Setup is not one sentence of up to 220 characters: %q", s.Name, s.Setup)

@@ -36,6 +36,7 @@ const (
 
 func (i *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IRC", "https://modern.ircdocs.horse/"
+	s.Setup = "Most networks need no account; if yours does, user and password are those that you registered with NickServ or with the server (parameter mode)."
 	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)

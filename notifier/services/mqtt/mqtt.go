@@ -38,6 +38,7 @@ const (
 
 func (q *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MQTT", "https://mqtt.org/mqtt-specification/"
+	s.Setup = "The host, user and password are those of your MQTT broker."
 	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
 	s.Limits = markup.Limits{Body: 268435455}
 	s.Server(&q.Server)

@@ -43,6 +43,7 @@ const (
 
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XMPP", "https://xmpp.org/rfcs/rfc6121.html"
+	s.Setup = "The user and password are those of an account (JID) on your XMPP server."
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
