@@ -13,7 +13,7 @@ type qq struct{ token string }
 
 func (q *qq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "QQ Push", "https://qmsg.zendee.cn/docs/api/"
-	s.Setup = "Log in at qmsg.zendee.cn, add the QQ number that gets the messages, and copy the KEY of your account."
+	s.Setup = "In the console at qmsg.zendee.cn, choose a bot, add the QQ number that gets the messages, add the bot as a friend of that number, and copy your KEY."
 	s.URL("qq://{token}")
 	s.Native("https://qmsg.zendee.cn/send/{token}")
 	s.Secret(&q.token, "token", "key of the account").Match(`^[a-z0-9]{24,64}$`).Example("abc123def456ghi789jkl012mno345pq")

@@ -18,7 +18,7 @@ type revolt struct {
 
 func (r *revolt) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Revolt", "https://developers.stoat.chat/api-reference"
-	s.Setup = "Create a bot under My Bots in the user settings, copy its token and invite it to your server; a channel's ID is the last part of its address in the web app."
+	s.Setup = "Create a bot in Revolt, invite it to your server, and copy its token and the IDs of the channels; its documentation is at developers.stoat.chat."
 	s.URL("revolt://{bot_token}/{targets...}")
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 100, 2000

@@ -25,7 +25,7 @@ type ringcentral struct {
 
 func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "RingCentral", "https://developers.ringcentral.com/guide/messaging/sms/sending-sms"
-	s.Setup = "Create a REST API app with the permission SMS in the RingCentral developer console, copy its client ID and client secret, and create a JWT credential for the user who sends."
+	s.Setup = "Create a REST API app with JWT auth flow and the permission SMS in the RingCentral developer console, copy its client ID and client secret, and create a JWT credential for the user who sends."
 	s.URL("ringc://{from_phone}:{token}@{client_id}/{secret}[/{targets...}]",
 		"ringc://{token}@{client_id}/{secret}/{from_phone}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 160}

@@ -25,7 +25,7 @@ type rocketChat struct {
 
 func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
-	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after /hooks/ of its URL, or create a personal access token, which comes with the user ID, in your account."
+	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after /hooks/ of its URL, or create a personal access token, which comes with the user ID, in your profile."
 	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 1000}

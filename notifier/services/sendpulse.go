@@ -28,7 +28,7 @@ const sendpulseAPI = "https://api.sendpulse.com"
 
 func (p *sendpulse) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendPulse", "https://sendpulse.com/integrations/api/smtp"
-	s.Setup = "Client ID and client secret are on the tab API of the account settings, and the sender must be verified in the SMTP settings."
+	s.Setup = "Client ID and client secret are on the tab API of the account settings, and the sender must be verified in SendPulse."
 	s.URL(
 		"sendpulse://{user}@{host}/{client_id}/{client_secret}[/{targets...}]",
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",

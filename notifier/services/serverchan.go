@@ -13,7 +13,7 @@ type serverchan struct{ token string }
 
 func (h *serverchan) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ServerChan", "https://sct.ftqq.com/"
-	s.Setup = "Log in at sct.ftqq.com with WeChat and copy your SendKey."
+	s.Setup = "Log in at sct.ftqq.com and copy your SendKey from sct.ftqq.com/sendkey."
 	s.URL("schan://{token}")
 	s.Secret(&h.token, "token", "SendKey of the account").Match(`^[a-z0-9-]+$`).Example("SCT12345TAbCdEf0123456789")
 }

@@ -16,7 +16,7 @@ type signl4 struct {
 
 func (p *signl4) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SIGNL4", "https://docs.signl4.com/integrations/webhook/webhook.html"
-	s.Setup = "Copy the team secret, or the secret of a webhook integration, from Integrations in the SIGNL4 web portal; it is the last part of the webhook URL."
+	s.Setup = "Copy the team secret of your SIGNL4 team, the last part of its webhook URL, which is in the e-mail that SIGNL4 sends after the sign-up."
 	s.URL("signl4://{secret}")
 	s.Secret(&p.secret, "secret", "team or integration secret").Match(`\S`).Example("AbCdEf0123")
 	s.String(&p.service, "service", "", "service or category of the alert")

@@ -24,7 +24,7 @@ const sparkpostBatch = 2000
 
 func (k *sparkpost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
-	s.Setup = "Create an API key with the permission Transmissions: Read/Write in SparkPost, and verify the sender's domain under Sending Domains."
+	s.Setup = "Create an API key with the permission Transmissions: Read/Write in SparkPost, and verify the sender's domain as a sending domain."
 	k.describe(s, "sparkpost")
 	mailRegion(s, &k.region)
 	s.Map(&k.tokens, ":", "tokens", "value for {{name}} in the text")

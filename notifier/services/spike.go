@@ -14,7 +14,7 @@ type spike struct{ token string }
 
 func (k *spike) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Spike.sh", "https://docs.spike.sh/"
-	s.Setup = "Add an integration to a service in Spike and copy its webhook URL, whose last part is the token."
+	s.Setup = "Create a webhook integration for a service in Spike and copy the token in its webhook URL."
 	s.URL("spike://{token}")
 	s.Native("https://api.spike.sh/v1/alerts/{token}")
 	s.Secret(&k.token, "token", "key of the integration").Match(`^[a-z0-9]{32}$`).Example("1234567890abcdef1234567890abcdef")

@@ -14,7 +14,7 @@ type stackfield struct{ token string }
 
 func (k *stackfield) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Stackfield", "https://www.stackfield.com/developer-api"
-	s.Setup = "Create a webhook for the room in Stackfield and copy its URL, whose last part is the token."
+	s.Setup = "Add a webhook under Integrations in the settings of the Stackfield room, and copy its URL, whose last part is the token."
 	s.URL("stackfield://{token}")
 	s.Native("https://[www.]stackfield.com/apiwh/{token}")
 	s.Limits = markup.Limits{Body: 4000}

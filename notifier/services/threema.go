@@ -20,7 +20,7 @@ type threema struct {
 
 func (t *threema) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
-	s.Setup = "Request a Threema ID for basic mode at gateway.threema.ch, which then shows the gateway ID and its secret."
+	s.Setup = "Open an account for basic mode at gateway.threema.ch: gateway_id is its API identity, 8 characters that usually begin with *, and secret is its API secret."
 	s.URL("threema://{gateway_id}@{secret}/{targets...}")
 	s.Limits = markup.Limits{Body: 3500}
 	s.Secret(&t.id, "gateway_id", "gateway ID: a * and 7 characters").Alias("from", "gwid").

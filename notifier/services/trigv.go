@@ -20,7 +20,7 @@ type trigv struct {
 
 func (t *trigv) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Trigv", "https://trigv.com/"
-	s.Setup = "Create an API key (trgv_…) in your Trigv account."
+	s.Setup = "Create an API key (trgv_…) for your workspace at app.trigv.com."
 	s.URL("trigv[s]://{api_key}[/{targets...}]", "trigv[s]://{api_key}@{host}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Title: 255, Body: 1000}
 	s.Server(&t.Server)

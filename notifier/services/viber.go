@@ -19,7 +19,7 @@ type viber struct {
 
 func (v *viber) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
-	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
+	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com; since 2024 only on commercial terms) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
 	// With the token in the query, host and path are all targets.
 	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 30000}

@@ -21,7 +21,7 @@ type webex struct {
 
 func (w *webex) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Cisco Webex Teams", "https://developer.webex.com/messaging/docs/api/v1/messages/create-a-message"
-	s.Setup = "Add the app Incoming Webhooks to the room and copy the last part of its URL, or create a bot at developer.webex.com, copy its access token and add it to the room."
+	s.Setup = "Connect Incoming Webhooks from the Webex App Hub to the space and copy the last part of the webhook's URL, or create a bot at developer.webex.com, copy its access token and add it to the space."
 	s.URL("wxteams|webex://{token}[/{targets...}]")
 	s.Native("https://api.ciscospark.com/v1/webhooks/incoming/{token}", "https://webexapis.com/v1/webhooks/incoming/{token}")
 	s.Format = notifier.Markdown

@@ -27,7 +27,7 @@ type wechat struct {
 
 func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
-	s.Setup = "The company ID is on the page My Company of the WeCom admin console, and AgentId and Secret are on the page of the application under App Management."
+	s.Setup = "The company ID is in the company information of the WeCom admin console, and AgentId and Secret are on the page of the application under App Management."
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 2048}
 	s.String(&w.corp, "user", "", "ID of the company").Example("ww1a2b3c4d5e6f7890")

@@ -21,7 +21,7 @@ type wxpusher struct {
 
 func (w *wxpusher) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WxPusher", "https://wxpusher.zjiecode.com/docs/"
-	s.Setup = "Create an application in the WxPusher admin console and copy its appToken; the console also lists the IDs of users (UID_…) and topics."
+	s.Setup = "Create an application in the console at wxpusher.zjiecode.com/admin and copy its appToken; a user who follows it finds the ID (UID_…) under My UID in the WxPusher account in WeChat."
 	s.URL("wxpusher://{token|targets}[/{targets...}]")
 	s.Secret(&w.token, "token", "token of the application, which begins with AT_").Match(`^AT_\S+$`).Example("AT_abc1234")
 	s.List(&w.topics, "targets", "IDs of topics",
