@@ -35,7 +35,7 @@ const kookAPI = "https://www.kookapp.cn/api/v3"
 
 func (k *kook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "KOOK", "https://developer.kookapp.cn/doc/http/message"
-	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot and invite the bot to your server; with developer mode on, KOOK's menu of a channel or user copies the ID."
+	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot and invite the bot to your server; the targets are IDs of channels and users."
 	s.URL("kook://{token}[/{targets...}]")
 	s.Native(kookAPI + "/incoming/{token}?mode=webhook")
 	s.Attachments = true

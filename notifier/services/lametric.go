@@ -32,7 +32,7 @@ type lametric struct {
 
 func (l *lametric) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LaMetric", "https://lametric-documentation.readthedocs.io/en/latest/"
-	s.Setup = "At developer.lametric.com, My Devices shows the API key of a device, and the page of your indicator app shows its ID and access token."
+	s.Setup = "The API key of a device is in the LaMetric app or under My Devices at developer.lametric.com; the page of your indicator app there shows its ID and access token."
 	s.URL(
 		"lametric[s]://{app_token}@{app_id}[/{app_ver}]",
 		"lametric[s]://{user}:{apikey}@{host}[:{port}]",

@@ -17,7 +17,7 @@ type lark struct{ token string }
 
 func (l *lark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
-	s.Setup = "Open the settings of the group in Lark, add a custom bot under Bots, and copy its webhook URL, whose last part is the token."
+	s.Setup = "Open the settings of the group in Lark, add a custom bot and copy its webhook URL, whose last part is the token."
 	s.URL("lark://{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")

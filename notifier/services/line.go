@@ -20,7 +20,7 @@ type line struct {
 
 func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
-	s.Setup = "Create a Messaging API channel in the LINE Developers Console and issue a channel access token under Messaging API; Your user ID is under Basic settings."
+	s.Setup = "Enable the Messaging API for a LINE Official Account; the LINE Developers Console then issues a channel access token under Messaging API and shows Your user ID under Basic settings."
 	s.URL("line://{token}/{targets...}")
 	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&l.token, "token", "channel access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")

@@ -20,7 +20,7 @@ type msg91 struct {
 
 func (x *msg91) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
-	s.Setup = "Create an authkey in your MSG91 account; template is the ID of an SMS template there."
+	s.Setup = "Create an authkey in the MSG91 panel and whitelist the gateway's IP address for it, or turn the IP security of the key off; template is the ID of an SMS template there."
 	s.URL("msg91://{template}@{authkey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`).Example("6512a0b1c2d3e4f5a6b7c8d9")

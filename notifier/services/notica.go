@@ -21,7 +21,7 @@ type notica struct {
 
 func (n *notica) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notica", "https://github.com/tannercollin/Notica#usage"
-	s.Setup = "Open notica.us in a browser and keep the page open; the token is the part of its address after the ?."
+	s.Setup = "Open notica.us in a browser, allow notifications and keep the page open; the token is the part of its address after the ?."
 	s.URL("notica[s]://{token}", "notica[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
 	s.Native("https://notica.us[/]?{token}")
 	s.Limits.Title = 0

@@ -21,7 +21,7 @@ type notifico struct {
 
 func (n *notifico) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifico", "https://n.tkte.ch/"
-	s.Setup = "Add a message hook to your project in Notifico and copy its address, whose last two parts are project_id and msghook."
+	s.Setup = "Add a plain text message hook to your project in Notifico and copy its address, whose last two parts are project_id and msghook."
 	s.URL(
 		"notifico[s]://{project_id}/{msghook}",
 		"notifico[s]://[{user}[:{password}]@]{host}[:{port}]/{project_id}/{msghook}",

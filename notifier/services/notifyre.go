@@ -20,7 +20,7 @@ type notifyre struct {
 
 func (n *notifyre) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifyre", "https://docs.notifyre.com/"
-	s.Setup = "Create an API token in the Notifyre dashboard and use it as the API key."
+	s.Setup = "Create an API token under Developer in the Notifyre dashboard, with a role other than Developer, and use it as the API key."
 	s.URL("notifyre://{apikey}/{targets...}")
 	n.describe(s, smsPlus)
 	s.Attachments = true

@@ -17,7 +17,7 @@ type pushdeer struct {
 
 func (p *pushdeer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushDeer", "https://www.pushdeer.com/dev.html"
-	s.Setup = "Create a key in the PushDeer app, under Key, and copy it."
+	s.Setup = "Register your device in the PushDeer app, then create a key under Key and copy it."
 	s.URL("pushdeer[s]://{pushkey}", "pushdeer[s]://{host}[:{port}]/{pushkey}")
 	s.Server(&p.Server)
 	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`).Example("PDU1234TAbCdEf0123456789")

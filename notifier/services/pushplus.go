@@ -21,7 +21,7 @@ type pushplus struct {
 
 func (p *pushplus) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushplus", "https://www.pushplus.plus/doc/"
-	s.Setup = "Sign in at www.pushplus.plus with WeChat and copy your user token."
+	s.Setup = "The token is the user token of your account at www.pushplus.plus, see PushPlus's documentation."
 	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
 	s.Native("https://www.pushplus.plus/send")
 	s.Format = notifier.HTML

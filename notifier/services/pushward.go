@@ -21,7 +21,7 @@ const pushwardDeviceVolume = -1
 
 func (p *pushward) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushWard", "https://pushward.app/"
-	s.Setup = "Create an integration key (hlk_…) in the PushWard app."
+	s.Setup = "Copy the integration key (hlk_…) from the settings of the PushWard app, or create one there that permits notifications."
 	s.URL("pushward://{apikey}")
 	s.Limits.Title, s.Limits.Body = 256, 3000
 	levels := []string{"passive", "active", "time-sensitive", "critical"}

@@ -27,7 +27,7 @@ type service struct {
 
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Matrix", "https://spec.matrix.org/latest/client-server-api/"
-	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows under Settings, Help & About, Advanced."
+	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows at the end of Settings, Help & About."
 	s.URL("matrix[s]://{host}[:{port}][/{targets...}]",
 		"matrix[s]://{user}:{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://{token}@{host}[:{port}][/{targets...}]",
