@@ -117,6 +117,11 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			in_flight <n>
 //			in_flight_per_address <n>
 //			memory <size>
+//			deliveries <n>
+//			requests <n>
+//			bytes <size>
+//			retry <n>
+//			wait <duration>
 //		}
 //		propagate_trace on|off
 //		page on|off
@@ -262,11 +267,20 @@ func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) erro
 }
 
 func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) error {
-	b.ClientLimits = &ClientLimits{}
+	c := &ClientLimits{}
+	b.ClientLimits = c
 	return readBlock(d, "client_limits", options{
-		"in_flight":             {usage: "in_flight <n>", min: 1, max: 1, line: number(&b.ClientLimits.InFlight, 1, math.MaxInt32)},
-		"in_flight_per_address": {usage: "in_flight_per_address <n>", min: 1, max: 1, line: number(&b.ClientLimits.InFlightPerAddress, 1, math.MaxInt32)},
-		"memory":                {usage: "memory <size>", min: 1, max: 1, line: byteSize(&b.ClientLimits.Memory)},
+		"in_flight":             {usage: "in_flight <n>", min: 1, max: 1, line: number(&c.InFlight, 1, math.MaxInt32)},
+		"in_flight_per_address": {usage: "in_flight_per_address <n>", min: 1, max: 1, line: number(&c.InFlightPerAddress, 1, math.MaxInt32)},
+		"memory":                {usage: "memory <size>", min: 1, max: 1, line: byteSize(&c.Memory)},
+		"deliveries":            {usage: "deliveries <n>", min: 1, max: 1, line: number(&c.Deliveries, 1, math.MaxInt32)},
+		"requests":              {usage: "requests <n>", min: 1, max: 1, line: number(&c.Requests, 1, math.MaxInt32)},
+		"bytes":                 {usage: "bytes <size>", min: 1, max: 1, line: byteSize(&c.Bytes)},
+		"retry": {usage: "retry <n>", min: 1, max: 1, line: func(args []string) error {
+			c.Retry = new(int)
+			return number(c.Retry, 0, math.MaxUint16)(args)
+		}},
+		"wait": {usage: "wait <duration>", min: 1, max: 1, line: positiveDuration(&c.Wait)},
 	})
 }
 

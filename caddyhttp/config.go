@@ -120,7 +120,9 @@ type Attachments struct {
 }
 
 // ClientLimits limits what clients can cause, so that they cannot use up what
-// messages for keys need. All counts are of the process, over all sites.
+// messages for keys need, and cannot send much more than they bring. The first
+// three count over all sites of the process; the others are for each message to
+// notification URLs of a request.
 type ClientLimits struct {
 	// How many of the messages under way may bring notification URLs. Messages
 	// for keys count as well while their attachments are fetched from addresses
@@ -141,6 +143,30 @@ type ClientLimits struct {
 	// least 8 times `max_body`. Default: 268435456 (256 MiB), or 8 times
 	// `max_body` if that is more.
 	Memory int64 `json:"memory,omitempty"`
+
+	// How many deliveries a message may make: one for each recipient, such as a
+	// chat or a telephone number, that one of its URLs has, and for each part
+	// that the text is split into. More is a 400. Default: 500.
+	Deliveries int `json:"deliveries,omitempty"`
+
+	// How many HTTP requests and connections a message may cause, including
+	// retries. If the deliveries with their retries are more, the answer is a
+	// 400. What services need in addition is counted while the message is sent.
+	// Default: 1500.
+	Requests int `json:"requests,omitempty"`
+
+	// How many bytes a message may send: its text and its files, for each
+	// recipient and retry. More is a 413. Default: 268435456 (256 MiB).
+	Bytes int64 `json:"bytes,omitempty"`
+
+	// The largest value of the URL parameter `retry`. A greater one is lowered,
+	// with a warning. Default: 2.
+	Retry *int `json:"retry,omitempty"`
+
+	// The smallest value of the URL parameter `wait`. A smaller one is raised,
+	// with a warning. A duration such as `"1m30s"`, or a number of nanoseconds.
+	// Default: 1s.
+	Wait caddy.Duration `json:"wait,omitempty"`
 }
 
 // Identity is the sender of the messages, for destinations that show one.

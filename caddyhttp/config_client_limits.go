@@ -3,8 +3,21 @@ package caddyhttp
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Defaults of client_limits that do not depend on other settings.
+const (
+	defaultMemory     = 256 << 20
+	defaultDeliveries = 500
+	defaultRequests   = 1500
+	defaultBytes      = 256 << 20
+	defaultRetry      = 2
+	defaultWait       = time.Second
 )
 
 // resolveClientLimits sets the limits that clientLimits configures, after the
@@ -18,10 +31,27 @@ func (r *resolved) resolveClientLimits() error {
 		{"in_flight", int64(c.InFlight)},
 		{"in_flight_per_address", int64(c.InFlightPerAddress)},
 		{"memory", c.Memory},
+		{"deliveries", int64(c.Deliveries)},
+		{"requests", int64(c.Requests)},
+		{"bytes", c.Bytes},
+		{"wait", int64(c.Wait)},
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("%s is %d; it must be above 0", n.name, n.value)
 		}
+	}
+	retry := defaultRetry
+	if c.Retry != nil {
+		if retry = *c.Retry; retry < 0 {
+			return fmt.Errorf("retry is %d; it must be 0 (no retries) or more", retry)
+		}
+	}
+	r.limits.Client = &notifier.Limits{
+		Deliveries: cmp.Or(c.Deliveries, defaultDeliveries),
+		Requests:   cmp.Or(c.Requests, defaultRequests),
+		Bytes:      cmp.Or(c.Bytes, defaultBytes),
+		Retry:      retry,
+		Wait:       cmp.Or(time.Duration(c.Wait), defaultWait),
 	}
 	r.inFlight = newInFlightLimits(r.maxInFlight, c.InFlight, c.InFlightPerAddress)
 	minimum := r.limits.MinMemory()

@@ -21,7 +21,6 @@ const (
 	defaultMaxSize     = 200 << 20
 	defaultMaxCount    = 6
 	defaultMaxInFlight = 1000
-	defaultMemory      = 256 << 20
 )
 
 // resolved are settings with all defaults, checked and ready for use. They do

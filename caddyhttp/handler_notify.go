@@ -56,11 +56,16 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if err != nil {
 		return nil, err
 	}
-	if err := to.CheckSize(m); err != nil {
+	if err := to.Check(m); err != nil {
 		return nil, err
 	}
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
 		return nil, err
+	}
+	if len(m.Attachments) > 0 {
+		if err := to.Check(m); err != nil {
+			return nil, err
+		}
 	}
 	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name, memory: q.Memory()}
 	stream := api.NewStream(w, r, to.Targets)

@@ -51,6 +51,7 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 		Transient: d.to.Transient,
 		Logger:    d.logger,
 		Observers: observers,
+		Limits:    d.to.Limits,
 		Memory:    d.memory,
 		Header:    d.settings.traceHeader(),
 	})

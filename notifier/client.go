@@ -29,8 +29,9 @@ type Client struct {
 	log     func(Level, string)
 	masker  func() *redact.Masker // of the secrets of the destination's URL
 
-	transient bool // the destination is for one message
-	hops      int  // gateways that the message has passed through
+	transient bool            // the destination is for one message
+	hops      int             // gateways that the message has passed through
+	requests  *requestCounter // nil for no limit
 	header    func(context.Context) map[string]string
 }
 
@@ -53,6 +54,9 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 		if err := c.Local(); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.requests.take(); err != nil {
+		return nil, err
 	}
 	return c.pool.Dial(ctx, network, address, c.egress())
 }

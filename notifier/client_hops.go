@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// HopsHeader is the header field in which a request from one gateway to another
+// has the number of gateways that the message has passed through.
+const HopsHeader = "X-Apprise-Recursion-Count"
+
 const hopsMark = " hops/"
 
 // userAgent returns the User-Agent of a request; given is what the URL asks

@@ -64,6 +64,9 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 		return nil, err
 	}
 	defer cancel(nil)
+	if err := c.requests.take(); err != nil {
+		return nil, err
+	}
 	resp, err := c.pool.Do(r, c.egress())
 	if err != nil {
 		return nil, errs.ContextError(r.Context(), err)
@@ -153,6 +156,11 @@ func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request) {
 		default:
 			r.Header.Set(name, strings.TrimSpace(singleLine(value)))
 		}
+	}
+	if c.transient && c.hops > 0 {
+		// A gateway that gets this refuses the message: clients cannot have it
+		// forwarded twice.
+		r.Header.Set(HopsHeader, strconv.Itoa(c.hops+1))
 	}
 	r.Header["User-Agent"] = []string{c.userAgent(r.Header.Get("User-Agent"))}
 	user, password := q.User, q.Password

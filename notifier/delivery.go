@@ -22,6 +22,7 @@ type delivery struct {
 	texts    *renderings
 	options  Options
 	slots    []slots
+	requests *requestCounter
 	progress *Progress
 
 	mu      sync.Mutex

@@ -28,9 +28,10 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	parts := d.progress.divide(f, t.divide(whole, f))
 	client := Client{
 		pool: d.sender.pool, compute: &d.sender.compute, options: t.options, policy: t.policy, log: d.record, masker: d.target.masker,
-		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header,
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests,
 	}
-	tries, waits := t.options.retry+1, 0
+	tries, wait := d.retries(t)
+	waits := 0
 	for {
 		n++
 		before := unfinished(parts)
@@ -47,7 +48,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		if ctx.Err() != nil {
 			return n, outOfTime(ctx, err)
 		}
-		pause, again := seconds(t.options.wait), n-waits < tries
+		pause, again := wait, n-waits < tries
 		if asked := askedToWait(err); asked > 0 && waits < maxWaits {
 			pause, again = asked, true
 			waits++
@@ -67,6 +68,15 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			return n, outOfTime(ctx, err)
 		}
 	}
+}
+
+// retries returns how many attempts are made, and the time between them.
+func (d *delivery) retries(t *Destination) (tries int, wait time.Duration) {
+	tries, wait = t.options.retry+1, seconds(t.options.wait)
+	if l := d.options.Limits; l != nil {
+		return min(tries, l.Retry+1), max(wait, l.Wait)
+	}
+	return tries, wait
 }
 
 // part is a part of a message, in the destination's format and within its

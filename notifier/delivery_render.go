@@ -57,15 +57,24 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	if len(m.Attachments) > 0 && !s.Attachments {
 		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
 	}
-	format := cmp.Or(Format(t.options.format), s.Format)
 	c := *m
-	c.Title, c.Body = d.texts.get(rendering{format, t.options.emojis, s.Limits.Title <= 0})
-	c.Format = format
+	c.Title, c.Body = d.texts.get(t.rendering())
+	c.Format = t.format()
 	c.Time = m.Time.In(t.location)
 	if !s.Attachments {
 		c.Attachments = nil
 	}
 	return &c, nil
+}
+
+// format returns the format that the destination takes.
+func (d *Destination) format() Format {
+	return cmp.Or(Format(d.options.format), d.schema.Format)
+}
+
+// rendering returns how texts are rendered for the destination.
+func (d *Destination) rendering() rendering {
+	return rendering{d.format(), d.options.emojis, d.schema.Limits.Title <= 0}
 }
 
 // divide returns the parts of a rendered message in the form f.

@@ -60,6 +60,21 @@ func (d *Destination) masker() *redact.Masker {
 // redact masks the destination's secrets in a text.
 func (d *Destination) redact(text string) string { return d.masker().Mask(text) }
 
+// Recipients returns how many recipients a message to the destination has, such
+// as chats or telephone numbers: see [Schema.Recipients].
+func (d *Destination) Recipients() int {
+	if n := d.schema.Recipients; n > 0 {
+		return n
+	}
+	n := 0
+	for _, p := range d.schema.params {
+		if v, ok := d.schema.variables[p.index].(*listVar); ok && !p.list.repeats {
+			n += v.len()
+		}
+	}
+	return max(n, 1)
+}
+
 // Optional reports whether a failure of the destination does not count.
 func (d *Destination) Optional() bool { return d.options.optional }
 

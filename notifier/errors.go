@@ -98,7 +98,7 @@ func temporary(err error) bool {
 			return false
 		}
 		return !refusal(e.Code)
-	case *egress.BlockedError, *URLError, refusedError:
+	case *egress.BlockedError, *URLError, *LimitError, refusedError:
 		return false
 	case interface{ Unwrap() []error }:
 		errs := e.Unwrap()
@@ -118,7 +118,7 @@ func temporary(err error) bool {
 // [temporary], because the parameter retry asks for attempts after any status.
 func mayRetry(err error) bool {
 	switch e := err.(type) {
-	case *egress.BlockedError, *PanicError:
+	case *egress.BlockedError, *LimitError, *PanicError:
 		return false
 	case interface{ Unwrap() []error }:
 		return slices.ContainsFunc(e.Unwrap(), mayRetry)

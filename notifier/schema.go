@@ -72,6 +72,12 @@ type Schema struct {
 	// does not, a message without text fails.
 	Attachments bool
 
+	// Recipients is how many recipients a message to the URL has. It limits what
+	// clients can cause. 0, the default, means the number of items in the URL's
+	// lists, except paths, and at least 1. A service whose lists are something
+	// else sets it in Describe or Finish.
+	Recipients int
+
 	// Scheme is the part of the URL before "://", in lower case. It is set
 	// when Finish and Send run.
 	Scheme string

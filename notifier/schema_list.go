@@ -132,6 +132,15 @@ func (v *listVar) add(item string, repeats bool) {
 	}
 }
 
+// len returns the number of items.
+func (v *listVar) len() int {
+	n := len(*v.items)
+	for _, x := range v.prefixed {
+		n += len(*x.Items)
+	}
+	return n
+}
+
 // texts returns the items as a URL writes them, those with a prefix last.
 func (v *listVar) texts() []string {
 	texts := slices.Clone(*v.items)

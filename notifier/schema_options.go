@@ -23,6 +23,9 @@ type options struct {
 	store    bool
 }
 
+// defaultWait is the default of the parameter wait, in seconds.
+const defaultWait = 0.5
+
 // options binds the parameters that every service has, except those that the
 // service has declared for itself.
 func (s *Schema) options(o *options) {
@@ -45,7 +48,7 @@ func (s *Schema) options(o *options) {
 		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10)
 	}
 	if !own("wait") {
-		s.Float(&o.wait, "wait", 0.5, "seconds between two tries").Range(0, 20)
+		s.Float(&o.wait, "wait", defaultWait, "seconds between two tries").Range(0, 20)
 	}
 	if !own("optional") {
 		s.Bool(&o.optional, "optional", false, "let the request succeed though this destination fails")

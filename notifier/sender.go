@@ -78,10 +78,15 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 		defer free()
 		slots = slices.Insert(slots, 0, copies)
 	}
+	var requests *requestCounter
+	if o.Limits != nil {
+		limits := o.Limits.of(m)
+		o.Limits, requests = &limits, &requestCounter{max: limits.Requests}
+	}
 	deliveries := make([]*delivery, len(targets))
 	var wg sync.WaitGroup
 	for i, t := range targets {
-		d := &delivery{sender: s, index: i, target: t, message: m, texts: texts, options: o, slots: slots}
+		d := &delivery{sender: s, index: i, target: t, message: m, texts: texts, options: o, slots: slots, requests: requests}
 		deliveries[i] = d
 		if i == len(targets)-1 {
 			d.run(ctx) // no other delivery is left to start

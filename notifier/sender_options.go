@@ -35,6 +35,9 @@ type Options struct {
 	// [SmallText], as many deliveries run at once as Memory has room for copies
 	// of it, but at least one. nil means no limit.
 	Memory *Allocation
+	// Limits limits what the message can cause while it is sent. The caller has
+	// checked it with [Limits.Check]. nil means no limits.
+	Limits *Limits
 	// Header returns header fields to add to each HTTP request of a delivery.
 	// ctx is the context of the delivery. Fields that the service sets win. nil
 	// means none.

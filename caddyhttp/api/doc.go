@@ -11,7 +11,7 @@
 //	defer req.Close()
 //	msg, err := req.Message()                     // title, body, type, format
 //	sel, err := req.SelectURLs(parse, fallback)   // or req.SelectTags
-//	err = sel.CheckSize(msg)
+//	err = sel.Check(msg)                          // and again with the attachments
 //	msg.Attachments, err = req.Attachments(ctx, pool)
 //	report := sel.Report(sender.Send(ctx, msg, sel.Targets, options))
 //	api.NewResponse(report).Write(w, r)

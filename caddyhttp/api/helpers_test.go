@@ -94,7 +94,7 @@ func (g *gateway) handle(w http.ResponseWriter, r *http.Request) (*Response, err
 	if err != nil {
 		return nil, err
 	}
-	if err := sel.CheckSize(m); err != nil {
+	if err := sel.Check(m); err != nil {
 		return nil, err
 	}
 	pool := egress.NewPool("test")

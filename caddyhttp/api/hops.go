@@ -19,7 +19,7 @@ const maxHops = 1
 func Hops(r *http.Request, product string) (int, error) {
 	own := notifier.HopsOf(r.UserAgent(), product) + 1
 	text := "0"
-	if values := r.Header.Values("X-Apprise-Recursion-Count"); len(values) > 0 {
+	if values := r.Header.Values(notifier.HopsHeader); len(values) > 0 {
 		text = strings.TrimSpace(values[0])
 	}
 	if text == "" || strings.Trim(text, "0123456789") != "" {

@@ -38,6 +38,10 @@ type Limits struct {
 	// Egress decides which addresses they may be fetched from.
 	Egress *egress.Policy
 
+	// Client limits what a message to URLs of the request can cause; nil means
+	// no limits.
+	Client *notifier.Limits
+
 	// Memory is what the request holds in memory. Close frees it. The zero
 	// Allocation has no limit.
 	Memory notifier.Allocation

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,6 +19,10 @@ type Selection struct {
 	// Transient reports whether the destinations exist for this message alone,
 	// because the client brought their URLs.
 	Transient bool
+
+	// Limits limits what a message can cause; nil means no limits, for
+	// destinations of the operator.
+	Limits *notifier.Limits
 
 	unusable map[int]notifier.Result // by the position among the request's URLs
 	warnings []notifier.Record
@@ -64,7 +69,7 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 		}
 		return &Selection{Targets: fallback}, nil
 	}
-	s := &Selection{Transient: true, unusable: map[int]notifier.Result{}}
+	s := &Selection{Transient: true, Limits: q.limits.Client, unusable: map[int]notifier.Result{}}
 	var first error
 	for i, url := range urls {
 		d, err := parse(url)
@@ -93,7 +98,11 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 // add adds the destination of the i-th of n URLs.
 func (s *Selection) add(d *notifier.Destination, i, n int) {
 	s.Targets = append(s.Targets, notifier.Target{Destination: d})
-	for _, w := range d.Warnings() {
+	warnings := d.Warnings()
+	if s.Limits != nil {
+		warnings = append(warnings[:len(warnings):len(warnings)], s.Limits.Warnings(d)...)
+	}
+	for _, w := range warnings {
 		s.warnings = append(s.warnings, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: fmt.Sprintf("URL %d of %d: %s", i, n, w)})
 	}
 }
@@ -108,15 +117,19 @@ func unusableURL(url string, err error) notifier.Result {
 	return r
 }
 
-// maxFanOut bounds the text that one request makes the gateway hold, in bytes:
-// the text of the message, once for each URL of the client.
-const maxFanOut = 64 << 20
-
-// CheckSize returns a 413 if the text of m is too long to be sent to as many
-// URLs of the client.
-func (s *Selection) CheckSize(m *notifier.Message) error {
-	if n := len(s.Targets); s.Transient && (len(m.Title)+len(m.Body))*n > maxFanOut {
-		return Errorf(http.StatusRequestEntityTooLarge, "the message is too long for %d URLs; send at most %s to so many", n, formatSize(int64(maxFanOut/n)))
+// Check returns an [*Error] if the message may cause more than a message to URLs
+// of a client may cause: 413 if it is too large for its destinations, 400 if it
+// has too many of them.
+func (s *Selection) Check(m *notifier.Message) error {
+	if s.Limits == nil {
+		return nil
+	}
+	err := s.Limits.Check(m, s.Targets)
+	if e, ok := errors.AsType[*notifier.LimitError](err); ok && e.Limit == notifier.LimitBytes {
+		return Errorf(http.StatusRequestEntityTooLarge, "%w", err)
+	}
+	if err != nil {
+		return badRequest("%w", err)
 	}
 	return nil
 }

@@ -2,9 +2,6 @@ package api
 
 import "strings"
 
-// maxURLs bounds how many destinations one request may name.
-const maxURLs = 1000
-
 // urls returns the notification URLs of the request.
 func (q *Request) urls() ([]string, error) {
 	items, err := q.fields[fieldURLs].items(fieldURLs, false)
@@ -14,8 +11,9 @@ func (q *Request) urls() ([]string, error) {
 	var out []string
 	for _, i := range items {
 		out = append(out, SplitURLs(i.text)...)
-		if len(out) > maxURLs {
-			return nil, badRequest("the field urls has more than %d URLs", maxURLs)
+		// A URL is at least one delivery.
+		if l := q.limits.Client; l != nil && len(out) > l.Deliveries {
+			return nil, badRequest("the field urls has more than %d URLs (client_limits deliveries)", l.Deliveries)
 		}
 	}
 	return out, nil

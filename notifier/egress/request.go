@@ -106,7 +106,7 @@ func redirect(r *http.Request, resp *http.Response) (*http.Request, error) {
 		to.Host = ""
 		for name := range to.Header {
 			switch name {
-			case "Content-Type", "User-Agent", "Accept", "Idempotency-Key":
+			case "Content-Type", "User-Agent", "Accept", "Idempotency-Key", "X-Apprise-Recursion-Count":
 			default: // may hold credentials
 				to.Header.Del(name)
 			}

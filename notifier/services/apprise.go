@@ -26,6 +26,7 @@ type apprise struct {
 
 func (a *apprise) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Apprise API", "https://github.com/caronc/apprise-api"
+	s.Recipients = 1 // the list has tags
 	s.Setup = "The host must run Apprise API or another gateway like this one, and token is the key under which that server stores the destinations."
 	s.URL("apprise[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
 	s.Native("http://{host...}[/{path...}]/notify/{token}", "https://{host...}[/{path...}]/notify/{token}")
@@ -46,7 +47,7 @@ func (a *apprise) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	header["Accept"] = "application/json"
 	header["X-Apprise-ID"] = uuid.NewString()
-	header["X-Apprise-Recursion-Count"] = strconv.Itoa(m.Hops + 1)
+	header[notifier.HopsHeader] = strconv.Itoa(m.Hops + 1)
 	_, err := c.Do(ctx, &notifier.Request{
 		URL:    a.URL(append(append([]string{}, a.path...), "notify", a.key)...),
 		Header: header,

@@ -50,7 +50,8 @@ func dapnetCallSign(s string) (string, error) {
 	return m[1], nil
 }
 
-func (d *dapnet) Finish(*notifier.Schema) error {
+func (d *dapnet) Finish(s *notifier.Schema) error {
+	s.Recipients = len(d.targets)
 	if len(d.targets) == 0 {
 		return errors.New("there is no call sign to send to; write one after the @, as in DF1ABC")
 	}

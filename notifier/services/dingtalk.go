@@ -27,6 +27,7 @@ type dingtalk struct {
 
 func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
+	s.Recipients = 1 // the list has mentions
 	s.Setup = "Add a custom robot in the settings of the DingTalk group and copy the access_token from its webhook URL; if its security setting is a signature, copy the secret (SEC…) too."
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
 	s.Native("https://oapi.dingtalk.com/robot/send")

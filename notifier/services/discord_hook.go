@@ -33,6 +33,7 @@ type discordHook struct {
 // describe binds the parameters of all these services, except the server.
 func (d *discordHook) describe(s *notifier.Schema) {
 	s.Attachments = true
+	s.Recipients = 1 // the list has mentions
 	s.Limits = markup.Limits{Title: 250, Body: 2000, InBody: true}
 	s.String(&d.botname, "botname", "", "name to post under").Alias("name")
 	s.Secret(&d.id, "webhook_id", "ID of the webhook, second to last part of its URL").Example("1098765432109876543")

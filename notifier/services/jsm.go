@@ -66,7 +66,8 @@ func jsmTarget(s string) (string, error) {
 }
 
 // Finish sets the action of each type of message.
-func (j *jsm) Finish(*notifier.Schema) (err error) {
+func (j *jsm) Finish(s *notifier.Schema) (err error) {
+	s.Recipients = max(len(j.targets), 1)
 	slices.Sort(j.targets)
 	j.actions, err = mapTypes(map[notifier.Type]string{
 		notifier.Info: "note", notifier.Success: "close", notifier.Warning: "new", notifier.Failure: "new",

@@ -32,7 +32,7 @@ func (l *line) Describe(s *notifier.Schema) {
 
 // Finish moves the first segments of the path to the token, up to one that ends
 // in an equals sign.
-func (l *line) Finish(*notifier.Schema) error {
+func (l *line) Finish(s *notifier.Schema) error {
 	if !strings.HasSuffix(l.token, "=") {
 		for i, segment := range l.targets {
 			if strings.HasSuffix(segment, "=") {
@@ -43,7 +43,7 @@ func (l *line) Finish(*notifier.Schema) error {
 		}
 	}
 	l.targets = strings.FieldsFunc(strings.Join(l.targets, ","), func(r rune) bool { return strings.ContainsRune(", \t\r\n#/\\", r) })
-	if len(l.targets) == 0 {
+	if s.Recipients = len(l.targets); s.Recipients == 0 {
 		return errors.New("the URL has no targets; add the ID of a user, group or room to the path")
 	}
 	return nil

@@ -66,7 +66,8 @@ func (m *mailAPI) describeReply(s *notifier.Schema) {
 }
 
 // Finish sets the sender and the recipients.
-func (m *mailAPI) Finish(*notifier.Schema) error {
+func (m *mailAPI) Finish(s *notifier.Schema) error {
+	s.Recipients = mail.Recipients(m.targets, m.cc, m.bcc)
 	m.sender.Address = m.user + "@" + m.host
 	if b, ok := mail.ParseAddress(m.user); ok {
 		m.sender = b

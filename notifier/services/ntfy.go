@@ -84,7 +84,7 @@ const ntfyTopic = `^[a-z0-9_-]{1,64}$`
 
 func ntfyBase(s string) (string, error) { return s[strings.LastIndexByte(s, '/')+1:], nil }
 
-func (n *ntfy) Finish(*notifier.Schema) error {
+func (n *ntfy) Finish(s *notifier.Schema) error {
 	n.topics = n.targets
 	if n.mode == "" && n.topic != "" {
 		n.mode = "cloud"
@@ -101,7 +101,7 @@ func (n *ntfy) Finish(*notifier.Schema) error {
 	} else if n.topic != "" {
 		return errors.New("mode=private needs a host before the topic, as in ntfys://ntfy.example.com/topic")
 	}
-	if len(n.topics) == 0 {
+	if s.Recipients = len(n.topics); s.Recipients == 0 {
 		return errors.New("the URL has no topic; add one to the path, as in ntfys://ntfy.example.com/topic")
 	}
 	if n.auth == "token" || n.auth == "" && (n.token != "" || n.Password == "" && ntfyToken.MatchString(n.User)) {

@@ -19,6 +19,7 @@ type pagertree struct {
 
 func (p *pagertree) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerTree", "https://pagertree.com/docs/integration-guides/webhook"
+	s.Recipients = 1 // the list has tags
 	s.Setup = "Create a Webhook integration in PagerTree and copy its Prefix ID (int_…) from the top of its page."
 	s.URL("pagertree://{integration}")
 	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")

@@ -56,11 +56,11 @@ func (p *pingram) Describe(s *notifier.Schema) {
 	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
 }
 
-func (p *pingram) Finish(*notifier.Schema) error {
+func (p *pingram) Finish(s *notifier.Schema) error {
 	p.template = p.mode == "template" || p.mode == "" && p.kind != ""
 	p.via = p.channels
 	p.group()
-	if len(p.recipients) == 0 {
+	if s.Recipients = len(p.recipients); s.Recipients == 0 {
 		return errors.New("the URL has no recipient; add a @user ID, an e-mail address or a telephone number to the path")
 	}
 	if len(p.via) == 0 && !p.template {

@@ -91,7 +91,7 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 		waiting.Add(1)
 		_, _ = io.Copy(io.Discard, c)
 	})
-	g := start(t, "", "timeout 40s\nkey k {\nurl json://"+authority(fine)+"/\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout 40s\nclient_limits {\ndeliveries 1000\n}\nkey k {\nurl json://"+authority(fine)+"/\n}\negress {\nallow 127.0.0.1\n}")
 	urls := make([]string, 1000)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("json://%s/%d", deaf, i)
@@ -146,12 +146,12 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 // it would fill the memory.
 func TestLongTextToMany(t *testing.T) {
 	t.Parallel()
-	g := start(t, "", "timeout 1s\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout 1s\nclient_limits {\ndeliveries 1000\n}\negress {\nallow 127.0.0.1\n}")
 	deaf := listen(t, "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		time.Sleep(5 * time.Second)
 	})
-	for _, tt := range []struct{ length, urls, status int }{{7 << 20, 1000, 413}, {7 << 20, 20, 413}, {7 << 20, 8, 424}, {60 << 10, 1000, 424}} {
+	for _, tt := range []struct{ length, urls, status int }{{7 << 20, 1000, 413}, {7 << 20, 40, 413}, {7 << 20, 20, 424}, {7 << 20, 8, 424}, {60 << 10, 1000, 424}} {
 		urls := make([]string, tt.urls)
 		for i := range urls {
 			urls[i] = fmt.Sprintf("json://%s/%d", deaf, i)

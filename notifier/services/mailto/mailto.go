@@ -60,7 +60,8 @@ func addressList(s *notifier.Schema, v *[]string, name, doc string) *notifier.Pa
 	return mail.List(s, v, name, doc).Normalize(checkAddress)
 }
 
-func (m *service) Finish(*notifier.Schema) error {
+func (m *service) Finish(s *notifier.Schema) error {
+	s.Recipients = mail.Recipients(m.targets, m.cc, m.bcc)
 	if err := m.findSender(); err != nil {
 		return err
 	}

@@ -358,7 +358,7 @@ func describe(t *testing.T, address string) *service {
 		Secure: u.Scheme == "mailtos", User: cmp.Or(q.Get("user"), u.User.Username()),
 		Password: cmp.Or(q.Get("pass"), password), Host: u.Hostname(), Port: port,
 	}
-	if err := m.Finish(nil); err != nil {
+	if err := m.Finish(new(notifier.Schema)); err != nil {
 		t.Fatalf("%s: %v", address, err)
 	}
 	return m

@@ -56,9 +56,10 @@ func (q *service) Describe(s *notifier.Schema) {
 	s.Param("host").Example("mqtt.example.com")
 }
 
-func (q *service) Finish(*notifier.Schema) error {
+func (q *service) Finish(s *notifier.Schema) error {
 	split := func(r rune) bool { return r == ',' || r == ' ' }
 	q.topics = append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
+	s.Recipients = len(q.topics)
 	switch {
 	case len(q.topics) == 0:
 		return errors.New("the URL has no topic; write one after the host, as in mqtt://example.com/alerts/disk")

@@ -54,7 +54,7 @@ var idPattern = regexp.MustCompile(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
 
 // Finish does what the grammar of the URL cannot: it sets the mode, and finds the
 // end of the secret, which may contain slashes.
-func (o *service) Finish(*notifier.Schema) error {
+func (o *service) Finish(s *notifier.Schema) error {
 	o.from = o.source
 	if o.user != "" && !strings.Contains(o.source, "@") {
 		o.from = o.user + "@" + o.source
@@ -93,6 +93,7 @@ func (o *service) Finish(*notifier.Schema) error {
 	o.secret = []string{strings.Join(o.secret, "/")}
 	slices.Sort(o.targets)
 	o.targets = slices.Compact(o.targets)
+	s.Recipients = mail.Recipients(o.targets, o.cc, o.bcc)
 	if len(o.targets) == 0 && !byMail {
 		return errors.New("the URL has no targets; write an e-mail address at the end")
 	}

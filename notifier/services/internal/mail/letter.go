@@ -13,3 +13,9 @@ func NewLetter(to, cc, bcc []Address) Letter {
 
 // All returns the recipients of all three kinds.
 func (l Letter) All() []Address { return slices.Concat(l.To, l.CC, l.BCC) }
+
+// Recipients returns how many recipients the mails to targets have that each go
+// to cc and bcc as well. Without targets it is one mail.
+func Recipients(targets, cc, bcc []string) int {
+	return max(len(targets), 1) * (1 + len(cc) + len(bcc))
+}

@@ -1,0 +1,50 @@
+package caddyhttp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func TestClientLimits(t *testing.T) {
+	defaults := notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 2, Wait: time.Second}
+	own := notifier.Limits{Deliveries: 1, Requests: 2, Bytes: 3 << 10, Retry: 0, Wait: 5 * time.Second}
+	block := "client_limits {\nin_flight 7\nin_flight_per_address 5\nmemory 100MiB\ndeliveries 1\nrequests 2\nbytes 3KiB\nretry 0\nwait 5s\n}\n"
+	for name, tt := range map[string]struct {
+		site, global string
+		client       notifier.Limits
+		inFlight     inFlightLimits
+		memory       int64
+	}{
+		"defaults":                     {"", "", defaults, inFlightLimits{1000, 500, 62}, 256 << 20},
+		"of max_in_flight":             {"max_in_flight 100", "", defaults, inFlightLimits{100, 50, 6}, 256 << 20},
+		"of in_flight":                 {"client_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{1000, 80, 10}, 256 << 20},
+		"more than max_in_flight":      {"max_in_flight 10\nclient_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{10, 10, 1}, 256 << 20},
+		"of max_body":                  {"max_body 100MiB", "", defaults, inFlightLimits{1000, 500, 62}, 800 << 20},
+		"of the site":                  {block, "", own, inFlightLimits{1000, 7, 5}, 100 << 20},
+		"of the app":                   {"", block, own, inFlightLimits{1000, 7, 5}, 100 << 20},
+		"of the app, with a count":     {"max_in_flight 6", block, own, inFlightLimits{6, 6, 5}, 100 << 20},
+		"of the site in place of them": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, inFlightLimits{1000, 500, 62}, 256 << 20},
+	} {
+		r := newGateway(t, tt.site, tt.global).resolved
+		if *r.limits.Client != tt.client || r.inFlight != tt.inFlight || r.memory != tt.memory {
+			t.Errorf("%s: %+v, %+v, %d", name, *r.limits.Client, r.inFlight, r.memory)
+		}
+	}
+	for want, s := range map[string]Settings{
+		"client_limits: in_flight is -1; it must be above 0":                            {ClientLimits: &ClientLimits{InFlight: -1}},
+		"client_limits: wait is -1; it must be above 0":                                 {ClientLimits: &ClientLimits{Wait: -1}},
+		"client_limits: retry is -1; it must be 0 (no retries) or more":                 {ClientLimits: &ClientLimits{Retry: new(-1)}},
+		"client_limits: memory is 63 MiB; it must be at least 8 times max_body, 64 MiB": {ClientLimits: &ClientLimits{Memory: 63 << 20}},
+	} {
+		base, err := defaultSettings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.resolve(base, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

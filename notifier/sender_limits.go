@@ -1,0 +1,147 @@
+package notifier
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Limits limits what one message can cause. They are for messages to URLs of
+// clients.
+//
+// A message that has passed through a gateway may be sent to one recipient, once.
+// Otherwise a request with many URLs, each of which makes another gateway send
+// to many URLs, would multiply.
+type Limits struct {
+	// Deliveries is the number of recipients of all destinations, see
+	// [Destination.Recipients]. A recipient of a message in several parts counts
+	// once for each part.
+	Deliveries int
+
+	// Requests is the number of HTTP requests and connections. Deliveries count
+	// with their retries before the message is sent. Requests and connections
+	// are counted again as they are made, because services may need several.
+	Requests int
+
+	// Bytes is the length of the text and the files, as often as they are
+	// delivered, including retries.
+	Bytes int64
+
+	// Retry is the maximum of the parameter retry. A greater value is lowered.
+	Retry int
+
+	// Wait is the minimum of the parameter wait. A smaller value is raised.
+	Wait time.Duration
+}
+
+// LimitError is returned when a message exceeds one of [Limits].
+type LimitError struct {
+	// Limit is [LimitDeliveries], [LimitRequests] or [LimitBytes].
+	Limit string
+
+	text string
+}
+
+// Error implements error.
+func (e *LimitError) Error() string { return e.text + " (client_limits " + e.Limit + ")" }
+
+// The names of limits in a [LimitError].
+const (
+	LimitDeliveries = "deliveries"
+	LimitRequests   = "requests"
+	LimitBytes      = "bytes"
+)
+
+// relayedRequests is how many requests a message that has passed through a
+// gateway can cause: enough to sign in and to send files.
+const relayedRequests = 10
+
+// of returns the limits of m.
+func (l *Limits) of(m *Message) Limits {
+	c := *l
+	if m.Hops > 0 {
+		c.Deliveries, c.Requests, c.Retry = 1, min(relayedRequests, l.Requests), 0
+	}
+	return c
+}
+
+// Check returns a [*LimitError] if the message may cause more than l allows.
+func (l *Limits) Check(m *Message, targets []Target) error {
+	limits := l.of(m)
+	text := int64(len(m.Title) + len(m.Body))
+	var files int64
+	for _, a := range m.Attachments {
+		files += a.Size
+	}
+	var deliveries, attempts, bytes int64
+	texts := &renderings{m: m}
+	for _, t := range targets {
+		n := int64(t.Recipients())
+		tries := int64(min(t.options.retry, limits.Retry) + 1)
+		size := text
+		if t.schema.Attachments {
+			size += files
+		}
+		bytes += n * tries * size
+		n *= t.parts(texts)
+		deliveries += n
+		attempts += n * tries
+	}
+	relayed := ""
+	if m.Hops > 0 {
+		relayed = " for a message that comes from another gateway"
+	}
+	switch {
+	case deliveries > int64(limits.Deliveries):
+		return &LimitError{LimitDeliveries, fmt.Sprintf("the message would make %d deliveries, one for each recipient and part; the limit is %d%s", deliveries, limits.Deliveries, relayed)}
+	case attempts > int64(limits.Requests):
+		return &LimitError{LimitRequests, fmt.Sprintf("the message would make %d requests, one for each delivery and retry; the limit is %d%s", attempts, limits.Requests, relayed)}
+	case bytes > limits.Bytes:
+		return &LimitError{LimitBytes, fmt.Sprintf("the message would send %s, which is its text and files for each recipient and retry; the limit is %s", humanize.IBytes(uint64(bytes)), humanize.IBytes(uint64(limits.Bytes)))}
+	}
+	return nil
+}
+
+// parts returns in how many parts the message is sent that texts are made of.
+func (d *Destination) parts(texts *renderings) int64 {
+	limit := d.schema.Limits.Body
+	if markup.Overflow(d.options.overflow) != markup.OverflowSplit || limit <= 0 || len(texts.m.Title)+len(texts.m.Body) == 0 {
+		return 1
+	}
+	m := *texts.m
+	m.Format, m.Source = d.format(), cmp.Or(m.Format, Text)
+	m.Title, m.Body = texts.get(d.rendering())
+	return int64(len(d.schema.fit(&m, markup.OverflowSplit)))
+}
+
+// Warnings returns what l changes in the parameters of d, one sentence each.
+func (l *Limits) Warnings(d *Destination) (warnings []string) {
+	if d.options.retry > l.Retry {
+		warnings = append(warnings, fmt.Sprintf("retry=%d is more than the %d retries that are possible here (client_limits retry), so it is %[2]d", d.options.retry, l.Retry))
+	}
+	if d.options.retry > 0 && d.options.wait != defaultWait && seconds(d.options.wait) < l.Wait {
+		warnings = append(warnings, fmt.Sprintf("wait=%s is less than the %s between two tries that are necessary here (client_limits wait), so it is %[2]s", strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
+	}
+	return warnings
+}
+
+// requestCounter counts the requests and connections of one message. nil has no
+// limit.
+type requestCounter struct {
+	n   atomic.Int64
+	max int
+}
+
+// take counts one more, or returns a [*LimitError] if that is too many.
+func (c *requestCounter) take() error {
+	if c != nil && c.n.Add(1) > int64(c.max) {
+		return &LimitError{LimitRequests, fmt.Sprintf("the message has made %d requests and may not make more", c.max)}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// requestCount is a web server that counts the requests it gets.
+type requestCount struct {
+	authority string
+	n         atomic.Int32
+	second    atomic.Int32 // of them, those that no gateway forwards any more
+}
+
+// newRequestCount starts one that answers with the status and body.
+func newRequestCount(t *testing.T, status int, body string) *requestCount {
+	c := &requestCount{}
+	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		c.n.Add(1)
+		if r.Header.Get("X-Apprise-Recursion-Count") == "2" {
+			c.second.Add(1)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})
+	c.authority = authority(s)
+	return c
+}
+
+// repeated returns f of 0 to n-1.
+func repeated(n int, f func(i int) string) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
+// items returns n items of a list in a URL.
+func items(n int) string {
+	return strings.Join(repeated(n, func(i int) string { return fmt.Sprint("t", i) }), ",")
+}
+
+// TestOneRequestIsNoCannon checks that one request of a client cannot make the
+// gateway send much more than it brings. Before, 1000 URLs with retry=10 made
+// 11,000 requests, 100 URLs with 500 recipients each 50,000, and a file of 20 MB
+// for 40 URLs sent 1.1 GB.
+func TestOneRequestIsNoCannon(t *testing.T) {
+	t.Parallel()
+	c := newRequestCount(t, http.StatusInternalServerError, "{}")
+	g := start(t, "", "egress {\nallow 127.0.0.1\n}")
+	long := strings.Repeat("word ", 7<<20/5)
+	for _, tt := range []struct {
+		name   string
+		body   string
+		urls   []string
+		status int
+		says   string
+	}{
+		{"URLs", "x", repeated(1000, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) }),
+			400, "has more than 500 URLs (client_limits deliveries)"},
+		{"recipients", "x", repeated(100, func(i int) string { return fmt.Sprintf("ntfy://%s/?to=%s&x=%d", c.authority, items(500), i) }),
+			400, "would make 50000 deliveries, one for each recipient and part; the limit is 500 (client_limits deliveries)"},
+		{"parts", long[:1<<20], []string{"ntfy://" + c.authority + "/a/b?overflow=split"},
+			400, "client_limits deliveries"},
+		{"text", long, repeated(40, func(i int) string { return fmt.Sprintf("json://%s/%d", c.authority, i) }),
+			413, "would send 280 MiB, which is its text and files for each recipient and retry; the limit is 256 MiB (client_limits bytes)"},
+		{"text and retries", long, repeated(20, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=9", c.authority, i) }),
+			413, "would send 420 MiB"},
+	} {
+		got := g.post("/notify", message{"body": tt.body, "urls": tt.urls})
+		if got.Status != tt.status || !strings.Contains(got.Error, tt.says) {
+			t.Errorf("%s: %d %.300s, want %d %s", tt.name, got.Status, got.Error, tt.status, tt.says)
+		}
+		if n := c.n.Swap(0); n != 0 {
+			t.Errorf("%s: %d requests were sent", tt.name, n)
+		}
+	}
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	_ = w.WriteField("body", "x")
+	for i := range 40 {
+		_ = w.WriteField("urls", fmt.Sprintf("form://%s/%d", c.authority, i))
+	}
+	part, _ := w.CreateFormFile("attach", "f.bin")
+	_, _ = part.Write(make([]byte, 20<<20))
+	_ = w.Close()
+	if got := g.do("/notify", w.FormDataContentType(), &form); got.Status != 413 || !strings.Contains(got.Error, "would send 800 MiB") || c.n.Swap(0) != 0 {
+		t.Errorf("a file: %d %s", got.Status, got.Error)
+	}
+}
+
+// TestRetriesOfClients checks that URLs of clients are tried at most three times,
+// a second apart, with a warning if they ask for more, and that those of a key
+// are tried as they ask for.
+func TestRetriesOfClients(t *testing.T) {
+	t.Parallel()
+	c, own := newRequestCount(t, http.StatusInternalServerError, ""), newRequestCount(t, http.StatusInternalServerError, "")
+	g := start(t, "", "key ops {\nurl json://"+own.authority+"/?retry=5&wait=0\n}\negress {\nallow 127.0.0.1\n}")
+	begun := time.Now()
+	got := g.post("/notify", message{"body": "x", "urls": repeated(100, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) })})
+	if took := time.Since(begun); took < 2*time.Second {
+		t.Errorf("three tries took %s", took)
+	}
+	if n := c.n.Load(); got.Status != http.StatusFailedDependency || n != 300 {
+		t.Errorf("%d requests: %d %s", n, got.Status, got.Error)
+	}
+	for _, warning := range []string{
+		"URL 1 of 100: retry=10 is more than the 2 retries that are possible here (client_limits retry), so it is 2",
+		"URL 1 of 100: wait=0 is less than the 1s between two tries that are necessary here (client_limits wait), so it is 1s",
+	} {
+		if !strings.Contains(fmt.Sprint(got.Details), warning) {
+			t.Errorf("no warning %s: %.500v", warning, got.Details)
+		}
+	}
+	if got := g.post("/notify/ops", message{"body": "x"}); got.Status != http.StatusFailedDependency || own.n.Load() != 6 {
+		t.Errorf("a key: %d requests: %d %s", own.n.Load(), got.Status, got.Error)
+	}
+}
+
+// TestRequestsOfServers checks that a server that names many recipients itself
+// cannot make the gateway send more requests than a client's message may cause.
+func TestRequestsOfServers(t *testing.T) {
+	t.Parallel()
+	rooms, err := json.Marshal(map[string]any{
+		"access_token": "token", "user_id": "@a:h", "device_id": "d", "event_id": "$e", "room_id": "!r:h",
+		"joined_rooms": repeated(3000, func(i int) string { return fmt.Sprintf("!room%d:h", i) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newRequestCount(t, http.StatusOK, string(rooms))
+	url := "matrix://user:password@" + c.authority
+	g := start(t, "", "client_limits {\nrequests 100\n}\nkey ops {\nurl "+url+"\n}\negress {\nallow 127.0.0.1\n}")
+	got := g.post("/notify", message{"body": "x", "urls": url})
+	if n := c.n.Swap(0); n > 100 || got.Status != http.StatusFailedDependency || !strings.Contains(got.text(), "has made 100 requests and may not make more (client_limits requests)") {
+		t.Errorf("%d requests: %d %s", n, got.Status, got.text())
+	}
+	got = g.post("/notify/ops", message{"body": "x"})
+	if n := c.n.Load(); n <= 3000 || got.Status != http.StatusOK {
+		t.Errorf("a key: %d requests: %d %s", n, got.Status, got.text())
+	}
+}
+
+// TestForwardedRequestsDoNotMultiply checks that a request with many URLs, each of
+// which makes the gateway send to many URLs, does not multiply, and that no
+// gateway forwards it once more.
+func TestForwardedRequestsDoNotMultiply(t *testing.T) {
+	t.Parallel()
+	c := newRequestCount(t, http.StatusOK, "")
+	g := start(t, "", "egress {\nallow 127.0.0.1\n}")
+	nested := func(urls ...string) string {
+		return "json://127.0.0.1:" + g.port + "/notify?:body=x&:urls=" + strings.NewReplacer(":", "%3A", "/", "%2F", ",", "%2C", "?", "%3F", "=", "%3D", "&", "%26").Replace(strings.Join(urls, ","))
+	}
+	victim := func(i int) string { return fmt.Sprintf("json://%s/%d?retry=2", c.authority, i) }
+	for _, tt := range []struct {
+		name     string
+		urls     []string
+		requests int32
+		says     string
+	}{
+		{"many to many", repeated(30, func(i int) string { return nested(repeated(30, victim)...) + fmt.Sprint("&:n=", i) }), 0,
+			"would make 30 deliveries, one for each recipient and part; the limit is 1 for a message that comes from another gateway"},
+		{"many to one", repeated(30, func(i int) string { return nested(victim(i)) }), 30, ""},
+		{"a third", []string{nested(nested(victim(0)))}, 0, "too many gateways"},
+	} {
+		got := g.post("/notify", message{"body": "x", "urls": tt.urls})
+		if n := c.n.Swap(0); n != tt.requests || !strings.Contains(got.text(), tt.says) {
+			t.Errorf("%s: %d requests, want %d: %d %.500s", tt.name, n, tt.requests, got.Status, got.text())
+		}
+		if n := c.second.Swap(0); n != tt.requests {
+			t.Errorf("%s: %d of %d requests say that they must not be forwarded", tt.name, n, tt.requests)
+		}
+	}
+	if got := g.post("/notify", message{"body": "x", "urls": victim(0)}); got.Status != http.StatusOK || c.second.Load() != 0 {
+		t.Errorf("a request that no gateway has forwarded: %d %s", got.Status, got.text())
+	}
+}
