@@ -42,10 +42,13 @@ func NewMasker(secrets []string) *Masker {
 		} {
 			for range maxDepth {
 				plain, offsets := unescape(escaped)
-				if offsets == nil || len(plain) < minSecret {
+				if len(plain) < minSecret {
 					break
 				}
 				search.add(plain)
+				if offsets == nil {
+					break
+				}
 				escaped = plain
 			}
 		}

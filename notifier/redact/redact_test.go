@@ -70,6 +70,9 @@ func TestMask(t *testing.T) {
 			t.Errorf("a secret with escapes: %q became %q, want %q", text, got, want)
 		}
 	}
+	if got := mask("t=0000000+", "0000000 "); got != "t=xxxxx" { // a space as forms write it, and no other escape
+		t.Errorf("a form: %q", got)
+	}
 	if got := mask("tokenABCDxyz1 and ABCDxyz", "tokenABCD", "ABCDxyz1"); got != "xxxxx and ABCDxyz" {
 		t.Errorf("of secrets that overlap, %q is shown", got)
 	}
