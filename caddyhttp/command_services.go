@@ -179,9 +179,9 @@ func describeParameter(p notifier.ParamInfo) string {
 	if p.Secret {
 		text = append(text, "secret")
 	}
-	switch {
-	case p.Kind == notifier.KindString || p.Kind == notifier.KindMap:
-	case p.Kind == notifier.KindChoice:
+	switch p.Kind {
+	case notifier.KindString, notifier.KindMap:
+	case notifier.KindChoice:
 		text = append(text, "one of "+p.Values())
 	default:
 		text = append(text, p.Values())

@@ -103,7 +103,8 @@ func TestEventMessages(t *testing.T) {
 	}{
 		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
 		{
-			"texts", map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
+			"texts",
+			map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
 			arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
 		},
 		{"lines", map[string]any{"text": "one\ntwo"}, arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},

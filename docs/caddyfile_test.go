@@ -212,8 +212,7 @@ func jsonFields(t reflect.Type) (names []string) {
 	default:
 		return nil
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case !f.IsExported():

@@ -21,7 +21,6 @@ import (
 	"testing"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/caddy-notify/caddy-notify"

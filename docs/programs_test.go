@@ -19,58 +19,82 @@ func TestPrograms(t *testing.T) {
 		want              message
 	}{
 		// https://github.com/louislam/uptime-kuma, server/notification-providers/webhook.js
-		{"Uptime Kuma", ":msg=body&:title=Uptime+Kuma", `{
+		{
+			"Uptime Kuma", ":msg=body&:title=Uptime+Kuma", `{
 			"heartbeat": {"monitorID": 1, "status": 0, "time": "2026-01-02 03:04:05.678", "msg": "connect ECONNREFUSED 192.0.2.1:443", "important": true, "duration": 60},
 			"monitor": {"id": 1, "name": "Shop", "type": "http", "url": "https://shop.example.com", "tags": []},
 			"msg": "[Shop] [🔴 Down] connect ECONNREFUSED 192.0.2.1:443"}`,
-			message{"Uptime Kuma", "[Shop] [🔴 Down] connect ECONNREFUSED 192.0.2.1:443", "info"}},
-		{"Uptime Kuma, the test button", ":msg=body&:title=Uptime+Kuma", `{"heartbeat": null, "monitor": null, "msg": "Testing"}`,
-			message{"Uptime Kuma", "Testing", "info"}},
+			message{"Uptime Kuma", "[Shop] [🔴 Down] connect ECONNREFUSED 192.0.2.1:443", "info"},
+		},
+		{
+			"Uptime Kuma, the test button", ":msg=body&:title=Uptime+Kuma", `{"heartbeat": null, "monitor": null, "msg": "Testing"}`,
+			message{"Uptime Kuma", "Testing", "info"},
+		},
 		// https://grafana.com/docs/grafana/latest/alerting/, webhook notifier
-		{"Grafana", ":message=body&:type=failure", `{
+		{
+			"Grafana", ":message=body&:type=failure", `{
 			"receiver": "ops", "status": "firing", "orgId": 1,
 			"alerts": [{"status": "firing", "labels": {"alertname": "High memory usage"}, "annotations": {"summary": "Memory is low"}, "values": {"B": 44.2}}],
 			"groupLabels": {}, "commonLabels": {"team": "blue"}, "commonAnnotations": {}, "externalURL": "https://grafana.example.com/", "version": "1",
 			"title": "[FIRING:1]  (blue)", "state": "alerting", "message": "**Firing**"}`,
-			message{"[FIRING:1]  (blue)", "**Firing**", "failure"}},
+			message{"[FIRING:1]  (blue)", "**Firing**", "failure"},
+		},
 		// https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
-		{"Alertmanager", ":commonLabels.alertname=title&:alerts[0].annotations.summary=body&:type=failure", `{
+		{
+			"Alertmanager", ":commonLabels.alertname=title&:alerts[0].annotations.summary=body&:type=failure", `{
 			"version": "4", "receiver": "gateway", "status": "firing", "truncatedAlerts": 0, "groupLabels": {"alertname": "DiskFull"},
 			"commonLabels": {"alertname": "DiskFull", "severity": "critical"}, "commonAnnotations": {}, "externalURL": "http://am.example.net",
 			"alerts": [{"status": "firing", "labels": {"alertname": "DiskFull", "instance": "db1"}, "annotations": {"summary": "91% full on db1"}}]}`,
-			message{"DiskFull", "91% full on db1", "failure"}},
+			message{"DiskFull", "91% full on db1", "failure"},
+		},
 		// https://github.com/truenas/middleware, alert service slack.py
-		{"TrueNAS", ":text=body&:title=TrueNAS", `{"text": "New alert:\n* Pool tank state is DEGRADED"}`,
-			message{"TrueNAS", "New alert:\n* Pool tank state is DEGRADED", "info"}},
+		{
+			"TrueNAS", ":text=body&:title=TrueNAS", `{"text": "New alert:\n* Pool tank state is DEGRADED"}`,
+			message{"TrueNAS", "New alert:\n* Pool tank state is DEGRADED", "info"},
+		},
 		// https://github.com/dgtlmoon/changedetection.io, with json:// of Apprise
-		{"changedetection.io", ":message=body", `{"version": "1.0", "title": "Change", "message": "https://example.com had a change.", "attachments": [], "type": "info"}`,
-			message{"Change", "https://example.com had a change.", "info"}},
+		{
+			"changedetection.io", ":message=body", `{"version": "1.0", "title": "Change", "message": "https://example.com had a change.", "attachments": [], "type": "info"}`,
+			message{"Change", "https://example.com had a change.", "info"},
+		},
 		// https://github.com/Sonarr/Sonarr, NzbDrone.Core/Notifications/Webhook
-		{"Sonarr, an episode", ":series.title=title&:eventType=body", `{
+		{
+			"Sonarr, an episode", ":series.title=title&:eventType=body", `{
 			"eventType": "Download", "instanceName": "Sonarr", "applicationUrl": "",
 			"series": {"id": 2, "title": "Gravity Falls", "type": "standard", "year": 2012, "tags": []},
 			"episodes": [{"id": 67, "episodeNumber": 14, "seasonNumber": 2, "title": "The Stanchurian Candidate"}], "isUpgrade": false}`,
-			message{"Gravity Falls", "Download", "info"}},
-		{"Sonarr, the test button", ":series.title=title&:eventType=body", `{
+			message{"Gravity Falls", "Download", "info"},
+		},
+		{
+			"Sonarr, the test button", ":series.title=title&:eventType=body", `{
 			"eventType": "Test", "instanceName": "Sonarr", "applicationUrl": "",
 			"series": {"id": 1, "title": "Test Title", "path": "C:\\testpath", "tvdbId": 1234, "tags": ["test-tag"]},
 			"episodes": [{"id": 123, "episodeNumber": 1, "seasonNumber": 1, "title": "Test title"}]}`,
-			message{"Test Title", "Test", "info"}},
+			message{"Test Title", "Test", "info"},
+		},
 		// https://github.com/Sonarr/Sonarr, NzbDrone.Core/Notifications/Apprise
-		{"Sonarr, its Apprise connection", "", `{"title": "Sonarr - Test Notification", "body": "Success!", "type": "info"}`,
-			message{"Sonarr - Test Notification", "Success!", "info"}},
-		{"Sonarr, its health", ":message=body&:instanceName=title&:type=warning", `{
+		{
+			"Sonarr, its Apprise connection", "", `{"title": "Sonarr - Test Notification", "body": "Success!", "type": "info"}`,
+			message{"Sonarr - Test Notification", "Success!", "info"},
+		},
+		{
+			"Sonarr, its health", ":message=body&:instanceName=title&:type=warning", `{
 			"eventType": "Health", "instanceName": "Sonarr", "applicationUrl": "",
 			"level": "error", "message": "No indexers available", "type": "IndexerRssCheck", "wikiUrl": "https://wiki.servarr.com/sonarr"}`,
-			message{"Sonarr", "No indexers available", "warning"}},
+			message{"Sonarr", "No indexers available", "warning"},
+		},
 		// https://github.com/Radarr/Radarr, NzbDrone.Core/Notifications/Webhook
-		{"Radarr, a film", ":movie.title=title&:eventType=body", `{
+		{
+			"Radarr, a film", ":movie.title=title&:eventType=body", `{
 			"eventType": "Grab", "instanceName": "Radarr", "movie": {"id": 1, "title": "Night of the Living Dead", "year": 1968},
 			"remoteMovie": {"title": "Night of the Living Dead", "year": 1968}, "release": {"quality": "Bluray-1080p", "size": 8100000000}}`,
-			message{"Night of the Living Dead", "Grab", "info"}},
+			message{"Night of the Living Dead", "Grab", "info"},
+		},
 		// https://www.home-assistant.io/integrations/notify.rest/
-		{"Home Assistant", "", `{"body": "The garage is open", "title": "Door", "target": null}`,
-			message{"Door", "The garage is open", "info"}},
+		{
+			"Home Assistant", "", `{"body": "The garage is open", "title": "Door", "target": null}`,
+			message{"Door", "The garage is open", "info"},
+		},
 	} {
 		seen[tt.query] = true
 		if err := g.post(addressOfOps+"?"+tt.query, tt.body); err != nil {

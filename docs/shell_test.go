@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
@@ -179,9 +180,7 @@ func (c *curl) request(dir string) (*http.Request, error) {
 	if contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
-	for name, values := range c.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, c.header)
 	if c.user != "" {
 		user, password, _ := strings.Cut(c.user, ":")
 		r.SetBasicAuth(user, password)

@@ -7,9 +7,12 @@ import (
 
 func TestAttachmentType(t *testing.T) {
 	for _, tt := range []struct{ name, given, data, want string }{
-		{"a.png", "", "x", "image/png"}, {"a.png", "application/octet-stream", "x", "image/png"},
+		{"a.png", "", "x", "image/png"},
+		{"a.png", "application/octet-stream", "x", "image/png"},
 		{"a.png", "text/plain; charset=utf-8", "x", "text/plain; charset=utf-8"},
-		{"a", "", "\x89PNG\r\n\x1a\n", "image/png"}, {"a", "nonsense", "hello", "text/plain"}, {"a", "", "\x00\x01", "application/octet-stream"},
+		{"a", "", "\x89PNG\r\n\x1a\n", "image/png"},
+		{"a", "nonsense", "hello", "text/plain"},
+		{"a", "", "\x00\x01", "application/octet-stream"},
 	} {
 		if got := NewAttachment(tt.name, tt.given, []byte(tt.data)).ContentType; got != tt.want {
 			t.Errorf("%+v: got %s", tt, got)

@@ -147,13 +147,14 @@ func (s *Schema) example(t *template) string {
 		}
 		return []string{p.name}
 	}
-	out := t.print(t.exampleScheme(values(t.host.name)), values, false)
+	var out strings.Builder
+	out.WriteString(t.print(t.exampleScheme(values(t.host.name)), values, false))
 	separator := "?"
 	for _, p := range s.params {
 		if p.required && !t.has(p.name) {
-			out += separator + p.name + "=" + escapeUser(values(p.name)[0])
+			out.WriteString(separator + p.name + "=" + escapeUser(values(p.name)[0]))
 			separator = "&"
 		}
 	}
-	return out
+	return out.String()
 }

@@ -218,6 +218,7 @@ func probes(t *testing.T) []*notifier.Message {
 // TestNoIdleParameter checks that each query parameter changes the requests of
 // at least one URL.
 func TestNoIdleParameter(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("sends some thousand messages")
 	}

@@ -23,8 +23,12 @@ func TestHops(t *testing.T) {
 		query  string
 		want   int
 	}{
-		{0, nil, "", 0}, {1, nil, "", 1}, {2, all, "", 2},
-		{0, all, "?%2BUser-Agent=mine", 0}, {2, all, "?%2BUser-Agent=mine", 2}, {2, all, "?%2BUser-Agent=" + product + "%20hops/0", 2},
+		{0, nil, "", 0},
+		{1, nil, "", 1},
+		{2, all, "", 2},
+		{0, all, "?%2BUser-Agent=mine", 0},
+		{2, all, "?%2BUser-Agent=mine", 2},
+		{2, all, "?%2BUser-Agent=" + product + "%20hops/0", 2},
 		{1, nil, "?%2BUser-Agent=mine", -1},
 	} {
 		d, err := Parse(base+"/tok"+tt.query, tt.policy)

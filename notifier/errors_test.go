@@ -17,7 +17,10 @@ func TestMayRetry(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&egress.BlockedError{}, false}, {&PanicError{}, false}, {errLongAnswer, false}, {io.EOF, true},
+		{&egress.BlockedError{}, false},
+		{&PanicError{}, false},
+		{errLongAnswer, false},
+		{io.EOF, true},
 		{fmt.Errorf("x: %w", &egress.BlockedError{}), false},
 		{join([]error{&egress.BlockedError{}, &PanicError{}}), false},
 		{join([]error{fmt.Errorf("target 1: %w", &egress.BlockedError{}), io.EOF}), true},

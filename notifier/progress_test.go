@@ -330,11 +330,11 @@ func TestOnceValue(t *testing.T) {
 	}
 }
 
-// tooLarge is an error of a service that marks it as a refusal itself.
-type tooLarge struct{}
+// tooLargeError is an error of a service that marks it as a refusal itself.
+type tooLargeError struct{}
 
-func (tooLarge) Error() string        { return "552 too large" }
-func (tooLarge) Is(target error) bool { return target == ErrRefused }
+func (tooLargeError) Error() string        { return "552 too large" }
+func (tooLargeError) Is(target error) bool { return target == ErrRefused }
 
 // TestTemporary checks that the result tells whether a later attempt can
 // succeed, and when.
@@ -358,10 +358,20 @@ func TestTemporary(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{io.EOF, true}, {&PanicError{}, true}, {blocked, false}, {&URLError{}, false},
-		{errLongAnswer, false}, {errUnusableAddress, false}, {errOnlyFiles, false},
-		{ErrRefused, false}, {Refused(io.EOF), false}, {fmt.Errorf("%w: too long", ErrRefused), false}, {fmt.Errorf("%w: %w", ErrRefused, io.EOF), false},
-		{fmt.Errorf("x: %w", tooLarge{}), false}, {fmt.Errorf("x: %w", blocked), false}, {join([]error{blocked, &StatusError{Code: 404}}), false},
+		{io.EOF, true},
+		{&PanicError{}, true},
+		{blocked, false},
+		{&URLError{}, false},
+		{errLongAnswer, false},
+		{errUnusableAddress, false},
+		{errOnlyFiles, false},
+		{ErrRefused, false},
+		{Refused(io.EOF), false},
+		{fmt.Errorf("%w: too long", ErrRefused), false},
+		{fmt.Errorf("%w: %w", ErrRefused, io.EOF), false},
+		{fmt.Errorf("x: %w", tooLargeError{}), false},
+		{fmt.Errorf("x: %w", blocked), false},
+		{join([]error{blocked, &StatusError{Code: 404}}), false},
 		{join([]error{TargetError(0, 2, blocked), TargetError(1, 2, io.EOF)}), true},
 		{join([]error{TargetError(0, 2, Refused(io.EOF)), TargetError(1, 2, &StatusError{Code: 500})}), true},
 	} {

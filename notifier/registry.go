@@ -97,8 +97,8 @@ func hasState(t reflect.Type) bool {
 		if strings.HasPrefix(t.PkgPath(), "sync") {
 			return true
 		}
-		for i := range t.NumField() {
-			if hasState(t.Field(i).Type) {
+		for field := range t.Fields() {
+			if hasState(field.Type) {
 				return true
 			}
 		}

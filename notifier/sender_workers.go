@@ -26,7 +26,7 @@ func (w workers) work(f func()) {
 	defer timer.Stop()
 	for {
 		f()
-		f = nil // so that the message can be freed
+		f = nil //nolint:wastedassign // so that the message can be freed
 		timer.Reset(workerIdle)
 		select {
 		case f = <-w.idle:

@@ -194,7 +194,7 @@ func FuzzTags(f *testing.F) {
 			if !e.Empty() && !reflect.DeepEqual(e, again) || e.Empty() != again.Empty() {
 				t.Fatalf("%q reads as %q, and that as %q", s, e, again)
 			}
-			for _, g := range strings.Split(e.String(), ",") {
+			for g := range strings.SplitSeq(e.String(), ",") {
 				if !e.Match(strings.Fields(g)) {
 					t.Fatalf("%q does not match a destination with the tags %q", e, g)
 				}

@@ -27,8 +27,8 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 	// The place of a parameter that the query sets is empty, unless segments
 	// would be left over.
 	for _, inPath := range []func(string) bool{given, func(string) bool { return false }} {
-		values, left := map[string][]string{}, -1
-		left = matchPath(t.path, u.segments, inPath, values, extra)
+		values := map[string][]string{}
+		left := matchPath(t.path, u.segments, inPath, values, extra)
 		if left < 0 {
 			continue
 		}

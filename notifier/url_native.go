@@ -81,7 +81,7 @@ func (n *native) match(s string) map[string][]string {
 			matchNativeHost(m[i+1], values)
 			continue
 		}
-		for _, v := range strings.Split(m[i+1], "/") {
+		for v := range strings.SplitSeq(m[i+1], "/") {
 			if v != "" {
 				values[name] = append(values[name], percent.DecodeText(v))
 			}

@@ -61,7 +61,7 @@ func compileTemplate(text string) (*template, error) {
 	if !ok || !schemesPattern.MatchString(schemes) {
 		return nil, fmt.Errorf("template %q does not begin with schemes and ://", text)
 	}
-	for _, name := range strings.Split(schemes, "|") {
+	for name := range strings.SplitSeq(schemes, "|") {
 		base, both := strings.CutSuffix(name, "[s]")
 		t.schemes = append(t.schemes, scheme{name: base})
 		if both {

@@ -201,10 +201,10 @@ func (s step) element(value json.RawMessage) (found json.RawMessage, err error) 
 		}
 		return nil
 	})
-	switch {
-	case err == errStop:
+	switch err {
+	case errStop:
 		return found, nil
-	case err == nil:
+	case nil:
 		err = fmt.Errorf("the array has no element %d", s.index)
 	}
 	return nil, err

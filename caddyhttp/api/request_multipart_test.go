@@ -62,7 +62,9 @@ func TestMultipart(t *testing.T) {
 		"query":                     {"?title=Q", []part{{"body", "", "", "B"}}, "Q", "B", ""},
 		"payload": {"", []part{
 			{"payload", "", "application/json", `{"body":"P","attach":{"base64":"Mg==","filename":"p.txt"}}`},
-			{"body", "", "", "B"}, {"title", "", "", "T"}, {"attach", "a.txt", "", "1"},
+			{"body", "", "", "B"},
+			{"title", "", "", "T"},
+			{"attach", "a.txt", "", "1"},
 		}, "T", "P", "p.txt text/plain 2|a.txt text/plain 1"},
 		"payload as a file":            {"", []part{{"payload", "p.json", "application/json", `{"body":"P"}`}}, "", "P", ""},
 		"payload with mapping":         {"?:a.b=body", []part{{"payload", "", "application/json", `{"a":{"b":"P"}}`}}, "", "P", ""},

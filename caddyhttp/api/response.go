@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -168,7 +169,7 @@ func (r *Response) lines() []notifier.Record {
 	if r.Error == "" {
 		return r.Records
 	}
-	return append(r.Records[:len(r.Records):len(r.Records)], notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: r.Error})
+	return append(slices.Clip(r.Records), notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: r.Error})
 }
 
 // text returns the body in plain text: a line for each record.

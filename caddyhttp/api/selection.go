@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +141,7 @@ func (s *Selection) Report(sent *notifier.Report) *notifier.Report {
 	if len(s.unusable)+len(s.warnings) == 0 {
 		return sent
 	}
-	r := &notifier.Report{Results: s.results(sent.Results), Records: append(s.warnings[:len(s.warnings):len(s.warnings)], sent.Records...)}
+	r := &notifier.Report{Results: s.results(sent.Results), Records: append(slices.Clip(s.warnings), sent.Records...)}
 	for i := range r.Results {
 		if u, ok := s.unusable[i]; ok {
 			r.Records = append(r.Records, notifier.Record{Time: time.Now(), Level: notifier.LevelError, Text: "Not sent: " + u.Err.Error()})

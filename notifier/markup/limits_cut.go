@@ -88,7 +88,7 @@ func (c cutter) head(s string, room int) string {
 	return s[:end]
 }
 
-// before returns at, or the start of the atom that a cut at at would divide. It
+// before returns at, or the start of the atom that a cut at would divide. It
 // does not look for atoms longer than room, because they fit into no part.
 func (c cutter) before(s string, at, room int) int {
 	if c.atoms == "" {

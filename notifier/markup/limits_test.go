@@ -46,12 +46,24 @@ func TestFit(t *testing.T) {
 		{"a character longer than the room", Limits{Title: 6, Body: 2, Unit: UTF8Bytes}, "", "漢字", Text, Text, OverflowSplit, []Part{{"", "漢"}, {"", "字"}}},
 		{"reference not truncated", Limits{Title: 5, Body: 5}, "", "abc&amp;def", HTML, Text, OverflowTruncate, []Part{{"", "abc"}}},
 
-		{"title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "title", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
-			[]Part{{"title", strings.Repeat("b", 32-5-12)}}},
-		{"no title in the body's room", Limits{Title: 250, Body: 32, InBody: true}, "", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
-			[]Part{{"", strings.Repeat("b", 32)}}},
-		{"reserve", Limits{Title: 250, Body: 32, InBody: true, Reserve: 2}, "", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
-			[]Part{{"", strings.Repeat("b", 30)}}},
+		{
+			"title in the body's room",
+			Limits{Title: 250, Body: 32, InBody: true},
+			"title", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
+			[]Part{{"title", strings.Repeat("b", 32-5-12)}},
+		},
+		{
+			"no title in the body's room",
+			Limits{Title: 250, Body: 32, InBody: true},
+			"", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
+			[]Part{{"", strings.Repeat("b", 32)}},
+		},
+		{
+			"reserve",
+			Limits{Title: 250, Body: 32, InBody: true, Reserve: 2},
+			"", strings.Repeat("b", 40), Text, Text, OverflowTruncate,
+			[]Part{{"", strings.Repeat("b", 30)}},
+		},
 
 		{"reserve in every part", Limits{Title: 100, Body: 6, Reserve: 2}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t", "abc"}, {"t", "def"}, {"t", "ghi"}}},
 		{"reserve after the title", Limits{Title: 100, Body: 20, Reserve: 2, InBody: true}, "t", "0123 abcdefghijklmnopqrs", Text, Text, OverflowSplit, []Part{{"t", "0123"}, {"", "abcdefghijklmnopqr"}, {"", "s"}}},
@@ -59,10 +71,18 @@ func TestFit(t *testing.T) {
 		{"parts counted", Limits{Title: 250, Body: 4}, "t", "abc def ghi", Text, Text, OverflowSplit, []Part{{"t [1/3]", "abc"}, {"t [2/3]", "def"}, {"t [3/3]", "ghi"}}},
 		{"no title, no counter", Limits{Title: 250, Body: 4}, "", "abc def", Text, Text, OverflowSplit, []Part{{"", "abc"}, {"", "def"}}},
 		{"merged title not repeated", Limits{Body: 4}, "t", "abc def", Text, Text, OverflowSplit, []Part{{"", "t"}, {"", "abc"}, {"", "def"}}},
-		{"little room shared", Limits{Title: 250, Body: 20, InBody: true}, "t", "0123456789abcdefghijklmnopqrstuv", Text, Text, OverflowSplit,
-			[]Part{{"t", "0123456"}, {"", "789abcdefghijklmnopq"}, {"", "rstuv"}}},
-		{"no room left", Limits{Title: 250, Body: 14, InBody: true}, "ti", "0123456789abcdef", Text, Text, OverflowSplit,
-			[]Part{{"ti", ""}, {"", "0123456789abcd"}, {"", "ef"}}},
+		{
+			"little room shared",
+			Limits{Title: 250, Body: 20, InBody: true},
+			"t", "0123456789abcdefghijklmnopqrstuv", Text, Text, OverflowSplit,
+			[]Part{{"t", "0123456"}, {"", "789abcdefghijklmnopq"}, {"", "rstuv"}},
+		},
+		{
+			"no room left",
+			Limits{Title: 250, Body: 14, InBody: true},
+			"ti", "0123456789abcdef", Text, Text, OverflowSplit,
+			[]Part{{"ti", ""}, {"", "0123456789abcd"}, {"", "ef"}},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.limits.Fit(test.title, test.body, test.format, test.source, test.mode)

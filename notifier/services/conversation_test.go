@@ -87,10 +87,10 @@ func TestTwitterConversation(t *testing.T) {
 			if !oauth1Signed(q, "csecret", "asecret") {
 				return 401, `{"title":"Unauthorized"}`
 			}
-			switch {
-			case q.URL.Path == "/2/users/me":
+			switch q.URL.Path {
+			case "/2/users/me":
 				return 200, `{"data":{"id":"9","username":"me"}}`
-			case q.URL.Path == "/2/users/by":
+			case "/2/users/by":
 				var found []map[string]string
 				for name := range strings.SplitSeq(q.URL.Query().Get("usernames"), ",") {
 					if ids[name] != "" {
@@ -99,7 +99,7 @@ func TestTwitterConversation(t *testing.T) {
 				}
 				answer, _ := json.Marshal(map[string]any{"data": found})
 				return 200, string(answer)
-			case q.URL.Path == "/2/media/upload":
+			case "/2/media/upload":
 				f, id := servicetest.FormFields(q, body), fmt.Sprint("m", len(uploads))
 				if f.Get("media") != string(servicetest.Picture) {
 					return 400, `{"title":"Invalid Request"}`

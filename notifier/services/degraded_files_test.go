@@ -21,11 +21,15 @@ var fileServices = []struct {
 	first     bool        // the text is sent before the files
 }{
 	{name: "bluesky", url: "bsky://ann@app-password", file: "uploadBlob", answers: [][2]string{
-		{"resolveHandle", `{"did": "did:plc:a"}`}, {"did:plc:a", blueskyDocument}, {"createSession", `{"accessJwt": "token"}`},
+		{"resolveHandle", `{"did": "did:plc:a"}`},
+		{"did:plc:a", blueskyDocument},
+		{"createSession", `{"accessJwt": "token"}`},
 		{"uploadBlob", `{"blob": {"ref": "r"}}`},
 	}},
 	{name: "bluesky, posting", url: "bsky://ann@app-password", file: `"embed"`, answers: [][2]string{
-		{"resolveHandle", `{"did": "did:plc:a"}`}, {"did:plc:a", blueskyDocument}, {"createSession", `{"accessJwt": "token"}`},
+		{"resolveHandle", `{"did": "did:plc:a"}`},
+		{"did:plc:a", blueskyDocument},
+		{"createSession", `{"accessJwt": "token"}`},
 		{"uploadBlob", `{"blob": {"ref": "r"}}`},
 	}},
 	{name: "discord", url: "discord://1234567890/token?batch=no", file: `filename="`, first: true},

@@ -24,8 +24,11 @@ func (g *gotify) Describe(s *notifier.Schema) {
 	s.Path(&g.path, "path", "path of Gotify on the server")
 	s.Secret(&g.token, "token", "application token").Example("AbCdEf.GhIjKlMn")
 	s.Enum(&g.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: 0}, {Name: "moderate", Value: 3}, {Name: "normal", Value: 5},
-		{Name: "high", Value: 8}, {Name: "emergency", Value: 10},
+		{Name: "low", Value: 0},
+		{Name: "moderate", Value: 3},
+		{Name: "normal", Value: 5},
+		{Name: "high", Value: 8},
+		{Name: "emergency", Value: 10},
 	}, "priority of the message").Lenient()
 	s.Param("host").Example("gotify.example.com")
 }

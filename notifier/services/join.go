@@ -33,8 +33,10 @@ func (j *join) Describe(s *notifier.Schema) {
 
 const joinAPI = "https://joinjoaomgcd.appspot.com/_ah/api/messaging/v1/sendPush"
 
-var joinDevice = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
-var joinGroup = regexp.MustCompile(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
+var (
+	joinDevice = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
+	joinGroup  = regexp.MustCompile(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
+)
 
 func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	targets := j.targets

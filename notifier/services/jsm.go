@@ -46,8 +46,10 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 		Alias("to").Normalize(jsmTarget).DropInvalid()
 	s.Choice(&j.action, "action", "map", jsmActions, "map: warning, failure create an alert, success closes it, info adds a note")
 	s.Enum(&j.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: 5, Synonyms: []string{"p5"}}, {Name: "moderate", Value: 4, Synonyms: []string{"p4"}},
-		{Name: "normal", Value: 3, Synonyms: []string{"p3"}}, {Name: "high", Value: 2, Synonyms: []string{"p2"}},
+		{Name: "low", Value: 5, Synonyms: []string{"p5"}},
+		{Name: "moderate", Value: 4, Synonyms: []string{"p4"}},
+		{Name: "normal", Value: 3, Synonyms: []string{"p3"}},
+		{Name: "high", Value: 2, Synonyms: []string{"p2"}},
 		{Name: "emergency", Value: 1, Synonyms: []string{"p1"}},
 	}, "priority of the alert, from p1 (emergency) to p5").Lenient()
 	s.String(&j.entity, "entity", "", "what the alert is about, for example a host")

@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -47,9 +48,7 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 
 func (j *jsm) alert(m *notifier.Message) map[string]any {
 	details := map[string]string{"type": string(m.Type)}
-	for name, value := range j.details {
-		details[name] = value
-	}
+	maps.Copy(details, j.details)
 	message := m.Title
 	if message == "" {
 		message = m.Body
@@ -74,9 +73,7 @@ func (j *jsm) alert(m *notifier.Message) map[string]any {
 
 func (j *jsm) headers() map[string]string {
 	h := map[string]string{"Authorization": "GenieKey " + j.apikey}
-	for name, value := range j.header {
-		h[name] = value
-	}
+	maps.Copy(h, j.header)
 	return h
 }
 

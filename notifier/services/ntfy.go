@@ -71,8 +71,10 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.String(&n.delay, "delay", "", "deliver later: seconds, 30m, tomorrow 10am")
 	s.String(&n.email, "email", "", "e-mail address to forward to")
 	s.Enum(&n.priority, "priority", "default", []notifier.Choice{
-		{Name: "min", Value: 1}, {Name: "low", Value: 2, Synonyms: []string{"moderate"}},
-		{Name: "default", Value: 3, Synonyms: []string{"normal"}}, {Name: "high", Value: 4},
+		{Name: "min", Value: 1},
+		{Name: "low", Value: 2, Synonyms: []string{"moderate"}},
+		{Name: "default", Value: 3, Synonyms: []string{"normal"}},
+		{Name: "high", Value: 4},
 		{Name: "max", Value: 5, Synonyms: []string{"emergency"}},
 	}, "priority of the message").Lenient()
 	s.List(&n.tags, "xtags", "tags; ntfy shows the names of emojis as emojis").Alias("tags")

@@ -77,7 +77,7 @@ func (p *pingram) group() {
 	separator := func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
 	current := map[string]string{}
 	for _, target := range strings.FieldsFunc(strings.Join(p.targets, ","), separator) {
-		kind, value, channel := "", target, ""
+		var kind, value, channel string
 		if m, ok := mail.ParseAddress(target); ok {
 			kind, value, channel = "email", m.Address, "email"
 		} else if number, err := notifier.FullPhone(target); err == nil {

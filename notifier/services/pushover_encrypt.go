@@ -32,7 +32,7 @@ func pushoverEncrypt(hexKey, text string) (string, error) {
 	rand.Read(iv)
 	out.Write(iv)
 	z := gzip.NewWriter(out)
-	z.Write([]byte(text)) // writing to memory does not fail
+	_, _ = z.Write([]byte(text)) // writing to memory does not fail
 	z.Close()
 	pad := aes.BlockSize - out.Len()%aes.BlockSize
 	out.Write(bytes.Repeat([]byte{byte(pad)}, pad))

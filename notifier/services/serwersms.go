@@ -59,8 +59,11 @@ func (x *serwerSMS) post(ctx context.Context, c *notifier.Client, m *notifier.Me
 	q := &notifier.Request{URL: "https://api2.serwersms.pl/messages/send_sms", Body: notifier.JSON(payload)}
 	if len(m.Attachments) > 0 {
 		parts := []notifier.FormPart{
-			{Name: "username", Value: x.user}, {Name: "password", Value: x.password}, {Name: "text", Value: m.Body},
-			{Name: "sender", Value: x.sender}, {Name: name, Value: value},
+			{Name: "username", Value: x.user},
+			{Name: "password", Value: x.password},
+			{Name: "text", Value: m.Body},
+			{Name: "sender", Value: x.sender},
+			{Name: name, Value: value},
 		}
 		for _, a := range m.Attachments {
 			parts = append(parts, notifier.FormPart{Name: "file", File: a})

@@ -135,19 +135,23 @@ func TestRetryDoesNotRepeat(t *testing.T) {
 		answers          [][2]string
 	}{
 		{
-			"humhub", "humhub://token@example.org/1", "upload-files", map[string]int{"post/container": 1, "upload-files": 3},
+			"humhub", "humhub://token@example.org/1", "upload-files",
+			map[string]int{"post/container": 1, "upload-files": 3},
 			[][2]string{{"post/container", `{"id":42}`}},
 		},
 		{
-			"mastodon", "toot://token@example.org", "statuses", map[string]int{"media": 1, "statuses": 2},
+			"mastodon", "toot://token@example.org", "statuses",
+			map[string]int{"media": 1, "statuses": 2},
 			[][2]string{{"media", `{"id":"m1"}`}},
 		},
 		{
-			"matrix", "matrix://token@example.org/!room", "PUT", map[string]int{"media/v3/upload": 2, "PUT": 4},
+			"matrix", "matrix://token@example.org/!room", "PUT",
+			map[string]int{"media/v3/upload": 2, "PUT": 4},
 			[][2]string{{"upload", `{"content_uri":"mxc://a/b"}`}},
 		},
 		{
-			"twitter", "tweet://a/b/c/d", "2/tweets", map[string]int{"media/upload": 1, "2/tweets": 2},
+			"twitter", "tweet://a/b/c/d", "2/tweets",
+			map[string]int{"media/upload": 1, "2/tweets": 2},
 			[][2]string{{"upload", `{"data":{"id":"7"}}`}},
 		},
 		{

@@ -11,7 +11,7 @@ import (
 // character, and cuts it into parts of the size of a text message. If there are
 // several parts, each leaves room for the header that joins them.
 func smppParts(text string) (data.Encoding, [][]byte, error) {
-	var coding data.Encoding = data.GSM7BIT
+	coding := data.GSM7BIT
 	single, piece := 160, 153 // characters of 7 bits, one to an octet
 	if len(data.ValidateGSM7String(text)) > 0 {
 		coding, single, piece = data.UCS2, 140, 134

@@ -32,8 +32,10 @@ func (x *smsc) Describe(s *notifier.Schema) {
 
 func (x *smsc) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	parts := []notifier.FormPart{
-		{Name: "login", Value: x.user}, {Name: "psw", Value: x.password},
-		{Name: "phones", Value: strings.Join(x.targets, ",")}, {Name: "fmt", Value: "3"}, // answers in JSON
+		{Name: "login", Value: x.user},
+		{Name: "psw", Value: x.password},
+		{Name: "phones", Value: strings.Join(x.targets, ",")},
+		{Name: "fmt", Value: "3"}, // answers in JSON
 	}
 	translit := map[bool]string{true: "1"}[x.translit]
 	charset := map[bool]string{false: "utf-8"}[smscASCII(m.Body+x.sender)] // the default is windows-1251

@@ -24,8 +24,13 @@ var (
 	// Value 0 chooses the kind by the message's type. Other values are positions in
 	// splunkKinds, from 1 on.
 	splunkActions = []notifier.Choice{
-		{Name: "map"}, {Name: "info", Value: 4}, {Name: "acknowledgement", Value: 3}, {Name: "warning", Value: 2},
-		{Name: "recovery", Value: 5}, {Name: "resolve", Value: 5}, {Name: "critical", Value: 1},
+		{Name: "map"},
+		{Name: "info", Value: 4},
+		{Name: "acknowledgement", Value: 3},
+		{Name: "warning", Value: 2},
+		{Name: "recovery", Value: 5},
+		{Name: "resolve", Value: 5},
+		{Name: "critical", Value: 1},
 	}
 )
 

@@ -16,12 +16,24 @@ type syslogEntry struct {
 
 func (e *syslogEntry) describe(s *notifier.Schema) {
 	s.Enum(&e.facility, "facility", "user", []notifier.Choice{
-		{Name: "kern", Value: 0}, {Name: "user", Value: 1}, {Name: "mail", Value: 2},
-		{Name: "daemon", Value: 3}, {Name: "auth", Value: 4}, {Name: "syslog", Value: 5},
-		{Name: "lpr", Value: 6}, {Name: "news", Value: 7}, {Name: "uucp", Value: 8},
-		{Name: "cron", Value: 9}, {Name: "local0", Value: 16}, {Name: "local1", Value: 17},
-		{Name: "local2", Value: 18}, {Name: "local3", Value: 19}, {Name: "local4", Value: 20},
-		{Name: "local5", Value: 21}, {Name: "local6", Value: 22}, {Name: "local7", Value: 23},
+		{Name: "kern", Value: 0},
+		{Name: "user", Value: 1},
+		{Name: "mail", Value: 2},
+		{Name: "daemon", Value: 3},
+		{Name: "auth", Value: 4},
+		{Name: "syslog", Value: 5},
+		{Name: "lpr", Value: 6},
+		{Name: "news", Value: 7},
+		{Name: "uucp", Value: 8},
+		{Name: "cron", Value: 9},
+		{Name: "local0", Value: 16},
+		{Name: "local1", Value: 17},
+		{Name: "local2", Value: 18},
+		{Name: "local3", Value: 19},
+		{Name: "local4", Value: 20},
+		{Name: "local5", Value: 21},
+		{Name: "local6", Value: 22},
+		{Name: "local7", Value: 23},
 	}, "part of the system that the entry comes from")
 	s.Bool(&e.pid, "logpid", true, "include the process ID")
 }

@@ -21,7 +21,8 @@ type wecomServer struct {
 }
 
 func (w *wecomServer) RoundTrip(q *http.Request) (*http.Response, error) {
-	query, body := q.URL.Query(), ""
+	query := q.URL.Query()
+	var body string
 	switch {
 	case q.URL.Path == "/cgi-bin/gettoken" && query.Get("corpsecret") == "app-secret":
 		w.signIns++

@@ -96,12 +96,21 @@ func TestClientsLeaveRoomForKeys(t *testing.T) {
 		under  int32 // the maximum number in flight
 	}{
 		{"URLs of one IPv4 address", "/notify", message{"body": "x", "urls": "json://" + s.address + "/"}, one, "from your address", 62},
-		{"URLs of one IPv6 network", "/notify", message{"body": "x", "urls": "json://" + s.address + "/"},
-			func(i int) string { return fmt.Sprintf("2001:db8:0:1:%x::%x", i, i) }, "from your address", 62},
-		{"files of one address for a key", "/notify/ops", message{"body": "x", "attach": "http://" + s.address + "/f"},
-			func(int) string { return "192.0.2.2" }, "from your address", 62},
-		{"URLs of many addresses", "/notify", message{"body": "x", "urls": "json://" + s.address + "/"},
-			func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }, "URLs of clients", 500 - 3*62},
+		{
+			"URLs of one IPv6 network", "/notify",
+			message{"body": "x", "urls": "json://" + s.address + "/"},
+			func(i int) string { return fmt.Sprintf("2001:db8:0:1:%x::%x", i, i) }, "from your address", 62,
+		},
+		{
+			"files of one address for a key", "/notify/ops",
+			message{"body": "x", "attach": "http://" + s.address + "/f"},
+			func(int) string { return "192.0.2.2" }, "from your address", 62,
+		},
+		{
+			"URLs of many addresses", "/notify",
+			message{"body": "x", "urls": "json://" + s.address + "/"},
+			func(i int) string { return fmt.Sprintf("198.51.100.%d", i%250) }, "URLs of clients", 500 - 3*62,
+		},
 	} {
 		before := s.reached.Load()
 		f := g.flood(2000, tt.path, tt.m, tt.want, tt.client)

@@ -55,7 +55,7 @@ func stalledForm(path string, files int) string {
 // TestStalledFormsTakeBoundedMemory checks that the files of requests that do
 // not end are in memory up to a budget, and otherwise on disk. Before, 60
 // requests with 6 files of 1 MiB each held 630 MiB.
-func TestStalledFormsTakeBoundedMemory(t *testing.T) {
+func TestStalledFormsTakeBoundedMemory(t *testing.T) { //nolint:tparallel // the sizes are measured one after the other
 	t.Parallel()
 	const budget, files = 64 << 20, 6
 	for _, forms := range []int{60, 200} {

@@ -147,7 +147,7 @@ func (s *Store) commit(changes []*change) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() // no effect after a commit
+		defer func() { _ = tx.Rollback() }() // no effect after a commit
 		b.tx, before = tx, tx.ID()
 		for i, c := range changes {
 			if err := c.check(b); err != nil {

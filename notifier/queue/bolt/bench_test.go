@@ -145,7 +145,6 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	fill(b, s, 100_000, randomText(1000))
 	s.Close()
-	s = nil
 	b.ResetTimer()
 	for range b.N {
 		runtime.GC()

@@ -131,8 +131,10 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, 
 			differ(id, "%v", err)
 			continue
 		}
+		older := false
 		for i := range want.Jobs {
 			if i < len(e.Jobs) && e.Jobs[i].Status.Waits() {
+				older = true
 				continue // an older record is not a loss
 			}
 			if i >= len(e.Jobs) || e.Jobs[i].Status != want.Jobs[i].Status || !bytes.Equal(e.Jobs[i].Result, want.Jobs[i].Result) {
@@ -147,7 +149,8 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (differences, 
 		if ok && (err != nil || !bytes.Equal(m.Body, body)) {
 			differ(id, "the text: %v", err)
 		}
-		if !ok && !errors.Is(err, queue.ErrNotFound) {
+		// A job that waits again, because its older record was found, needs the text.
+		if !ok && !older && !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("a message that has ended has a text: %v", err)
 		}
 	}

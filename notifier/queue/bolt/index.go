@@ -276,15 +276,18 @@ func (h jobHeap) Less(a, b int) bool {
 	}
 	return compareIDs(h[a].id(), h[b].id()) < 0
 }
+
 func (h jobHeap) Swap(a, b int) {
 	h[a], h[b] = h[b], h[a]
 	h[a].place, h[b].place = int32(a), int32(b)
 }
+
 func (h *jobHeap) Push(v any) {
 	j := v.(*job)
 	j.place = int32(len(*h))
 	*h = append(*h, j)
 }
+
 func (h *jobHeap) Pop() any {
 	old := *h
 	j := old[len(old)-1]
@@ -303,11 +306,13 @@ func (h timedHeap) Swap(a, b int) {
 	h[a], h[b] = h[b], h[a]
 	h[a].place, h[b].place = a, b
 }
+
 func (h *timedHeap) Push(v any) {
 	d := v.(*destination)
 	d.place = len(*h)
 	*h = append(*h, d)
 }
+
 func (h *timedHeap) Pop() any {
 	old := *h
 	d := old[len(old)-1]

@@ -308,7 +308,7 @@ func (s *suite) acceptSeveral() {
 // data returns n bytes that do not repeat.
 func data(n int) []byte {
 	b := make([]byte, n)
-	rand.NewChaCha8([32]byte{}).Read(b)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(b)
 	return b
 }
 

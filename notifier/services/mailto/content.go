@@ -25,15 +25,16 @@ func (m *service) content(msg *notifier.Message) mimePart {
 		}
 		text = mimeMulti("alternative", mimeText("plain", markup.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
 	} else {
-		body := msg.Body
+		var body strings.Builder
+		body.WriteString(msg.Body)
 		if m.inline {
 			for _, a := range files {
 				if a.MediaType() == "image" {
-					body += "\n[Image: " + a.Name + "]"
+					body.WriteString("\n[Image: " + a.Name + "]")
 				}
 			}
 		}
-		text = mimeText("plain", body)
+		text = mimeText("plain", body.String())
 	}
 	if len(files) == 0 {
 		return text

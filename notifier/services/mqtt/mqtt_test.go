@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -67,7 +66,7 @@ func (h *hook) OnPacketSent(cl *broker.Client, p packets.Packet, _ []byte) {
 // newServer starts a broker. An empty address is any free port.
 func newServer(t *testing.T, address string, config *tls.Config, hook *hook) (server *broker.Server, at string, stop func()) {
 	t.Helper()
-	server = broker.New(&broker.Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	server = broker.New(&broker.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err := server.AddHook(hook, nil); err != nil {
 		t.Fatal(err)
 	}

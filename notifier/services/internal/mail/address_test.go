@@ -17,8 +17,10 @@ func TestParseAddress(t *testing.T) {
 		{`"Doe, Jo" <jo@example.com>`, "Doe, Jo", "jo@example.com", `"Doe, Jo" <jo@example.com>`, `"Doe, Jo" <jo@example.com>`},
 		{`"say \"hi\"" <jo@example.com>`, `say "hi"`, "jo@example.com", `"say \"hi\"" <jo@example.com>`, `"say \"hi\"" <jo@example.com>`},
 		{"Jörg <jo@example.com>", "Jörg", "jo@example.com", "Jörg <jo@example.com>", "=?utf-8?b?SsO2cmc=?= <jo@example.com>"},
-		{"\"Jo\r\nBcc: x@example.com\" <jo@example.com>", "Jo  Bcc: x@example.com", "jo@example.com",
-			`"Jo  Bcc: x@example.com" <jo@example.com>`, `"Jo  Bcc: x@example.com" <jo@example.com>`},
+		{
+			"\"Jo\r\nBcc: x@example.com\" <jo@example.com>", "Jo  Bcc: x@example.com", "jo@example.com",
+			`"Jo  Bcc: x@example.com" <jo@example.com>`, `"Jo  Bcc: x@example.com" <jo@example.com>`,
+		},
 	} {
 		m, ok := ParseAddress(c.in)
 		if !ok || m != (Address{c.name, c.address}) {
