@@ -101,7 +101,7 @@ func (s *Selection) add(d *notifier.Destination, i, n int) {
 	s.Targets = append(s.Targets, notifier.Target{Destination: d})
 	warnings := d.Warnings()
 	if s.Limits != nil {
-		warnings = append(warnings[:len(warnings):len(warnings)], s.Limits.Warnings(d)...)
+		warnings = append(slices.Clip(warnings), s.Limits.Warnings(d)...)
 	}
 	for _, w := range warnings {
 		s.warnings = append(s.warnings, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: fmt.Sprintf("URL %d of %d: %s", i, n, w)})

@@ -67,16 +67,27 @@ func TestOneRequestIsNoCannon(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"URLs", "x", repeated(1000, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) }),
-			400, "has more than 500 URLs (client_limits deliveries)"},
-		{"recipients", "x", repeated(100, func(i int) string { return fmt.Sprintf("ntfy://%s/?to=%s&x=%d", c.authority, items(500), i) }),
-			400, "would make 50000 deliveries, one for each recipient and part; the limit is 500 (client_limits deliveries)"},
-		{"parts", long[:1<<20], []string{"ntfy://" + c.authority + "/a/b?overflow=split"},
-			400, "client_limits deliveries"},
-		{"text", long, repeated(40, func(i int) string { return fmt.Sprintf("json://%s/%d", c.authority, i) }),
-			413, "would send 280 MiB, which is its text and files for each recipient and retry; the limit is 256 MiB (client_limits bytes)"},
-		{"text and retries", long, repeated(20, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=9", c.authority, i) }),
-			413, "would send 420 MiB"},
+		{
+			"URLs", "x", repeated(1000, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) }),
+			400, "has more than 500 URLs (client_limits deliveries)",
+		},
+		{
+			"recipients", "x", repeated(100, func(i int) string { return fmt.Sprintf("ntfy://%s/?to=%s&x=%d", c.authority, items(500), i) }),
+			400, "would make 50000 deliveries, one for each recipient and part; the limit is 500 (client_limits deliveries)",
+		},
+		{
+			"parts", long[:1<<20],
+			[]string{"ntfy://" + c.authority + "/a/b?overflow=split"},
+			400, "client_limits deliveries",
+		},
+		{
+			"text", long, repeated(40, func(i int) string { return fmt.Sprintf("json://%s/%d", c.authority, i) }),
+			413, "would send 280 MiB, which is its text and files for each recipient and retry; the limit is 256 MiB (client_limits bytes)",
+		},
+		{
+			"text and retries", long, repeated(20, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=9", c.authority, i) }),
+			413, "would send 420 MiB",
+		},
 	} {
 		got := g.post("/notify", message{"body": tt.body, "urls": tt.urls})
 		if got.Status != tt.status || !strings.Contains(got.Error, tt.says) {
@@ -169,8 +180,10 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 		requests int32
 		says     string
 	}{
-		{"many to many", repeated(30, func(i int) string { return nested(repeated(30, victim)...) + fmt.Sprint("&:n=", i) }), 0,
-			"would make 30 deliveries, one for each recipient and part; the limit is 1 for a message that comes from another gateway"},
+		{
+			"many to many", repeated(30, func(i int) string { return nested(repeated(30, victim)...) + fmt.Sprint("&:n=", i) }), 0,
+			"would make 30 deliveries, one for each recipient and part; the limit is 1 for a message that comes from another gateway",
+		},
 		{"many to one", repeated(30, func(i int) string { return nested(victim(i)) }), 30, ""},
 		{"a third", []string{nested(nested(victim(0)))}, 0, "too many gateways"},
 	} {
