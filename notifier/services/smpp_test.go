@@ -338,7 +338,7 @@ func TestSMPPRetry(t *testing.T) {
 		}
 		text, _ := m.Message.GetMessage()
 		concat, _ := m.Message.UDH().FindInfoElement(data.UDH_CONCAT_MSG_8_BIT_REF)
-		log.Add(fmt.Sprint(len(text), string(concat.Data)))
+		log.Add(fmt.Sprintf("%d %x", len(text), concat.Data))
 		if concat.Data[2] == 2 && first {
 			first = false
 			return []gosmpp.PDU{smppAnswer(p, data.ESME_RMSGQFUL)}
