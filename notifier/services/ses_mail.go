@@ -31,6 +31,7 @@ func sesMail(m *notifier.Message, from, reply mail.Address, l mail.Letter) (*not
 	}
 	msg.Subject(m.Title)
 	msg.SetDateWithValue(m.Time)
+	msg.SetGenHeader("X-Application", mail.OneLine(m.Identity.Name))
 	if m.Format == notifier.HTML {
 		msg.SetBodyString(gomail.TypeTextPlain, markup.Convert(m.Body, notifier.HTML, notifier.Text))
 		msg.AddAlternativeString(gomail.TypeTextHTML, m.Body)

@@ -80,7 +80,12 @@ func (w *workflows) card(m *notifier.Message) any {
 	if m.Title != "" {
 		body = append(body, object{"type": "TextBlock", "id": "title", "style": "heading", "weight": "Bolder", "size": "Large", "text": m.Title})
 	}
-	body = append(body, object{"type": "TextBlock", "id": "body", "style": "default", "text": workflowsText(m), "wrap": w.wrap})
+	text := workflowsText(m)
+	body = append(body, object{"type": "TextBlock", "id": "body", "style": "default", "text": text, "wrap": w.wrap})
+	teams := object{"width": "full"}
+	if mentions := workflowsMentions(text); len(mentions) > 0 {
+		teams["entities"] = mentions
+	}
 	return object{
 		"type": "message",
 		"attachments": []any{object{
@@ -90,11 +95,42 @@ func (w *workflows) card(m *notifier.Message) any {
 				"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
 				"type":    "AdaptiveCard",
 				"version": "1.4",
-				"msteams": object{"width": "full"},
+				"msteams": teams,
 				"body":    body,
 			},
 		}},
 	}
+}
+
+// workflowsMention is the entity for a person whom the text mentions as
+// <at>name@example.com</at>. Teams finds its place by the text.
+// See https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format#mention-support-within-adaptive-cards.
+type workflowsMention struct {
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	Mentioned struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"mentioned"`
+}
+
+var workflowsAt = regexp.MustCompile(`(?i)<at>([^<]+)</at>`)
+
+// workflowsMentions returns an entity for each mention in the text, without
+// those that it repeats.
+func workflowsMentions(text string) (out []workflowsMention) {
+	seen := map[string]bool{}
+	for _, m := range workflowsAt.FindAllStringSubmatch(text, -1) {
+		id := strings.TrimSpace(m[1])
+		if id == "" || seen[m[0]] {
+			continue
+		}
+		seen[m[0]] = true
+		e := workflowsMention{Type: "mention", Text: m[0]}
+		e.Mentioned.ID, e.Mentioned.Name = id, id
+		out = append(out, e)
+	}
+	return out
 }
 
 var workflowsItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)

@@ -13,8 +13,8 @@ import (
 var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 // Message returns a new message by its name: plain, notitle (with special
-// characters), markdown, html, long (some 16 kB) or attach (a text file and
-// [Picture]).
+// characters), markdown, html, long (some 16 kB), mention (of people, as chats
+// write it) or attach (a text file and [Picture]).
 func Message(t testing.TB, name string) *notifier.Message {
 	t.Helper()
 	m := &notifier.Message{
@@ -47,6 +47,8 @@ func Message(t testing.TB, name string) *notifier.Message {
 			notifier.NewAttachment("report.txt", "text/plain", []byte("disk report: 91% used\n")),
 			notifier.NewAttachment("graph.png", "image/png", Picture),
 		}
+	case "mention":
+		m.Body = "@ann <at>ann@example.com</at>, <at> Bob@example.com </at>: <at></at> call <at>ann@example.com</at>"
 	default:
 		t.Fatalf("no message is called %q", name)
 	}

@@ -2,6 +2,7 @@ package mailto
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +21,27 @@ func addressField(list []mail.Address) string {
 	}
 	return strings.Join(out, ", ")
 }
+
+// headerValue returns the value of a header field that the URL sets. Addresses
+// keep their form, because an encoded word (RFC 2047) may not contain one.
+func headerValue(name, value string) string {
+	if addressFields.MatchString(name) {
+		list := mail.SplitList(mail.OneLine(value))
+		out := make([]mail.Address, len(list))
+		valid := true
+		for i, s := range list {
+			var ok bool
+			out[i], ok = parseAddress(s)
+			valid = valid && ok
+		}
+		if valid {
+			return addressField(out)
+		}
+	}
+	return encodeText(value)
+}
+
+var addressFields = regexp.MustCompile(`(?i)^(from|sender|to|cc|reply-to)$`)
 
 // encodeText returns a text as the value of a header field, in one line. It uses
 // encoded words (RFC 2047) if the text is not ASCII, looks like an encoded word

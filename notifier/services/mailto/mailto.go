@@ -47,7 +47,7 @@ func (m *service) Describe(s *notifier.Schema) {
 	addressList(s, &m.cc, "cc", "addresses that get a copy").DropInvalid()
 	addressList(s, &m.bcc, "bcc", "addresses that get a copy unseen by others").DropInvalid()
 	addressList(s, &m.reply, "reply", "addresses that answers go to").DropInvalid()
-	s.Map(&m.header, "+", "header", "header field to add").Example("X-Origin=gateway")
+	s.Map(&m.header, "+", "header", "header field to add, or to set in place of the mail's own").Example("Auto-Submitted=auto-generated")
 	s.Bool(&m.inline, "inline", false, "show pictures inside an HTML text")
 	s.Host(&m.smtp, "smtp", "mail server; default: that of a known provider, or host")
 	s.Choice(&m.mode, "mode", "", []string{modeStartTLS, modeTLS, modePlain}, "encryption; default: the provider's, or starttls for mailtos")
@@ -70,7 +70,7 @@ func (m *service) Finish(s *notifier.Schema) error {
 			return errors.New("the name of a header field has letters, digits and hyphens only, as in +X-Origin=gateway")
 		}
 		if reservedFields.MatchString(name) {
-			return errors.New("a parameter with + names a header field that every mail has already; leave it out")
+			return errors.New("a parameter with + names a header field that cannot be set; leave it out, and give recipients of blind copies as bcc")
 		}
 	}
 	var err error
@@ -83,7 +83,7 @@ func (m *service) Finish(s *notifier.Schema) error {
 
 var (
 	fieldNamePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,70}$`)
-	reservedFields   = regexp.MustCompile(`(?i)^(from|sender|to|cc|bcc|reply-to|subject|date|message-id|mime-version|content-.*|resent-.*|received|return-path)$`)
+	reservedFields   = regexp.MustCompile(`(?i)^(bcc|mime-version|content-.*|resent-.*|received|return-path)$`)
 )
 
 // findSender sets the sender: user@host, or the address in from, which may also

@@ -17,15 +17,20 @@ func (m *service) messageID() string {
 	return strings.ToLower(rand.Text()) + "@" + domain
 }
 
-// mail returns the mail with this content (RFC 5322).
+// mail returns the mail with this content (RFC 5322). A header field of the URL
+// replaces the field of the same name.
 func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content mimePart) mimePart {
 	sender := m.sender
 	if sender.Name == "" && !m.unnamed && msg.Identity != nil {
 		sender.Name = mail.OneLine(msg.Identity.Name)
 	}
+	own := map[string]string{} // by names in lower case
+	for name, value := range m.header {
+		own[strings.ToLower(name)] = headerValue(name, value)
+	}
 	var b strings.Builder
 	field := func(name, value string) {
-		if value != "" {
+		if _, ok := own[strings.ToLower(name)]; !ok && value != "" {
 			b.WriteString(foldField(name, value))
 		}
 	}
@@ -36,13 +41,13 @@ func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content 
 	field("Reply-To", addressField(parseAddresses(m.reply)))
 	field("Message-ID", "<"+id+">")
 	field("Subject", encodeText(msg.Title))
-	own := slices.Sorted(maps.Keys(m.header))
-	for _, name := range own {
-		field(name, encodeText(m.header[name]))
+	if msg.Identity != nil {
+		field("X-Application", encodeText(msg.Identity.Name))
 	}
-	// Do not send us automatic replies (RFC 3834, section 5).
-	if !slices.ContainsFunc(own, func(name string) bool { return strings.EqualFold(name, "Auto-Submitted") }) {
-		field("Auto-Submitted", "auto-generated")
+	for _, name := range slices.Sorted(maps.Keys(m.header)) {
+		if value := own[strings.ToLower(name)]; value != "" {
+			b.WriteString(foldField(name, value))
+		}
 	}
 	b.WriteString("MIME-Version: 1.0\r\n" + content.header)
 	return mimePart{b.String(), content.body}

@@ -143,7 +143,7 @@ func TestHeader(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Subject": m.Title, "X-Origin": "gate way", "X-Place": "Zürich ☃", "X-Long": strings.Repeat("x", 1200), "Date": "Sun, 01 Mar 2026 21:30:15 +0900",
-		"Mime-Version": "1.0", "Auto-Submitted": "auto-generated",
+		"Mime-Version": "1.0", "X-Application": "Caddy", "Auto-Submitted": "",
 	} {
 		if got := decoded(t, p.header.Get(name)); got != want {
 			t.Errorf("%s: %q", name, got)
@@ -175,6 +175,36 @@ func TestHeader(t *testing.T) {
 	got = mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "plain"))
 	if from := fmt.Sprint(addresses(t, parseMail(t, got.data).header, "From"), got.to); from != "[{Caddy user@example.com}] [user@example.com]" {
 		t.Errorf("from %s", from)
+	}
+}
+
+// Header fields of the URL replace those that the mail would have, so that it
+// has each of them once (RFC 5322, section 3.6).
+func TestOwnHeader(t *testing.T) {
+	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
+	u := s.url("mailto", "user", "/you@example.org?reply=other@example.org"+
+		"&%2BReply-To=J%C3%BCrgen%20%3Chelp@example.org%3E,desk@example.org&%2Bsubject=Z%C3%BCrich&%2BTo=team@example.net"+
+		"&%2BX-Application=gate&%2BAuto-Submitted=auto-generated&%2BCC=&%2BX-Evil=a%0D%0ABcc:%20x@example.org")
+	got := mustSend(t, sender, s, u, servicetest.Message(t, "plain"))
+	if !slices.Equal(got.to, []string{"you@example.org"}) {
+		t.Errorf("the mail goes to %q", got.to)
+	}
+	p := parseMail(t, got.data)
+	if reply := fmt.Sprint(addresses(t, p.header, "Reply-To")); reply != "[{Jürgen help@example.org} { desk@example.org}]" {
+		t.Errorf("Reply-To: %s", reply)
+	}
+	for name, want := range map[string]string{
+		"Subject": "Zürich", "To": "team@example.net", "X-Application": "gate", "Auto-Submitted": "auto-generated",
+		"Cc": "", "Bcc": "", "X-Evil": "a  Bcc: x@example.org", "From": "Caddy <user@example.com>",
+	} {
+		if got := decoded(t, p.header.Get(name)); got != want {
+			t.Errorf("%s: %q instead of %q", name, got, want)
+		}
+	}
+	for name, values := range p.header {
+		if len(values) != 1 {
+			t.Errorf("the mail has %s %d times", name, len(values))
+		}
 	}
 }
 

@@ -47,6 +47,15 @@ func (o *service) Describe(s *notifier.Schema) {
 }
 
 // personalDomains matches addresses of personal mailboxes.
+// Rewrite makes each + in the lists of addresses in the query a space: URLs in
+// use have names there, as in reply_to=Jo+Doe<jo@example.com>. A + in an address
+// is written %2B.
+func (o *service) Rewrite(url string) string {
+	return addressQuery.ReplaceAllStringFunc(url, func(s string) string { return strings.ReplaceAll(s, "+", "%20") })
+}
+
+var addressQuery = regexp.MustCompile(`(?i)[?&;](to|targets|cc|bcc|reply_to)=[^&;]*`)
+
 var personalDomains = regexp.MustCompile(`(?i)@((outlook|hotmail|live)\.(com|(com?\.)?[a-z]{2})|msn\.com)$`)
 
 // idPattern matches the ID of a tenant or application, and the domain of a tenant.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"unicode/utf16"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -39,13 +41,8 @@ func (t delivery) send(ctx context.Context) error {
 	if text == "" && len(t.m.Attachments) == 0 {
 		return errors.New("the message has no text that Telegram can show")
 	}
-	if icon := t.m.Icon(256); t.image && icon != "" {
-		// Not with Once: a completed step counts as the text, so that the text
-		// would not be sent again without files or in parts.
-		_, err := notifier.OnceValue(t.c.Steps, t.key("icon"), func() (bool, error) { return true, t.post(ctx, "sendPhoto", t.fields("photo", icon)) })
-		if err != nil {
-			t.c.Warn("Telegram refuses the icon: %v", err)
-		}
+	if t.image {
+		t.icon(ctx)
 	}
 	length := len(utf16.Encode([]rune(text)))
 	switch {
@@ -60,6 +57,35 @@ func (t delivery) send(ctx context.Context) error {
 		return err
 	}
 	return t.files(ctx, "", "")
+}
+
+// icon sends the picture of the message's type. The message goes out without it
+// if that fails.
+func (t delivery) icon(ctx context.Context) {
+	address := t.m.Icon(256)
+	if address == "" {
+		t.c.Warn("Telegram: image=yes has no effect without a picture; the operator sets one with icon, in identity in the Caddyfile")
+		return
+	}
+	// Not with Once: a completed step counts as the text, so that the text would
+	// not be sent again without files or in parts.
+	_, err := notifier.OnceValue(t.c.Steps, t.key("icon"), func() (bool, error) { return true, t.sendIcon(ctx, address) })
+	if err != nil {
+		t.c.Warn("Telegram refuses the icon: %v", err)
+	}
+}
+
+// sendIcon uploads the picture at an address. If the gateway cannot get it, or
+// it is no picture that Telegram takes as one, Telegram is asked to fetch it.
+func (t delivery) sendIcon(ctx context.Context, address string) error {
+	if resp, err := t.c.Do(ctx, &notifier.Request{URL: address}); err == nil {
+		name, _, _ := strings.Cut(path.Base(address), "?")
+		picture := notifier.NewAttachment(name, resp.Header.Get("Content-Type"), resp.Body)
+		if fileKind(picture) == "photo" {
+			return t.upload(ctx, "photo", picture, "", "")
+		}
+	}
+	return t.post(ctx, "sendPhoto", t.fields("photo", address))
 }
 
 // key returns the key of a step of this delivery.

@@ -3,6 +3,7 @@ package telegram
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,6 +68,79 @@ func TestFallback(t *testing.T) {
 		if len(texts) < 2 || strings.Contains(texts[1], "HTML") || strings.Contains(texts[1], "<b>") {
 			t.Errorf("%s: sent %q", m, texts)
 		}
+	}
+}
+
+// The icon is uploaded, and fetched by Telegram if the gateway cannot get it.
+func TestIcon(t *testing.T) {
+	for name, c := range map[string]struct {
+		code          int
+		answer        string
+		icon          string
+		want, warning string
+	}{
+		"a picture":    {200, string(servicetest.Picture), "http://icons.example.com/{type}.png?v=1", "uploaded", ""},
+		"no picture":   {200, "<html>", "https://icons.example.com/{type}", "by address", ""},
+		"not found":    {404, "", "https://icons.example.com/{type}.png", "by address", ""},
+		"without icon": {200, string(servicetest.Picture), "", "", "image=yes has no effect"},
+	} {
+		var got []string
+		m := servicetest.Message(t, "plain")
+		m.Identity.Icon = c.icon
+		report := servicetest.API(func(q *http.Request, body string) (int, string) {
+			switch {
+			case q.Method == "GET" && strings.HasPrefix(q.URL.Path, "/info"):
+				return c.code, c.answer
+			case !strings.HasSuffix(q.URL.Path, "/sendPhoto"):
+			case servicetest.FormFields(q, body).Get("photo") == string(servicetest.Picture):
+				got = append(got, "uploaded")
+			case strings.Contains(body, `"photo":"https://icons.example.com/info`):
+				got = append(got, "by address")
+			}
+			return 200, `{"ok": true}`
+		}).Report(t, "tgram://123456789:abcdefg_hijklmnop/5/6?image=yes", m)
+		want := []string{c.want, c.want}
+		if c.want == "" {
+			want = nil
+		}
+		if r := report.Results[0]; r.Err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %q and the error %v", name, got, r.Err)
+		}
+		warned := false
+		for _, r := range report.Records {
+			warned = warned || strings.Contains(r.Text, c.warning)
+		}
+		if !warned {
+			t.Errorf("%s: the records are %v", name, report.Records)
+		}
+	}
+}
+
+// A plain text keeps the elements that Telegram shows. Any other text with < or
+// > is escaped.
+func TestPlainText(t *testing.T) {
+	for text, want := range map[string]string{
+		"<b>91%</b> full":                        "",
+		`see <a href="https://x.org/?a=1">x</a>`: "",
+		"<b>a <i>b</i></b> &lt;c&gt; AT&T":       "",
+		"<b>a <i>b</b></i>":                      "&lt;b&gt;a &lt;i&gt;b&lt;/b&gt;&lt;/i&gt;",
+		"<b>open":                                "&lt;b&gt;open",
+		"a < b":                                  "a &lt; b",
+		"<b>a</b> > c":                           "&lt;b&gt;a&lt;/b&gt; &gt; c",
+		"<b>x</b> List<int>":                     "&lt;b&gt;x&lt;/b&gt; List&lt;int&gt;",
+		"</b>":                                   "&lt;/b&gt;",
+		"&lt; & AT&T":                            "&amp;lt; & AT&T",
+	} {
+		if want == "" {
+			want = text
+		}
+		if got, _ := new(service).text(&notifier.Message{Body: text, Format: notifier.Text}); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	// In HTML, the writer has escaped what looks like an element.
+	if got, _ := new(service).text(&notifier.Message{Body: "<b>a</b>", Format: notifier.Text, Source: notifier.HTML}); got != "&lt;b&gt;a&lt;/b&gt;" {
+		t.Errorf("what was escaped in HTML becomes %q", got)
 	}
 }
 

@@ -16,6 +16,9 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 	case notifier.HTML:
 		return reduceHTML(m.Body), "HTML"
 	case notifier.Text:
+		if (m.Source == notifier.Text || m.Source == "") && isMarkup(m.Body) {
+			return m.Body, "HTML"
+		}
 		return plainMarkup.ReplaceAllStringFunc(m.Body, html.EscapeString), "HTML"
 	}
 	text, mode = m.Body, "MARKDOWN"
@@ -30,6 +33,38 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 	}
 	return text, mode
 }
+
+// isMarkup reports whether a plain text has elements of Telegram's HTML, and
+// nothing that Telegram would refuse: all of them are closed, and there is no
+// other < or >. People who write <b>down</b> in a plain text mean it.
+func isMarkup(text string) bool {
+	var open []string
+	found := false
+	rest := text
+	for {
+		i := strings.IndexAny(rest, "<>")
+		if i < 0 {
+			return found && len(open) == 0
+		}
+		m := markupTag.FindStringSubmatch(rest[i:])
+		switch {
+		case m == nil:
+			return false
+		case m[1] == "":
+			open = append(open, m[2])
+		case len(open) == 0 || open[len(open)-1] != m[2]:
+			return false
+		default:
+			open = open[:len(open)-1]
+		}
+		found = true
+		rest = rest[i+len(m[0]):]
+	}
+}
+
+// markupTag matches a tag that Telegram reads, in lower case as people write it.
+var markupTag = regexp.MustCompile(`^<(/?)(b|strong|i|em|u|ins|s|strike|del|code|pre|blockquote|tg-spoiler|a)` +
+	`(?: (?:href|class)="[^"<>]*"| expandable)?>`)
 
 // plainMarkup matches what Telegram reads as HTML in a plain text.
 var plainMarkup = regexp.MustCompile(`[<>]|&#?\w+;`)
