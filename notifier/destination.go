@@ -2,7 +2,7 @@ package notifier
 
 import (
 	"io"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -12,20 +12,26 @@ import (
 // Destination is a parsed notification URL: a service and the parameters that it
 // sends with. It holds what the service keeps between messages, such as a
 // session. It is safe for use by several goroutines.
+//
+// A configuration may have many thousand of them, most of which are rarely used.
+// So a destination shares what it can with its entry, and makes the rest when it
+// is first needed.
 type Destination struct {
-	service  Service
-	schema   *Schema
-	options  *options
-	entry    *entry
-	template *template
-	text     string // the URL as given, for a copy that keeps nothing
-	policy   *egress.Policy
-	location *time.Location
-	redacted string
-	warnings []string
+	entry      *entry
+	schema     *Schema // the entry's, unless Finish has changed it
+	service    Service
+	options    *options // the entry's, unless the URL sets one
+	template   *template
+	scheme     string
+	text       string // the URL as given, for a copy that keeps nothing
+	policy     *egress.Policy
+	location   *time.Location
+	warnings   []string
+	recipients int
+	uses       int // of sharedDestinations, under its lock
 
-	masksOnce sync.Once
-	masks     *redact.Masker // of the secrets; made when first needed
+	redacted atomic.Pointer[string]        // of String; nil until it is needed
+	masks    atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
 }
 
 // copy returns the destination without what its service keeps.
@@ -46,15 +52,26 @@ func (d *Destination) Service() string { return d.schema.Name }
 func (d *Destination) Schemes() []string { return d.entry.schemes }
 
 // String returns the URL with every secret masked.
-func (d *Destination) String() string { return d.redacted }
+func (d *Destination) String() string {
+	if text := d.redacted.Load(); text != nil {
+		return *text
+	}
+	text := d.print(true)
+	d.redacted.Store(&text)
+	return text
+}
 
 // URL returns the URL in its canonical form, with its secrets.
 func (d *Destination) URL() string { return d.print(false) }
 
 // masker returns the masker of the destination's secrets.
 func (d *Destination) masker() *redact.Masker {
-	d.masksOnce.Do(func() { d.masks = redact.NewMasker(d.schema.secrets()) })
-	return d.masks
+	if masks := d.masks.Load(); masks != nil {
+		return masks
+	}
+	masks := redact.NewMasker(d.secrets())
+	d.masks.Store(masks)
+	return masks
 }
 
 // redact masks the destination's secrets in a text.
@@ -62,14 +79,14 @@ func (d *Destination) redact(text string) string { return d.masker().Mask(text) 
 
 // Recipients returns how many recipients a message to the destination has, such
 // as chats or telephone numbers: see [Schema.Recipients].
-func (d *Destination) Recipients() int {
-	if n := d.schema.Recipients; n > 0 {
-		return n
-	}
-	n := 0
+func (d *Destination) Recipients() int { return d.recipients }
+
+// countRecipients returns the number of items in the lists of d, except paths,
+// and at least 1.
+func (d *Destination) countRecipients() (n int) {
 	for _, p := range d.schema.params {
-		if v, ok := d.schema.variables[p.index].(*listVar); ok && !p.list.repeats {
-			n += v.len()
+		if p.kind == KindList && !p.list.repeats {
+			n += d.countItems(p)
 		}
 	}
 	return max(n, 1)

@@ -15,13 +15,7 @@ type destinationKey struct{ policy, text string }
 // that both have.
 type sharedDestinations struct {
 	mu    sync.Mutex
-	byKey map[destinationKey]*sharedDestination
-	keys  map[*Destination]destinationKey
-}
-
-type sharedDestination struct {
-	d    *Destination
-	uses int
+	byKey map[destinationKey]*Destination
 }
 
 // acquire returns the destination of a URL and adds a use to it.
@@ -42,19 +36,19 @@ func (s *sharedDestinations) acquire(text string, policy *egress.Policy) (*Desti
 func (s *sharedDestinations) use(key destinationKey, fresh *Destination) *Destination {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shared := s.byKey[key]
-	if shared == nil {
+	d := s.byKey[key]
+	if d == nil {
 		if fresh == nil {
 			return nil
 		}
 		if s.byKey == nil {
-			s.byKey, s.keys = map[destinationKey]*sharedDestination{}, map[*Destination]destinationKey{}
+			s.byKey = map[destinationKey]*Destination{}
 		}
-		shared = &sharedDestination{d: fresh}
-		s.byKey[key], s.keys[fresh] = shared, key
+		d = fresh
+		s.byKey[key] = d
 	}
-	shared.uses++
-	return shared.d
+	d.uses++
+	return d
 }
 
 // release removes a use. The last one closes the destination.
@@ -68,26 +62,24 @@ func (s *sharedDestinations) release(d *Destination) {
 func (s *sharedDestinations) removeUse(d *Destination) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key, ok := s.keys[d]
-	if !ok {
+	key := destinationKey{d.policy.Key(), d.text}
+	if s.byKey[key] != d {
 		return false
 	}
-	shared := s.byKey[key]
-	if shared.uses--; shared.uses > 0 {
+	if d.uses--; d.uses > 0 {
 		return false
 	}
 	delete(s.byKey, key)
-	delete(s.keys, d)
 	return true
 }
 
 // clear forgets and closes all destinations.
 func (s *sharedDestinations) clear() {
 	s.mu.Lock()
-	all := s.keys
-	s.byKey, s.keys = nil, nil
+	all := s.byKey
+	s.byKey = nil
 	s.mu.Unlock()
-	for d := range all {
+	for _, d := range all {
 		d.Close()
 	}
 }

@@ -71,7 +71,7 @@ func (d *Destination) maskText(s string) string {
 		return s
 	}
 	// A secret that is too short to search for is found as a whole.
-	if slices.Contains(d.schema.secrets(), s) {
+	if slices.Contains(d.secrets(), s) {
 		return redact.Mask
 	}
 	return encoded.ReplaceAllStringFunc(d.redact(s), func(word string) string {
@@ -94,7 +94,7 @@ func (d *Destination) isDigest(word string) bool {
 	default:
 		return false
 	}
-	for _, secret := range d.schema.secrets() {
+	for _, secret := range d.secrets() {
 		m, s, s2 := md5.Sum([]byte(secret)), sha1.Sum([]byte(secret)), sha256.Sum256([]byte(secret))
 		for _, sum := range [][]byte{m[:], s[:], s2[:]} {
 			if strings.EqualFold(word, hex.EncodeToString(sum)) {

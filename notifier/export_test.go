@@ -1,4 +1,4 @@
 package notifier
 
 // Secrets returns the secrets of a destination.
-func Secrets(d *Destination) []string { return d.schema.secrets() }
+func Secrets(d *Destination) []string { return d.secrets() }

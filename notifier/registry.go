@@ -16,9 +16,9 @@ var registry = struct {
 
 // An entry is a registered service.
 type entry struct {
-	new      func() Service
-	service  Service // without parameters
-	schema   *Schema // of service
+	service  Service  // with the defaults of its parameters
+	options  *options // with their defaults
+	schema   *Schema
 	schemes  []string
 	hasState bool // the service has fields for more than its parameters
 }
@@ -51,9 +51,8 @@ func register(newService func() Service) {
 
 // newEntry describes a service and checks the description.
 func newEntry(newService func() Service) *entry {
-	e := &entry{new: newService, service: newService()}
-	e.schema = newSchema(e.service, new(options), new(description))
-	e.schema.complete = true
+	e := &entry{service: newService(), options: new(options)}
+	e.schema = newSchema(e.service, e.options)
 	s := e.schema
 	if s.Name == "" || len(s.templates) == 0 {
 		panic(fmt.Sprintf("service %T has no name or no URL", e.service))

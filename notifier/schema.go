@@ -2,7 +2,7 @@ package notifier
 
 import (
 	"context"
-	"fmt"
+	"unsafe"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -14,10 +14,11 @@ import (
 // parameters to fields of the service, as package flag binds variables. Send
 // sends one message.
 //
-// Describe runs once when the service is registered and again for every URL.
-// It must bind the same parameters each time, give each field its default by
-// binding it, and have no other effect on the service. Functions that it
-// passes to parameters serve all URLs and must not use the service's value.
+// Describe runs once, when the service is registered. It binds parameters to
+// fields of the value itself, not to what a field points to, and gives each its
+// default by binding it. The value of a URL is a copy of the described one, so a
+// map or slice that Describe sets is shared and must not be changed. Functions
+// that Describe passes to parameters serve all URLs and must not use the value.
 //
 // One value serves all messages to one destination, from several goroutines
 // at once, so Send may change fields only under a lock (see [Cached]). A service
@@ -44,8 +45,7 @@ type Rewriter interface {
 	Rewrite(url string) string
 }
 
-// Schema describes a service, and holds the values of one URL of it. Describe
-// sets the exported fields.
+// Schema describes a service. Describe sets the exported fields.
 type Schema struct {
 	// Name is the service's name for itself, for example "Discord".
 	Name string
@@ -79,13 +79,10 @@ type Schema struct {
 	Recipients int
 
 	// Scheme is the part of the URL before "://", in lower case. It is set
-	// when Finish and Send run.
+	// when Finish runs.
 	Scheme string
 
 	*description
-	variables []any // for each of params, the variable that is bound to it
-	server    *Server
-	slash     *bool
 }
 
 // A description is the part of a schema that is the same for all URLs of a
@@ -95,24 +92,22 @@ type description struct {
 	natives   []*native
 	params    []*Param
 	byName    map[string]*Param // by names and aliases
-	complete  bool
+	server    *variable         // of type Server; nil if the service has none
+	slash     *variable         // of type bool; nil if the service has none
+	binder    *binder           // nil if the description is complete
 }
 
-// newSchema runs Describe for a service and adds the parameters that all
-// services have. The first schema of a service builds its description, from an
-// empty one, and the others share it.
-func newSchema(svc Service, o *options, d *description) *Schema {
+// newSchema runs Describe for a service, which gives its fields their defaults,
+// and adds the parameters that all services have.
+func newSchema(svc Service, o *options) *Schema {
 	s := &Schema{
 		Format:      Text,
 		Limits:      markup.Limits{Title: 250, Body: 32768},
-		description: d,
-		variables:   make([]any, 0, len(d.params)),
+		description: &description{byName: map[string]*Param{}, binder: newBinder(svc, o)},
 	}
 	svc.Describe(s)
 	s.options(o)
-	if len(s.variables) != len(s.params) {
-		panic(fmt.Sprintf("%s: Describe binds %d parameters, and %d when the service was registered", s.Name, len(s.variables), len(s.params)))
-	}
+	s.binder = nil
 	return s
 }
 
@@ -132,9 +127,6 @@ func newSchema(svc Service, o *options, d *description) *Schema {
 //	    [Server.Secure] is true.
 //	  - | separates schemes with the same meaning.
 func (s *Schema) URL(templates ...string) {
-	if s.complete {
-		return
-	}
 	for _, text := range templates {
 		t, err := compileTemplate(text)
 		if err != nil {
@@ -160,9 +152,6 @@ func (s *Schema) URL(templates ...string) {
 //
 // The address may have a query with parameters, as any URL.
 func (s *Schema) Native(templates ...string) {
-	if s.complete {
-		return
-	}
 	for _, text := range templates {
 		n, err := compileNative(text)
 		if err != nil {
@@ -174,7 +163,7 @@ func (s *Schema) Native(templates ...string) {
 
 // TrailingSlash binds a variable that is true if the path of the URL ends in a
 // slash, for services that send to the address exactly as it is written.
-func (s *Schema) TrailingSlash(v *bool) { s.slash = v }
+func (s *Schema) TrailingSlash(v *bool) { s.slash = new(s.bind(unsafe.Pointer(v))) }
 
 // defaultOf returns the default of a parameter as a URL writes it.
 func (s *Schema) defaultOf(p *Param) string {
@@ -185,10 +174,10 @@ func (s *Schema) defaultOf(p *Param) string {
 }
 
 // hasRequired reports whether every required place of t has a value.
-func (s *Schema) hasRequired(t *template) bool {
+func (d *Destination) hasRequired(t *template) bool {
 	has := true
 	t.places(func(name string, optional bool) {
-		has = has && (optional || len(s.texts(s.byName[name])) > 0)
+		has = has && (optional || d.has(d.schema.byName[name]))
 	})
 	return has
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
 // maxItems is how many items a list of a URL may have: for each of them, every
@@ -16,6 +17,7 @@ type listRules struct {
 	repeats     bool // the same item may occur twice
 	dropInvalid bool
 	prefixed    []Prefixed
+	parts       []variable // of Prefixed.Items, for each of prefixed
 }
 
 // Prefixed is a list for those items of another list that begin with a prefix,
@@ -26,21 +28,18 @@ type Prefixed struct {
 	Doc    string
 }
 
-type listVar struct {
-	items    *[]string
-	prefixed []Prefixed
-}
-
 // List binds a list of texts. A path segment is an item. In the query and
 // within a segment, commas, semicolons and white space separate items. Of equal
 // items, the first counts. Items with one of the prefixes go into the prefix's
 // list.
 func (s *Schema) List(v *[]string, name, doc string, prefixed ...Prefixed) *Param {
 	*v = nil
+	p := s.declare(Param{name: name, kind: KindList, doc: doc, list: listRules{split: splitItems, prefixed: prefixed}}, unsafe.Pointer(v))
 	for _, x := range prefixed {
 		*x.Items = nil
+		p.list.parts = append(p.list.parts, s.bind(unsafe.Pointer(x.Items)))
 	}
-	return s.bind(Param{name: name, kind: KindList, doc: doc, list: listRules{split: splitItems, prefixed: prefixed}}, &listVar{v, prefixed})
+	return p
 }
 
 func splitItems(text string) []string {
@@ -84,8 +83,7 @@ func (p *Param) DropInvalid() *Param {
 // setList sets a list to the items in values. It returns a warning for each
 // invalid item, which it leaves out. If all are invalid, the first one is an
 // error, unless the list may then be empty.
-func (s *Schema) setList(p *Param, values []string, mayBeEmpty bool) (warnings []string, err error) {
-	v := s.variables[p.index].(*listVar)
+func (d *Destination) setList(p *Param, values []string, mayBeEmpty bool) (warnings []string, err error) {
 	var invalid error // the first invalid item
 	read, count, valid := 0, 0, 0
 	for _, value := range values {
@@ -100,7 +98,7 @@ func (s *Schema) setList(p *Param, values []string, mayBeEmpty bool) (warnings [
 			item, problem := p.check(item)
 			if problem == nil {
 				valid++
-				v.add(item, p.list.repeats)
+				d.addItem(p, item)
 				continue
 			}
 			if invalid == nil {
@@ -109,7 +107,7 @@ func (s *Schema) setList(p *Param, values []string, mayBeEmpty bool) (warnings [
 			if p.list.repeats {
 				return nil, invalid // a path without one of its segments is another
 			}
-			warnings = append(warnings, fmt.Sprintf("%s: item %d of %s %v and is left out", s.Name, read, p.name, problem))
+			warnings = append(warnings, fmt.Sprintf("%s: item %d of %s %v and is left out", d.schema.Name, read, p.name, problem))
 		}
 	}
 	if valid == 0 && invalid != nil && !mayBeEmpty {
@@ -118,36 +116,43 @@ func (s *Schema) setList(p *Param, values []string, mayBeEmpty bool) (warnings [
 	return warnings, nil
 }
 
-// add adds an item to the list, or to that of its prefix.
-func (v *listVar) add(item string, repeats bool) {
-	to := v.items
-	for _, x := range v.prefixed {
+// list returns a pointer to the items of a list that have no prefix.
+func (d *Destination) list(p *Param) *[]string { return (*[]string)(d.at(p.variable)) }
+
+// prefixed returns a pointer to the items with one of the prefixes of a list.
+func (d *Destination) prefixed(p *Param, i int) *[]string { return (*[]string)(d.at(p.list.parts[i])) }
+
+// addItem adds an item to a list, or to that of its prefix.
+func (d *Destination) addItem(p *Param, item string) {
+	to := d.list(p)
+	for i, x := range p.list.prefixed {
 		if rest, ok := strings.CutPrefix(item, x.Prefix); ok && rest != "" {
-			to, item = x.Items, rest
+			to, item = d.prefixed(p, i), rest
 			break
 		}
 	}
-	if repeats || !slices.Contains(*to, item) {
+	if p.list.repeats || !slices.Contains(*to, item) {
 		*to = append(*to, item)
 	}
 }
 
-// len returns the number of items.
-func (v *listVar) len() int {
-	n := len(*v.items)
-	for _, x := range v.prefixed {
-		n += len(*x.Items)
+// countItems returns the number of items of a list.
+func (d *Destination) countItems(p *Param) int {
+	n := len(*d.list(p))
+	for i := range p.list.prefixed {
+		n += len(*d.prefixed(p, i))
 	}
 	return n
 }
 
-// texts returns the items as a URL writes them, those with a prefix last.
-func (v *listVar) texts() []string {
-	texts := slices.Clone(*v.items)
-	for _, x := range v.prefixed {
-		for _, item := range *x.Items {
-			texts = append(texts, x.Prefix+item)
+// items returns the items of a list as a URL writes them, those with a prefix
+// last.
+func (d *Destination) items(p *Param) []string {
+	items := slices.Clone(*d.list(p))
+	for i, x := range p.list.prefixed {
+		for _, item := range *d.prefixed(p, i) {
+			items = append(items, x.Prefix+item)
 		}
 	}
-	return texts
+	return items
 }

@@ -2,9 +2,8 @@ package notifier
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -19,15 +18,13 @@ type mapRules struct {
 	header bool   // the entries are HTTP headers
 }
 
-type mapVar map[string]string
-
 // Map binds the values of the query whose keys begin with prefix, by their keys
 // without it: +Header=value, -parameter=value, :field=value. With an empty
 // prefix it takes all keys that are no parameters. The case of keys is kept.
 // Values count as secrets, since headers often are.
 func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
 	*v = nil
-	return s.bind(Param{name: name, kind: KindMap, doc: doc, secret: true, dict: mapRules{prefix: prefix}}, (*mapVar)(v))
+	return s.declare(Param{name: name, kind: KindMap, doc: doc, secret: true, dict: mapRules{prefix: prefix}}, unsafe.Pointer(v))
 }
 
 // Headers binds HTTP headers, which the query writes with a + before the name:
@@ -54,9 +51,14 @@ func (d *description) mapOf(key string) *Param {
 	return rest
 }
 
+// entries returns a pointer to the entries of a map.
+func (d *Destination) entries(p *Param) *map[string]string {
+	return (*map[string]string)(d.at(p.variable))
+}
+
 // put adds the value of a key of the query to the map.
-func (s *Schema) put(p *Param, key, value string) error {
-	v := s.variables[p.index].(*mapVar)
+func (d *Destination) put(p *Param, key, value string) error {
+	v := d.entries(p)
 	name := key[len(p.dict.prefix):]
 	if p.dict.header && !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("the key of %s is not the name of an HTTP header; write for example +X-Origin=gateway", p.described())
@@ -65,13 +67,10 @@ func (s *Schema) put(p *Param, key, value string) error {
 		return fmt.Errorf("the value of %s has a line break or another control character; remove it", p.described())
 	}
 	if *v == nil {
-		*v = mapVar{}
+		*v = map[string]string{}
 	}
 	if (*v)[name] = value; len(*v) > maxEntries {
 		return fmt.Errorf("%s has more than %d entries; leave some out", p.described(), maxEntries)
 	}
 	return nil
 }
-
-// texts returns the values.
-func (v *mapVar) texts() []string { return slices.Collect(maps.Values(*v)) }

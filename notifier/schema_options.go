@@ -29,8 +29,8 @@ const defaultWait = 0.5
 // options binds the parameters that every service has, except those that the
 // service has declared for itself.
 func (s *Schema) options(o *options) {
-	first := len(s.variables)
-	own := func(name string) bool { p := s.byName[name]; return p != nil && p.index < first }
+	first := len(s.params)
+	own := func(name string) bool { p := s.byName[name]; return p != nil && !p.variable.common }
 	if !own("format") {
 		// The default is that of Schema.Format, which Finish may change.
 		s.Choice(&o.format, "format", "", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()

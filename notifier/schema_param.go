@@ -2,8 +2,10 @@ package notifier
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
+	"unsafe"
 
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
@@ -46,40 +48,28 @@ type Param struct {
 	list    listRules   // KindList
 	dict    mapRules    // KindMap
 
-	index       int // in description.params and Schema.variables
+	variable variable
+	scalar   func(unsafe.Pointer) scalar // the variable's value at a pointer; nil for lists and maps
+
 	description *description
 }
 
-// bind declares the parameter p and binds the variable v to it. If the
-// description is complete, it returns the parameter that was declared at this
-// place.
-func (s *Schema) bind(p Param, v any) *Param {
-	p.index, p.description = len(s.variables), s.description
-	s.variables = append(s.variables, v)
-	if s.complete {
-		if p.index >= len(s.params) || s.params[p.index].name != p.name {
-			panic(fmt.Sprintf("%s: Describe binds %s, and did not when the service was registered", s.Name, p.name))
-		}
-		return s.params[p.index]
-	}
-	if s.byName == nil {
-		s.byName = map[string]*Param{}
-	}
+// declare adds the parameter p, whose variable is v.
+func (s *Schema) declare(p Param, v unsafe.Pointer) *Param {
 	if s.byName[p.name] != nil {
 		panic(s.Name + ": parameter " + p.name + " is declared twice")
 	}
-	declared := new(Param) // p itself would be on the heap for each URL
-	*declared = p
-	s.byName[p.name] = declared
-	s.params = append(s.params, declared)
-	return declared
+	p.variable, p.description = s.bind(v), s.description
+	s.byName[p.name] = &p
+	s.params = append(s.params, &p)
+	return &p
 }
 
-// change calls f, which changes the description of the parameter, unless it is
-// complete. The kinds are those that the change applies to; none means all.
+// change calls f, which changes the description of the parameter. The kinds are
+// those that the change applies to; none means all.
 func (p *Param) change(f func(), kinds ...Kind) *Param {
-	if p.description.complete {
-		return p
+	if p.description.binder == nil {
+		panic("parameter " + p.name + " can be described in Describe only")
 	}
 	if len(kinds) > 0 && !slices.Contains(kinds, p.kind) {
 		panic(fmt.Sprintf("parameter %s is of kind %s, and its description is for %v", p.name, p.kind, kinds))
@@ -179,12 +169,12 @@ func (p *Param) masked(value string) string {
 }
 
 // secrets returns the values that must not be shown.
-func (s *Schema) secrets() (secrets []string) {
-	for _, p := range s.params {
+func (d *Destination) secrets() (secrets []string) {
+	for _, p := range d.schema.params {
 		if !p.secret && p.secretPart == nil {
 			continue
 		}
-		for _, text := range s.texts(p) {
+		for _, text := range d.texts(p) {
 			if _, secret := p.cut(text); secret != "" {
 				secrets = append(secrets, secret)
 			}
@@ -196,16 +186,26 @@ func (s *Schema) secrets() (secrets []string) {
 // texts returns the value of a parameter as a URL writes it: no text if it has
 // none, one for a single value, and one for each item of a list and for each
 // value of a map.
-func (s *Schema) texts(p *Param) []string {
-	switch v := s.variables[p.index].(type) {
-	case *listVar:
-		return v.texts()
-	case *mapVar:
-		return v.texts()
-	case scalar:
-		if text := v.text(p); text != "" {
-			return []string{text}
-		}
+func (d *Destination) texts(p *Param) []string {
+	switch p.kind {
+	case KindList:
+		return d.items(p)
+	case KindMap:
+		return slices.Collect(maps.Values(*d.entries(p)))
+	}
+	if text := d.value(p); text != "" {
+		return []string{text}
 	}
 	return nil
+}
+
+// has reports whether a parameter has a value.
+func (d *Destination) has(p *Param) bool {
+	switch p.kind {
+	case KindList:
+		return d.countItems(p) > 0
+	case KindMap:
+		return len(*d.entries(p)) > 0
+	}
+	return d.value(p) != ""
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Server is the address of a self-hosted service, and the login there.
@@ -22,7 +23,7 @@ type Server struct {
 // place in a template are documented.
 func (s *Schema) Server(v *Server) {
 	*v = Server{}
-	s.server = v
+	s.server = new(s.bind(unsafe.Pointer(v)))
 	s.String(&v.User, "user", "", "user name")
 	s.Secret(&v.Password, "password", "password").Alias("pass")
 	s.Host(&v.Host, "host", "name or address of the server")

@@ -9,19 +9,28 @@ import (
 
 // TestRegisterPanics checks that Register panics for a broken description.
 func TestRegisterPanics(t *testing.T) {
-	for name, describe := range map[string]func(*Schema){
-		"no place bound": func(s *Schema) { s.Name = "X"; s.URL("xx1://{host}") },
-		"scheme claimed": func(s *Schema) { s.Name = "X"; s.URL("probe://{host}"); s.Server(new(Server)) },
-		"declared twice": func(s *Schema) { s.Name = "X"; s.String(new(string), "a", "", ""); s.String(new(string), "a", "", "") },
-		"alias taken": func(s *Schema) {
-			s.Name = "X"
-			s.String(new(string), "a", "", "")
-			s.String(new(string), "b", "", "").Alias("a")
+	for name, describe := range map[string]func(*described, *Schema){
+		"no place bound": func(_ *described, s *Schema) { s.URL("xx1://{host}") },
+		"scheme claimed": func(d *described, s *Schema) { s.URL("probe://{host}"); s.Server(&d.server) },
+		"declared twice": func(d *described, s *Schema) {
+			s.URL("xx1://{a}")
+			s.String(&d.a, "a", "", "")
+			s.String(&d.b, "a", "", "")
 		},
-		"no URL":          func(s *Schema) { s.Name = "X" },
-		"brackets":        func(s *Schema) { s.Name = "X"; s.URL("xx2://{host}[/{a}") },
-		"kind":            func(s *Schema) { s.Name = "X"; s.URL("xx3://{a}"); s.String(new(string), "a", "", "").Range(0, 1) },
-		"default unknown": func(s *Schema) { s.Name = "X"; s.Enum(new(int), "a", "b", []Choice{{Name: "c"}}, "") },
+		"alias taken": func(d *described, s *Schema) {
+			s.URL("xx1://{a}")
+			s.String(&d.a, "a", "", "")
+			s.String(&d.b, "b", "", "").Alias("a")
+		},
+		"no URL":          func(*described, *Schema) {},
+		"brackets":        func(_ *described, s *Schema) { s.URL("xx2://{host}[/{a}") },
+		"kind":            func(d *described, s *Schema) { s.URL("xx3://{a}"); s.String(&d.a, "a", "", "").Range(0, 1) },
+		"default unknown": func(d *described, s *Schema) { s.Enum(&d.n, "a", "b", []Choice{{Name: "c"}}, "") },
+		"not a field":     func(_ *described, s *Schema) { s.URL("xx4://{a}"); s.String(new(string), "a", "", "") },
+		"not a field, in a list": func(d *described, s *Schema) {
+			s.URL("xx5://{a...}")
+			s.List(&d.list, "a", "", Prefixed{Prefix: "@", Items: new([]string)})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -29,25 +38,35 @@ func TestRegisterPanics(t *testing.T) {
 					t.Error("registered")
 				}
 			}()
-			register(func() Service { return &described{describe} })
+			register(func() Service { return &described{describe: describe} })
 		})
 	}
 }
 
-type described struct{ describe func(*Schema) }
+// described is a service whose description is that of a test.
+type described struct {
+	describe func(*described, *Schema)
+	server   Server
+	a, b     string
+	n        int
+	list     []string
+}
 
-func (d *described) Describe(s *Schema) { d.describe(s) }
+func (d *described) Describe(s *Schema) {
+	s.Name = "X"
+	d.describe(d, s)
+}
 
 func (d *described) Send(context.Context, *Client, *Message) error { return nil }
 
 // parsed parses a URL of a service that is not registered.
-func parsed(t *testing.T, describe func(*Schema), text string) (*Destination, error) {
+func parsed(t *testing.T, describe func(*described, *Schema), text string) (*Destination, error) {
 	t.Helper()
 	u, err := splitURL(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEntry(func() Service { return &described{describe} })
+	e := newEntry(func() Service { return &described{describe: describe} })
 	d, err := e.parse(u, false)
 	if err != nil {
 		return nil, err
@@ -55,49 +74,62 @@ func parsed(t *testing.T, describe func(*Schema), text string) (*Destination, er
 	return d, d.finish()
 }
 
-// TestDescribeAgain checks that Describe, which runs for every URL, cannot
-// extend the description in later runs, and must bind the same parameters.
-func TestDescribeAgain(t *testing.T) {
+// TestDescribeOnce checks that Describe runs once for a service, that each URL
+// has its own values and the defaults of the others, and that the description
+// cannot be changed later.
+func TestDescribeOnce(t *testing.T) {
 	runs := 0
-	describe := func(s *Schema) {
-		s.Name = "X"
-		s.URL("x://{a}")
-		p := s.String(new(string), "a", "", "a text")
-		if runs++; runs > 1 {
-			p.Match("^never$").Alias("b").Secret().Example("other")
-			s.URL("x://{b}")
+	var schema *Schema
+	e := newEntry(func() Service {
+		return &described{describe: func(d *described, s *Schema) {
+			runs++
+			schema = s
+			s.URL("x://{a}[/{list...}]")
+			s.String(&d.a, "a", "", "a text")
+			s.String(&d.b, "b", "default", "a text")
+			s.Int(&d.n, "n", 3, "a number")
+			s.List(&d.list, "list", "texts")
+		}}
+	})
+	for _, tt := range []struct {
+		url  string
+		want described
+		opts options
+	}{
+		{"x://1/2/3?b=4&retry=2", described{a: "1", b: "4", n: 3, list: []string{"2", "3"}}, options{retry: 2}},
+		{"x://5?n=6", described{a: "5", b: "default", n: 6}, options{}},
+	} {
+		u, err := splitURL(tt.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := e.parse(u, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := d.service.(*described)
+		if got.a != tt.want.a || got.b != tt.want.b || got.n != tt.want.n || !slices.Equal(got.list, tt.want.list) || d.options.retry != tt.opts.retry {
+			t.Errorf("%s: %+v, retry %d", tt.url, got, d.options.retry)
+		}
+		if d.String() != tt.url {
+			t.Errorf("%s is printed as %s", tt.url, d)
 		}
 	}
-	d, err := parsed(t, describe, "x://text")
-	if err != nil {
-		t.Fatal(err)
+	if runs != 1 {
+		t.Errorf("Describe ran %d times", runs)
 	}
-	if d.String() != "x://text" || len(d.schema.templates) != 1 || len(d.schema.byName) != len(d.schema.params) {
-		t.Errorf("the second run changes the description: %s", d)
-	}
-
-	for name, second := range map[string]func(*Schema){
-		"another": func(s *Schema) { s.String(new(string), "c", "", "a text") },
-		"fewer":   func(*Schema) {},
-		"more":    func(s *Schema) { s.String(new(string), "a", "", "a text"); s.String(new(string), "c", "", "a text") },
+	for name, change := range map[string]func(){
+		"declare": func() { schema.String(new(string), "c", "", "") },
+		"change":  func() { schema.Param("a").Secret() },
 	} {
-		t.Run(name, func(t *testing.T) {
+		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("accepted")
+					t.Error(name, "was accepted after Describe")
 				}
 			}()
-			runs := 0
-			_, _ = parsed(t, func(s *Schema) {
-				s.Name = "X"
-				s.URL("x://{a}")
-				if runs++; runs > 1 {
-					second(s)
-					return
-				}
-				s.String(new(string), "a", "", "a text")
-			}, "x://text")
-		})
+			change()
+		}()
 	}
 }
 
@@ -117,12 +149,10 @@ func TestInvalidItems(t *testing.T) {
 		{"x://{a}[/{to...}]", true, "x://a/b/c", nil, ""},
 		{"x://{a}/{to...}", true, "x://a/b/c", nil, "X: item 1 of to (numbers) has the wrong form"},
 	} {
-		var to []string
-		d, err := parsed(t, func(s *Schema) {
-			s.Name = "X"
+		d, err := parsed(t, func(x *described, s *Schema) {
 			s.URL(tt.template)
-			s.String(new(string), "a", "", "a text")
-			p := s.List(&to, "to", "numbers").Match("^[0-9]$").Example("7")
+			s.String(&x.a, "a", "", "a text")
+			p := s.List(&x.list, "to", "numbers").Match("^[0-9]$").Example("7")
 			if tt.drop {
 				p.DropInvalid()
 			}
@@ -134,8 +164,8 @@ func TestInvalidItems(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%s, %s: %v", tt.template, tt.url, err)
-		case !slices.Equal(to, tt.want):
-			t.Errorf("%s, %s: %q, want %q", tt.template, tt.url, to, tt.want)
+		case !slices.Equal(d.service.(*described).list, tt.want):
+			t.Errorf("%s, %s: %q, want %q", tt.template, tt.url, d.service.(*described).list, tt.want)
 		case strings.Contains(tt.url, "b") != (len(d.Warnings()) > 0):
 			t.Errorf("%s, %s: warnings %q", tt.template, tt.url, d.Warnings())
 		}
@@ -144,10 +174,9 @@ func TestInvalidItems(t *testing.T) {
 
 // TestSecretPart checks that only the secret part of a value is masked.
 func TestSecretPart(t *testing.T) {
-	d, err := parsed(t, func(s *Schema) {
-		s.Name = "X"
+	d, err := parsed(t, func(x *described, s *Schema) {
 		s.URL("x://{rooms...}")
-		s.List(new([]string), "rooms", "name:key").SecretPart(func(room string) (public, secret string) {
+		s.List(&x.list, "rooms", "name:key").SecretPart(func(room string) (public, secret string) {
 			name, key, ok := strings.Cut(room, ":")
 			if ok {
 				name += ":"
@@ -161,7 +190,7 @@ func TestSecretPart(t *testing.T) {
 	if want := "x://lobby/ops%3Axxxxx"; d.String() != want {
 		t.Errorf("got %s, want %s", d, want)
 	}
-	if got := d.schema.secrets(); !slices.Equal(got, []string{"k3y"}) {
+	if got := d.secrets(); !slices.Equal(got, []string{"k3y"}) {
 		t.Errorf("secrets %q", got)
 	}
 }

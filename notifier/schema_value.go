@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // A scalar is a variable that holds a single value.
@@ -19,15 +20,27 @@ type scalar interface {
 	text(p *Param) string
 }
 
+// scalarAt returns the variable of type V at a pointer.
+func scalarAt[V any, P interface {
+	*V
+	scalar
+}](v unsafe.Pointer) scalar {
+	return P((*V)(v))
+}
+
 // set checks what a URL has for a parameter with a single value, and sets the
 // variable to it.
-func (s *Schema) set(p *Param, text string) error {
+func (d *Destination) set(p *Param, text string) error {
 	text, err := p.check(text)
 	if err != nil {
 		return err
 	}
-	return s.variables[p.index].(scalar).set(p, text)
+	return p.scalar(d.change(p.variable)).set(p, text)
 }
+
+// value returns the single value of a parameter as a URL writes it, or "" if it
+// is not given.
+func (d *Destination) value(p *Param) string { return p.scalar(d.at(p.variable)).text(p) }
 
 // check returns the value, or the item of a list, in the form that the service
 // wants, or what is wrong with it.
@@ -46,7 +59,7 @@ type stringVar string
 // String binds a text.
 func (s *Schema) String(v *string, name, def, doc string) *Param {
 	*v = def
-	return s.bind(Param{name: name, kind: KindString, def: def, doc: doc}, (*stringVar)(v))
+	return s.declare(Param{name: name, kind: KindString, scalar: scalarAt[stringVar], def: def, doc: doc}, unsafe.Pointer(v))
 }
 
 func (v *stringVar) set(_ *Param, text string) error { *v = stringVar(text); return nil }
@@ -118,7 +131,7 @@ type intVar int
 // Int binds a whole number.
 func (s *Schema) Int(v *int, name string, def int, doc string) *Param {
 	*v = def
-	return s.bind(Param{name: name, kind: KindInt, def: strconv.Itoa(def), doc: doc}, (*intVar)(v))
+	return s.declare(Param{name: name, kind: KindInt, scalar: scalarAt[intVar], def: strconv.Itoa(def), doc: doc}, unsafe.Pointer(v))
 }
 
 func (v *intVar) set(p *Param, text string) error {
@@ -137,7 +150,7 @@ type floatVar float64
 // Float binds a number.
 func (s *Schema) Float(v *float64, name string, def float64, doc string) *Param {
 	*v = def
-	return s.bind(Param{name: name, kind: KindFloat, def: formatNumber(def), doc: doc}, (*floatVar)(v))
+	return s.declare(Param{name: name, kind: KindFloat, scalar: scalarAt[floatVar], def: formatNumber(def), doc: doc}, unsafe.Pointer(v))
 }
 
 func (v *floatVar) set(p *Param, text string) error {
@@ -157,7 +170,7 @@ type boolVar bool
 // beginning of one of these words.
 func (s *Schema) Bool(v *bool, name string, def bool, doc string) *Param {
 	*v = def
-	return s.bind(Param{name: name, kind: KindBool, def: formatBool(def), doc: doc}, (*boolVar)(v))
+	return s.declare(Param{name: name, kind: KindBool, scalar: scalarAt[boolVar], def: formatBool(def), doc: doc}, unsafe.Pointer(v))
 }
 
 func (v *boolVar) set(_ *Param, text string) error {
@@ -210,7 +223,7 @@ type choiceVar string
 // Choice binds a text that is one of a few.
 func (s *Schema) Choice(v *string, name, def string, choices []string, doc string) *Param {
 	*v = def
-	p := s.bind(Param{name: name, kind: KindChoice, def: def, doc: doc}, (*choiceVar)(v))
+	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[choiceVar], def: def, doc: doc}, unsafe.Pointer(v))
 	return p.change(func() {
 		for i, c := range choices {
 			p.choices = append(p.choices, Choice{Name: c, Value: i})
@@ -235,7 +248,7 @@ type enumVar int
 // number instead of the name. def is one of the names. It may also be "", which
 // is the number 0 and, if that is none of the choices, means "not given".
 func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *Param {
-	p := s.bind(Param{name: name, kind: KindChoice, def: def, doc: doc}, (*enumVar)(v))
+	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[enumVar], def: def, doc: doc}, unsafe.Pointer(v))
 	p.change(func() { p.choices = slices.Clone(choices) })
 	*v = 0
 	if def != "" && (*enumVar)(v).set(p, def) != nil {

@@ -87,12 +87,11 @@ func (e *entry) parse(u *rawURL, extra bool) (*Destination, error) {
 // destination returns the destination of a URL that t has matched.
 func (e *entry) destination(u *rawURL, t *template, scheme scheme, m *match) (*Destination, error) {
 	d := e.newDestination(t, scheme)
-	s := d.schema
-	if s.server != nil {
-		s.server.hasPassword = u.hasPassword
+	if server := d.server(); server != nil {
+		server.hasPassword = u.hasPassword
 	}
-	if s.slash != nil {
-		*s.slash = u.slash
+	if slash := d.slash(); slash != nil {
+		*slash = u.slash
 	}
 	if err := d.assign(m.values, u.query, t); err != nil {
 		return nil, err
@@ -146,8 +145,8 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 			}
 			t := e.schema.templates[0]
 			d := e.newDestination(t, t.schemeFor(u.scheme == "https"))
-			if d.schema.server != nil {
-				d.schema.server.Secure = u.scheme == "https"
+			if server := d.server(); server != nil {
+				server.Secure = u.scheme == "https"
 			}
 			query := u.query
 			if n.bare != "" && len(query) > 0 && query[0].value == "" {
@@ -167,11 +166,9 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 
 // newDestination returns a destination whose parameters have their defaults.
 func (e *entry) newDestination(t *template, scheme scheme) *Destination {
-	d := &Destination{service: e.new(), options: new(options), entry: e, template: t}
-	d.schema = newSchema(d.service, d.options, e.schema.description)
-	d.schema.Scheme = scheme.name
-	if d.schema.server != nil {
-		d.schema.server.Secure = scheme.secure
+	d := &Destination{entry: e, schema: e.schema, service: copyOf(e.service), options: e.options, template: t, scheme: scheme.name}
+	if server := d.server(); server != nil {
+		server.Secure = scheme.secure
 	}
 	return d
 }
@@ -201,7 +198,7 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
 			}
 		case p.kind == KindMap:
-			if err := s.put(p, q.key, q.value); err != nil {
+			if err := d.put(p, q.key, q.value); err != nil {
 				return s.errValue(p, err.Error())
 			}
 		case q.value == "":
@@ -225,7 +222,7 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 		if err := d.setParam(p, values[p], required); err != nil {
 			return err
 		}
-		empty := len(values[p]) == 0 || p.kind == KindList && len(s.texts(p)) == 0
+		empty := len(values[p]) == 0 || p.kind == KindList && d.countItems(p) == 0
 		if empty && required {
 			return s.errMissing(p, t)
 		}
@@ -239,13 +236,13 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	s := d.schema
 	switch {
 	case p.kind == KindList:
-		warnings, err := s.setList(p, texts, !required && p.list.dropInvalid)
+		warnings, err := d.setList(p, texts, !required && p.list.dropInvalid)
 		d.warnings = append(d.warnings, warnings...)
 		if err != nil {
 			return s.errValue(p, err.Error())
 		}
 	case len(texts) > 0:
-		err := s.set(p, texts[0])
+		err := d.set(p, texts[0])
 		if err != nil && p.lenient {
 			d.warn("%s %v; the default is used", p.name, err)
 		} else if err != nil {
@@ -282,18 +279,29 @@ func queryLabel(query []queryParam, i int, places map[string][]string) string {
 
 // finish completes a destination whose parameters are set.
 func (d *Destination) finish() error {
-	s := d.schema
+	s := d.entry.schema
+	recipients := s.Recipients
 	if f, ok := d.service.(Finisher); ok {
-		if err := f.Finish(s); err != nil {
+		own := *s
+		own.Scheme = d.scheme
+		if err := f.Finish(&own); err != nil {
 			return &URLError{Service: s.Name, Problem: err.Error()}
 		}
+		recipients = own.Recipients
+		own.Scheme, own.Recipients = s.Scheme, s.Recipients
+		if own != *s {
+			d.schema = &own
+		}
+	}
+	if d.recipients = recipients; recipients == 0 {
+		d.recipients = d.countRecipients()
 	}
 	// The URL is printed by the first template that has a place for each
 	// required value, which may not be the one that it was read by: the query
 	// may have set what another template has a place for.
-	if !s.hasRequired(d.template) {
+	if !d.hasRequired(d.template) {
 		for _, t := range s.templates {
-			if _, ok := t.scheme(s.Scheme); ok && s.hasRequired(t) {
+			if _, ok := t.scheme(d.scheme); ok && d.hasRequired(t) {
 				d.template = t
 				break
 			}
@@ -305,6 +313,5 @@ func (d *Destination) finish() error {
 			d.location = l
 		}
 	}
-	d.redacted = d.print(true)
 	return nil
 }

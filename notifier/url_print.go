@@ -9,7 +9,7 @@ import (
 
 // print returns the URL in its canonical form. With mask, secrets are masked.
 func (d *Destination) print(mask bool) string {
-	s, t := d.schema, d.template
+	s, t, server, slash := d.schema, d.template, d.server(), d.slash()
 	shown := func(p *Param, v string) string {
 		if mask {
 			return p.masked(v)
@@ -18,14 +18,14 @@ func (d *Destination) print(mask bool) string {
 	}
 	values := func(name string) []string {
 		p := s.byName[name]
-		texts := s.texts(p)
+		texts := d.texts(p)
 		for i, v := range texts {
 			texts[i] = shown(p, v)
 		}
 		return texts
 	}
-	out := t.print(s.Scheme, values, s.server != nil && s.server.hasPassword)
-	if s.slash != nil && *s.slash && !strings.HasSuffix(out, "/") {
+	out := t.print(d.scheme, values, server != nil && server.hasPassword)
+	if slash != nil && *slash && !strings.HasSuffix(out, "/") {
 		out += "/"
 	}
 	var query []string
@@ -34,13 +34,13 @@ func (d *Destination) print(mask bool) string {
 			continue
 		}
 		if p.kind == KindMap {
-			m := *s.variables[p.index].(*mapVar)
+			m := *d.entries(p)
 			for _, key := range slices.Sorted(maps.Keys(m)) {
 				query = append(query, p.dict.prefix+escapeUser(key)+"="+escapeUser(shown(p, m[key])))
 			}
 			continue
 		}
-		texts := s.texts(p)
+		texts := d.texts(p)
 		if len(texts) > 0 && !(p.kind != KindList && texts[0] == s.defaultOf(p)) {
 			query = append(query, p.name+"="+escapeUser(strings.Join(values(p.name), ",")))
 		}

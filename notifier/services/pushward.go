@@ -13,7 +13,7 @@ var _ = notifier.Register[pushward]()
 type pushward struct {
 	key    string
 	level  string // for all types, if set
-	levels map[notifier.Type]*string
+	levels struct{ info, success, warning, failure string }
 	volume float64
 }
 
@@ -27,19 +27,15 @@ func (p *pushward) Describe(s *notifier.Schema) {
 	levels := []string{"passive", "active", "time-sensitive", "critical"}
 	s.Secret(&p.key, "apikey", "integration key").Match("^hlk_[a-z0-9]+$").Example("hlk_1234567890abcdef")
 	s.Choice(&p.level, "level", "", levels, "urgency of messages of all types")
-	p.levels = map[notifier.Type]*string{}
-	for _, t := range []struct {
-		of  notifier.Type
-		def string
-	}{{notifier.Info, "active"}, {notifier.Success, "active"}, {notifier.Warning, "time-sensitive"}, {notifier.Failure, "time-sensitive"}} {
-		p.levels[t.of] = new(string)
-		s.Choice(p.levels[t.of], string(t.of), t.def, levels, "urgency of messages of type "+string(t.of))
-	}
+	s.Choice(&p.levels.info, "info", "active", levels, "urgency of messages of type info")
+	s.Choice(&p.levels.success, "success", "active", levels, "urgency of messages of type success")
+	s.Choice(&p.levels.warning, "warning", "time-sensitive", levels, "urgency of messages of type warning")
+	s.Choice(&p.levels.failure, "failure", "time-sensitive", levels, "urgency of messages of type failure")
 	s.Float(&p.volume, "volume", pushwardDeviceVolume, "volume of a critical alert, from 0 to 1").Range(0, 1).NoDefault()
 }
 
 func (p *pushward) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	level := cmp.Or(p.level, *p.levels[m.Type])
+	level := cmp.Or(p.level, p.levelOf(m.Type))
 	payload := map[string]any{
 		"title": cmp.Or(m.Title, m.Identity.Description, m.Identity.Name),
 		"body":  m.Body,
@@ -52,4 +48,16 @@ func (p *pushward) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		payload["volume"] = p.volume
 	}
 	return c.PostJSON(ctx, "https://api.pushward.app/notifications", payload, "Authorization", "Bearer "+p.key)
+}
+
+func (p *pushward) levelOf(t notifier.Type) string {
+	switch t {
+	case notifier.Success:
+		return p.levels.success
+	case notifier.Warning:
+		return p.levels.warning
+	case notifier.Failure:
+		return p.levels.failure
+	}
+	return p.levels.info
 }
