@@ -27,7 +27,7 @@ func init() {
 // or without a slash at the end. Requests for other paths go to the next
 // handler. To put it below a prefix, use `handle_path`.
 //
-// A request is JSON, a form or a multipart form with the fields `body`,
+// A request is JSON, a form, a multipart form or plain text. Its fields are `body`,
 // `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
 // `markdown`, `html`), `tag`, `attach` and `urls`. The response has the status
 // 200 if every destination has the message and 424 if one does not. Its format

@@ -109,8 +109,8 @@ func TestDescriptionIsWhole(t *testing.T) {
 func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
-		"/notify/{KEY}": "header Accept, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
+		"/notify":       "header Accept, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
+		"/notify/{KEY}": "header Accept, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {

@@ -32,7 +32,7 @@ func TestPrograms(t *testing.T) {
 		},
 		// https://grafana.com/docs/grafana/latest/alerting/, webhook notifier
 		{
-			"Grafana", ":message=body&:type=failure", `{
+			"Grafana", ":message=body&:status=type", `{
 			"receiver": "ops", "status": "firing", "orgId": 1,
 			"alerts": [{"status": "firing", "labels": {"alertname": "High memory usage"}, "annotations": {"summary": "Memory is low"}, "values": {"B": 44.2}}],
 			"groupLabels": {}, "commonLabels": {"team": "blue"}, "commonAnnotations": {}, "externalURL": "https://grafana.example.com/", "version": "1",
@@ -41,7 +41,7 @@ func TestPrograms(t *testing.T) {
 		},
 		// https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 		{
-			"Alertmanager", ":commonLabels.alertname=title&:alerts[0].annotations.summary=body&:type=failure", `{
+			"Alertmanager", ":commonLabels.alertname=title&:alerts[0].annotations.summary=body&:status=type", `{
 			"version": "4", "receiver": "gateway", "status": "firing", "truncatedAlerts": 0, "groupLabels": {"alertname": "DiskFull"},
 			"commonLabels": {"alertname": "DiskFull", "severity": "critical"}, "commonAnnotations": {}, "externalURL": "http://am.example.net",
 			"alerts": [{"status": "firing", "labels": {"alertname": "DiskFull", "instance": "db1"}, "annotations": {"summary": "91% full on db1"}}]}`,

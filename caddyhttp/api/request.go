@@ -65,6 +65,7 @@ type Request struct {
 	query    map[string][]string // title, type, format, tag and tags of the query string
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
+	warnings []string            // for the report
 	opened   []notifier.Target   // destinations made from the request's URLs
 
 	textSize    int64 // of all texts
@@ -201,11 +202,13 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 		return q.readFormBody(w, r)
 	case media == "multipart/form-data":
 		return q.readMultipart(w, r, params["boundary"])
+	case media == "text/plain":
+		return q.readPlainBody(w, r)
 	}
 	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
 		return nil // a chunked body of no chunks
 	}
-	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded or multipart/form-data, and the body must be in that format")
+	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data or text/plain, and the body must be in that format")
 }
 
 func (q *Request) readJSONBody(w http.ResponseWriter, r *http.Request) error {
@@ -226,9 +229,23 @@ func (q *Request) readFormBody(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer putBuffer(text)
+	if isPlain(text.Bytes()) {
+		q.fields = plainFields(text.String(), r.Header)
+		return nil
+	}
 	q.jsonForm = beginsLikeJSON(text.Bytes())
 	q.fields, err = readForm(text.String())
 	return err
+}
+
+func (q *Request) readPlainBody(w http.ResponseWriter, r *http.Request) error {
+	text, err := q.readText(w, r)
+	if err != nil {
+		return err
+	}
+	defer putBuffer(text)
+	q.fields = plainFields(text.String(), r.Header)
+	return nil
 }
 
 // isJSON reports whether a media type is JSON: application/json, an older name

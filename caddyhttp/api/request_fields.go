@@ -1,20 +1,44 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // field is the value of one field: a JSON value, or the texts that a form has
 // under one name.
 type field struct {
-	json  json.RawMessage
-	texts []string
+	json   json.RawMessage
+	texts  []string
+	mapped bool // a mapping or a header has set it
 }
 
 // absent reports whether the field has no value. null is none.
 func (f field) absent() bool {
 	return len(f.texts) == 0 && jsonType(f.json) == jsonNull
+}
+
+// empty reports whether the field has no value or one without content: a blank
+// text, or an array or object without elements.
+func (f field) empty() bool {
+	if f.absent() {
+		return true
+	}
+	for _, t := range f.texts {
+		if strings.TrimSpace(t) != "" {
+			return false
+		}
+	}
+	switch jsonType(f.json) {
+	case jsonString:
+		s, err := unquote(f.json)
+		return err == nil && strings.TrimSpace(s) == ""
+	case jsonArray, jsonObject:
+		return len(bytes.TrimSpace(f.json[1:len(f.json)-1])) == 0
+	}
+	return len(f.texts) > 0
 }
 
 // text returns the value of a field that takes one text. Of several in a form,

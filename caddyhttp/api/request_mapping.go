@@ -96,7 +96,8 @@ func parsePath(s string) (path []step, err error) {
 }
 
 // applyMappings applies the mappings in order, each to the result of the one
-// before.
+// before. If several have the same target, the first one whose source is not
+// empty counts.
 func (c *content) applyMappings(mappings []mapping) error {
 	if len(mappings) > 0 && c.fields == nil {
 		c.fields = map[string]field{}
@@ -125,7 +126,7 @@ func (c *content) apply(m mapping, budget *int) error {
 			return err
 		}
 	}
-	if value.absent() {
+	if old := c.fields[m.target]; value.empty() || old.mapped && !old.empty() {
 		return nil
 	}
 	converted, err := value.convertFor(m.target)
@@ -141,20 +142,15 @@ func (c *content) apply(m mapping, budget *int) error {
 			}
 		}
 	}
+	converted.mapped = true
 	c.fields[m.target] = converted
 	return nil
 }
 
-// find follows a path into nested JSON.
+// find follows a path into nested JSON. The field is absent if the path leads
+// nowhere.
 func (c *content) find(path []step, budget *int) (field, error) {
-	root, ok := c.fields[path[0].name]
-	if !ok {
-		return field{}, fmt.Errorf("the request has no field %s", path[0].name)
-	}
-	if len(root.texts) > 0 {
-		return field{}, fmt.Errorf("the field %s is a text of a form, which has no members", path[0].name)
-	}
-	value := root.json
+	value := c.fields[path[0].name].json
 	for _, s := range path[1:] {
 		if *budget -= len(value); *budget < 0 {
 			return field{}, errors.New("the mappings search too much JSON; send less, or map fewer fields")
@@ -170,44 +166,30 @@ func (c *content) find(path []step, budget *int) (field, error) {
 // errStop ends eachElement at the element that was searched.
 var errStop = errors.New("stop")
 
-// from returns the member or element of value that the step names.
+// from returns the member or element of value that the step names, or nil if
+// there is none.
 func (s step) from(value json.RawMessage) (found json.RawMessage, err error) {
-	if s.name == "" {
-		return s.element(value)
-	}
-	if t := jsonType(value); t != jsonObject {
-		return nil, fmt.Errorf("the path names the member %s of %s; only an object has members", s.name, t)
-	}
-	_, err = eachMember(value, func(name string, v json.RawMessage) error {
-		if name == s.name {
-			found = v // the last one counts, as in readJSON
+	switch t := jsonType(value); {
+	case s.name != "" && t == jsonObject:
+		_, err = eachMember(value, func(name string, v json.RawMessage) error {
+			if name == s.name {
+				found = v // the last one counts, as in readJSON
+			}
+			return nil
+		})
+	case s.name == "" && t == jsonArray:
+		err = eachElement(value, func(n int, v json.RawMessage) error {
+			if n == s.index {
+				found = v
+				return errStop
+			}
+			return nil
+		})
+		if err == errStop {
+			err = nil
 		}
-		return nil
-	})
-	if err == nil && found == nil {
-		err = fmt.Errorf("the object has no member %s", s.name)
 	}
 	return found, err
-}
-
-func (s step) element(value json.RawMessage) (found json.RawMessage, err error) {
-	if t := jsonType(value); t != jsonArray {
-		return nil, fmt.Errorf("the path names element %d of %s; only an array has elements", s.index, t)
-	}
-	err = eachElement(value, func(n int, v json.RawMessage) error {
-		if n == s.index {
-			found = v
-			return errStop
-		}
-		return nil
-	})
-	switch err {
-	case errStop:
-		return found, nil
-	case nil:
-		err = fmt.Errorf("the array has no element %d", s.index)
-	}
-	return nil, err
 }
 
 // convertFor returns the value of a foreign field as target takes it: a number

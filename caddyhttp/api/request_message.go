@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -19,8 +20,8 @@ func (q *Request) Message() (*notifier.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Type, err = notifier.ParseType(typ); err != nil {
-		return nil, badRequest("the field type: %w", err)
+	if m.Type, err = q.parseType(typ); err != nil {
+		return nil, err
 	}
 	if q.fileRefs, err = q.readFileRefs(); err != nil {
 		return nil, err
@@ -29,6 +30,32 @@ func (q *Request) Message() (*notifier.Message, error) {
 		return nil, q.missingBody()
 	}
 	return m, nil
+}
+
+// parseType parses the type of the message. A type from a mapping or a header is
+// another program's word, so that it may be any of the words of
+// [notifier.TypeOfWord]; an unknown one means info and a warning.
+func (q *Request) parseType(s string) (notifier.Type, error) {
+	if !q.fields[fieldType].mapped {
+		t, err := notifier.ParseType(s)
+		if err != nil {
+			return "", badRequest("the field type: %w", err)
+		}
+		return t, nil
+	}
+	t, ok := notifier.TypeOfWord(s)
+	if !ok {
+		q.warn("The type %q is unknown, so the message has the type info; map it to a field with info, success, warning, failure or a word such as firing or resolved", markup.TruncateBytes(s, maxPrintedWord))
+	}
+	return t, nil
+}
+
+// maxPrintedWord bounds a word of the client in a warning, in bytes.
+const maxPrintedWord = 40
+
+// warn adds a warning to the report.
+func (q *Request) warn(format string, args ...any) {
+	q.warnings = append(q.warnings, fmt.Sprintf(format, args...))
 }
 
 // Draft returns the title, body and format of an unfinished message, as they

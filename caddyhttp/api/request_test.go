@@ -100,7 +100,7 @@ func TestBadRequests(t *testing.T) {
 		"JSON as a form":      {"/notify/k", typeForm, ` {"body":"x"}`, 400, "Content-Type: application/json"},
 		"an array as a form":  {"/notify", typeForm, `[{"body":"x"}]`, 400, "Content-Type: application/json"},
 		"urls on a key":       {"/notify/k", typeJSON, `{"body":"x","urls":5}`, 400, "the field urls"},
-		"another media type":  {"/notify", "text/plain", "hello", 415, "Content-Type"},
+		"another media type":  {"/notify", "text/csv", "hello", 415, "Content-Type"},
 		"no media type":       {"/notify", "", "body=x", 415, "Content-Type"},
 		"broken media type":   {"/notify", "json", `{"body":"x"}`, 415, "Content-Type"},
 		"JSON too large":      {"/notify", typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413, "1.0 KiB"},
@@ -149,7 +149,9 @@ func TestChunkedBody(t *testing.T) {
 	}{
 		{typeJSON, `{"body":"x"}`, 200},
 		{typeJSON, `{"body":"` + strings.Repeat("x", 1024) + `"}`, 413},
-		{"text/plain", "x", 415},
+		{"text/plain", "x", 200},
+		{"text/csv", "x", 415},
+		{"text/csv", "", 400},
 		{"text/plain", "", 400},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/notify", strings.NewReader(tt.body))

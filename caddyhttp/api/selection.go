@@ -45,7 +45,15 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 	if err != nil {
 		return nil, Errorf(http.StatusFailedDependency, "%w", err)
 	}
-	return &Selection{Targets: targets}, nil
+	return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
+}
+
+// warningRecords returns the warnings about the request for the report.
+func (q *Request) warningRecords() (out []notifier.Record) {
+	for _, w := range q.warnings {
+		out = append(out, notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: w})
+	}
+	return out
 }
 
 // maxSuggestions bounds the URLs of one request for which a correction is
@@ -68,9 +76,9 @@ func (q *Request) SelectURLs(parse func(url string) (*notifier.Destination, erro
 		if len(fallback) == 0 {
 			return nil, badRequest("the field urls is missing; set it to the notification URLs to send to")
 		}
-		return &Selection{Targets: fallback}, nil
+		return &Selection{Targets: fallback, warnings: q.warningRecords()}, nil
 	}
-	s := &Selection{Transient: true, Limits: q.limits.Client, unusable: map[int]notifier.Result{}}
+	s := &Selection{Transient: true, Limits: q.limits.Client, unusable: map[int]notifier.Result{}, warnings: q.warningRecords()}
 	var first error
 	for i, url := range urls {
 		d, err := parse(url)

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// isPlain reports whether an urlencoded body is a plain text, as curl -d "backup
+// done" sends it: it has no equals sign and is not JSON.
+func isPlain(text []byte) bool {
+	return len(bytes.TrimSpace(text)) > 0 && bytes.IndexByte(text, '=') < 0 && (!beginsLikeJSON(text) || !json.Valid(text))
+}
+
+// plainFields returns the fields of a request whose body is the message itself.
+// The headers Title, Tags and Priority stand for the fields title, tag and type,
+// under the names that ntfy has made known.
+func plainFields(text string, h http.Header) map[string]field {
+	fields := map[string]field{fieldBody: {texts: []string{text}}}
+	for _, f := range []struct{ header, name string }{{"Title", fieldTitle}, {"Tags", "tag"}, {"Priority", fieldType}} {
+		value := decodeHeader(h.Get(f.header))
+		if value == "" {
+			continue
+		}
+		if f.name == fieldType {
+			if t, ok := notifier.TypeOfPriority(value); ok {
+				value = string(t)
+			}
+		}
+		fields[f.name] = field{texts: []string{value}, mapped: true}
+	}
+	return fields
+}
+
+// decodeHeader returns the text of a header, which may hold encoded words
+// (RFC 2047). Bytes that are not UTF-8 become U+FFFD.
+func decodeHeader(value string) string {
+	if s, err := new(mime.WordDecoder).DecodeHeader(value); err == nil {
+		value = s
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(value), "\uFFFD")
+}
