@@ -21,6 +21,7 @@ type service struct {
 	token, mode, path, version, msgtype, format string
 	targets                                     []string
 	image, discovery, homeOnIDs                 bool
+	e2ee                                        int
 	session                                     signin.Session[*session]
 	events                                      atomic.Int64 // counts events, for their transaction ids
 }
@@ -48,8 +49,22 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "format to convert the message to").Lenient()
 	s.Bool(&x.image, "image", false, "show an icon for the type of the message; t2bot and version 2 only")
 	s.Bool(&x.discovery, "discovery", true, "ask a matrixs:// server for the address of its API")
+	s.Enum(&x.e2ee, "e2ee", "", []notifier.Choice{
+		{Name: "yes", Value: e2eeYes, Synonyms: []string{"true", "on", "enable", "enabled", "allow", "always"}},
+		{Name: "no", Value: e2eeNo, Synonyms: []string{"false", "off", "0", "disable", "disabled", "deny", "never"}},
+	}, "keep the text out of encrypted rooms; no: send it there so that the servers can read it; default: yes for matrixs").Lenient()
 	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
+
+// The values of the parameter e2ee.
+const (
+	e2eeYes = 1
+	e2eeNo  = 2
+)
+
+// protects reports whether the text must not go into encrypted rooms. Over plain
+// HTTP anybody on the way can read the text, so there the URL has to ask for it.
+func (x *service) protects() bool { return x.e2ee == e2eeYes || x.e2ee != e2eeNo && x.Secure }
 
 var (
 	t2botToken    = regexp.MustCompile(`(?i)^[a-z0-9]{64}$`)

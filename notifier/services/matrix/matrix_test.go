@@ -21,6 +21,7 @@ type server struct {
 	joins    int
 	numbers  map[string]bool // used tokens and transaction ids
 	events   []string        // texts
+	secret   bool            // the room is encrypted
 	identity int             // status of the identity server
 }
 
@@ -46,6 +47,11 @@ func (s *server) answer(q *http.Request, body string) (int, string) {
 		return 200, `{"room_id": "!room:example.org"}`
 	case s.out:
 		return 403, `{"errcode": "M_FORBIDDEN", "error": "User not in room."}`
+	case strings.HasSuffix(path, "/rooms/!room:example.org/state/m.room.encryption"):
+		if s.secret {
+			return 200, `{"algorithm": "m.megolm.v1.aes-sha2"}`
+		}
+		return 404, `{"errcode": "M_NOT_FOUND", "error": "Event not found."}`
 	case !s.numbers[token+path]:
 		var event struct{ Body string }
 		_ = json.Unmarshal([]byte(body), &event)
@@ -109,6 +115,42 @@ func TestServer(t *testing.T) {
 
 // TestIdentityWarning checks that the client gets a warning about the identity
 // server.
+// Neither text nor files go into an encrypted room, also if the room is
+// encrypted only after earlier messages. With e2ee=no they do, as with plain
+// HTTP, unless the URL asks for encryption.
+func TestEncryptedRoom(t *testing.T) {
+	for url, arrives := range map[string]bool{
+		"matrixs://ann:pass@example.org/#room":          false,
+		"matrixs://ann:pass@example.org/#room?e2ee=yes": false,
+		"matrixs://ann:pass@example.org/#room?e2ee=no":  true,
+		"matrix://ann:pass@example.org/#room":           true,
+		"matrix://ann:pass@example.org/#room?e2ee=on":   false,
+	} {
+		s := server{numbers: map[string]bool{}, identity: 200}
+		uploads := 0
+		send := servicetest.API(func(q *http.Request, body string) (int, string) {
+			if strings.HasPrefix(q.URL.Path, "/_matrix/media/") {
+				uploads++
+				return 200, `{"content_uri": "mxc://example.org/1"}`
+			}
+			return s.answer(q, body)
+		}).Destination(t, url)
+		if err := send(servicetest.Message(t, "plain")); err != nil || len(s.events) != 1 {
+			t.Fatalf("%s: before the room is encrypted: %d events, %v", url, len(s.events), err)
+		}
+		s.secret = true
+		for range 2 {
+			err := send(servicetest.Message(t, "attach"))
+			if arrives != (err == nil) || !arrives && !strings.Contains(err.Error(), "add e2ee=no to the URL") {
+				t.Errorf("%s: the error is %v", url, err)
+			}
+		}
+		if arrives != (len(s.events) > 1) || arrives != (uploads > 0) {
+			t.Errorf("%s: %d events and %d files arrive", url, len(s.events), uploads)
+		}
+	}
+}
+
 func TestIdentityWarning(t *testing.T) {
 	s := server{numbers: map[string]bool{}, identity: 502}
 	report := servicetest.API(s.answer).Report(t, "matrixs://ann:pa55word@example.org/!room", servicetest.Message(t, "plain"))

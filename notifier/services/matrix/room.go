@@ -120,6 +120,31 @@ func (s *session) directRoom(ctx context.Context, c *notifier.Client, user strin
 	return id, nil
 }
 
+// isEncrypted reports whether the state of a room says that its messages are
+// encrypted. Encryption cannot be turned off, so it asks until they are.
+// See https://spec.matrix.org/latest/client-server-api/#mroomencryption.
+func (s *session) isEncrypted(ctx context.Context, c *notifier.Client, room string) (bool, error) {
+	s.mu.Lock()
+	encrypted := s.encrypted[room]
+	s.mu.Unlock()
+	if encrypted {
+		return true, nil
+	}
+	q := s.request("GET", nil, "rooms", room, "state", "m.room.encryption")
+	q.Body = nil
+	err := s.do(ctx, c, q, nil)
+	if isNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.encrypted[room] = true
+	return true, nil
+}
+
 // joined returns the rooms that the user is in.
 func (s *session) joined(ctx context.Context, c *notifier.Client) ([]string, error) {
 	var answer struct {

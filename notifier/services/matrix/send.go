@@ -3,6 +3,7 @@ package matrix
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,16 +32,34 @@ func (s *session) sendRoom(ctx context.Context, c *notifier.Client, x *service, 
 	if err != nil {
 		return err
 	}
-	events, err := s.contents(ctx, c, x, m)
-	if err != nil {
-		return err
-	}
-	err = s.put(ctx, c, room, target, events)
+	err = s.sendJoined(ctx, c, x, m, target, room)
 	if !known || !hasStatus(err, 403) {
 		return err
 	}
 	// The user may have been removed and invited again: join once more.
+	s.forget(target)
 	if room, _, err = s.room(ctx, c, target, x.homeOnIDs, m.Identity.Description); err != nil {
+		return err
+	}
+	return s.sendJoined(ctx, c, x, m, target, room)
+}
+
+// sendJoined sends to a room that the user is in.
+func (s *session) sendJoined(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target, room string) error {
+	if x.protects() {
+		encrypted, err := s.isEncrypted(ctx, c, room)
+		if err != nil {
+			return fmt.Errorf("asking whether %s is encrypted: %w", target, err)
+		}
+		if encrypted {
+			return &notifier.URLError{
+				Problem: target + " is encrypted, and this gateway cannot encrypt messages to it",
+				Fix:     "send to a room without encryption, or add e2ee=no to the URL if the servers may read the messages",
+			}
+		}
+	}
+	events, err := s.contents(ctx, c, x, m)
+	if err != nil {
 		return err
 	}
 	return s.put(ctx, c, room, target, events)

@@ -23,13 +23,14 @@ type session struct {
 	// which its events got their transaction ids.
 	events *atomic.Int64
 
-	mu    sync.Mutex
-	rooms map[string]string // room ids by target
+	mu        sync.Mutex
+	rooms     map[string]string // room ids by target
+	encrypted map[string]bool   // rooms that are encrypted, by id
 }
 
 // signIn finds the API and logs in, unless the URL has an access token.
 func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
-	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}}
+	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}, encrypted: map[string]bool{}}
 	if x.Secure && x.discovery {
 		if err := s.discover(ctx, c); err != nil {
 			return nil, fmt.Errorf("finding the server's API: %w", err)
