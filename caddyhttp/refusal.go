@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -85,6 +86,7 @@ type refusal struct {
 	time   time.Time
 	status int
 	text   string // the error that the client got
+	cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
 	client string // its address; "" if unknown
 }
 
@@ -94,6 +96,7 @@ func (h *Handler) refuse(r *http.Request, name string, status int, text string, 
 	f := refusal{
 		refusalID: refusalID{reason: refusalReason(status, err)},
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
+		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
 	}
 	if h.resolved.keys[name] != nil {
 		f.key = name
@@ -155,6 +158,9 @@ func (f *refusal) log(log *zap.Logger, n int) {
 	}
 	if f.key != "" {
 		fields = append(fields, zap.String("key", f.key))
+	}
+	if f.cause != "" {
+		fields = append(fields, zap.String("cause", f.cause))
 	}
 	log.Warn("request refused", fields...)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
@@ -79,8 +81,17 @@ func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
 func (c *Client) Store() bool { return c.options.store && !c.transient }
 
 // Warn adds a warning to the records of this delivery. The client that sent the
-// message can read it.
-func (c *Client) Warn(format string, args ...any) { c.log(LevelWarning, fmt.Sprintf(format, args...)) }
+// message can read it. Errors in args are shown without what they tell about this
+// machine.
+func (c *Client) Warn(format string, args ...any) {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if err, ok := a.(error); ok {
+			args[i] = errs.PublicText(err)
+		}
+	}
+	c.log(LevelWarning, fmt.Sprintf(format, args...))
+}
 
 // Skip records that the message asks nothing of the destination, and why. An
 // example is a message that closes an alert when no alert is open. The service

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -35,6 +36,10 @@ type delivery struct {
 
 // record adds a record after masking the destination's secrets in its text.
 func (d *delivery) record(level Level, text string) { d.add(level, d.masked(text)) }
+
+// text returns the text of err for clients: without what it tells about this
+// machine and with the destination's secrets masked.
+func (d *delivery) text(err error) string { return d.masked(errs.PublicText(err)) }
 
 // masked returns text with the destination's secrets masked, cut to
 // maxErrorText.
@@ -128,7 +133,7 @@ func (d *delivery) finish(start time.Time, attempts int, err error) {
 		d.add(LevelInfo, "Sent "+r.Service+" notification.")
 	default:
 		r.Status = Failed
-		r.Err = &DeliveryError{text: d.masked(err.Error()), err: err}
+		r.Err = &DeliveryError{text: d.text(err), err: err}
 		r.Temporary, r.RetryAfter, r.Progress = temporary(err), askedToWait(err), d.progress
 		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
 		if r.Optional {
@@ -163,6 +168,9 @@ func (d *delivery) log(r Result) {
 	}
 	if r.Err != nil {
 		fields = append(fields, zap.String("error", r.Err.Error()))
+		if cause := errs.Private(r.Err); cause != "" {
+			fields = append(fields, zap.String("cause", d.masked(cause)))
+		}
 		if p, ok := errors.AsType[*PanicError](r.Err); ok {
 			fields = append(fields, zap.String("panic", d.target.redact(p.Value)), zap.String("stack", d.target.redact(p.Stack)))
 		}

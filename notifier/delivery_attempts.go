@@ -59,7 +59,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 			return n, fmt.Errorf("%w (the next try, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
 		}
-		d.record(LevelWarning, fmt.Sprintf("%s: try %d failed, next in %s: %v", t.Service(), n, pause.Round(time.Millisecond), err))
+		d.record(LevelWarning, fmt.Sprintf("%s: try %d failed, next in %s: %s", t.Service(), n, pause.Round(time.Millisecond), d.text(err)))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

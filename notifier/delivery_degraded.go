@@ -21,11 +21,11 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, c Client, f
 	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
 		n++
 		first := err
-		f = form{Overflow: overflow, Refusal: d.masked(first.Error())}
+		f = form{Overflow: overflow, Refusal: d.text(first)}
 		parts = d.progress.divide(f, messages)
 		if err = sendParts(ctx, t.service, c, parts); err == nil {
 			if overflow == markup.OverflowSplit {
-				d.record(LevelWarning, fmt.Sprintf("%s refused the text in one piece, so that it went in parts: %v", t.Service(), first))
+				d.record(LevelWarning, fmt.Sprintf("%s refused the text in one piece, so that it went in parts: %s", t.Service(), d.text(first)))
 			}
 			return n, f.loss(first)
 		}
@@ -33,7 +33,7 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, c Client, f
 	if texts := withoutFiles(f, parts); texts != nil && refused(err) {
 		n++
 		before := f
-		f.FilesLeft, f.Refusal = true, d.masked(err.Error())
+		f.FilesLeft, f.Refusal = true, d.text(err)
 		d.progress.setForm(f)
 		textErr := sendParts(ctx, t.service, c, texts)
 		if textErr == nil {

@@ -52,7 +52,7 @@ func TestSendFaults(t *testing.T) {
 		{"panic, also at the end", "?mode=panic&store=no", "internal error", nil},
 		{"hang", "?mode=hang", "not done within", nil},
 		{"deaf to its context", "?mode=deaf", "not done within", nil},
-		{"refused", "?port=1", "connection refused", nil},
+		{"refused", "?port=1", "connecting failed: connection refused", nil},
 		{"status", "", "the service answered 403 Forbidden: go away, xxxxx", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(403)
 			_, _ = io.WriteString(w, "go away,\n tok-secret")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -72,7 +73,7 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 		r.Requests, r.Connections = network.recorded()
 	}
 	if err != nil {
-		r.Err = &DeliveryError{text: t.redact(err.Error()), err: err}
+		r.Err = &DeliveryError{text: t.redact(errs.PublicText(err)), err: err}
 	}
 	return r
 }

@@ -76,7 +76,9 @@ const (
 	LevelError   Level = "ERROR"
 )
 
-// DeliveryError is the error of a failed delivery. Its text has no secrets.
+// DeliveryError is the error of a failed delivery. Its text is for clients: it
+// has no secrets, no addresses of connections and no paths of files. The errors
+// that it wraps have them.
 // errors.AsType finds the [*StatusError], [*egress.BlockedError] or
 // [*PanicError] that it wraps.
 type DeliveryError struct {

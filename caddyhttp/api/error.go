@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -34,8 +35,9 @@ type Error struct {
 	Results []notifier.Result
 }
 
-// Error implements error.
-func (e *Error) Error() string { return e.Err.Error() }
+// Error implements error. The text is for clients: it has no addresses of
+// connections and no paths of files.
+func (e *Error) Error() string { return errs.PublicText(e.Err) }
 
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // Pool is a pool of connections that enforces a [Policy] on each connection.
@@ -140,25 +142,42 @@ func dial(ctx context.Context, policy *Policy, timeout time.Duration, network, a
 	if policy != nil {
 		d.ControlContext = policy.Control
 	}
-	conn, err := d.DialContext(ctx, network, address)
-	if err != nil && policy != nil {
-		err = hideNetwork(err)
+	c, err := d.DialContext(ctx, network, address)
+	if err == nil {
+		return conn{c}, nil
 	}
-	return conn, err
+	if e, ok := errors.AsType[*BlockedError](err); ok && policy != nil {
+		// CheckHost has already blocked addresses in the URL itself. Clients
+		// must not learn which addresses a host name has here.
+		return nil, &BlockedError{Rule: e.Rule, named: true}
+	}
+	return nil, errs.Public(err)
 }
 
-// hideNetwork removes from an error what clients must not learn about the
-// network of this machine: the addresses of its host names and its resolvers.
-func hideNetwork(err error) error {
-	if e, ok := errors.AsType[*BlockedError](err); ok {
-		// CheckHost has already blocked addresses in the URL itself.
-		return &BlockedError{Rule: e.Rule, named: true}
+// conn is a connection whose errors have no addresses in their text. Services
+// use libraries that turn errors into text before anyone can see their types.
+type conn struct{ net.Conn }
+
+func (c conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return n, errs.Public(err)
+}
+
+func (c conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, errs.Public(err)
+}
+
+func (c conn) Close() error                       { return errs.Public(c.Conn.Close()) }
+func (c conn) SetDeadline(t time.Time) error      { return errs.Public(c.Conn.SetDeadline(t)) }
+func (c conn) SetReadDeadline(t time.Time) error  { return errs.Public(c.Conn.SetReadDeadline(t)) }
+func (c conn) SetWriteDeadline(t time.Time) error { return errs.Public(c.Conn.SetWriteDeadline(t)) }
+
+// CloseWrite closes the sending side. It fails for networks that cannot.
+func (c conn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
 	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		if e.IsNotFound {
-			return errors.New("the host name has no address")
-		}
-		return errors.New("looking up the host name failed")
-	}
-	return err
+	return errs.Public(half.CloseWrite())
 }
