@@ -49,11 +49,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
-		return err
+		return logRejected(a.log, err)
 	}
 	for _, r := range a.shared.logs.expectedBy(ctx) {
 		if _, _, err := r.find(a.resolved); err != nil {
-			return fmt.Errorf("log output notify: %w", err)
+			return logRejected(a.log, r.Caddyfile.describe("log output notify: ", err))
 		}
 	}
 	// Last, because loading the events app provisions its handlers, which look
@@ -63,9 +63,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 }
 
 // Start implements caddy.App. From now on the admin API shows this app, and
-// logs send with it.
+// logs send with it. All apps are provisioned, so that the routes of all sites
+// are known.
 func (a *App) Start() error {
 	a.shared.apps.add(a)
+	a.warnUnguarded()
 	return nil
 }
 

@@ -149,10 +149,13 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services) error 
 	if d.NextArg() {
 		return d.Err("notify takes no arguments except a matcher; write its settings into a block: notify { … }")
 	}
+	s.Caddyfile = &CaddyfileInfo{}
+	s.Caddyfile.record(blockLine, d)
 	b := settingsBlock{Settings: s}
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
+	s.Caddyfile.Files = s.fingerprint()
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
 	}
@@ -192,7 +195,8 @@ func (b *settingsBlock) options() options {
 		"key":       {usage: "key <name> { … }", min: 1, max: 1, repeat: true, block: b.readKey},
 		"stateless": {usage: "stateless on|off", min: 1, max: 1, line: onOff(&b.Stateless)},
 		"default_urls": {usage: "default_urls <url...>", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, urls []string) error {
-			for _, u := range urls {
+			for i, u := range urls {
+				b.Caddyfile.record(defaultURLName(len(b.DefaultURLs)+i), d)
 				b.urls = append(b.urls, urlToken{u, *d})
 			}
 			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
@@ -269,6 +273,7 @@ func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) erro
 func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) error {
 	c := &ClientLimits{}
 	b.ClientLimits = c
+	b.Caddyfile.record("client_limits", d)
 	return readBlock(d, "client_limits", options{
 		"in_flight":             {usage: "in_flight <n>", min: 1, max: 1, line: number(&c.InFlight, 1, math.MaxInt32)},
 		"in_flight_per_address": {usage: "in_flight_per_address <n>", min: 1, max: 1, line: number(&c.InFlightPerAddress, 1, math.MaxInt32)},
@@ -315,7 +320,8 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		return d.Errf("the key %s occurs twice; write all its URLs into one block", name)
 	}
 	start := *d
-	k := keyBlock{settings: b, tagAt: *d}
+	k := keyBlock{name: name, settings: b, tagAt: *d}
+	b.Caddyfile.record("key "+name, d)
 	if err := readBlock(d, "key", k.options()); err != nil {
 		return err
 	}
@@ -335,6 +341,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 // keyBlock is the block of one key.
 type keyBlock struct {
 	Key
+	name     string
 	settings *settingsBlock
 	tagAt    caddyfile.Dispenser // the position of default_tag
 }
@@ -351,6 +358,7 @@ func (k *keyBlock) options() options {
 				}
 			}
 			k.settings.urls = append(k.settings.urls, urlToken{args[0], *d})
+			k.settings.Caddyfile.record(keyURLName(k.name, len(k.URLs)), d)
 			k.URLs = append(k.URLs, KeyURL{URL: args[0], Tags: args[1:]})
 			return nil
 		}},
@@ -360,6 +368,7 @@ func (k *keyBlock) options() options {
 				if err != nil {
 					return err
 				}
+				k.settings.Caddyfile.record(importName(k.name, len(k.ImportApprise)), d)
 				k.ImportApprise = append(k.ImportApprise, path)
 			}
 			return nil

@@ -41,6 +41,8 @@ func readBlock(d *caddyfile.Dispenser, name string, known options) error {
 		sub := d.Val()
 		o, ok := known[sub]
 		switch {
+		case !ok && isDirective(sub):
+			return d.Errf("unknown subdirective %q in %s; it is a directive of Caddy, so a } for the %s in line %d may be missing", sub, name, name, start.Line())
 		case !ok:
 			return d.Errf("unknown subdirective%s in %s; is a } missing above? %s has the subdirectives %s", quoteName(sub), name, name, known.names())
 		case seen[sub] && !o.repeat:
@@ -59,6 +61,26 @@ func readBlock(d *caddyfile.Dispenser, name string, known options) error {
 		return start.Errf("%s needs a block with at least one of %s", name, known.names())
 	}
 	return nil
+}
+
+// directives are the names of Caddy's directives and global options that a
+// handler module does not have.
+var directives = strings.Fields(`
+	abort acme_server admin auto_https basic_auth bind copy_response debug
+	default_bind email error events file_server forward_auth fs grace_period
+	handle handle_errors handle_path handle_response header http_port https_port
+	import local_certs log log_append log_name log_skip logging method order
+	pki php_fastcgi redir request_header respond root route servers skip_log
+	storage tls try_files uri`)
+
+// isDirective reports whether a token is the name of a directive or global
+// option, which Caddy has no function for.
+func isDirective(token string) bool {
+	if !shortName.MatchString(token) {
+		return false
+	}
+	_, err := caddy.GetModule("http.handlers." + token)
+	return err == nil || slices.Contains(directives, token)
 }
 
 func (o options) names() string { return strings.Join(slices.Sorted(maps.Keys(o)), ", ") }

@@ -16,7 +16,7 @@ import (
 
 // TestAdapt holds each file of testdata against what stands in it: a
 // Caddyfile, a line of dashes, and the JSON that it becomes or a part of the
-// error.
+// error. UPDATE_GOLDEN=1 writes the JSON.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.caddyfiletest")
 	if err != nil || len(files) == 0 {
@@ -43,8 +43,13 @@ func TestAdapt(t *testing.T) {
 			if err != nil || len(warnings) > 0 {
 				t.Fatalf("error %v, warnings %v", err, warnings)
 			}
-			if indented(t, got) != indented(t, []byte(want)) {
+			if indented(t, got) == indented(t, []byte(want)) {
+				return
+			}
+			if os.Getenv("UPDATE_GOLDEN") == "" {
 				t.Errorf("got\n%s", indented(t, got))
+			} else if err := os.WriteFile(name, []byte(source+"\n----------\n"+indented(t, got)+"\n"), 0o600); err != nil {
+				t.Error(err)
 			}
 		})
 	}

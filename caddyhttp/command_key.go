@@ -82,6 +82,13 @@ func (s *Settings) onlyKey(name string) *Settings {
 	return &c
 }
 
+// withoutInfo returns the settings without what the Caddyfile adapter records.
+func (s *Settings) withoutInfo() *Settings {
+	c := *s
+	c.Caddyfile = nil
+	return &c
+}
+
 // findSite returns the site that defines a key, or nil. If several sites define
 // it, their settings for it must be the same.
 func findSite(sites []*Settings, name string) (*Settings, error) {
@@ -90,7 +97,7 @@ func findSite(sites []*Settings, name string) (*Settings, error) {
 		if _, ok := s.Keys[name]; !ok {
 			continue
 		}
-		if found != nil && !reflect.DeepEqual(found.onlyKey(name), s.onlyKey(name)) {
+		if found != nil && !reflect.DeepEqual(found.onlyKey(name).withoutInfo(), s.onlyKey(name).withoutInfo()) {
 			return nil, fmt.Errorf("several sites define the key %s, with different settings; define it in the global option notify", name)
 		}
 		found = s

@@ -71,6 +71,10 @@ type Settings struct {
 
 	// The sender of the messages, for destinations that show one.
 	Identity *Identity `json:"identity,omitempty"`
+
+	// What the Caddyfile adapter records about the block. Leave it out of a JSON
+	// configuration.
+	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
 }
 
 // Services restricts the services that notification URLs may use. A scheme

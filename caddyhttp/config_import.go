@@ -52,12 +52,16 @@ func (l keyLoader) importApprise(key string, locations []string) (targets []noti
 	for i, location := range locations {
 		imported, err := l.importFile(ctx, location, log)
 		if err != nil {
-			return nil, fmt.Errorf("key %s, import_apprise %d: %w", key, i+1, err)
+			return nil, l.locate(importName(key, i), err)
 		}
 		targets = append(targets, imported...)
 	}
 	return targets, nil
 }
+
+// importName returns the name of import i of a key, counted from 0, in errors
+// and in CaddyfileInfo.Lines.
+func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
 func (l keyLoader) importFile(ctx context.Context, location string, log *zap.Logger) (targets []notifier.Target, err error) {
 	if location, err = resolvePlaceholders(location); err != nil {

@@ -164,6 +164,7 @@ func parseUnshared(url string) (*notifier.Destination, error) { return notifier.
 type keyLoader struct {
 	parse    parseFunc
 	services *Services
+	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
 }
 
@@ -178,7 +179,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {
-			return nil, fmt.Errorf("key %s, URL %d: %w", name, i+1, err)
+			return nil, l.locate(keyURLName(name, i), err)
 		}
 		k.targets = append(k.targets, t)
 	}
@@ -187,12 +188,22 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 		return nil, err
 	}
 	if k.targets = append(k.targets, imported...); len(k.targets) == 0 {
-		return nil, fmt.Errorf("key %s: neither it nor the imported files have a URL; add one", name)
+		return nil, l.locate("key "+name, errors.New("neither it nor the imported files have a URL; add one"))
 	}
 	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
-		return nil, fmt.Errorf("key %s: %w", name, err)
+		return nil, l.locate("key "+name, err)
 	}
 	return k, nil
+}
+
+// keyURLName returns the name of URL i of a key, counted from 0, in errors and
+// in CaddyfileInfo.Lines.
+func keyURLName(key string, i int) string { return fmt.Sprintf("key %s, URL %d", key, i+1) }
+
+// locate returns err with the name of the setting that it is about, and with
+// its position.
+func (l keyLoader) locate(setting string, err error) error {
+	return l.file.locate(setting, prefixError(setting, err))
 }
 
 func (l keyLoader) target(u KeyURL) (notifier.Target, error) {

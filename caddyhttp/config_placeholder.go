@@ -37,6 +37,26 @@ func eachPlaceholder(text string, f func(name string) error) error {
 	return nil
 }
 
+// openPlaceholder matches a placeholder that has no closing brace, and its name
+// as far as that is certainly no part of a secret.
+var openPlaceholder = regexp.MustCompile(`\{(?:(\$\w*|env\.\w+|(?:event|system|time|http|vars)\.[\w.]*)|file\.)[^{}\s"']*(?:[{\s"']|$)`)
+
+// checkClosed returns an error if a placeholder has no closing brace. It would
+// be left in the text.
+func checkClosed(text string) error {
+	for _, at := range openPlaceholder.FindAllStringSubmatchIndex(text, -1) {
+		if at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0 {
+			continue
+		}
+		if at[2] < 0 {
+			return errors.New("the placeholder {file.… has no closing brace; write {file./path}")
+		}
+		name := text[at[2]:at[3]]
+		return fmt.Errorf("the placeholder {%s has no closing brace; write {%s}", name, name)
+	}
+	return nil
+}
+
 // isExternal reports whether the value of a placeholder comes from outside of
 // Caddy. Such a value exists where the configuration runs, but perhaps not
 // where it is adapted.
@@ -51,6 +71,9 @@ func isExternal(name string) bool {
 func checkPlaceholders(text string) error {
 	if p := requestPlaceholder.FindString(text); p != "" {
 		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a slash after the dot", p)
+	}
+	if err := checkClosed(text); err != nil {
+		return err
 	}
 	known := caddy.NewReplacer()
 	return eachPlaceholder(text, func(name string) error {
@@ -151,6 +174,9 @@ var placeholderName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./*-]*$`)
 // checkText returns an error if a placeholder in text never has a value. It
 // would be sent as it is.
 func checkText(text string, s placeholderScope) error {
+	if err := checkClosed(text); err != nil {
+		return err
+	}
 	known := caddy.NewReplacer()
 	return eachPlaceholder(text, func(name string) error {
 		if !placeholderName.MatchString(name) || isExternal(name) || s.has(name) {

@@ -65,8 +65,13 @@ func defaultSettings() (*resolved, error) {
 }
 
 // resolve returns base with the values that s sets. parse makes a destination
-// of a URL.
+// of a URL. Errors have the position in the Caddyfile, if it is known.
 func (s *Settings) resolve(base *resolved, parse parseFunc, log *zap.Logger) (*resolved, error) {
+	r, err := s.resolveAll(base, parse, log)
+	return r, s.Caddyfile.locate(blockLine, err)
+}
+
+func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) (*resolved, error) {
 	r := *base
 	var err error
 	if s.Services != nil {
@@ -105,10 +110,14 @@ func (s *Settings) resolve(base *resolved, parse parseFunc, log *zap.Logger) (*r
 		}
 		r.identity = s.Identity.resolve()
 	}
-	return &r, s.resolveTargets(&r, keyLoader{parse: parse, services: r.services, log: log})
+	return &r, s.resolveTargets(&r, keyLoader{parse: parse, services: r.services, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
+
+// defaultURLName returns the name of default URL i, counted from 0, in errors
+// and in CaddyfileInfo.Lines.
+func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
 
 // resolveTargets sets the targets of default URLs and keys.
 func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
@@ -117,7 +126,7 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 		for i, url := range s.DefaultURLs {
 			d, err := l.destination(url)
 			if err != nil {
-				return fmt.Errorf("default_urls, URL %d: %w", i+1, err)
+				return l.locate(defaultURLName(i), err)
 			}
 			r.defaultTargets = append(r.defaultTargets, notifier.Target{Destination: d})
 		}
@@ -162,7 +171,7 @@ func (s *Settings) resolveLimits(r *resolved) error {
 		r.clientLimits = *s.ClientLimits
 	}
 	if err := r.resolveClientLimits(); err != nil {
-		return fmt.Errorf("client_limits: %w", err)
+		return s.Caddyfile.locate("client_limits", prefixError("client_limits", err))
 	}
 	a := s.Attachments
 	if a == nil {

@@ -72,18 +72,21 @@ func (*EventHandler) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (h *EventHandler) Provision(ctx caddy.Context) error {
 	h.log = ctx.Logger()
+	if err := h.loadApp(ctx); err != nil {
+		return err
+	}
 	s := currentSubscription(ctx)
 	if s == nil {
-		return h.provision(ctx, nil)
+		return logRejected(h.log, h.Caddyfile.locate(blockLine, h.provision(nil)))
 	}
 	// Caddy's errors do not name the event.
 	on := "on " + cmp.Or(strings.Join(s.Events, ", "), "*") + " notify: "
-	if err := h.provision(ctx, s.Events); err != nil {
-		return fmt.Errorf("%s%w", on, err)
+	if err := h.provision(s.Events); err != nil {
+		return logRejected(h.log, h.Caddyfile.describe(on, err))
 	}
 	for _, name := range s.Events {
-		if text := unknownEvent(name); text != "" {
-			h.log.Warn(on + text)
+		if err := unknownEvent(name); err != nil {
+			h.log.Warn(h.Caddyfile.describe(on, err).Error())
 		}
 	}
 	return nil
@@ -107,16 +110,27 @@ func currentSubscription(ctx caddy.Context) *caddyevents.Subscription {
 	return nil
 }
 
-func (h *EventHandler) provision(ctx caddy.Context, events []string) error {
+// loadApp sets app. The app may still be provisioning, because it loads the
+// events app, but its keys are ready. An error of the app is logged by the app.
+func (h *EventHandler) loadApp(ctx caddy.Context) error {
+	app, err := ctx.App("notify")
+	if err != nil {
+		return fmt.Errorf("loading the notify app: %w", err)
+	}
+	h.app = app.(*App)
+	return nil
+}
+
+func (h *EventHandler) provision(events []string) error {
 	if err := h.Recipient.check(); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
 		if err := checkTextAndValues(text, eventPlaceholders); err != nil {
-			return prefixError(name, err)
+			return h.Caddyfile.locate(name, prefixError(name, err))
 		}
 		if err := checkEventData(text, events); err != nil {
-			return prefixError(name, err)
+			return h.Caddyfile.locate(name, prefixError(name, err))
 		}
 	}
 	var err error
@@ -131,13 +145,6 @@ func (h *EventHandler) provision(ctx caddy.Context, events []string) error {
 	if h.Format != "" && h.Body == "" {
 		return errFormatWithoutBody
 	}
-	app, err := ctx.App("notify")
-	if err != nil {
-		return fmt.Errorf("loading the notify app: %w", err)
-	}
-	// The app may still be provisioning, because it loads the events app. But
-	// its keys are ready.
-	h.app = app.(*App)
 	_, _, err = h.find(h.app.resolved)
 	return err
 }
@@ -260,8 +267,8 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	start := *d
 	err := readBlock(d, "notify", options{
-		"title": textOption("title", &h.Title, eventPlaceholders),
-		"body":  textOption("body", &h.Body, eventPlaceholders),
+		"title": h.textOption("title", &h.Title, eventPlaceholders),
+		"body":  h.textOption("body", &h.Body, eventPlaceholders),
 		"format": {usage: "format text|markdown|html", min: 1, max: 1, line: func(args []string) error {
 			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)

@@ -30,18 +30,18 @@ var knownEvents = map[string][]string{
 	eventFailed:             {"delivered", "destinations", "error", "errors", "failed", "key", "services", "source"},
 }
 
-// unknownEvent returns a warning if no module is known to emit an event of the
-// name, and "" otherwise. The empty name stands for all events. It is not an
-// error, because a plugin may emit the event.
-func unknownEvent(name string) string {
+// unknownEvent returns an error if no module is known to emit an event of the
+// name. The empty name stands for all events. The error is only for a warning,
+// because a plugin may emit the event.
+func unknownEvent(name string) error {
 	if _, ok := knownEvents[name]; ok || name == "" || eventTexts[name] != nil {
-		return ""
+		return nil
 	}
 	hint := "correct the name"
 	if similar := notifier.Similar(strings.ToLower(name), slices.Sorted(maps.Keys(knownEvents))); len(similar) > 0 {
 		hint = "did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return fmt.Sprintf("Caddy has no event %s; %s (a plugin may emit it; if none does, nothing is sent)", name, hint)
+	return fmt.Errorf("Caddy has no event %s; %s (a plugin may emit it; if none does, nothing is sent)", name, hint)
 }
 
 // checkEventData returns an error if text has a placeholder {event.data.*} for
@@ -72,7 +72,7 @@ func checkEventData(text string, events []string) error {
 		} else if len(names) > 0 {
 			hint = "use " + dataPlaceholders(names, ", ")
 		}
-		return fmt.Errorf(`the placeholder {%s} has no value in a message about the event %s; %s, and \{ for a literal brace`, p, strings.Join(events, ", "), hint)
+		return fmt.Errorf(`the placeholder {%s} has no value in a message about the event %s; %s (write \{ for a literal brace)`, p, strings.Join(events, ", "), hint)
 	})
 }
 

@@ -69,7 +69,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	app := m.(*App)
 	if h.resolved, err = h.resolve(app.resolved, h.shared.parse, h.log); err != nil {
-		return err
+		return logRejected(h.log, err)
 	}
 	app.sites = append(app.sites, h.resolved)
 	return nil

@@ -44,10 +44,14 @@ func newLogSink(w LogWriter) (*logSink, error) {
 // about to exit, and nothing else would show the reason.
 func (s *logSink) Write(line []byte) (int, error) {
 	e := readEntry(line, time.Now())
-	if e.level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil {
+	toStderr := e.level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil
+	if toStderr {
 		_, _ = s.stderr.Write(line)
 	}
 	if e.isOwn(line) {
+		if toStderr {
+			return len(line), nil
+		}
 		s.skipped.add(1, func(n int) {
 			s.warn("%s of the gateway itself not sent", countEntries(n))
 		})

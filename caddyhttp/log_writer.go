@@ -82,6 +82,18 @@ func (*LogWriter) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner. Caddy provisions logs before apps, so
 // the notify app checks the key.
 func (w *LogWriter) Provision(ctx caddy.Context) error {
+	if err := w.provision(ctx); err != nil {
+		// The context has no logger before all logs are provisioned.
+		return logRejected(caddy.Log().Named("caddy.logging.writers.notify"), w.Caddyfile.describe("log output notify: ", err))
+	}
+	if err := w.shared.load(); err != nil {
+		return fmt.Errorf("starting the sender: %w", err)
+	}
+	w.shared.logs.expect(ctx, w.Recipient)
+	return nil
+}
+
+func (w *LogWriter) provision(ctx caddy.Context) error {
 	if err := w.Recipient.check(); err != nil {
 		return err
 	}
@@ -105,16 +117,12 @@ func (w *LogWriter) Provision(ctx caddy.Context) error {
 		return prefixError("max", errLogKinds)
 	}
 	if err := checkTextAndValues(w.Title, logPlaceholders); err != nil {
-		return prefixError("title", err)
+		return w.Caddyfile.locate("title", prefixError("title", err))
 	}
 	w.Title = joinTitle(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
 	if !hasApp(ctx, "notify") {
 		return errNoApp
 	}
-	if err := w.shared.load(); err != nil {
-		return fmt.Errorf("starting the sender: %w", err)
-	}
-	w.shared.logs.expect(ctx, w.Recipient)
 	return nil
 }
 
@@ -141,7 +149,9 @@ func (w *LogWriter) String() string { return "notify " + w.Key }
 // WriterKey implements caddy.WriterOpener. Caddy keeps an open writer over a
 // reload if the key is the same.
 func (w *LogWriter) WriterKey() string {
-	settings, _ := json.Marshal(w) // texts and numbers always marshal
+	c := LogWriter{Recipient: w.Recipient, Title: w.Title, Type: w.Type, Interval: w.Interval, Max: w.Max}
+	c.Caddyfile = nil              // the line may change
+	settings, _ := json.Marshal(c) // texts and numbers always marshal
 	return "notify:" + string(settings)
 }
 
@@ -163,9 +173,9 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := w.unmarshal(d); err != nil {
 		return err
 	}
-	return readBlock(d, "notify", options{
+	err := readBlock(d, "notify", options{
 		"tag":   w.tagOption(),
-		"title": textOption("title", &w.Title, logPlaceholders),
+		"title": w.textOption("title", &w.Title, logPlaceholders),
 		"type":  typeOption(&w.Type),
 		"interval": {usage: "interval <duration>", min: 1, max: 1, line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
@@ -177,6 +187,10 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}},
 		"max": {usage: "max <n>", min: 1, max: 1, line: number(&w.Max, 1, maxLogKinds)},
 	})
+	var files fileFingerprint
+	files.addPlaceholders(w.Title)
+	w.Caddyfile.Files = files.String()
+	return err
 }
 
 // Interface guards

@@ -20,6 +20,10 @@ type Recipient struct {
 	// A tag expression that chooses among the URLs of the key, such as
 	// `ops,dev`. At least one URL must match. Default: the key's `default_tag`.
 	Tag string `json:"tag,omitempty"`
+
+	// What the Caddyfile adapter records about the block. Leave it out of a JSON
+	// configuration.
+	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
 }
 
 // check makes the checks that do not need the app.
@@ -57,7 +61,8 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 	}
 	targets := k.match(e)
 	if len(targets) == 0 {
-		return nil, nil, fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
+		err := fmt.Errorf("none of the %d destinations of the key %s has the tag %s", len(k.targets), r.Key, r.Tag)
+		return nil, nil, r.Caddyfile.locate("tag", err)
 	}
 	return k, targets, nil
 }
@@ -69,6 +74,8 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	if len(args) != 1 {
 		return d.Err("wrong number of arguments; expected notify <key> [{ … }]")
 	}
+	r.Caddyfile = &CaddyfileInfo{}
+	r.Caddyfile.record(blockLine, d)
 	r.Key = args[0]
 	if err := checkKeyName(r.Key); err != nil {
 		return d.WrapErr(err)
@@ -78,7 +85,8 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 
 // tagOption returns the subdirective tag.
 func (r *Recipient) tagOption() option {
-	return option{usage: "tag <expression>", min: 1, max: 1, line: func(args []string) error {
+	return option{usage: "tag <expression>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+		r.Caddyfile.record("tag", d)
 		if args[0] == "" {
 			return errEmptyTag
 		}
@@ -99,8 +107,9 @@ func typeOption(to *string) option {
 
 // textOption returns a subdirective with a text in which the placeholders of s
 // may occur.
-func textOption(name string, to *string, s placeholderScope) option {
-	return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
+func (r *Recipient) textOption(name string, to *string, s placeholderScope) option {
+	return option{usage: name + " <text>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+		r.Caddyfile.record(name, d)
 		if args[0] == "" {
 			return errEmptyText
 		}

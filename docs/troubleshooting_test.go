@@ -44,6 +44,8 @@ var wrongRequests = []string{
 var wrongCaddyfiles = []string{
 	"notify {\nkeey ops\n}\n",
 	"alerts.example.com {\nnotify {\n",
+	"notify {\nkey ops {\nurl json://localhost\nreverse_proxy localhost {\n}\n}\n}\n",
+	"key ops {\nurl json://localhost/{env.TOKEN/x\n}\n",
 	"key ops {\nurl discrod://a/b\n}\n",
 	"key ops {\nurl {env.DOCS_TEST_NOT_SET}\n}\n",
 	"key ops {\nurl {file./nonexistent/docs-test}\n}\n",

@@ -1,0 +1,176 @@
+package caddyhttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+)
+
+// CaddyfileInfo is what the Caddyfile adapter records about a block. Leave it
+// out of a JSON configuration.
+type CaddyfileInfo struct {
+	// Where the settings are, for errors: file and line, by the name that errors
+	// give the setting. `notify` is the line where the block begins. Example:
+	// `{"notify": "Caddyfile:2", "key ops, URL 1": "Caddyfile:4"}`.
+	Lines map[string]string `json:"lines,omitempty"`
+
+	// A fingerprint of the files that the block reads, with `{file.…}` and
+	// `import_apprise`: of the time when each was modified, its size, and the
+	// target of symbolic links, but not of the content. It makes `caddy reload`
+	// load a configuration in which only such a file has changed.
+	Files string `json:"files,omitempty"`
+}
+
+// blockLine is the name in CaddyfileInfo.Lines of the line where a block begins.
+const blockLine = "notify"
+
+// record records the position of d as that of a setting.
+func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
+	if c.Lines == nil {
+		c.Lines = map[string]string{}
+	}
+	c.Lines[setting] = fmt.Sprintf("%s:%d", d.File(), d.Line())
+}
+
+// position returns the position of the block with ": " after it, or "" if it is
+// unknown.
+func (c *CaddyfileInfo) position() string {
+	if c == nil || c.Lines[blockLine] == "" {
+		return ""
+	}
+	return c.Lines[blockLine] + ": "
+}
+
+// locate returns err with the position of a setting or, if that has none, of
+// the block. An error that has a position stays as it is. A nil c has no
+// positions.
+func (c *CaddyfileInfo) locate(setting string, err error) error {
+	if err == nil || c == nil {
+		return err
+	}
+	if _, ok := errors.AsType[*positionError](err); ok {
+		return err
+	}
+	at := c.Lines[setting]
+	if at == "" {
+		at = c.Lines[blockLine]
+	}
+	if at == "" {
+		return err
+	}
+	return &positionError{at, err}
+}
+
+// describe returns err with text before it but after its position, which is
+// that of the block if err has none.
+func (c *CaddyfileInfo) describe(text string, err error) error {
+	if e, ok := errors.AsType[*positionError](err); ok {
+		return &positionError{e.at, fmt.Errorf("%s%w", text, e.err)}
+	}
+	return c.locate(blockLine, fmt.Errorf("%s%w", text, err))
+}
+
+// positionError is an error in a line of a Caddyfile.
+type positionError struct {
+	at  string // file:line
+	err error
+}
+
+func (e *positionError) Error() string { return e.at + ": " + e.err.Error() }
+
+func (e *positionError) Unwrap() error { return e.err }
+
+// logRejected logs an error that makes Caddy reject a configuration, and returns
+// it. Caddy's own error begins with the names of all modules around this one,
+// so the log has a line with only what the operator needs.
+func logRejected(log *zap.Logger, err error) error {
+	if err != nil {
+		log.Error(err.Error())
+	}
+	return err
+}
+
+// fileFingerprint makes a CaddyfileInfo.Files. Files that cannot be read are no
+// error, because the configuration may be for another machine.
+type fileFingerprint struct{ hash hash.Hash }
+
+// String returns the fingerprint, or "" if there are no files.
+func (f *fileFingerprint) String() string {
+	if f.hash == nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", f.hash.Sum(nil)[:8])
+}
+
+func (f *fileFingerprint) add(path string) {
+	if f.hash == nil {
+		f.hash = sha256.New()
+	}
+	fmt.Fprintf(f.hash, "%q\n", path)
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return
+	}
+	if info, err := os.Stat(target); err == nil {
+		fmt.Fprintf(f.hash, "%q %d %d\n", target, info.ModTime().UnixNano(), info.Size())
+	}
+}
+
+// addPlaceholders adds the files of the placeholders {file.…} in text.
+func (f *fileFingerprint) addPlaceholders(text string) {
+	_ = eachPlaceholder(text, func(name string) error {
+		if path, ok := strings.CutPrefix(name, "file."); ok {
+			f.add(path)
+		}
+		return nil
+	})
+}
+
+// addImport adds a configuration file of Apprise with those that it includes.
+// It fetches nothing: what is at a web address is not part of the fingerprint.
+func (f *fileFingerprint) addImport(location string) {
+	f.addPlaceholders(location)
+	location, err := resolvePlaceholders(location)
+	if err != nil {
+		return
+	}
+	read := func(ctx context.Context, location string) ([]byte, error) {
+		if strings.Contains(location, "://") {
+			return nil, nil // an empty file, so that Load goes on
+		}
+		f.add(location)
+		return readImport(ctx, location)
+	}
+	if _, _, err := appriseconfig.Load(context.Background(), location, read); err != nil {
+		return // the error shows when the configuration loads
+	}
+}
+
+// fingerprint returns the fingerprint of the files that the settings name.
+func (s *Settings) fingerprint() string {
+	var f fileFingerprint
+	for _, url := range s.DefaultURLs {
+		f.addPlaceholders(url)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		for _, u := range s.Keys[name].URLs {
+			f.addPlaceholders(u.URL)
+		}
+		for _, location := range s.Keys[name].ImportApprise {
+			f.addImport(location)
+		}
+	}
+	return f.String()
+}

@@ -1,0 +1,331 @@
+package caddyhttp
+
+import (
+	"crypto/tls"
+	"maps"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+	"go.uber.org/zap"
+)
+
+// warnUnguarded logs a warning about each notify handler that
+//
+//   - is open to everybody, although it has keys and nobody has decided on
+//     stateless messages
+//   - requires authentication for one spelling of an address, but not for the
+//     other: /notify/KEY and /notify/KEY/
+//
+// It finds out by following a request of a stranger through the routes of each
+// server. It gives no warning where it cannot tell, such as behind a handler or
+// matcher that is not one of Caddy's.
+func (a *App) warnUnguarded() {
+	app, err := a.emitter.ctx.AppIfConfigured("http")
+	if err != nil {
+		return // there is no http app, so there is no site
+	}
+	servers := app.(*caddyhttp.App).Servers
+	warned := map[*Handler]bool{} // about being open
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		f := siteFinder{server: servers[name]}
+		f.find(f.server.Routes, site{})
+		for _, s := range f.sites {
+			if !warned[s.handler] && a.Stateless == nil && s.isOpen() {
+				warned[s.handler] = true
+				s.warn("anyone who can reach this site can send to any notification URL with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
+					zap.Strings("listen", s.server.Listen))
+			}
+			s.warnSpellings()
+		}
+	}
+}
+
+// site is a place in a server's routes where a notify handler is.
+type site struct {
+	handler *Handler
+	server  *caddyhttp.Server
+	host    string // that reaches the handler, "" for any
+	prefix  string // of the path, which is removed before the handler
+}
+
+func (s site) warn(text string, fields ...zap.Field) {
+	s.handler.log.Warn(s.handler.Caddyfile.position()+text, fields...)
+}
+
+// isOpen reports whether the handler has keys, its setting stateless is not
+// set, and a stranger from outside can use POST /notify.
+func (s site) isOpen() bool {
+	h := s.handler
+	return len(h.resolved.keys) > 0 && h.Stateless == nil && !s.requiresCertificate() &&
+		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
+}
+
+// warnSpellings warns if authentication for an address does not apply to the
+// same address with or without a slash at the end.
+func (s site) warnSpellings() {
+	for _, key := range append([]string{""}, slices.Sorted(maps.Keys(s.handler.resolved.keys))...) {
+		path := "/notify"
+		if key != "" {
+			path += "/" + key
+		}
+		guardedPath, openPath := path, path+"/"
+		without, with := s.follow(guardedPath), s.follow(openPath)
+		if without == reached && with == guarded {
+			guardedPath, openPath = openPath, guardedPath
+		} else if without != guarded || with != reached {
+			continue
+		}
+		s.warn("the authentication for " + s.prefix + guardedPath + " does not apply to " + s.prefix + openPath +
+			", so a request can avoid it; end the path in its matcher with *, as in " + path + "*")
+	}
+}
+
+// requiresCertificate reports whether the server may require a certificate of
+// the client. A policy without a mode requires one.
+func (s site) requiresCertificate() bool {
+	for _, p := range s.server.TLSConnPolicies {
+		if c := p.ClientAuthentication; c != nil && c.Mode != "request" && c.Mode != "verify_if_given" {
+			return true
+		}
+	}
+	return false
+}
+
+// isOutside reports whether an address of a server can be reached from other
+// machines.
+func isOutside(listen string) bool {
+	a, err := caddy.ParseNetworkAddress(listen)
+	if err != nil || !strings.HasPrefix(a.Network, "tcp") && !strings.HasPrefix(a.Network, "udp") || a.Host == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(a.Host)
+	return err != nil || !ip.IsLoopback()
+}
+
+// siteFinder finds the notify handlers in the routes of a server.
+type siteFinder struct {
+	server *caddyhttp.Server
+	sites  []site
+}
+
+// find appends the handlers in routes to f.sites, and returns the prefix that
+// the routes have removed from the path. at has the host and the prefix so far.
+func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
+	for _, route := range routes {
+		in := at
+		if host := hostOf(route.MatcherSets); host != "" {
+			in.host = host
+		}
+		for _, handler := range route.Handlers {
+			switch h := handler.(type) {
+			case *Handler:
+				f.sites = append(f.sites, site{h, f.server, in.host, in.prefix})
+			case *caddyhttp.Subroute:
+				in.prefix = f.find(h.Routes, in)
+			case *rewrite.Rewrite:
+				if h.StripPathPrefix != "" {
+					in.prefix += "/" + strings.TrimPrefix(h.StripPathPrefix, "/")
+				}
+			}
+		}
+		if len(route.MatcherSets) == 0 {
+			at.prefix = in.prefix
+		}
+	}
+	return at.prefix
+}
+
+// hostOf returns a host that the matchers accept, or "" if they do not ask for
+// one.
+func hostOf(sets caddyhttp.MatcherSets) string {
+	for _, set := range sets {
+		for _, m := range set {
+			if hosts, ok := m.(*caddyhttp.MatchHost); ok && len(*hosts) > 0 {
+				return strings.ReplaceAll(caddy.NewReplacer().ReplaceAll((*hosts)[0], ""), "*", "any")
+			}
+		}
+	}
+	return ""
+}
+
+// outcome is what happens to a request.
+type outcome int
+
+const (
+	unclear outcome = iota // also: it is answered before the handler
+	guarded                // it must be authenticated first
+	reached                // it reaches the handler, with the key in its path
+)
+
+// follow returns what happens to a POST request of a stranger for a path below
+// the prefix of s.
+func (s site) follow(path string) (o outcome) {
+	defer func() {
+		if recover() != nil {
+			o = unclear // a handler or matcher is not ready for a request that has no connection
+		}
+	}()
+	host := s.host
+	if host == "" {
+		host = "host.invalid"
+	}
+	r, err := http.NewRequest(http.MethodPost, "http://"+host+s.prefix+path, http.NoBody)
+	if err != nil {
+		return unclear
+	}
+	r.RequestURI = r.URL.RequestURI()
+	r.URL.Scheme, r.URL.Host = "", ""  // as on a server
+	r.RemoteAddr = "203.0.113.1:50000" // a public address; RFC 5737 reserves it for examples
+	if len(s.server.TLSConnPolicies) > 0 {
+		r.TLS = &tls.ConnectionState{HandshakeComplete: true, ServerName: host}
+	}
+	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server)
+	f := follower{site: s, groups: map[string]bool{}}
+	f.key, _ = route(path)
+	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
+}
+
+// follower follows a request through routes as Caddy would, without answering
+// it.
+type follower struct {
+	site
+	key    string          // in the path, "" for none
+	groups map[string]bool // of routes that have matched
+}
+
+// next is the rest of the way of a request.
+type next func(*http.Request) outcome
+
+func (f follower) routes(routes caddyhttp.RouteList, r *http.Request, after next) outcome {
+	if len(routes) == 0 {
+		return after(r)
+	}
+	route := routes[0]
+	rest := func(r *http.Request) outcome { return f.routes(routes[1:], r, after) }
+	if f.groups[route.Group] {
+		return rest(r)
+	}
+	switch matches, ok := matchAny(route.MatcherSets, r); {
+	case !ok:
+		return unclear
+	case !matches:
+		return rest(r)
+	}
+	if route.Group != "" {
+		f.groups[route.Group] = true
+	}
+	if route.Terminal {
+		return f.handlers(route.Handlers, r, func(*http.Request) outcome { return unclear })
+	}
+	return f.handlers(route.Handlers, r, rest)
+}
+
+func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Request, after next) (o outcome) {
+	if len(handlers) == 0 {
+		return after(r)
+	}
+	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
+	switch h := handlers[0].(type) {
+	case *Handler:
+		key, ok := route(r.URL.Path)
+		switch {
+		case !ok || hasEncodedSlash(r.URL):
+			return rest(r)
+		case h == f.handler && key == f.key:
+			return reached
+		}
+		return unclear
+	case *caddyhttp.Subroute:
+		return f.routes(h.Routes, r, rest)
+	case *reverseproxy.Handler:
+		if len(h.HandleResponse) > 0 {
+			return guarded // forward_auth
+		}
+		return unclear
+	}
+	m, ok := handlers[0].(caddy.Module)
+	if !ok {
+		return unclear
+	}
+	switch m.CaddyModule().ID {
+	case "http.handlers.authentication":
+		return guarded
+	case "http.handlers.encode", "http.handlers.intercept", "http.handlers.log_append", "http.handlers.push",
+		"http.handlers.request_body", "http.handlers.templates", "http.handlers.tracing":
+		return rest(r) // they leave the request to the next handler
+	case "http.handlers.headers", "http.handlers.map", "http.handlers.rewrite", "http.handlers.vars":
+		// They change the request before they leave it to the next handler.
+		err := handlers[0].ServeHTTP(discard{}, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+			o = rest(r)
+			return nil
+		}))
+		if err != nil {
+			return unclear
+		}
+		return o
+	}
+	return unclear
+}
+
+// matchAny reports whether one of the sets matches the request, and whether that
+// is certain.
+func matchAny(sets caddyhttp.MatcherSets, r *http.Request) (matches, certain bool) {
+	certain = true
+	for _, set := range sets {
+		m, ok := matchAll(set, r)
+		if m && ok {
+			return true, true
+		}
+		certain = certain && ok
+	}
+	return len(sets) == 0, certain
+}
+
+// matchAll reports whether all matchers match the request, and whether that is
+// certain.
+func matchAll(set caddyhttp.MatcherSet, r *http.Request) (matches, certain bool) {
+	certain = true
+	for _, m := range set {
+		if !isCaddyMatcher(m) {
+			certain = false
+			continue
+		}
+		matches, err := caddyhttp.MatcherSet{m}.MatchWithError(r)
+		if err != nil {
+			return false, false
+		}
+		if !matches {
+			return false, true
+		}
+	}
+	return certain, certain
+}
+
+// isCaddyMatcher reports whether a matcher is one of Caddy's. Others may have
+// side effects, such as counting the request.
+func isCaddyMatcher(m any) bool {
+	if not, ok := m.(*caddyhttp.MatchNot); ok {
+		return !slices.ContainsFunc(not.MatcherSets, func(set caddyhttp.MatcherSet) bool {
+			return slices.ContainsFunc(set, func(m any) bool { return !isCaddyMatcher(m) })
+		})
+	}
+	t := reflect.TypeOf(m)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.HasPrefix(t.PkgPath(), "github.com/caddyserver/caddy/v2/")
+}
+
+// discard is a response writer for requests that get no response.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
