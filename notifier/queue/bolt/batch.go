@@ -6,7 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -162,6 +165,8 @@ func (s *Store) commit(changes []*change) error {
 		if err := b.writeKept(); err != nil {
 			return err
 		}
+		s.rollback.committing.Store(true)
+		defer s.rollback.committing.Store(false)
 		return tx.Commit()
 	})
 	if err == nil {
@@ -186,6 +191,33 @@ func (s *Store) commit(changes []*change) error {
 		return errors.Join(err, s.reopen())
 	}
 	return err
+}
+
+// rollbackGuard is a logger of bbolt that keeps a failed commit from ending the
+// process. bbolt logs the failure, and then reads the whole tree again, in a
+// goroutine in which nothing recovers from the panic or the fault that a damaged
+// page causes. So rollbackGuard reads the tree first, and panics in the goroutine
+// of the commit if a page is damaged, before bbolt goes on.
+type rollbackGuard struct {
+	*bbolt.DefaultLogger
+	check      func() error
+	committing atomic.Bool
+}
+
+func newRollbackGuard(path string) *rollbackGuard {
+	return &rollbackGuard{
+		DefaultLogger: &bbolt.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
+		check:         func() error { return checkFile(path) },
+	}
+}
+
+// Errorf is called when bbolt fails.
+func (g *rollbackGuard) Errorf(string, ...any) {
+	if g.committing.CompareAndSwap(true, false) {
+		if err := g.check(); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // faultError is a panic of bbolt, which panics on damaged pages.

@@ -278,11 +278,12 @@ type element struct {
 	at         int    // where the key is
 }
 
-// parse returns the elements of a branch or leaf page.
+// parse returns the elements of a branch or leaf page. No page is empty: each
+// bucket has a filler.
 func parse(b []byte, flags uint16) ([]element, error) {
 	count := int(number.Uint16(b[10:]))
 	end := pageHeader + count*elementSize
-	if end > len(b) || count == 0 && flags == flagBranch {
+	if end > len(b) || count == 0 {
 		return nil, damagef("the number of elements")
 	}
 	elements := make([]element, count)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -371,6 +372,91 @@ func TestDiskFull(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestDamageOnFullDisk checks that the process goes on when a commit fails while
+// a page that it does not need is damaged. bbolt reads all pages after a failed
+// commit, in a goroutine of its own, and a panic there once ended the process.
+func TestDamageOnFullDisk(t *testing.T) {
+	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=8m", "tmpfs")
+	log, text := logged()
+	s, err := Open(Options{Path: filepath.Join(dir, "queue"), Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var accepted []uuid.UUID
+	accept := func(e *queue.Entry) error {
+		err := s.Accept(t.Context(), 1<<40, e)
+		if err == nil {
+			accepted = append(accepted, e.Message.ID)
+		}
+		return err
+	}
+	for range 100 {
+		if err := accept(newEntry(randomText(1000), "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hog := filepath.Join(dir, "hog")
+	_ = os.WriteFile(hog, make([]byte, 8<<20), 0o600) // fails when the disk is full
+	// The page with the oldest texts; new ones come last.
+	f, err := os.OpenFile(s.dbPath(), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xff}, pageHeader), firstLeaf(t, s, bucketBodies)*pageSize); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		err = accept(newEntry(randomText(100_000), "a"))
+	}
+	if _, ok := errors.AsType[*queue.UnavailableError](err); !ok {
+		t.Fatal(err)
+	}
+	if err := os.Remove(hog); err != nil {
+		t.Fatal(err)
+	}
+	for accept(newEntry([]byte("text"), "a")) != nil {
+		time.Sleep(coolDown / 10)
+	}
+	for _, id := range accepted {
+		_, release, err := s.Load(t.Context(), id)
+		if err == nil {
+			release()
+		} else if !strings.Contains(text(), id.String()) {
+			t.Errorf("not reported: message %s: %v", id, err)
+		}
+	}
+}
+
+// firstLeaf returns the number of the page with the first records of a bucket.
+func firstLeaf(t *testing.T, s *Store, bucket string) (id int64) {
+	t.Helper()
+	err := s.view(func(tx *bbolt.Tx) error {
+		p, err := openPages(s.dbPath())
+		if err != nil {
+			return err
+		}
+		defer p.f.Close()
+		id = int64(tx.Bucket([]byte(bucket)).RootPage())
+		b := make([]byte, pageSize)
+		for {
+			if err := p.read(b, uint64(id)); err != nil {
+				return err
+			}
+			if number.Uint16(b[8:]) == flagLeaf {
+				return nil
+			}
+			e, _ := parseElement(b, 0, flagBranch)
+			id = int64(e.page)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // TestPowerCut copies the store's device while messages are accepted. The copy

@@ -89,7 +89,7 @@ func (s *Store) salvage(why error) error {
 	}
 	defer old.f.Close()
 	v := &salvager{store: s, old: old, visited: map[uint64]bool{}, finished: map[uuid.UUID]finish{}}
-	if err := s.create(v.fill); err != nil {
+	if err := guard(func() error { return s.create(v.fill) }); err != nil {
 		return err
 	}
 	aside := fmt.Sprintf("%s.damaged-%s", s.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
@@ -123,15 +123,15 @@ func copyFile(to, from string) error {
 }
 
 // salvager reads a damaged database in three steps. First it follows the tree,
-// past damaged pages if they can still be parsed. If pages are damaged, it then
-// scans all pages, which also contain records outside the tree and deleted
-// ones. Finally it compares the records with each other to find missing ones.
+// past damaged pages if they can still be parsed. Then it scans all pages, which
+// also contain records outside the tree and deleted ones: a damaged pointer can
+// lead to an older copy of a page, which looks intact. Finally it compares the
+// records with each other to find missing ones.
 type salvager struct {
 	store   *Store
 	old     *pages
 	visited map[uint64]bool // damaged pages
 	walker  *walker
-	broken  bool // a page is damaged; the tree does not reach all records
 	partial bool // the tree does not reach all messages
 
 	db      *bbolt.DB
@@ -166,13 +166,12 @@ func (v *salvager) fill(db *bbolt.DB) error {
 
 func (v *salvager) read() error {
 	m, err := v.old.newest()
-	torn := err != nil
-	if torn {
+	if err != nil {
 		if _, ok := errors.AsType[*damage](err); !ok {
 			return err
 		}
+		v.partial = true
 	}
-	v.partial = torn
 	if m.pages > 0 {
 		v.walker = newWalker(v.old, m)
 		v.walker.leaf = func(bucket string, key, value []byte) { v.record(bucket, key, value, true) }
@@ -180,9 +179,6 @@ func (v *salvager) read() error {
 		if err := v.walker.database(); err != nil {
 			return err
 		}
-	}
-	if !torn && !v.broken {
-		return nil // only records are damaged
 	}
 	// Jobs first: they determine which messages are needed.
 	for _, names := range [][]string{{bucketJobs, bucketFinished}, {bucketMessages, bucketBodies, bucketDone}} {
@@ -197,7 +193,6 @@ func (v *salvager) read() error {
 
 // badPage follows a damaged page as far as it can be understood.
 func (v *salvager) badPage(id uint64, bucket string, root bool) {
-	v.broken = true
 	v.partial = v.partial || root || bucket == bucketMessages
 	if id < 2 || id >= v.old.count || v.visited[id] {
 		return
@@ -343,9 +338,11 @@ func (v *salvager) newer(key, plain []byte) bool {
 	return v.tx.Bucket([]byte(bucketMessages)).Get(key[:16]) != nil || v.partial && j.Status.Waits() && j.Expires.After(time.Now())
 }
 
-// known reports whether another record belongs to the message.
+// known reports whether another record belongs to the message. A record outside
+// the tree counts only if the tree does not reach all messages: it may be that
+// of a message which has been forgotten.
 func (v *salvager) known(id uuid.UUID) bool {
-	if _, ok := v.finished[id]; ok {
+	if f, ok := v.finished[id]; ok && (f.tree || v.partial) {
 		return true
 	}
 	for _, bucket := range []string{bucketMessages, bucketBodies, bucketJobs, bucketDone} {

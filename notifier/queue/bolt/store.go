@@ -94,6 +94,7 @@ type Store struct {
 
 	// Used by the writer only.
 	lastError error // error of the last failed commit
+	rollback  *rollbackGuard
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -110,6 +111,7 @@ func Open(o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
+	s.rollback = newRollbackGuard(s.dbPath())
 	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of the queue: %w", err)
 	}
@@ -191,7 +193,9 @@ func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
 	x := newIndex()
 	var kept int64
 	err := guard(func() (err error) {
-		if db, err = bbolt.Open(s.dbPath(), 0o600, s.boltOptions()); err != nil {
+		options := s.boltOptions()
+		options.Logger = s.rollback
+		if db, err = bbolt.Open(s.dbPath(), 0o600, options); err != nil {
 			return err
 		}
 		return db.View(func(tx *bbolt.Tx) (err error) {
