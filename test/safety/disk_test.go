@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestFullDisk checks that the client of a message whose file does not fit on
-// the disk is told so with 507, and that the operator's log has an entry. Before,
-// a file that was fetched was a mistake of the client, 400.
+// TestFullDisk checks that a message with a file that does not fit on the disk is
+// answered with 507 and logged as an error. A file fetched from a URL was once
+// answered with 400.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if !inNamespace(t, syscall.CLONE_NEWNS) {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// stall opens n connections that each send the beginning of a request and then
-// nothing, until hangUp or the end of the test. It returns when all of it is
-// written.
+// stall opens n connections, writes the beginning of a request to each, and
+// keeps them open until hangUp is called or the test ends.
 func (g *gateway) stall(n int, request string) (hangUp func()) {
 	g.t.Helper()
 	var wg sync.WaitGroup
@@ -41,7 +40,8 @@ func (g *gateway) stall(n int, request string) (hangUp func()) {
 	return hangUp
 }
 
-// stalledForm is a multipart form with files of 1 MiB, which ends within a field.
+// stalledForm returns a request with files of 1 MiB in a multipart form that
+// stops within its last field.
 func stalledForm(path string, files int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path, (files+1)<<20)
@@ -52,38 +52,37 @@ func stalledForm(path string, files int) string {
 	return b.String()
 }
 
-// TestStalledFormsTakeBoundedMemory checks that the files of requests that do
-// not end are in memory up to a budget, and otherwise on disk. Before, 60
-// requests with 6 files of 1 MiB each held 630 MiB.
+// TestStalledFormsTakeBoundedMemory checks that the files of unfinished requests
+// are kept in memory up to a limit, and above it on disk. 60 requests with 6
+// files of 1 MiB each once took 630 MiB.
 func TestStalledFormsTakeBoundedMemory(t *testing.T) { //nolint:tparallel // the sizes are measured one after the other
 	t.Parallel()
-	const budget, files = 64 << 20, 6
-	for _, forms := range []int{60, 200} {
+	const budget = 64 << 20
+	for forms, files := range map[int]int{60: 6, 200: 2} {
 		t.Run(fmt.Sprint(forms), func(t *testing.T) {
 			fine := newRecorder(t)
 			g := start(t, "", "client_limits {\nmemory 64MiB\n}\nkey k {\nurl "+fine.url+"\n}")
 			peak := g.peak()
 			g.stall(forms, stalledForm("/notify/k", files))
-			eventually(t, "the files are on disk that have no room in memory", func() bool { return len(g.files()) >= forms*files-budget/2>>20 })
-			// The program needs as much again for garbage, and a little for each
-			// connection.
+			eventually(t, "files above the limit are on disk", func() bool { return len(g.files()) >= forms*files-budget/2>>20 })
+			// The same again for garbage, and 128 KiB for each connection.
 			if n, bound := g.peak()-peak, int64(2*budget+forms*128<<10); n > bound {
 				t.Errorf("%d forms take %d MiB, want at most %d", forms, n>>20, bound>>20)
 			}
 			if got := g.post("/notify/k", message{"body": "the alert"}); got.Status != http.StatusOK {
-				t.Errorf("an alert beside them: %d %s", got.Status, got.text())
+				t.Errorf("an alert meanwhile: %d %s", got.Status, got.text())
 			}
 			long := message{"body": strings.Repeat("x", 1<<20)}
 			if got := g.post("/notify/k", long); got.Status != http.StatusOK {
-				t.Errorf("a long text beside them: %d %s", got.Status, got.text())
+				t.Errorf("a long text meanwhile: %d %s", got.Status, got.text())
 			}
 		})
 	}
 }
 
-// TestStalledTextsTakeBoundedMemory checks that long texts that clients do not
-// finish are bounded as well, that those of messages without a key leave room
-// for others, and that alerts of the usual length always have room.
+// TestStalledTextsTakeBoundedMemory checks that unfinished long texts take
+// bounded memory, that those to /notify leave memory for those to keys, and that
+// short alerts are always accepted.
 func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
 	const budget = 64 << 20
@@ -108,7 +107,7 @@ func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	clients := g.stall(60, request("/notify"))
 	refused("/notify", long)
 	if got := g.post("/notify/k", long); got.Status != http.StatusOK {
-		t.Errorf("a long text to a key beside clients: %d %s", got.Status, got.text())
+		t.Errorf("a long text to a key meanwhile: %d %s", got.Status, got.text())
 	}
 	keys := g.stall(60, request("/notify/k"))
 	refused("/notify/k", long)
@@ -117,12 +116,12 @@ func TestStalledTextsTakeBoundedMemory(t *testing.T) {
 	}
 	for range 20 {
 		if got := g.post("/notify/k", message{"body": text[:30<<10]}); got.Status != http.StatusOK {
-			t.Fatalf("an alert beside them: %d %s", got.Status, got.text())
+			t.Fatalf("an alert meanwhile: %d %s", got.Status, got.text())
 		}
 	}
 	clients()
 	keys()
-	eventually(t, "no memory is held any more", func() bool {
+	eventually(t, "all memory is released", func() bool {
 		_, metrics := g.get(g.adminURL+"/metrics", "*/*")
 		return strings.Contains(metrics, "caddy_notify_memory_bytes 0\n")
 	})

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// inNamespace runs the calling test again in namespaces of its own, of the kinds
-// in flags. It reports whether this is that second run. Where the system allows
-// no namespaces, or where the second run is skipped, the test is skipped.
+// inNamespace runs the calling test once more, in a process with new namespaces
+// of the kinds in flags. It returns true in that process, and false in the first
+// one, which then has the result. The test is skipped if the system allows no
+// namespaces.
 func inNamespace(t *testing.T, flags uintptr) (inside bool) {
 	t.Helper()
 	const mark = "SAFETY_NAMESPACE"

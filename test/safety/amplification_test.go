@@ -17,17 +17,17 @@ import (
 type requestCount struct {
 	authority string
 	n         atomic.Int32
-	second    atomic.Int32 // of them, those that no gateway forwards any more
+	last      atomic.Int32 // requests that no gateway forwards again
 }
 
-// newRequestCount starts one that answers with the status and body.
+// newRequestCount starts a server that answers with the status and body.
 func newRequestCount(t *testing.T, status int, body string) *requestCount {
 	c := &requestCount{}
 	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		c.n.Add(1)
 		if r.Header.Get("X-Apprise-Recursion-Count") == "2" {
-			c.second.Add(1)
+			c.last.Add(1)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -37,7 +37,7 @@ func newRequestCount(t *testing.T, status int, body string) *requestCount {
 	return c
 }
 
-// repeated returns f of 0 to n-1.
+// repeated returns f(0) to f(n-1).
 func repeated(n int, f func(i int) string) []string {
 	out := make([]string, n)
 	for i := range out {
@@ -46,16 +46,16 @@ func repeated(n int, f func(i int) string) []string {
 	return out
 }
 
-// items returns n items of a list in a URL.
+// items returns a comma-separated list of n names.
 func items(n int) string {
 	return strings.Join(repeated(n, func(i int) string { return fmt.Sprint("t", i) }), ",")
 }
 
-// TestOneRequestIsNoCannon checks that one request of a client cannot make the
-// gateway send much more than it brings. Before, 1000 URLs with retry=10 made
+// TestAmplification checks that a client's request that would cause too many
+// requests, or too much traffic, is refused. 1000 URLs with retry=10 once made
 // 11,000 requests, 100 URLs with 500 recipients each 50,000, and a file of 20 MB
 // for 40 URLs sent 1.1 GB.
-func TestOneRequestIsNoCannon(t *testing.T) {
+func TestAmplification(t *testing.T) {
 	t.Parallel()
 	c := newRequestCount(t, http.StatusInternalServerError, "{}")
 	g := start(t, "", "egress {\nallow 127.0.0.1\n}")
@@ -111,9 +111,9 @@ func TestOneRequestIsNoCannon(t *testing.T) {
 	}
 }
 
-// TestRetriesOfClients checks that URLs of clients are tried at most three times,
-// a second apart, with a warning if they ask for more, and that those of a key
-// are tried as they ask for.
+// TestRetriesOfClients checks that a client's URL is tried at most three times,
+// a second apart, with a warning if its parameters ask for more, and that the
+// parameters of a key's URL have no such limits.
 func TestRetriesOfClients(t *testing.T) {
 	t.Parallel()
 	c, own := newRequestCount(t, http.StatusInternalServerError, ""), newRequestCount(t, http.StatusInternalServerError, "")
@@ -139,8 +139,8 @@ func TestRetriesOfClients(t *testing.T) {
 	}
 }
 
-// TestRequestsOfServers checks that a server that names many recipients itself
-// cannot make the gateway send more requests than a client's message may cause.
+// TestRequestsOfServers checks that the limit of requests also holds if the list
+// of recipients comes from the destination's server.
 func TestRequestsOfServers(t *testing.T) {
 	t.Parallel()
 	rooms, err := json.Marshal(map[string]any{
@@ -163,9 +163,8 @@ func TestRequestsOfServers(t *testing.T) {
 	}
 }
 
-// TestForwardedRequestsDoNotMultiply checks that a request with many URLs, each of
-// which makes the gateway send to many URLs, does not multiply, and that no
-// gateway forwards it once more.
+// TestForwardedRequestsDoNotMultiply checks that a message forwarded by a gateway
+// is delivered to one destination only, and that no third gateway forwards it.
 func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 	t.Parallel()
 	c := newRequestCount(t, http.StatusOK, "")
@@ -173,7 +172,7 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 	nested := func(urls ...string) string {
 		return "json://127.0.0.1:" + g.port + "/notify?:body=x&:urls=" + strings.NewReplacer(":", "%3A", "/", "%2F", ",", "%2C", "?", "%3F", "=", "%3D", "&", "%26").Replace(strings.Join(urls, ","))
 	}
-	victim := func(i int) string { return fmt.Sprintf("json://%s/%d?retry=2", c.authority, i) }
+	target := func(i int) string { return fmt.Sprintf("json://%s/%d?retry=2", c.authority, i) }
 	for _, tt := range []struct {
 		name     string
 		urls     []string
@@ -181,21 +180,21 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 		says     string
 	}{
 		{
-			"many to many", repeated(30, func(i int) string { return nested(repeated(30, victim)...) + fmt.Sprint("&:n=", i) }), 0,
+			"many to many", repeated(30, func(i int) string { return nested(repeated(30, target)...) + fmt.Sprint("&:n=", i) }), 0,
 			"would make 30 deliveries, one for each recipient and part; the limit is 1 for a message that comes from another gateway",
 		},
-		{"many to one", repeated(30, func(i int) string { return nested(victim(i)) }), 30, ""},
-		{"a third", []string{nested(nested(victim(0)))}, 0, "too many gateways"},
+		{"many to one", repeated(30, func(i int) string { return nested(target(i)) }), 30, ""},
+		{"a third", []string{nested(nested(target(0)))}, 0, "too many gateways"},
 	} {
 		got := g.post("/notify", message{"body": "x", "urls": tt.urls})
 		if n := c.n.Swap(0); n != tt.requests || !strings.Contains(got.text(), tt.says) {
 			t.Errorf("%s: %d requests, want %d: %d %.500s", tt.name, n, tt.requests, got.Status, got.text())
 		}
-		if n := c.second.Swap(0); n != tt.requests {
-			t.Errorf("%s: %d of %d requests say that they must not be forwarded", tt.name, n, tt.requests)
+		if n := c.last.Swap(0); n != tt.requests {
+			t.Errorf("%s: %d of %d requests have the header that stops forwarding", tt.name, n, tt.requests)
 		}
 	}
-	if got := g.post("/notify", message{"body": "x", "urls": victim(0)}); got.Status != http.StatusOK || c.second.Load() != 0 {
-		t.Errorf("a request that no gateway has forwarded: %d %s", got.Status, got.text())
+	if got := g.post("/notify", message{"body": "x", "urls": target(0)}); got.Status != http.StatusOK || c.last.Load() != 0 {
+		t.Errorf("a message that was not forwarded: %d %s", got.Status, got.text())
 	}
 }
