@@ -56,6 +56,7 @@ func claimOf(n int) queue.Claim {
 // TestConformance runs the tests for stores twice: as it is, and without LISTEN and
 // with conflicts, as a distributed database has them.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		Options
@@ -69,10 +70,11 @@ func TestConformance(t *testing.T) {
 		}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			server := sharedServer(t)
 			queuetest.Run(t, queuetest.Engine{Shared: true, New: func(t *testing.T) func() (queue.Store, error) {
 				o := test.Options
-				o.DSN, o.Secret = server.database(t), secret
+				o.DSN, o.Secret = server.schema(t), secret
 				return func() (queue.Store, error) { return Open(t.Context(), o) }
 			}})
 		})
@@ -81,8 +83,9 @@ func TestConformance(t *testing.T) {
 
 // TestConflictsEnd: a conflict that does not end is an error of the store.
 func TestConflictsEnd(t *testing.T) {
+	t.Parallel()
 	var conflict atomic.Bool
-	s, err := Open(t.Context(), Options{DSN: sharedServer(t).database(t), Secret: secret, conflict: func() error {
+	s, err := Open(t.Context(), Options{DSN: sharedServer(t).schema(t), Secret: secret, conflict: func() error {
 		if conflict.Load() {
 			return &pgconn.PgError{Code: "40001"}
 		}
@@ -105,8 +108,9 @@ func TestConflictsEnd(t *testing.T) {
 // TestTables: several gateways that start at the same time create the tables, and
 // refuse them if the secret or the version is not theirs.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	server := sharedServer(t)
-	dsn := server.database(t)
+	dsn := server.schema(t)
 	var wg sync.WaitGroup
 	for range 5 {
 		wg.Go(func() {
@@ -122,7 +126,7 @@ func TestTables(t *testing.T) {
 	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: "another secret of that length"}); !errors.Is(err, errSecret) {
 		t.Error(err)
 	}
-	server.exec(t, databaseOf(dsn), "UPDATE notify_queue_version SET version = 1000")
+	execute(t, dsn, "UPDATE notify_queue_version SET version = 1000")
 	if _, err := Open(t.Context(), Options{DSN: dsn, Secret: secret}); err == nil || !strings.Contains(err.Error(), "version 1000") {
 		t.Error(err)
 	}
@@ -145,8 +149,9 @@ func TestTables(t *testing.T) {
 // TestWithoutAdvisoryLocks: where there are none, gateways create the tables at the
 // same time.
 func TestWithoutAdvisoryLocks(t *testing.T) {
+	t.Parallel()
 	server := sharedServer(t)
-	dsn := server.database(t)
+	dsn := server.schema(t)
 	sealer, err := seal.New(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -171,8 +176,9 @@ func TestWithoutAdvisoryLocks(t *testing.T) {
 }
 
 func TestNothingInPlain(t *testing.T) {
+	t.Parallel()
 	server := sharedServer(t)
-	dsn := server.database(t)
+	dsn := server.schema(t)
 	s := open(t, dsn)
 	secrets := []string{"text of the message", "json://user:password@host", "the summary", "the state", "the result", "the reason", "idempotency", "hash of the request", "content of the file"}
 	for _, status := range []queue.Status{queue.Queued, queue.Dead, queue.Delivered} {
@@ -186,7 +192,7 @@ func TestNothingInPlain(t *testing.T) {
 		}
 	}
 	for _, table := range []string{"messages", "jobs", "files", "version"} {
-		for _, row := range server.exec(t, databaseOf(dsn), "SELECT encode(t::TEXT::BYTEA, 'escape'), t::TEXT FROM notify_queue_"+table+" t")[0].Rows {
+		for _, row := range execute(t, dsn, "SELECT encode(t::TEXT::BYTEA, 'escape'), t::TEXT FROM notify_queue_"+table+" t")[0].Rows {
 			for _, text := range secrets {
 				// A column of bytes is printed as hexadecimal digits.
 				if s := string(row[1]); strings.Contains(s, text) || strings.Contains(s, fmt.Sprintf("%x", text)) {
@@ -199,8 +205,9 @@ func TestNothingInPlain(t *testing.T) {
 
 // TestDamage: a record that was changed is reported, and ends its delivery alone.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	server := sharedServer(t)
-	dsn := server.database(t)
+	dsn := server.schema(t)
 	core, logs := observer.New(zapcore.ErrorLevel)
 	s, err := Open(t.Context(), Options{DSN: dsn, Secret: secret, Logger: zap.New(core)})
 	if err != nil {
@@ -211,8 +218,8 @@ func TestDamage(t *testing.T) {
 	if err := s.Accept(t.Context(), 1<<40, entries...); err != nil {
 		t.Fatal(err)
 	}
-	server.exec(t, databaseOf(dsn), fmt.Sprintf("UPDATE notify_queue_jobs SET record = set_byte(record, 50, 255 - get_byte(record, 50)) WHERE message = '%s'", entries[0].Message.ID))
-	server.exec(t, databaseOf(dsn), fmt.Sprintf("UPDATE notify_queue_messages SET body = set_byte(body, 30, 255 - get_byte(body, 30)) WHERE id = '%s'", entries[1].Message.ID))
+	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_jobs SET record = set_byte(record, 50, 255 - get_byte(record, 50)) WHERE message = '%s'", entries[0].Message.ID))
+	execute(t, dsn, fmt.Sprintf("UPDATE notify_queue_messages SET body = set_byte(body, 30, 255 - get_byte(body, 30)) WHERE id = '%s'", entries[1].Message.ID))
 	jobs, _, err := s.Claim(t.Context(), claimOf(10))
 	if err != nil || len(jobs) != 2 {
 		t.Fatalf("claimed %v, %v", jobs, err)
@@ -239,6 +246,7 @@ func TestDamage(t *testing.T) {
 
 // TestNotification: another gateway learns of jobs before it asks.
 func TestNotification(t *testing.T) {
+	t.Parallel()
 	dsn := sharedServer(t).database(t)
 	a, b := open(t, dsn), open(t, dsn)
 	for {
@@ -256,12 +264,9 @@ func TestNotification(t *testing.T) {
 // TestServerRestarts: the store tells that it is unavailable, and works again by
 // itself.
 func TestServerRestarts(t *testing.T) {
-	server, skip := newServer()
-	if server == nil {
-		t.Skip(skip)
-	}
-	defer os.RemoveAll(server.dir)
-	dsn := server.database(t)
+	t.Parallel()
+	server := ownServer(t)
+	dsn := server.schema(t)
 	s := open(t, dsn)
 	unavailable := func(what string, err error) {
 		t.Helper()
@@ -295,20 +300,15 @@ func TestServerRestarts(t *testing.T) {
 			}
 		}
 	}
-	server.stop(syscall.SIGINT)
 }
 
 // TestThreeGateways: three processes share the tables while messages are accepted
 // and delivered. One is killed and the server crashes at the same time. Nothing
 // that was accepted is lost.
 func TestThreeGateways(t *testing.T) {
-	server, skip := newServer()
-	if server == nil {
-		t.Skip(skip)
-	}
-	defer os.RemoveAll(server.dir)
-	defer server.stop(syscall.SIGINT)
-	dsn := server.database(t)
+	t.Parallel()
+	server := ownServer(t)
+	dsn := server.schema(t)
 	var mu sync.Mutex
 	accepted, delivered := map[uuid.UUID]int{}, map[uuid.UUID]int{}
 	var children []*exec.Cmd
@@ -426,13 +426,8 @@ func child(dsn string) {
 
 // BenchmarkAccept stores messages of 1 KB by 64 writers.
 func BenchmarkAccept(b *testing.B) {
-	server, skip := newServer()
-	if server == nil {
-		b.Skip(skip)
-	}
-	defer os.RemoveAll(server.dir)
-	defer server.stop(syscall.SIGINT)
-	s := open(b, server.database(b)+"&pool_max_conns=64")
+	server := ownServer(b)
+	s := open(b, server.schema(b)+"&pool_max_conns=64")
 	body := strings.Repeat("x", 1000)
 	b.SetParallelism((64 + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0))
 	b.ResetTimer()
@@ -451,13 +446,8 @@ func BenchmarkAccept(b *testing.B) {
 func BenchmarkGateways(b *testing.B) {
 	for _, test := range []struct{ gateways, waiting int }{{1, 0}, {2, 0}, {3, 0}, {1, 100_000}} {
 		b.Run(fmt.Sprintf("%d with %d waiting", test.gateways, test.waiting), func(b *testing.B) {
-			server, skip := newServer()
-			if server == nil {
-				b.Skip(skip)
-			}
-			defer os.RemoveAll(server.dir)
-			defer server.stop(syscall.SIGINT)
-			dsn := server.database(b) + "&pool_max_conns=32"
+			server := ownServer(b)
+			dsn := server.schema(b) + "&pool_max_conns=32"
 			first := open(b, dsn)
 			body := strings.Repeat("x", 1000)
 			for range test.waiting / 1000 {
