@@ -23,7 +23,9 @@ func init() {
 }
 
 // parseRoute does what httpcaddyfile.RegisterHandlerDirective does for
-// parseDirective, and rejects a matcher that no message can pass.
+// parseDirective, and rejects a matcher that no message can pass. It does not
+// call Helper.NewRoute, which encodes and decodes the handler once more:
+// handlers with thousands of keys are large.
 func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if !h.Next() {
 		return nil, h.ArgErr()
@@ -46,7 +48,14 @@ func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.NewRoute(matchers, handler), nil
+	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{caddyconfig.JSON(struct {
+		Name string `json:"handler"`
+		*Handler
+	}{"notify", handler}, nil)}}
+	if matchers != nil {
+		route.MatcherSetsRaw = caddyhttp.RawMatcherSets{matchers}
+	}
+	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
 }
 
 // mayMatchRoute reports whether a pattern of Caddy's path matcher, which
@@ -62,7 +71,7 @@ func mayMatchRoute(pattern string) bool {
 	return strings.HasPrefix("/notify/", prefix) || strings.HasPrefix(prefix, "/notify/")
 }
 
-func parseDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+func parseDirective(h httpcaddyfile.Helper) (*Handler, error) {
 	handler := new(Handler)
 	// A site that sets no services follows those of the global option.
 	var app App

@@ -46,9 +46,12 @@ func importPath(location, caddyfile string) (string, error) {
 // has no effect in them, where a Caddyfile would get an error, because these
 // files are in use already.
 func (l keyLoader) importApprise(key string, locations []string) (targets []notifier.Target, err error) {
+	if len(locations) == 0 {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 	defer cancel()
-	log := l.log.With(zap.String("key", key))
+	log := l.log.WithLazy(zap.String("key", key))
 	for i, location := range locations {
 		imported, err := l.importFile(ctx, location, log)
 		if err != nil {

@@ -175,7 +175,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
-	k := &key{name: name, log: l.log.With(zap.String("key", name))}
+	k := &key{name: name, log: l.log.WithLazy(zap.String("key", name))}
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {

@@ -26,6 +26,9 @@ var placeholder = regexp.MustCompile(`\{([^{}\s"']+)\}`)
 // eachPlaceholder calls f with the name of each placeholder in text until f
 // returns an error. It skips {{x}} and \{x}.
 func eachPlaceholder(text string, f func(name string) error) error {
+	if !strings.Contains(text, "{") {
+		return nil
+	}
 	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 		if at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0 {
 			continue
@@ -69,6 +72,9 @@ func isExternal(name string) bool {
 // to the wrong address. The Caddyfile adapter makes a placeholder of requests
 // of {file.token}, so these have an error text of their own.
 func checkPlaceholders(text string) error {
+	if !strings.Contains(text, "{") {
+		return nil
+	}
 	if p := requestPlaceholder.FindString(text); p != "" {
 		return fmt.Errorf("the placeholder %s has no value when the configuration loads; use {env.NAME}, or {file./path} with a slash after the dot", p)
 	}

@@ -24,7 +24,9 @@ func resolveURL(url string) (string, error) {
 	if err := checkValues(url); err != nil {
 		return "", err
 	}
-	url = strings.TrimSpace(url)
+	if url = strings.TrimSpace(url); !strings.ContainsAny(url, `{}`) {
+		return url, checkURLText(url)
+	}
 	_, rest, hasScheme := strings.Cut(url, "://")
 	authority := len(url) - len(rest) // where it begins, if there is a scheme
 	known := caddy.NewReplacer()
@@ -59,10 +61,16 @@ func resolveURL(url string) (string, error) {
 	}
 	out.WriteString(unescapeBraces.Replace(url[end:]))
 	url = strings.TrimSpace(out.String())
+	return url, checkURLText(url)
+}
+
+// checkURLText returns an error if a URL without placeholders is empty or
+// several URLs.
+func checkURLText(url string) error {
 	if url == "" {
-		return "", errors.New("the URL is empty; write one such as discord://id/token")
+		return errors.New("the URL is empty; write one such as discord://id/token")
 	}
-	return url, checkSingleURL(url)
+	return checkSingleURL(url)
 }
 
 var (

@@ -2,7 +2,7 @@ package notifier
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,8 +10,11 @@ import (
 // an access token or a session. The zero value is empty. It must not be
 // copied.
 type Cached[T any] struct {
-	once  sync.Once
-	lock  chan struct{}
+	state atomic.Pointer[cached[T]] // nil until the first use
+}
+
+type cached[T any] struct {
+	lock  chan struct{} // holds a value while a goroutine uses the others
 	value T
 	until time.Time
 	have  bool
@@ -21,7 +24,21 @@ type Cached[T any] struct {
 // which returns a value and how long it is valid; 0 means until [Cached.Drop].
 // If several goroutines call Get, one fetches and the others wait.
 func (c *Cached[T]) Get(ctx context.Context, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
-	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+	return c.get().get(ctx, fetch)
+}
+
+// Drop forgets the value. A service calls it when the destination refuses the
+// value.
+func (c *Cached[T]) Drop(ctx context.Context) { c.get().drop(ctx) }
+
+func (c *Cached[T]) get() *cached[T] {
+	if c.state.Load() == nil {
+		c.state.CompareAndSwap(nil, &cached[T]{lock: make(chan struct{}, 1)})
+	}
+	return c.state.Load()
+}
+
+func (c *cached[T]) get(ctx context.Context, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
 	var none T
 	select {
 	case c.lock <- struct{}{}:
@@ -44,10 +61,7 @@ func (c *Cached[T]) Get(ctx context.Context, fetch func(context.Context) (T, tim
 	return value, nil
 }
 
-// Drop forgets the value. A service calls it when the destination refuses the
-// value.
-func (c *Cached[T]) Drop(ctx context.Context) {
-	c.once.Do(func() { c.lock = make(chan struct{}, 1) })
+func (c *cached[T]) drop(ctx context.Context) {
 	select {
 	case c.lock <- struct{}{}:
 		c.have = false

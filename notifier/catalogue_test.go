@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -314,4 +315,40 @@ func withParam(u string, p notifier.ParamInfo, v string) string {
 		fmt.Fprintf(&b, "%%%02X", c)
 	}
 	return base + "?" + strings.Join(append(keep, key+"="+b.String()), "&")
+}
+
+// TestDestinationSize checks how much memory a destination takes until its first
+// message: a configuration may have tens of thousands. The limit leaves out the
+// URL itself.
+func TestDestinationSize(t *testing.T) {
+	const limit, n = 640, 200
+	allocated := func() int64 {
+		runtime.GC()
+		runtime.GC() // empties the sync.Pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	services := catalogue()
+	all := make([]*notifier.Destination, 0, n*len(services))
+	before := allocated()
+	for _, s := range services {
+		url := s.Examples[0]
+		if strings.Contains(url, "keyfile=") { // it has whole files in the URL, which are decoded
+			continue
+		}
+		for range n {
+			d, err := notifier.Parse(url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, d)
+		}
+		after := allocated()
+		if size := (after - before) / n; size > limit {
+			t.Errorf("%s takes %d bytes, more than %d", s.Name, size, limit)
+		}
+		before = after
+	}
+	runtime.KeepAlive(all)
 }

@@ -22,13 +22,13 @@ type Destination struct {
 	service    Service
 	options    *options // the entry's, unless the URL sets one
 	template   *template
-	scheme     string
+	scheme     *scheme
 	text       string // the URL as given, for a copy that keeps nothing
 	policy     *egress.Policy
 	location   *time.Location
-	warnings   []string
-	recipients int
-	uses       int // of sharedDestinations, under its lock
+	warnings   *[]string // nil for none
+	recipients int32
+	uses       int32 // of sharedDestinations, under its lock
 
 	redacted atomic.Pointer[string]        // of String; nil until it is needed
 	masks    atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
@@ -79,7 +79,7 @@ func (d *Destination) redact(text string) string { return d.masker().Mask(text) 
 
 // Recipients returns how many recipients a message to the destination has, such
 // as chats or telephone numbers: see [Schema.Recipients].
-func (d *Destination) Recipients() int { return d.recipients }
+func (d *Destination) Recipients() int { return int(d.recipients) }
 
 // countRecipients returns the number of items in the lists of d, except paths,
 // and at least 1.
@@ -97,4 +97,15 @@ func (d *Destination) Optional() bool { return d.options.optional }
 
 // Warnings returns what has no effect in the URL, one sentence each, without
 // secrets. A program that loads URLs of an operator should log them.
-func (d *Destination) Warnings() []string { return d.warnings }
+func (d *Destination) Warnings() []string {
+	if d.warnings == nil {
+		return nil
+	}
+	return *d.warnings
+}
+
+func (d *Destination) warn(warnings ...string) {
+	if len(warnings) > 0 {
+		d.warnings = new(append(d.Warnings(), warnings...))
+	}
+}

@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func (e *entry) parse(u *rawURL, extra bool) (*Destination, error) {
 }
 
 // destination returns the destination of a URL that t has matched.
-func (e *entry) destination(u *rawURL, t *template, scheme scheme, m *match) (*Destination, error) {
+func (e *entry) destination(u *rawURL, t *template, scheme *scheme, m *match) (*Destination, error) {
 	d := e.newDestination(t, scheme)
 	if server := d.server(); server != nil {
 		server.hasPassword = u.hasPassword
@@ -97,10 +98,10 @@ func (e *entry) destination(u *rawURL, t *template, scheme scheme, m *match) (*D
 		return nil, err
 	}
 	for _, part := range m.extra {
-		d.warn("%s in the URL has no meaning and no effect", part)
+		d.warnf("%s in the URL has no meaning and no effect", part)
 	}
 	if u.fragment {
-		d.warn("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
+		d.warnf("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
 	}
 	return d, nil
 }
@@ -165,16 +166,16 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 }
 
 // newDestination returns a destination whose parameters have their defaults.
-func (e *entry) newDestination(t *template, scheme scheme) *Destination {
-	d := &Destination{entry: e, schema: e.schema, service: copyOf(e.service), options: e.options, template: t, scheme: scheme.name}
+func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
+	d := &Destination{entry: e, schema: e.schema, service: copyOf(e.service), options: e.options, template: t, scheme: scheme}
 	if server := d.server(); server != nil {
 		server.Secure = scheme.secure
 	}
 	return d
 }
 
-func (d *Destination) warn(format string, args ...any) {
-	d.warnings = append(d.warnings, d.schema.Name+": "+fmt.Sprintf(format, args...))
+func (d *Destination) warnf(format string, args ...any) {
+	d.warn(d.schema.Name + ": " + fmt.Sprintf(format, args...))
 }
 
 // assign sets the parameters to the values at their places in the URL and to
@@ -195,7 +196,7 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 		switch {
 		case p == nil:
 			if q.key != "" {
-				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
+				d.warnf("%s is unknown and has no effect", queryLabel(query, i, places))
 			}
 		case p.kind == KindMap:
 			if err := d.put(p, q.key, q.value); err != nil {
@@ -237,14 +238,14 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	switch {
 	case p.kind == KindList:
 		warnings, err := d.setList(p, texts, !required && p.list.dropInvalid)
-		d.warnings = append(d.warnings, warnings...)
+		d.warn(warnings...)
 		if err != nil {
 			return s.errValue(p, err.Error())
 		}
 	case len(texts) > 0:
 		err := d.set(p, texts[0])
 		if err != nil && p.lenient {
-			d.warn("%s %v; the default is used", p.name, err)
+			d.warnf("%s %v; the default is used", p.name, err)
 		} else if err != nil {
 			return s.errValue(p, p.described()+" "+err.Error())
 		}
@@ -283,7 +284,7 @@ func (d *Destination) finish() error {
 	recipients := s.Recipients
 	if f, ok := d.service.(Finisher); ok {
 		own := *s
-		own.Scheme = d.scheme
+		own.Scheme = d.scheme.name
 		if err := f.Finish(&own); err != nil {
 			return &URLError{Service: s.Name, Problem: err.Error()}
 		}
@@ -293,15 +294,16 @@ func (d *Destination) finish() error {
 			d.schema = &own
 		}
 	}
-	if d.recipients = recipients; recipients == 0 {
-		d.recipients = d.countRecipients()
+	if recipients == 0 {
+		recipients = d.countRecipients()
 	}
+	d.recipients = int32(min(recipients, math.MaxInt32))
 	// The URL is printed by the first template that has a place for each
 	// required value, which may not be the one that it was read by: the query
 	// may have set what another template has a place for.
 	if !d.hasRequired(d.template) {
 		for _, t := range s.templates {
-			if _, ok := t.scheme(d.scheme); ok && d.hasRequired(t) {
+			if _, ok := t.scheme(d.scheme.name); ok && d.hasRequired(t) {
 				d.template = t
 				break
 			}

@@ -24,7 +24,7 @@ func (d *Destination) print(mask bool) string {
 		}
 		return texts
 	}
-	out := t.print(d.scheme, values, server != nil && server.hasPassword)
+	out := t.print(d.scheme.name, values, server != nil && server.hasPassword)
 	if slash != nil && *slash && !strings.HasSuffix(out, "/") {
 		out += "/"
 	}

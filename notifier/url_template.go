@@ -178,23 +178,23 @@ func (t *template) has(name string) (found bool) {
 }
 
 // scheme returns the scheme of t that has the name.
-func (t *template) scheme(name string) (scheme, bool) {
+func (t *template) scheme(name string) (*scheme, bool) {
 	i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.name == name })
 	if i < 0 {
-		return scheme{}, false
+		return nil, false
 	}
-	return t.schemes[i], true
+	return &t.schemes[i], true
 }
 
 // schemeFor returns the scheme for an address of the service's own: the last one
 // that is secure or not, as the address is, or else the first.
-func (t *template) schemeFor(secure bool) scheme {
-	for _, s := range slices.Backward(t.schemes) {
+func (t *template) schemeFor(secure bool) *scheme {
+	for i, s := range slices.Backward(t.schemes) {
 		if s.secure == secure {
-			return s
+			return &t.schemes[i]
 		}
 	}
-	return t.schemes[0]
+	return &t.schemes[0]
 }
 
 // exampleScheme returns the scheme for an example URL: the first one, with TLS

@@ -67,13 +67,15 @@ func jsmTarget(s string) (string, error) {
 	return s, nil
 }
 
+var jsmDefaults = map[notifier.Type]string{
+	notifier.Info: "note", notifier.Success: "close", notifier.Warning: "new", notifier.Failure: "new",
+}
+
 // Finish sets the action of each type of message.
 func (j *jsm) Finish(s *notifier.Schema) (err error) {
 	s.Recipients = max(len(j.targets), 1)
 	slices.Sort(j.targets)
-	j.actions, err = mapTypes(map[notifier.Type]string{
-		notifier.Info: "note", notifier.Success: "close", notifier.Warning: "new", notifier.Failure: "new",
-	}, j.mapping, jsmActions[1:])
+	j.actions, err = mapTypes(jsmDefaults, j.mapping, jsmActions[1:])
 	return err
 }
 

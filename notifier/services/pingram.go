@@ -19,7 +19,7 @@ var _ = notifier.Register[pingram]()
 type pingram struct {
 	key, kind  string
 	targets    []string
-	recipients []map[string]string // from targets; the keys are id, email and number
+	recipients []pingramRecipient // from targets
 	channels   []string
 	via        []string // channels, or the channel of the first target that implies one
 	region     string
@@ -29,6 +29,13 @@ type pingram struct {
 	cc, bcc    []string
 	reply      []string
 	tokens     map[string]string
+}
+
+// pingramRecipient is a recipient, as the API has it.
+type pingramRecipient struct {
+	Email  string `json:"email,omitempty"`
+	ID     string `json:"id,omitempty"`
+	Number string `json:"number,omitempty"`
 }
 
 var pingramHosts = map[string]string{
@@ -75,31 +82,32 @@ var pingramID = regexp.MustCompile(`^@?([\w-]+)$`)
 // kind that the recipient has already. Invalid targets are left out.
 func (p *pingram) group() {
 	separator := func(r rune) bool { return strings.ContainsRune(",; \t\r\n", r) }
-	current := map[string]string{}
+	var current pingramRecipient
 	for _, target := range strings.FieldsFunc(strings.Join(p.targets, ","), separator) {
-		var kind, value, channel string
+		var place *string
+		var value, channel string
 		if m, ok := mail.ParseAddress(target); ok {
-			kind, value, channel = "email", m.Address, "email"
+			place, value, channel = &current.Email, m.Address, "email"
 		} else if number, err := notifier.FullPhone(target); err == nil {
-			kind, value, channel = "number", number, "sms"
+			place, value, channel = &current.Number, number, "sms"
 			if strings.HasPrefix(target, "+") {
 				value = "+" + number
 			}
 		} else if id := pingramID.FindStringSubmatch(target); id != nil {
-			kind, value = "id", id[1]
+			place, value = &current.ID, id[1]
 		} else {
 			continue
 		}
-		if current[kind] != "" {
+		if *place != "" {
 			p.recipients = append(p.recipients, current)
-			current = map[string]string{}
+			current = pingramRecipient{}
 		}
-		current[kind] = value
+		*place = value
 		if len(p.via) == 0 && channel != "" {
 			p.via = []string{channel}
 		}
 	}
-	if len(current) > 0 {
+	if current != (pingramRecipient{}) {
 		p.recipients = append(p.recipients, current)
 	}
 }
@@ -116,7 +124,7 @@ func (p *pingram) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		}
 		payload := p.payload(m)
 		payload["to"] = p.recipients[i]
-		if options := p.options(m, p.recipients[i]["email"]); len(options) > 0 {
+		if options := p.options(m, p.recipients[i].Email); len(options) > 0 {
 			payload["options"] = map[string]any{"email": options}
 		}
 		resp, err := c.Do(ctx, &notifier.Request{

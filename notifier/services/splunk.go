@@ -47,10 +47,12 @@ func (p *splunk) Describe(s *notifier.Schema) {
 	s.Map(&p.mapping, ":", "mapping", "action for a type of message, as in :warning=critical").Example("warning=info")
 }
 
+var splunkDefaults = map[notifier.Type]string{
+	notifier.Info: "info", notifier.Success: "recovery", notifier.Warning: "warning", notifier.Failure: "critical",
+}
+
 func (p *splunk) Finish(*notifier.Schema) (err error) {
-	p.kinds, err = mapTypes(map[notifier.Type]string{
-		notifier.Info: "info", notifier.Success: "recovery", notifier.Warning: "warning", notifier.Failure: "critical",
-	}, p.mapping, splunkKinds)
+	p.kinds, err = mapTypes(splunkDefaults, p.mapping, splunkKinds)
 	return err
 }
 

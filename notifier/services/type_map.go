@@ -13,6 +13,9 @@ import (
 // may be abbreviated.
 func mapTypes(defaults map[notifier.Type]string, from map[string]string, choices []string) (map[notifier.Type]string, error) {
 	types := []string{string(notifier.Info), string(notifier.Success), string(notifier.Warning), string(notifier.Failure)}
+	if len(from) == 0 {
+		return defaults, nil
+	}
 	out := maps.Clone(defaults)
 	for key, value := range from {
 		t, choice := beginsWith(types, key), beginsWith(choices, value)

@@ -42,7 +42,7 @@ const (
 
 // findAccount returns the server and the credentials, from the URL or from the
 // known provider of the user's address.
-func (m *service) findAccount() (account, error) {
+func (m *service) findAccount() account {
 	a := account{host: m.smtp, mode: m.mode, user: m.User, password: m.Password}
 	port := m.Port
 	known := m.provider()
@@ -78,7 +78,7 @@ func (m *service) findAccount() (account, error) {
 	if a.user = strings.TrimSpace(a.user); a.user == "" || a.password == "" {
 		a.user, a.password = "", ""
 	}
-	return a, nil
+	return a
 }
 
 // defaultMode returns the encryption for URLs without mode. Port 465 means TLS
@@ -105,15 +105,20 @@ func (m *service) provider() *provider {
 	if !isPlaceholder(m.Host) {
 		domain = m.Host
 	}
-	for i, p := range providers {
-		for d := range strings.FieldsSeq(p.domains) {
-			if strings.EqualFold(d, domain) {
-				return &providers[i]
-			}
+	return providerOf[strings.ToLower(domain)]
+}
+
+// providerOf has the known providers by domain.
+var providerOf = func() map[string]*provider {
+	of := map[string]*provider{}
+	for i := range providers {
+		p := &providers[i]
+		for domain := range strings.FieldsSeq(p.domains) {
+			of[domain] = p
 		}
 	}
-	return nil
-}
+	return of
+}()
 
 // isLocalhost reports whether the host is the machine itself. There the sender
 // is root by default.

@@ -24,13 +24,14 @@ type connection struct {
 
 // dial connects and signs in.
 func (m *service) dial(ctx context.Context, c *notifier.Client) (*connection, error) {
-	conn, err := wire.Dial(ctx, c, m.account.host, m.account.port, nil)
+	a := m.findAccount()
+	conn, err := wire.Dial(ctx, c, a.host, a.port, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the mail server: %w", err)
 	}
 	mc := &connection{conn: &timedConn{conn, c.AnswerTimeout()}}
 	defer wire.InterruptOnDone(ctx, conn)()
-	if err := m.greet(mc, c); err != nil {
+	if err := m.greet(mc, c, a); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -38,13 +39,13 @@ func (m *service) dial(ctx context.Context, c *notifier.Client) (*connection, er
 }
 
 // greet starts the SMTP session: greeting, TLS and sign-in.
-func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
-	config := wire.TLSConfig(c, m.account.host)
+func (m *service) greet(mc *connection, c *notifier.Client, a account) (err error) {
+	config := wire.TLSConfig(c, a.host)
 	var conn net.Conn = mc.conn
-	if m.account.mode == modeTLS {
+	if a.mode == modeTLS {
 		conn = tls.Client(conn, config)
 	}
-	if mc.client, err = smtp.NewClient(conn, m.account.host); err != nil {
+	if mc.client, err = smtp.NewClient(conn, a.host); err != nil {
 		if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 			return errors.New("the mail server does not use TLS from the start on this port; use mode=starttls or another port")
 		}
@@ -53,7 +54,7 @@ func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 	if err := mc.client.Hello(ehloName(mc.conn.LocalAddr())); err != nil {
 		return stepError("EHLO", err)
 	}
-	if m.account.mode == modeStartTLS {
+	if a.mode == modeStartTLS {
 		if ok, _ := mc.client.Extension("STARTTLS"); !ok {
 			return errors.New("the mail server offers no STARTTLS; use mode=ssl if it has a port for TLS, or mode=insecure if the network can be trusted")
 		}
@@ -61,7 +62,7 @@ func (m *service) greet(mc *connection, c *notifier.Client) (err error) {
 			return stepError("STARTTLS", err)
 		}
 	}
-	return m.signIn(mc, c)
+	return m.signIn(mc, c, a)
 }
 
 // ehloName returns our name for EHLO: the machine's full name or, if it has

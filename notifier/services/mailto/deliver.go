@@ -46,7 +46,7 @@ func (e *envelope) step(recipient string) string { return e.id + " to " + recipi
 func (m *service) deliver(ctx context.Context, c *notifier.Client, e *envelope) error {
 	open := func(ctx context.Context) (*connection, error) { return m.dial(ctx, c) }
 	var unknown error // set if the server may have the mail: it must not get it again
-	return m.pool.do(ctx, open, func(ctx context.Context, mc *connection) error {
+	return m.connections().do(ctx, open, func(ctx context.Context, mc *connection) error {
 		if unknown != nil {
 			return unknown
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
@@ -27,10 +28,9 @@ type service struct {
 	wkd            bool
 
 	sender  mail.Address
-	unnamed bool // from is an address without a name
-	account account
-	keys    pgpKeys
-	pool    pool
+	unnamed bool                 // from is an address without a name
+	keys    *pgpKeys             // nil if nothing is encrypted or signed
+	pool    atomic.Pointer[pool] // nil until the first mail
 }
 
 func (m *service) Describe(s *notifier.Schema) {
@@ -73,11 +73,6 @@ func (m *service) Finish(s *notifier.Schema) error {
 			return errors.New("a parameter with + names a header field that cannot be set; leave it out, and give recipients of blind copies as bcc")
 		}
 	}
-	var err error
-	if m.account, err = m.findAccount(); err != nil {
-		return err
-	}
-	m.pool.init()
 	return m.checkKeys()
 }
 

@@ -336,7 +336,7 @@ func TestAccount(t *testing.T) {
 		"mailto://jo@corp.example?from=a@b.example&name=Jörg":         "corp.example:25 insecure  from Jörg <a@b.example>",
 	} {
 		m := describe(t, url)
-		a := m.account
+		a := m.findAccount()
 		if got := a.host + ":" + strconv.Itoa(a.port) + " " + a.mode + " " + a.user + " from " + m.sender.String(); !strings.EqualFold(got, want) {
 			t.Errorf("%s is\n%s instead of\n%s", url, got, want)
 		}

@@ -51,6 +51,10 @@ var (
 
 // checkKeys decodes the keys in the URL and checks that they suit its mode.
 func (m *service) checkKeys() (err error) {
+	if m.pgpMode() == pgpNone {
+		return nil
+	}
+	m.keys = new(pgpKeys)
 	if m.pgppub != "" {
 		if m.keys.public.data, _, err = decodeKey(m.pgppub); err != nil {
 			return fmt.Errorf("pgppub %w", err)

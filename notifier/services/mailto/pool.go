@@ -22,11 +22,20 @@ type pool struct {
 	free []*wire.Persistent[*connection] // last used at the end
 }
 
-func (p *pool) init() {
-	p.slots = make(chan struct{}, maxConnections)
+func newPool() *pool {
+	p := &pool{slots: make(chan struct{}, maxConnections)}
 	for i := range p.conns {
 		p.free = append(p.free, &p.conns[i])
 	}
+	return p
+}
+
+// connections returns the pool of m.
+func (m *service) connections() *pool {
+	if m.pool.Load() == nil {
+		m.pool.CompareAndSwap(nil, newPool())
+	}
+	return m.pool.Load()
 }
 
 // do calls use with a connection, see [wire.Persistent.Do].
@@ -60,8 +69,9 @@ func (p *pool) put(k *wire.Persistent[*connection]) {
 // Close closes the connections, each when no mail uses it.
 func (m *service) Close() error {
 	var errs []error
-	for i := range m.pool.conns {
-		errs = append(errs, m.pool.conns[i].Close())
+	p := m.connections()
+	for i := range p.conns {
+		errs = append(errs, p.conns[i].Close())
 	}
 	return errors.Join(errs...)
 }

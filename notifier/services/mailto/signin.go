@@ -13,8 +13,7 @@ import (
 )
 
 // signIn authenticates if the URL has a user and a password (RFC 4954).
-func (m *service) signIn(mc *connection, c *notifier.Client) error {
-	a := m.account
+func (m *service) signIn(mc *connection, c *notifier.Client, a account) error {
 	if a.user == "" {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strings"
 	"time"
 
 	"mellium.im/xmpp/jid"
@@ -31,7 +30,6 @@ type service struct {
 	name      string
 
 	account jid.JID
-	to      map[string]jid.JID // addresses by target
 }
 
 // Whether and how the connection uses TLS.
@@ -89,14 +87,10 @@ func (x *service) Finish(s *notifier.Schema) (err error) {
 	if err != nil || room {
 		return errors.New("the user is not an XMPP address; write its name or, if its domain is not the host, name%40domain")
 	}
-	x.to = map[string]jid.JID{}
 	for _, target := range x.targets {
-		if x.to[target], _, err = parseJID(target, x.Host); err != nil {
+		if _, _, err := parseJID(target, x.Host); err != nil {
 			return errors.New("the host cannot be the domain of an XMPP address")
 		}
-	}
-	if len(x.targets) == 0 {
-		x.to[x.User] = x.account.Bare()
 	}
 	x.security = x.mode
 	if x.Secure && x.mode != securityTLS {
@@ -136,10 +130,22 @@ func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	return x.Do(ctx, x.idleTimeout(), open, func(ctx context.Context, conn *connection) error {
 		conn.conn.ResetReadLimit()
 		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
-			if strings.HasPrefix(target, "#") {
-				return conn.sendRoom(ctx, c, x.to[target], m)
+			to, isRoom, err := x.address(target)
+			switch {
+			case err != nil:
+				return err
+			case isRoom:
+				return conn.sendRoom(ctx, c, to, m)
 			}
-			return conn.sendUser(ctx, c, x.to[target], m)
+			return conn.sendUser(ctx, c, to, m)
 		})
 	})
+}
+
+// address returns the address of a target, and whether it is a room.
+func (x *service) address(target string) (to jid.JID, isRoom bool, err error) {
+	if len(x.targets) == 0 {
+		return x.account.Bare(), false, nil // the user itself
+	}
+	return parseJID(target, x.Host)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
@@ -32,7 +33,10 @@ type Pinger interface {
 // when it has been idle for a while. The zero value is ready for use. A
 // Persistent must not be copied.
 type Persistent[C Pinger] struct {
-	once sync.Once
+	state atomic.Pointer[persistent[C]] // nil until the first message
+}
+
+type persistent[C Pinger] struct {
 	busy chan struct{} // holds a value while a message uses the connection
 
 	mu        sync.Mutex
@@ -44,12 +48,26 @@ type Persistent[C Pinger] struct {
 	closed    bool
 }
 
+func (p *Persistent[C]) get() *persistent[C] {
+	if p.state.Load() == nil {
+		p.state.CompareAndSwap(nil, &persistent[C]{busy: make(chan struct{}, 1)})
+	}
+	return p.state.Load()
+}
+
 // Do calls use with the open connection, or with a new one that open returns.
 // If use fails with [ErrBroken] on a connection that was open before, Do calls
 // it once more with a new one. Afterwards the connection stays open for at most
 // idle without a message.
 func (p *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
-	p.once.Do(func() { p.busy = make(chan struct{}, 1) })
+	return p.get().do(ctx, idle, open, use)
+}
+
+// Close closes the connection. If a message uses it, it is closed when that is
+// done. Messages that come later open connections that are closed at once.
+func (p *Persistent[C]) Close() error { return p.get().close() }
+
+func (p *persistent[C]) do(ctx context.Context, idle time.Duration, open func(context.Context) (C, error), use func(context.Context, C) error) error {
 	select {
 	case p.busy <- struct{}{}:
 	case <-ctx.Done():
@@ -77,7 +95,7 @@ func (p *Persistent[C]) Do(ctx context.Context, idle time.Duration, open func(co
 }
 
 // takeAlive takes the idle connection if there is one and it answers a ping.
-func (p *Persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
+func (p *persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
 	conn, ok = p.take()
 	if !ok || time.Since(p.idleSince) < pingAfter {
 		return conn, ok
@@ -92,7 +110,7 @@ func (p *Persistent[C]) takeAlive(ctx context.Context) (conn C, ok bool) {
 }
 
 // take takes the idle connection.
-func (p *Persistent[C]) take() (conn C, ok bool) {
+func (p *persistent[C]) take() (conn C, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.idle {
@@ -104,7 +122,7 @@ func (p *Persistent[C]) take() (conn C, ok bool) {
 }
 
 // put makes conn the idle connection, or closes it if p is closed.
-func (p *Persistent[C]) put(conn C, idle time.Duration) {
+func (p *persistent[C]) put(conn C, idle time.Duration) {
 	p.mu.Lock()
 	if !p.closed {
 		p.uses++
@@ -119,7 +137,7 @@ func (p *Persistent[C]) put(conn C, idle time.Duration) {
 }
 
 // expire closes the connection if no message has used it since.
-func (p *Persistent[C]) expire(uses int) {
+func (p *persistent[C]) expire(uses int) {
 	p.mu.Lock()
 	conn, expired := p.conn, p.idle && p.uses == uses
 	p.idle = p.idle && !expired
@@ -129,9 +147,7 @@ func (p *Persistent[C]) expire(uses int) {
 	}
 }
 
-// Close closes the connection. If a message uses it, it is closed when that is
-// done. Messages that come later open connections that are closed at once.
-func (p *Persistent[C]) Close() error {
+func (p *persistent[C]) close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
