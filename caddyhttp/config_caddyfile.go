@@ -151,6 +151,9 @@ func (f *fileFingerprint) addImport(location string) {
 			return nil, nil // an empty file, so that Load goes on
 		}
 		f.add(location)
+		if info, err := os.Stat(location); err != nil || !info.Mode().IsRegular() {
+			return nil, err // reading a pipe would take its content away
+		}
 		return readImport(ctx, location)
 	}
 	if _, _, err := appriseconfig.Load(context.Background(), location, read); err != nil {

@@ -39,7 +39,7 @@ func (a *App) warnUnguarded() {
 		for _, s := range f.sites {
 			if !warned[s.handler] && a.Stateless == nil && s.isOpen() {
 				warned[s.handler] = true
-				s.warn("anyone who can reach this site can send to any notification URL with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
+				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
 					zap.Strings("listen", s.server.Listen))
 			}
 			s.warnSpellings()

@@ -294,7 +294,7 @@ func TestOpenSiteWarning(t *testing.T) {
 		"public, guarded": {public("basic_auth {\nops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}", key), 0},
 	} {
 		got := start(t, "", tt.block).siteWarnings()
-		if len(got) != tt.want || tt.want > 0 && !strings.Contains(got[0], "anyone who can reach this site can send to any notification URL with POST /notify,") {
+		if len(got) != tt.want || tt.want > 0 && !strings.Contains(got[0], "anyone who can reach this site can send to notification URLs of their own with POST /notify,") {
 			t.Errorf("%s: %d warnings, want %d: %q", name, len(got), tt.want, got)
 		}
 	}

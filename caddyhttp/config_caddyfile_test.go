@@ -1,0 +1,73 @@
+package caddyhttp
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// The fingerprint of files changes with what is known of them without reading
+// them, and does not depend on their content.
+func TestFileFingerprint(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string, second int64) {
+		t.Helper()
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if at := time.Unix(second, 0); os.Chtimes(path(name), at, at) != nil {
+			t.Fatal("no time set")
+		}
+	}
+	link := func(to string) {
+		t.Helper()
+		_ = os.Remove(path("link"))
+		if err := os.Symlink(path(to), path("link")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := &Settings{
+		DefaultURLs: []string{"json://h/{file." + path("secret") + "}"},
+		Keys: map[string]*Key{"ops": {
+			URLs:          []KeyURL{{URL: "{file." + path("link") + "}"}},
+			ImportApprise: []string{path("imported"), "https://h.invalid/fetched"},
+		}},
+	}
+	write("secret", "abc", 1)
+	write("linked", "abc", 1)
+	write("linked2", "abc", 1)
+	link("linked")
+	write("imported", "include included\n", 1)
+	write("included", "json://h\n", 1)
+
+	seen := map[string]string{}
+	for _, step := range []struct {
+		name string
+		do   func()
+		same bool
+	}{
+		{"the first", func() {}, false},
+		{"nothing", func() {}, true},
+		{"another content of the same size and time", func() { write("secret", "xyz", 1) }, true},
+		{"the time of a secret", func() { write("secret", "xyz", 2) }, false},
+		{"the size of a secret", func() { write("secret", "wxyz", 2) }, false},
+		{"the target of a link", func() { link("linked2") }, false},
+		{"the time of the target", func() { write("linked2", "abc", 2) }, false},
+		{"an imported file", func() { write("imported", "include included\n", 2) }, false},
+		{"an included file", func() { write("included", "json://h\n", 2) }, false},
+		{"an included file is missing", func() { _ = os.Remove(path("included")) }, false},
+		{"a folder in its place", func() { _ = os.Mkdir(path("included"), 0o700) }, false},
+	} {
+		step.do()
+		got := settings.fingerprint()
+		if other, ok := seen[got]; ok != step.same || got == "" {
+			t.Errorf("%s: the fingerprint %q is that of %q", step.name, got, other)
+		}
+		seen[got] = step.name
+	}
+	if got := (&Settings{DefaultURLs: []string{"json://h/{env.HOME}"}}).fingerprint(); got != "" {
+		t.Errorf("a fingerprint %q without files", got)
+	}
+}
