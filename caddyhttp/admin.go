@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 func init() {
@@ -158,7 +159,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("key")
 	m := &notifier.Message{Title: "Test", Body: cmp.Or(t.Body, "If you can read this, the key "+name+" works."), Type: typ, Time: time.Now()}
 	if t.Title != nil {
-		m.Title = joinTitle(*t.Title)
+		m.Title = markup.OneLine(*t.Title)
 	}
 	report := app.shared.sendTest(r, m, definitions, tag)
 	if len(report.Results) == 0 {

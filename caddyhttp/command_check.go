@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // checkFlags are the flags of the command check.
@@ -148,10 +149,10 @@ func (c urlCheck) print(ctx context.Context, w io.Writer, m *notifier.Message, r
 		fmt.Fprintf(table, "  optional\tits failure does not count\n")
 	}
 	for _, text := range slices.Concat(c.Warnings(), r.Warnings) {
-		fmt.Fprintf(table, "  warning\t%s\n", oneLine.Replace(text))
+		fmt.Fprintf(table, "  warning\t%s\n", markup.OneLine(text))
 	}
 	if !usable {
-		fmt.Fprintf(table, "  error\t%s\n", oneLine.Replace(r.Err.Error()))
+		fmt.Fprintf(table, "  error\t%s\n", markup.OneLine(r.Err.Error()))
 	}
 	if err := table.Flush(); err != nil {
 		return usable, err

@@ -78,7 +78,7 @@ func (f *messageFlags) claimStdin(what string) error {
 // message returns the message that the flags describe, which may have no body.
 // The spool keeps its files.
 func (f *messageFlags) message(spool *notifier.Spool) (*notifier.Message, error) {
-	m := &notifier.Message{Title: joinTitle(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
+	m := &notifier.Message{Title: markup.OneLine(strings.ToValidUTF8(f.title, "\uFFFD")), Body: strings.ToValidUTF8(f.body, "\uFFFD"), Time: time.Now()}
 	var err error
 	if m.Type, err = notifier.ParseType(f.typ); err != nil {
 		return nil, prefixError("--type", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // sendFlags are the flags of the command send.
@@ -136,7 +137,7 @@ func (f *sendFlags) print(cmd *cobra.Command, report *notifier.Report) error {
 	}
 	for _, r := range report.Records {
 		if r.Level == notifier.LevelWarning {
-			cmd.PrintErrf("Warning: %s\n", oneLine.Replace(r.Text))
+			cmd.PrintErrf("Warning: %s\n", markup.OneLine(r.Text))
 		}
 	}
 	return printResults(out, report.Results)
@@ -148,7 +149,7 @@ func printResults(w io.Writer, results []notifier.Result) error {
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%s\t%s", r.Status, r.Service, r.Destination)
 		if r.Err != nil {
-			text := oneLine.Replace(r.Err.Error())
+			text := markup.OneLine(r.Err.Error())
 			if r.Optional {
 				text += " (optional)"
 			}

@@ -220,7 +220,7 @@ func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Mes
 			m.Body, m.Format = eventReplacer(repl, h.format == markup.HTML).ReplaceKnown(h.Body, ""), h.format
 		}
 	}
-	m.Title, m.Body = markup.TruncateBytes(firstLine(m.Title), maxEventTitle), markup.TruncateBytes(m.Body, maxEventBody)
+	m.Title, m.Body = markup.TruncateBytes(markup.FirstLine(m.Title), maxEventTitle), markup.TruncateBytes(m.Body, maxEventBody)
 	if strings.TrimSpace(m.Body) == "" {
 		m.Body = m.Title // some destinations reject an empty text
 	}

@@ -57,7 +57,7 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	},
 	"cert_obtaining": func(d eventData, _ bool) eventText {
 		if d.isTrue("renewal") {
-			return eventText{"Renewing the certificate of " + d.name("identifier"), joinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
+			return eventText{"Renewing the certificate of " + d.name("identifier"), markup.JoinLines(d.remaining(), d.line("Issuer", "issuer")), notifier.Info}
 		}
 		return eventText{"Obtaining a certificate for " + d.name("identifier"), d.line("Issuer", "issuer"), notifier.Info}
 	},
@@ -68,16 +68,16 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 		return eventText{"Certificate for " + d.name("identifier") + " obtained", d.line("Issuer", "issuer"), notifier.Success}
 	},
 	"cert_failed": func(d eventData, _ bool) eventText {
-		body := joinLines(d.text("error"), d.line("Issuers", "issuers"))
+		body := markup.JoinLines(d.text("error"), d.line("Issuers", "issuers"))
 		if d.isTrue("renewal") {
-			return eventText{"Certificate of " + d.name("identifier") + " not renewed", joinLines(body, d.remaining()), notifier.Failure}
+			return eventText{"Certificate of " + d.name("identifier") + " not renewed", markup.JoinLines(body, d.remaining()), notifier.Failure}
 		}
 		return eventText{"No certificate for " + d.name("identifier"), body, notifier.Failure}
 	},
 	"cert_ocsp_revoked": func(d eventData, _ bool) eventText {
 		return eventText{
 			"Certificate of " + d.name("subjects") + " revoked",
-			joinLines(d.line("Reason", "reason"), d.line("Revoked", "revoked_at")), notifier.Failure,
+			markup.JoinLines(d.line("Reason", "reason"), d.line("Revoked", "revoked_at")), notifier.Failure,
 		}
 	},
 	"cached_managed_cert":   certificateLoaded,
@@ -91,14 +91,14 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	"rate_limit_exceeded": func(d eventData, _ bool) eventText {
 		return eventText{
 			"Rate limit exceeded by " + d.name("remote_ip"),
-			joinLines(d.line("Zone", "zone"), d.line("Next request possible in", "wait")), notifier.Warning,
+			markup.JoinLines(d.line("Zone", "zone"), d.line("Next request possible in", "wait")), notifier.Warning,
 		}
 	},
 	eventFailed: func(d eventData, _ bool) eventText {
-		return eventText{"Message not delivered" + d.keySuffix(), joinLines(d.deliveries(), d.text("error")), notifier.Failure}
+		return eventText{"Message not delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.text("error")), notifier.Failure}
 	},
 	eventDelivered: func(d eventData, _ bool) eventText {
-		return eventText{"Message delivered" + d.keySuffix(), joinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
+		return eventText{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
 	},
 }
 
@@ -154,7 +154,7 @@ func describeEvent(e caddy.Event, reload bool) eventText {
 	}
 	t := eventText{"Event " + e.Name(), dataLines(e.Data), notifier.Info}
 	if e.Origin() != nil {
-		t.body = joinLines("Module: "+string(e.Origin().CaddyModule().ID), t.body)
+		t.body = markup.JoinLines("Module: "+string(e.Origin().CaddyModule().ID), t.body)
 	}
 	t.body = cmp.Or(t.body, "The event has no data.")
 	return t
@@ -178,7 +178,7 @@ func dataLines(d eventData) string {
 			out = append(out, "…")
 			break
 		}
-		out = append(out, markup.TruncateBytes(name, maxDataValue)+": "+markup.TruncateBytes(firstLine(d.text(name)), maxDataValue))
+		out = append(out, markup.TruncateBytes(name, maxDataValue)+": "+markup.TruncateBytes(markup.FirstLine(d.text(name)), maxDataValue))
 	}
 	return strings.Join(out, "\n")
 }

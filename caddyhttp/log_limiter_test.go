@@ -10,21 +10,21 @@ import (
 func TestLogLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a logLimiter
-		var told []int
-		tell := func(n int) { told = append(told, n) }
+		var reports []int
+		report := func(n int) { reports = append(reports, n) }
 		for range 5 {
-			a.add(1, tell)
+			a.add(1, report)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		a.add(2, tell)
+		a.add(2, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		a.add(1, tell)
+		a.add(1, report)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if fmt.Sprint(told) != "[1 6 1]" {
-			t.Errorf("told %v", told)
+		if fmt.Sprint(reports) != "[1 6 1]" {
+			t.Errorf("reports: %v, want [1 6 1]", reports)
 		}
 	})
 }

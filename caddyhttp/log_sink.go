@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -22,7 +23,7 @@ type logSink struct {
 	settings LogWriter
 	stderr   io.Writer
 	shared   sharedRef
-	batch    logBatch
+	batch    logdigest.Batch
 	skipped  logLimiter // the gateway's own entries
 	failed   logLimiter // entries that not every destination has
 }
@@ -32,7 +33,7 @@ func newLogSink(w LogWriter) (*logSink, error) {
 	if err := s.shared.load(); err != nil {
 		return nil, fmt.Errorf("starting the sender: %w", err)
 	}
-	s.batch = logBatch{kinds: w.Max, interval: time.Duration(w.Interval), ready: s.ready, send: s.send}
+	s.batch = logdigest.Batch{Kinds: w.Max, Interval: time.Duration(w.Interval), Ready: s.ready, Send: s.send}
 	s.shared.logs.add(s)
 	return s, nil
 }
@@ -43,27 +44,27 @@ func newLogSink(w LogWriter) (*logSink, error) {
 // Without a running app it also writes errors to standard error: Caddy may be
 // about to exit, and nothing else would show the reason.
 func (s *logSink) Write(line []byte) (int, error) {
-	e := readEntry(line, time.Now())
-	toStderr := e.level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil
+	e := logdigest.ReadEntry(line, time.Now())
+	toStderr := e.Level >= zapcore.ErrorLevel && s.shared.apps.newest() == nil
 	if toStderr {
 		_, _ = s.stderr.Write(line)
 	}
-	if e.isOwn(line) {
+	if isOwnEntry(&e, line) {
 		if toStderr {
 			return len(line), nil
 		}
 		s.skipped.add(1, func(n int) {
-			s.warn("%s of the gateway itself not sent", countEntries(n))
+			s.warn("%s of the gateway itself not sent", logdigest.CountEntries(n))
 		})
 		return len(line), nil
 	}
-	s.batch.add(e)
+	s.batch.Add(e)
 	return len(line), nil
 }
 
 // Close implements io.Closer.
 func (s *logSink) Close() error {
-	s.batch.flush()
+	s.batch.Flush()
 	s.discard()
 	s.shared.logs.remove(s)
 	return s.shared.release()
@@ -72,8 +73,8 @@ func (s *logSink) Close() error {
 // discard writes the collected entries to standard error instead of sending
 // them.
 func (s *logSink) discard() {
-	if d := s.batch.take(); d != nil {
-		s.warn("%s not sent:\n%s", countEntries(d.count), d.body())
+	if d := s.batch.Take(); d != nil {
+		s.warn("%s not sent:\n%s", logdigest.CountEntries(d.Count()), d.Body())
 	}
 }
 
@@ -97,12 +98,12 @@ func (s *logSink) ready(attempts int) bool {
 }
 
 // send sends the message about the entries in d.
-func (s *logSink) send(d *logDigest) {
+func (s *logSink) send(d *logdigest.Digest) {
 	app := s.shared.apps.newest()
 	if app == nil {
 		return // it has just stopped, because Caddy stops
 	}
-	m := &notifier.Message{Title: d.title(), Body: d.body(), Type: d.messageType(), Time: time.Now()}
+	m := &notifier.Message{Title: d.Title(), Body: d.Body(), Type: d.Type(), Time: time.Now()}
 	if s.settings.Title != "" {
 		m.Title = s.settings.Title
 	}
@@ -111,11 +112,11 @@ func (s *logSink) send(d *logDigest) {
 	}
 	err := app.post(&s.settings.Recipient, m, sourceLog, false, func(r *notifier.Report) {
 		if !r.OK() {
-			s.warnFailed(d.count, firstError(r))
+			s.warnFailed(d.Count(), firstError(r))
 		}
 	})
 	if err != nil {
-		s.warnFailed(d.count, err)
+		s.warnFailed(d.Count(), err)
 	}
 }
 
@@ -130,7 +131,7 @@ func firstError(r *notifier.Report) error {
 
 func (s *logSink) warnFailed(n int, err error) {
 	s.failed.add(n, func(n int) {
-		s.warn("a message about %s was not delivered to every destination: %v", countEntries(n), err)
+		s.warn("a message about %s was not delivered to every destination: %v", logdigest.CountEntries(n), err)
 	})
 }
 
@@ -167,7 +168,7 @@ func (l *logSinks) all() []*logSink {
 // flush sends what all writers have collected.
 func (l *logSinks) flush() {
 	for _, s := range l.all() {
-		s.batch.flush()
+		s.batch.Flush()
 	}
 }
 

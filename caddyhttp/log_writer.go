@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 func init() {
@@ -119,7 +120,7 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 	if err := checkTextAndValues(w.Title, logPlaceholders); err != nil {
 		return w.Caddyfile.locate("title", prefixError("title", err))
 	}
-	w.Title = joinTitle(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
+	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
 	if !hasApp(ctx, "notify") {
 		return errNoApp
 	}

@@ -21,8 +21,8 @@ import (
 
 var counted = regexp.MustCompile(`^(\d+) entr`)
 
-// stands is how many entries a message stands for.
-func stands(t *testing.T, body string) int {
+// entriesOf returns the number of log entries that a message has.
+func entriesOf(t *testing.T, body string) int {
 	t.Helper()
 	m := counted.FindStringSubmatch(body)
 	if m == nil {
@@ -35,7 +35,7 @@ func stands(t *testing.T, body string) int {
 	return n
 }
 
-// The settings tell writers apart that must not be one.
+// TestWriterKey checks that writers with different settings have different keys.
 func TestWriterKey(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range []LogWriter{
@@ -57,20 +57,21 @@ func TestWriterKey(t *testing.T) {
 	}
 }
 
-// logging are global options for a log with errors, which go to the key ops.
-// Caddy keeps log writers with equal settings; the interval makes it another.
+// logging returns global options with a log of errors for the key ops. Caddy
+// keeps an open log writer if the next one has the same settings, so each test
+// has another interval.
 func logging(url string, interval time.Duration) string {
 	return "notify {\nkey ops {\nurl " + url + "\n}\n}\nlog {\noutput notify ops {\ninterval " + interval.String() + "\nmax 2\n}\nlevel ERROR\n}"
 }
 
-// anInterval is long, and another one each time.
+// anInterval returns a different interval of about an hour each time.
 func anInterval() time.Duration { return time.Hour + time.Duration(rand.IntN(1_000_000_000)) }
 
-// broken is a site that makes a log entry with each request.
+// broken is a site that logs an error for each request.
 const broken = "http://localhost:9080 {\nnotify /notify*\nreverse_proxy 127.0.0.1:1\n}\n"
 
-// A storm of real errors is a handful of messages, none is lost when Caddy
-// stops, and a failure to deliver is not the cause of another message.
+// TestLogStorm checks that many errors are sent as few messages, that none is
+// lost when Caddy stops, and that a failed delivery causes no further message.
 func TestLogStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -92,8 +93,8 @@ func TestLogStorm(t *testing.T) {
 	if status, body := send(t, t.Context(), "/notify/ops", "title=posted&body=x"); status != 424 {
 		t.Errorf("status %d: %s", status, body)
 	}
-	// Caddy waits for what is gathered when no other configuration with the
-	// gateway follows.
+	// If the next configuration has no gateway, the reload waits until the
+	// collected entries are sent.
 	boot(t, "", emptySite)
 	total, posted := 0, 0
 	messages := s.take()
@@ -105,14 +106,15 @@ func TestLogStorm(t *testing.T) {
 		if m.Type != "failure" || !strings.Contains(m.Message, "connection refused") {
 			t.Errorf("got %+v", m)
 		}
-		total += stands(t, m.Message)
+		total += entriesOf(t, m.Message)
 	}
 	if total != n || posted != 1 || len(messages) > 1+2 {
-		t.Errorf("%d messages stand for %d entries, want %d; the first was %+v", len(messages), total, n, first)
+		t.Errorf("%d messages have %d entries, want %d; the first was %+v", len(messages), total, n, first)
 	}
 }
 
-// A log writer outlives its configuration, and then uses the new one's keys.
+// TestLogWriterAfterReload checks that a log writer which Caddy keeps over a reload
+// uses the keys of the new configuration.
 func TestLogWriterAfterReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -123,7 +125,7 @@ func TestLogWriterAfterReload(t *testing.T) {
 	boot(t, logging(s.url("/new"), interval), broken)
 	resp, err := http.Get(server + "/x")
 	for try := 0; err != nil && try < 10; try++ {
-		// On a reload Caddy may reset a connection that waits at the old socket.
+		// During a reload, Caddy may reset connections at the old socket.
 		resp, err = http.Get(server + "/x")
 	}
 	if err != nil {
@@ -136,20 +138,20 @@ func TestLogWriterAfterReload(t *testing.T) {
 	}
 }
 
-// helperConfig names a Caddyfile for the test below.
+// helperConfig is the environment variable with the Caddyfile for TestCaddy.
 const helperConfig = "NOTIFY_TEST_CADDYFILE"
 
-// TestCaddy is Caddy, for a test that needs it in a process of its own.
+// TestCaddy runs Caddy in a child process of another test.
 func TestCaddy(t *testing.T) {
 	file := os.Getenv(helperConfig)
 	if file == "" {
-		t.Skip("helps another test")
+		t.Skip("only runs in a child process")
 	}
 	os.Args = []string{"caddy", "run", "--config", file, "--adapter", "caddyfile"}
 	caddycmd.Main()
 }
 
-// caddyWith is a Caddy with this Caddyfile, in a process of its own.
+// caddyWith returns a command that runs Caddy with a Caddyfile.
 func caddyWith(t *testing.T, file string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -161,8 +163,8 @@ func caddyWith(t *testing.T, file string) *exec.Cmd {
 	return c
 }
 
-// When Caddy exits, the message that says so is still sent, and so are entries
-// that no message has told of.
+// TestExit checks that the message about Caddy's exit and the collected log
+// entries are sent before it exits.
 func TestExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -199,7 +201,8 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// A Caddy that cannot start says why, though its log goes to the gateway.
+// TestFailedStart checks that the reason is on standard error if Caddy cannot
+// start and its log goes to the gateway.
 func TestFailedStart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a program")
@@ -220,13 +223,13 @@ func TestFailedStart(t *testing.T) {
 			t.Errorf("%s: Caddy has started", name)
 		}
 		if !strings.Contains(errs.String(), tt.want) {
-			t.Errorf("%s: standard error does not say %q:\n%s", name, tt.want, errs.String())
+			t.Errorf("%s: standard error has no %q:\n%s", name, tt.want, errs.String())
 		}
 	}
 }
 
-// While there is no app, errors go to standard error at once, and what has been
-// gathered when the log is closed.
+// TestLogWithoutApp checks that without a running app errors go to standard error
+// at once, and collected entries when the log is closed.
 func TestLogWithoutApp(t *testing.T) {
 	s, err := newLogSink(LogWriter{Recipient: Recipient{Key: "ops"}, Interval: caddy.Duration(time.Minute), Max: 10})
 	if err != nil {

@@ -15,7 +15,7 @@ func (q *Request) Message() (*notifier.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Title = oneLine.Replace(strings.Trim(m.Title, "\r\n"))
+	m.Title = markup.OneLine(m.Title)
 	typ, err := q.text(fieldType)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,3 @@ func (q *Request) missingBody() *Error {
 	}
 	return badRequest("the field body is missing; send a body, an attachment or both")
 }
-
-// oneLine joins lines with spaces. Titles become mail subjects and headers,
-// which have one line.
-var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")

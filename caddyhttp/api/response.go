@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Response is the response to a request.
@@ -176,7 +177,7 @@ func (r *Response) lines() []notifier.Record {
 func (r *Response) text() []byte {
 	var b []byte
 	for _, l := range r.lines() {
-		b = fmt.Appendf(b, "%s [%s] %s\n", formatTime(l.Time), l.Level, oneLine.Replace(l.Text))
+		b = fmt.Appendf(b, "%s [%s] %s\n", formatTime(l.Time), l.Level, markup.OneLine(l.Text))
 	}
 	return b
 }

@@ -1,4 +1,4 @@
-package caddyhttp
+package logdigest
 
 import (
 	"fmt"
@@ -12,56 +12,61 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// logDigest is the content of one message: log entries, counted by kind. Its
-// memory is bounded.
-type logDigest struct {
+// Digest is the content of one message: log entries, counted by kind. Entries are
+// of one kind if their logger and message are the same. Its memory is bounded.
+type Digest struct {
 	shown int // how many kinds are shown
 
 	count int
 	level zapcore.Level // the highest
-	kinds map[logKind]*logGroup
-	order []*logGroup
-	other int // entries of kinds beyond maxDigestKinds
+	kinds map[kind]*group
+	order []*group
+	other int // entries of kinds beyond maxKinds
 }
 
-// logKind is what entries of one kind have in common.
-type logKind struct{ logger, message string }
+// kind is what entries of one kind have in common.
+type kind struct{ logger, message string }
 
-// logGroup are the entries of one kind.
-type logGroup struct {
-	logKind
+// group are the entries of one kind.
+type group struct {
+	kind
 	level       zapcore.Level
 	count       int
 	first, last time.Time
 	fields      string // of the first entry; "" if the group is not shown
 }
 
-// maxDigestKinds bounds the kinds that a digest distinguishes.
-const maxDigestKinds = 256
+// maxKinds bounds the kinds that a digest distinguishes.
+const maxKinds = 256
 
 // Limits of a message, in bytes.
 const (
 	maxFieldsAlone   = maxEntryFields // the fields of the only kind
 	maxFieldsOfMany  = 400            // the fields of one of several kinds
 	maxMessageOfMany = 400
-	maxLogTitle      = 150
+	maxTitle         = 150
 )
 
-func newLogDigest(shown int) *logDigest {
-	return &logDigest{shown: shown, level: zapcore.DebugLevel, kinds: map[logKind]*logGroup{}}
+// NewDigest returns an empty digest that shows at most shown kinds of entries.
+func NewDigest(shown int) *Digest {
+	return &Digest{shown: shown, level: zapcore.DebugLevel, kinds: map[kind]*group{}}
 }
 
-func (d *logDigest) add(e logEntry) {
+// Count returns the number of entries.
+func (d *Digest) Count() int { return d.count }
+
+// Add counts an entry. Of each kind, the digest keeps the fields of the first.
+func (d *Digest) Add(e Entry) {
 	d.count++
-	d.level = max(d.level, e.level)
-	k := logKind{e.logger, e.message}
+	d.level = max(d.level, e.Level)
+	k := kind{e.Logger, e.Message}
 	g := d.kinds[k]
 	if g == nil {
-		if len(d.kinds) == maxDigestKinds {
+		if len(d.kinds) == maxKinds {
 			d.other++
 			return
 		}
-		g = &logGroup{logKind: k, level: e.level, first: e.time}
+		g = &group{kind: k, level: e.Level, first: e.Time}
 		if len(d.order) < d.shown {
 			g.fields = e.joinFields(maxFieldsAlone)
 		}
@@ -69,12 +74,12 @@ func (d *logDigest) add(e logEntry) {
 		d.order = append(d.order, g)
 	}
 	g.count++
-	g.level = max(g.level, e.level)
-	g.last = e.time
+	g.level = max(g.level, e.Level)
+	g.last = e.Time
 }
 
-// messageType returns the type for the highest level.
-func (d *logDigest) messageType() notifier.Type {
+// Type returns the message type for the highest level.
+func (d *Digest) Type() notifier.Type {
 	switch {
 	case d.level >= zapcore.ErrorLevel:
 		return notifier.Failure
@@ -84,32 +89,34 @@ func (d *logDigest) messageType() notifier.Type {
 	return notifier.Info
 }
 
-func (d *logDigest) title() string {
+// Title returns the level and text of the entries, or their number if they are of
+// several kinds.
+func (d *Digest) Title() string {
 	level := d.level.CapitalString()
 	if len(d.order) > 1 || d.other > 0 {
-		return fmt.Sprintf("%s: %s in Caddy's log", level, countEntries(d.count))
+		return fmt.Sprintf("%s: %s in Caddy's log", level, CountEntries(d.count))
 	}
 	g := d.order[0]
 	text := level + ": " + g.message
 	if g.count > 1 {
 		text = fmt.Sprintf("%s, %d times: %s", level, g.count, g.message)
 	}
-	return markup.TruncateBytes(text, maxLogTitle)
+	return markup.TruncateBytes(text, maxTitle)
 }
 
-// body returns the number of entries and the text of each kind.
-func (d *logDigest) body() string {
+// Body returns the number of entries and the text of each kind.
+func (d *Digest) Body() string {
 	if d.count == 1 {
 		return d.order[0].text(maxFieldsAlone)
 	}
 	var b strings.Builder
-	b.WriteString(countEntries(d.count))
+	b.WriteString(CountEntries(d.count))
 	if len(d.order) == 1 && d.other == 0 {
 		b.WriteString(", all alike:\n\n" + d.order[0].text(maxFieldsAlone))
 		return b.String()
 	}
 	if d.other > 0 {
-		fmt.Fprintf(&b, " of more than %d kinds:\n", maxDigestKinds)
+		fmt.Fprintf(&b, " of more than %d kinds:\n", maxKinds)
 	} else {
 		fmt.Fprintf(&b, " of %d kinds:\n", len(d.order))
 	}
@@ -119,17 +126,17 @@ func (d *logDigest) body() string {
 		rest -= g.count
 	}
 	if rest > 0 {
-		fmt.Fprintf(&b, "\nand %s of other kinds%s\n", countEntries(rest), d.otherLoggers())
+		fmt.Fprintf(&b, "\nand %s of other kinds%s\n", CountEntries(rest), d.otherLoggers())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // otherLoggers returns the names of some loggers whose entries are not shown.
-func (d *logDigest) otherLoggers() string {
+func (d *Digest) otherLoggers() string {
 	var names []string
 	for _, g := range d.order[min(d.shown, len(d.order)):] {
 		if g.logger != "" && !slices.Contains(names, g.logger) && len(names) < 5 {
-			names = append(names, markup.TruncateBytes(g.logger, maxLogTitle))
+			names = append(names, markup.TruncateBytes(g.logger, maxTitle))
 		}
 	}
 	if len(names) == 0 {
@@ -140,7 +147,7 @@ func (d *logDigest) otherLoggers() string {
 
 // text returns the message, times, and fields of the first entry, with at most
 // maxFields bytes of fields.
-func (g *logGroup) text(maxFields int) string {
+func (g *group) text(maxFields int) string {
 	message, when, fields := markup.TruncateBytes(g.message, max(maxFields, maxMessageOfMany)), g.first.Format(time.DateTime), markup.TruncateBytes(g.fields, maxFields)
 	if g.count > 1 {
 		message = fmt.Sprintf("%d × %s", g.count, message)
@@ -155,5 +162,5 @@ func (g *logGroup) text(maxFields int) string {
 	if g.logger != "" {
 		source += " " + g.logger
 	}
-	return joinLines(message, fields, source+", "+when)
+	return markup.JoinLines(message, fields, source+", "+when)
 }

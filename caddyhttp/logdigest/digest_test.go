@@ -1,7 +1,8 @@
-package caddyhttp
+package logdigest
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,27 +15,27 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// What a message says of the entries.
-func TestLogDigest(t *testing.T) {
+// TestDigest checks the title, text and type of a message.
+func TestDigest(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.Local)
-	entry := func(level zapcore.Level, logger, message string, second int) logEntry {
-		return logEntry{at.Add(time.Duration(second) * time.Second), level, logger, message, []logField{{"n", strconv.Itoa(second)}}}
+	entry := func(level zapcore.Level, logger, message string, second int) Entry {
+		return Entry{at.Add(time.Duration(second) * time.Second), level, logger, message, []Field{{"n", strconv.Itoa(second)}}}
 	}
 	for _, tt := range []struct {
-		entries     []logEntry
+		entries     []Entry
 		title, body string
 		kind        notifier.Type
 	}{
 		{
-			[]logEntry{entry(zap.WarnLevel, "tls", "no route", 1)},
+			[]Entry{entry(zap.WarnLevel, "tls", "no route", 1)},
 			"WARN: no route", "no route\nn: 1\nWARN tls, 2026-03-01 12:30:01", notifier.Warning,
 		},
 		{
-			[]logEntry{entry(zap.InfoLevel, "", "hello", 1), entry(zap.InfoLevel, "", "hello", 2)},
+			[]Entry{entry(zap.InfoLevel, "", "hello", 1), entry(zap.InfoLevel, "", "hello", 2)},
 			"INFO, 2 times: hello", "2 entries, all alike:\n\n2 × hello\nthe first with n: 1\nINFO, 2026-03-01 12:30:01 to 12:30:02", notifier.Info,
 		},
 		{
-			[]logEntry{
+			[]Entry{
 				entry(zap.WarnLevel, "tls", "no route", 1), entry(zap.ErrorLevel, "http", "no room", 2), entry(zap.ErrorLevel, "tls", "no route", 2),
 				entry(zap.ErrorLevel, "dns", "no name", 3), entry(zap.ErrorLevel, "pki", "no name", 3), entry(zap.ErrorLevel, "pki", "no name", 3),
 			},
@@ -44,37 +45,54 @@ func TestLogDigest(t *testing.T) {
 			notifier.Failure,
 		},
 	} {
-		d := newLogDigest(2)
+		d := NewDigest(2)
 		for _, e := range tt.entries {
-			d.add(e)
+			d.Add(e)
 		}
-		if d.title() != tt.title || d.body() != tt.body || d.messageType() != tt.kind {
-			t.Errorf("got %q, %s\n%s\nwant %q, %s\n%s", d.title(), d.messageType(), d.body(), tt.title, tt.kind, tt.body)
+		if d.Title() != tt.title || d.Body() != tt.body || d.Type() != tt.kind {
+			t.Errorf("got %q, %s\n%s\nwant %q, %s\n%s", d.Title(), d.Type(), d.Body(), tt.title, tt.kind, tt.body)
 		}
 	}
 }
 
-// Whatever is logged, a digest takes bounded memory, and its message too.
-func TestLogDigestIsBounded(t *testing.T) {
-	d := newLogDigest(maxLogKinds)
+var counted = regexp.MustCompile(`^(\d+) entr`)
+
+// entriesOf returns the number of entries that a message has.
+func entriesOf(t *testing.T, body string) int {
+	t.Helper()
+	m := counted.FindStringSubmatch(body)
+	if m == nil {
+		return 1
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestDigestIsBounded checks that a digest and its message take bounded memory.
+func TestDigestIsBounded(t *testing.T) {
+	const shown = 100
+	d := NewDigest(shown)
 	const n = 10_000
 	long := strings.Repeat("x", 100_000)
 	for i := range n {
 		line := fmt.Sprintf(`{"level":"error","logger":"l%d%s","msg":"%d%s","a":"%s","b":{"c":"%s"}}`, i, long[:1000], i, long[:1000+i%1000], long[:1000], long[:1000])
-		d.add(readEntry([]byte(line), time.Now()))
+		d.Add(ReadEntry([]byte(line), time.Now()))
 	}
 	held := 0
 	for k, g := range d.kinds {
 		held += len(k.logger) + len(k.message) + len(g.fields)
 	}
-	if len(d.kinds) != maxDigestKinds || len(d.order) != maxDigestKinds || held > 1<<20 {
+	if len(d.kinds) != maxKinds || len(d.order) != maxKinds || held > 1<<20 {
 		t.Errorf("%d kinds, %d in order, %d bytes", len(d.kinds), len(d.order), held)
 	}
-	body := d.body()
-	if stands(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-maxLogKinds)) {
+	body := d.Body()
+	if entriesOf(t, body) != n || !strings.Contains(body, "of more than 256 kinds") || !strings.Contains(body, fmt.Sprintf("and %d entries of other kinds", n-shown)) {
 		t.Error(markup.TruncateBytes(body, 300), body[len(body)-300:])
 	}
-	if len(body) > maxLogKinds*2000 || len(d.title()) > 200 {
-		t.Errorf("the message has %d bytes, the title %d", len(body), len(d.title()))
+	if len(body) > shown*2000 || len(d.Title()) > 200 {
+		t.Errorf("the message has %d bytes, the title %d", len(body), len(d.Title()))
 	}
 }

@@ -1,4 +1,6 @@
-package caddyhttp
+// Package logdigest turns log entries into messages: it reads what zap's encoders
+// write, counts the entries by kind, and collects those that come in a storm.
+package logdigest
 
 import (
 	"bytes"
@@ -15,16 +17,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// logEntry is an entry of Caddy's log, decoded.
-type logEntry struct {
-	time    time.Time
-	level   zapcore.Level
-	logger  string // "" if the encoder leaves it out
-	message string
-	fields  []logField // in the order of the entry
+// Entry is a decoded log entry.
+type Entry struct {
+	Time    time.Time
+	Level   zapcore.Level
+	Logger  string  // "" if the encoder leaves it out
+	Message string  // one line
+	Fields  []Field // in the order of the entry
 }
 
-type logField struct{ name, value string }
+// Field is a field of an entry. Value is text for people.
+type Field struct{ Name, Value string }
 
 // Limits of an entry, in bytes.
 const (
@@ -36,23 +39,24 @@ const (
 // ansi matches the colours of the encoder console.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// readEntry decodes an entry of the encoders json and console. An entry of
-// another encoder becomes the message.
-func readEntry(line []byte, now time.Time) logEntry {
-	e := logEntry{time: now, level: zapcore.InfoLevel}
+// ReadEntry decodes an entry of the encoders json and console. The text of
+// another encoder becomes the message. now becomes the time of the entry, because
+// encoders write times in many formats.
+func ReadEntry(line []byte, now time.Time) Entry {
+	e := Entry{Time: now, Level: zapcore.InfoLevel}
 	line = bytes.ToValidUTF8(bytes.TrimSpace(line), []byte("\uFFFD"))
 	if o := e; o.readJSON(line) {
 		e = o
 	} else {
 		e.readConsole(string(line))
 	}
-	e.logger, e.message = markup.TruncateBytes(e.logger, maxEntryField), markup.TruncateBytes(firstLine(e.message), maxEntryMessage)
+	e.Logger, e.Message = markup.TruncateBytes(e.Logger, maxEntryField), markup.TruncateBytes(markup.FirstLine(e.Message), maxEntryMessage)
 	return e
 }
 
 // readJSON reads the object of the encoder json, with its default names, and
 // reports whether line is one.
-func (e *logEntry) readJSON(line []byte) bool {
+func (e *Entry) readJSON(line []byte) bool {
 	if len(line) == 0 || line[0] != '{' {
 		return false
 	}
@@ -62,16 +66,16 @@ func (e *logEntry) readJSON(line []byte) bool {
 		switch name {
 		case "ts":
 		case "level":
-			e.level = parseLevel(text, e.level)
+			e.Level = parseLevel(text, e.Level)
 		case "logger":
-			e.logger = text
+			e.Logger = text
 		case "msg":
 			message = text
 		default:
-			e.fields = append(e.fields, logField{name, text})
+			e.Fields = append(e.Fields, Field{name, text})
 		}
 	})
-	e.message = message
+	e.Message = message
 	return err == nil
 }
 
@@ -123,13 +127,13 @@ func formatJSON(value json.RawMessage) string {
 
 // readConsole reads a line of the encoder console: time, level, logger and
 // message, separated by tabs, and an object with the fields.
-func (e *logEntry) readConsole(line string) {
+func (e *Entry) readConsole(line string) {
 	line, _, _ = strings.Cut(ansi.ReplaceAllString(line, ""), "\n") // the next lines are a stack trace
 	columns := strings.Split(line, "\t")
 	last := len(columns) - 1
 	if last > 0 {
 		err := eachMember([]byte(columns[last]), func(name string, value json.RawMessage) {
-			e.fields = append(e.fields, logField{name, formatJSON(value)})
+			e.Fields = append(e.Fields, Field{name, formatJSON(value)})
 		})
 		if err == nil {
 			columns = columns[:last]
@@ -137,15 +141,15 @@ func (e *logEntry) readConsole(line string) {
 	}
 	level := slices.IndexFunc(columns, func(c string) bool { return parseLevel(c, zapcore.InvalidLevel) != zapcore.InvalidLevel })
 	if level < 0 || level == len(columns)-1 {
-		e.message = strings.Join(columns, " ")
+		e.Message = strings.Join(columns, " ")
 		return
 	}
-	e.level = parseLevel(columns[level], e.level)
+	e.Level = parseLevel(columns[level], e.Level)
 	columns = columns[level+1:]
 	if len(columns) > 1 {
-		e.logger = columns[0]
+		e.Logger = columns[0]
 	}
-	e.message = columns[len(columns)-1]
+	e.Message = columns[len(columns)-1]
 }
 
 // parseLevel returns the level that text names, or fallback.
@@ -158,17 +162,17 @@ func parseLevel(text string, fallback zapcore.Level) zapcore.Level {
 }
 
 // joinFields returns the fields on one line of at most max bytes.
-func (e *logEntry) joinFields(max int) string {
+func (e *Entry) joinFields(max int) string {
 	var b strings.Builder
-	for _, f := range e.fields {
-		if f.value == "" || f.name == "resp_headers" {
+	for _, f := range e.Fields {
+		if f.Value == "" || f.Name == "resp_headers" {
 			continue
 		}
-		value := markup.TruncateBytes(strings.Join(strings.Fields(f.value), " "), maxEntryField)
+		value := markup.TruncateBytes(strings.Join(strings.Fields(f.Value), " "), maxEntryField)
 		if b.Len() > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(f.name + ": " + value)
+		b.WriteString(f.Name + ": " + value)
 		if b.Len() > max {
 			break
 		}
@@ -176,30 +180,8 @@ func (e *logEntry) joinFields(max int) string {
 	return markup.TruncateBytes(b.String(), max)
 }
 
-// ownLoggers are the loggers of the gateway. Their entries, and those of loggers
-// below them, are not sent: each failed delivery would cause the next.
-var ownLoggers = []string{"notify", "http.handlers.notify", "events.handlers.notify", "caddy.logging.writers.notify", "admin.api.notify"}
-
-// ownLoggerText matches the name of such a logger in an entry.
-var ownLoggerText = regexp.MustCompile(`["\t](?:(?:http|events)\.handlers\.|caddy\.logging\.writers\.|admin\.api\.)?notify["\t.]`)
-
-// isOwn reports whether the entry is one of the gateway, or one of Caddy about
-// an event of the gateway.
-func (e *logEntry) isOwn(line []byte) bool {
-	switch e.logger {
-	case "":
-		// The encoder may write the name elsewhere.
-		return ownLoggerText.Match(line)
-	case "events":
-		return slices.ContainsFunc(e.fields, func(f logField) bool { return f.name == "name" && isOwnEvent(f.value) })
-	}
-	return slices.ContainsFunc(ownLoggers, func(name string) bool {
-		return e.logger == name || strings.HasPrefix(e.logger, name+".")
-	})
-}
-
-// countEntries returns "1 entry" or "2 entries".
-func countEntries(n int) string {
+// CountEntries returns "1 entry" or "2 entries".
+func CountEntries(n int) string {
 	if n == 1 {
 		return "1 entry"
 	}
