@@ -20,7 +20,7 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *a
 		h.shared.metrics.notSent(resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
-	if h.resolved.page {
+	if h.resolved.page && h.checkRoute(r, name) == nil {
 		resp.FormURL = relativeAddress(r)
 	}
 	return resp
@@ -32,7 +32,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 		return nil, err
 	}
 	defer e.leave()
-	if err := h.checkRoute(name); err != nil {
+	if err := h.checkRoute(r, name); err != nil {
 		return nil, err
 	}
 	if err := h.resolved.checkOrigin(r); err != nil {
@@ -107,17 +107,17 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 
 // checkRoute returns an error if the key does not exist or, for "", if messages
 // without a key are turned off.
-func (h *Handler) checkRoute(name string) error {
+func (h *Handler) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "" && h.resolved.keys[name] == nil:
 		return api.Errorf(http.StatusNotFound, "there is no such key")
 	case name == "" && !h.resolved.stateless:
-		return errStatelessOff
+		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
 	}
 	return nil
 }
 
-var errStatelessOff = api.Errorf(http.StatusForbidden, "messages without a key are turned off here; post to /notify/{KEY}")
+var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the logger for its
 // deliveries.

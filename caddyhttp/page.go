@@ -2,9 +2,7 @@ package caddyhttp
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -19,16 +17,15 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The page with a form for messages. It loads nothing but these files.
+// The page with a form for messages. It loads nothing but these files and the
+// style sheet of all pages.
 var (
 	//go:embed page.html
 	pageHTML string
-	//go:embed page.css
-	pageCSS string
 	//go:embed page.js
 	pageJS string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+	pageTemplate = api.NewPageTemplate("page", pageHTML)
 )
 
 // pagePolicy is the Content Security Policy of the page. It allows scripts and
@@ -36,12 +33,7 @@ var (
 // style of the preview, which the page's script shows in a frame that has both
 // policies.
 var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; frame-src 'self'; img-src data:" +
-	"; script-src " + cspHash(pageJS) + "; style-src " + cspHash(pageCSS) + " " + cspHash(previewCSS)
-
-func cspHash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
+	"; script-src " + api.CSPHash(pageJS) + "; style-src " + api.PageStyle + " " + api.CSPHash(previewCSS)
 
 // page is the data of the page's template.
 type page struct {
@@ -52,8 +44,15 @@ type page struct {
 	Others    bool   // there are more destinations than those
 	MaxCount  int
 	MaxSize   string
-	CSS       template.CSS
 	JS        template.JS
+}
+
+// Title returns the title of the page.
+func (p page) Title() string {
+	if p.Key == "" {
+		return "Send a message"
+	}
+	return "Send a message to " + p.Key
 }
 
 // tagChoice is a tag of a key and the services that have it.
@@ -70,13 +69,13 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
 	}
-	if err := h.checkRoute(name); err != nil {
+	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
 	p := page{
 		Address: relativeAddress(r), Key: name,
 		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
-		CSS: template.CSS(pageCSS), JS: template.JS(pageJS),
+		JS: template.JS(pageJS),
 	}
 	if name != "" {
 		p.setChoices(h.resolved.keys[name])
@@ -154,10 +153,24 @@ func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy strin
 // right below every prefix, whether Caddy or a proxy before Caddy strips it. It
 // leaves out the query string, which can alter a message.
 func relativeAddress(r *http.Request) string {
-	u := r.URL
-	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		u = original.URL
-	}
-	path := u.Path
+	path := clientURL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
+}
+
+// clientURL returns the URL of r before Caddy removed a prefix from its path.
+func clientURL(r *http.Request) *url.URL {
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		return original.URL
+	}
+	return r.URL
+}
+
+// strippedPrefix returns the prefix that Caddy removed from the path of r, such
+// as /alerts for handle_path /alerts/*.
+func strippedPrefix(r *http.Request) string {
+	prefix, ok := strings.CutSuffix(clientURL(r).Path, r.URL.Path)
+	if !ok {
+		return "" // the path was rewritten
+	}
+	return prefix
 }

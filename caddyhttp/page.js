@@ -105,9 +105,11 @@
 	}
 
 	function showResult(item, r) {
-		const seconds = (r.elapsed_ms / 1000).toFixed(1);
+		const seconds = r.elapsed_ms < 100 ? "<0.1" : (r.elapsed_ms / 1000).toFixed(1);
 		const tries = r.attempts > 1 ? `, ${r.attempts} attempts` : "";
-		return show(item, r, r.status, r.error ? `${words[r.status]}: ${r.error}` : `${words[r.status]} in ${seconds} s${tries}`);
+		if (!r.error) return show(item, r, r.status, `${words[r.status]} in ${seconds} s${tries}`);
+		// A URL that cannot be used is skipped with an error.
+		return show(item, r, r.optional ? "optional" : "failed", `${words[r.status]}${r.optional ? " (optional)" : ""}: ${r.error}`);
 	}
 
 	function take(line) {

@@ -22,7 +22,7 @@ var (
 
 // previewPolicy is the Content Security Policy of the preview. It allows no
 // scripts.
-var previewPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'self'; form-action 'none'; img-src data:; sandbox; style-src " + cspHash(previewCSS)
+var previewPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'self'; form-action 'none'; img-src data:; sandbox; style-src " + api.CSPHash(previewCSS)
 
 // previewQuery is the whole query string of a POST that asks for a preview of
 // its message instead of sending it.
@@ -34,7 +34,7 @@ func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name stri
 	if !h.resolved.page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
 	}
-	if err := h.checkRoute(name); err != nil {
+	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
 	if err := h.resolved.checkOrigin(r); err != nil {

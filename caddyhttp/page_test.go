@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -135,13 +137,69 @@ func TestPageBelowPrefix(t *testing.T) {
 	}
 }
 
+// Errors name the addresses that the client knows.
+func TestErrorBelowPrefix(t *testing.T) {
+	h := newGateway(t, "stateless off\nkey ops {\nurl json://h\n}", "")
+	for original, want := range map[string]string{
+		"/notify": "post to /notify/{KEY}", "/alerts/notify": "post to /alerts/notify/{KEY}", "/rewritten": "post to /notify/{KEY}",
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			r := httptest.NewRequest(method, "/notify", nil)
+			r.Header.Set("Accept", browser)
+			first := httptest.NewRequest(method, original, nil)
+			got := do(t, h, r.WithContext(context.WithValue(r.Context(), caddyhttp.OriginalRequestCtxKey, *first)))
+			if got.status != 403 || !strings.Contains(got.body, want+"<") {
+				t.Errorf("%s %s: status %d, want %q in %s", method, original, got.status, want, got.body)
+			}
+		}
+	}
+}
+
+// Every page has the same style sheet, and a policy that allows it.
+func TestPagesHaveOneStyle(t *testing.T) {
+	h := newGateway(t, "key ops {\nurl json://10.0.0.1\n}", "")
+	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	want := style.FindStringSubmatch(browse(t, h, "GET", "/notify/ops", browser).body)[1]
+	r := httptest.NewRequest("POST", "/notify/ops", strings.NewReader("title=x"))
+	r.Header.Set("Content-Type", typeForm)
+	r.Header.Set("Accept", browser)
+	for what, got := range map[string]reply{"an unknown key": browse(t, h, "GET", "/notify/none", browser), "no body": do(t, h, r)} {
+		policy := got.header.Get("Content-Security-Policy")
+		if m := style.FindStringSubmatch(got.body); m == nil || m[1] != want || !strings.Contains(policy, api.CSPHash(want)) || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %s and the page %s", what, policy, got.body)
+		}
+		if back := strings.Contains(got.body, "Write another message"); back != (what == "no body") {
+			t.Errorf("%s: a link to the form is %t", what, back)
+		}
+	}
+}
+
+// The labels of the fields are the words of the errors.
+func TestPageLabels(t *testing.T) {
+	h := newGateway(t, "key ops {\nurl json://h a\n}", "")
+	for path, labels := range map[string][]string{
+		"/notify":     {`<label for="urls">Notification URLs`, `<label for="title">Title `, `<label for="body">Body<`, `<label for="files">Attachments `},
+		"/notify/ops": {`<legend>Tags<`, `<legend>Type<`, `<legend>Format<`},
+	} {
+		got := browse(t, h, "GET", path, browser)
+		for _, label := range labels {
+			if !strings.Contains(got.body, label) {
+				t.Errorf("%s has no %s", path, label)
+			}
+		}
+	}
+	if got := post(t, h, "/notify/ops", typeForm, "title=x"); !strings.Contains(got.body, "the field body is missing; send a body, an attachment or both") {
+		t.Error(got.body)
+	}
+}
+
 // Nothing that is not part of the page can run in it, or be loaded.
 func TestPagePolicy(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h\n}", "")
 	got := browse(t, h, "GET", "/notify/ops", browser)
 	policy := got.header.Get("Content-Security-Policy")
 	for _, m := range regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`).FindAllStringSubmatch(got.body, -1) {
-		if !strings.Contains(policy, cspHash(m[1])) {
+		if !strings.Contains(policy, api.CSPHash(m[1])) {
 			t.Errorf("the policy does not allow the page's own %.40q", m[1])
 		}
 	}
@@ -172,7 +230,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("%s: status %d\n%s", form, got.status, got.body)
 		}
 		policy := got.header.Get("Content-Security-Policy")
-		if !strings.Contains(policy, "; sandbox;") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") || !strings.Contains(pagePolicy, cspHash(previewCSS)) {
+		if !strings.Contains(policy, "; sandbox;") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") || !strings.Contains(pagePolicy, api.CSPHash(previewCSS)) {
 			t.Errorf("policy %q", policy)
 		}
 	}

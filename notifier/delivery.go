@@ -52,7 +52,7 @@ func (d *delivery) add(level Level, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.ended {
-		d.records = append(d.records, Record{time.Now(), level, text})
+		d.records = append(d.records, Record{time.Now(), level, text, d.target.Optional()})
 	}
 }
 

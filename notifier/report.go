@@ -64,6 +64,10 @@ type Record struct {
 	Time  time.Time
 	Level Level
 	Text  string // without secrets
+
+	// Optional means that the destination is optional, so that an error does
+	// not count.
+	Optional bool
 }
 
 // Level is how serious a [Record] is, as Apprise's log names it.

@@ -77,7 +77,7 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 		body = r.JSON()
 	case mediaHTML:
 		body = r.html(req.Method == http.MethodPost)
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", responsePolicy)
 	case mediaStream:
 		body = jsonLine(endLine{r.Status, r.body()})
 	default:
@@ -141,14 +141,15 @@ type Result struct {
 	Status      notifier.Status `json:"status"`
 	Attempts    int             `json:"attempts"`
 	ElapsedMS   int64           `json:"elapsed_ms"`
-	Error       *string         `json:"error"` // null for success
+	Error       *string         `json:"error"`              // null for success
+	Optional    bool            `json:"optional,omitempty"` // a failure does not count
 }
 
 // NewResult returns the JSON form of a result.
 func NewResult(r notifier.Result) Result {
 	out := Result{
 		Service: r.Service, Destination: r.Destination, Tags: notNil(r.Tags), Status: r.Status,
-		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(),
+		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional,
 	}
 	if r.Err != nil {
 		text := r.Err.Error()

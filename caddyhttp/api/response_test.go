@@ -15,6 +15,15 @@ func TestTextHasOneLinePerRecord(t *testing.T) {
 	}
 }
 
+// An optional destination whose failure does not count is not shown as an error.
+func TestHTMLOptionalFailure(t *testing.T) {
+	r := &Response{Status: 200, Records: []notifier.Record{{Level: notifier.LevelError, Text: "failed", Optional: true}, {Level: notifier.LevelInfo, Text: "sent", Optional: true}}}
+	got := string(r.html(true))
+	if !strings.Contains(got, `<li class="log_ERROR optional">`) || !strings.Contains(got, `<li class="log_INFO">`) {
+		t.Error(got)
+	}
+}
+
 func TestHTMLIsEscaped(t *testing.T) {
 	r := &Response{Status: 424, Error: `<script>"&'`, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelError, Text: "<img>"}}}
 	got := string(r.html(true))

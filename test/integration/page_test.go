@@ -101,6 +101,7 @@ http://localhost:%d {
 				url %[2]s/chat chat
 				url %[2]s/slow slow
 				url %[2]s/refuse refuse
+				url %[2]s/refuse?optional=yes optional
 				default_tag chat
 			}
 			egress {
@@ -178,8 +179,8 @@ func TestPageByKeyboard(t *testing.T) {
 	ctx, complaints := newBrowser(t)
 	for _, slash := range []string{"", "/"} {
 		run(t, ctx, chromedp.Navigate(address+"/ops"+slash), chromedp.WaitReady("form", chromedp.ByQuery))
-		// The tags in their order, all last. A radio group is one tab stop.
-		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
+		// The tags in their order. A radio group is one tab stop.
+		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("Disk"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("91 % full"))
 		if got := eval[string](t, ctx, "new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got, "tags=refuse&type=warning&title=Disk&body=91+%25+full&format=text") {
@@ -194,7 +195,7 @@ func TestPageByKeyboard(t *testing.T) {
 		// The text is still there. Enter in the title sends again.
 		run(t, ctx, chromedp.Click(`[value=refuse]`, chromedp.ByQuery), chromedp.Focus("#title", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 		shows(t, ctx, "#outcome", "Sent.")
-		shows(t, ctx, "#results li.delivered", "JSON (chat) delivered in")
+		shows(t, ctx, "#results li.delivered", "JSON (chat) delivered in <0.1 s")
 		if got := hook.take(t, "/chat"); got.Message != "91 % full" {
 			t.Errorf("%+v", got)
 		}
@@ -229,6 +230,7 @@ func TestPageWithoutKey(t *testing.T) {
 	eval[string](t, ctx, `document.getElementById("body").value = ""`)
 	run(t, ctx, chromedp.Click("#send", chromedp.ByQuery))
 	shows(t, ctx, "#outcome", "The message was not sent: the field body is missing")
+	shows(t, ctx, "label[for=body]", "Body")
 }
 
 // Files can be chosen, dropped and removed.
@@ -310,6 +312,11 @@ func TestPageWithoutScript(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	run(t, ctx, chromedp.Click("p a", chromedp.ByQuery), chromedp.WaitReady("form", chromedp.ByQuery))
+	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	shows(t, ctx, ".logs .optional", "Failed to send JSON notification")
+	if got := colour(t, ctx, ".logs .optional"); got != warningColour {
+		t.Errorf("an optional failure has the colour %s", got)
+	}
 	if got := complaints(); len(got) > 0 {
 		t.Errorf("errors on the browser console: %q", got)
 	}
@@ -360,6 +367,87 @@ func TestPageForEveryone(t *testing.T) {
 			t.Error("the page is wider than the window")
 		}
 	}
+}
+
+// The colours of results on the light page.
+const (
+	successColour = "rgb(35, 128, 43)"
+	warningColour = "rgb(154, 106, 0)"
+	failureColour = "rgb(179, 38, 62)"
+)
+
+// colour returns the colour at the left of a result.
+func colour(t *testing.T, ctx context.Context, selector string) string {
+	t.Helper()
+	return eval[string](t, ctx, fmt.Sprintf("getComputedStyle(document.querySelector(%q)).borderLeftColor", selector))
+}
+
+// A failure that does not count does not look like one.
+func TestPageOptionalFailure(t *testing.T) {
+	address, _ := newPage(t)
+	ctx, _ := newBrowser(t)
+	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
+		chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery), chromedp.Click("[value=all]", chromedp.ByQuery), chromedp.Click("[value=slow]", chromedp.ByQuery),
+		chromedp.Click("[value=chat]", chromedp.ByQuery), chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#outcome", "Sent.")
+	shows(t, ctx, "#results li.optional", "JSON (optional) failed (optional): the service answered 500")
+	if delivered, optional := colour(t, ctx, "#results li.delivered"), colour(t, ctx, "#results li.optional"); delivered != successColour || optional != warningColour {
+		t.Errorf("delivered is %s and an optional failure %s", delivered, optional)
+	}
+	run(t, ctx, chromedp.Click("[value=optional]", chromedp.ByQuery), chromedp.Click("[value=refuse]", chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+	shows(t, ctx, "#outcome", "1 of 2 notifications could not be sent.")
+	if got := colour(t, ctx, "#results li.failed"); got != failureColour {
+		t.Errorf("a failure is %s", got)
+	}
+}
+
+// On a phone, the button is in view, and nothing is said about a keyboard or
+// dropping files.
+func TestPageOnPhone(t *testing.T) {
+	address, _ := newPage(t)
+	ctx, _ := newBrowser(t)
+	hints := func() string {
+		t.Helper()
+		return eval[string](t, ctx, "[...document.querySelectorAll('.hint')].filter((e) => e.getClientRects().length).map((e) => e.innerText).join(' ')")
+	}
+	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
+	if got := hints(); !strings.Contains(got, "Ctrl") || !strings.Contains(got, "drop") {
+		t.Errorf("hints for a keyboard and a mouse: %s", got)
+	}
+	run(t, ctx, emulation.SetDeviceMetricsOverride(390, 844, 2, true), emulation.SetTouchEmulationEnabled(true))
+	for _, path := range []string{"/ops", ""} {
+		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery))
+		if got := hints(); strings.Contains(got, "Ctrl") || strings.Contains(got, "drop") {
+			t.Errorf("%s: hints without a keyboard and a mouse: %s", path, got)
+		}
+		if end := eval[float64](t, ctx, "document.getElementById('send').getBoundingClientRect().bottom"); end > 844 {
+			t.Errorf("%s: the button ends at %.0f of 844 pixels", path, end)
+		}
+		// The button is there because of the layout, and not only because it sticks.
+		if end := eval[float64](t, ctx, "document.querySelector('.send').style.position = 'static', document.getElementById('send').getBoundingClientRect().bottom"); end > 844 {
+			t.Errorf("%s: the button's own place ends at %.0f of 844 pixels", path, end)
+		}
+		if wide := eval[bool](t, ctx, "document.documentElement.scrollWidth > 390"); wide {
+			t.Errorf("%s: the page is wider than the window", path)
+		}
+	}
+}
+
+// The pages of errors have the look of the form.
+func TestPageOfErrors(t *testing.T) {
+	address, _ := newPage(t)
+	ctx, complaints := newBrowser(t)
+	const look = "['body', 'h1', '.card'].map((s) => { const c = getComputedStyle(document.querySelector(s)); return [c.backgroundColor, c.fontFamily, c.fontSize, c.borderRadius, c.padding].join(' ') }).join('; ') + document.querySelector('link[rel=icon]').href.length"
+	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery))
+	want := eval[string](t, ctx, look)
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("errors on the browser console: %q", got)
+	}
+	run(t, ctx, chromedp.Navigate(address+"/nobody"), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	if got := eval[string](t, ctx, look); got != want {
+		t.Errorf("the page of an error has the look %s, want %s", got, want)
+	}
+	shows(t, ctx, "ul.logs", "there is no such key")
 }
 
 // A page of another site cannot send a message through its reader's browser.
