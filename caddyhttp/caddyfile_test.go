@@ -85,6 +85,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"a key's name":                 {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
 		"a key's name is too long":     {"key " + strings.Repeat("k", 129) + " {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
 		"a parameter that is none":     {"key k {\n" + url + "?methd=put\n}", "3", "JSON: the parameter methd is unknown and has no effect"},
+		"a value that is none":         {"key k {\n" + url + "?retry=60\n}", "3", "JSON: retry must be a whole number from 0 to 10"},
+		"a region that is none":        {"key k {\nurl jira://apikey/?region=mars\n}", "3", "Jira: the parameter region has no effect"},
 		"an item that is none":         {"key k {\nurl twilio://AC" + strings.Repeat("0", 32) + ":secretsecret@15551230000/15551230001/nobody\n}", "3", "is not a telephone number"},
 		"a key twice":                  {"key k {\n" + url + "\n}\nkey k {\n" + url + "\n}", "5", "the key k occurs twice"},
 		"a key without a block":        {"key k", "2", "needs a block"},

@@ -51,9 +51,8 @@ func (l keyLoader) importApprise(key string, locations []string) (targets []noti
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 	defer cancel()
-	log := l.log.WithLazy(zap.String("key", key))
 	for i, location := range locations {
-		imported, err := l.importFile(ctx, location, log)
+		imported, err := l.importFile(ctx, location)
 		if err != nil {
 			return nil, l.locate(importName(key, i), err)
 		}
@@ -66,7 +65,7 @@ func (l keyLoader) importApprise(key string, locations []string) (targets []noti
 // and in CaddyfileInfo.Lines.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
-func (l keyLoader) importFile(ctx context.Context, location string, log *zap.Logger) (targets []notifier.Target, err error) {
+func (l keyLoader) importFile(ctx context.Context, location string) (targets []notifier.Target, err error) {
 	if location, err = resolvePlaceholders(location); err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (l keyLoader) importFile(ctx context.Context, location string, log *zap.Log
 		return nil, err
 	}
 	for _, w := range warnings {
-		log.Warn("apprise configuration", zap.String("warning", w))
+		l.log.Warn("apprise configuration", zap.String("warning", w))
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
@@ -84,7 +83,7 @@ func (l keyLoader) importFile(ctx context.Context, location string, log *zap.Log
 			return nil, fmt.Errorf("%s%w", at, err)
 		}
 		for _, w := range d.Warnings() {
-			log.Warn("apprise configuration", zap.String("warning", at+w))
+			l.log.Warn("apprise configuration", zap.String("warning", at+w))
 		}
 		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
 	}

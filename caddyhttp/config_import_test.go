@@ -131,6 +131,32 @@ func TestImportAppriseTagAll(t *testing.T) {
 	}
 }
 
+// The URLs that Apprise prints load. What has no effect in them is logged.
+func TestURLsOfApprise(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	urls := []KeyURL{
+		{URL: "jira://apikey/%40user/?action=map&region=us&priority=normal&batch=no&:info=note&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
+		{URL: "x://ckey/csecret/akey/asecret/?mode=tweet&batch=yes&cache=yes&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
+		{URL: "matrix://example.com/?image=no&mode=off&version=3&msgtype=text&discovery=yes&hsreq=yes&e2ee=no&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
+		{URL: "dingtalk://12345678//?format=NotifyFormat.TEXT&overflow=OverflowMode.UPSTREAM&verify=yes"},
+		{URL: "psafer://ffffffffffffffffffff/?format=text&overflow=upstream&retry=0&wait=0.5&optional=no&priority=medium"},
+	}
+	if _, err := (keyLoader{parse: parseUnshared, log: zap.New(core)}).load("k", &Key{URLs: urls}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range logs.All() {
+		got = append(got, fmt.Sprint(e.ContextMap()["key"], ": ", e.ContextMap()["warning"]))
+	}
+	want := []string{
+		"k: Jira: the parameter region has no effect: Jira has one address for all regions",
+		"k: Twitter: the parameter cache has no effect: IDs of users are always kept",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
 // What has no effect is refused in the Caddyfile, but logged of an imported
 // file. No placeholder is resolved in one.
 func TestImportAppriseWarnings(t *testing.T) {

@@ -175,7 +175,8 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
-	k := &key{name: name, log: l.log.WithLazy(zap.String("key", name))}
+	l.log = l.log.WithLazy(zap.String("key", name))
+	k := &key{name: name, log: l.log}
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {
@@ -230,16 +231,21 @@ func (l keyLoader) destination(url string) (*notifier.Destination, error) {
 	if err := l.services.check(d); err != nil {
 		return nil, err
 	}
-	return d, rejectWarnings(d)
+	if err := rejectMistake(d); err != nil {
+		return nil, err
+	}
+	for _, w := range d.Warnings() {
+		l.log.Warn("notification URL", zap.String("warning", w))
+	}
+	return d, nil
 }
 
-// rejectWarnings returns the first warning about a URL of the operator as an
-// error, so that the operator corrects the URL before it is needed. For a URL
-// of a client it stays a warning, because the URL may have been in use for
-// long.
-func rejectWarnings(d *notifier.Destination) error {
-	if w := d.Warnings(); len(w) > 0 {
-		return errors.New(w[0])
+// rejectMistake returns the first mistake in a URL of the operator as an error,
+// so that the operator corrects the URL before it is needed. For a URL of a
+// client it is a warning, because the URL may have been in use for long.
+func rejectMistake(d *notifier.Destination) error {
+	if text := d.Mistake(); text != "" {
+		return errors.New(text)
 	}
 	return nil
 }
@@ -260,7 +266,7 @@ func checkURL(url string, services *Services) error {
 	if err != nil {
 		return notifier.WithSuggestion(url, err)
 	}
-	if err := rejectWarnings(d); err != nil {
+	if err := rejectMistake(d); err != nil {
 		return err
 	}
 	return services.check(d)

@@ -24,7 +24,7 @@ import (
 // catalogue returns all services except those of tests.
 func catalogue() []notifier.ServiceInfo {
 	return slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool {
-		return slices.Contains([]string{"Probe", "Plain", "Doorbell"}, s.Name)
+		return slices.Contains([]string{"Probe", "Plain", "Login", "Doorbell"}, s.Name)
 	})
 }
 
@@ -351,4 +351,43 @@ func TestDestinationSize(t *testing.T) {
 		before = after
 	}
 	runtime.KeepAlive(all)
+}
+
+// The query sets user and password of every service: ?user=, ?password=, ?pass=.
+func TestLoginInQuery(t *testing.T) {
+	tested := 0
+	for _, s := range catalogue() {
+		for _, example := range s.Examples {
+			scheme, rest, _ := strings.Cut(example, "://")
+			authority, path, _ := strings.Cut(rest, "/")
+			login, host, ok := strings.Cut(authority, "@")
+			if !ok {
+				continue
+			}
+			want, err := notifier.Parse(example, nil)
+			if err != nil {
+				t.Errorf("%s: %v", example, err)
+				continue
+			}
+			user, password, both := strings.Cut(login, ":")
+			query := "?user=" + user
+			if strings.Contains(path, "?") {
+				query = "&user=" + user
+			}
+			if both {
+				query += "&pass=" + password
+			}
+			moved := scheme + "://" + host + "/" + path + query
+			got, err := notifier.Parse(moved, nil)
+			if err != nil {
+				t.Errorf("%s: %v", moved, err)
+			} else if got.URL() != want.URL() || len(got.Warnings()) > 0 {
+				t.Errorf("%s is read as %s with warnings %q, want %s", moved, got.URL(), got.Warnings(), want.URL())
+			}
+			tested++
+		}
+	}
+	if tested < 60 {
+		t.Errorf("only %d examples have a user", tested)
+	}
 }

@@ -1,7 +1,9 @@
 package notifier
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +28,7 @@ type Destination struct {
 	text       string // the URL as given, for a copy that keeps nothing
 	policy     *egress.Policy
 	location   *time.Location
-	warnings   *[]string // nil for none
+	warnings   *warnings // nil for none
 	recipients int32
 	uses       int32 // of sharedDestinations, under its lock
 
@@ -95,17 +97,49 @@ func (d *Destination) countRecipients() (n int) {
 // Optional reports whether a failure of the destination does not count.
 func (d *Destination) Optional() bool { return d.options.optional }
 
-// Warnings returns what has no effect in the URL, one sentence each, without
-// secrets. A program that loads URLs of an operator should log them.
+// Warnings returns what has no effect in the URL or may not mean what its author
+// expects, one sentence each, without secrets. A program that loads URLs of an
+// operator should log them.
 func (d *Destination) Warnings() []string {
 	if d.warnings == nil {
 		return nil
 	}
-	return *d.warnings
+	return d.warnings.texts
 }
 
-func (d *Destination) warn(warnings ...string) {
-	if len(warnings) > 0 {
-		d.warnings = new(append(d.Warnings(), warnings...))
+// Mistake returns the first of the warnings that is about a mistake in the URL,
+// or "" if there is none. A program that loads URLs of an operator may refuse a
+// URL for it. What Apprise itself writes into its URLs is no mistake.
+func (d *Destination) Mistake() string {
+	if d.warnings == nil || d.warnings.mistakes == 0 {
+		return ""
 	}
+	return d.warnings.texts[0]
+}
+
+// warnings are the warnings about a URL.
+type warnings struct {
+	texts    []string // those about mistakes first
+	mistakes int      // how many of them
+}
+
+// warn adds a warning about a mistake in the URL.
+func (d *Destination) warn(format string, args ...any) {
+	if d.warnings == nil {
+		d.warnings = new(warnings)
+	}
+	d.warnings.texts = slices.Insert(d.warnings.texts, d.warnings.mistakes, d.warning(format, args...))
+	d.warnings.mistakes++
+}
+
+// note adds a warning about something that is no mistake.
+func (d *Destination) note(format string, args ...any) {
+	if d.warnings == nil {
+		d.warnings = new(warnings)
+	}
+	d.warnings.texts = append(d.warnings.texts, d.warning(format, args...))
+}
+
+func (d *Destination) warning(format string, args ...any) string {
+	return d.schema.Name + ": " + fmt.Sprintf(format, args...)
 }

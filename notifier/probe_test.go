@@ -122,3 +122,26 @@ func (p *plain) Describe(s *Schema) {
 }
 
 func (p *plain) Send(context.Context, *Client, *Message) error { return nil }
+
+// login is a service with other names for user and password, and parameters
+// without effect.
+type login struct {
+	sid, auth, token string
+	targets          []string
+}
+
+var _ = Register[login]()
+
+func (l *login) Describe(s *Schema) {
+	s.Name, s.Site = "Login", "https://example.com/login"
+	s.URL("login://{sid}:{auth}@{token}/{targets...}", "login://{token}/{targets...}")
+	s.Native("https://login.example.com/{token}/{targets...}")
+	s.String(&l.sid, "sid", "", "account")
+	s.Secret(&l.auth, "auth", "its secret")
+	s.String(&l.token, "token", "", "the token")
+	s.List(&l.targets, "targets", "who gets it")
+	s.Ignore("cache", "nothing is cached", "yes", "no")
+	s.Ignore("-*", "there are no fields")
+}
+
+func (l *login) Send(context.Context, *Client, *Message) error { return nil }

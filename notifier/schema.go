@@ -95,6 +95,7 @@ type description struct {
 	server    *variable         // of type Server; nil if the service has none
 	slash     *variable         // of type bool; nil if the service has none
 	binder    *binder           // nil if the description is complete
+	ignored   []ignoredParam
 }
 
 // newSchema runs Describe for a service, which gives its fields their defaults,

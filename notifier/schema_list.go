@@ -107,7 +107,7 @@ func (d *Destination) setList(p *Param, values []string, mayBeEmpty bool) (warni
 			if p.list.repeats {
 				return nil, invalid // a path without one of its segments is another
 			}
-			warnings = append(warnings, fmt.Sprintf("%s: item %d of %s %v and is left out", d.schema.Name, read, p.name, problem))
+			warnings = append(warnings, fmt.Sprintf("item %d of %s %v and is left out", read, p.name, problem))
 		}
 	}
 	if valid == 0 && invalid != nil && !mayBeEmpty {

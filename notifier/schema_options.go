@@ -38,17 +38,17 @@ func (s *Schema) options(o *options) {
 	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Normalize(timeZone).Example("Europe/Berlin")
-	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server")
+	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server").Strict()
 	if !own("redirect") {
-		s.Bool(&o.redirect, "redirect", true, "follow HTTP redirects")
+		s.Bool(&o.redirect, "redirect", true, "follow HTTP redirects").Strict()
 	}
-	s.Float(&o.rto, "rto", 0, "seconds to wait for an answer; 0 for as long as the timeout allows").Range(0, 86400)
-	s.Float(&o.cto, "cto", 10, "seconds to wait for a connection").Range(0.001, 86400)
+	s.Float(&o.rto, "rto", 0, "seconds to wait for an answer; 0 for as long as the timeout allows").Range(0, 86400).Lenient()
+	s.Float(&o.cto, "cto", 10, "seconds to wait for a connection").Range(0.001, 86400).Lenient()
 	if !own("retry") {
-		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10)
+		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10).Lenient()
 	}
 	if !own("wait") {
-		s.Float(&o.wait, "wait", defaultWait, "seconds between two tries").Range(0, 20)
+		s.Float(&o.wait, "wait", defaultWait, "seconds between two tries").Range(0, 20).Lenient()
 	}
 	if !own("optional") {
 		s.Bool(&o.optional, "optional", false, "let the request succeed though this destination fails")

@@ -42,6 +42,7 @@ type Param struct {
 	pattern    *regexp.Regexp
 	normalize  func(string) (string, error)
 	secretPart func(string) (public, secret string)
+	note       func(string) string
 
 	numbers numberRules // KindInt and KindFloat
 	choices []Choice    // KindChoice
@@ -105,10 +106,22 @@ func (p *Param) SecretPart(f func(value string) (public, secret string)) *Param 
 // URL's template is required without it.
 func (p *Param) Required() *Param { return p.change(func() { p.required = true }) }
 
-// Lenient makes an invalid value mean the default, with a warning, instead of
-// refusing the URL. It is for values that users have in their URLs already.
+// Lenient accepts an invalid value with a warning instead of refusing the URL. A
+// number outside the range is clipped to it, and any other invalid value means
+// the default. It is for values that users have in their URLs already.
 func (p *Param) Lenient() *Param {
-	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindBool, KindChoice)
+	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindChoice)
+}
+
+// Strict refuses a URL with an invalid value of a switch, which is otherwise
+// accepted as by [Param.Lenient]. It is for switches that security depends on.
+func (p *Param) Strict() *Param { return p.change(func() { p.lenient = false }, KindBool) }
+
+// Note adds a warning for values that are valid but may not mean what the author
+// of the URL expects. f returns the warning for a value as the URL writes it, or
+// "". It continues a sentence that begins with the parameter.
+func (p *Param) Note(f func(value string) string) *Param {
+	return p.change(func() { p.note = f }, KindString, KindInt, KindFloat, KindBool, KindChoice)
 }
 
 // Example sets the value that example URLs have for the parameter. It looks

@@ -102,6 +102,19 @@ func (r *numberRules) includes(n float64) bool {
 	return !math.IsNaN(n) && (r.min == nil || n >= *r.min) && (r.max == nil || n <= *r.max)
 }
 
+// clip returns the bound closest to n, or "" if n is within the bounds or means
+// "not given": a number below the range does if a value outside it is the default,
+// and 0 and less do if the range is above 0.
+func (r *numberRules) clip(n float64) string {
+	switch {
+	case r.max != nil && n > *r.max:
+		return formatNumber(*r.max)
+	case r.min != nil && n < *r.min && r.missing == "" && (n > 0 || *r.min <= 0):
+		return formatNumber(*r.min)
+	}
+	return ""
+}
+
 // String returns the bounds as they follow "a number", for example " from 1 to
 // 10".
 func (r *numberRules) String() string {
@@ -167,10 +180,10 @@ func (v *floatVar) text(p *Param) string { return p.numbers.shown(formatNumber(f
 type boolVar bool
 
 // Bool binds a switch. A URL writes yes, no, true, false, on, off, 1 or 0, or the
-// beginning of one of these words.
+// beginning of one of these words. A switch is lenient unless it is [Param.Strict].
 func (s *Schema) Bool(v *bool, name string, def bool, doc string) *Param {
 	*v = def
-	return s.declare(Param{name: name, kind: KindBool, scalar: scalarAt[boolVar], def: formatBool(def), doc: doc}, unsafe.Pointer(v))
+	return s.declare(Param{name: name, kind: KindBool, scalar: scalarAt[boolVar], def: formatBool(def), doc: doc, lenient: true}, unsafe.Pointer(v))
 }
 
 func (v *boolVar) set(_ *Param, text string) error {
@@ -183,6 +196,26 @@ func (v *boolVar) set(_ *Param, text string) error {
 }
 
 func (v *boolVar) text(*Param) string { return formatBool(bool(*v)) }
+
+// nearest returns the value that a lenient parameter has instead of an invalid
+// one, as a URL writes it, or "" for the default. A number outside the range is
+// clipped to it. A switch is read as Apprise reads it, by its first two letters:
+// "none" is no.
+func (p *Param) nearest(text string) string {
+	switch p.kind {
+	case KindInt, KindFloat:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return ""
+		}
+		return p.numbers.clip(n)
+	case KindBool:
+		if b, ok := parseBool(text[:min(2, len(text))]); ok {
+			return formatBool(b)
+		}
+	}
+	return ""
+}
 
 func formatBool(b bool) string {
 	if b {
@@ -278,6 +311,10 @@ func (v *enumVar) text(p *Param) string {
 // choose returns the index of the choice that text names, or -1. With numbers,
 // the value of a choice names it, too.
 func (p *Param) choose(text string, numbers bool) int {
+	// Apprise prints "NotifyFormat.TEXT" instead of "text" for DingTalk.
+	if class, name, ok := strings.Cut(text, "."); ok && (class == "NotifyFormat" || class == "OverflowMode") {
+		text = name
+	}
 	for i, c := range p.choices {
 		if strings.EqualFold(text, c.Name) || numbers && text == strconv.Itoa(c.Value) ||
 			slices.ContainsFunc(c.Synonyms, func(s string) bool { return strings.EqualFold(s, text) }) {

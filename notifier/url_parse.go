@@ -45,6 +45,7 @@ func parseURL(text string, u *rawURL) (*Destination, error) {
 			return nil, err
 		}
 	}
+	e.schema.login(u)
 	// A template with a place for every part of the URL is preferred. URLs
 	// with a part that has no place are in use and are accepted, too.
 	for _, extra := range []bool{false, true} {
@@ -98,10 +99,10 @@ func (e *entry) destination(u *rawURL, t *template, scheme *scheme, m *match) (*
 		return nil, err
 	}
 	for _, part := range m.extra {
-		d.warnf("%s in the URL has no meaning and no effect", part)
+		d.warn("%s in the URL has no meaning and no effect", part)
 	}
 	if u.fragment {
-		d.warnf("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
+		d.warn("the URL ends at the # within a word; write %%23 for a # that belongs to the word")
 	}
 	return d, nil
 }
@@ -149,6 +150,14 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 			if server := d.server(); server != nil {
 				server.Secure = u.scheme == "https"
 			}
+			u.user, u.password = "", "" // the pattern has taken them
+			e.schema.login(u)
+			if u.user != "" {
+				values[t.user.name] = []string{u.user}
+			}
+			if u.password != "" {
+				values[t.password.name] = []string{u.password}
+			}
 			query := u.query
 			if n.bare != "" && len(query) > 0 && query[0].value == "" {
 				values[n.bare], query = []string{query[0].key}, query[1:]
@@ -174,10 +183,6 @@ func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
 	return d
 }
 
-func (d *Destination) warnf(format string, args ...any) {
-	d.warn(d.schema.Name + ": " + fmt.Sprintf(format, args...))
-}
-
 // assign sets the parameters to the values at their places in the URL and to
 // those of the query. For a single value the query wins; lists get both. t is
 // nil for an address of the service's own.
@@ -195,8 +200,10 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 		}
 		switch {
 		case p == nil:
-			if q.key != "" {
-				d.warnf("%s is unknown and has no effect", queryLabel(query, i, places))
+			if ignored := s.ignoredParam(q.key); ignored != nil {
+				ignored.warn(d, q)
+			} else if q.key != "" {
+				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
 			}
 		case p.kind == KindMap:
 			if err := d.put(p, q.key, q.value); err != nil {
@@ -238,19 +245,41 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	switch {
 	case p.kind == KindList:
 		warnings, err := d.setList(p, texts, !required && p.list.dropInvalid)
-		d.warn(warnings...)
+		for _, w := range warnings {
+			d.warn("%s", w)
+		}
 		if err != nil {
 			return s.errValue(p, err.Error())
 		}
 	case len(texts) > 0:
 		err := d.set(p, texts[0])
 		if err != nil && p.lenient {
-			d.warnf("%s %v; the default is used", p.name, err)
+			d.setNearest(p, texts[0], err)
 		} else if err != nil {
 			return s.errValue(p, p.described()+" "+err.Error())
+		} else if p.note != nil {
+			if text := p.note(texts[0]); text != "" {
+				d.note("%s %s", p.name, text)
+			}
 		}
 	}
 	return nil
+}
+
+// isParam reports whether a service has a parameter of this name.
+func isParam(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(registry.entries, func(e *entry) bool { return e.schema.byName[name] != nil })
+}
+
+// setNearest sets a lenient parameter instead of refusing a text for the reason
+// err.
+func (d *Destination) setNearest(p *Param, text string, err error) {
+	if used := p.nearest(text); used != "" && d.set(p, used) == nil {
+		d.warn("%s %v; %s is used", p.name, err, used)
+		return
+	}
+	d.warn("%s %v; the default is used", p.name, err)
 }
 
 // maxNamed is how many parameters a query may have for warnings to name those
@@ -258,12 +287,13 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 const maxNamed = 64
 
 // paramName is what the name of a parameter looks like.
-var paramName = regexp.MustCompile(`^[A-Za-z_]{1,24}$`)
+var paramName = regexp.MustCompile(`^[-+:]?[A-Za-z_]{1,24}$`)
 
 // queryLabel returns how a warning names the parameter i of the query, which the
 // service does not have: by its key, or by its number if the key could be a
 // token in the wrong place. That is a key without a value, one that does not
-// look like a name, and one that is a part of another value of the URL.
+// look like a name, and one that is a part of another value of the URL and no
+// service's parameter.
 func queryLabel(query []queryParam, i int, places map[string][]string) string {
 	q := query[i]
 	hasKey := func(value string) bool { return len(q.key) >= 4 && strings.Contains(value, q.key) }
@@ -272,7 +302,7 @@ func queryLabel(query []queryParam, i int, places map[string][]string) string {
 	for _, values := range places {
 		safe = safe && !slices.ContainsFunc(values, hasKey)
 	}
-	if safe {
+	if safe || q.value != "" && isParam(q.key) {
 		return "the parameter " + q.key
 	}
 	return fmt.Sprintf("parameter %d of the query", i+1)

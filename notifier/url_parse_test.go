@@ -97,12 +97,13 @@ func TestParseErrors(t *testing.T) {
 		{"probe://h/tok-secret?count=11", "count (a number) must be a whole number from 1 to 10"},
 		{"probe://h/tok-secret?count=x", "count (a number) must be a whole number from 1 to 10"},
 		{"probe://h/tok-secret?ratio=NaN", "ratio (a share) must be a number from 0 to 1"},
-		{"probe://h/tok-secret?quiet=perhaps", "quiet (make no sound) must be yes or no"},
+		{"probe://h/tok-secret?verify=perhaps", "verify (check the certificate of a TLS server) must be yes or no"},
+		{"probe://h/tok-secret?verify=none", "verify (check the certificate of a TLS server) must be yes or no"},
+		{"probe://h/tok-secret?redirect=perhaps", "redirect (follow HTTP redirects) must be yes or no"},
 		{"probe://h/tok-secret?mode=nonsense", "mode (what to do) must be one of post, panic"},
 		{"probe://h/tok-secret?mode=p", "must be one of post, panic"}, // post or panic
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
 		{"probe://h/tok-secret?tz=Nowhere/City", "is not the name of a time zone; write for example Europe/Berlin"},
-		{"probe://h/tok-secret?retry=11", "must be a whole number from 0 to 10"},
 		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets (who gets it) has more than 500 items; move the others to another URL"},
 		{"probe://h/tok-secret?x=y" + entries(maxEntries+1), "header (HTTP header) has more than 100 entries; leave some out"},
 	}
@@ -164,10 +165,100 @@ func TestWarnings(t *testing.T) {
 		"many://tok/#a/#b,#c%20#d":              "",
 		"probe://h/tok?format=x":                "format must be one of text, markdown, html; the default is used",
 		"probe://h/tok?overflow=x":              "overflow must be one of upstream, truncate, split; the default is used",
+		"probe://h/auth?auth=1":                 "Probe: the parameter auth is unknown and has no effect",
 	} {
 		d, _ := parseProbe(t, url)
 		if got := strings.Join(d.Warnings(), "; "); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: warnings %q, want %q", url, got, want)
+		}
+	}
+}
+
+// A value that is not valid does not keep a message from its destination. A
+// number is clipped, and anything else is the default. The canonical URL shows
+// the value that is used.
+func TestInvalidValues(t *testing.T) {
+	for _, tt := range []struct{ query, canonical, warning string }{
+		{"retry=60", "?retry=10", "retry must be a whole number from 0 to 10; 10 is used"},
+		{"retry=99999999999999999999", "?retry=10", "retry must be a whole number from 0 to 10; 10 is used"},
+		{"retry=-1", "", "retry must be a whole number from 0 to 10; 0 is used"},
+		{"retry=2.5", "", "retry must be a whole number from 0 to 10; the default is used"},
+		{"retry=often", "", "retry must be a whole number from 0 to 10; the default is used"},
+		{"wait=100", "?wait=20", "wait must be a number from 0 to 20; 20 is used"},
+		{"wait=NaN", "", "wait must be a number from 0 to 20; the default is used"},
+		{"rto=abc", "", "rto must be a number from 0 to 86400; the default is used"},
+		{"rto=Inf", "?rto=86400", "rto must be a number from 0 to 86400; 86400 is used"},
+		{"cto=0", "", "cto must be a number from 0.001 to 86400; the default is used"},
+		{"cto=1e-9", "?cto=0.001", "cto must be a number from 0.001 to 86400; 0.001 is used"},
+		{"emojis=maybe", "", "emojis must be yes or no; the default is used"},
+		{"emojis=yeah", "?emojis=yes", "emojis must be yes or no; yes is used"}, // by the first two letters, as Apprise reads it
+		{"store=none", "?store=no", "store must be yes or no; no is used"},
+		{"store=2", "", "store must be yes or no; the default is used"},
+		{"store=é", "", "store must be yes or no; the default is used"},
+		{"optional=perhaps", "", "optional must be yes or no; the default is used"},
+		{"quiet=perhaps", "", "quiet must be yes or no; the default is used"},                               // a parameter of the service
+		{"format=NotifyFormat.MARKDOWN&overflow=OverflowMode.SPLIT", "?format=markdown&overflow=split", ""}, // as Apprise prints it for DingTalk
+	} {
+		d, _ := parseProbe(t, "probe://h/tok?"+tt.query)
+		if got := strings.TrimPrefix(d.URL(), "probe://h/tok"); got != tt.canonical {
+			t.Errorf("%s: the canonical URL ends in %q, want %q", tt.query, got, tt.canonical)
+		}
+		if tt.warning != "" {
+			tt.warning = "Probe: " + tt.warning
+		}
+		if got := strings.Join(d.Warnings(), "; "); got != tt.warning || d.Mistake() != tt.warning {
+			t.Errorf("%s: warnings %q and mistake %q, want %q", tt.query, got, d.Mistake(), tt.warning)
+		}
+	}
+}
+
+// A parameter that Apprise writes into its URLs, and that has no effect here, is
+// no mistake unless its value asks for something.
+func TestIgnoredParameters(t *testing.T) {
+	for _, tt := range []struct {
+		query, warnings string
+		mistake         string
+	}{
+		{"cache=yes", "the parameter cache has no effect: nothing is cached", ""},
+		{"Cache=NO", "the parameter Cache has no effect: nothing is cached", ""},
+		{"cache=hour", "the parameter cache has no effect: nothing is cached", "cache"},
+		{"-x=1", "the parameter -x has no effect: there are no fields", ""},
+		{"-s3cret=1", "the parameter -* has no effect: there are no fields", ""},
+		{"cache=yes&nosuch=1", "the parameter nosuch is unknown and has no effect; Login: the parameter cache has no effect: nothing is cached", "nosuch"},
+	} {
+		d, err := Parse("login://token/x?"+tt.query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.Join(d.Warnings(), "; "), "Login: "+tt.warnings; got != want {
+			t.Errorf("%s: warnings %q, want %q", tt.query, got, want)
+		}
+		if got := d.Mistake(); (got != "") != (tt.mistake != "") || !strings.Contains(got, tt.mistake) {
+			t.Errorf("%s: mistake %q, want one about %q", tt.query, got, tt.mistake)
+		}
+		if strings.Contains(d.URL(), "?") {
+			t.Errorf("%s: prints as %s", tt.query, d.URL())
+		}
+	}
+}
+
+// The query sets the places before the host, whatever the service calls them.
+func TestLogin(t *testing.T) {
+	for url, want := range map[string]string{
+		"login://sid:auth@h/x":                           "login://sid:auth@h/x",
+		"login://h/x?user=sid&pass=auth":                 "login://sid:auth@h/x",
+		"login://h/x?USER=sid&Password=auth":             "login://sid:auth@h/x",
+		"login://old:older@h/x?user=sid&password=auth":   "login://sid:auth@h/x",
+		"login://sid@h/x?pass=a%2Fb":                     "login://sid:a%2Fb@h/x",
+		"https://login.example.com/h/x?user=a&pass=b":    "login://a:b@h/x",
+		"probe://h/tok?user=alice&pass=s3cret":           "probe://alice:s3cret@h/tok", // its own parameters
+		"many://tok/a?user=alice&pass=s3cret&password=x": "many://tok/a?user=alice&password=x&host=example.com",
+	} {
+		d, err := Parse(url, nil)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+		} else if got := d.URL(); got != want || len(d.Warnings()) > 0 {
+			t.Errorf("%s: prints as %s with warnings %q, want %s", url, got, d.Warnings(), want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ func (j *jira) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Jira", "https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v1/api-group-integration-events/"
 	s.Setup = "Add an API integration in Jira Service Management and copy its API key (not an API token of an Atlassian account)."
 	j.describe(s, "jira")
+	s.Ignore("region", "Jira has one address for all regions", "us", "eu")
 	j.base = "https://api.atlassian.com/jsm/ops/integration/v2/alerts"
 	j.header = map[string]string{"Accepts": "application/json"}
 }

@@ -11,3 +11,12 @@ var pushPriorities = []notifier.Choice{
 	{Name: "high", Value: 1},
 	{Name: "emergency", Value: 2},
 }
+
+// pushsaferPriorities are the same with the names that Apprise has for them.
+var pushsaferPriorities = []notifier.Choice{
+	{Name: "low", Value: -2},
+	{Name: "moderate", Value: -1, Synonyms: []string{"medium"}},
+	{Name: "normal", Value: 0},
+	{Name: "high", Value: 1},
+	{Name: "emergency", Value: 2},
+}

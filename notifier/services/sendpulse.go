@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,6 +39,15 @@ func (p *sendpulse) Describe(s *notifier.Schema) {
 	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret").Example("fedcba9876543210fedcba9876543210")
 	s.Int(&p.template, "template", 0, "ID of the template to use")
 	s.Map(&p.data, "+", "template_data", "value for the template")
+}
+
+// sendpulseSender is the sender of URLs that Apprise prints: Chris<chris@example.com>.
+var sendpulseSender = regexp.MustCompile(`^(\s*[^:/]+://)[^<>/?@]*<([^<>/?@]+@[^<>/?@]+)>`)
+
+// Rewrite leaves the name out that Apprise prints with the sender's address. The
+// parameter from has it, too.
+func (p *sendpulse) Rewrite(url string) string {
+	return sendpulseSender.ReplaceAllString(url, "$1$2")
 }
 
 func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

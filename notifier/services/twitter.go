@@ -39,6 +39,7 @@ func (t *twitter) Describe(s *notifier.Schema) {
 	s.List(&t.targets, "targets", "users to write to; default: the account itself").Alias("to").Match(twitterUser)
 	s.Choice(&t.mode, "mode", "", []string{"dm", "tweet"}, "kind of message; default: tweet if the scheme is tweet, else dm")
 	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into one tweet")
+	s.Ignore("cache", "IDs of users are always kept", "yes", "no")
 }
 
 const twitterUser = `^@?[a-z0-9_]+$`

@@ -17,6 +17,7 @@ func (x *xmlHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XML", "https://www.w3.org/TR/soap11/"
 	s.Setup = "The host must run an HTTP server that accepts the message as XML."
 	x.describe(s, "xml[s]")
+	s.Ignore("-*", "XML webhooks have no query parameters")
 }
 
 func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -1,0 +1,47 @@
+package notifier
+
+import (
+	"slices"
+	"strings"
+)
+
+// An ignoredParam is a parameter without effect that URLs in use have.
+type ignoredParam struct {
+	name     string // in lower case; a * at the end stands for any text
+	reason   string
+	harmless []string
+}
+
+// Ignore declares a parameter that Apprise has and that has no effect here. URLs
+// with it are accepted with a warning, which ends in reason. If values are given,
+// any other value is a mistake, as that of an unknown parameter is: see
+// [Destination.Mistake]. A * at the end of the name stands for any text.
+func (s *Schema) Ignore(name, reason string, values ...string) {
+	s.ignored = append(s.ignored, ignoredParam{name, reason, values})
+}
+
+// ignoredParam returns the parameter without effect that a key of the query
+// names, or nil.
+func (d *description) ignoredParam(key string) *ignoredParam {
+	for i := range d.ignored {
+		p := &d.ignored[i]
+		prefix, isPrefix := strings.CutSuffix(p.name, "*")
+		if strings.EqualFold(key, p.name) || isPrefix && strings.HasPrefix(key, prefix) {
+			return p
+		}
+	}
+	return nil
+}
+
+// warn adds the warning for the value of q to d.
+func (p *ignoredParam) warn(d *Destination, q queryParam) {
+	add := d.note
+	if len(p.harmless) > 0 && !slices.ContainsFunc(p.harmless, func(v string) bool { return strings.EqualFold(v, q.value) }) {
+		add = d.warn
+	}
+	name := p.name
+	if paramName.MatchString(q.key) {
+		name = q.key
+	}
+	add("the parameter %s has no effect: %s", name, p.reason)
+}
