@@ -51,6 +51,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
+	a.Caddyfile.trim()
 	for _, r := range a.shared.logs.expectedBy(ctx) {
 		if _, _, err := r.find(a.resolved); err != nil {
 			return logRejected(a.log, r.Caddyfile.describe("log output notify: ", err))

@@ -44,6 +44,14 @@ func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 	c.Lines[setting] = fmt.Sprintf("%s:%d", d.File(), d.Line())
 }
 
+// trim drops the positions that are needed only until the settings are loaded,
+// which can be as many as there are URLs.
+func (c *CaddyfileInfo) trim() {
+	if c != nil {
+		c.Lines = map[string]string{blockLine: c.Lines[blockLine]}
+	}
+}
+
 // position returns the position of the block with ": " after it, or "" if it is
 // unknown.
 func (c *CaddyfileInfo) position() string {

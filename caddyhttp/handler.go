@@ -71,6 +71,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.resolved, err = h.resolve(app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
+	h.Caddyfile.trim()
 	app.sites = append(app.sites, h.resolved)
 	return nil
 }
