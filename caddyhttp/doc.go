@@ -4,6 +4,7 @@
 //	handler*.go      the HTTP handler http.handlers.notify, and page*.go its web page
 //	app.go           the app notify, whose settings all sites share
 //	config*.go       the settings of both; caddyfile*.go reads them from a Caddyfile
+//	config_guard.go  warnings about sites without authentication
 //	shared.go        what outlives a reload: connections, sessions, counters, history
 //	send.go          delivery of a message from any source
 //	background.go    the queue for messages of events and logs; recipient.go who gets them
