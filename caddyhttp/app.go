@@ -1,7 +1,9 @@
 package caddyhttp
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
@@ -19,9 +21,18 @@ func init() {
 type App struct {
 	Settings
 
+	// Keeps messages that cannot be delivered at once, and delivers them later.
+	// Default: none; a client that needs to know reads the response.
+	Queue *Queue `json:"queue,omitempty"`
+
 	shared   sharedRef
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
+
+	queueSettings *queueSettings // nil for no queue
+	started       chan struct{}  // closed when queue is set or failed to open
+	ready         func()         // closes started
+	queue         *openQueue     // nil if it is not open
 
 	log     *zap.Logger
 	emitter emitter
@@ -37,7 +48,8 @@ func (App) CaddyModule() caddy.ModuleInfo {
 
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.log = ctx.Logger()
+	a.log, a.started = ctx.Logger(), make(chan struct{})
+	a.ready = sync.OnceFunc(func() { close(a.started) })
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -50,6 +62,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
+	}
+	if a.Queue != nil {
+		if a.queueSettings, err = a.Queue.resolve(); err != nil {
+			return logRejected(a.log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
+		}
 	}
 	a.Caddyfile.trim()
 	for _, r := range a.shared.logs.expectedBy(ctx) {
@@ -64,9 +81,13 @@ func (a *App) Provision(ctx caddy.Context) error {
 }
 
 // Start implements caddy.App. From now on the admin API shows this app, and
-// logs send with it. All apps are provisioned, so that the routes of all sites
-// are known.
+// logs and the queue send with it. All apps are provisioned, so that the routes
+// of all sites are known.
 func (a *App) Start() error {
+	defer a.ready()
+	if err := a.openQueue(); err != nil {
+		return logRejected(a.log, a.Caddyfile.locate("queue", err))
+	}
 	a.shared.apps.add(a)
 	a.warnUnguarded()
 	return nil
@@ -76,6 +97,7 @@ func (a *App) Start() error {
 func (a *App) Stop() error {
 	a.finish()
 	a.shared.apps.remove(a)
+	a.leaveQueue()
 	if a.shared.apps.newest() == nil {
 		a.shared.logs.discard()
 	}
@@ -83,7 +105,12 @@ func (a *App) Stop() error {
 }
 
 // Cleanup implements caddy.CleanerUpper.
-func (a *App) Cleanup() error { return a.shared.release() }
+func (a *App) Cleanup() error {
+	if a.ready != nil {
+		a.ready()
+	}
+	return errors.Join(a.releaseQueue(), a.shared.release())
+}
 
 // Interface guards
 var (

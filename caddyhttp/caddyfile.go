@@ -80,7 +80,7 @@ func parseDirective(h httpcaddyfile.Helper) (*Handler, error) {
 			return nil, err
 		}
 	}
-	return handler, handler.unmarshal(h.Dispenser, app.Services)
+	return handler, handler.unmarshal(h.Dispenser, app.Services, nil)
 }
 
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -103,6 +103,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			url <url> [<tags...>]
 //			import_apprise <file|url...>
 //			default_tag <expression>|untagged
+//			queue off
 //		}
 //		stateless on|off
 //		default_urls <url...>
@@ -148,19 +149,34 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 // trusted_origins may be repeated; their values add up. The global option has
 // no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return s.unmarshal(d, nil)
+	return s.unmarshal(d, nil, nil)
+}
+
+// UnmarshalCaddyfile sets up the app from Caddyfile tokens. It has the syntax of
+// [Settings.UnmarshalCaddyfile] and in addition
+//
+//	queue [postgres <dsn>] {
+//		path <folder>
+//		secret <text>
+//		max_age <duration>
+//		max_size <size>
+//		wait <duration>
+//		keep <duration>
+//	}
+func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	return a.unmarshal(d, nil, a)
 }
 
 // unmarshal is UnmarshalCaddyfile with the services that hold if the block sets
-// none.
-func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services) error {
+// none. app is nil for the directive.
+func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *App) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
 		return d.Err("notify takes no arguments except a matcher; write its settings into a block: notify { … }")
 	}
 	s.Caddyfile = &CaddyfileInfo{}
 	s.Caddyfile.record(blockLine, d)
-	b := settingsBlock{Settings: s}
+	b := settingsBlock{Settings: s, app: app}
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
@@ -178,6 +194,7 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services) error 
 // settingsBlock reads a notify block.
 type settingsBlock struct {
 	*Settings
+	app        *App // nil for the directive
 	urls       []urlToken
 	defaultsAt caddyfile.Dispenser // the position of the last default_urls
 }
@@ -211,6 +228,7 @@ func (b *settingsBlock) options() options {
 			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
 			return nil
 		}},
+		"queue":           {usage: "queue [postgres <dsn>] [{ … }]", max: 2, block: b.readQueue},
 		"services":        {usage: "services { … }", block: b.readServices},
 		"egress":          {usage: "egress { … }", block: b.readEgress},
 		"attachments":     {usage: "attachments { … }", block: b.readAttachments},
@@ -382,6 +400,7 @@ func (k *keyBlock) options() options {
 			}
 			return nil
 		}},
+		"queue": {usage: "queue on|off", min: 1, max: 1, line: onOff(&k.Queue)},
 		"default_tag": {usage: "default_tag <expression>|untagged", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
 				return errEmptyTag
@@ -407,4 +426,7 @@ func (k *keyBlock) checkDefaultTag() error {
 }
 
 // Interface guards
-var _ caddyfile.Unmarshaler = (*Settings)(nil)
+var (
+	_ caddyfile.Unmarshaler = (*Settings)(nil)
+	_ caddyfile.Unmarshaler = (*App)(nil)
+)

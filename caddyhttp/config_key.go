@@ -31,6 +31,10 @@ type Key struct {
 	// `ops,dev`, or `untagged` for the URLs without tags. At least one URL must
 	// match. Default: every URL.
 	DefaultTag string `json:"default_tag,omitempty"`
+
+	// Whether messages for the key use the queue, if the app has one. Turn it off
+	// for messages that are worthless later. Default: true.
+	Queue *bool `json:"queue,omitempty"`
 }
 
 // KeyURL is one destination of a key.
@@ -68,8 +72,13 @@ func checkKeyName(name string) error {
 	if !keyName.MatchString(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
+	if name == messagesName {
+		return errKeyReserved
+	}
 	return nil
 }
+
+var errKeyReserved = errors.New("a key cannot have the name messages, because /notify/messages/{ID} is the address of a message in the queue; choose another name")
 
 // untagged in default_tag stands for the URLs without tags.
 const untagged = "untagged"
@@ -92,6 +101,7 @@ type key struct {
 	name           string
 	targets        []notifier.Target
 	defaultTargets []notifier.Target // for a request without a tag
+	unqueued       bool              // messages do not use the queue
 	log            *zap.Logger
 }
 
@@ -176,7 +186,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &key{name: name, log: l.log}
+	k := &key{name: name, unqueued: c.Queue != nil && !*c.Queue, log: l.log}
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {

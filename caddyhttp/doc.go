@@ -7,7 +7,8 @@
 //	config_guard.go  warnings about sites without authentication
 //	shared.go        what outlives a reload: connections, sessions, counters, history
 //	send.go          delivery of a message from any source
-//	background.go    the queue for messages of events and logs; recipient.go who gets them
+//	queue*.go        durable delivery: settings, life cycle, sending, and messages as a resource
+//	background.go    sends messages of events and logs; recipient.go who gets them
 //	event*.go        events as messages, and the events of the gateway
 //	log*.go          log entries as messages
 //	admin.go         the admin API, from definition.go and history.go

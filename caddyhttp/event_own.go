@@ -2,16 +2,19 @@ package caddyhttp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The gateway emits one event for each message that was sent, from any source.
+// The gateway emits one event for each message that was sent, from any source,
+// and one for each delivery that the queue has made or given up later.
 // The origin of the event is the app notify. Its data are
 //
 //	key           the name of the key; "" for a message without one
@@ -52,11 +55,15 @@ func newEmitter(ctx caddy.Context) (emitter, error) {
 
 // emit emits the event for a message that was sent. A message about such an
 // event emits none, because that would never end.
-func (s *shared) emit(d delivery, ok bool, results []notifier.Result) {
+func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
 	app := s.apps.newest()
 	if app == nil || d.source == sourceOwnEvent {
 		return
 	}
+	if outcome == outcomeQueued && !slices.ContainsFunc(results, hasArrived) {
+		return // there is an event when the queue has delivered it
+	}
+	ok := outcome != outcomeFailed
 	name := eventFailed
 	if ok {
 		name = eventDelivered
@@ -65,6 +72,8 @@ func (s *shared) emit(d delivery, ok bool, results []notifier.Result) {
 		e.events.Emit(e.ctx, name, ownEventData(d, ok, results))
 	}
 }
+
+func hasArrived(r notifier.Result) bool { return r.Status == notifier.Delivered }
 
 func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any {
 	var services, destinations, errs []string
@@ -75,7 +84,7 @@ func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any
 		case r.Status == notifier.Delivered:
 			delivered++
 			listed = ok
-		case r.Err != nil:
+		case r.Err != nil && r.Status != api.StatusQueued:
 			failed++
 			listed = !ok
 		}

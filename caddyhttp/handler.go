@@ -44,6 +44,7 @@ type Handler struct {
 	Settings
 
 	shared   sharedRef
+	app      *App
 	resolved *resolved
 	log      *zap.Logger
 	refusals *refusalLog
@@ -67,12 +68,12 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading the notify app: %w", err)
 	}
-	app := m.(*App)
-	if h.resolved, err = h.resolve(app.resolved, h.shared.parse, h.log); err != nil {
+	h.app = m.(*App)
+	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
 	h.Caddyfile.trim()
-	app.sites = append(app.sites, h.resolved)
+	h.app.sites = append(h.app.sites, h.resolved)
 	return nil
 }
 
@@ -82,6 +83,10 @@ func (h *Handler) Cleanup() error { return h.shared.release() }
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if id, ok := messageRoute(r.URL.Path); ok && h.app.queueSettings != nil && !hasEncodedSlash(r.URL) {
+		h.serveMessage(w, r, id).Write(w, r)
+		return nil
+	}
 	key, ok := route(r.URL.Path)
 	if !ok || hasEncodedSlash(r.URL) {
 		return next.ServeHTTP(w, r)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -31,50 +32,91 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	if err != nil {
 		return nil, err
 	}
-	defer e.leave()
-	if err := h.checkRoute(r, name); err != nil {
+	d, err := h.read(w, r, name)
+	if err != nil {
+		e.leave()
 		return nil, err
 	}
+	if name == "" {
+		// A message with URLs of a client counts until it is not sent to any of
+		// them, which may be later than the response.
+		release := d.release
+		d.release = func() { release(); e.leave() }
+	} else {
+		defer e.leave()
+	}
+	return h.answer(w, r, d)
+}
+
+// read reads a request. The caller calls release of the delivery.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
+	if err := h.checkRoute(r, name); err != nil {
+		return delivery{}, err
+	}
 	if err := h.resolved.checkOrigin(r); err != nil {
-		return nil, err
+		return delivery{}, err
 	}
 	hops, err := api.Hops(r, agentComment)
 	if err != nil {
-		return nil, err
+		return delivery{}, err
 	}
 	q, err := api.Read(w, r, h.limits(name == ""))
 	if err != nil {
-		return nil, err
+		return delivery{}, err
 	}
-	defer q.Close()
+	d, err := h.readMessage(r, q, name, hops)
+	if err != nil {
+		q.Close()
+		return delivery{}, err
+	}
+	d.release = q.Close
+	return d, nil
+}
+
+// readMessage returns the message of a request and where it goes.
+func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops int) (d delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	m.Hops, m.Identity, m.Time = hops, h.resolved.identity, time.Now()
 	to, logger, err := h.destinations(q, name)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	if err := to.Check(m); err != nil {
-		return nil, err
+		return d, err
+	}
+	d = delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name, memory: q.Memory()}
+	if d.idempotency, err = h.idempotency(r, q, name); err != nil {
+		return d, err
 	}
 	if m.Attachments, err = h.attachments(r, q, name); err != nil {
-		return nil, err
+		return d, err
 	}
 	if len(m.Attachments) > 0 {
-		if err := to.Check(m); err != nil {
-			return nil, err
-		}
+		return d, to.Check(m)
 	}
-	d := delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name, memory: q.Memory()}
-	stream := api.NewStream(w, r, to.Targets)
-	if stream != nil {
-		d.done = stream.Result
+	return d, nil
+}
+
+// idempotency returns the idempotency key of a request, if there is a queue that
+// keeps it.
+func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i idempotency, err error) {
+	if h.app.queueSettings == nil {
+		return i, nil
 	}
-	resp := api.NewResponse(h.shared.send(r.Context(), d))
-	resp.Stream = stream
-	return resp, nil
+	text, err := api.IdempotencyKey(r)
+	if err != nil || text == "" {
+		return i, err
+	}
+	user := "" // as Caddy's authentication has found it
+	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		user, _ = values.GetString("http.auth.user.id")
+	}
+	i.key = name + "\x00" + user + "\x00" + text
+	i.request, err = q.Fingerprint()
+	return i, err
 }
 
 // limits returns the limits of a request. client means that it may bring URLs.

@@ -109,8 +109,8 @@ func TestDescriptionIsWhole(t *testing.T) {
 func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
-		"/notify/{KEY}": "header Accept, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
+		"/notify":       "header Accept, header Idempotency-Key, header Prefer, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
@@ -163,7 +163,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 // given.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
 	s := newStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
 	h := newGateway(t, block, "")
@@ -231,6 +231,26 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
 
+	pager := newPager(t, http.StatusBadGateway)
+	q := newQueueGateway(t, t.TempDir(), "", "default_urls "+pager.url()+"\nkey ops {\nurl "+pager.url()+"\n}")
+	notOpen := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}")
+	notOpen.app.ready()
+	for _, path := range []string{key, stateless} {
+		target := strings.Replace(path, "{KEY}", "ops", 1)
+		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
+		calls["POST "+path] = append(calls["POST "+path],
+			call{h: q, target: target, contentType: typeForm, body: "body=x"},
+			call{h: q, target: target, contentType: typeForm, body: "body=x", header: header("Prefer", "respond-async")},
+			call{h: q, target: target, contentType: typeForm, body: "body=y", header: header("Idempotency-Key", "1")})
+		message := "/notify/messages/" + first.ID
+		calls["GET /notify/messages/{ID}"] = append(calls["GET /notify/messages/{ID}"], call{h: q, target: message})
+		calls["DELETE /notify/messages/{ID}"] = append(calls["DELETE /notify/messages/{ID}"], call{h: q, target: message},
+			call{h: q, target: message, header: header("Sec-Fetch-Site", "cross-site")})
+		for _, op := range []string{"GET /notify/messages/{ID}", "DELETE /notify/messages/{ID}"} {
+			calls[op] = append(calls[op], call{h: notOpen, target: message}, call{h: q, target: "/notify/messages/none"})
+		}
+	}
+
 	given := map[string]bool{}
 	for op, list := range calls {
 		method, path, _ := strings.Cut(op, " ")
@@ -271,6 +291,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				switch {
 				case path == "/notify/openapi.json", media == "text/plain", media == "text/html":
 					continue
+				case strings.Contains(path, "{ID}") && got.status == 200:
+					schema = "QueuedMessage"
 				case media == typeStream:
 					schema, lines = "StreamLine", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
 				}

@@ -54,13 +54,10 @@ const (
 )
 
 // add records a message and drops the oldest ones beyond the limits.
-func (h *history) add(d delivery, ok bool, results []notifier.Result) {
-	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcomeDelivered}
+func (h *history) add(d delivery, outcome string, results []notifier.Result) {
+	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome}
 	if key := d.key; key != "" {
 		e.Key = &key // &d.key would keep the message in memory
-	}
-	if !ok {
-		e.Outcome = outcomeFailed
 	}
 	if e.Omitted = max(len(results)-maxHistoryResults, 0); e.Omitted > 0 {
 		results = results[:maxHistoryResults]

@@ -14,6 +14,7 @@ import (
 const (
 	outcomeDelivered  = "delivered"  // every required destination has the message
 	outcomeFailed     = "failed"     // a required destination does not have it
+	outcomeQueued     = "queued"     // the queue delivers it to a destination later
 	outcomeRefused    = "refused"    // the request was wrong, and nothing was sent
 	outcomeOverloaded = "overloaded" // too many were under way, and the request was not read
 	outcomeError      = "error"      // a fault of the gateway
@@ -38,7 +39,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "messages_total",
-			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), refused, overloaded, error.",
+			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), refused, overloaded, error.",
 		}, []string{"outcome"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "refused_total",
@@ -46,7 +47,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 		}, []string{"reason"}),
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "deliveries_total",
-			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send).",
+			Help: "Deliveries of one message to one destination, by service and outcome: delivered, failed, skipped (nothing to send), queued (failed, and is tried again).",
 		}, []string{"service", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: ns, Subsystem: sub, Name: "delivery_duration_seconds",
@@ -70,7 +71,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
 		}, func() float64 { return float64(memory.Held()) }),
 	}
-	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeRefused, outcomeOverloaded, outcomeError} {
+	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
 	for _, reason := range allRefusalReasons {
@@ -91,18 +92,16 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// sent counts a message and its deliveries. ok reports whether every required
-// destination has it.
-func (m *metrics) sent(message *notifier.Message, report *notifier.Report, ok bool) {
-	outcome := outcomeDelivered
-	if !ok {
-		outcome = outcomeFailed
+// sent counts a message and the deliveries that were made. Further attempts of
+// the queue do not count as messages.
+func (m *metrics) sent(d delivery, outcome string, made []notifier.Result) {
+	if !d.attempt {
+		m.messages.WithLabelValues(outcome).Inc()
+		for _, a := range d.message.Attachments {
+			m.bytes.Add(float64(a.Size))
+		}
 	}
-	m.messages.WithLabelValues(outcome).Inc()
-	for _, a := range message.Attachments {
-		m.bytes.Add(float64(a.Size))
-	}
-	for _, r := range report.Results {
+	for _, r := range made {
 		m.deliveries.WithLabelValues(r.Service, string(r.Status)).Inc()
 		m.seconds.WithLabelValues(r.Service).Observe(r.Elapsed.Seconds())
 		m.attempts.WithLabelValues(r.Service).Add(float64(r.Attempts))

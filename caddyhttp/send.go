@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -30,14 +31,40 @@ type delivery struct {
 	key      string               // "" for a message without a key
 	memory   *notifier.Allocation // of the request; nil for no limit
 
+	// release, if set, releases what the message holds. It is called when no
+	// delivery is under way.
+	release func()
+
+	id          uuid.UUID   // in the queue; zero without a queue
+	idempotency idempotency // of the request
+
+	// attempt means that the queue makes the delivery, of a message that was
+	// counted before.
+	attempt bool
+
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
 	done func(i int, r notifier.Result)
 }
 
+// idempotency is what tells whether a message is the same as an earlier one.
+type idempotency struct {
+	key     string // of the client, unique among clients; "" for none
+	request []byte // a hash of the request
+}
+
 // send sends a message from any source and records the outcome in metrics, the
 // history, the trace of ctx and events.
 func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
+	sent, trace := s.deliver(ctx, d)
+	report := d.to.Report(sent)
+	trace.end(report.OK())
+	s.finish(d, sent.Results, report)
+	return report
+}
+
+// deliver sends a message. The caller ends the trace and calls finish.
+func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *messageTrace) {
 	if d.message.Time.IsZero() {
 		d.message.Time = time.Now()
 	}
@@ -46,7 +73,7 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 	if d.done != nil {
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { d.done(i, r) }})
 	}
-	sent := s.sender.Send(ctx, d.message, d.to.Targets, notifier.Options{
+	return s.sender.Send(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
@@ -54,12 +81,31 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 		Limits:    d.to.Limits,
 		Memory:    d.memory,
 		Header:    d.settings.traceHeader(),
-	})
-	report := d.to.Report(sent)
-	ok := report.OK()
-	trace.end(ok)
-	s.metrics.sent(d.message, sent, ok)
-	s.history.add(d, ok, report.Results)
-	s.emit(d, ok, report.Results)
-	return report
+	}), trace
+}
+
+// finish records the outcome of a message. made are the deliveries that were
+// made, and report tells about all of the message's.
+func (s *shared) finish(d delivery, made []notifier.Result, report *notifier.Report) {
+	outcome := outcomeOfMessage(report.Results)
+	s.metrics.sent(d, outcome, made)
+	if d.attempt && outcome == outcomeQueued {
+		return // it is tried again
+	}
+	s.history.add(d, outcome, report.Results)
+	s.emit(d, outcome, report.Results)
+}
+
+// outcomeOfMessage returns the outcome of a message with these results.
+func outcomeOfMessage(results []notifier.Result) string {
+	outcome := outcomeDelivered
+	for _, r := range results {
+		switch {
+		case api.Failed(r):
+			return outcomeFailed
+		case r.Status == api.StatusQueued:
+			outcome = outcomeQueued
+		}
+	}
+	return outcome
 }

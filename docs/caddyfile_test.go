@@ -21,6 +21,7 @@ import (
 // environment has a value for each placeholder {env.NAME} of the pages.
 var environment = map[string]string{
 	"CONFIG_PASSWORD": "secret",
+	"DATABASE_URL":    "postgres://notify@127.0.0.1/notify",
 	"DISCORD_URL":     "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
 	"MAIL_PASSWORD":   "secret",
 	"MAIL_URL":        "mailtos://user:secret@smtp.example.com",
@@ -36,6 +37,7 @@ var environment = map[string]string{
 var secretFiles = map[string]string{
 	"discord": environment["DISCORD_URL"] + "\n",
 	"mail":    "secret\n",
+	"queue":   "sixteen characters\n",
 }
 
 // loader loads the configurations in the pages. It provides what they refer to:
@@ -166,7 +168,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := regexp.MustCompile(`(?m)^(\s*)# (url )`)
+	comments := regexp.MustCompile(`(?m)^(\s*)# (url |queue$)`)
 	if !comments.Match(content) {
 		t.Error("no destination is commented out")
 	}

@@ -29,6 +29,15 @@ func NewAttachment(name, contentType string, data []byte) *Attachment {
 	return a
 }
 
+// NewAttachmentAt returns an attachment of size bytes that data holds. It
+// finds the content type as [NewAttachment] does, but does not look at the
+// content. data must be readable until the last delivery has ended.
+func NewAttachmentAt(name, contentType string, size int64, data io.ReaderAt) *Attachment {
+	a := &Attachment{Name: name, ContentType: contentType, Size: size, data: data}
+	a.findType(nil)
+	return a
+}
+
 // ComposedAttachment returns an attachment with the content of body, which is
 // composed while it is read.
 func ComposedAttachment(name string, body *Body) *Attachment {
@@ -84,6 +93,10 @@ func (a *Attachment) Open() io.Reader {
 	}
 	return io.NewSectionReader(a.data, 0, a.Size)
 }
+
+// ReaderAt returns the content for reading at any place, or nil if the
+// attachment is a [ComposedAttachment].
+func (a *Attachment) ReaderAt() io.ReaderAt { return a.data }
 
 // MediaType returns the part of the content type before the slash: image, audio,
 // video, text or application (RFC 6838, section 4.2).

@@ -33,12 +33,19 @@ type Response struct {
 	// Results are the outcomes of the deliveries, in the order of the URLs.
 	Results []notifier.Result
 
+	// ID is the ID of the message in the queue; "" without a queue.
+	ID string
+
 	// Stream, if set, has begun the response, and Write ends it.
 	Stream *Stream
 
 	// FormURL is the address of the page with a form for messages, for the
 	// link in HTML responses; "" for no link.
 	FormURL string
+
+	location string         // of the message in the queue; "" for no header Location
+	applied  string         // value of the header Preference-Applied; "" for none
+	message  *QueuedMessage // the body of the JSON, instead of the fields above
 }
 
 // NewResponse returns the response for a message that was sent: 200, or 424 if
@@ -47,7 +54,7 @@ func NewResponse(report *notifier.Report) *Response {
 	r := &Response{Status: http.StatusOK, Records: report.Records, Results: report.Results}
 	failed := 0
 	for _, result := range r.Results {
-		if !result.OK() {
+		if Failed(result) {
 			failed++
 		}
 	}
@@ -72,11 +79,14 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	if r.Error != "" && len(req.Header["Accept"]) == 0 && sendsJSON(req) {
 		media = mediaJSON
 	}
+	if media == mediaStream && r.message != nil {
+		media = mediaJSON // nothing comes later
+	}
 	switch media {
 	case mediaJSON:
 		body = r.JSON()
 	case mediaHTML:
-		body = r.html(req.Method == http.MethodPost)
+		body = r.html(req.Method == http.MethodPost || r.message != nil)
 		w.Header().Set("Content-Security-Policy", responsePolicy)
 	case mediaStream:
 		body = jsonLine(endLine{r.Status, r.body()})
@@ -93,9 +103,17 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	if r.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
 	}
+	if r.location != "" {
+		w.Header().Set("Location", r.location)
+	}
+	if r.applied != "" {
+		w.Header().Set("Preference-Applied", r.applied)
+	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(body) // it fails only if the client is gone
+	if req.Method != http.MethodHead {
+		_, _ = w.Write(body) // it fails only if the client is gone
+	}
 }
 
 func setHeaders(h http.Header, media string) {
@@ -109,18 +127,24 @@ func setHeaders(h http.Header, media string) {
 }
 
 // JSON returns the JSON body of the response, with a line break at the end.
-func (r *Response) JSON() []byte { return jsonLine(r.body()) }
+func (r *Response) JSON() []byte {
+	if r.message != nil {
+		return jsonLine(r.message)
+	}
+	return jsonLine(r.body())
+}
 
 // responseBody is the JSON body of a response. Clients of Apprise API read
 // details: level, time and text of each record.
 type responseBody struct {
+	ID      string      `json:"id,omitempty"`
 	Error   *string     `json:"error"`
 	Details [][3]string `json:"details"`
 	Results []Result    `json:"results"`
 }
 
 func (r *Response) body() responseBody {
-	out := responseBody{Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
+	out := responseBody{ID: r.ID, Details: make([][3]string, len(r.Records)), Results: make([]Result, len(r.Results))}
 	if r.Error != "" {
 		out.Error = &r.Error
 	}

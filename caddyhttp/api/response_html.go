@@ -40,12 +40,16 @@ func (r *Response) html(sent bool) []byte {
 
 func (r *Response) title(sent bool) string {
 	switch {
+	case r.message != nil:
+		return "Message " + string(r.message.State)
 	case !sent:
 		return "There is no page here"
 	case r.Status == http.StatusFailedDependency && len(r.Results) > 0:
 		return "Not sent to all"
 	case r.Error != "":
 		return "Not sent"
+	case r.location != "":
+		return "Queued"
 	}
 	return "Sent"
 }

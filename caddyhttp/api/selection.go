@@ -158,6 +158,17 @@ func (s *Selection) Report(sent *notifier.Report) *notifier.Report {
 	return r
 }
 
+// Positions returns the place that the result of each target has in the report.
+func (s *Selection) Positions() []int {
+	out := make([]int, 0, len(s.Targets))
+	for at := 0; len(out) < len(s.Targets); at++ {
+		if _, ok := s.unusable[at]; !ok {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
 // results returns the results in the order of the request's URLs.
 func (s *Selection) results(sent []notifier.Result) []notifier.Result {
 	out := make([]notifier.Result, 0, len(sent)+len(s.unusable))

@@ -64,6 +64,21 @@ func NewPolicy(allow, deny []string) (*Policy, error) {
 	return p, nil
 }
 
+// Strictest returns a policy that lets only those public addresses pass that
+// none of the policies denies. What they allow in addition is blocked.
+func Strictest(policies ...*Policy) *Policy {
+	s := &Policy{}
+	for _, p := range policies {
+		if p != nil {
+			s.deny = append(s.deny, p.deny...)
+		}
+	}
+	if s.deny = compact(s.deny); len(s.deny) > 0 {
+		s.key = keyOf(nil, s.deny)
+	}
+	return s
+}
+
 // Key returns the policy as text. Two policies have the same key if their
 // lists hold the same addresses. Only the nil Policy has the empty key.
 func (p *Policy) Key() string {

@@ -397,3 +397,22 @@ func FuzzCheckHost(f *testing.F) {
 		}
 	})
 }
+
+func TestStrictest(t *testing.T) {
+	policy := func(allow, deny string) *Policy {
+		p, err := NewPolicy(strings.Fields(allow), strings.Fields(deny))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	s := Strictest(policy("10.0.0.0/8", "1.1.1.1"), policy("all", "8.8.8.0/24"), policy("", ""))
+	for address, pass := range map[string]bool{"10.1.2.3": false, "127.0.0.1": false, "1.1.1.1": false, "8.8.8.8": false, "9.9.9.9": true} {
+		if err := s.CheckAddr(netip.MustParseAddr(address)); (err == nil) != pass {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if want := policy("", "1.1.1.1 8.8.8.0/24").Key(); s.Key() != want {
+		t.Errorf("key %q, want %q", s.Key(), want)
+	}
+}

@@ -130,6 +130,10 @@ type Job struct {
 type Entry struct {
 	Message *Message
 	Jobs    []Job
+
+	// Untrusted means that [Queue.Accept] refuses the message when the queue is
+	// half full, so that strangers leave room for others. It is not stored.
+	Untrusted bool
 }
 
 // The approximate overhead of records.

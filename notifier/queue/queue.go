@@ -58,6 +58,9 @@ type Outcome struct {
 	Reason string
 	// RetryAfter is the minimum time until the next attempt; 0 for no minimum.
 	RetryAfter time.Duration
+	// Postponed means that there was no attempt: the job stays as it is and is
+	// due after RetryAfter. The other fields are ignored.
+	Postponed bool
 }
 
 // Queue schedules the jobs of a store.
@@ -137,6 +140,10 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	o := q.options.Load()
 	now := time.Now()
 	q.complete(e, o, now)
+	maxSize := o.MaxSize
+	if e.Untrusted {
+		maxSize /= 2
+	}
 	held := 0
 	for i := range e.Jobs {
 		if e.Jobs[i].Status == Sending {
@@ -146,7 +153,7 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	if !q.begin(&q.held, held) {
 		return ErrClosed
 	}
-	if err := q.store.Accept(ctx, o.MaxSize, e); err != nil {
+	if err := q.store.Accept(ctx, maxSize, e); err != nil {
 		q.end(&q.held, held)
 		return err
 	}

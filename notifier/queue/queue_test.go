@@ -200,6 +200,32 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
+// A delivery that is postponed is no attempt.
+func TestPostponed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			if n++; n == 1 {
+				return queue.Outcome{Postponed: true, RetryAfter: time.Second}
+			}
+			return queue.Outcome{Status: queue.Delivered}
+		}})
+		e := entry("text", "a")
+		e.Jobs[0].State, e.Jobs[0].Result = []byte("state"), []byte("result")
+		accept(t, q, e)
+		time.Sleep(time.Second / 2)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Queued || j.Attempts != 0 || string(j.State) != "state" || string(j.Result) != "result" {
+			t.Errorf("%+v", j)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Delivered || j.Attempts != 1 {
+			t.Errorf("%+v", j)
+		}
+	})
+}
+
 func TestFailuresForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
@@ -498,6 +524,23 @@ func TestCancel(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Messages of strangers have half of the queue.
+func TestUntrusted(t *testing.T) {
+	hold := make(chan struct{})
+	q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 10_000, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+		<-hold
+		return queue.Outcome{Status: queue.Delivered}
+	}})
+	defer close(hold)
+	e := entry(strings.Repeat("x", 5000), "a")
+	e.Untrusted = true
+	if err := q.Accept(t.Context(), e); !errors.Is(err, queue.ErrFull) {
+		t.Errorf("error %v", err)
+	}
+	e.Untrusted = false
+	accept(t, q, e)
 }
 
 func TestLimits(t *testing.T) {

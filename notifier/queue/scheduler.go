@@ -106,17 +106,23 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 	o := q.options.Load()
 	now := time.Now()
 	r := *j
-	r.Status, r.State, r.Result, r.Updated = out.Status, out.State, out.Result, now
-	if counts {
-		r.Attempts++
+	r.Updated = now
+	if !out.Postponed {
+		r.Status, r.State, r.Result = out.Status, out.State, out.Result
+		if counts {
+			r.Attempts++
+		}
 	}
-	switch r.Status {
-	case Delivered, Failed:
-	case Dead:
+	switch {
+	case out.Postponed:
+		r.Status = Queued
+		r.Due = now.Add(out.RetryAfter)
+	case r.Status == Delivered, r.Status == Failed:
+	case r.Status == Dead:
 		r.Reason = out.Reason
 	default:
 		r.Status = Queued
-		r.Due = now.Add(retryDelay(r.Attempts, out.RetryAfter))
+		r.Due = now.Add(RetryDelay(r.Attempts, out.RetryAfter))
 	}
 	s := &Settlement{Job: &r}
 	if r.Status == Dead && o.Dead != nil {
@@ -129,7 +135,7 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 		q.check(err)
 		switch {
 		case err == nil:
-			if o.Settled != nil {
+			if o.Settled != nil && !out.Postponed {
 				o.Settled(&r)
 			}
 			return
@@ -150,8 +156,10 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 // retryDelays are the delays after each attempt; the last one is repeated.
 var retryDelays = [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 
-// retryDelay returns the delay after the given number of attempts, which is at least minDelay.
-func retryDelay(attempts int, minDelay time.Duration) time.Duration {
+// RetryDelay returns the time until the next attempt after the given number of
+// attempts, which is at least minDelay. A caller of [Queue.Accept] uses it to set
+// Due of a job that has failed once.
+func RetryDelay(attempts int, minDelay time.Duration) time.Duration {
 	d := retryDelays[min(max(attempts, 1), len(retryDelays))-1]
 	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))
 	return max(d, minDelay)

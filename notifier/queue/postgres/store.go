@@ -102,6 +102,13 @@ type loaded struct {
 
 var _ queue.Store = (*Store)(nil)
 
+// Check returns an error, without a password, if a connection string is wrong.
+// It does not connect.
+func Check(dsn string) error {
+	_, err := newPool(dsn)
+	return err
+}
+
 // Open connects to the server and creates or updates the tables. If the server is
 // not reachable within some seconds, the store is unavailable until it is. Open
 // returns an error if the connection string is wrong, if the server refuses user,

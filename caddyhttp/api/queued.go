@@ -1,0 +1,150 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// StatusQueued is the status of a delivery that the queue makes later, or
+// again.
+const StatusQueued notifier.Status = "queued"
+
+// Failed reports whether a required destination does not have the message and
+// will not get it.
+func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK() }
+
+// QueuedRecord returns the log line for a delivery that is queued.
+func QueuedRecord(r notifier.Result) notifier.Record {
+	text := "Queued " + r.Service + " notification."
+	if r.Err != nil {
+		text = "Queued " + r.Service + " notification for another attempt."
+	}
+	return notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: text}
+}
+
+// ResultRecord returns the log line for a delivery that is final.
+func ResultRecord(r notifier.Result) notifier.Record {
+	out := notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent " + r.Service + " notification."}
+	switch {
+	case r.Err != nil:
+		out.Level, out.Text = notifier.LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error()
+	case r.Status == notifier.Skipped:
+		out.Text = "Nothing to send for the " + r.Service + " notification."
+	}
+	return out
+}
+
+// SetQueued makes r the response for a message that the queue knows. location is
+// the address of the message. If a delivery is queued and the client prefers not
+// to wait, the status is 202.
+func (r *Response) SetQueued(id, location string, p Preference) {
+	r.ID = id
+	queued := false
+	for _, result := range r.Results {
+		queued = queued || result.Status == StatusQueued
+	}
+	if !queued {
+		return
+	}
+	r.location = location
+	if p.Async && r.Status == http.StatusOK {
+		r.Status = http.StatusAccepted
+		r.applied = p.Applied()
+	}
+}
+
+// MessageState is the state of a message in the queue.
+type MessageState string
+
+// The states of a message.
+const (
+	StateQueued    MessageState = "queued"    // a delivery is not final
+	StateDelivered MessageState = "delivered" // every required destination has it
+	StateFailed    MessageState = "failed"    // a required destination does not have it
+	StateCancelled MessageState = "cancelled" // deliveries were cancelled, and none has failed
+)
+
+// StatusCancelled is the status of a delivery that was cancelled.
+const StatusCancelled notifier.Status = "cancelled"
+
+// QueuedMessage is a message of the queue as clients see it: without its text.
+type QueuedMessage struct {
+	ID      string         `json:"id"`
+	State   MessageState   `json:"state"`
+	Created time.Time      `json:"created"` // when the message came in
+	Results []QueuedResult `json:"results"`
+}
+
+// QueuedResult is the state of one delivery.
+type QueuedResult struct {
+	Result
+
+	// Optional means that a failure does not count.
+	Optional bool `json:"optional,omitempty"`
+
+	// NextAttempt is when the next attempt is due. It is past if the attempt is
+	// under way, and nil if the delivery is final.
+	NextAttempt *time.Time `json:"next_attempt,omitempty"`
+}
+
+// SetState derives the state from the results.
+func (m *QueuedMessage) SetState() {
+	has := map[notifier.Status]bool{}
+	for _, r := range m.Results {
+		if r.Status != notifier.Failed || !r.Optional {
+			has[r.Status] = true
+		}
+		if r.Status == notifier.Skipped && r.Error != nil { // a URL that cannot be used
+			has[notifier.Failed] = true
+		}
+	}
+	switch {
+	case has[StatusQueued]:
+		m.State = StateQueued
+	case has[notifier.Failed]:
+		m.State = StateFailed
+	case has[StatusCancelled]:
+		m.State = StateCancelled
+	default:
+		m.State = StateDelivered
+	}
+}
+
+// Response returns the response to a request for the message: its JSON is m,
+// and its text has a line for each delivery.
+func (m *QueuedMessage) Response() *Response {
+	r := &Response{Status: http.StatusOK, message: m}
+	for _, d := range m.Results {
+		r.Records = append(r.Records, d.record(m.Created))
+	}
+	return r
+}
+
+// record returns the log line for a delivery.
+func (r *QueuedResult) record(created time.Time) notifier.Record {
+	level, text := notifier.LevelInfo, string(r.Status)
+	switch r.Status {
+	case StatusQueued:
+		level = notifier.LevelWarning
+		if r.NextAttempt != nil {
+			text += ", next attempt at " + formatTime(*r.NextAttempt)
+		}
+	case notifier.Failed:
+		level = notifier.LevelError
+	}
+	text = fmt.Sprintf("%s %s: %s", r.Service, r.Destination, text)
+	switch r.Attempts {
+	case 0:
+	case 1:
+		text += " (1 attempt)"
+	default:
+		text += fmt.Sprintf(" (%d attempts)", r.Attempts)
+	}
+	if r.Error != nil {
+		text += ": " + *r.Error
+	}
+	return notifier.Record{Time: created, Level: level, Text: text}
+}

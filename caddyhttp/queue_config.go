@@ -1,0 +1,201 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
+)
+
+// Queue keeps messages that cannot be delivered at once, and delivers them
+// later: when a destination works again, and also after a crash, a power cut or
+// a restart. A message is delivered at least once; order is not kept.
+type Queue struct {
+	// The connection string of a PostgreSQL database, which several gateways with
+	// the same configuration can share. Placeholders are replaced. Example:
+	// `{env.DATABASE_URL}`. Default: none; the queue is in a folder of this
+	// machine.
+	Postgres string `json:"postgres,omitempty"`
+
+	// The folder of the queue. One process uses it at a time. Placeholders are
+	// replaced. Default: `notify/queue` in Caddy's data directory.
+	Path string `json:"path,omitempty"`
+
+	// What the queue's content is encrypted with: 16 or more characters. It cannot
+	// be changed while messages wait. Placeholders are replaced. Example:
+	// `{file./run/secrets/queue}`. Default: a file `key` in the folder, which is
+	// created; required with `postgres`.
+	Secret string `json:"secret,omitempty"`
+
+	// How old a message may get: a delivery that has not succeeded by then is
+	// given up. A duration such as `"36h"`, or a number of nanoseconds. Default:
+	// 24h.
+	MaxAge caddy.Duration `json:"max_age,omitempty"`
+
+	// How many bytes the messages that wait may take. Messages with notification
+	// URLs of clients may take half of it. If there is no room, the answer is a
+	// 503. Default: 1073741824 (1 GiB).
+	MaxSize int64 `json:"max_size,omitempty"`
+
+	// How long a request waits for its results before it is answered with
+	// `queued`. A duration such as `"5s"`, or a number of nanoseconds. Default: 3s.
+	Wait caddy.Duration `json:"wait,omitempty"`
+
+	// How long the results of messages can be read, and how long deliveries that
+	// were given up can be tried again. A duration such as `"30d"`, or a number of
+	// nanoseconds. Default: 7d.
+	Keep caddy.Duration `json:"keep,omitempty"`
+}
+
+// defaultQueueWait is how long a request waits for its results by default.
+const defaultQueueWait = 3 * time.Second
+
+// minQueueSecret is the minimum length of the secret in bytes.
+const minQueueSecret = 16
+
+var (
+	errQueuePath   = errors.New("path has no effect with postgres; remove one of them")
+	errQueueSecret = fmt.Errorf("secret: it must have %d or more characters", minQueueSecret)
+	errNoSecret    = errors.New("a queue in postgres needs a secret that all gateways share; add secret with 16 or more characters")
+)
+
+// check makes the checks that are possible while placeholders are not replaced.
+func (c *Queue) check() error {
+	for _, p := range []struct {
+		name, text string
+	}{{"postgres", c.Postgres}, {"path", c.Path}, {"secret", c.Secret}} {
+		if err := checkPlaceholders(p.text); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value caddy.Duration
+	}{{"max_age", c.MaxAge}, {"wait", c.Wait}, {"keep", c.Keep}} {
+		if d.value < 0 {
+			return fmt.Errorf("%s is negative; it must be a duration above 0", d.name)
+		}
+	}
+	switch {
+	case c.MaxSize < 0:
+		return fmt.Errorf("max_size is %d; it must be a number of bytes above 0", c.MaxSize)
+	case c.Postgres != "" && c.Path != "":
+		return errQueuePath
+	case c.Postgres != "" && c.Secret == "":
+		return errNoSecret
+	}
+	return nil
+}
+
+// queueSettings are the settings of a queue with all defaults, ready for use.
+type queueSettings struct {
+	name    string // identifies the queue among those of the process
+	path    string // "" for Postgres
+	dsn     string
+	secret  string // "" for the key file
+	maxAge  time.Duration
+	maxSize int64
+	wait    time.Duration
+	keep    time.Duration
+}
+
+// resolve returns the settings with placeholders replaced.
+func (c *Queue) resolve() (*queueSettings, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &queueSettings{
+		maxAge:  cmp.Or(time.Duration(c.MaxAge), queue.DefaultMaxAge),
+		maxSize: cmp.Or(c.MaxSize, queue.DefaultMaxSize),
+		wait:    cmp.Or(time.Duration(c.Wait), defaultQueueWait),
+		keep:    cmp.Or(time.Duration(c.Keep), queue.DefaultKeep),
+	}
+	for _, p := range []struct {
+		name, text string
+		to         *string
+	}{{"postgres", c.Postgres, &s.dsn}, {"path", c.Path, &s.path}, {"secret", c.Secret, &s.secret}} {
+		if p.text == "" {
+			continue
+		}
+		var err error
+		if *p.to, err = resolvePlaceholders(p.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if c.Secret != "" && len(s.secret) < minQueueSecret {
+		return nil, errQueueSecret
+	}
+	if s.dsn != "" {
+		s.name = "postgres " + s.dsn
+		return s, postgres.Check(s.dsn)
+	}
+	if s.path == "" {
+		s.path = filepath.Join(caddy.AppDataDir(), "notify", "queue")
+	}
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	s.path, s.name = path, "path "+path
+	return s, nil
+}
+
+// shown returns the name of the queue for logs, without a password.
+func (s *queueSettings) shown() string {
+	if s.dsn != "" {
+		return "postgres"
+	}
+	return s.path
+}
+
+// secretHash returns what tells whether two settings have the same secret.
+func (s *queueSettings) secretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.secret)) }
+
+// readQueue reads the subdirective queue of the global option.
+func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
+	if b.app == nil {
+		return d.Err("queue belongs into the global option notify, because all sites share it: { notify { queue } }")
+	}
+	q := &Queue{}
+	b.app.Queue = q
+	b.Caddyfile.record("queue", d)
+	if len(args) > 0 {
+		if args[0] != "postgres" || len(args) != 2 {
+			return d.Err("wrong arguments; expected queue [postgres <dsn>] [{ … }]")
+		}
+		q.Postgres = args[1]
+	}
+	start := *d
+	text := func(name string, to *string) option {
+		return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
+			if args[0] == "" {
+				return errEmptyText
+			}
+			*to = args[0]
+			return checkPlaceholders(args[0])
+		}}
+	}
+	err := readBlock(d, "queue", options{
+		"path":     text("path", &q.Path),
+		"secret":   text("secret", &q.Secret),
+		"max_age":  {usage: "max_age <duration>", min: 1, max: 1, line: positiveDuration(&q.MaxAge)},
+		"max_size": {usage: "max_size <size>", min: 1, max: 1, line: byteSize(&q.MaxSize)},
+		"wait":     {usage: "wait <duration>", min: 1, max: 1, line: positiveDuration(&q.Wait)},
+		"keep":     {usage: "keep <duration>", min: 1, max: 1, line: positiveDuration(&q.Keep)},
+	})
+	if err != nil {
+		return err
+	}
+	if err := q.check(); err != nil {
+		return start.WrapErr(prefixError("queue", err))
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// queueTarget is a destination of a job, with what it is sent to with.
+type queueTarget struct {
+	notifier.Target
+	settings *resolved
+	logger   *zap.Logger
+}
+
+// findQueued returns the destination of the configuration that a hash names. If
+// several sites have a key of the same name, a message for it goes to the
+// destination that it was accepted for.
+func (a *App) findQueued(name, hash string) (queueTarget, bool) {
+	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
+		targets, log := site.defaultTargets, a.log
+		if k := site.keys[name]; k != nil {
+			targets, log = k.targets, k.log
+		} else if name != "" {
+			continue
+		}
+		for _, t := range targets {
+			if destinationHash(t.Destination) == hash {
+				return queueTarget{t, site, log}, true
+			}
+		}
+	}
+	return queueTarget{}, false
+}
+
+// deliver makes one attempt for a job of the queue.
+func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+	app := q.app.Load()
+	var text queuedText
+	var state queuedState
+	if err := json.Unmarshal(m.Body, &text); err != nil {
+		return unreadable(j, err)
+	}
+	if err := json.Unmarshal(j.State, &state); err != nil {
+		return unreadable(j, err)
+	}
+	message, err := text.message(m)
+	if err != nil {
+		return unreadable(j, err)
+	}
+	if text.Client {
+		defer q.clients.Add(-1)
+		if q.clients.Add(1) > maxQueuedClients {
+			return queue.Outcome{Postponed: true, RetryAfter: postponeClients}
+		}
+	}
+	t, to, err := app.queuedTarget(&text, &state)
+	if err != nil {
+		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error()}
+	}
+	if text.Client {
+		defer t.Close()
+	}
+	memory := app.shared.memory.Allocation(t.settings.memory, text.Client)
+	defer memory.Close()
+	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
+		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
+	}
+	message.Identity = t.settings.identity
+	progress := new(notifier.Progress)
+	if len(state.Progress) > 0 {
+		if err := progress.UnmarshalJSON(state.Progress); err != nil {
+			progress = new(notifier.Progress) // of another version; all is sent again
+		}
+	}
+	to.Targets = []notifier.Target{t.Target}
+	to.Targets[0].Tags, to.Targets[0].Progress = state.Tags, progress
+	d := delivery{
+		message: message, to: to, settings: t.settings, logger: t.logger, source: text.Source, key: text.Key,
+		memory: &memory, id: m.ID, attempt: true,
+	}
+	sent, trace := app.shared.deliver(ctx, d)
+	r := sent.Results[0]
+	o := outcomeOf(state, r)
+	if queueable(&r) {
+		sent.Results[0].Status = api.StatusQueued
+	}
+	trace.end(r.OK())
+	app.shared.finish(d, sent.Results, sent)
+	return addAttempts(j, o, r)
+}
+
+// What messages with URLs of clients get of the queue's deliveries, and how long
+// a delivery waits for room.
+const (
+	maxQueuedClients = queue.DefaultConcurrency / 2
+	postponeClients  = 10 * time.Second
+	postponeMemory   = time.Second
+
+	// copiesOfQueuedText is how often a text is in memory for a delivery: as the
+	// queue stores it, decoded, and as part of the request.
+	copiesOfQueuedText = 4
+)
+
+// unreadable returns the outcome for a record that another version of the
+// program may have written.
+func unreadable(j *queue.Job, err error) queue.Outcome {
+	return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: fmt.Sprintf("the message cannot be read from the queue: %v", err)}
+}
+
+// outcomeOf returns what the queue stores about an attempt.
+func outcomeOf(state queuedState, r notifier.Result) queue.Outcome {
+	switch {
+	case r.Err == nil:
+		return queue.Outcome{Status: queue.Delivered, Result: resultOf(r)}
+	case r.Temporary:
+		r.Status = api.StatusQueued
+		return queue.Outcome{Status: queue.Queued, State: state.with(r.Progress), Result: resultOf(r), RetryAfter: r.RetryAfter}
+	case r.Optional:
+		return queue.Outcome{Status: queue.Failed, Result: resultOf(r)}
+	}
+	return queue.Outcome{Status: queue.Dead, State: state.with(r.Progress), Result: resultOf(r), Reason: r.Err.Error()}
+}
+
+// addAttempts returns o with a result that counts the attempts before as well.
+func addAttempts(j *queue.Job, o queue.Outcome, r notifier.Result) queue.Outcome {
+	var before, now queuedResult
+	if json.Unmarshal(j.Result, &before) == nil && json.Unmarshal(o.Result, &now) == nil {
+		now.Attempts += before.Attempts
+		o.Result = mustJSON(now)
+	}
+	return o
+}
+
+// errDestinationGone is the reason of a delivery whose destination is no longer
+// in the configuration.
+func errDestinationGone(key string) error {
+	if key == "" {
+		return fmt.Errorf("the destination is no longer in default_urls of the configuration; add it again, and retry the message")
+	}
+	return fmt.Errorf("the key %s of the configuration no longer has this destination; add it again, and retry the message", key)
+}
+
+// queuedTarget returns the destination of a job. One of a client's message is
+// closed after the delivery.
+func (a *App) queuedTarget(text *queuedText, state *queuedState) (queueTarget, *api.Selection, error) {
+	if !text.Client {
+		t, ok := a.findQueued(text.Key, state.Hash)
+		if !ok {
+			return queueTarget{}, nil, errDestinationGone(text.Key)
+		}
+		return t, &api.Selection{}, nil
+	}
+	settings, services := a.clientSettings(text.Policy)
+	d, err := a.shared.sender.ParseOnce(state.URL, settings.limits.Egress)
+	if err != nil {
+		return queueTarget{}, nil, err
+	}
+	for _, s := range services {
+		if err := s.check(d); err != nil {
+			d.Close()
+			return queueTarget{}, nil, err
+		}
+	}
+	to := &api.Selection{Transient: true}
+	if l := settings.limits.Client; l != nil {
+		// The queue makes the attempts, and each delivery has its part of what
+		// one request may cause.
+		limits := *l
+		limits.Retry = 0
+		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
+		to.Limits = &limits
+	}
+	return queueTarget{notifier.Target{Destination: d}, settings, a.log}, to, nil
+}
+
+// clientSettings returns the settings that a message with URLs of a client is
+// delivered under, and the restrictions of services that hold for it: those of
+// the site that has the egress rules under which it was accepted. If the rules
+// of all sites have changed, they are those of the only site. If there are
+// several, only public addresses can be reached that no site denies.
+func (a *App) clientSettings(policy string) (*resolved, []*Services) {
+	sites := a.sites
+	if len(sites) == 0 {
+		sites = []*resolved{a.resolved}
+	}
+	i := slices.IndexFunc(sites, func(s *resolved) bool { return s.limits.Egress.Key() == policy })
+	if len(sites) == 1 {
+		i = 0
+	}
+	if i >= 0 {
+		return sites[i], []*Services{sites[i].services}
+	}
+	strict := *a.resolved
+	var policies []*egress.Policy
+	var services []*Services
+	for _, s := range sites {
+		policies, services = append(policies, s.limits.Egress), append(services, s.services)
+	}
+	strict.limits.Egress = egress.Strictest(policies...)
+	return &strict, services
+}
+
+// settled logs deliveries that were given up.
+func (q *openQueue) settled(j *queue.Job) {
+	if j.Status != queue.Dead {
+		return
+	}
+	r := jobResult(j)
+	q.log.Error("delivery given up; it can be tried again", zap.String("id", j.Message.String()),
+		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", cmp.Or(j.Reason, *r.Error)))
+}

@@ -1,0 +1,152 @@
+package caddyhttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
+)
+
+// queuePool holds the open queues of the process by name. A reload that does not
+// change the name keeps the queue open.
+var queuePool = caddy.NewUsagePool()
+
+// openQueue is a queue that is open. Configurations share it.
+type openQueue struct {
+	*queue.Queue
+	shown  string // its name for logs
+	secret [sha256.Size]byte
+	log    *zap.Logger
+	app    atomic.Pointer[App] // delivers; the one that was started last
+	slow   slowDestinations
+
+	clients atomic.Int32 // deliveries to URLs of clients
+}
+
+// errQueueSecretChanged is returned when a reload changes the secret of a queue
+// that is open.
+var errQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set another path")
+
+// openQueue opens the queue of the configuration, or takes the one that is open,
+// and lets this app deliver. It runs when the app starts and not before, so that
+// a configuration can be validated while another process uses the queue.
+func (a *App) openQueue() error {
+	s := a.queueSettings
+	if s == nil {
+		return nil
+	}
+	v, _, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return a.newQueue() })
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	q := v.(*openQueue)
+	if q.secret != s.secretHash() {
+		_, _ = queuePool.Delete(s.name) // the other configuration still uses it
+		return errQueueSecretChanged
+	}
+	a.queue = q
+	q.use(a)
+	return nil
+}
+
+// newQueue opens the queue of the configuration.
+func (a *App) newQueue() (*openQueue, error) {
+	s := a.queueSettings
+	log := a.log.Named("queue")
+	var store queue.Store
+	var err error
+	if s.dsn != "" {
+		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.dsn, Secret: s.secret, Logger: log})
+	} else {
+		store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
+	}
+	if err != nil {
+		return nil, err
+	}
+	q := &openQueue{shown: s.shown(), secret: s.secretHash(), log: log}
+	q.app.Store(a)
+	q.Queue = queue.New(store, q.options(s))
+	return q, nil
+}
+
+// options returns the options of the queue for the settings of an app.
+func (q *openQueue) options(s *queueSettings) queue.Options {
+	return queue.Options{
+		Deliver: q.deliver, Settled: q.settled,
+		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
+	}
+}
+
+// use lets an app deliver from now on.
+func (q *openQueue) use(a *App) {
+	q.app.Store(a)
+	q.Configure(q.options(a.queueSettings))
+}
+
+// leaveQueue gives the queue back to the app that was started before, if this
+// app is stopped because another part of its configuration failed.
+func (a *App) leaveQueue() {
+	if before := a.shared.apps.newest(); a.queue != nil && before != nil && before.queue == a.queue {
+		a.queue.use(before)
+	}
+}
+
+// releaseQueue ends the use of the queue. The last one closes it.
+func (a *App) releaseQueue() error {
+	if a.queue == nil {
+		return nil
+	}
+	_, err := queuePool.Delete(a.queueSettings.name)
+	return err
+}
+
+// Destruct implements caddy.Destructor. It waits for the deliveries under way.
+func (q *openQueue) Destruct() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
+		q.log.Info("deliveries stay in the queue; they are made when it is opened again",
+			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.shown))
+	}
+	return q.Close(ctx)
+}
+
+// durable returns the queue for messages of a key, or nil if there is none. While
+// the app starts it waits, because other apps may have started before.
+func (a *App) durable(k *key) (*openQueue, error) {
+	if a.queueSettings == nil || k != nil && k.unqueued {
+		return nil, nil
+	}
+	<-a.started
+	if a.queue == nil {
+		return nil, errQueueUnavailable(errors.New("the queue is not open"))
+	}
+	return a.queue, nil
+}
+
+// queueRetryAfter is when a client should try again after a 503 of the queue.
+const queueRetryAfter = 10 * time.Second
+
+// errQueueUnavailable returns the error for a client whose message cannot be
+// stored because of err.
+func errQueueUnavailable(err error) *api.Error {
+	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot store messages at the moment; try again in %s", queueRetryAfter)
+	e.RetryAfter = queueRetryAfter
+	if errors.Is(err, queue.ErrFull) {
+		e.Err = fmt.Errorf("too many messages wait to be delivered (queue max_size); try again in %s", queueRetryAfter)
+		return e
+	}
+	e.Fault = err
+	return e
+}

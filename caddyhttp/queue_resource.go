@@ -1,0 +1,90 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// messagesName is the name below /notify of the messages in the queue. No key
+// has this name.
+const messagesName = "messages"
+
+// messageRoute reports whether a path names a message in the queue, and returns
+// its ID, which may not exist. A slash at the end is ignored.
+func messageRoute(path string) (id string, ok bool) {
+	id, ok = strings.CutPrefix(path, "/notify/"+messagesName+"/")
+	id = strings.TrimSuffix(id, "/")
+	return id, ok && id != "" && !strings.Contains(id, "/")
+}
+
+// messageAddress returns the address of a message for a client that has sent r
+// to the address of a key, or to /notify.
+func messageAddress(r *http.Request, id string) string {
+	path := r.URL.EscapedPath()
+	prefix := ""
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		prefix, _ = strings.CutSuffix(original.URL.EscapedPath(), path)
+	}
+	return prefix + "/notify/" + messagesName + "/" + id
+}
+
+// serveMessage answers a request for a message in the queue.
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, text string) *api.Response {
+	resp, err := h.message(w, r, text)
+	if err != nil {
+		return h.errorResponse(err)
+	}
+	return resp
+}
+
+var errNoMessage = api.Errorf(http.StatusNotFound, "there is no such message; results are kept for the time of queue keep")
+
+func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (*api.Response, error) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodDelete:
+		if err := h.resolved.checkOrigin(r); err != nil {
+			return nil, err
+		}
+	default:
+		w.Header().Set("Allow", "GET, HEAD, DELETE")
+		return nil, api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET, or DELETE to cancel the message", r.Method)
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || id.String() != text {
+		return nil, errNoMessage
+	}
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.WithoutCancel(r.Context())
+	if r.Method == http.MethodDelete {
+		if _, err := q.Cancel(ctx, id); err != nil {
+			return nil, messageError(err)
+		}
+	}
+	e, err := q.Get(ctx, id)
+	if err != nil {
+		return nil, messageError(err)
+	}
+	return queuedMessage(e).Response(), nil
+}
+
+// messageError returns the error for a client that asks for a message.
+func messageError(err error) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return errNoMessage
+	}
+	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot read the queue at the moment; try again in %s", queueRetryAfter)
+	e.Fault, e.RetryAfter = err, queueRetryAfter
+	return e
+}

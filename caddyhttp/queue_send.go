@@ -1,0 +1,405 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// answer sends the message of a request and returns the response. With a queue,
+// what is not final in time is stored and delivered later. answer calls d.release
+// when no delivery of the request is under way any more, which can be after it
+// returns.
+//
+// Without a queue, and with one to a fast destination, nothing is stored before
+// the response.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
+	q, err := h.app.durable(h.resolved.keys[d.key])
+	if err != nil {
+		d.release()
+		return nil, err
+	}
+	if q == nil {
+		defer d.release()
+		stream := d.stream(w, r)
+		resp := api.NewResponse(h.shared.send(r.Context(), d))
+		resp.Stream = stream
+		return resp, nil
+	}
+	prefer := api.ParsePrefer(r.Header)
+	wait := q.app.Load().queueSettings.wait
+	if prefer.Async {
+		wait = prefer.Wait
+	}
+	d.id = queue.NewID()
+	s := &queuedSend{delivery: d, q: q, shared: h.shared.shared}
+	if err := s.begin(r.Context(), wait > 0); err != nil {
+		d.release()
+		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+			return h.repeated(r, q, e, prefer)
+		}
+		return nil, queueError(err)
+	}
+	stream := s.stream(w, r)
+	report, err := s.run(r.Context(), wait)
+	resp := api.NewResponse(report)
+	if err != nil {
+		resp = h.errorResponse(queueError(err))
+		resp.Records, resp.Results = report.Records, report.Results
+	} else {
+		resp.SetQueued(d.id.String(), messageAddress(r, d.id.String()), prefer)
+	}
+	resp.Stream = stream
+	return resp, nil
+}
+
+// stream begins a stream of results if the client prefers one.
+func (d *delivery) stream(w http.ResponseWriter, r *http.Request) *api.Stream {
+	stream := api.NewStream(w, r, d.to.Targets)
+	if stream != nil {
+		d.done = stream.Result
+	}
+	return stream
+}
+
+// repeated returns the response to a request whose idempotency key is known.
+func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateError, p api.Preference) (*api.Response, error) {
+	if !e.SameRequest {
+		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
+	}
+	stored, err := q.Get(context.WithoutCancel(r.Context()), e.ID)
+	if err != nil {
+		return nil, queueError(err)
+	}
+	m := queuedMessage(stored)
+	report := &notifier.Report{Results: storedResults(m), Records: m.Response().Records}
+	resp := api.NewResponse(report)
+	resp.SetQueued(m.ID, messageAddress(r, m.ID), p)
+	return resp, nil
+}
+
+// queueError returns the error for the client if the queue returned err.
+func queueError(err error) error {
+	if _, ok := errors.AsType[*api.Error](err); ok {
+		return err
+	}
+	return errQueueUnavailable(err)
+}
+
+// queuedSend sends one message, of which the queue takes over what is not final
+// in time.
+type queuedSend struct {
+	delivery
+	q      *openQueue
+	shared *shared
+
+	// Set by begin, for each target.
+	direct   []int // the targets that are sent to at once; the others are queued
+	states   []queuedState
+	progress []*notifier.Progress // nil if the target is queued
+
+	// decided is closed when the message is stored, or will not be. Only then
+	// err and entry can be read: err is that of the queue if it was not stored,
+	// and entry is nil if there was no need to.
+	decided chan struct{}
+	err     error
+	entry   *queue.Entry
+
+	done   chan struct{}    // closed when nothing is under way; then report is set
+	report *notifier.Report // on all results of the direct targets
+
+	mu       sync.Mutex
+	deciding bool               // a goroutine decides, or has done so
+	answered bool               // results come too late for the response
+	results  []*notifier.Result // of the targets; nil while under way
+	late     []bool             // of the targets: under way when the request was answered
+}
+
+// begin stores the message before anything is sent if the client has an
+// idempotency key, if a destination is slow, or if direct is false. direct means
+// that the client waits for results.
+func (s *queuedSend) begin(ctx context.Context, direct bool) error {
+	targets := s.to.Targets
+	n := len(targets)
+	s.states, s.progress = make([]queuedState, n), make([]*notifier.Progress, n)
+	s.results, s.late = make([]*notifier.Result, n), make([]bool, n)
+	s.done, s.decided = make(chan struct{}), make(chan struct{})
+	for i, t := range targets {
+		if direct && s.q.slow.begin(t.Destination) {
+			s.direct = append(s.direct, i)
+			s.progress[i] = new(notifier.Progress)
+		}
+	}
+	if len(s.direct) == n && s.idempotency.key == "" {
+		return nil
+	}
+	s.deciding = true
+	s.makeEntry()
+	if s.store(ctx); s.err != nil {
+		for _, i := range s.direct {
+			s.q.slow.end(targets[i].Destination, false)
+		}
+	}
+	return s.err
+}
+
+// run sends to the direct targets, waits for the results, and returns what is
+// known of all targets then. The error is that of the queue.
+func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Report, error) {
+	s.streamQueued()
+	if len(s.direct) == 0 {
+		defer s.release()
+		report := s.reportSoFar(nil)
+		s.shared.finish(s.delivery, nil, report)
+		return report, nil
+	}
+	go s.send(ctx)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return s.report, s.err
+	case <-timer.C:
+	}
+	if s.giveUp() {
+		s.store(ctx)
+	}
+	<-s.decided
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reportSoFar(nil), s.err
+}
+
+// giveUp ends the time in which results are part of the response. It reports
+// whether the caller stores the message.
+func (s *queuedSend) giveUp() (store bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.direct {
+		if s.results[i] == nil {
+			s.late[i] = true
+			s.q.slow.late(s.to.Targets[i].Destination)
+		}
+	}
+	s.streamLate()
+	s.answered = true
+	if s.deciding {
+		return false
+	}
+	s.deciding = true
+	s.makeEntry()
+	return true
+}
+
+// store stores the message. Only the goroutine that has set deciding calls it.
+func (s *queuedSend) store(ctx context.Context) {
+	s.err = s.q.Accept(context.WithoutCancel(ctx), s.entry)
+	close(s.decided)
+}
+
+// send sends to the direct targets, and then stores the message, if it is not
+// final, or else its results.
+func (s *queuedSend) send(ctx context.Context) {
+	defer close(s.done)
+	defer s.release()
+	d, to := s.delivery, *s.to
+	to.Targets = make([]notifier.Target, len(s.direct))
+	for k, i := range s.direct {
+		to.Targets[k] = s.to.Targets[i]
+		to.Targets[k].Progress = s.progress[i]
+	}
+	d.to, d.done = &to, s.end
+	sent, trace := s.shared.deliver(ctx, d)
+	if s.decide() {
+		if s.entry == nil {
+			close(s.decided)
+		} else {
+			s.store(ctx)
+		}
+	}
+	<-s.decided
+	s.mu.Lock()
+	s.report = s.reportSoFar(sent.Records)
+	s.mu.Unlock()
+	if s.entry == nil {
+		s.q.Record(s.finalEntry())
+	}
+	made := make([]notifier.Result, len(s.direct))
+	for k, i := range s.direct {
+		made[k] = s.shown(i)
+	}
+	trace.end(!slices.ContainsFunc(s.report.Results, api.Failed))
+	s.shared.finish(s.delivery, made, s.report)
+}
+
+// decide reports whether the caller stores the message, now that all results are
+// known. If all are final, there is no entry.
+func (s *queuedSend) decide() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deciding {
+		return false
+	}
+	s.deciding = true
+	for _, r := range s.results {
+		if queueable(r) {
+			s.makeEntry()
+			break
+		}
+	}
+	return true
+}
+
+// end takes the result of the k-th direct target. If the queue has the message,
+// it gets the result.
+func (s *queuedSend) end(k int, r notifier.Result) {
+	i := s.direct[k]
+	s.mu.Lock()
+	s.results[i] = &r
+	late, deciding := s.late[i], s.deciding
+	if !s.answered && s.delivery.done != nil {
+		if queueable(&r) {
+			r.Status = api.StatusQueued
+		}
+		s.delivery.done(i, r)
+	}
+	s.mu.Unlock()
+	s.q.slow.end(s.to.Targets[i].Destination, late)
+	if !deciding {
+		return
+	}
+	<-s.decided
+	if s.err != nil {
+		return
+	}
+	j := s.entry.Jobs[s.to.Positions()[i]]
+	if j.Status != queue.Sending {
+		return
+	}
+	o := outcomeOf(s.states[i], *s.results[i])
+	if o.Status == queue.Dead && !late { // the client is told
+		o.Status = queue.Failed
+	}
+	s.q.Settle(&j, o)
+}
+
+// streamQueued sends the client the state of the targets that are queued from
+// the beginning.
+func (s *queuedSend) streamQueued() {
+	for i, t := range s.to.Targets {
+		if s.delivery.done != nil && s.progress[i] == nil {
+			s.delivery.done(i, queuedNotYet(t))
+		}
+	}
+}
+
+// streamLate sends the client the state of the targets that are late.
+func (s *queuedSend) streamLate() {
+	for i, t := range s.to.Targets {
+		if s.delivery.done != nil && s.late[i] {
+			s.delivery.done(i, queuedNotYet(t))
+		}
+	}
+}
+
+// queueable reports whether the queue tries again after a result.
+func queueable(r *notifier.Result) bool { return r != nil && r.Err != nil && r.Temporary }
+
+// errNotStored is the error of a delivery under way that the queue could not
+// take.
+var errNotStored = errors.New("it is being sent, but the gateway cannot store it for another attempt")
+
+// shown returns what the client sees of the i-th target if the message is stored
+// or needs not be. The caller holds the lock, or no delivery is under way.
+func (s *queuedSend) shown(i int) notifier.Result {
+	stored := s.err == nil
+	switch r := s.results[i]; {
+	case r == nil:
+		out := queuedNotYet(s.to.Targets[i])
+		if !stored {
+			out.Status, out.Err = notifier.Failed, errNotStored
+		}
+		return out
+	case stored && queueable(r):
+		out := *r
+		out.Status = api.StatusQueued
+		return out
+	default:
+		return *r
+	}
+}
+
+// reportSoFar returns what the client sees of all targets. records are those of
+// the deliveries, or nil if they are not known. The caller holds the lock, or no
+// delivery is under way.
+func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
+	report := &notifier.Report{Results: make([]notifier.Result, len(s.to.Targets)), Records: records}
+	for i := range s.to.Targets {
+		r := s.shown(i)
+		report.Results[i] = r
+		switch {
+		case r.Status == api.StatusQueued:
+			report.Records = append(report.Records, api.QueuedRecord(r))
+		case records == nil:
+			report.Records = append(report.Records, api.ResultRecord(r))
+		}
+	}
+	return s.to.Report(report)
+}
+
+// makeEntry makes what is stored of the message. The caller holds the lock, or no
+// delivery is under way.
+func (s *queuedSend) makeEntry() {
+	m := s.record()
+	m.Key, m.Request = s.idempotency.key, s.idempotency.request
+	s.entry = s.finalEntry()
+	s.entry.Message, s.entry.Untrusted = m, s.to.Transient
+	for i, at := range s.to.Positions() {
+		if r := s.results[i]; r == nil || queueable(r) {
+			s.setJob(&s.entry.Jobs[at], i)
+		}
+	}
+}
+
+// setJob sets the job of the i-th target, which is not final.
+func (s *queuedSend) setJob(j *queue.Job, i int) {
+	t := s.to.Targets[i]
+	s.states[i] = newQueuedState(t, s.to.Transient)
+	j.Destination = destinationHash(t.Destination)
+	j.State = s.states[i].with(s.progress[i])
+	switch r := s.results[i]; {
+	case r != nil:
+		j.Status = queue.Queued
+		j.Due = time.Now().Add(queue.RetryDelay(1, r.RetryAfter))
+	case s.progress[i] != nil:
+		j.Status = queue.Sending
+	default:
+		j.Status = queue.Queued
+	}
+}
+
+// finalEntry returns the entry of a message whose results are all final: those
+// of the targets and of URLs that cannot be used.
+func (s *queuedSend) finalEntry() *queue.Entry {
+	report := s.reportSoFar(nil)
+	e := &queue.Entry{Message: &queue.Message{ID: s.id, Created: s.message.Time, Summary: s.summary()}}
+	e.Jobs = make([]queue.Job, len(report.Results))
+	for i, r := range report.Results {
+		j := &e.Jobs[i]
+		j.Status, j.Result = queue.Delivered, resultOf(r)
+		if r.Err != nil {
+			j.Status = queue.Failed
+		}
+		if r.Attempts > 0 {
+			j.Attempts = 1
+		}
+	}
+	return e
+}

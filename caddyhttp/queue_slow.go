@@ -1,0 +1,67 @@
+package caddyhttp
+
+import (
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// maxDirect is how many messages are sent to one destination at once without
+// going through the queue first.
+const maxDirect = notifier.DefaultConcurrency / 2
+
+// slowDestinations counts the deliveries that requests make, so that a slow
+// destination does not take all of the room: what is sent to it goes through
+// the queue, which makes few deliveries to one destination at once. The zero
+// value is ready for use.
+type slowDestinations struct {
+	mu     sync.Mutex
+	counts map[*notifier.Destination]*directCount
+}
+
+// directCount counts the deliveries to one destination.
+type directCount struct {
+	all  int
+	late int // those that were not done when the request was answered
+}
+
+// begin counts a delivery, or reports false if the destination is slow: if as
+// many deliveries are late as the queue makes at once.
+func (s *slowDestinations) begin(d *notifier.Destination) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts[d]
+	if c == nil {
+		if s.counts == nil {
+			s.counts = map[*notifier.Destination]*directCount{}
+		}
+		c = &directCount{}
+		s.counts[d] = c
+	}
+	if c.late >= queue.PerDestination || c.all >= maxDirect {
+		return false
+	}
+	c.all++
+	return true
+}
+
+// late counts a delivery as late.
+func (s *slowDestinations) late(d *notifier.Destination) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[d].late++
+}
+
+// end ends a delivery that begin has counted.
+func (s *slowDestinations) end(d *notifier.Destination, late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.counts[d]
+	if c.all--; c.all == 0 {
+		delete(s.counts, d)
+	}
+	if late {
+		c.late--
+	}
+}
