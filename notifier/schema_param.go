@@ -107,8 +107,8 @@ func (p *Param) SecretPart(f func(value string) (public, secret string)) *Param 
 func (p *Param) Required() *Param { return p.change(func() { p.required = true }) }
 
 // Lenient accepts an invalid value with a warning instead of refusing the URL. A
-// number outside the range is clipped to it, and any other invalid value means
-// the default. It is for values that users have in their URLs already.
+// number above the range is clipped to it, and any other invalid value means the
+// default. It is for values that users have in their URLs already.
 func (p *Param) Lenient() *Param {
 	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindChoice)
 }

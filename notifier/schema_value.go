@@ -102,15 +102,11 @@ func (r *numberRules) includes(n float64) bool {
 	return !math.IsNaN(n) && (r.min == nil || n >= *r.min) && (r.max == nil || n <= *r.max)
 }
 
-// clip returns the bound closest to n, or "" if n is within the bounds or means
-// "not given": a number below the range does if a value outside it is the default,
-// and 0 and less do if the range is above 0.
+// clip returns the upper bound if n is above it, and "" otherwise: a number below
+// the range means "not given", as it does in Apprise.
 func (r *numberRules) clip(n float64) string {
-	switch {
-	case r.max != nil && n > *r.max:
+	if r.max != nil && n > *r.max {
 		return formatNumber(*r.max)
-	case r.min != nil && n < *r.min && r.missing == "" && (n > 0 || *r.min <= 0):
-		return formatNumber(*r.min)
 	}
 	return ""
 }
@@ -198,7 +194,7 @@ func (v *boolVar) set(_ *Param, text string) error {
 func (v *boolVar) text(*Param) string { return formatBool(bool(*v)) }
 
 // nearest returns the value that a lenient parameter has instead of an invalid
-// one, as a URL writes it, or "" for the default. A number outside the range is
+// one, as a URL writes it, or "" for the default. A number above the range is
 // clipped to it. A switch is read as Apprise reads it, by its first two letters:
 // "none" is no.
 func (p *Param) nearest(text string) string {

@@ -181,15 +181,16 @@ func TestInvalidValues(t *testing.T) {
 	for _, tt := range []struct{ query, canonical, warning string }{
 		{"retry=60", "?retry=10", "retry must be a whole number from 0 to 10; 10 is used"},
 		{"retry=99999999999999999999", "?retry=10", "retry must be a whole number from 0 to 10; 10 is used"},
-		{"retry=-1", "", "retry must be a whole number from 0 to 10; 0 is used"},
+		{"retry=-1", "", "retry must be a whole number from 0 to 10; the default is used"},
 		{"retry=2.5", "", "retry must be a whole number from 0 to 10; the default is used"},
 		{"retry=often", "", "retry must be a whole number from 0 to 10; the default is used"},
 		{"wait=100", "?wait=20", "wait must be a number from 0 to 20; 20 is used"},
+		{"wait=-1", "", "wait must be a number from 0 to 20; the default is used"}, // 0.5, and not 0
 		{"wait=NaN", "", "wait must be a number from 0 to 20; the default is used"},
 		{"rto=abc", "", "rto must be a number from 0 to 86400; the default is used"},
 		{"rto=Inf", "?rto=86400", "rto must be a number from 0 to 86400; 86400 is used"},
 		{"cto=0", "", "cto must be a number from 0.001 to 86400; the default is used"},
-		{"cto=1e-9", "?cto=0.001", "cto must be a number from 0.001 to 86400; 0.001 is used"},
+		{"cto=1e-9", "", "cto must be a number from 0.001 to 86400; the default is used"},
 		{"emojis=maybe", "", "emojis must be yes or no; the default is used"},
 		{"emojis=yeah", "?emojis=yes", "emojis must be yes or no; yes is used"}, // by the first two letters, as Apprise reads it
 		{"store=none", "?store=no", "store must be yes or no; no is used"},
