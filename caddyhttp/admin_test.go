@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ask asks the admin API of the Caddy that serve has started.
+// ask sends a request to the admin API of the Caddy that serve has started.
 func ask(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://localhost:2999"+path, strings.NewReader(body))
@@ -30,9 +30,9 @@ func ask(t *testing.T, method, path, body string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// The admin API shows the keys of the configuration that is running, sends
-// tests to them and tells of the last messages, and never shows a secret.
-// Metrics and what is recent survive a reload.
+// TestAdminAPI checks that the admin API lists the keys of the running
+// configuration and the last messages, sends test messages, and never shows a
+// secret, and that metrics and recent messages survive a reload.
 func TestAdminAPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -73,7 +73,7 @@ func TestAdminAPI(t *testing.T) {
 	for _, tt := range []struct {
 		name, key, body string
 		status          int
-		text            string // of the answer
+		text            string // in the response
 		arrives         string
 	}{
 		{"default text", "ops", "", 200, `"error":null`, "ops"},
@@ -169,7 +169,7 @@ func TestAdminAPI(t *testing.T) {
 	}
 }
 
-// metric is the value of one line of /metrics.
+// metric returns the value of one line of /metrics.
 func metric(t *testing.T, text, name string) (value float64) {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, "\n"+name+" ")

@@ -46,16 +46,15 @@ const (
 	maxQueued     = 256 // messages waiting
 )
 
-// background sends the messages of events and logs, so that neither the
-// issuance of a certificate nor a health check nor a log entry waits for a
-// destination. The zero value is ready for use.
+// background sends the messages of events and logs, so that the code that emits
+// or logs them does not wait for a destination. The zero value is ready for use.
 type background struct {
 	dropped logLimiter // messages for which the queue had no room
 
 	mu      sync.Mutex
 	queue   []func()
 	workers int           // goroutines; each ends when the queue is empty
-	idle    chan struct{} // closed when all is sent; nil if nobody waits
+	idle    chan struct{} // closed when all is sent; nil if no caller waits
 }
 
 // add calls send in the background and reports true, unless the queue is full.

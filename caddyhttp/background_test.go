@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// An background has bounds, and ends what it began.
+// TestOutbox checks that a background has limits, and that close waits for what
+// is being sent.
 func TestOutbox(t *testing.T) {
 	var o background
 	if left := o.wait(0); left != 0 {
@@ -22,7 +23,7 @@ func TestOutbox(t *testing.T) {
 		}
 	}
 	if o.add(func() { t.Error("sent in spite of being refused") }) {
-		t.Error("the background has no bounds")
+		t.Error("there is no limit")
 	}
 	if left := o.wait(time.Millisecond); left != maxBackground+maxQueued {
 		t.Errorf("%d left", left)
@@ -32,12 +33,12 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%d left, %d done", left, len(done))
 	}
 	if !o.add(func() {}) || o.wait(time.Minute) != 0 {
-		t.Error("the background is no good any more")
+		t.Error("nothing can be added any more")
 	}
 }
 
-// The emitter is not kept waiting, however slow the destination is, and gets
-// no error, whatever becomes of the message.
+// TestEventsNeverBlock checks that emitting an event does not wait for the
+// delivery and returns no error, even if the destination is slow or fails.
 func TestEventsNeverBlock(t *testing.T) {
 	release := make(chan struct{})
 	got := make(chan struct{}, maxBackground+maxQueued+1)
@@ -76,7 +77,7 @@ func TestEventsNeverBlock(t *testing.T) {
 	defer lost.mu.Unlock()
 	want := before + more
 	if !told {
-		want-- // the first was told at once
+		want-- // the first was reported at once
 	}
 	if lost.count != want {
 		t.Errorf("%d lost messages are still to be told, want %d", lost.count, want)

@@ -14,9 +14,9 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 )
 
-// TestAdapt holds each file of testdata against what stands in it: a
-// Caddyfile, a line of dashes, and the JSON that it becomes or a part of the
-// error. UPDATE_GOLDEN=1 writes the JSON.
+// TestAdapt adapts each file of testdata: a Caddyfile, a line of dashes, and
+// the JSON that it becomes or a part of the error. UPDATE_GOLDEN=1 writes the
+// JSON.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.caddyfiletest")
 	if err != nil || len(files) == 0 {
@@ -68,8 +68,8 @@ func indented(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-// Every mistake is refused with the line it is on, what was expected, and no
-// secret.
+// TestCaddyfileMistakes checks that the error for each mistake has its line and
+// what was expected, and no secret.
 func TestCaddyfileMistakes(t *testing.T) {
 	const url = "url json://user:secretsecret@h"
 	for name, tt := range map[string]struct {
@@ -186,8 +186,8 @@ func TestCaddyfileMistakes(t *testing.T) {
 	}
 }
 
-// A matcher of paths is refused only where nothing can get through it that the
-// gateway answers.
+// TestMayMatchRoute checks that a path matcher is refused only if it can match
+// none of the gateway's paths.
 func TestMayMatchRoute(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
@@ -200,7 +200,7 @@ func TestMayMatchRoute(t *testing.T) {
 	}
 }
 
-// Caddyfile.example is there to be run.
+// TestExample checks that Caddyfile.example runs.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile("../Caddyfile.example")
 	if err != nil {
@@ -220,7 +220,7 @@ func TestExample(t *testing.T) {
 	if err := caddy.Validate(&c); err != nil {
 		t.Error(err)
 	}
-	// The commented destinations must be right, too.
+	// The commented destinations must be valid, too.
 	for _, m := range regexp.MustCompile(`# url (\S+)`).FindAllStringSubmatch(string(text), -1) {
 		u := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(m[1], func(p string) string {
 			return map[string]string{

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A check sends nothing, whatever the service.
+// TestCommandCheckSendsNothing checks that the command check sends nothing for
+// any service.
 func TestCommandCheckSendsNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request has left") }))
 	defer server.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// A message goes to URLs that stand in arguments, files, on standard input
-// and in the environment, and comes from flags, files and standard input.
+// TestCommandSend checks that URLs come from arguments, files, standard input
+// and the environment, and the message from flags, files and standard input.
 func TestCommandSend(t *testing.T) {
 	s := newStation(t)
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ func TestCommandSend(t *testing.T) {
 	for _, tt := range []struct {
 		args, stdin, paths string
 		code               int
-		out, errs          string // parts
+		out, errs          string // parts of the output
 	}{
 		{"--body hello " + a, "", "a", 0, "delivered  JSON  json://", ""},
 		{a + "," + b, "hello\n", "a b", 0, "", ""},
@@ -100,7 +100,8 @@ func TestCommandSend(t *testing.T) {
 	}
 }
 
-// --key sends under the rules of the place where the key stands.
+// TestCommandSendKey checks that --key sends with the limits of the site or app
+// that has the key.
 func TestCommandSendKey(t *testing.T) {
 	s := newStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))

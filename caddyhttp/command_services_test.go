@@ -8,7 +8,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// What is listed can be looked up, by whatever name.
+// TestCommandServices checks that each listed service can be looked up by any
+// of its names.
 func TestCommandServices(t *testing.T) {
 	out, _, code := command(t, "", "services")
 	if lines := strings.Count(out, "\n"); code != 0 || lines != len(notifier.Services())+1 {

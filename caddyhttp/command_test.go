@@ -18,8 +18,8 @@ import (
 
 var updateCommands = flag.Bool("update-commands", false, "write the transcripts of testdata/command anew")
 
-// command runs `caddy notify` with arguments inside the test, as caddycmd
-// does, and returns what it writes and its exit code.
+// command runs `caddy notify` with arguments inside the test, as caddycmd does.
+// It returns the output and the exit code.
 func command(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -38,8 +38,8 @@ func command(t *testing.T, stdin string, args ...string) (out, errs string, code
 	return stdout.String(), stderr.String(), code
 }
 
-// TestCommandTranscripts holds the commands against testdata/command: after
-// each line that begins with a $ stands what the command of that line prints.
+// TestCommandTranscripts runs the commands of testdata/command: each line that
+// begins with $ is followed by the output of its command.
 func TestCommandTranscripts(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
 	t.Setenv(urlsVariable, "")
@@ -101,8 +101,8 @@ func TestCommandCompletion(t *testing.T) {
 
 const mainVariable = "CADDY_NOTIFY_TEST_MAIN"
 
-// TestMainProgram is caddy where it is asked for, so that tests can run the
-// program without building it.
+// TestMainProgram runs caddy in a child process of another test, so that tests
+// can run the program without building it.
 func TestMainProgram(t *testing.T) {
 	args, ok := os.LookupEnv(mainVariable)
 	if !ok {
@@ -113,7 +113,7 @@ func TestMainProgram(t *testing.T) {
 	os.Exit(0)
 }
 
-// program runs caddy in a process of its own.
+// program runs caddy in a child process.
 func program(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -133,8 +133,8 @@ func program(t *testing.T, args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// The program's exit codes are those that scripts can use, and Caddy's own
-// commands know the module.
+// TestProgram checks the exit codes, and that Caddy's own commands know the
+// module.
 func TestProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

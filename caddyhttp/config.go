@@ -141,9 +141,9 @@ type ClientLimits struct {
 	InFlightPerAddress int `json:"in_flight_per_address,omitempty"`
 
 	// How many bytes of memory the requests under way may hold, including those
-	// for keys. Half of it is for requests for keys only. Files that there is no
-	// room for go to temporary files. A text that there is no room for gets a 503
-	// with `Retry-After: 1`; a text of up to 32 KiB is not counted. It must be at
+	// for keys. Half of it is for requests for keys only. If it is used up, files
+	// are stored in temporary files, and a text gets a 503 with `Retry-After: 1`.
+	// A text of up to 32 KiB is not counted. It must be at
 	// least 8 times `max_body`. Default: 268435456 (256 MiB), or 8 times
 	// `max_body` if that is more.
 	Memory int64 `json:"memory,omitempty"`

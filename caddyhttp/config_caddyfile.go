@@ -110,8 +110,8 @@ func logRejected(log *zap.Logger, err error) error {
 	return err
 }
 
-// fileFingerprint makes a CaddyfileInfo.Files. Files that cannot be read are no
-// error, because the configuration may be for another machine.
+// fileFingerprint computes CaddyfileInfo.Files. It ignores files that cannot be
+// read, because the configuration may be for another machine.
 type fileFingerprint struct{ hash hash.Hash }
 
 // String returns the fingerprint, or "" if there are no files.

@@ -18,8 +18,7 @@ import (
 
 // warnUnguarded logs a warning about each notify handler that
 //
-//   - is open to everybody, although it has keys and nobody has decided on
-//     stateless messages
+//   - has keys, requires no authentication, and does not set stateless
 //   - requires authentication for one spelling of an address, but not for the
 //     other: /notify/KEY and /notify/KEY/
 //

@@ -63,14 +63,15 @@ const (
 	account = " {\nops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\n"
 )
 
-// A site with keys that everybody can send to gets a warning, unless stateless
-// is set, or the gateway cannot tell.
+// TestWarnOpenSite checks that a site gets a warning if it has keys and anyone
+// can send to it. It gets none if stateless is set, or if the gateway cannot
+// know.
 func TestWarnOpenSite(t *testing.T) {
 	const notify = notifyBlock
 	certificate := "tls internal {\nclient_auth {\nmode require\n}\n}\n"
 	for name, tt := range map[string]struct {
 		text string
-		want string // the path in the warning, "" for no warning
+		want string // the path in the warning; "" for no warning
 	}{
 		"a port":                        {":9470 {\n" + notify + "}", "/notify"},
 		"a domain":                      {"alerts.example.com {\n" + notify + "}", "/notify"},
@@ -122,7 +123,7 @@ func TestWarnSpellings(t *testing.T) {
 	const notify = "notify {\nstateless off\nkey secret {\nurl json://127.0.0.1:1\n}\nkey public {\nurl json://127.0.0.1:1\n}\n}\n"
 	for name, tt := range map[string]struct {
 		text string
-		want string // a part of the only warning, "" for no warning
+		want string // a part of the only warning; "" for no warning
 	}{
 		"an exact path":            {"basic_auth /notify/secret" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/,"},
 		"a path with a slash":      {"basic_auth /notify/secret/" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},

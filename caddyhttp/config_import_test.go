@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// configuration writes a file and gives its path.
+// configuration writes a file and returns its path.
 func configuration(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -47,7 +47,8 @@ func TestImportApprise(t *testing.T) {
 	}
 }
 
-// A server of configurations wants POST, others GET.
+// TestImportAppriseFromServer checks that configurations are requested with
+// POST from servers that demand it, and otherwise with GET.
 func TestImportAppriseFromServer(t *testing.T) {
 	s := newStation(t)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -122,7 +123,8 @@ func TestBadImports(t *testing.T) {
 	}
 }
 
-// The tag all does no harm where it has been in use, unlike in the Caddyfile.
+// TestImportAppriseTagAll checks that the tag all, an error in the Caddyfile,
+// is accepted in imported files.
 func TestImportAppriseTagAll(t *testing.T) {
 	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
 	k, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", &Key{ImportApprise: []string{path}})
@@ -131,7 +133,8 @@ func TestImportAppriseTagAll(t *testing.T) {
 	}
 }
 
-// The URLs that Apprise prints load. What has no effect in them is logged.
+// TestURLsOfApprise checks that URLs as Apprise prints them load, and that
+// parameters without effect are logged.
 func TestURLsOfApprise(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	urls := []KeyURL{
@@ -157,8 +160,9 @@ func TestURLsOfApprise(t *testing.T) {
 	}
 }
 
-// What has no effect is refused in the Caddyfile, but logged of an imported
-// file. No placeholder is resolved in one.
+// TestImportAppriseWarnings checks that a parameter without effect, an error in
+// the Caddyfile, is logged for an imported file, and that placeholders in it
+// are not replaced.
 func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
@@ -191,8 +195,8 @@ func TestImportAppriseWarnings(t *testing.T) {
 	}
 }
 
-// A relative path is relative to the file that it stands in, which need not be
-// the Caddyfile itself.
+// TestImportPath checks that a path is relative to the file that it is in,
+// which can be an imported Caddyfile.
 func TestImportPath(t *testing.T) {
 	var h Handler
 	tokens, err := caddyfile.Tokenize([]byte("notify {\nkey k {\nimport_apprise a.yml ../b c/d /e https://example.com/f {env.G}/g\n}\n}"), "/etc/caddy/sites/Caddyfile")

@@ -70,7 +70,7 @@ func isExternal(name string) bool {
 // checkPlaceholders returns an error if a placeholder has no value when the
 // configuration loads. It would be left in the URL, and messages would be sent
 // to the wrong address. The Caddyfile adapter makes a placeholder of requests
-// of {file.token}, so these have an error text of their own.
+// of {file.token}, so these have a separate error.
 func checkPlaceholders(text string) error {
 	if !strings.Contains(text, "{") {
 		return nil

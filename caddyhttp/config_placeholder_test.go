@@ -12,8 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
-// An error that only the real values show names the key, the URL's place and
-// the placeholder.
+// TestPlaceholders checks that an error about a placeholder's value names the
+// key, the number of the URL and the placeholder.
 func TestPlaceholders(t *testing.T) {
 	s := newStation(t)
 	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
@@ -39,8 +39,8 @@ func TestPlaceholders(t *testing.T) {
 	if paths := s.paths(); paths != "env file" {
 		t.Errorf("messages at %q", paths)
 	}
-	// Braces of other languages are no placeholders, nor are those of {system.*}
-	// and {time.*} unknown.
+	// Other braces are not placeholders. Unknown {system.*} and {time.*} have
+	// no effect.
 	for _, u := range []string{"json://h/{system.os}", "json://h/{time.now.year}", "json://h/%7Bx%7D", "json://h/?-x={{x}}", `json://h/?-x={"a":1}`} {
 		if err := checkURL(u, nil); err != nil {
 			t.Errorf("%s: %v", u, err)
@@ -63,7 +63,8 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// A text is not accepted with a placeholder that never has a value.
+// TestTextPlaceholders checks that a text with a placeholder that never has a
+// value is refused.
 func TestTextPlaceholders(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
 	file := filepath.Join(t.TempDir(), "place")

@@ -13,7 +13,7 @@ import (
 // resolveURL replaces the placeholders in a notification URL of the operator.
 //
 // If the URL is a single placeholder, the value is the URL. If it begins with a
-// placeholder and has no :// of its own, the value is the beginning of the URL
+// placeholder and has no ://, the value is the beginning of the URL
 // and is used as it is. Any other placeholder stands for a part of the URL: its
 // value is data, so resolveURL percent-encodes it for its place. A password
 // with a slash or an @ in it remains a password.

@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// The keys of the app are everybody's; the site's own win. What a site does
-// not set, it has from the app.
+// TestGlobalSettings checks that sites use the keys and settings of the app,
+// and that their own come first.
 func TestGlobalSettings(t *testing.T) {
 	s := newStation(t)
 	global := "key ops {\nurl " + s.url("/app/ops") + "\n}\nkey dev {\nurl " + s.url("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
@@ -39,7 +39,8 @@ func TestGlobalSettings(t *testing.T) {
 	}
 }
 
-// The same rules hold for JSON, which has no lines.
+// TestJSONMistakes checks that the same rules apply to JSON, which has no
+// lines.
 func TestJSONMistakes(t *testing.T) {
 	for config, text := range map[string]string{
 		`{"keys":{"a.b":{"urls":[{"url":"json://h"}]}}}`: "1 to 128 letters",

@@ -9,7 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Caddy's debug log prints whole modules. They show counts alone.
+// TestModulesInLogs checks that modules show only counts in Caddy's debug log,
+// which prints them whole.
 func TestModulesInLogs(t *testing.T) {
 	h := newGateway(t, "key k {\nurl json://u:secretsecret@h a\n}\ndefault_urls json://u:secretsecret@h", "key g {\nurl json://u:secretsecret@h\n}")
 	var out bytes.Buffer

@@ -27,7 +27,7 @@ func init() {
 // be renewed, an upstream that is down, a server that stops. It sends in the
 // background, so that nothing waits for the message.
 //
-// Each event of Caddy has a title and text of its own; other events are shown
+// The events of Caddy have specific titles and texts; other events are shown
 // with their data. In a title or body that is set here, placeholders are
 // replaced: those of the event, such as `{event.name}`, `{event.time}` and
 // `{event.data.identifier}`, and global ones, such as `{system.hostname}`.

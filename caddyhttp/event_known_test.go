@@ -11,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// A placeholder for data that the event never has is an error when the
-// configuration loads, and names what may have been meant.
+// TestEventData checks that a placeholder for data that the event never has is
+// an error when the configuration loads, with a suggestion.
 func TestEventData(t *testing.T) {
 	const options = "{\nadmin off\npersist_config off\nnotify {\nkey k {\nurl json://h\n}\n}\nevents {\n"
 	for _, tt := range []struct{ event, text, want string }{
@@ -38,7 +38,8 @@ func TestEventData(t *testing.T) {
 	}
 }
 
-// Of several events, one must have the data, and one unknown event may have any.
+// TestDataOfSeveralEvents checks that one of several events must have the data,
+// and that an unknown event may have any.
 func TestDataOfSeveralEvents(t *testing.T) {
 	for _, tt := range []struct {
 		events []string
@@ -70,7 +71,8 @@ func TestUnknownEvent(t *testing.T) {
 	}
 }
 
-// The data of the events of this module are those that it emits.
+// TestKnownOwnEvents checks that the list of known data is right for the events
+// of this module.
 func TestKnownOwnEvents(t *testing.T) {
 	for name, ok := range map[string]bool{eventDelivered: true, eventFailed: false} {
 		data := ownEventData(delivery{}, ok, []notifier.Result{})

@@ -12,8 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Each message is told of by an event. Who is notified of that is not notified
-// of the notification again, and never of a failure to notify it.
+// TestOwnEvents checks that each message causes an event, that a message about
+// an event causes only an event of failure, and that a message about a failure
+// causes none.
 func TestOwnEvents(t *testing.T) {
 	s := newStation(t)
 	closed := httptest.NewServer(nil)
@@ -74,7 +75,8 @@ func TestOwnEvents(t *testing.T) {
 	}
 }
 
-// A message over HTTP is told of too, and without its text.
+// TestOwnEventsOverHTTP checks that a message over HTTP causes an event too,
+// without its text.
 func TestOwnEventsOverHTTP(t *testing.T) {
 	s := newStation(t)
 	_, _ = eventful(t, `
@@ -105,7 +107,8 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 	}
 }
 
-// Lists in events are bounded, as the number of destinations is not.
+// TestOwnEventData checks that lists in events are bounded. The number of
+// destinations is not.
 func TestOwnEventData(t *testing.T) {
 	var results []notifier.Result
 	for range 500 {

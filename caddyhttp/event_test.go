@@ -30,8 +30,8 @@ func adapted(t *testing.T, text string) *caddy.Config {
 	return &c
 }
 
-// eventful runs the apps notify and events, without servers, under global
-// options.
+// eventful runs the apps notify and events with global options, without
+// servers.
 func eventful(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {
 	t.Helper()
 	ctx, err := caddy.ProvisionContext(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"))
@@ -59,7 +59,7 @@ func eventful(t *testing.T, options string) (notify *App, emit func(name string,
 	}
 }
 
-// sent waits for all messages that are under way.
+// sent waits until all messages are sent.
 func sent(t *testing.T, a *App) {
 	t.Helper()
 	if left := a.shared.background.wait(time.Minute); left > 0 {
@@ -67,8 +67,9 @@ func sent(t *testing.T, a *App) {
 	}
 }
 
-// The operator's texts have their placeholders replaced; what the event brings
-// is not read for placeholders, nor as HTML.
+// TestEventMessages checks that placeholders are replaced in the operator's
+// texts, and that the data of an event is neither searched for placeholders nor
+// read as HTML.
 func TestEventMessages(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
@@ -120,12 +121,12 @@ func TestEventMessages(t *testing.T) {
 	}
 }
 
-// emitAs emits an event in the name of the app.
+// emitAs emits an event with the app as its origin.
 func emitAs(a *App, name string, data map[string]any) {
 	a.emitter.events.Emit(a.emitter.ctx, name, data)
 }
 
-// What makes no message.
+// TestEventsLeftOut checks which events cause no message.
 func TestEventsLeftOut(t *testing.T) {
 	s := newStation(t)
 	notify, emit := eventful(t, `
@@ -167,7 +168,7 @@ func (s *station) arrives(t *testing.T, title string) arrived {
 	return arrived{}
 }
 
-// boot runs a Caddy with global options and sites.
+// boot runs Caddy with global options and sites.
 func boot(t *testing.T, options, sites string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
@@ -183,7 +184,8 @@ func boot(t *testing.T, options, sites string) {
 
 const emptySite = "http://localhost:9080 {\nrespond ok\n}\n"
 
-// A certificate that cannot be had becomes a message.
+// TestFailingIssuance checks that a message is sent if a certificate cannot be
+// obtained.
 func TestFailingIssuance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -213,7 +215,8 @@ func TestFailingIssuance(t *testing.T) {
 	}
 }
 
-// An upstream that goes away becomes a message, and its return another.
+// TestUpstreamGoesAway checks that a message is sent when an upstream becomes
+// unhealthy, and another when it is healthy again.
 func TestUpstreamGoesAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -250,8 +253,8 @@ func TestUpstreamGoesAway(t *testing.T) {
 	boot(t, "", emptySite)
 }
 
-// Starting and reloading are told apart, and the end of a configuration is no
-// end of Caddy.
+// TestStartAndReload checks that starts and reloads have different messages,
+// and that the end of a configuration is not reported as the end of Caddy.
 func TestStartAndReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -274,7 +277,7 @@ func TestStartAndReload(t *testing.T) {
 	for _, m := range s.take() {
 		titles = append(titles, m.Title)
 	}
-	// caddytest's own configuration came first.
+	// caddytest has loaded its own configuration first.
 	if want := []string{"Caddy has a new configuration", "Caddy has a new configuration"}; !slices.Equal(titles, want) {
 		t.Errorf("got %q, want %q", titles, want)
 	}

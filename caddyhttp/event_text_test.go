@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Every event that Caddy emits has a text that tells what has happened, and to
-// what.
+// TestEventTexts checks that every event of Caddy has a text with what has
+// happened, and to what.
 func TestEventTexts(t *testing.T) {
 	for _, tt := range []struct {
 		event       string
@@ -76,7 +76,7 @@ func TestEventTexts(t *testing.T) {
 			"Message not delivered (key ops)", "1 of 3 destinations have the message.\nno route; no room", notifier.Failure,
 		},
 		{"notify_delivered", map[string]any{"key": "", "delivered": 1, "failed": 0, "services": []string{"JSON"}}, false, "Message delivered", "1 of 1 destinations have the message.\nServices: JSON", notifier.Success},
-		// Events that nobody has thought of, or with other data than expected.
+		// Unknown events, and known ones with unexpected data.
 		{
 			"backup_done",
 			map[string]any{"size": 12, "file": "a\nb", "error": nil, "who": (*net.IPAddr)(nil), "cert": struct{ Key string }{"secretsecret"}, "took": 3 * time.Minute},
@@ -100,7 +100,8 @@ func TestEventTexts(t *testing.T) {
 	}
 }
 
-// An unknown event's data are shown within bounds.
+// TestUnknownEventIsBounded checks that the data of an unknown event is shown
+// up to a maximum length.
 func TestUnknownEventIsBounded(t *testing.T) {
 	data := map[string]any{}
 	for i := range 1000 {

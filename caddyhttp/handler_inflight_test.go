@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// jam is a destination that takes no message to its end before it is told to.
+// jam is a destination that does not answer before release.
 type jam struct {
 	*httptest.Server
 	arrived chan struct{}
@@ -37,7 +37,7 @@ func newJam(t *testing.T) *jam {
 
 func (j *jam) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
 
-// unread fails the test when somebody reads it.
+// unread fails the test when it is read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -45,9 +45,9 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("read")
 }
 
-// Above the bound, messages are turned away unread, in every format, until
-// one of those under way is done. The count is of the whole gateway; the
-// bound is of the site.
+// TestOverload checks that messages above the limit are refused in every format
+// before they are read. Messages of all sites count; the limit is that of the
+// site.
 func TestOverload(t *testing.T) {
 	j := newJam(t)
 	h := newGateway(t, "max_in_flight 2\nkey k {\nurl "+j.url()+"\n}", "")
@@ -84,7 +84,7 @@ func TestOverload(t *testing.T) {
 			t.Errorf("a message under way got status %d", status)
 		}
 	}
-	// Refused messages leave as well: more of them than the bound do no harm.
+	// Refused messages do not count.
 	for range 5 {
 		if got := post(t, h, "/notify/none", typeForm, "body=x"); got.status != http.StatusNotFound {
 			t.Errorf("an unknown key: status %d", got.status)
@@ -112,7 +112,8 @@ func TestOverloadSettings(t *testing.T) {
 	}
 }
 
-// A client is an IPv4 address, or the network that a client with IPv6 has.
+// TestClientAddress checks that a client is an IPv4 address or a network of
+// IPv6.
 func TestClientAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7":           "192.0.2.7",
@@ -131,8 +132,8 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// Messages that bring addresses have a part of the room, and one client has a
-// part of that. What has left makes room again.
+// TestInFlightShares checks that messages with URLs have a share of the limit,
+// and each client has a share of that. Finished messages do not count.
 func TestInFlightShares(t *testing.T) {
 	a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	limits := newInFlightLimits(32, 0, 0)

@@ -192,9 +192,9 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// A gateway that sends to another one, and so on, comes to an end, whatever the
-// service: here each gateway is the next one's destination, and a client has
-// brought the URL that leads there.
+// TestHopsOfAnyService checks that gateways which send to each other stop, for
+// every service. Each gateway is the destination of the one before, and a
+// client has sent the first URL.
 func TestHopsOfAnyService(t *testing.T) {
 	var address string
 	seen := 0
@@ -219,7 +219,8 @@ func TestHopsOfAnyService(t *testing.T) {
 	}
 }
 
-// A gateway behind this one is told how many gateways the message has passed.
+// TestHopsAreCounted checks that the next gateway gets the number of gateways
+// that the message has passed.
 func TestHopsAreCounted(t *testing.T) {
 	seen := make(chan string, 1)
 	peer := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -238,8 +239,8 @@ func TestHopsAreCounted(t *testing.T) {
 	}
 }
 
-// URLs of clients do not lead into the private network unless egress allows
-// it; URLs of the operator do. Nor do redirects.
+// TestEgress checks that URLs of clients do not reach private networks, by
+// redirects neither, unless egress allows it, and that URLs of the operator do.
 func TestEgress(t *testing.T) {
 	s := newStation(t)
 	redirect := httptest.NewServer(http.RedirectHandler(s.URL+"/redirected", http.StatusTemporaryRedirect))
@@ -278,7 +279,8 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// What a client sends is never taken for a placeholder.
+// TestPlaceholdersOfClients checks that placeholders in a client's request are
+// not replaced.
 func TestPlaceholdersOfClients(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	s := newStation(t)
@@ -296,7 +298,7 @@ func TestPlaceholdersOfClients(t *testing.T) {
 	}
 }
 
-// A request can outlive its configuration.
+// TestServeAfterCleanup checks that a request can outlive its configuration.
 func TestServeAfterCleanup(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, open+"key k {\nurl "+s.url("/k")+"\n}", "")
@@ -315,7 +317,7 @@ func TestServeAfterCleanup(t *testing.T) {
 	}
 }
 
-// files describes what has arrived: name, type and content of each file.
+// files describes the name, type and content of each file that has arrived.
 func (a arrived) files() string {
 	var out []string
 	for _, f := range a.Attachments {
@@ -324,8 +326,8 @@ func (a arrived) files() string {
 	return strings.Join(out, "|")
 }
 
-// A message arrives with its files, whether the request contains them or the
-// gateway fetches them.
+// TestAttachments checks that files are delivered, both those in the request
+// and those that the gateway fetches.
 func TestAttachments(t *testing.T) {
 	s := newStation(t)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -344,7 +346,8 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
-// Nothing is fetched for a request that is wrong in another way.
+// TestAttachmentsAreFetchedLast checks that nothing is fetched for an invalid
+// request.
 func TestAttachmentsAreFetchedLast(t *testing.T) {
 	fetches := 0
 	files := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetches++ }))
@@ -367,7 +370,7 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 	}
 }
 
-// When the request is answered, nothing of its files is left.
+// TestTemporaryFilesGo checks that no file is left after the response.
 func TestTemporaryFilesGo(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -385,7 +388,8 @@ func TestTemporaryFilesGo(t *testing.T) {
 	}
 }
 
-// A client that goes away while its attachments are fetched has sent nothing.
+// TestClientGoesWhileFetching checks that nothing is sent if the client
+// disconnects while its attachments are fetched.
 func TestClientGoesWhileFetching(t *testing.T) {
 	s, files := newStation(t), httptest.NewServer(http.NotFoundHandler())
 	defer files.Close()
@@ -402,14 +406,14 @@ func TestClientGoesWhileFetching(t *testing.T) {
 	}
 }
 
-// failingBody is a body whose reading ends with an error.
+// failingBody is a body that returns an error while it is read.
 type failingBody struct{ err error }
 
 func (b failingBody) Read([]byte) (int, error) { return 0, b.err }
 func (b failingBody) Close() error             { return nil }
 
-// A request_body directive before this handler has its own limit, and says so
-// with an error of its own.
+// TestLimitUpstream checks that the limit of a request_body directive before
+// this handler has its own error.
 func TestLimitUpstream(t *testing.T) {
 	h := newGateway(t, "", "")
 	limit := &http.MaxBytesError{Limit: 1}

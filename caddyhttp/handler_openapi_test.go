@@ -19,8 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// description is the document, read as OpenAPI 3.1 and, for its schemas, as
-// JSON Schema.
+// description is the document as OpenAPI 3.1, with its schemas as JSON Schema.
 type description struct {
 	root     any
 	compiler *jsonschema.Compiler
@@ -41,7 +40,7 @@ func readDescription(t *testing.T) *description {
 	return d
 }
 
-// at is what stands at a place, references followed; nil if nothing does.
+// at returns the part of the document at a path, following references, or nil.
 func (d *description) at(place ...string) map[string]any {
 	here, _ := d.root.(map[string]any)
 	for _, name := range place {
@@ -105,7 +104,8 @@ func TestDescriptionIsWhole(t *testing.T) {
 	}
 }
 
-// The description has the headers and the query string of each operation.
+// TestDescriptionOfParameters checks that the description has the headers and
+// the query parameters of each operation.
 func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
@@ -124,8 +124,8 @@ func TestDescriptionOfParameters(t *testing.T) {
 	}
 }
 
-// What the description takes for a message, the reader does, and what it does
-// not, the reader refuses.
+// TestDescriptionOfMessages checks that the reader accepts the messages that
+// the description allows, and refuses the others.
 func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
@@ -144,7 +144,7 @@ func TestDescriptionOfMessages(t *testing.T) {
 				fields["attach"] = json.RawMessage(`{"base64":"eA=="}`)
 			}
 			if strings.HasPrefix(field, "tag") && strings.Contains(value, "://") {
-				continue // a text, but no expression
+				continue // a text, but not an expression
 			}
 			fields[field] = json.RawMessage(value)
 			text, err := json.Marshal(fields)
@@ -159,8 +159,8 @@ func TestDescriptionOfMessages(t *testing.T) {
 	}
 }
 
-// Every answer is one that is described, and every one that is described is
-// given.
+// TestDescriptionOfAnswers checks that every response is described, and that
+// every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
@@ -175,7 +175,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		target      string
 		contentType string
 		body        string
-		slow        bool // it takes longer than the server lets it
+		slow        bool // it takes longer than the server allows
 		header      http.Header
 		before      func() (after func())
 	}
@@ -190,7 +190,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
 		return func() { t.Setenv("TMPDIR", tmp) }
 	}
-	fullDisk := func() func() { // a disk that no file of 2 MiB fits on
+	fullDisk := func() func() { // a disk without room for a file of 2 MiB
 		var limit syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	for path, methods := range d.at("paths") {
 		for method, o := range methods.(map[string]any) {
 			operation, ok := o.(map[string]any)
-			if !ok { // parameters of the path
+			if !ok { // path parameters
 				continue
 			}
 			for status, response := range operation["responses"].(map[string]any) {

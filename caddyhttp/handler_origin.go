@@ -16,8 +16,8 @@ import (
 const anyOrigin = "*"
 
 // newOriginCheck returns the protection against cross-site request forgery:
-// pages of other sites that send messages with the browser of a visitor, and
-// thus with the visitor's password or network. It relies on headers that only
+// pages of other sites that send messages through a visitor's browser, which has
+// the visitor's password or network. It relies on headers that only
 // browsers set: Sec-Fetch-Site or, in older ones, Origin. The pages of trusted
 // origins may send. The result is nil, for no check, if all origins are
 // trusted.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A page of another site cannot send messages with the browser of who looks
-// at it; clients that are no browsers are not concerned.
+// TestCrossOrigin checks that a page of another site cannot send messages with
+// its visitor's browser, and that other clients are not affected.
 func TestCrossOrigin(t *testing.T) {
 	s := newStation(t)
 	key := "key ops {\nurl " + s.url("/") + "\n}\n"

@@ -10,7 +10,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Success, failure and a refused request come in each of the formats.
+// TestAnswerFormats checks responses of success, failure and refusal in each
+// format.
 func TestAnswerFormats(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key good {\nurl "+s.url("/a")+" a\n}\nkey bad {\nurl "+s.url("/refuse")+" b\nurl "+s.url("/a")+"\n}", "")
@@ -51,7 +52,8 @@ func TestAnswerFormats(t *testing.T) {
 	}
 }
 
-// Programs that send JSON without an Accept header decode the body of an error.
+// TestErrorFormatWithoutAccept checks that an error is JSON for programs that
+// send JSON without an Accept header.
 func TestErrorFormatWithoutAccept(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key good {\nurl "+s.url("/a")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"\n}", "")
@@ -108,7 +110,8 @@ func TestUnusableURLInAnswer(t *testing.T) {
 	}
 }
 
-// A client gets to know which part of its URL has no effect.
+// TestWarningsInAnswer checks that the response tells which part of a URL has
+// no effect.
 func TestWarningsInAnswer(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, open, "")

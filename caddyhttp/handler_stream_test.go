@@ -20,7 +20,8 @@ type streamEnd struct {
 	jsonResponse
 }
 
-// A result is told when it comes in, while others are still out.
+// TestStreamIsLive checks that a result is written as soon as it is known,
+// before the others.
 func TestStreamIsLive(t *testing.T) {
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -82,7 +83,8 @@ func TestStreamIsLive(t *testing.T) {
 	}
 }
 
-// What is refused before anything is sent has its status, and one line.
+// TestStreamOfRefusal checks that a refused request has its status and one
+// line.
 func TestStreamOfRefusal(t *testing.T) {
 	h := newGateway(t, "", "")
 	r := httptest.NewRequest(http.MethodPost, "/notify/none", strings.NewReader("body=x"))
@@ -111,8 +113,8 @@ func (s *sleeper) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// A client that does not read holds no place among the messages under way, and
-// has a time by which it must have read.
+// TestStreamIsNotRead checks that a client that does not read does not count as
+// a message under way, and is disconnected after a time.
 func TestStreamIsNotRead(t *testing.T) {
 	for _, accept := range []string{typeStream, typeJSON} {
 		s := newStation(t)

@@ -19,11 +19,11 @@ import (
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )
 
-// open lets clients name the test's destinations, which are on loopback.
+// open lets clients use the test's destinations, which are on loopback.
 const open = "egress {\nallow 127.0.0.1\n}\n"
 
-// newGateway provisions a handler with what stands in its block, below an app
-// with what stands in the global block.
+// newGateway provisions a handler with the options of its block, and an app
+// with the options of the global block.
 func newGateway(t *testing.T, block, global string) *Handler {
 	t.Helper()
 	h, err := provision(t, block, global)
@@ -58,7 +58,7 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	return m.(*Handler), nil
 }
 
-// reply is an answer of the gateway.
+// reply is a response of the gateway.
 type reply struct {
 	status int
 	header http.Header
@@ -72,7 +72,7 @@ type jsonResponse struct {
 	Results []api.Result `json:"results"`
 }
 
-// json reads the answer, which was asked for in JSON.
+// json decodes the response, which was requested as JSON.
 func (r reply) json(t *testing.T) jsonResponse {
 	t.Helper()
 	var a jsonResponse
@@ -82,7 +82,7 @@ func (r reply) json(t *testing.T) jsonResponse {
 	return a
 }
 
-// nextStatus is what the next handler answers in tests.
+// nextStatus is the status of the next handler in tests.
 const nextStatus = http.StatusTeapot
 
 func do(t *testing.T, h *Handler, r *http.Request) reply {
@@ -114,7 +114,7 @@ const (
 	typeStream = "application/x-ndjson"
 )
 
-// arrived is a message as a destination got it.
+// arrived is a message as a destination received it.
 type arrived struct {
 	Path        string `json:"-"`
 	Title       string `json:"title"`
@@ -127,7 +127,7 @@ type arrived struct {
 	} `json:"attachments"`
 }
 
-// station is a destination: it takes messages of the service json.
+// station is a destination that receives messages of the service json.
 type station struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -156,12 +156,12 @@ func newStation(t *testing.T) *station {
 	return s
 }
 
-// url is the notification URL of a place on the station.
+// url returns the notification URL of a path of the station.
 func (s *station) url(path string) string {
 	return "json://" + strings.TrimPrefix(s.URL, "http://") + path
 }
 
-// take returns what has arrived, in the order of the paths, and forgets it.
+// take returns and removes the messages that have arrived, ordered by path.
 func (s *station) take() []arrived {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *station) take() []arrived {
 	return got
 }
 
-// one is the single message that must have arrived.
+// one returns the only message that has arrived.
 func (s *station) one(t *testing.T) arrived {
 	t.Helper()
 	got := s.take()
@@ -181,7 +181,7 @@ func (s *station) one(t *testing.T) arrived {
 	return got[0]
 }
 
-// paths are the places that messages have arrived at.
+// paths returns the paths at which messages have arrived.
 func (s *station) paths() string {
 	var out []string
 	for _, a := range s.take() {

@@ -9,8 +9,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The newest message comes first, and neither many messages nor large ones
-// exceed the limits.
+// TestHistory checks that the newest message comes first, and that neither many
+// messages nor large ones exceed the limits.
 func TestHistory(t *testing.T) {
 	var h history
 	add := func(key string, n int, text string) {
@@ -47,8 +47,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Refusals of one kind are one entry, stand among the messages by their time,
-// are bounded, and displace no message.
+// TestHistoryOfRefusals checks that refusals of one kind are one entry, ordered
+// by time, and that they are limited and remove no message.
 func TestHistoryOfRefusals(t *testing.T) {
 	var h history
 	begin := time.Now()

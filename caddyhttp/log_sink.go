@@ -18,13 +18,13 @@ import (
 )
 
 // logSink is an open log writer. Caddy keeps it over a reload, so it sends with
-// whichever app runs at the time.
+// the app that runs at the time.
 type logSink struct {
 	settings LogWriter
 	stderr   io.Writer
 	shared   sharedRef
 	batch    logdigest.Batch
-	skipped  logLimiter // the gateway's own entries
+	skipped  logLimiter // entries of the gateway
 	failed   logLimiter // entries that not every destination has
 }
 

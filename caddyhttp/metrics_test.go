@@ -8,8 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// values are the metrics of an engine, by name and labels; of a histogram its
-// count.
+// values returns the metrics by name and labels; for a histogram its count.
 func values(t *testing.T, e *shared) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -35,7 +34,8 @@ func values(t *testing.T, e *shared) map[string]float64 {
 	return out
 }
 
-// Every message is counted once by its outcome, every delivery by its service.
+// TestMetrics checks that every message is counted once by its outcome, and
+// every delivery by its service.
 func TestMetrics(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.url("/k")+" ok\nurl "+s.url("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")

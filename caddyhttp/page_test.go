@@ -63,7 +63,8 @@ func TestPageIsForBrowsers(t *testing.T) {
 	}
 }
 
-// The page shows tags and services, and nothing of the URLs.
+// TestPageShowsChoices checks that the page shows tags and services, and
+// nothing else of the URLs.
 func TestPageShowsChoices(t *testing.T) {
 	h := newGateway(t, `
 key ops {
@@ -117,7 +118,8 @@ func TestPageWithoutAttachments(t *testing.T) {
 	}
 }
 
-// All addresses are relative to that of the page, as the client knows it.
+// TestPageBelowPrefix checks that all addresses are relative to the page's
+// address as the client sees it.
 func TestPageBelowPrefix(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h\n}", "")
 	for original, want := range map[string]string{
@@ -137,7 +139,7 @@ func TestPageBelowPrefix(t *testing.T) {
 	}
 }
 
-// Errors name the addresses that the client knows.
+// TestErrorBelowPrefix checks that errors name the addresses that the client used.
 func TestErrorBelowPrefix(t *testing.T) {
 	h := newGateway(t, "stateless off\nkey ops {\nurl json://h\n}", "")
 	for original, want := range map[string]string{
@@ -155,7 +157,8 @@ func TestErrorBelowPrefix(t *testing.T) {
 	}
 }
 
-// Every page has the same style sheet, and a policy that allows it.
+// TestPagesHaveOneStyle checks that every page has the same style sheet, and a
+// policy that allows it.
 func TestPagesHaveOneStyle(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://10.0.0.1\n}", "")
 	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`)
@@ -174,7 +177,7 @@ func TestPagesHaveOneStyle(t *testing.T) {
 	}
 }
 
-// The labels of the fields are the words of the errors.
+// TestPageLabels checks that the fields have the same names in labels and errors.
 func TestPageLabels(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h a\n}", "")
 	for path, labels := range map[string][]string{
@@ -193,7 +196,7 @@ func TestPageLabels(t *testing.T) {
 	}
 }
 
-// Nothing that is not part of the page can run in it, or be loaded.
+// TestPagePolicy checks that the page loads and runs only its own parts.
 func TestPagePolicy(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl json://h\n}", "")
 	got := browse(t, h, "GET", "/notify/ops", browser)
@@ -240,13 +243,14 @@ func TestPreview(t *testing.T) {
 	if got := s.take(); len(got) != 0 {
 		t.Errorf("previews were sent: %+v", got)
 	}
-	// Only a query string that is nothing else asks for a preview.
+	// A query string requests a preview only if it has nothing else.
 	if got := post(t, h, "/notify/ops?preview=1", typeForm, "body=x"); got.status != 200 || len(s.take()) != 1 {
 		t.Errorf("?preview=1: status %d", got.status)
 	}
 }
 
-// Without a script, the form is a form, and the answer leads back to it.
+// TestPlainForm checks that the form works without a script, and that the
+// response leads back to it.
 func TestPlainForm(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/a")+" a\nurl "+s.url("/b")+" b\n}", "")

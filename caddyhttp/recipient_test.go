@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// A key or tag that does not exist is refused when the configuration loads,
-// whatever Caddy loads first.
+// TestUnknownRecipients checks that an unknown key or tag is an error when the
+// configuration loads, in whatever order Caddy loads its modules.
 func TestUnknownRecipients(t *testing.T) {
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{
@@ -33,7 +33,8 @@ func TestUnknownRecipients(t *testing.T) {
 	}
 }
 
-// The same holds where a site loads the gateway, whatever Caddy loads first.
+// TestUnknownRecipientsBesideSites checks the same for a configuration in which
+// a site has the gateway.
 func TestUnknownRecipientsBesideSites(t *testing.T) {
 	const site = "http://localhost:9080 {\nroute {\nnotify\n}\n}\n"
 	for options, want := range map[string]string{
@@ -51,7 +52,8 @@ func TestUnknownRecipientsBesideSites(t *testing.T) {
 	}
 }
 
-// Mistakes in the blocks of events and logs are refused with their line.
+// TestRecipientMistakes checks that mistakes in the blocks of events and logs
+// are reported with their line.
 func TestRecipientMistakes(t *testing.T) {
 	type unmarshaler = caddyfile.Unmarshaler
 	both := []func() unmarshaler{func() unmarshaler { return new(EventHandler) }, func() unmarshaler { return new(LogWriter) }}

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 )
 
-// Refusals with the same reason and key are one line a minute, with their count
-// and what the last of them was.
+// TestRefusalLog checks that refusals with the same reason and key are logged
+// once a minute, with their count and the details of the last.
 func TestRefusalLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
@@ -40,7 +40,8 @@ func TestRefusalLog(t *testing.T) {
 	})
 }
 
-// Every status has a reason of the fixed set, so that the metric has no other.
+// TestRefusalReasons checks that every status has one of the fixed reasons, so
+// that the metric has no others.
 func TestRefusalReasons(t *testing.T) {
 	for status := 400; status < 600; status++ {
 		if reason := refusalReason(status, nil); !slices.Contains(allRefusalReasons, reason) {

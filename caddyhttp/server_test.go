@@ -22,7 +22,7 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// serve runs a Caddy with the sites in it; again, it reloads it.
+// serve runs Caddy with sites. If it is running, it reloads it.
 func serve(t *testing.T, options, notify string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
@@ -83,15 +83,16 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// A send that was begun is finished, though the configuration is replaced and
-// the client hangs up.
+// TestReloadAndHangUp checks that a delivery continues after a reload, and
+// after the client has disconnected.
 func TestReloadAndHangUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
 	arrived, release, cut := make(chan struct{}, 2), make(chan struct{}), make(chan bool, 2)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		// The connection is watched for its end only when the body is read.
+		// The server notices the end of the connection only once the body is
+		// read.
 		_, _ = io.Copy(io.Discard, r.Body)
 		arrived <- struct{}{}
 		select {
@@ -132,7 +133,7 @@ func TestReloadAndHangUp(t *testing.T) {
 	}
 }
 
-// Connections are kept over a reload.
+// TestReloadKeepsConnections checks that connections are kept over a reload.
 func TestReloadKeepsConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -158,8 +159,9 @@ func TestReloadKeepsConnections(t *testing.T) {
 	}
 }
 
-// A reload closes the connections of destinations that the new configuration
-// does not have, keeps the others, and leaves none behind with the last key.
+// TestReloadClosesConnections checks that a reload closes the connections to
+// destinations that the new configuration does not have, keeps the others, and
+// closes all with the last key.
 func TestReloadClosesConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -190,7 +192,8 @@ func TestReloadClosesConnections(t *testing.T) {
 		return out
 	}
 
-	// Of three keys, one is the site's, one the app's, and one moves.
+	// Of three keys, one is of the site, one of the app, and one moves between
+	// them.
 	serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
 	for name := range keys {
 		if status, body := send(t, t.Context(), "/notify/"+name, "body=x"); status != 200 {
@@ -207,8 +210,9 @@ func TestReloadClosesConnections(t *testing.T) {
 	eventually(t, func() bool { return len(connected()) == 0 })
 }
 
-// Secrets of the configuration's URLs and of clients' are in no log, not even
-// with debug, and in no answer of the admin API.
+// TestSecretsStayHidden checks that secrets of URLs, of the configuration and
+// of clients, are in no log, even at level debug, and in no response of the
+// admin API.
 func TestSecretsStayHidden(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -256,7 +260,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	serve(t, "", "") // so that nothing writes to the log any more
 }
 
-// readLog reads a log file when the text is in it.
+// readLog waits until a log file has a text, and returns its content.
 func readLog(t *testing.T, file, text string) string {
 	t.Helper()
 	for range 100 {
@@ -269,7 +273,7 @@ func readLog(t *testing.T, file, text string) string {
 	return ""
 }
 
-// eventually waits for what is bound to come.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {

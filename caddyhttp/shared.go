@@ -44,7 +44,7 @@ func (s *shared) Destruct() error {
 }
 
 // sharedRef is one use of the shared value and of destinations in it. The zero
-// value is no use.
+// value is not a use.
 type sharedRef struct {
 	*shared
 	loaded       bool

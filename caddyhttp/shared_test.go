@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// The engine is given back as often as it was taken, whatever went wrong.
+// TestSharedIsReleased checks that the shared value is released as often as it
+// was loaded, also after errors.
 func TestSharedIsReleased(t *testing.T) {
 	held := func() int { n, _ := sharedPool.References(sharedName); return n }
 	before := held()

@@ -16,8 +16,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A message has a span below that of its request and each delivery one below
-// that; only where the operator wants it do destinations hear of them.
+// TestTracing checks that a message has a span below that of its request, and
+// each delivery one below that, and that destinations get them only with
+// propagate_trace.
 func TestTracing(t *testing.T) {
 	var mu sync.Mutex
 	var heard []http.Header

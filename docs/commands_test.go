@@ -161,7 +161,7 @@ func (g *gateway) runCaddy(t *testing.T, words command, stdin string, out *outpu
 	return nil
 }
 
-// notificationURL matches a notification URL in a command, but no HTTP URL.
+// notificationURL matches a notification URL in a command, except HTTP URLs.
 var notificationURL = regexp.MustCompile(`\b[a-z0-9]+://[^\s,"']+`)
 
 // here adapts the arguments of a command: to the ports of the gateways, to
@@ -244,7 +244,7 @@ func pattern(line string) *regexp.Regexp {
 	return regexp.MustCompile("^" + line + "$")
 }
 
-// compareJSON compares JSON without regard to white space and times.
+// compareJSON compares JSON, ignoring white space and times.
 func compareJSON(want, got string) error {
 	var texts [2]string
 	for i, text := range []string{want, got} {

@@ -20,7 +20,8 @@ func TestAttachmentType(t *testing.T) {
 	}
 }
 
-// A content type of a client is sent in a valid form or replaced.
+// TestContentType checks that a client's content type is sent if it is valid,
+// and replaced otherwise.
 func TestContentType(t *testing.T) {
 	for given, want := range map[string]string{
 		"text/plain; charset=utf-8":                 "text/plain; charset=utf-8",

@@ -49,7 +49,7 @@ func (c *Client) egress() egress.Options {
 
 // Dial opens a connection for a protocol other than HTTP, under the same
 // rules and timeouts. [Client.Local] decides about networks of the unix
-// family. Dial fails if the sender's pool has a transport of its own without a
+// family. Dial fails if the sender's pool was given a transport without a
 // method DialContext; see [egress.NewPoolWithTransport].
 func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if strings.HasPrefix(network, "unix") {

@@ -1,8 +1,8 @@
 package notifier
 
-// desktop names, by scheme, programs that show messages on the screen of the
-// machine that they run on. Such URLs are used with Apprise. A server has
-// nobody in front of it.
+// desktop names, by scheme, the programs of Apprise's URLs that show messages on
+// the screen of the machine. They are not supported: nobody looks at the screen of
+// a server.
 var desktop = map[string]string{
 	"windows": "Windows",
 	"macosx":  "macOS",

@@ -2,7 +2,8 @@ package notifier
 
 import "testing"
 
-// Files have half of the memory, and so have requests with URLs of clients.
+// TestMemory checks that files can take half of the memory, and so can requests
+// with URLs of clients.
 func TestMemory(t *testing.T) {
 	var m Memory
 	key, other := m.Allocation(100, false), m.Allocation(100, true)

@@ -336,8 +336,8 @@ type tooLargeError struct{}
 func (tooLargeError) Error() string        { return "552 too large" }
 func (tooLargeError) Is(target error) bool { return target == ErrRefused }
 
-// TestTemporary checks that the result tells whether a later attempt can
-// succeed, and when.
+// TestTemporary checks that a result has whether a later attempt can succeed,
+// and when.
 func TestTemporary(t *testing.T) {
 	for code, want := range map[int]bool{
 		400: false, 401: false, 403: false, 404: false, 410: false, 413: false, 414: false, 415: false, 422: false,

@@ -25,8 +25,8 @@ func newBinder(svc Service, o *options) *binder {
 	return &binder{reflect.ValueOf(svc).Elem(), reflect.ValueOf(o).Elem()}
 }
 
-// bind returns the place of v. It panics if v is no part of the service's
-// value.
+// bind returns the place of v. It panics if v is not a field of the
+// service.
 func (s *Schema) bind(v unsafe.Pointer) variable {
 	if s.binder == nil {
 		panic(s.Name + ": parameters can be declared in Describe only")

@@ -72,10 +72,9 @@ func (p *Param) Split(f func(text string) []string) *Param {
 // Unsplit is a function for [Param.Split] that makes one item of a text.
 func Unsplit(text string) []string { return []string{text} }
 
-// DropInvalid accepts a list all of whose items are invalid as an empty one, if
-// it is not required. It is for services that URLs are in use with that rely on
-// it. Otherwise such a list is an error. Invalid items beside valid ones are
-// always left out, with a warning.
+// DropInvalid accepts an optional list whose items are all invalid as an empty
+// one, because URLs in use rely on it. Without it, such a list is an error.
+// Invalid items among valid ones are always left out, with a warning.
 func (p *Param) DropInvalid() *Param {
 	return p.change(func() { p.list.dropInvalid = true }, KindList)
 }

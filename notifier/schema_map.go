@@ -20,7 +20,7 @@ type mapRules struct {
 
 // Map binds the values of the query whose keys begin with prefix, by their keys
 // without it: +Header=value, -parameter=value, :field=value. With an empty
-// prefix it takes all keys that are no parameters. The case of keys is kept.
+// prefix it takes all keys that are not parameters. The case of keys is kept.
 // Values count as secrets, since headers often are.
 func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
 	*v = nil

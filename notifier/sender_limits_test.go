@@ -49,8 +49,9 @@ func TestLimitsCheck(t *testing.T) {
 	}
 }
 
-// What is counted while a message is sent is counted for all of its
-// destinations together, and an attempt beyond the limit is the last one.
+// TestRequestsAreCounted checks that requests are counted for all destinations
+// of a message together, and that an attempt that exceeds the limit is the last
+// one.
 func TestRequestsAreCounted(t *testing.T) {
 	var n atomic.Int32
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {

@@ -92,8 +92,8 @@ func TestOneMessageLeavesRoom(t *testing.T) {
 	}
 }
 
-// As many deliveries of a long text run at once as there is memory for, and all
-// are made.
+// TestLongTextsTakeTurns checks that as many deliveries of a long text run at
+// once as there is memory for, and that all are made.
 func TestLongTextsTakeTurns(t *testing.T) {
 	long := &Message{Body: strings.Repeat("x", 100<<10)}
 	for _, tt := range []struct{ memory, atOnce int }{{0, 1}, {450 << 10, 3}, {10 << 20, 8}} {

@@ -92,8 +92,8 @@ func TestAttachmentName(t *testing.T) {
 	}
 }
 
-// Files for which there is no memory are on disk, also if it runs out within
-// one, and all are what was sent.
+// TestSpoolWithoutMemory checks that files are stored on disk when the memory
+// is used up, also within a file, and that their content is right.
 func TestSpoolWithoutMemory(t *testing.T) {
 	var memory Memory
 	allocation := memory.Allocation(1<<20, false) // half of it for files
@@ -130,8 +130,8 @@ func TestSpoolWithoutMemory(t *testing.T) {
 	}
 }
 
-// A file that cannot be stored is no mistake of who sends it, and one that
-// cannot be read is no fault of the disk.
+// TestStorageError checks that a file that cannot be stored is not the client's
+// error, and that one that cannot be read is not an error of the disk.
 func TestStorageError(t *testing.T) {
 	gone := &Spool{MaxSize: 4 << 20, MaxCount: 10, Dir: t.TempDir() + "/gone"}
 	_, err := gone.Add("", "", bytes.NewReader(make([]byte, 2<<20)))

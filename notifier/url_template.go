@@ -141,8 +141,7 @@ func compilePath(s string) (nodes []pathNode, rest string, err error) {
 	return nodes, s, nil
 }
 
-// places calls f for each place of a parameter in t, and tells whether it is
-// optional.
+// places calls f for each place of a parameter in t.
 func (t *template) places(f func(name string, optional bool)) {
 	for _, p := range []place{t.user, t.password, t.host, t.port} {
 		if p.name != "" {

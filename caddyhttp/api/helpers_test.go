@@ -137,14 +137,14 @@ func (g *gateway) choose(e notifier.TagExpr) (out []notifier.Target, err error) 
 	return out, nil
 }
 
-// take returns the recorded messages and forgets them.
+// take returns and removes the recorded messages.
 func (g *gateway) take() []received {
 	got := g.received
 	g.received = nil
 	return got
 }
 
-// one returns the recorded message, of which there must be one.
+// one returns the only recorded message.
 func (g *gateway) one(t *testing.T) received {
 	t.Helper()
 	got := g.take()

@@ -12,10 +12,10 @@ import (
 const maxHops = 1
 
 // Hops returns how many gateways the message of r has passed through. Gateways
-// tell each other in the header X-Apprise-Recursion-Count, and this gateway
-// also in its User-Agent, whatever the service: product is a text that is in
-// the User-Agent of every gateway. It returns a 508 if there are too many, so
-// that no message circulates.
+// send the number in the header X-Apprise-Recursion-Count. This gateway also sends
+// it in the User-Agent, which every service has; product is the part of the
+// User-Agent that identifies a gateway. The error is a 508 if there are too many,
+// so that no message circulates.
 func Hops(r *http.Request, product string) (int, error) {
 	own := notifier.HopsOf(r.UserAgent(), product) + 1
 	text := "0"

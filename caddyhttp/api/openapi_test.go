@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The description has each field that is read and no other.
+// TestDescriptionOfFields checks that the description has the same fields as
+// the reader.
 func TestDescriptionOfFields(t *testing.T) {
 	var description struct {
 		Components struct {

@@ -72,11 +72,11 @@ func TestMapping(t *testing.T) {
 	}
 }
 
-// escaped writes brackets as clients have to.
+// escaped escapes brackets, as clients must.
 func escaped(query string) string { return strings.NewReplacer("[", "%5B", "]", "%5D").Replace(query) }
 
-// The client is told about a word that is no type; a type that it names itself
-// must be right.
+// TestMappingOfUnknownType checks that a word of the source that is not a type
+// causes a warning, and a constant that is not a type an error.
 func TestMappingOfUnknownType(t *testing.T) {
 	g := newGateway(t, nil)
 	for _, path := range []string{"/notify", "/notify/k"} {
@@ -149,7 +149,7 @@ func TestBadMappings(t *testing.T) {
 	}
 }
 
-// Mappings that are made to be costly are stopped.
+// TestMappingWork checks that expensive mappings are refused.
 func TestMappingWork(t *testing.T) {
 	g := newGateway(t, nil)
 	var mappings strings.Builder

@@ -50,8 +50,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A bad request gets a status, and an error that names what is wrong, and
-// nothing is sent.
+// TestBadRequests checks the status and the error of bad requests, and that
+// nothing is sent for them.
 func TestBadRequests(t *testing.T) {
 	g := newGateway(t, func(g *gateway) { g.limits.MaxBody = 1 << 10 })
 	for name, tt := range map[string]struct {
@@ -139,8 +139,8 @@ func TestTooManyFields(t *testing.T) {
 	}
 }
 
-// A body without a length is read like any other, also when it is too large,
-// and one without a type is refused only if there is one.
+// TestChunkedBody checks that a body without a length is read like others, and
+// has the same limit, and that a type is required only if there is a body.
 func TestChunkedBody(t *testing.T) {
 	g := newGateway(t, func(g *gateway) { g.limits.MaxBody = 1 << 10 })
 	for _, tt := range []struct {
@@ -163,7 +163,8 @@ func TestChunkedBody(t *testing.T) {
 	}
 }
 
-// A client that is cut off because it sends too slowly learns why.
+// TestSlowBody checks that a client that sends too slowly gets an error with
+// the reason.
 func TestSlowBody(t *testing.T) {
 	g := newGateway(t, nil)
 	for contentType, begin := range map[string]string{
@@ -191,7 +192,8 @@ func TestCompressedBody(t *testing.T) {
 	}
 }
 
-// Any input makes a message or an error of the client.
+// FuzzRequest checks that any input becomes a message or an error of the
+// client.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"", "application/json", `{"body":"x","tag":[["a"]],"attach":[{"base64":"eA=="}],"urls":["json://h"]}`},

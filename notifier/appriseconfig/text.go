@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The kinds of lines in a text file, besides comments.
+// The kinds of lines in a text file, apart from comments.
 var (
 	// [<tags>=]<url>
 	urlLine = regexp.MustCompile(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*([a-z0-9]{1,32}://.*)$`)

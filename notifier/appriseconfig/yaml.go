@@ -121,8 +121,8 @@ func (f *file) parseURLs(urls *yaml.Node, global []string) error {
 	return nil
 }
 
-// parseItem reads a URL with options. Options are below the URL or beside it. A list
-// below the URL makes one destination for each item.
+// parseItem reads a URL with options, which are in the same mapping as the URL or
+// below it. A list below the URL makes one destination for each item.
 func (f *file) parseItem(item *yaml.Node, global []string) error {
 	all, err := f.pairs(item)
 	if err != nil {

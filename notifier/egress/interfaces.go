@@ -29,16 +29,16 @@ type interfaces struct {
 func (i *interfaces) rule(a netip.Addr) string {
 	prefixes, err := i.current()
 	if err != nil {
-		return "not known to be outside the gateway's own network, because the system does not list its network interfaces (a service manager must allow AF_NETLINK)"
+		return "possibly in a network of the gateway's machine, because the system does not list its network interfaces (a service manager must allow AF_NETLINK)"
 	}
 	for _, p := range prefixes {
 		if p.Addr() == a {
-			return "one of the gateway's own"
+			return "an address of the gateway's machine"
 		}
 	}
 	for _, p := range prefixes {
 		if p.Bits() > 0 && p.Contains(a) {
-			return "in a network of the gateway's own interfaces"
+			return "in a network of the gateway's machine"
 		}
 	}
 	return ""

@@ -28,7 +28,7 @@
 // # Scheduling
 //
 // At most four deliveries to one destination run at once, and destinations take
-// turns, so that a slow or dead one holds up nobody else. A job that fails is tried
+// turns, so that a slow or dead one does not delay others. A job that fails is tried
 // again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and then each hour, ±20 %, and
 // not before what the destination asks for with Retry-After. It is dead when it
 // fails for good, or when MaxAge has passed since the message came in. A dead job

@@ -17,9 +17,9 @@ import (
 // survives a crash and a power cut. Everything is encrypted, authenticated, and
 // bound to its place.
 //
-// Several processes may share a store. Each has a handle. A job that a handle
-// has claimed is given to nobody else until it is settled, the handle is closed,
-// its process ends, or its lease runs out.
+// Several processes may share a store. Each has a handle. A job claimed by one
+// handle is not given to another until it is settled, the handle is closed, its
+// process ends, or its lease runs out.
 //
 // Every method may return an [*UnavailableError]. The store recovers by itself,
 // so that a later call can succeed.
@@ -102,8 +102,8 @@ type Claim struct {
 type Settlement struct {
 	// Job is the new record: Status is Queued or final, and Updated is now.
 	Job *Job
-	// Next is accepted in the same transaction, whatever the store's size, if it
-	// is not nil.
+	// Next, unless it is nil, is accepted in the same transaction. The size limit
+	// does not apply to it.
 	Next *Entry
 }
 

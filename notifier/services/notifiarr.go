@@ -93,7 +93,7 @@ func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 var notifiarrMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
 
 // notifiarrPing returns a line with the mentions in text, and the first user and
-// the first role among them, or 0. The line is sent besides the text because
+// the first role among them, or 0. The line is sent in addition to the text, because
 // Discord ignores mentions in the description of an embed.
 func notifiarrPing(text string) (line string, user, role any) {
 	user, role = 0, 0

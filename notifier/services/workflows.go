@@ -102,8 +102,8 @@ func (w *workflows) card(m *notifier.Message) any {
 	}
 }
 
-// workflowsMention is the entity for a person whom the text mentions as
-// <at>name@example.com</at>. Teams finds its place by the text.
+// workflowsMention is the entity for a person that the text mentions as
+// <at>name@example.com</at>. Teams finds the place by the text.
 // See https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format#mention-support-within-adaptive-cards.
 type workflowsMention struct {
 	Type      string `json:"type"`

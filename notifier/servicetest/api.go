@@ -92,8 +92,8 @@ type Conversation struct {
 	Want    []string // what the API noted, sorted
 }
 
-// Converse runs each conversation with an API of its own. The API calls note
-// for what has arrived.
+// Converse runs each conversation with a new API. The API calls note with what
+// it has received.
 func Converse(t *testing.T, api func(note func(format string, args ...any)) API, conversations []Conversation) {
 	t.Helper()
 	for _, x := range conversations {

@@ -11,8 +11,8 @@ import (
 )
 
 // ngircd starts a server with the password "secret-word" and the channel #ops
-// with the key "k3y-of-ops". penalty is the maximum delay in seconds for a client
-// that sends much; -1 is no maximum.
+// with the key "k3y-of-ops". penalty is the maximum delay in seconds for a
+// client that sends much; -1 means no maximum.
 func ngircd(t *testing.T, s *signer, penalty int) (clear, secure int, restart func()) {
 	t.Helper()
 	daemon := program(t, "ngircd", "ngircd")

@@ -306,7 +306,7 @@ func readWithPython(t *testing.T, source []byte) (m readMail) {
 	return m
 }
 
-// A mail program shows a mail as it was sent.
+// TestMailReadsRight checks that a mail program shows a mail as it was sent.
 func TestMailReadsRight(t *testing.T) {
 	e := startExim(t, authority)
 	picture, file := []byte("\x89PNG\r\n\x1a\n\x00\xff"), []byte("line\r\n.\r\nline\n")
@@ -350,7 +350,7 @@ func TestMailReadsRight(t *testing.T) {
 		if p := m.Files[1]; p.Kind != "attachment text/plain" || p.Name != "größe.txt" || !bytes.Equal(p.Data, file) {
 			t.Errorf("the file is %+v", p)
 		}
-		// Exim writes the recipient to a line of its own.
+		// Exim writes the recipient to a separate line.
 		if bytes.Count(source, []byte("secret@example.org")) != strings.Count(m.Header["Envelope-to"], "secret@example.org") {
 			t.Error("the mail names the recipient of a blind copy")
 		}
@@ -360,10 +360,11 @@ func TestMailReadsRight(t *testing.T) {
 	}
 }
 
-// GnuPG decrypts an encrypted mail and verifies its signature.
+// TestMailGnuPG checks that GnuPG decrypts an encrypted mail and verifies its
+// signature.
 func TestMailGnuPG(t *testing.T) {
 	home, e := t.TempDir(), startExim(t, authority)
-	// GnuPG starts an agent, which does not end by itself.
+	// GnuPG starts an agent, which keeps running.
 	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run() })
 	gpg := func(in []byte, args ...string) (out []byte, said string) {
 		t.Helper()

@@ -129,8 +129,8 @@ func TestHostileClients(t *testing.T) {
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
 		t.Errorf("afterwards: %+v", got)
 	}
-	g.settles(before)
-	g.forgets(heap)
+	g.waitIdle(before)
+	g.waitFreed(heap)
 }
 
 // swallower returns a destination that accepts every request and closes the
@@ -194,7 +194,7 @@ func TestLyingClients(t *testing.T) {
 		g.raw(head+"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 2000000\r\n\r\n"+body, 100*time.Millisecond)
 		g.raw(head+"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":", 10*time.Millisecond)
 	}
-	g.settles(before)
+	g.waitIdle(before)
 	// A slow request is answered when it is complete, and delays no other.
 	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
 	if err != nil {
@@ -213,8 +213,8 @@ func TestLyingClients(t *testing.T) {
 	}
 }
 
-// TestLyingAttachments checks that attachments that the gateway fetches are
-// limited in size and time, whatever their server announces.
+// TestLyingAttachments checks that fetched attachments are limited in size and
+// time, even if the server announces other sizes.
 func TestLyingAttachments(t *testing.T) {
 	t.Parallel()
 	fine := swallower(t)
@@ -247,12 +247,12 @@ func TestLyingAttachments(t *testing.T) {
 	if n := g.peak(); n > memory {
 		t.Errorf("the gateway took %d MiB", n>>20)
 	}
-	g.settles(before)
-	g.forgets(heap)
+	g.waitIdle(before)
+	g.waitFreed(heap)
 }
 
-// TestNamesOfClients checks that file names and other texts of clients stay in
-// their place: they add no header and no part, and leave no folder.
+// TestNamesOfClients checks that file names and other texts of clients add no
+// header and no part, and write no file outside the temporary folder.
 func TestNamesOfClients(t *testing.T) {
 	t.Parallel()
 	type part struct {

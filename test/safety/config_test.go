@@ -44,8 +44,8 @@ func logLines(log string) (lines []string) {
 // wrongConfig is a wrong Caddyfile, with the beginning of its error.
 type wrongConfig struct{ text, want string }
 
-// wrongConfigs are Caddyfiles whose errors show when they load, in the line that
-// ends with # HERE.
+// wrongConfigs are Caddyfiles with an error that is found when they are loaded,
+// in the line that ends with # HERE.
 var wrongConfigs = map[string]wrongConfig{
 	"a variable": {
 		":0 {\n	handle_path /alerts/* {\n		notify {\n			key ops {\n				url json://127.0.0.1:1\n				url json://h/{env.SAFETY_UNSET} # HERE\n			}\n		}\n	}\n}\n",
@@ -109,9 +109,8 @@ func (c wrongConfig) config(admin string) (text, position string) {
 	return text, fmt.Sprintf("Caddyfile:%d: ", strings.Count(before, "\n")+1)
 }
 
-// TestConfigErrors checks that an error of the configuration that shows only
-// when it loads is a log line of its own, which begins with file and line and
-// has no names of modules before it.
+// TestConfigErrors checks that an error found when the configuration loads is
+// one log line, which begins with file and line, without names of modules.
 func TestConfigErrors(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "key k {\nurl json://127.0.0.1:1\n}")
@@ -130,8 +129,8 @@ func TestConfigErrors(t *testing.T) {
 				t.Errorf("%s: %s succeeds", name, command)
 			}
 			lines := logLines(out)
-			// The last line is Caddy's. That of reload is an answer of the admin
-			// API; the clean line is in the log of the running program.
+			// The last line is Caddy's. That of reload is a response of the
+			// admin API; the plain one is in the log of the running program.
 			if len(lines) == 0 || !strings.Contains(lines[len(lines)-1], want) {
 				t.Errorf("%s: %s prints no error with %q:\n%s", name, command, want, out)
 			}
@@ -148,7 +147,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestCaddyfileErrors checks the errors of a Caddyfile that show when it is
+// TestCaddyfileErrors checks the errors that are found when a Caddyfile is
 // read.
 func TestCaddyfileErrors(t *testing.T) {
 	t.Parallel()
@@ -182,7 +181,7 @@ func TestEventWarning(t *testing.T) {
 }
 
 // TestChangedFiles checks that caddy reload reads secrets and imported files
-// again if they have changed, and only then, though the Caddyfile is the same.
+// again if they have changed, even if the Caddyfile is the same.
 func TestChangedFiles(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
@@ -271,8 +270,8 @@ func (g *gateway) siteWarnings() (warnings []string) {
 	return warnings
 }
 
-// TestOpenSiteWarning checks the warning about a site that everybody can send
-// to, although it has keys.
+// TestOpenSiteWarning checks the warning about a site that has keys and
+// requires no authentication.
 func TestOpenSiteWarning(t *testing.T) {
 	t.Parallel()
 	if !inOwnNetwork(t) {
@@ -310,7 +309,7 @@ func TestSpellingWarning(t *testing.T) {
 		if len(got) != want || want > 0 && !strings.Contains(got[0], "the authentication for /notify/secret does not apply to /notify/secret/") {
 			t.Errorf("%s: %d warnings, want %d: %q", path, len(got), want, got)
 		}
-		// The warning is true.
+		// The request shows that the warning is true.
 		if r := g.post("/notify/secret/", message{"body": "x"}); (r.Status != 401) != (want > 0) {
 			t.Errorf("%s: /notify/secret/ answers %d", path, r.Status)
 		}

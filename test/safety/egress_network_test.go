@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// inOwnNetwork runs the calling test again in a network namespace in which the
-// machine has public addresses. It reports whether this is that second run.
-// Packets cannot leave the namespace.
+// inOwnNetwork runs the calling test once more, in a network namespace in which
+// the machine has public addresses. It returns true in that process. Packets
+// cannot leave the namespace.
 func inOwnNetwork(t *testing.T) (inside bool) {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -33,13 +33,13 @@ func inOwnNetwork(t *testing.T) (inside bool) {
 }
 
 // TestEgressOwnNetwork checks that a client's URL reaches neither the public
-// addresses of the gateway's machine nor its neighbours there.
+// addresses of the gateway's machine nor the networks of its interfaces.
 func TestEgressOwnNetwork(t *testing.T) {
 	t.Parallel()
 	if !inOwnNetwork(t) {
 		return
 	}
-	v := newVictim(t)
+	v := newGuarded(t)
 	hosts := []string{"11.22.33.44", "11.22.33.1", "[2a00:db9::5]", "[2a00:db9::1]", "[::ffff:11.22.33.44]", "185999660"}
 	g := start(t, "", "timeout 5s")
 	for _, host := range hosts {
@@ -66,8 +66,9 @@ func TestEgressOwnNetwork(t *testing.T) {
 	}
 }
 
-// TestEgressProxyHost checks that the Host header of a client's URL follows
-// the same rules as the URL: a forward proxy uses it as the address to fetch.
+// TestEgressProxyHost checks that the Host header of a client's URL has the
+// same restrictions as the URL, because a forward proxy uses it as the address
+// to fetch.
 func TestEgressProxyHost(t *testing.T) {
 	t.Parallel()
 	p := newProxy(t)

@@ -51,7 +51,7 @@ var forbidden = []struct{ address, rule string }{
 }
 
 // spellings are the ways to write an IPv4 address. rule is a word of the error
-// if that is not the one of the address.
+// if it differs from that of the address.
 var spellings = []struct {
 	name  string
 	write func(a [4]byte) string
@@ -106,7 +106,8 @@ var names = []string{
 	"localhost", "LOCALHOST", "LocalHost.", "localhost.localdomain", "service.localhost", "ip6-localhost", "ｌｏｃａｌｈｏｓｔ", "good@localhost",
 }
 
-// none marks spellings that may also be refused because they are no valid host.
+// none marks spellings that may also be refused because they are not valid
+// hosts.
 const none = "none"
 
 func dotted(a [4]byte) string { return netip.AddrFrom4(a).String() }
@@ -222,9 +223,9 @@ func ways(redirector string) (urls, attachments map[string]func(host string) str
 	return urls, attachments
 }
 
-// proxied returns an environment in which the victim is the proxy for addresses
-// outside this machine.
-func (v *victim) proxied() []string {
+// proxied returns an environment in which v is the proxy for addresses outside
+// this machine.
+func (v *guarded) proxied() []string {
 	return []string{"HTTP_PROXY=http://127.0.0.1:" + v.port, "HTTPS_PROXY=http://127.0.0.1:" + v.port}
 }
 
@@ -232,9 +233,8 @@ func (v *victim) proxied() []string {
 var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 
 // TestEgressMatrix checks that a client cannot reach an address that is not
-// public: in no spelling, in none of the ways to name it, with a proxy and
-// without. If egress allows it, it is reached; the victim is then the proxy for
-// addresses outside this machine.
+// public, in any spelling and any of the ways, with and without a proxy. If
+// egress allows the address, it is reached; with a proxy, the proxy is reached.
 func TestEgressMatrix(t *testing.T) {
 	t.Parallel()
 	all := places()
@@ -254,7 +254,7 @@ func TestEgressMatrix(t *testing.T) {
 	} {
 		t.Run(gate.name, func(t *testing.T) {
 			t.Parallel()
-			v, from := newVictim(t), redirector(t)
+			v, from := newGuarded(t), redirector(t)
 			urls, attachments := ways(from)
 			var environment []string
 			if gate.proxied {
@@ -298,10 +298,10 @@ func TestEgressMatrix(t *testing.T) {
 	}
 }
 
-// TestEgressTricks checks URLs that look as if they led to an allowed host.
+// TestEgressTricks checks URLs that look as if their host were allowed.
 func TestEgressTricks(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t)
+	v := newGuarded(t)
 	g := start(t, "", "egress {\nallow 127.0.0.2\n}")
 	for _, host := range []string{
 		"127.0.0.2@127.0.0.1:" + v.port,
@@ -344,10 +344,10 @@ func TestEgressOfTheMachine(t *testing.T) {
 }
 
 // TestEgressMatrixOfTheOperator checks that URLs of the configuration reach any
-// address in any spelling, whatever egress denies to clients.
+// address in any spelling, even if egress denies it to clients.
 func TestEgressMatrixOfTheOperator(t *testing.T) {
 	t.Parallel()
-	v, from := newVictim(t), redirector(t)
+	v, from := newGuarded(t), redirector(t)
 	urls, _ := ways(from)
 	var block strings.Builder
 	hosts := 0
@@ -377,7 +377,7 @@ func TestEgressMatrixOfTheOperator(t *testing.T) {
 // of the configuration, and that clients cannot use their connections.
 func TestEgressLeavesTheOperatorAlone(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t)
+	v := newGuarded(t)
 	from := redirector(t)
 	g := start(t, "", `
 		egress {

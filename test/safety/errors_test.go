@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// ownNetwork matches what tells a client about the gateway's machine: addresses
-// of connections, name servers and paths of files.
+// ownNetwork matches text about the gateway's machine: addresses of
+// connections, name servers and paths of files.
 var ownNetwork = regexp.MustCompile(`127\.0\.0\.\d|::1\b|->|\b(dial|read|write|lookup) (tcp|udp|unix|\S+ on)|/tmp|/etc/|/run/|/proc/`)
 
-// checkErrors sends a message to path in each format of answers, and checks that
-// none shows the gateway's network. It returns one of the answers.
+// checkErrors sends a message to path in each response format, and checks that
+// none shows the gateway's network. It returns one of the responses.
 func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 	g.t.Helper()
 	var text string
@@ -44,9 +44,9 @@ func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 
 var ndjsonDestination = regexp.MustCompile(`"destination":"[^"]*"`)
 
-// TestErrorsShowNoNetwork checks that no error of a client shows an address of
-// the gateway, a name server, a path or a proxy. Before, errors of connections
-// were shown as they are.
+// TestErrorsShowNoNetwork checks that no error for a client shows an address of
+// the gateway, a name server, a path or a proxy. Errors of connections once
+// showed them.
 func TestErrorsShowNoNetwork(t *testing.T) {
 	t.Parallel()
 	reset := func(c net.Conn) {

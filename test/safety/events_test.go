@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// watcher is a destination that receives the gateway's own events, each twice:
-// with the event's standard text, and with all its data.
+// watcher is a destination that receives the gateway's events, each twice: with
+// the event's standard text, and with all its data.
 type watcher struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -111,8 +111,9 @@ func (w *watcher) checkEvents(t *testing.T, all []event) string {
 	return strings.Join(slices.Concat(w.words, w.data), "\n")
 }
 
-// A misspelled event loads with a warning that names what may be meant, because
-// a plugin may emit it. Misspelled data of an event of Caddy do not load.
+// TestMisspelledEvents checks that a misspelled event is a warning with a
+// suggestion, because a plugin may emit it, and that misspelled data of Caddy's
+// events is an error.
 func TestMisspelledEvents(t *testing.T) {
 	t.Parallel()
 	const notify = "notify {\nkey phone {\nurl json://127.0.0.1:9/\n}\n}\n"

@@ -32,7 +32,7 @@ var serverFaults = []struct {
 	}, `not done within 2s|does not speak|HTTP/1.1 400` + noTLS},
 }
 
-// repeating writes a text again and again, and does not read.
+// repeating writes a text repeatedly and does not read.
 func repeating(text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		for {
@@ -93,6 +93,6 @@ func TestFaultsOfConversations(t *testing.T) {
 	if more := g.peak() - peak; more > 256<<20 {
 		t.Errorf("the memory grew by %d MiB", more>>20)
 	}
-	g.settles(before)
-	g.forgets(heap)
+	g.waitIdle(before)
+	g.waitFreed(heap)
 }

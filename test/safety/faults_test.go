@@ -48,7 +48,7 @@ func status(line string, header ...string) string {
 // forever reads a request, writes first, and then writes text again and again.
 func forever(first, text string, pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
-		// Bytes that arrive before the request is sent are no response.
+		// Bytes before the request is sent are not a response.
 		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
 			return
 		}
@@ -176,6 +176,6 @@ func TestFaults(t *testing.T) {
 	if more := g.peak() - peak; more > 96<<20 {
 		t.Errorf("the memory grew by %d MiB", more>>20)
 	}
-	g.settles(before)
-	g.forgets(heap)
+	g.waitIdle(before)
+	g.waitFreed(heap)
 }

@@ -293,8 +293,9 @@ type goroutines struct {
 	text string // their stacks
 }
 
-// ownGoroutine matches the stacks of the gateway's own goroutines: in its code,
-// in libraries that only it uses, or serving a connection that it has opened.
+// ownGoroutine matches the stacks of goroutines that belong to the gateway: in
+// its code, in libraries that only it uses, or serving a connection that it has
+// opened.
 var ownGoroutine = regexp.MustCompile(`github\.com/(caddy-notify|eclipse|linxGnu|wneessen)/|mellium\.im/|net/http\.\(\*(persistConn|Transport|http2ClientConn)\)|net\.\(\*(Dialer|Resolver|sysDialer)\)|crypto/tls\.\(\*Conn\)`)
 
 var goroutineTotal = regexp.MustCompile(`goroutine profile: total (\d+)`)
@@ -329,9 +330,9 @@ func (g *gateway) number(text string) int {
 	return n
 }
 
-// settles waits until the gateway has no goroutine and no file of a message.
+// waitIdle waits until the gateway has no goroutine and no file of a message.
 // Caddy may have a few more goroutines than before.
-func (g *gateway) settles(before goroutines) {
+func (g *gateway) waitIdle(before goroutines) {
 	g.t.Helper()
 	const coming = 3
 	var now goroutines
@@ -395,8 +396,9 @@ func (g *gateway) memory() (m struct{ HeapAlloc, Sys int64 }) {
 	return m
 }
 
-// forgets waits until the gateway's heap is at most a little larger than before.
-func (g *gateway) forgets(before int64) {
+// waitFreed waits until the gateway's heap is at most a little larger than
+// before.
+func (g *gateway) waitFreed(before int64) {
 	g.t.Helper()
 	const little = 4 << 20
 	eventually(g.t, "the memory returns to where it was", func() bool { return g.memory().HeapAlloc <= before+little })
@@ -427,8 +429,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// eventually waits until is returns true. It fails the test after a time
-// long enough for a busy machine.
+// eventually waits until is returns true. It fails the test after a minute,
+// which is long enough for a busy machine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

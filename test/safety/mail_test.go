@@ -120,7 +120,7 @@ func TestTextsInMail(t *testing.T) {
 			check(fmt.Sprintf("file %.20q of type %.20q", name, kind), g.post("/notify/k", message{"body": "x", "attach": []any{map[string]string{"base64": file, "filename": name, "mimetype": kind}}}))
 		}
 	}
-	// The addresses of a client's URL are the client's own choice.
+	// A client may choose the addresses of its URL.
 	for _, p := range []string{"from", "to", "cc", "bcc", "reply", "name", "user", "+X-Header", "+X-Header%0d%0aX-Evil:", "smtp"} {
 		u := "mailto://" + address + "?mode=insecure&from=gw@example.com&to=ops@example.com&" + p + "=" + url.QueryEscape("ops@example.com"+evil)
 		got := g.post("/notify", message{"body": "x", "urls": u})

@@ -40,9 +40,9 @@ func (g *gateway) stall(n int, request string) (hangUp func()) {
 	return hangUp
 }
 
-// stalledForm returns a request with files of 1 MiB in a multipart form that
+// unfinishedForm returns a request with files of 1 MiB in a multipart form that
 // stops within its last field.
-func stalledForm(path string, files int) string {
+func unfinishedForm(path string, files int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n", path, (files+1)<<20)
 	for i := range files {
@@ -63,7 +63,7 @@ func TestStalledFormsTakeBoundedMemory(t *testing.T) { //nolint:tparallel // the
 			fine := newRecorder(t)
 			g := start(t, "", "client_limits {\nmemory 64MiB\n}\nkey k {\nurl "+fine.url+"\n}")
 			peak := g.peak()
-			g.stall(forms, stalledForm("/notify/k", files))
+			g.stall(forms, unfinishedForm("/notify/k", files))
 			eventually(t, "files above the limit are on disk", func() bool { return len(g.files()) >= forms*files-budget/2>>20 })
 			// The same again for garbage, and 128 KiB for each connection.
 			if n, bound := g.peak()-peak, int64(2*budget+forms*128<<10); n > bound {

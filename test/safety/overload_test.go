@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// held is a destination that does not answer before release.
-type held struct {
+// stalled is a destination that does not answer before release.
+type stalled struct {
 	url     string
 	arrived atomic.Int32
 	release func()
 }
 
-func newHeld(t *testing.T) *held {
+func newStalled(t *testing.T) *stalled {
 	free := make(chan struct{})
-	h := &held{release: sync.OnceFunc(func() { close(free) })}
+	h := &stalled{release: sync.OnceFunc(func() { close(free) })}
 	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		h.arrived.Add(1)
@@ -43,7 +43,7 @@ func TestOverload(t *testing.T) {
 	if raceEnabled {
 		more = 500
 	}
-	h := newHeld(t)
+	h := newStalled(t)
 	g := start(t, "", fmt.Sprintf("max_in_flight %d\nkey k {\nurl %s\n}", bound, h.url))
 	before, peak, heap := g.goroutines(), g.peak(), g.memory().HeapAlloc
 	body := strings.Repeat("word ", 200<<10/5)
@@ -98,12 +98,12 @@ func TestOverload(t *testing.T) {
 	if got := g.post("/notify/k", message{"body": body}); got.Status != 200 {
 		t.Errorf("afterwards: %d %s", got.Status, got.Body)
 	}
-	g.settles(before)
-	g.forgets(heap)
+	g.waitIdle(before)
+	g.waitFreed(heap)
 }
 
-// TestSlowClientsInTheirPlaces checks that requests that are not finished count
-// as in flight no longer than the server's read timeout.
+// TestSlowClientsInTheirPlaces checks that unfinished requests count as in
+// flight only until the server's read timeout.
 func TestSlowClientsInTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const bound = 20
@@ -134,5 +134,5 @@ func TestSlowClientsInTheirPlaces(t *testing.T) {
 			t.Errorf("a slow client got %q, %v", line, err)
 		}
 	}
-	g.settles(before)
+	g.waitIdle(before)
 }

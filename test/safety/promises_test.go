@@ -43,11 +43,11 @@ func (k *recorder) take() []string {
 	return got
 }
 
-// TestClientThatHangsUp checks that a message is sent to the end although its
-// client has hung up.
+// TestClientThatHangsUp checks that a message is delivered after its client has
+// disconnected.
 func TestClientThatHangsUp(t *testing.T) {
 	t.Parallel()
-	h, k := newHeld(t), newRecorder(t)
+	h, k := newStalled(t), newRecorder(t)
 	g := start(t, "", "key k {\nurl "+h.url+"?retry=0\nurl "+k.url+"/\n}")
 	before := g.goroutines()
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -72,11 +72,11 @@ func TestClientThatHangsUp(t *testing.T) {
 	if n := strings.Count(recent, `"status":"delivered"`); n != 2 || h.arrived.Load() != 1 || len(k.take()) != 1 {
 		t.Errorf("%d of 2 destinations have the message: %s", n, recent)
 	}
-	g.settles(before)
+	g.waitIdle(before)
 }
 
-// TestCircles checks that a message does not circulate between gateways, whatever
-// service they use.
+// TestCircles checks that a message does not circulate between gateways, with
+// any service that gateways accept.
 func TestCircles(t *testing.T) {
 	t.Parallel()
 	for _, self := range []string{"json://SELF/notify/k?-:message=body", "form://SELF/notify/k?-:message=body", "apprise://SELF/k"} {

@@ -24,7 +24,7 @@ import (
 )
 
 // proxy is a forward proxy that answers every request itself, for any host, in
-// the way that is set.
+// a configurable way.
 type proxy struct {
 	address string
 	close   func() error // makes it refuse connections

@@ -16,9 +16,9 @@ import (
 )
 
 // nameServer runs a name server that answers the n-th question for an IPv4
-// address with the n-th address, and all that follow with the last one. With an
-// IPv6 address it answers only questions for IPv6 addresses. The process uses
-// it until the test ends.
+// address with the n-th address, and later ones with the last. An IPv6 address
+// is the answer to questions for IPv6 addresses only. The process uses the
+// server until the test ends.
 func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 	t.Helper()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -65,11 +65,11 @@ func nameServer(t *testing.T, addresses ...string) *atomic.Int32 {
 	return &asked
 }
 
-// TestRebinding checks that a name whose address changes leads to no forbidden
-// address: the address of each connection is checked, not an earlier answer.
-// The program uses the system's resolver, so that this runs within the test.
+// TestRebinding checks that a client cannot reach a forbidden address by a name
+// whose address changes: the gateway checks the address of each connection. It
+// runs in the test's process, because the program uses the system's resolver.
 func TestRebinding(t *testing.T) {
-	v, redirector := newVictim(t), redirector(t)
+	v, redirector := newGuarded(t), redirector(t)
 	_, allowedPort, _ := net.SplitHostPort(redirector)
 	const name = "changing.example"
 	guard, err := egress.NewPolicy([]string{"127.0.0.2"}, nil)
@@ -92,8 +92,8 @@ func TestRebinding(t *testing.T) {
 		_, err := spool.Fetch(t.Context(), egress.NewPool("test"), guard, u, "")
 		return err
 	}
-	// changes makes the first answer for name allowed and the next one not. It
-	// uses up the first, as a check before dialling would.
+	// changes makes the first answer for name allowed and the next one
+	// forbidden. It consumes the first, as a check before dialling would.
 	changes := func(to string) *atomic.Int32 {
 		asked := nameServer(t, "127.0.0.2", to)
 		if _, err := net.DefaultResolver.LookupHost(t.Context(), name); err != nil {

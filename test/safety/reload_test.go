@@ -146,7 +146,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		rate = 40
 	}
 	g := start(t, "", block(0))
-	warm := g.load(20, 1_000_000, 1) // what the first messages start is no leak
+	warm := g.load(20, 1_000_000, 1) // the first messages start goroutines that remain
 	warm.waitAccepted(t, 10)
 	warm.end()
 	g.reload("", block(99))
@@ -168,7 +168,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	if l.sent < 2*rate {
 		t.Errorf("only %d messages were sent", l.sent)
 	}
-	g.settles(before)
+	g.waitIdle(before)
 
 	l = g.load(rate, 100_000, 1)
 	l.waitAccepted(t, rate/2)

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestSecretsAtCuts checks that an answer of a server, which repeats a secret
-// where the gateway cuts the answer, or repeats it escaped several times, shows
-// no part of the secret to the client or in the log.
+// TestSecretsAtCuts checks that neither the client nor the log gets a part of a
+// secret if the server's response repeats it where the gateway cuts the
+// response, or repeats it escaped several times.
 func TestSecretsAtCuts(t *testing.T) {
 	const secret = `Zq7x"W9kLm/2Vb4&Nc8R`
 	inJSON := func(s string) string {

@@ -42,9 +42,9 @@ func web(t *testing.T) (out []marked) {
 	return out
 }
 
-// exposed returns all that can be read of a gateway: its log, metrics,
+// exposed returns everything that can be read from a gateway: log, metrics,
 // configuration, pages and admin API, also for key. It fails the test if one of
-// them is missing or has not the expected content.
+// them is missing or lacks the expected content.
 func (g *gateway) exposed(key string) string {
 	g.t.Helper()
 	var b strings.Builder
@@ -87,9 +87,9 @@ func (g *gateway) test(key, tag string) reply {
 	return g.ask(r)
 }
 
-// TestSecretsOfTheProgram checks that no secret of a URL is visible, of the
-// operator or of a client, for every service and for many faults: neither in
-// responses, nor in what can be read of the program, nor in its events.
+// TestSecretsOfTheProgram checks, for every service and many faults, that no
+// secret of an operator's or client's URL is visible in responses, in events,
+// or in what can be read from the program.
 func TestSecretsOfTheProgram(t *testing.T) {
 	t.Parallel()
 	p, w := newProxy(t), newWatcher(t)

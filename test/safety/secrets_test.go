@@ -156,7 +156,7 @@ func faultyNetworks(t *testing.T) map[string]faultyNetwork {
 			in.say("535 # logresp %s unverified :I heard %s", line, plain(line))
 		}
 	})
-	// Answers in which a secret stands where a long answer is cut.
+	// Responses with a secret at the place where a long response is cut.
 	for pad := 200; pad < 320; pad += 9 {
 		out[fmt.Sprintf("400 echo behind %d characters", pad)] = respondingWith(func(r *http.Request) (*http.Response, error) {
 			user, password, _ := r.BasicAuth()
@@ -167,19 +167,19 @@ func faultyNetworks(t *testing.T) map[string]faultyNetwork {
 	return out
 }
 
-// journal collects the log, the results and the records of a delivery.
-type journal struct {
+// capture collects the log, the results and the records of a delivery.
+type capture struct {
 	mu sync.Mutex
 	strings.Builder
 }
 
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.Builder.Write(p)
+func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.Builder.Write(p)
 }
 
-func (j *journal) Sync() error { return nil }
+func (c *capture) Sync() error { return nil }
 
 // TestSecretsOfEveryService checks, for every service and every fault of the
 // network, that no result, record or log line reveals a secret of the URL.
@@ -200,7 +200,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 				room <- struct{}{}
 				wg.Go(func() {
 					defer func() { <-room }()
-					log := new(journal)
+					log := new(capture)
 					logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), log, zap.DebugLevel))
 					d, err := notifier.Parse(m.url, nil)
 					if err != nil {

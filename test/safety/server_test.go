@@ -39,18 +39,18 @@ func accept(t *testing.T, l net.Listener, serve func(net.Conn)) {
 	}()
 }
 
-// victim is a server that nobody may reach. It counts connections and datagrams
-// on all addresses of the machine.
-type victim struct {
+// guarded is a server that must not be reached. It counts connections and
+// datagrams on all addresses of the machine.
+type guarded struct {
 	t       *testing.T
 	port    string
 	reached atomic.Int32
 	marked  chan struct{}
 }
 
-func newVictim(t *testing.T) *victim {
+func newGuarded(t *testing.T) *guarded {
 	t.Helper()
-	v := &victim{t: t, marked: make(chan struct{})}
+	v := &guarded{t: t, marked: make(chan struct{})}
 	l, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +86,9 @@ func newVictim(t *testing.T) *victim {
 	return v
 }
 
-// take returns how often the victim was reached since the last call. It sends a
-// datagram of its own and waits for it, so that all earlier ones are counted.
-func (v *victim) take() int32 {
+// take returns how often the server was reached since the last call. It sends a
+// datagram and waits for it, so that all earlier ones are counted.
+func (v *guarded) take() int32 {
 	v.t.Helper()
 	c, err := net.Dial("udp", "127.0.0.1:"+v.port)
 	if err != nil {

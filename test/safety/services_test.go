@@ -75,17 +75,17 @@ func webPush(example, address string) string {
 	return before + "subfile=" + base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(text), "push.example.net", address, 1)))
 }
 
-// TestEgressOfEveryService checks that egress applies to every service whose URL
-// names the server, whatever its protocol, and not to the operator's URLs.
+// TestEgressOfEveryService checks that egress applies to every service whose
+// URL names the server, in every protocol, and not to the operator's URLs.
 func TestEgressOfEveryService(t *testing.T) {
 	t.Parallel()
 	all := servers()
-	victims := map[string]*victim{} // by URL
+	guards := map[string]*guarded{} // by URL
 	urls := make([]string, len(all))
 	for i, n := range all {
-		v := newVictim(t)
+		v := newGuarded(t)
 		urls[i] = n.at("127.0.0.1:" + v.port)
-		victims[urls[i]] = v
+		guards[urls[i]] = v
 	}
 	m := message{"body": "a body", "title": "a title", "urls": urls}
 
@@ -101,9 +101,9 @@ func TestEgressOfEveryService(t *testing.T) {
 		if isRefusal.MatchString(got.Results[i].Error) {
 			t.Errorf("%s, allowed: %s", urls[i], got.Results[i].Error)
 		}
-		dials := victims[urls[i]].take() > 0
+		dials := guards[urls[i]].take() > 0
 		reached[n.scheme] = reached[n.scheme] || dials
-		if dials { // other URLs fail before they dial
+		if dials { // other URLs fail before the gateway dials
 			fmt.Fprintf(&block, "url `%s`\n", urls[i])
 			dialling = append(dialling, n)
 		}
@@ -122,7 +122,7 @@ func TestEgressOfEveryService(t *testing.T) {
 		}
 	}
 
-	closed, v := start(t, "", ""), newVictim(t)
+	closed, v := start(t, "", ""), newGuarded(t)
 	for _, p := range places() {
 		if p.none || !p.usual || strings.Contains(p.host, "@") {
 			continue
@@ -152,7 +152,7 @@ func TestEgressOfEveryService(t *testing.T) {
 			t.Errorf("%s of the operator: %s", r.Destination, r.Error)
 		}
 	}
-	for u, v := range victims {
+	for u, v := range guards {
 		if strings.Contains(block.String(), "`"+u+"`") && v.take() == 0 {
 			t.Errorf("%s of the operator makes no connection", u)
 		}

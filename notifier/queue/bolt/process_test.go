@@ -374,9 +374,10 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestDamageOnFullDisk checks that the process goes on when a commit fails while
-// a page that it does not need is damaged. bbolt reads all pages after a failed
-// commit, in a goroutine of its own, and a panic there once ended the process.
+// TestDamageOnFullDisk checks that the process continues if a commit fails
+// while a page that it does not need is damaged. After a failed commit bbolt
+// reads all pages in a goroutine that it starts, and a panic there once ended
+// the process.
 func TestDamageOnFullDisk(t *testing.T) {
 	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=8m", "tmpfs")
 	log, text := logged()

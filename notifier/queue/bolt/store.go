@@ -1,9 +1,9 @@
 // Package bolt keeps the queue in a folder of one process: a bbolt database and
 // the attachments beside it.
 //
-// One goroutine writes. It commits whatever waits at that moment in one
-// transaction, so that the cost of a commit (two fsyncs) is shared by all who
-// wait for it. The jobs that wait are indexed in memory, without their content.
+// One goroutine writes. It commits all changes that wait at that moment in one
+// transaction, so that they share the cost of a commit (two fsyncs). Waiting jobs
+// are indexed in memory, without their content.
 //
 // The folder has these files, with mode 0600:
 //
@@ -68,7 +68,7 @@ const (
 var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished}
 
 var (
-	keyCheck = []byte("check") // a record that tells whether the secret is right
+	keyCheck = []byte("check") // a record that can be opened with the right secret
 	keyKept  = []byte("kept")  // how many bytes the finished messages take
 )
 
@@ -232,7 +232,7 @@ func (s *Store) boltOptions() *bbolt.Options {
 func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 	check := tx.Bucket([]byte(bucketMeta)).Get(keyCheck)
 	if _, err := s.sealer.Open(check, bucketMeta, keyCheck); err != nil {
-		return &damage{what: "the record that tells whether the secret is right"}
+		return &damage{what: "the record that the secret is checked with"}
 	}
 	files, err := s.storedFiles()
 	if err != nil {

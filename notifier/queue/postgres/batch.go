@@ -77,7 +77,7 @@ func (b *batch[T]) run(write func([]T) []error) {
 }
 
 // accept stores entries without files in one transaction. If one of them is there
-// already, each gets a transaction of its own.
+// already, each gets a separate transaction.
 func (s *Store) accept(entries []*queue.Entry) []error {
 	ctx := context.Background()
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
@@ -303,10 +303,10 @@ const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.du
 	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $7
 	RETURNING j.message, j.idx`
 
-// settleMessages: a message is finished when none of its jobs waits, and its body
-// goes when none is dead either. It must be a statement of its own: PostgreSQL
-// cannot look again at rows that another transaction has changed if they are joined
-// with what a part of the same statement has written.
+// settleMessages records that a message is finished when none of its jobs waits,
+// and removes its body when none is dead either. It is a separate statement, because
+// PostgreSQL does not read rows again that another transaction has changed if they
+// are joined with the result of another part of the same statement.
 const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
 		finished = CASE WHEN m.waiting = k.n THEN k.updated END,
 		kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,

@@ -378,8 +378,8 @@ func (s *Store) turns(ctx context.Context, conn *conn, c queue.Claim, full array
 
 const dueJobs = `SELECT destination FROM notify_queue_jobs WHERE status = 1 AND due <= $1 ORDER BY due LIMIT $2`
 
-// dueDestinations goes from one destination to the next in the index, whatever
-// the number of their jobs.
+// dueDestinations skips from one destination to the next in the index. Its cost
+// does not depend on the number of jobs.
 const dueDestinations = `WITH RECURSIVE d (destination, due) AS (
 		(SELECT destination, due FROM notify_queue_jobs WHERE status = 1 AND destination > $1 ORDER BY destination, due LIMIT 1)
 		UNION ALL

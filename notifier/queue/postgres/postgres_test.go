@@ -53,8 +53,8 @@ func claimOf(n int) queue.Claim {
 	return queue.Claim{Now: time.Now(), Max: n, PerDestination: 1000, Lease: time.Minute}
 }
 
-// TestConformance runs the tests for stores twice: as it is, and without LISTEN and
-// with conflicts, as a distributed database has them.
+// TestConformance runs the tests for stores with the default options, and
+// without LISTEN and with conflicts, as distributed databases have them.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -81,7 +81,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConflictsEnd: a conflict that does not end is an error of the store.
+// TestConflictsEnd checks that a conflict that persists is returned as an
+// error.
 func TestConflictsEnd(t *testing.T) {
 	t.Parallel()
 	var conflict atomic.Bool
@@ -105,8 +106,8 @@ func TestConflictsEnd(t *testing.T) {
 	}
 }
 
-// TestTables: several gateways that start at the same time create the tables, and
-// refuse them if the secret or the version is not theirs.
+// TestTables checks that several gateways that start at the same time create
+// the tables, and that they refuse tables with another secret or version.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)
@@ -146,8 +147,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestWithoutAdvisoryLocks: where there are none, gateways create the tables at the
-// same time.
+// TestWithoutAdvisoryLocks checks that gateways can create the tables at the
+// same time without advisory locks.
 func TestWithoutAdvisoryLocks(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)
@@ -203,7 +204,7 @@ func TestNothingInPlain(t *testing.T) {
 	}
 }
 
-// TestDamage: a record that was changed is reported, and ends its delivery alone.
+// TestDamage checks that a damaged record is logged and ends only its delivery.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	server := sharedServer(t)
@@ -244,7 +245,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestNotification: another gateway learns of jobs before it asks.
+// TestNotification checks that another gateway is notified of new jobs.
 func TestNotification(t *testing.T) {
 	t.Parallel()
 	dsn := sharedServer(t).database(t)
@@ -261,8 +262,8 @@ func TestNotification(t *testing.T) {
 	}
 }
 
-// TestServerRestarts: the store tells that it is unavailable, and works again by
-// itself.
+// TestServerRestarts checks that the store returns UnavailableErrors while the
+// server is down, and recovers by itself.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	server := ownServer(t)
@@ -279,13 +280,14 @@ func TestServerRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		server.stop(syscall.SIGQUIT) // at once, as a crash
+		server.stop(syscall.SIGQUIT) // like a crash
 		unavailable("accept", s.Accept(t.Context(), 1<<40, newEntry("text", "a")))
 		_, _, err := s.Claim(t.Context(), claimOf(1))
 		unavailable("claim", err)
 		_, err = s.Get(t.Context(), first.Message.ID)
 		unavailable("get", err)
-		// A gateway that starts now works as soon as the server does.
+		// A gateway that starts while the server is down works as soon as it is
+		// up.
 		early := open(t, dsn)
 		unavailable("a new gateway", early.Accept(t.Context(), 1<<40, newEntry("text", "a")))
 		if err := server.start(); err != nil {
@@ -302,9 +304,8 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// TestThreeGateways: three processes share the tables while messages are accepted
-// and delivered. One is killed and the server crashes at the same time. Nothing
-// that was accepted is lost.
+// TestThreeGateways checks that no accepted message is lost when three
+// processes share the tables, one of them is killed and the server crashes.
 func TestThreeGateways(t *testing.T) {
 	t.Parallel()
 	server := ownServer(t)

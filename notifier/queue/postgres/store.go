@@ -50,7 +50,7 @@ type Options struct {
 	conflict func() error // for tests; see pool
 }
 
-// How often a store looks for what nobody tells it.
+// How often a store polls for changes by other gateways.
 const (
 	pollEvery    = time.Second     // jobs of other gateways
 	recoverEvery = 5 * time.Second // leases that have run out

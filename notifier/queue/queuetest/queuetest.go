@@ -77,7 +77,7 @@ func Run(t *testing.T, e Engine) {
 		{"SharedHeld", (*suite).sharedHeld},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // most of their time, they wait for leases
+			t.Parallel() // they mostly wait for leases
 			test.run(newSuite(t, e))
 		})
 	}
@@ -392,7 +392,7 @@ func (s *suite) claimWhenDue() {
 	s.counts(0, 3, 0)
 }
 
-// claimTakesTurns: a destination with many jobs delays no other.
+// claimTakesTurns checks that a destination with many jobs delays no other.
 func (s *suite) claimTakesTurns() {
 	var entries []*queue.Entry
 	for range 50 {
@@ -444,7 +444,7 @@ func (s *suite) claimLimits() {
 	}
 }
 
-// held: the caller of Accept can send the message at once.
+// held checks that the caller of Accept can send the message itself.
 func (s *suite) held() {
 	e := s.entry("a", "a", "a")
 	e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Sending
@@ -541,8 +541,8 @@ func (s *suite) settleTwice() {
 	s.gone(e.Message.ID)
 }
 
-// settleNext: the message about a dead delivery is stored only together with
-// the delivery's outcome.
+// settleNext checks that the message about a dead delivery is stored only
+// together with the delivery's outcome.
 func (s *suite) settleNext() {
 	e := s.add("a")
 	j := s.claim(s.now)[0]
@@ -982,8 +982,8 @@ func (s *suite) manyJobs() {
 	}
 }
 
-// concurrency: with concurrent accepting, claiming and settling, each job is
-// given out once.
+// concurrency checks that each job is claimed once while many are accepted,
+// claimed and settled at the same time.
 func (s *suite) concurrency() {
 	const writers, readers, each = 8, 4, 50
 	var accepting, settling sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// sharedClaims: no job is given to two handles.
+// sharedClaims checks that no job is claimed by two handles.
 func (s *suite) sharedClaims() {
 	const total = 400
 	for range total / 4 {
@@ -68,8 +68,8 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// sharedLease: the jobs of a handle that does not renew its lease go to another
-// handle, and the first can no longer settle them.
+// sharedLease checks that the jobs of a handle that does not renew its lease go
+// to another handle, and that the first can no longer settle them.
 func (s *suite) sharedLease() {
 	e := s.add("a")
 	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: time.Second})
@@ -90,7 +90,7 @@ func (s *suite) sharedLease() {
 	s.gone(e.Message.ID)
 }
 
-// sharedRenew: a lease that is renewed does not run out.
+// sharedRenew checks that a renewed lease does not expire.
 func (s *suite) sharedRenew() {
 	s.add("a")
 	const short = 2 * time.Second
@@ -120,8 +120,8 @@ func (s *suite) sharedIdempotencyKey() {
 	}
 }
 
-// sharedHeld: another handle sends an accepted job unless the handle that
-// accepted it does.
+// sharedHeld checks that another handle sends an accepted job unless the handle
+// that accepted it does.
 func (s *suite) sharedHeld() {
 	other := s.handle()
 	e := s.entry("a", "b")

@@ -113,11 +113,9 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestIdentityWarning checks that the client gets a warning about the identity
-// server.
-// Neither text nor files go into an encrypted room, also if the room is
-// encrypted only after earlier messages. With e2ee=no they do, as with plain
-// HTTP, unless the URL asks for encryption.
+// TestEncryptedRoom checks that neither text nor files are sent to an encrypted
+// room, even if it became encrypted after earlier messages. With e2ee=no they
+// are sent, and with plain HTTP, unless the URL requires encryption.
 func TestEncryptedRoom(t *testing.T) {
 	for url, arrives := range map[string]bool{
 		"matrixs://ann:pass@example.org/#room":          false,

@@ -75,8 +75,8 @@ func (t delivery) icon(ctx context.Context) {
 	}
 }
 
-// sendIcon uploads the picture at an address. If the gateway cannot get it, or
-// it is no picture that Telegram takes as one, Telegram is asked to fetch it.
+// sendIcon uploads the picture at an address. If the gateway cannot fetch it, or
+// Telegram does not accept the file as a picture, Telegram is asked to fetch it.
 func (t delivery) sendIcon(ctx context.Context, address string) error {
 	if resp, err := t.c.Do(ctx, &notifier.Request{URL: address}); err == nil {
 		name, _, _ := strings.Cut(path.Base(address), "?")

@@ -34,9 +34,9 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 	return text, mode
 }
 
-// isMarkup reports whether a plain text has elements of Telegram's HTML, and
-// nothing that Telegram would refuse: all of them are closed, and there is no
-// other < or >. People who write <b>down</b> in a plain text mean it.
+// isMarkup reports whether a plain text is valid as Telegram's HTML and has an
+// element: all elements are closed, and there is no other < or >. Such a text is
+// sent as HTML.
 func isMarkup(text string) bool {
 	var open []string
 	found := false
