@@ -17,9 +17,9 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // The bounds of a transaction.

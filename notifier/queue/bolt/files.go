@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // LockedError is returned when another process uses the folder of the queue.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // index holds what is needed to find the next job, without content: about 200

@@ -32,9 +32,9 @@ import (
 	"go.etcd.io/bbolt"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // Options configure a store.

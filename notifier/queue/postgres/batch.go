@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // The bounds of writing together what several callers wait for: a transaction of

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // The places that records are bound to.

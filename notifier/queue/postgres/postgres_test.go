@@ -22,8 +22,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 

@@ -28,8 +28,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // Options configure a store.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 // version is the first byte of every record.

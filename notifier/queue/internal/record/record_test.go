@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
-	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/seal"
 )
 
 func TestMessages(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package seal encrypts and authenticates what the stores of the queue keep.
+// Package seal encrypts and authenticates what the gateway stores.
 //
 // The cipher is XAES-256-GCM (https://c2sp.org/XAES-256-GCM): AES-256-GCM under
 // a key that is derived for each record from half of a random nonce of 24
