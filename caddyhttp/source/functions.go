@@ -1,0 +1,545 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// functionNames are the functions of templates in addition to those of Go:
+// and, or, not, eq, ne, lt, le, gt, ge, index, len, print, printf, println, html
+// and urlquery.
+var functionNames = []string{
+	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join", "json", "line",
+	"lower", "more", "pairs", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
+}
+
+// FunctionNames returns the names of the functions of templates, without those
+// of Go, in alphabetical order.
+func FunctionNames() []string { return slices.Clone(functionNames) }
+
+// functions returns all functions of templates. They take values of any type
+// and do not fail, except when the run exceeds its limits.
+func (r *run) functions() map[string]any {
+	return map[string]any{
+		"_step":  r.step,
+		"_get":   get,
+		"_items": items,
+		"_print": func(v any) (string, error) { return r.text(v) },
+
+		// of Go, for values of any type
+		"eq":       r.equal,
+		"ne":       func(a, b any) (bool, error) { ok, err := r.equal(a, b); return !ok, err },
+		"lt":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n < 0, err },
+		"le":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n <= 0, err },
+		"gt":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n > 0, err },
+		"ge":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n >= 0, err },
+		"index":    index,
+		"len":      length,
+		"print":    r.print,
+		"println":  func(args ...any) (string, error) { s, err := r.print(args...); return s + "\n", err },
+		"printf":   r.printf,
+		"html":     func(v any) (string, error) { return r.made(r.mapText(v, template.HTMLEscapeString)) },
+		"urlquery": func(v any) (string, error) { return r.made(r.mapText(v, url.QueryEscape)) },
+
+		"capitalize": func(v any) (string, error) { return r.mapText(v, capitalize) },
+		"contains":   r.textTest(strings.Contains),
+		"cut":        r.cut,
+		"date":       r.date,
+		"default":    func(other, v any) any { return or(v, other) },
+		"duration":   func(v any) string { return duration(v) },
+		"first":      func(n, v any) any { list := items(v); return firstItems(list, toInt(n)) },
+		"fromJSON":   r.fromJSON,
+		"hasPrefix":  r.textTest(strings.HasPrefix),
+		"hasSuffix":  r.textTest(strings.HasSuffix),
+		"header":     r.headerValue,
+		"join":       r.join,
+		"json":       func(v any) (string, error) { return encodeJSON(v), r.charge(2 * size(v)) },
+		"line":       func(v any) (string, error) { return r.mapText(v, firstLine) },
+		"lower":      func(v any) (string, error) { return r.mapText(v, strings.ToLower) },
+		"more":       func(n, v any) int { return max(length(v)-max(toInt(n), 0), 0) },
+		"pairs":      r.pairs,
+		"plain":      r.plain,
+		"replace":    r.replace,
+		"size":       fileSize,
+		"split":      r.split,
+		"trim":       func(v any) (string, error) { return r.mapText(v, strings.TrimSpace) },
+		"type":       typeOf,
+		"upper":      func(v any) (string, error) { return r.mapText(v, strings.ToUpper) },
+		"where":      func(name, value, list any) (any, error) { return r.filter(name, value, list, true) },
+		"without":    func(name, value, list any) (any, error) { return r.filter(name, value, list, false) },
+	}
+}
+
+// text is text, counted.
+func (r *run) text(v any) (string, error) {
+	if err := r.charge(size(v)); err != nil {
+		return "", err
+	}
+	return text(v), nil
+}
+
+func (r *run) mapText(v any, f func(string) string) (string, error) {
+	s, err := r.text(v)
+	if err != nil {
+		return "", err
+	}
+	return f(s), nil
+}
+
+// made counts a text that a function has made.
+func (r *run) made(s string, err error) (string, error) {
+	if err == nil {
+		err = r.charge(len(s))
+	}
+	return s, err
+}
+
+// textTest returns a function that tests a text, which is its last argument.
+func (r *run) textTest(f func(s, part string) bool) func(part, v any) (bool, error) {
+	return func(part, v any) (bool, error) {
+		s, err := r.text(v)
+		if err != nil {
+			return false, err
+		}
+		return f(s, text(part)), nil
+	}
+}
+
+// items returns what range can go through: the elements of an array, the members
+// of an object, or a whole number of the template.
+func items(v any) any {
+	switch v := v.(type) {
+	case []any, []string, map[string]any, int:
+		return v
+	}
+	return []any(nil)
+}
+
+func length(v any) int {
+	switch v := v.(type) {
+	case string:
+		return utf8.RuneCountInString(v)
+	case []any:
+		return len(v)
+	case []string:
+		return len(v)
+	case map[string]any:
+		return len(v)
+	}
+	return 0
+}
+
+func firstItems(v any, n int) any {
+	n = max(n, 0)
+	switch v := v.(type) {
+	case []any:
+		return v[:min(n, len(v))]
+	case []string:
+		return v[:min(n, len(v))]
+	}
+	return []any(nil)
+}
+
+func index(v any, keys ...any) any {
+	for _, key := range keys {
+		switch list := v.(type) {
+		case []any:
+			n := toInt(key)
+			if _, isText := key.(string); isText || n < 0 || n >= len(list) {
+				return nil
+			}
+			v = list[n]
+		case []string:
+			n := toInt(key)
+			if n < 0 || n >= len(list) {
+				return nil
+			}
+			v = list[n]
+		case map[string]any:
+			v = list[text(key)]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// or returns v, or other if v is empty.
+func or(v, other any) any {
+	switch v := v.(type) {
+	case nil:
+		return other
+	case string:
+		if strings.TrimSpace(v) == "" {
+			return other
+		}
+	case bool:
+		if !v {
+			return other
+		}
+	case []any, []string, map[string]any:
+		if length(v) == 0 {
+			return other
+		}
+	}
+	return v
+}
+
+// toFloat returns the value of a number, or of a text that is one.
+func toFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	case string:
+		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		return f, err == nil && !math.IsNaN(f)
+	}
+	return 0, false
+}
+
+func toInt(v any) int {
+	f, _ := toFloat(v)
+	return int(max(math.MinInt32, min(f, math.MaxInt32)))
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int, int64, float64:
+		return true
+	}
+	return false
+}
+
+// compare compares numbers by their value and anything else as text.
+func (r *run) compare(a, b any) (int, error) {
+	if isNumber(a) || isNumber(b) {
+		x, ok1 := toFloat(a)
+		y, ok2 := toFloat(b)
+		if ok1 && ok2 {
+			return cmp.Compare(x, y), nil
+		}
+	}
+	s, err := r.text(a)
+	if err != nil {
+		return 0, err
+	}
+	t, err := r.text(b)
+	return strings.Compare(s, t), err
+}
+
+// equal reports whether a is equal to one of the others.
+func (r *run) equal(a any, others ...any) (bool, error) {
+	for _, b := range others {
+		if n, err := r.compare(a, b); err != nil || n == 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (r *run) print(args ...any) (string, error) {
+	var b strings.Builder
+	for _, a := range args {
+		s, err := r.text(a)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// formatVerb matches a verb of printf with its width and precision.
+var formatVerb = regexp.MustCompile(`%[-+# 0]*(\*|\d*)(?:\.(\*|\d*))?(\[)?.`)
+
+// maxWidth bounds the widths and precisions of printf.
+const maxWidth = 100
+
+func (r *run) printf(format any, args ...any) (string, error) {
+	f, err := r.text(format)
+	if err != nil {
+		return "", err
+	}
+	longest := 0
+	for i, a := range args {
+		switch a.(type) {
+		case string, bool, int, int64, float64:
+		default:
+			args[i] = text(a)
+		}
+		longest = max(longest, size(args[i]))
+	}
+	verbs := formatVerb.FindAllStringSubmatch(f, -1)
+	if err := r.charge(len(f) + len(verbs)*(longest*4+maxWidth)); err != nil {
+		return "", err
+	}
+	for _, m := range verbs {
+		for _, width := range m[1:3] {
+			if n, err := strconv.Atoi(cmp.Or(width, "0")); err != nil || n > maxWidth {
+				return "", fmt.Errorf("a width or precision of printf is larger than %d or not a number", maxWidth)
+			}
+		}
+		if m[3] != "" {
+			return "", fmt.Errorf("printf takes no argument indexes, such as %%[1]s")
+		}
+	}
+	return fmt.Sprintf(f, args...), nil
+}
+
+func capitalize(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[n:]
+}
+
+func firstLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+		s = s[:i]
+	}
+	return strings.TrimSpace(s)
+}
+
+func (r *run) cut(n, v any) (string, error) {
+	return r.mapText(v, func(s string) string {
+		if utf8.RuneCountInString(s) <= toInt(n) {
+			return s
+		}
+		return strings.TrimSpace(string([]rune(s)[:max(toInt(n)-1, 0)])) + "…"
+	})
+}
+
+func (r *run) date(layout, v any) (string, error) {
+	t, ok := toTime(v)
+	if !ok {
+		return r.text(v)
+	}
+	if t.Year() <= 1 {
+		return "", nil
+	}
+	return r.made(t.Format(text(layout)), nil)
+}
+
+// toTime reads a time in RFC 3339 or a few forms close to it, or a number of
+// seconds or milliseconds since 1970.
+func toTime(v any) (time.Time, bool) {
+	if isNumber(v) {
+		f, _ := toFloat(v)
+		if math.Abs(f) > 1e11 { // the year 5138 in seconds
+			f /= 1000
+		}
+		if math.Abs(f) > 1e11 {
+			return time.Time{}, false
+		}
+		return time.Unix(int64(f), 0).UTC(), true
+	}
+	s, ok := v.(string)
+	if !ok {
+		return time.Time{}, false
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05 -0700 MST"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// duration returns a number of seconds as text, in its two largest units.
+func duration(v any) string {
+	seconds, ok := toFloat(v)
+	if !ok || math.Abs(seconds) > 1e12 {
+		return text(v)
+	}
+	sign := ""
+	if seconds < 0 {
+		sign, seconds = "-", -seconds
+	}
+	if seconds < 60 {
+		return sign + strconv.FormatFloat(math.Round(seconds*10)/10, 'f', -1, 64) + " s"
+	}
+	var out []string
+	rest := int64(seconds)
+	for _, u := range []struct {
+		seconds int64
+		name    string
+	}{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}} {
+		n := rest / u.seconds
+		rest %= u.seconds
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, u.name))
+		} else if len(out) > 0 {
+			break
+		}
+		if len(out) == 2 {
+			break
+		}
+	}
+	return sign + strings.Join(out, " ")
+}
+
+func fileSize(v any) string {
+	n, ok := toFloat(v)
+	if !ok || n < 0 || n >= math.MaxInt64 {
+		return text(v)
+	}
+	return humanize.Bytes(uint64(n))
+}
+
+func (r *run) fromJSON(v any) (any, error) {
+	s, err := r.text(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.charge(8 * len(s)); err != nil {
+		return nil, err
+	}
+	out, err := decodeJSON([]byte(s))
+	if err != nil {
+		return nil, nil // text that is not JSON is empty, as a missing field is
+	}
+	return out, nil
+}
+
+// headerValue returns a header of the request, but none with credentials.
+func (r *run) headerValue(name any) string {
+	key := textproto.CanonicalMIMEHeaderKey(text(name))
+	switch key {
+	case "Authorization", "Cookie", "Proxy-Authorization":
+		return ""
+	}
+	return strings.ToValidUTF8(strings.Join(r.header[key], ", "), "\uFFFD")
+}
+
+func (r *run) join(separator, v any) (string, error) {
+	var parts []string
+	switch v := v.(type) {
+	case []string:
+		parts = v
+	case []any:
+		if err := r.charge(size(v)); err != nil {
+			return "", err
+		}
+		for _, item := range v {
+			parts = append(parts, text(item))
+		}
+	default:
+		return r.text(v)
+	}
+	s := text(separator)
+	if err := r.charge(len(s)*len(parts) + size(parts)); err != nil {
+		return "", err
+	}
+	return strings.Join(parts, s), nil
+}
+
+func (r *run) split(separator, v any) (any, error) {
+	s, err := r.text(v)
+	if err != nil || s == "" {
+		return []string(nil), err
+	}
+	sep := text(separator)
+	n := strings.Count(s, sep) + 1
+	if err := r.charge(16 * n); err != nil {
+		return nil, err
+	}
+	return strings.Split(s, sep), nil
+}
+
+// pairs returns the members of an object as a list of texts, name: value, in
+// alphabetical order and without those of the given names.
+func (r *run) pairs(v any, names ...any) ([]string, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, nil
+	}
+	if err := r.charge(2*size(m) + len(m)*len(names)*16); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if !slices.ContainsFunc(names, func(n any) bool { return text(n) == name }) {
+			out = append(out, name+": "+text(m[name]))
+		}
+	}
+	return out, nil
+}
+
+func (r *run) plain(v any) (string, error) {
+	s, err := r.text(v)
+	if err != nil {
+		return "", err
+	}
+	if err := r.charge(16 * len(s)); err != nil {
+		return "", err
+	}
+	return markup.Convert(s, markup.HTML, markup.Text), nil
+}
+
+func (r *run) replace(old, replacement, v any) (string, error) {
+	s, err := r.text(v)
+	if err != nil {
+		return "", err
+	}
+	from, to := text(old), text(replacement)
+	if err := r.charge(strings.Count(s, from)*len(to) + len(s)); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(s, from, to), nil
+}
+
+// typeOf returns the type that a common word of alerting means, or "" for an
+// unknown or empty one.
+func typeOf(v any) string {
+	word := text(v)
+	if t, known := notifier.TypeOfWord(word); known && strings.TrimSpace(word) != "" {
+		return string(t)
+	}
+	return ""
+}
+
+// filter returns the objects of a list whose member name has a value, or those
+// that do not have it.
+func (r *run) filter(name, value, list any, want bool) (any, error) {
+	all, ok := list.([]any)
+	if !ok {
+		return []any(nil), nil
+	}
+	if err := r.charge(16 * len(all)); err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, item := range all {
+		same, err := r.equal(get(item, text(name)), value)
+		if err != nil {
+			return nil, err
+		}
+		if same == want {
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}

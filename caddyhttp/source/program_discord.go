@@ -1,0 +1,79 @@
+package source
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func init() {
+	register(Format{
+		Name:    "discord",
+		Program: "Discord",
+		Doc:     "https://docs.discord.com/developers/resources/webhook#execute-webhook",
+		Checked: "API version 10",
+		Tokens:  []TokenPlace{{Path: true}},
+		api: &api{
+			paths: []string{"*", "*/*", "api/webhooks/*/*", "api/*/webhooks/*/*"},
+			read:  readDiscord,
+			reply: replyDiscord,
+		},
+	})
+}
+
+// maxEmbeds is Discord's own limit.
+const maxEmbeds = 10
+
+func readDiscord(r *Request) (*Message, error) {
+	data, err := r.jsonPayload("Discord", "payload_json")
+	if err != nil {
+		return nil, err
+	}
+	m := &Message{Format: "markdown"}
+	var body lines
+	body.add(text(get(data, "content")))
+	embeds, _ := get(data, "embeds").([]any)
+	for i, e := range list(embeds, maxEmbeds) {
+		title, address := text(e["title"]), text(e["url"])
+		if i == 0 && title != "" {
+			m.Title = title
+		} else {
+			body.link(title, address)
+		}
+		body.link(text(get(e, "author", "name")), text(get(e, "author", "url")))
+		body.add(text(e["description"]))
+		for _, f := range list(e["fields"], maxFacts) {
+			body.add(fact(text(f["name"]), text(f["value"])))
+		}
+		if i == 0 && title != "" && isAddress(address) {
+			body.add(address)
+		}
+		body.add(text(get(e, "footer", "text")))
+		if color, ok := toFloat(e["color"]); ok {
+			m.raise(typeOfColor(int64(toInt(color))))
+		}
+		m.image(get(e, "image", "url"))
+		m.image(get(e, "thumbnail", "url"))
+	}
+	if more := len(embeds) - maxEmbeds; more > 0 {
+		body.add("and " + strconv.Itoa(more) + " more")
+	}
+	m.Body = body.String()
+	return m.check("Discord", r)
+}
+
+// replyDiscord answers with 204, or with the message if ?wait=true.
+func replyDiscord(o Outcome) Reply {
+	if o.Error != "" {
+		return jsonReply(o.Status, map[string]any{"message": o.Error, "code": 0})
+	}
+	if wait, err := strconv.ParseBool(o.Request.Query.Get("wait")); err != nil || !wait {
+		return Reply{Status: http.StatusNoContent}
+	}
+	return jsonReply(http.StatusOK, map[string]any{
+		"id": strconv.FormatInt(numericID(o.Time), 10), "type": 0, "content": o.Message.Body, "channel_id": "0",
+		"timestamp": o.Time.UTC().Format(time.RFC3339), "embeds": []any{}, "attachments": []any{}, "mentions": []any{}, "mention_roles": []any{},
+		"mention_everyone": false, "tts": false, "pinned": false, "flags": 0, "edited_timestamp": nil,
+		"author": map[string]any{"id": "0", "username": "caddy-notify", "avatar": nil, "discriminator": "0000", "bot": true},
+	})
+}

@@ -1,0 +1,28 @@
+package source
+
+func init() {
+	register(Format{
+		Name:    "seerr",
+		Program: "Seerr, Jellyseerr and Overseerr",
+		Doc:     "https://docs.seerr.dev/using-seerr/notifications/webhook",
+		Checked: "snapshot of 2026-02-28",
+		Tokens:  []TokenPlace{{Header: "Authorization"}},
+		Templates: Templates{
+			Title: `{{ default (default "Seerr" .notification_type) .event }}`,
+			Body: `{{ with .subject }}{{ . }}
+{{ end }}
+{{- with .message }}{{ . }}
+{{ end }}
+{{- with .request.requestedBy_username }}Requested by {{ . }}
+{{ end }}
+{{- with .issue.reportedBy_username }}Reported by {{ . }}
+{{ end }}
+{{- with .comment.comment_message }}{{ $.comment.commentedBy_username }}: {{ . }}
+{{ end }}
+{{- range first 10 .extra }}{{ .name }}: {{ .value }}
+{{ end }}`,
+			Type:   `{{ if eq .notification_type "MEDIA_FAILED" }}failure{{ else if eq .notification_type "MEDIA_AVAILABLE" "ISSUE_RESOLVED" }}success{{ else }}info{{ end }}`,
+			Images: `{{ .image }}`,
+		},
+	})
+}

@@ -1,0 +1,18 @@
+package source
+
+func init() {
+	register(Format{
+		Name:    "uptime_kuma",
+		Program: "Uptime Kuma",
+		Doc:     "https://github.com/louislam/uptime-kuma/wiki/Notification-Methods",
+		Checked: "2.5.3",
+		Field:   "data",
+		Templates: Templates{
+			Title: `{{ default "Uptime Kuma" .monitor.name }}`,
+			Body: `{{ default (default "The state has changed." .heartbeat.msg) .msg }}
+{{- with .monitor.url }}{{ if hasPrefix "http" . }}{{ if gt (len .) 8 }}
+{{ . }}{{ end }}{{ end }}{{ end }}`,
+			Type: `{{ if eq .heartbeat.status 0 }}failure{{ else if eq .heartbeat.status 1 }}success{{ else }}info{{ end }}`,
+		},
+	})
+}

@@ -1,0 +1,15 @@
+package source
+
+func init() {
+	register(Format{
+		Name:    "watchtower",
+		Program: "Watchtower",
+		Doc:     "https://watchtower.nickfedor.com/latest/notifications/overview/",
+		Checked: "1.21.0",
+		Templates: Templates{
+			Title: `{{ default "Watchtower" .title }}`,
+			Body:  `{{ .message }}`,
+			Type:  `info`,
+		},
+	})
+}

@@ -1,0 +1,70 @@
+package source
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxFields bounds the fields of a form.
+const maxFields = 1000
+
+// payload returns what the templates get: the JSON of the body, of a field of a
+// form, or the fields of a form or of the query string.
+func (s *Source) payload(r *Request) (any, error) {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	form := r.Form
+	if form == nil && media == "application/x-www-form-urlencoded" && !looksLikeJSON(r.Body) {
+		var err error
+		if form, err = parseForm(string(r.Body)); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case form != nil && form.Get(s.Format.Field) != "":
+		return s.decode([]byte(form.Get(s.Format.Field)))
+	case form != nil:
+		return fields(form), nil
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return fields(r.Query), nil
+	}
+	return s.decode(r.Body)
+}
+
+func (s *Source) decode(text []byte) (any, error) {
+	data, err := decodeJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	if err != nil {
+		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
+	}
+	return data, nil
+}
+
+// looksLikeJSON reports whether a body sent as a form is JSON, as programs send
+// it that set no Content-Type.
+func looksLikeJSON(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+func parseForm(s string) (url.Values, error) {
+	if strings.Count(s, "&") >= maxFields {
+		return nil, errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
+	}
+	form, _ := url.ParseQuery(s) // what is malformed is left out
+	return form, nil
+}
+
+// fields returns the fields of a form as an object. Names that the gateway uses
+// in addresses are left out.
+func fields(form url.Values) map[string]any {
+	out := map[string]any{}
+	for name, values := range form {
+		if !slices.Contains([]string{"token", "tag", "tags"}, name) && len(values) > 0 {
+			out[name] = strings.ToValidUTF8(values[len(values)-1], "\uFFFD")
+		}
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", os.Getenv("UPDATE_GOLDEN") != "", "write the messages of the samples")
+
+// sample is a request of a program.
+type sample struct {
+	source string
+	path   string // of the file
+	request
+}
+
+type request struct {
+	body   []byte
+	header http.Header
+}
+
+func (r request) new() *Request {
+	return &Request{Header: r.header, Query: url.Values{}, Body: r.body, Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
+}
+
+// samples returns the requests in testdata. A file NAME.json may have a file
+// NAME.headers beside it.
+func samples(t testing.TB) (out []sample) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no samples", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sample{source: filepath.Base(filepath.Dir(file)), path: file, request: request{body: body, header: http.Header{"Content-Type": {"application/json"}}}}
+		if headers, err := os.ReadFile(strings.TrimSuffix(file, ".json") + ".headers"); err == nil {
+			more, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, '\n')))).ReadMIMEHeader()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, values := range more {
+				s.header[name] = values
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// withImages returns a built-in source that attaches images.
+func withImages(t testing.TB, name string) *Source {
+	t.Helper()
+	s, err := New(Config{Name: name, Images: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (m *Message) golden() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "title: %s\ntype: %s\n", m.Title, m.Type)
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"format", strings.Fields(m.Format)}, {"tags", m.Tags}, {"attach", m.Attach}, {"images", m.Images}, {"warning", m.Warnings}} {
+		for _, v := range f.values {
+			fmt.Fprintf(&b, "%s: %s\n", f.name, v)
+		}
+	}
+	if m.Skip {
+		b.WriteString("skipped\n")
+	}
+	fmt.Fprintf(&b, "\n%s\n", m.Body)
+	return b.String()
+}
+
+// Every sample makes the message in the golden file beside it.
+func TestSamples(t *testing.T) {
+	seen := map[string]bool{}
+	for _, sample := range samples(t) {
+		seen[sample.source] = true
+		m, err := withImages(t, sample.source).Read(sample.new())
+		if err != nil {
+			t.Errorf("%s: %v", sample.path, err)
+			continue
+		}
+		golden := strings.TrimSuffix(sample.path, ".json") + ".golden"
+		if *update {
+			if err := os.WriteFile(golden, []byte(m.golden()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.golden(); got != string(want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", sample.path, got, want)
+		}
+	}
+	for _, f := range Formats() {
+		if !seen[f.Name] {
+			t.Errorf("%s has no sample in testdata/%s", f.Name, f.Name)
+		}
+		if f.Program == "" || f.Checked == "" || !isAddress(f.Doc) {
+			t.Errorf("%s lacks the program's name, the version or the address of the documentation", f.Name)
+		}
+	}
+}
+
+// hostile returns variants of a payload: each value missing, null, of other
+// types, very long, or an array of 100,000 items.
+func hostile(v any) []any {
+	long := make([]any, 100_000) // as decodeJSON returns it
+	for i := range maxItems {
+		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
+	}
+	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{}, map[string]any{"": nil}}
+	replacements := append([]any{strings.Repeat("x", 1<<20), long}, types...)
+	out := append([]any(nil), replacements...)
+	var walk func(v any, put func(any) any)
+	walk = func(v any, put func(any) any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name := range v {
+				with := func(x any) any {
+					c := maps.Clone(v)
+					c[name] = x
+					return put(c)
+				}
+				for _, r := range replacements {
+					out = append(out, with(r))
+				}
+			}
+			replacements = types // long ones at the first level only
+			for name := range v {
+				walk(v[name], func(x any) any {
+					c := maps.Clone(v)
+					c[name] = x
+					return put(c)
+				})
+			}
+		case []any:
+			if len(v) > 0 {
+				walk(v[0], func(x any) any { return put([]any{x}) })
+			}
+		}
+	}
+	walk(v, func(x any) any { return x })
+	return out
+}
+
+// Whatever a program sends, the answer is a message or an error of the client,
+// and what it costs is bounded by the limits of templates and payloads.
+func TestHostilePayloads(t *testing.T) {
+	for _, sample := range samples(t) {
+		s := withImages(t, sample.source)
+		data, err := decodeJSON(sample.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, variant := range hostile(data) {
+			req := sample.new()
+			if s.Format.api != nil {
+				req.Body = []byte(encodeJSON(variant))
+				check(t, sample.path, s, req)
+				continue
+			}
+			var m Message
+			for _, c := range []chain{s.title, s.body, s.kind, s.tag, s.markup, s.skip, s.images} {
+				if _, err := c.execute(variant, req.Header, &m); err != nil {
+					if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
+						t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func check(t testing.TB, name string, s *Source, r *Request) {
+	t.Helper()
+	m, err := s.Read(r)
+	if err != nil {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Status/100 != 4 {
+			t.Errorf("%s: %.200s: %v", name, r.Body, err)
+		}
+		return
+	}
+	if !m.Skip && strings.TrimSpace(m.Body) == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
+		t.Errorf("%s: %.200s: an empty message", name, r.Body)
+	}
+	for _, marker := range []string{"<no value>", "map[", "%!", "<nil>"} {
+		if strings.Contains(m.Title+m.Body, marker) && !bytes.Contains(r.Body, []byte(marker)) {
+			t.Errorf("%s: %.200s: the message has %q: %.300s", name, r.Body, marker, m.Title+"\n"+m.Body)
+		}
+	}
+}
+
+// What is no payload at all is a message or an error of the client.
+func TestGarbage(t *testing.T) {
+	bodies := []string{
+		"", " ", "null", "true", "0", `""`, `"x"`, "[]", "[1]", "{}", `{"a":`, "{", "\x00", "\xff\xfe", "a=b", "text",
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `[` + strings.Repeat("0,", 1<<17) + `0]`,
+		`{"alerts":[` + strings.Repeat(`{},`, 100_000) + `{}]}`, `{"a":"\ud800"}`, `{"alerts":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`,
+		strings.Repeat("a&", 2000), strings.Repeat("=&", 100),
+	}
+	for _, f := range Formats() {
+		s := withImages(t, f.Name)
+		for _, body := range bodies {
+			media := []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "", "nonsense"}
+			if len(body) > 1<<16 {
+				media = media[:1]
+			}
+			for _, media := range media {
+				check(t, f.Name, s, &Request{Header: http.Header{"Content-Type": {media}}, Query: url.Values{}, Body: []byte(body)})
+			}
+		}
+		check(t, f.Name, s, &Request{Header: http.Header{}, Query: url.Values{"a": {"b"}}, Form: url.Values{"x": {"y"}}})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var all []*Source
+	for _, format := range Formats() {
+		all = append(all, withImages(f, format.Name))
+	}
+	for _, s := range samples(f) {
+		f.Add(s.body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, s := range all {
+			check(t, s.Format.Name, s, request{body: body, header: http.Header{}}.new())
+		}
+	})
+}

@@ -1,0 +1,194 @@
+package source
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The signature schemes.
+const (
+	schemeGitHub   = "github"   // docs.github.com, validating webhook deliveries
+	schemeGrafana  = "grafana"  // grafana.com, webhook notifier
+	schemeSentry   = "sentry"   // docs.sentry.io, integration platform webhooks
+	schemeStripe   = "stripe"   // docs.stripe.com, webhook signatures
+	schemeStandard = "standard" // standardwebhooks.com
+	schemeSlack    = "slack"    // docs.slack.dev, verifying requests from Slack
+	schemeSNS      = "sns"      // docs.aws.amazon.com, verifying SNS messages
+)
+
+// Schemes returns the names of the signature schemes.
+func Schemes() []string {
+	return []string{schemeGitHub, schemeGrafana, schemeSentry, schemeStripe, schemeStandard, schemeSlack, schemeSNS}
+}
+
+// NeedsSecret reports whether a scheme takes a secret.
+func NeedsSecret(scheme string) bool { return scheme != schemeSNS }
+
+// signatureAge is how far the time of a signature may be from now, for schemes
+// that sign a time.
+const signatureAge = 5 * time.Minute
+
+// verifier checks the signature of a request.
+type verifier func(ctx context.Context, r *Request, fetch Fetcher) error
+
+var (
+	errNoSignature    = errors.New("the request has none")
+	errWrongSignature = errors.New("it does not match the body; compare the secrets of both sides")
+)
+
+// newVerifier returns the verifier of a scheme, or nil for "".
+func newVerifier(scheme, secret string) (verifier, error) {
+	key := []byte(secret)
+	switch scheme {
+	case "":
+		return nil, nil
+	case schemeGitHub:
+		return func(_ context.Context, r *Request, _ Fetcher) error {
+			sum, ok := strings.CutPrefix(r.Header.Get("X-Hub-Signature-256"), "sha256=")
+			if !ok {
+				return errNoSignature
+			}
+			return checkHex(key, r.Body, sum)
+		}, nil
+	case schemeSentry:
+		return func(_ context.Context, r *Request, _ Fetcher) error {
+			return checkHex(key, r.Body, r.Header.Get("Sentry-Hook-Signature"))
+		}, nil
+	case schemeGrafana:
+		return func(_ context.Context, r *Request, _ Fetcher) error {
+			signed := r.Body
+			for _, name := range []string{"X-Grafana-Alerting-Timestamp", "X-Grafana-Alerting-Signature-Timestamp"} {
+				if at := r.Header.Get(name); at != "" {
+					if err := checkTime(at, r.Time); err != nil {
+						return err
+					}
+					signed = concat(at+":", r.Body)
+					break
+				}
+			}
+			return checkHex(key, signed, r.Header.Get("X-Grafana-Alerting-Signature"))
+		}, nil
+	case schemeSlack:
+		return func(_ context.Context, r *Request, _ Fetcher) error {
+			at := r.Header.Get("X-Slack-Request-Timestamp")
+			sum, ok := strings.CutPrefix(r.Header.Get("X-Slack-Signature"), "v0=")
+			if !ok {
+				return errNoSignature
+			}
+			if err := checkTime(at, r.Time); err != nil {
+				return err
+			}
+			return checkHex(key, concat("v0:"+at+":", r.Body), sum)
+		}, nil
+	case schemeStripe:
+		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStripe(key, r) }, nil
+	case schemeStandard:
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil {
+			return nil, errors.New("the secret of the scheme standard must be base64, with whsec_ before it or not")
+		}
+		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStandard(raw, r) }, nil
+	case schemeSNS:
+		return newSNS().verify, nil
+	}
+	return nil, fmt.Errorf("there is no signature scheme %s; use %s", scheme, strings.Join(Schemes(), ", "))
+}
+
+func concat(prefix string, body []byte) []byte { return slices.Concat([]byte(prefix), body) }
+
+func sign(key, text []byte) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write(text)
+	return m.Sum(nil)
+}
+
+// checkHex checks a hexadecimal HMAC-SHA256.
+func checkHex(key, text []byte, sum string) error {
+	if sum == "" {
+		return errNoSignature
+	}
+	got, err := hex.DecodeString(strings.TrimSpace(sum))
+	if err != nil || !hmac.Equal(got, sign(key, text)) {
+		return errWrongSignature
+	}
+	return nil
+}
+
+// checkTime checks a time in seconds since 1970.
+func checkTime(s string, now time.Time) error {
+	seconds, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+	if err != nil {
+		return errors.New("it has no time")
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age > signatureAge || age < -signatureAge {
+		return fmt.Errorf("its time is more than %d minutes from that of the gateway; a request that was recorded is refused, and clocks must agree", int(signatureAge.Minutes()))
+	}
+	return nil
+}
+
+// checkStripe checks Stripe-Signature: t=…,v1=….
+func checkStripe(key []byte, r *Request) error {
+	var at string
+	var sums []string
+	for part := range strings.SplitSeq(r.Header.Get("Stripe-Signature"), ",") {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
+		case "t":
+			at = value
+		case "v1":
+			sums = append(sums, value)
+		}
+	}
+	if len(sums) == 0 {
+		return errNoSignature
+	}
+	if err := checkTime(at, r.Time); err != nil {
+		return err
+	}
+	return checkAny(sums, func(sum string) error { return checkHex(key, concat(at+".", r.Body), sum) })
+}
+
+// checkStandard checks the headers of Standard Webhooks.
+func checkStandard(key []byte, r *Request) error {
+	id, at := r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp")
+	var sums []string
+	for part := range strings.FieldsSeq(r.Header.Get("Webhook-Signature")) {
+		if sum, ok := strings.CutPrefix(part, "v1,"); ok {
+			sums = append(sums, sum)
+		}
+	}
+	if len(sums) == 0 || id == "" {
+		return errNoSignature
+	}
+	if err := checkTime(at, r.Time); err != nil {
+		return err
+	}
+	want := sign(key, concat(id+"."+at+".", r.Body))
+	return checkAny(sums, func(sum string) error {
+		if got, err := base64.StdEncoding.DecodeString(sum); err != nil || !hmac.Equal(got, want) {
+			return errWrongSignature
+		}
+		return nil
+	})
+}
+
+// maxSignatures bounds the signatures of one request. Several are sent while a
+// secret is being replaced.
+const maxSignatures = 10
+
+func checkAny(sums []string, check func(string) error) error {
+	for _, sum := range sums[:min(len(sums), maxSignatures)] {
+		if check(sum) == nil {
+			return nil
+		}
+	}
+	return errWrongSignature
+}

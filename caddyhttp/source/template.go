@@ -1,0 +1,295 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+	"text/template/parse"
+)
+
+// Limits of one run of a template.
+const (
+	maxSteps  = 20_000    // rounds of range and calls of defined templates
+	maxOutput = 256 << 10 // bytes
+	maxWork   = 16 << 20  // bytes that functions read or make
+)
+
+// Template is a text/template of Go, changed so that it fits payloads of
+// others and cannot take long:
+//
+//   - A field that is missing, or that is in a value of another type, is empty.
+//   - Output is text as [text] makes it, in place of Go's formats.
+//   - The rounds of range, the output, and the work of functions are limited.
+//   - The functions are those of [functions]; call and slice are errors.
+type Template struct {
+	name string
+	runs sync.Pool // of *run
+}
+
+// run is a template with the state of one execution.
+type run struct {
+	template *template.Template
+	steps    int // that are left
+	work     int // likewise
+	header   http.Header
+}
+
+// errTooMuch is returned by a template that exceeds a limit.
+var errTooMuch = errors.New("the template takes too long")
+
+func (r *run) step() (string, error) {
+	if r.steps--; r.steps < 0 {
+		return "", fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
+	}
+	return "", nil
+}
+
+// charge counts n bytes of work.
+func (r *run) charge(n int) error {
+	if n < 0 || n > r.work {
+		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)
+	}
+	r.work -= n
+	return nil
+}
+
+// TemplateError is a mistake in a template.
+type TemplateError struct {
+	Name         string // what the template makes, such as body
+	Line, Column int    // from 1; Column is 0 if unknown
+	Err          error
+}
+
+// Error implements error.
+func (e *TemplateError) Error() string {
+	if e.Column == 0 {
+		return fmt.Sprintf("the template %s, line %d: %v", e.Name, e.Line, e.Err)
+	}
+	return fmt.Sprintf("the template %s, line %d, column %d: %v", e.Name, e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns e.Err.
+func (e *TemplateError) Unwrap() error { return e.Err }
+
+var (
+	templateError = regexp.MustCompile(`(?s)^template: [^:]*:(\d+)(?::(\d+))?: (.*)$`)
+	executing     = regexp.MustCompile(`(?s)^executing ".*?" at <.*?>: (.*)$`)
+	calling       = regexp.MustCompile(`(?s)^error calling \w+: (.*)$`)
+	tooMuch       = errTooMuch.Error()
+)
+
+// wrapError makes a TemplateError of an error of text/template.
+func wrapError(name string, err error) error {
+	m := templateError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return &TemplateError{Name: name, Line: 1, Err: err}
+	}
+	e := &TemplateError{Name: name}
+	e.Line, _ = strconv.Atoi(m[1])
+	if m[2] != "" {
+		e.Column, _ = strconv.Atoi(m[2])
+		e.Column++
+	}
+	reason := m[3]
+	for _, prefix := range []*regexp.Regexp{executing, calling} {
+		if m := prefix.FindStringSubmatch(reason); m != nil {
+			reason = m[1]
+		}
+	}
+	if rest, ok := strings.CutPrefix(reason, tooMuch); ok {
+		e.Err = fmt.Errorf("%w%s", errTooMuch, rest)
+		return e
+	}
+	e.Err = errors.New(reason)
+	return e
+}
+
+// ParseTemplate parses a template. name says what it makes. The error is a
+// [*TemplateError].
+func ParseTemplate(name, text string) (*Template, error) {
+	t, err := template.New(name).Funcs((&run{}).functions()).Parse(text)
+	if err != nil {
+		return nil, wrapError(name, err)
+	}
+	for _, defined := range t.Templates() {
+		rw := rewriter{tree: defined.Tree}
+		rw.list(defined.Root)
+		if rw.err != nil {
+			return nil, wrapError(name, rw.err)
+		}
+		defined.Root.Nodes = append([]parse.Node{rw.stepNode(defined.Root.Position())}, defined.Root.Nodes...)
+	}
+	out := &Template{name: name}
+	out.runs.New = func() any {
+		r := &run{}
+		c, err := t.Clone()
+		if err != nil {
+			return err
+		}
+		r.template = c.Funcs(r.functions())
+		return r
+	}
+	return out, nil
+}
+
+// leftOver matches what Caddy leaves of {{$x}} and {{$x := …}} in a Caddyfile,
+// because it takes {$x} and {$x := …} for environment variables.
+var leftOver = regexp.MustCompile(`(?:^|[^{])\{\s*(?:\}|=)`)
+
+// CheckLeftOver returns an error if text, from a Caddyfile, is a template whose
+// variables Caddy has replaced by environment variables.
+func CheckLeftOver(text string) error {
+	if !leftOver.MatchString(text) {
+		return nil
+	}
+	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write {{ $x := … }} with a space before the dollar sign, or put the template into a file")
+}
+
+// Execute runs the template on a payload. The error is a [*TemplateError].
+func (t *Template) Execute(data any, header http.Header) (string, error) {
+	got := t.runs.Get()
+	r, ok := got.(*run)
+	if !ok {
+		return "", &TemplateError{Name: t.name, Line: 1, Err: got.(error)}
+	}
+	defer t.runs.Put(r)
+	r.steps, r.work, r.header = maxSteps, maxWork, header
+	var out limitedBuffer
+	err := r.template.Execute(&out, data)
+	r.header = nil
+	if err != nil {
+		return "", wrapError(t.name, err)
+	}
+	return out.String(), nil
+}
+
+// limitedBuffer takes maxOutput bytes.
+type limitedBuffer struct{ bytes.Buffer }
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > maxOutput {
+		return 0, fmt.Errorf("%w: its output is longer than %d KiB; shorten it with cut or first", errTooMuch, maxOutput>>10)
+	}
+	return b.Buffer.Write(p)
+}
+
+// rewriter changes a parsed template.
+type rewriter struct {
+	tree *parse.Tree
+	err  error // the first
+}
+
+func (rw *rewriter) fail(n parse.Node, format string, args ...any) {
+	if rw.err == nil {
+		location, _ := rw.tree.ErrorContext(n)
+		rw.err = fmt.Errorf("template: %s: %s", location, fmt.Sprintf(format, args...))
+	}
+}
+
+func (rw *rewriter) identifier(name string, at parse.Pos) *parse.IdentifierNode {
+	return parse.NewIdentifier(name).SetPos(at).SetTree(rw.tree)
+}
+
+func (rw *rewriter) command(at parse.Pos, args ...parse.Node) *parse.CommandNode {
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: at, Args: args}
+}
+
+// stepNode returns an action that counts a step and prints nothing.
+func (rw *rewriter) stepNode(at parse.Pos) parse.Node {
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: at, Pipe: &parse.PipeNode{
+		NodeType: parse.NodePipe, Pos: at, Cmds: []*parse.CommandNode{rw.command(at, rw.identifier("_step", at))},
+	}}
+}
+
+func (rw *rewriter) list(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		switch n := n.(type) {
+		case *parse.ActionNode:
+			rw.pipe(n.Pipe)
+			if len(n.Pipe.Decl) == 0 {
+				n.Pipe.Cmds = append(n.Pipe.Cmds, rw.command(n.Pos, rw.identifier("_print", n.Pos)))
+			}
+		case *parse.IfNode:
+			rw.branch(&n.BranchNode)
+		case *parse.WithNode:
+			rw.branch(&n.BranchNode)
+		case *parse.RangeNode:
+			rw.branch(&n.BranchNode)
+			n.Pipe.Cmds = append(n.Pipe.Cmds, rw.command(n.Pos, rw.identifier("_items", n.Pos)))
+			n.List.Nodes = append([]parse.Node{rw.stepNode(n.Pos)}, n.List.Nodes...)
+		case *parse.TemplateNode:
+			rw.pipe(n.Pipe)
+		}
+	}
+}
+
+func (rw *rewriter) branch(n *parse.BranchNode) {
+	rw.pipe(n.Pipe)
+	rw.list(n.List)
+	rw.list(n.ElseList)
+}
+
+func (rw *rewriter) pipe(p *parse.PipeNode) {
+	if p == nil {
+		return
+	}
+	for i, c := range p.Cmds {
+		for j, arg := range c.Args {
+			get := rw.argument(arg)
+			switch {
+			case get == nil:
+			case j > 0:
+				c.Args[j] = &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Position(), Cmds: []*parse.CommandNode{get}}
+			case len(c.Args) > 1 || i > 0:
+				rw.fail(arg, "%s is a field and takes no arguments", arg)
+			default:
+				c.Args = get.Args
+			}
+		}
+	}
+}
+
+// argument rewrites what is nested in an argument. If the argument is a field,
+// it returns the command that gets the field.
+func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
+	switch arg := arg.(type) {
+	case *parse.FieldNode:
+		return rw.get(arg.Pos, &parse.DotNode{NodeType: parse.NodeDot, Pos: arg.Pos}, arg.Ident)
+	case *parse.VariableNode:
+		if len(arg.Ident) > 1 {
+			variable := &parse.VariableNode{NodeType: parse.NodeVariable, Pos: arg.Pos, Ident: arg.Ident[:1]}
+			return rw.get(arg.Pos, variable, arg.Ident[1:])
+		}
+	case *parse.ChainNode:
+		inner := arg.Node
+		if c := rw.argument(inner); c != nil {
+			inner = &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Pos, Cmds: []*parse.CommandNode{c}}
+		}
+		return rw.get(arg.Pos, inner, arg.Field)
+	case *parse.PipeNode:
+		rw.pipe(arg)
+	case *parse.IdentifierNode:
+		switch arg.Ident {
+		case "call", "slice", "js":
+			rw.fail(arg, "the function %s is not available; the functions are %s", arg.Ident, strings.Join(FunctionNames(), ", "))
+		}
+	}
+	return nil
+}
+
+func (rw *rewriter) get(at parse.Pos, of parse.Node, names []string) *parse.CommandNode {
+	args := []parse.Node{rw.identifier("_get", at), of}
+	for _, name := range names {
+		args = append(args, &parse.StringNode{NodeType: parse.NodeString, Pos: at, Quoted: strconv.Quote(name), Text: name})
+	}
+	return rw.command(at, args...)
+}

@@ -1,0 +1,163 @@
+package source
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func runTemplate(t testing.TB, text, payload string) (string, error) {
+	t.Helper()
+	tmpl, err := ParseTemplate("body", text)
+	if err != nil {
+		return "", err
+	}
+	data, err := decodeJSON([]byte(payload))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tmpl.Execute(data, http.Header{"X-Event": {"push"}, "Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}})
+}
+
+func TestTemplates(t *testing.T) {
+	for _, tt := range []struct{ text, payload, want string }{
+		{`{{.a.b}}`, `{"a":{"b":"x"}}`, "x"},
+		{`{{.a.b.c}}|{{.a}}|{{$.x.y}}`, `{"a":"text"}`, "|text|"},
+		{`{{.}}`, `null`, ""},
+		{`{{.a}} {{.b}} {{.c}} {{.d}}`, `{"a":12345678901,"b":1.5,"c":true,"d":1e9}`, "12345678901 1.5 true 1000000000"},
+		{`{{.a}}`, `{"a":[1,{"b":"<"}]}`, `[1,{"b":"<"}]`},
+		{`{{range .a}}{{.n}};{{end}}`, `{"a":[{"n":1},{"n":2},3,null]}`, "1;2;;;"},
+		{`{{range .a}}x{{else}}none{{end}}`, `{"a":"text"}`, "none"},
+		{`{{range $i, $v := .a}}{{$i}}={{$v.n}} {{end}}`, `{"a":[{"n":"x"}]}`, "0=x "},
+		{`{{range $k, $v := .a}}{{$k}}={{$v}} {{end}}`, `{"a":{"z":1,"b":2}}`, "b=2 z=1 "},
+		{`{{range 3}}.{{end}}`, `{}`, "..."},
+		{`{{range .n}}.{{end}}`, `{"n":1000000000}`, ""},
+		{`{{with .a}}{{.b}}{{else}}no{{end}}`, `{}`, "no"},
+		{`{{(index .a 1).b}}|{{(index .a 5).b}}|{{index .a "x"}}|{{index .b "x y"}}`, `{"a":[0,{"b":"B"}],"b":{"x y":"Z"}}`, "B|||Z"},
+		{`{{if eq .s 0}}zero{{end}}{{if eq .t "0"}}text{{end}}{{if eq .u 0}}missing{{end}}`, `{"s":0,"t":0}`, "zerotext"},
+		{`{{eq .a "x" "y"}} {{ne .a "x"}} {{lt .n 10}} {{gt .n 10}} {{le "a" "b"}} {{ge .m 1}}`, `{"a":"y","n":9,"m":null}`, "true true true false true false"},
+		{`{{if and .a (not .b)}}yes{{end}}{{or .b "other"}}`, `{"a":1}`, "yesother"},
+		{`{{len .a}} {{len .b}} {{len .c}}`, `{"a":[1,2],"b":"äö"}`, "2 2 0"},
+		{`{{printf "%5.1f|%-4s|%03d|%v" .f .s .n .o}}`, `{"f":1.25,"s":"ab","n":7,"o":{"a":1}}`, `  1.2|ab  |007|{"a":1}`},
+		{`{{define "x"}}[{{.n}}]{{end}}{{template "x" .a}}{{template "x" .b}}`, `{"a":{"n":1}}`, "[1][]"},
+		{`{{$x := .a.b}}{{$x}}{{$x = .c}}{{$x.d}}`, `{"a":{"b":1},"c":{"d":2}}`, "12"},
+		{`{{html .a}} {{urlquery .a}}`, `{"a":"<a b>"}`, "&lt;a b&gt; %3Ca+b%3E"},
+		{`{{header "x-event"}}{{header "Authorization"}}{{header "cookie"}}{{header "none"}}`, `{}`, "push"},
+		{`{{.a | upper | printf "%s!"}}`, `{"a":"x"}`, "X!"},
+		{`{{"{{.a}}"}}{{.b}}`, `{"b":"{{.c}}"}`, "{{.a}}{{.c}}"}, // a payload is no template
+	} {
+		got, err := runTemplate(t, tt.text, tt.payload)
+		if err != nil || got != tt.want {
+			t.Errorf("%s of %s: %q, %v; want %q", tt.text, tt.payload, got, err, tt.want)
+		}
+	}
+}
+
+// A mistake is named by its line and column.
+func TestTemplateErrors(t *testing.T) {
+	for _, tt := range []struct {
+		text, want   string
+		line, column int
+	}{
+		{"a\n{{ .x", "unclosed action", 2, 0},
+		{"{{nope}}", `function "nope" not defined`, 1, 0},
+		{"a\n  {{ .x \"arg\" }}", ".x is a field and takes no arguments", 2, 6},
+		{"{{call .x}}", "the function call is not available; the functions are", 1, 3},
+		{"{{slice .x 1}}", "the function slice is not available", 1, 3},
+		{"\n\n{{range 100000}}{{end}}", "range has more than 20000 rounds; shorten the list with first", 3, 9},
+		{`{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`, "too long", 1, 15},
+		{`{{range 20000}}` + strings.Repeat("x", 100) + `{{end}}`, "its output is longer than 256 KiB", 1, 0},
+		{`{{$x := "0123456789"}}{{range 30}}{{$x = print $x $x}}{{end}}`, "its functions handle more than 16 MiB", 1, 42},
+		{`{{printf "%1000000000d" 1}}`, "larger than 100", 1, 3},
+		{`{{printf "%.*f" 1000000 1.0}}`, "larger than 100", 1, 3},
+		{`{{printf "%[1]s" "x"}}`, "argument indexes", 1, 3},
+	} {
+		_, err := runTemplate(t, tt.text, `{"x":"y"}`)
+		e, ok := errors.AsType[*TemplateError](err)
+		if !ok || !strings.Contains(e.Error(), tt.want) || e.Line != tt.line || e.Column != tt.column {
+			t.Errorf("%.60s: %v; want line %d, column %d: %s", tt.text, err, tt.line, tt.column, tt.want)
+		}
+	}
+}
+
+// A payload cannot make a harmless template costly.
+func TestTemplateCost(t *testing.T) {
+	long := strings.Repeat("%[1]s%5000d", 10_000)
+	for _, text := range []string{
+		`{{printf .s .s .s}}`, `{{replace "" .s .s}}`, `{{replace "s" .s .s}}`, `{{join .s (split "" .s)}}`, `{{range split "" .s}}{{$x := json $}}{{end}}`,
+		`{{range split "" .s}}{{range split "" $.s}}{{end}}{{end}}`, `{{plain .h}}`, `{{$x := .s}}{{range split "" .s}}{{$x = print $x $.s}}{{end}}`,
+	} {
+		payload := `{"s":` + encodeJSON(long) + `,"h":` + encodeJSON(strings.Repeat("<div>", 100_000)) + `}`
+		if _, err := runTemplate(t, text, payload); err != nil {
+			if _, ok := errors.AsType[*TemplateError](err); !ok {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+}
+
+func TestDecodeLimits(t *testing.T) {
+	many := `[` + strings.Repeat(`{"a":[1,2,3]},`, 99_999) + `1]`
+	v, err := decodeJSON([]byte(many))
+	list, _ := v.([]any)
+	if err != nil || len(list) != 100_000 || list[maxItems-1] == nil || list[maxItems] != nil {
+		t.Errorf("%d items, %v", len(list), err)
+	}
+	if _, err := decodeJSON([]byte(strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200))); err != nil {
+		t.Error("a deep object:", err)
+	}
+	for _, text := range []string{``, `{`, `{"a"`, `{"a":1}x`, `nul`, `[1,]`, strings.Repeat("[", 1<<20)} {
+		if _, err := decodeJSON([]byte(text)); err == nil {
+			t.Errorf("%.20s is no JSON", text)
+		}
+	}
+}
+
+func TestCheckLeftOver(t *testing.T) {
+	for text, lost := range map[string]bool{
+		`{{.a}}`: false, `{{ $x := .a }}{{$x}}`: false, `plain`: false, `{a}`: false, `{{"{"}}`: false,
+		`{= .a}}`: true, `{}`: true, `x {}} y`: true, `{ = .a}`: true, `{= .a}{{.x}}`: true,
+	} {
+		if err := CheckLeftOver(text); (err != nil) != lost {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// docs/templates.md has an example of every function, and each example makes
+// what the page says.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/templates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
+	if payload == nil {
+		t.Fatal("the page has no payload")
+	}
+	examples := regexp.MustCompile("(?m)^\\| `([^`]*)` \\| `([^`]*)` \\| (`[^`]*`|nothing) \\|").FindAllStringSubmatch(string(page), -1)
+	if len(examples) < 30 {
+		t.Fatalf("the page has only %d examples", len(examples))
+	}
+	seen := map[string]bool{}
+	for _, m := range examples {
+		seen[strings.Fields(m[1])[0]] = true
+		text := strings.ReplaceAll(m[2], `\|`, "|")
+		want := strings.Trim(m[3], "`")
+		if m[3] == "nothing" {
+			want = ""
+		}
+		got, err := runTemplate(t, text, string(payload[1]))
+		if err != nil || strings.ReplaceAll(got, "\n", " ") != want {
+			t.Errorf("%s: got %q, %v; the page says %q", text, got, err, want)
+		}
+	}
+	for _, name := range append(FunctionNames(), "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "index", "len", "print", "printf", "println", "html", "urlquery") {
+		if !seen[name] {
+			t.Errorf("the page has no example of %s", name)
+		}
+	}
+}
