@@ -23,6 +23,7 @@ type fileRef struct {
 	base64      *string // in place of url
 	name        string
 	contentType string
+	optional    bool // the message is sent without the file if it cannot be fetched
 }
 
 // readFileRefs reads the fields that take attachments. All their names mean
@@ -48,7 +49,7 @@ func (q *Request) readFileRefs() (refs []fileRef, err error) {
 			refs = append(refs, ref)
 		}
 	}
-	return refs, q.limits.checkCount(len(refs) + len(q.files))
+	return append(refs, q.images...), q.limits.checkCount(len(refs) + len(q.files))
 }
 
 // readObject reads {"base64": …, "filename": …} or {"url": …, "filename": …}.
@@ -157,7 +158,7 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var err error
-			if out[i], err = q.load(ctx, pool, ref); err != nil {
+			if out[i], err = q.load(ctx, pool, ref); err != nil && !ref.optional {
 				once.Do(func() { first = err })
 				cancel() // the request fails, so the other files are not needed
 			}
@@ -167,6 +168,7 @@ func (q *Request) Attachments(ctx context.Context, pool *egress.Pool) ([]*notifi
 	if first != nil {
 		return nil, first
 	}
+	out = slices.DeleteFunc(out, func(a *notifier.Attachment) bool { return a == nil }) // optional ones
 	return append(out, q.files...), nil
 }
 

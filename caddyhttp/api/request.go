@@ -65,6 +65,8 @@ type Request struct {
 	query    map[string][]string // title, type, format, tag and tags of the query string
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
+	images   []fileRef           // that the message is sent without if need be
+	payload  payload             // of a request in another format
 	warnings []string            // for the report
 	opened   []notifier.Target   // destinations made from the request's URLs
 
@@ -111,13 +113,18 @@ const maxFields = 1000
 // files. If the request is malformed or exceeds a limit, or if there is no room
 // for it, Read returns an [*Error].
 func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
-	q := &Request{limits: l, spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
-	q.spool.Memory = q.Memory()
+	q := newRequest(l)
 	if err := q.read(w, r); err != nil {
 		q.Close()
 		return nil, err
 	}
 	return q, nil
+}
+
+func newRequest(l Limits) *Request {
+	q := &Request{limits: l, spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
+	q.spool.Memory = q.Memory()
+	return q
 }
 
 // Close closes the destinations made from the request's URLs and removes its
@@ -191,7 +198,7 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
+		return errCompressed
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -210,6 +217,8 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data or text/plain, and the body must be in that format")
 }
+
+var errCompressed = Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
 
 func (q *Request) readJSONBody(w http.ResponseWriter, r *http.Request) error {
 	text, err := q.readText(w, r)
@@ -282,6 +291,20 @@ func putBuffer(b *bytes.Buffer) {
 // readText reads the body of r, which must be UTF-8 and have at most MaxBody
 // bytes. The caller returns the buffer with putBuffer.
 func (q *Request) readText(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+	b, err := q.readBytes(w, r)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(b.Bytes()) {
+		putBuffer(b)
+		return nil, badRequest("the body is not UTF-8; encode it as UTF-8")
+	}
+	return b, nil
+}
+
+// readBytes reads the body of r, which must have at most MaxBody bytes. The
+// caller returns the buffer with putBuffer.
+func (q *Request) readBytes(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
 	max := q.limits.MaxBody
 	if r.ContentLength > max {
 		return nil, BodyError(&http.MaxBytesError{Limit: max})
@@ -296,10 +319,6 @@ func (q *Request) readText(w http.ResponseWriter, r *http.Request) (*bytes.Buffe
 			return nil, err
 		}
 		return nil, BodyError(err)
-	}
-	if !utf8.Valid(b.Bytes()) {
-		putBuffer(b)
-		return nil, badRequest("the body is not UTF-8; encode it as UTF-8")
 	}
 	return b, nil
 }

@@ -78,7 +78,7 @@ type multipartReader struct {
 func (f *multipartReader) read(part *multipart.Part) error {
 	name, file := part.FormName(), part.FileName()
 	media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
-	isPayload := name == payloadPart && isJSON(media)
+	isPayload := name == payloadPart && isJSON(media) && !f.request.payload.multipart
 	if file != "" && !isPayload {
 		a, err := f.request.addFile(printable(file)+" of the form", file, part.Header.Get("Content-Type"), part)
 		if err != nil {

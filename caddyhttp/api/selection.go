@@ -41,6 +41,11 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 	if _, err := q.urls(); err != nil {
 		return nil, err
 	}
+	if tags.Empty() {
+		if targets := q.wished(choose); targets != nil {
+			return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
+		}
+	}
 	targets, err := choose(tags)
 	if err != nil {
 		return nil, Errorf(http.StatusFailedDependency, "%w", err)
