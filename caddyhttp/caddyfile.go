@@ -65,7 +65,8 @@ func mayMatchRoute(pattern string) bool {
 	i := strings.IndexAny(pattern, `*?[\{%`)
 	if i < 0 {
 		_, ok := route(pattern)
-		return ok
+		_, ofSource := sourceRoute(pattern)
+		return ok || ofSource
 	}
 	prefix := pattern[:i]
 	return strings.HasPrefix("/notify/", prefix) || strings.HasPrefix(prefix, "/notify/")
@@ -104,6 +105,21 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			import_apprise <file|url...>
 //			default_tag <expression>|untagged
 //			queue off
+//			accept direct|<source...>
+//		}
+//		from <source> {
+//			sign <scheme> [<secret>]
+//			token <secret>
+//			images on|off
+//			title <template>
+//			title_file <path>
+//			body <template>
+//			body_file <path>
+//			type <template>
+//			types <word>=<type>...
+//			tag <template>
+//			format <template>
+//			skip <template>
 //		}
 //		stateless on|off
 //		default_urls <url...>
@@ -219,6 +235,7 @@ func (b *settingsBlock) checkURLs(services *Services) error {
 func (b *settingsBlock) options() options {
 	return options{
 		"key":       {usage: "key <name> { … }", min: 1, max: 1, repeat: true, block: b.readKey},
+		"from":      {usage: "from <source> { … }", min: 1, max: 1, repeat: true, block: b.readFrom},
 		"stateless": {usage: "stateless on|off", min: 1, max: 1, line: onOff(&b.Stateless)},
 		"default_urls": {usage: "default_urls <url...>", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
@@ -401,6 +418,17 @@ func (k *keyBlock) options() options {
 			return nil
 		}},
 		"queue": {usage: "queue on|off", min: 1, max: 1, line: onOff(&k.Queue)},
+		"accept": {usage: "accept direct|<source...>", min: 1, max: math.MaxInt, repeat: true, line: func(names []string) error {
+			for _, name := range names {
+				if name != sourceDirect {
+					if err := checkSourceName(name); err != nil {
+						return err
+					}
+				}
+			}
+			k.Accept = append(k.Accept, names...)
+			return nil
+		}},
 		"default_tag": {usage: "default_tag <expression>|untagged", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
 				return errEmptyTag

@@ -77,9 +77,9 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":         {"keys ops", "2", `unknown subdirective "keys" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, default_urls, egress, identity, key, max_body, max_in_flight, page, propagate_trace, queue, services, stateless, timeout, trusted_origins`},
+		"unknown subdirective":         {"keys ops", "2", `unknown subdirective "keys" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, default_urls, egress, from, identity, key, max_body, max_in_flight, page, propagate_trace, queue, services, stateless, timeout, trusted_origins`},
 		"a URL out of place":           {"json://secretsecret", "2", "unknown subdirective in notify; is a } missing above?"},
-		"a URL out of place in key":    {"key k {\njson://secretsecret\n}", "3", "unknown subdirective in key; is a } missing above? key has the subdirectives default_tag, import_apprise, queue, url"},
+		"a URL out of place in key":    {"key k {\njson://secretsecret\n}", "3", "unknown subdirective in key; is a } missing above? key has the subdirectives accept, default_tag, import_apprise, queue, url"},
 		"a key without a name":         {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key with two names":         {"key a b {\n" + url + "\n}", "2", "expected key <name> { … }"},
 		"a key's name":                 {"key a.b {\n" + url + "\n}", "2", "1 to 128 letters, digits, _ and -"},
@@ -192,7 +192,7 @@ func TestMayMatchRoute(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"/notify": true, "/notify/": true, "/notify*": true, "/notify/*": true, "/notify/ops": true, "/notify/ops/": true, "/NOTIFY/Ops": true,
 		"*": true, "/*": true, "/n*": true, "*/ops": true, "/*/ops": true, "/notify/o*": true, "/notify/{vars.key}": true, "{vars.path}": true, "/[mn]otify": true, "/notify/op%73": true, `/\notify`: true,
-		"/": false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false, "/notify/ops/more": false, "/alerts/notify/*": false, "notify": false,
+		"/": false, "/alerts/*": false, "/alerts": false, "/notify2": false, "/notify2*": false, "/notifying/*": false, "/notify/ops/more": true, "/notify/o.ps/more": false, "/alerts/notify/*": false, "notify": false,
 	} {
 		if mayMatchRoute(pattern) != want {
 			t.Errorf("%s: %v", pattern, !want)

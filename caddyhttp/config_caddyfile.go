@@ -183,5 +183,15 @@ func (s *Settings) fingerprint() string {
 			f.addImport(location)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src := s.Sources[name]
+		for _, path := range []string{src.TitleFile, src.BodyFile} {
+			if path != "" {
+				f.add(path)
+			}
+		}
+		f.addPlaceholders(src.Secret)
+		f.addPlaceholders(src.Token)
+	}
 	return f.String()
 }

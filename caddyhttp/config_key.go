@@ -35,6 +35,11 @@ type Key struct {
 	// Whether messages for the key use the queue, if the app has one. Turn it off
 	// for messages that are worthless later. Default: true.
 	Queue *bool `json:"queue,omitempty"`
+
+	// How messages may come in over HTTP: `direct`, for `POST /notify/{KEY}`, and
+	// names of sources. Other requests get a 403. Example: `["grafana"]`. Default:
+	// any way.
+	Accept []string `json:"accept,omitempty"`
 }
 
 // KeyURL is one destination of a key.
@@ -102,6 +107,7 @@ type key struct {
 	targets        []notifier.Target
 	defaultTargets []notifier.Target // for a request without a tag
 	unqueued       bool              // messages do not use the queue
+	accept         []string          // of the configuration
 	log            *zap.Logger
 }
 
@@ -186,7 +192,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &key{name: name, unqueued: c.Queue != nil && !*c.Queue, log: l.log}
+	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, log: l.log}
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -27,6 +28,7 @@ const (
 // not change.
 type resolved struct {
 	keys           map[string]*key
+	sources        map[string]*source.Source // of the configuration
 	stateless      bool
 	defaultTargets []notifier.Target // of default_urls
 	services       *Services
@@ -110,6 +112,9 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 		}
 		r.identity = s.Identity.resolve()
 	}
+	if err := s.resolveSources(&r); err != nil {
+		return nil, err
+	}
 	return &r, s.resolveTargets(&r, keyLoader{parse: parse, services: r.services, file: s.Caddyfile, log: log})
 }
 
@@ -139,6 +144,9 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 		k, err := l.load(name, s.Keys[name])
 		if err != nil {
 			return err
+		}
+		if err := r.checkAccept(k.accept); err != nil {
+			return l.locate("key "+name, err)
 		}
 		keys[name] = k
 	}

@@ -22,10 +22,11 @@ func init() {
 // to every destination that a notification URL describes: chat, mail, SMS,
 // push, incident tools, webhooks.
 //
-// It handles `POST /notify`, with the URLs in the request, and
-// `POST /notify/{KEY}`, with the URLs of a key in the configuration, each with
-// or without a slash at the end. Requests for other paths go to the next
-// handler. To put it below a prefix, use `handle_path`.
+// It handles `POST /notify`, with the URLs in the request,
+// `POST /notify/{KEY}`, with the URLs of a key in the configuration, and
+// `POST /notify/{KEY}/{SOURCE}`, with a message in the format of another program,
+// such as `grafana`, each with or without a slash at the end. Requests for other
+// paths go to the next handler. To put it below a prefix, use `handle_path`.
 //
 // A request is JSON, a form, a multipart form or plain text. Its fields are `body`,
 // `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
@@ -85,6 +86,12 @@ func (h *Handler) Cleanup() error { return h.shared.release() }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if id, ok := messageRoute(r.URL.Path); ok && h.app.queueSettings != nil && !hasEncodedSlash(r.URL) {
 		h.serveMessage(w, r, id).Write(w, r)
+		return nil
+	}
+	if a, ok := sourceRoute(r.URL.Path); ok && !hasEncodedSlash(r.URL) {
+		if resp := h.serveSource(w, r, a); resp != nil {
+			resp.Write(w, r)
+		}
 		return nil
 	}
 	key, ok := route(r.URL.Path)

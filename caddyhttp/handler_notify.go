@@ -53,6 +53,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 	if err := h.checkRoute(r, name); err != nil {
 		return delivery{}, err
 	}
+	if k := h.resolved.keys[name]; k != nil {
+		if err := k.checkSource(sourceDirect); err != nil {
+			return delivery{}, err
+		}
+	}
 	if err := h.resolved.checkOrigin(r); err != nil {
 		return delivery{}, err
 	}
@@ -64,6 +69,12 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 	if err != nil {
 		return delivery{}, err
 	}
+	return h.readDelivery(r, q, name, hops)
+}
+
+// readDelivery returns the message of a request that has been read, and where it
+// goes. It closes q if there is an error; otherwise the delivery's release does.
+func (h *Handler) readDelivery(r *http.Request, q *api.Request, name string, hops int) (delivery, error) {
 	d, err := h.readMessage(r, q, name, hops)
 	if err != nil {
 		q.Close()
@@ -152,7 +163,7 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 func (h *Handler) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "" && h.resolved.keys[name] == nil:
-		return api.Errorf(http.StatusNotFound, "there is no such key")
+		return errNoKey
 	case name == "" && !h.resolved.stateless:
 		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
 	}

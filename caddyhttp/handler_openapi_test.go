@@ -165,11 +165,11 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
 	s := newStation(t)
-	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\n"
+	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
 	closed := newGateway(t, "stateless off\n", "")
 	off := newGateway(t, block+"page off", "")
-	const key, stateless = "/notify/{KEY}", "/notify"
+	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
 	type call struct {
 		h           *Handler
 		target      string
@@ -206,6 +206,23 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	}
 	large := "--x\r\nContent-Disposition: form-data; name=attach; filename=f\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
 	calls := map[string][]call{"POST " + key: nil, "POST " + stateless: nil}
+	const payload = `{"message":"x"}`
+	calls["POST "+ofSource] = []call{
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: "{"},
+		{h: h, target: "/notify/ops/locked", contentType: typeJSON, body: payload},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Sec-Fetch-Site", "cross-site")},
+		{h: h, target: "/notify/ops/none", contentType: typeJSON, body: payload},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, slow: true},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: strings.Repeat("x", 2000)},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Content-Encoding", "gzip")},
+		{h: h, target: "/notify/ops/proxmox?tag=none", contentType: typeJSON, body: payload},
+		{h: h, target: "/notify/ops/proxmox?tag=b", contentType: typeJSON, body: payload},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, before: busy},
+		{h: h, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("X-Apprise-Recursion-Count", "2")},
+		{h: h, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: noTempDir},
+		{h: h, target: "/notify/ops/proxmox", contentType: "multipart/form-data; boundary=x", body: large, before: fullDisk},
+	}
 	for op, target := range map[string]string{"POST " + key: "/notify/ops", "POST " + stateless: "/notify"} {
 		calls[op] = []call{
 			{h: h, target: target, contentType: typeForm, body: "body=x"},

@@ -24,7 +24,10 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/notify/" + strings.Repeat("k", 129), 404, ""},
 		{"POST", "/notify//", nextStatus, ""},
 		{"POST", "/notify/ops//", nextStatus, ""},
-		{"POST", "/notify/ops/more", nextStatus, ""},
+		{"POST", "/notify/ops/more", 404, ""}, // a source that does not exist
+		{"POST", "/notify/ops/slack/services/T/B/x", 400, ""},
+		{"POST", "/notify/ops/grafana/more", 404, ""},
+		{"POST", "/notify/o.ps/grafana", nextStatus, ""},
 		{"POST", "/notifyops", nextStatus, ""},
 		{"POST", "/Notify", nextStatus, ""},
 		{"POST", "/", nextStatus, ""},

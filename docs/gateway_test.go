@@ -165,6 +165,18 @@ http://alerts.example.comPORT {
 		key ops {
 			url DESTINATION/ chat urgent
 		}
+		key only {
+			url DESTINATION/
+			accept direct
+		}
+		from signed {
+			title "{{.title}}"
+			sign github secret
+		}
+		from locked {
+			title "{{.title}}"
+			token secret
+		}
 		key slow {
 			url DESTINATION/slow
 		}

@@ -116,6 +116,25 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// WriteAs writes another answer in place of the response, for clients of the API
+// of another program. A body of nil is none.
+func (r *Response) WriteAs(w http.ResponseWriter, status int, contentType string, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	if contentType != "" {
+		w.Header().Set("Content-Type", contentType)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
+	}
+	if status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // it fails only if the client is gone
+}
+
 func setHeaders(h http.Header, media string) {
 	if strings.HasPrefix(media, "text/") { // JSON is always UTF-8 (RFC 8259, section 8.1)
 		media += "; charset=utf-8"

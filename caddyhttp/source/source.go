@@ -72,6 +72,10 @@ type api struct {
 	reply func(o Outcome) Reply
 }
 
+// IsAPI reports whether the format is an API, whose clients expect an answer of
+// its form.
+func (f *Format) IsAPI() bool { return f.api != nil }
+
 // Request is a request in the format of a program.
 type Request struct {
 	Header http.Header
@@ -323,6 +327,9 @@ func (s *Source) Read(r *Request) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	if formats[s.config.Name] != nil && length(items(data)) == 0 {
+		return nil, s.nothing()
+	}
 	m := &Message{}
 	run := func(c chain) (out string) {
 		if err == nil {
@@ -351,9 +358,14 @@ func (s *Source) Read(r *Request) (*Message, error) {
 		m.Title, m.Body = "", m.Title
 	}
 	if m.Body == "" {
-		return nil, errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
+		return nil, s.nothing()
 	}
 	return m, nil
+}
+
+// nothing returns the error for a payload without content.
+func (s *Source) nothing() *Error {
+	return errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
 }
 
 // execute runs the operator's template or, if there is none or it fails, the
@@ -396,6 +408,10 @@ func (s *Source) Reply(o Outcome) *Reply {
 	reply := s.Format.api.reply(o)
 	return &reply
 }
+
+// TakesFiles reports whether the files of a multipart form are attached: always
+// for an API, and for a webhook if images are wanted.
+func (s *Source) TakesFiles() bool { return s.Format.api != nil || s.config.Images }
 
 // maxWishes bounds the tags that a message may wish for.
 const maxWishes = 50

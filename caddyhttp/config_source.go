@@ -1,0 +1,307 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Source says how the messages of a program are read that posts in a format of
+// its own, and how the program shows that it may. A built-in source needs none
+// of it. Templates are those of Go's text/template with the functions of
+// docs/templates.md. In secrets, placeholders such as `{env.GRAFANA_SECRET}` are
+// replaced when the configuration loads; in templates they are not.
+type Source struct {
+	// The template of the title. Default: that of the built-in source.
+	Title string `json:"title,omitempty"`
+
+	// The path of a file with the template of the title. In JSON, paths are
+	// relative to the working directory. Default: none.
+	TitleFile string `json:"title_file,omitempty"`
+
+	// The template of the body. Default: that of the built-in source, or the
+	// title.
+	Body string `json:"body,omitempty"`
+
+	// The path of a file with the template of the body. Default: none.
+	BodyFile string `json:"body_file,omitempty"`
+
+	// A template for the type: `info`, `success`, `warning`, `failure`, or a
+	// common word of alerting such as `firing` or `resolved`. Default: that of
+	// the built-in source, or `info`.
+	Type string `json:"type,omitempty"`
+
+	// Types for words that the template for the type may return. Example:
+	// `{"broken": "failure", "partial": "warning"}`. Default: none.
+	Types map[string]string `json:"types,omitempty"`
+
+	// A template for tags, separated by commas or spaces. If a URL of the key has
+	// one of them, the message goes to the URLs that have; otherwise it goes where
+	// it would go without. Default: that of the built-in source, or none.
+	Tag string `json:"tag,omitempty"`
+
+	// A template for the format of the body: `text`, `markdown` or `html`.
+	// Default: that of the built-in source, or `text`.
+	Format string `json:"format,omitempty"`
+
+	// A template that is `true` for payloads that are no message. Default: none.
+	Skip string `json:"skip,omitempty"`
+
+	// Attaches the images that a payload of a built-in source names by address.
+	// They are fetched under the rules of `egress`. Default: false.
+	Images bool `json:"images,omitempty"`
+
+	// The scheme of the signature that requests must have: `github`, `grafana`,
+	// `sentry`, `stripe`, `standard` (Standard Webhooks), `slack` or `sns`. Default:
+	// none, and `sns` for the source of that name.
+	Sign string `json:"sign,omitempty"`
+
+	// The secret of the signature. All schemes need one except `sns`. Example:
+	// `{env.GRAFANA_SECRET}`.
+	Secret string `json:"secret,omitempty"`
+
+	// The token that requests must have, in `?token=`, as `Authorization: Bearer`,
+	// or where the program can put one. Example: `{env.SLACK_TOKEN}`. Default:
+	// none.
+	Token string `json:"token,omitempty"`
+}
+
+// MarshalLogObject implements zapcore.ObjectMarshaler. It prints no secrets and
+// no templates.
+func (s *Source) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("sign", s.Sign)
+	enc.AddBool("token", s.Token != "")
+	return nil
+}
+
+var sourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// sourceDirect stands for POST /notify/{KEY} in accept.
+const sourceDirect = "direct"
+
+func checkSourceName(name string) error {
+	if !sourceName.MatchString(name) {
+		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
+	}
+	if name == sourceDirect {
+		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
+	}
+	return nil
+}
+
+// maxTemplateSize bounds a file with a template, in bytes.
+const maxTemplateSize = 256 << 10
+
+// load makes a source ready for use.
+func (s *Source) load(name string) (*source.Source, error) {
+	if err := checkSourceName(name); err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, errors.New("it is empty; remove it, or give it a title or a token")
+	}
+	c := source.Config{
+		Name:      name,
+		Templates: source.Templates{Title: s.Title, Body: s.Body, Type: s.Type, Tag: s.Tag, Format: s.Format, Skip: s.Skip},
+		Types:     s.Types, Images: s.Images, Scheme: s.Sign,
+	}
+	for _, f := range []struct {
+		setting, path string
+		to            *string
+	}{{"title_file", s.TitleFile, &c.Title}, {"body_file", s.BodyFile, &c.Body}} {
+		if f.path == "" {
+			continue
+		}
+		if *f.to != "" {
+			return nil, fmt.Errorf("%s: there is a template in the configuration as well; remove one of them", f.setting)
+		}
+		text, err := readTemplate(f.path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.setting, err)
+		}
+		*f.to = text
+	}
+	switch {
+	case s.Sign == "" && s.Secret != "":
+		return nil, errors.New("it has a secret but no signature scheme; set sign")
+	case s.Sign != "" && source.NeedsSecret(s.Sign) && s.Secret == "":
+		return nil, fmt.Errorf("sign %s: the secret is missing; write sign %s {env.NAME}", s.Sign, s.Sign)
+	}
+	var err error
+	if c.Secret, err = resolvePlaceholders(s.Secret); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	if c.Token, err = resolvePlaceholders(s.Token); err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	c.Secret, c.Token = strings.TrimSpace(c.Secret), strings.TrimSpace(c.Token)
+	if s.Token != "" && c.Token == "" {
+		return nil, errors.New("token: it is empty; write the token of the program that sends")
+	}
+	return source.New(c)
+}
+
+func readTemplate(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", errs.WithoutPath(err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxTemplateSize {
+		return "", fmt.Errorf("a template must be a file of at most %d KiB", maxTemplateSize>>10)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", errs.WithoutPath(err)
+	}
+	return string(text), nil
+}
+
+// resolveSources sets the sources: those of r and those of s, which win.
+func (s *Settings) resolveSources(r *resolved) error {
+	sources := maps.Clone(r.sources)
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src, err := s.Sources[name].load(name)
+		if err != nil {
+			return s.Caddyfile.locate("from "+name, prefixError("from "+name, err))
+		}
+		if sources == nil {
+			sources = map[string]*source.Source{}
+		}
+		sources[name] = src
+	}
+	r.sources = sources
+	return nil
+}
+
+// checkAccept returns an error if a key accepts a source that does not exist.
+func (r *resolved) checkAccept(accept []string) error {
+	for _, name := range accept {
+		if name != sourceDirect && r.sources[name] == nil && source.Lookup(name) == nil {
+			return fmt.Errorf("accept: there is no source %s; write direct, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
+		}
+	}
+	return nil
+}
+
+// source returns the source with a name, or nil if there is none.
+func (r *resolved) source(name string) (*source.Source, error) {
+	if s := r.sources[name]; s != nil {
+		return s, nil
+	}
+	return source.Builtin(name)
+}
+
+// readFrom reads a block from.
+func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
+	name := args[0]
+	if err := checkSourceName(name); err != nil {
+		return d.WrapErr(err)
+	}
+	if b.Sources[name] != nil {
+		return d.Errf("the source %s occurs twice; write all its settings into one block", name)
+	}
+	b.Caddyfile.record("from "+name, d)
+	start := *d
+	s := &Source{}
+	if err := readBlock(d, "from", s.options()); err != nil {
+		return err
+	}
+	if b.Sources == nil {
+		b.Sources = map[string]*Source{}
+	}
+	b.Sources[name] = s
+	if s.needsNothing() {
+		if _, err := s.load(name); err != nil {
+			return start.WrapErr(err)
+		}
+	}
+	return nil
+}
+
+// needsNothing reports whether the source can be loaded where the Caddyfile is
+// adapted, which may be another machine than the one that it is for.
+func (s *Source) needsNothing() bool {
+	return s.TitleFile == "" && s.BodyFile == "" && !strings.Contains(s.Secret+s.Token, "{")
+}
+
+func (s *Source) options() options {
+	template := func(name string, to *string) option {
+		return option{usage: name + " <template>", min: 1, max: 1, line: func(args []string) error {
+			if args[0] == "" {
+				return errEmptyText
+			}
+			*to = args[0]
+			return source.CheckLeftOver(args[0])
+		}}
+	}
+	file := func(name string, to *string) option {
+		return option{usage: name + " <path>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) (err error) {
+			if strings.Contains(args[0], "://") {
+				return errors.New("it must be the path of a file")
+			}
+			*to, err = importPath(args[0], d.File())
+			return err
+		}}
+	}
+	return options{
+		"title": template("title", &s.Title), "title_file": file("title_file", &s.TitleFile),
+		"body": template("body", &s.Body), "body_file": file("body_file", &s.BodyFile),
+		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format), "skip": template("skip", &s.Skip),
+		"types": {usage: "types <word>=<type>...", min: 1, max: math.MaxInt, repeat: true, line: func(args []string) error {
+			for _, arg := range args {
+				word, name, ok := strings.Cut(arg, "=")
+				if !ok || word == "" {
+					return errors.New("write types as word=type, such as broken=failure")
+				}
+				if s.Types == nil {
+					s.Types = map[string]string{}
+				}
+				s.Types[word] = name
+			}
+			return nil
+		}},
+		"images": {usage: "images on|off", min: 1, max: 1, line: func(args []string) error {
+			var on *bool
+			if err := onOff(&on)(args); err != nil {
+				return err
+			}
+			s.Images = *on
+			return nil
+		}},
+		"sign": {usage: "sign <scheme> [<secret>]", min: 1, max: 2, line: func(args []string) error {
+			if !slices.Contains(source.Schemes(), args[0]) {
+				return fmt.Errorf("there is no such signature scheme; use %s", strings.Join(source.Schemes(), ", "))
+			}
+			s.Sign = args[0]
+			if needs := source.NeedsSecret(s.Sign); needs != (len(args) == 2) {
+				if needs {
+					return fmt.Errorf("the secret is missing; write sign %s {env.NAME}", s.Sign)
+				}
+				return fmt.Errorf("%s takes no secret", s.Sign)
+			}
+			if len(args) == 2 {
+				s.Secret = args[1]
+			}
+			return checkPlaceholders(s.Secret)
+		}},
+		"token": {usage: "token <secret>", min: 1, max: 1, line: func(args []string) error {
+			if args[0] == "" {
+				return errEmptyText
+			}
+			s.Token = args[0]
+			return checkPlaceholders(s.Token)
+		}},
+	}
+}

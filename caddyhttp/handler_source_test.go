@@ -1,0 +1,376 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample returns a payload of a program.
+func sample(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("source/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Built-in sources need no configuration.
+func TestSources(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"?format=text\n}", "")
+	for _, tt := range []struct {
+		target, sample string
+		want           arrived
+	}{
+		{"/notify/ops/alertmanager", "alertmanager/group", arrived{Title: "DiskFull", Message: "Firing: 91% full on db1\nFiring: 95% full on db2\nResolved: db3 is fine again\nhttp://am.example.net", Type: "failure"}},
+		{"/notify/ops/alertmanager/", "alertmanager/resolved", arrived{Title: "DiskFull", Message: "Resolved: 91% full on db1\nResolved: 95% full on db2\nResolved: db3 is fine again\nhttp://am.example.net", Type: "success"}},
+		{"/notify/ops/uptime_kuma", "uptime_kuma/test", arrived{Title: "Uptime Kuma", Message: "Testing", Type: "info"}},
+		{"/notify/ops/healthchecks?type=failure", "healthchecks/down", arrived{Title: "Nightly backup is down", Message: "Last ping: 2026-11-19 02:00 UTC\nPeriod: 1 d\nTags: prod db", Type: "failure"}},
+	} {
+		if got := post(t, h, tt.target, typeJSON, sample(t, tt.sample)); got.status != 200 {
+			t.Errorf("%s: status %d: %s", tt.target, got.status, got.body)
+		}
+		got := s.one(t)
+		if got.Title != tt.want.Title || got.Message != tt.want.Message || got.Type != tt.want.Type {
+			t.Errorf("%s: got %+v", tt.target, got)
+		}
+	}
+	for _, tt := range []struct {
+		method, target, contentType, body string
+		want                              int
+		text                              string
+	}{
+		{"POST", "/notify/ops/grafanna", typeJSON, "{}", 404, "there is no such source"},
+		{"POST", "/notify/none/grafana", typeJSON, "{}", 404, "there is no such key"},
+		{"GET", "/notify/ops/grafana", "", "", 405, "POST"},
+		{"POST", "/notify/ops/grafana", typeJSON, `{"a":`, 400, "must be JSON: it ends too early"},
+		{"POST", "/notify/ops/grafana", typeJSON, `[]`, 400, ""},
+		{"POST", "/notify/ops/proxmox", typeJSON, `{"severity":"error"}`, 200, ""},
+		{"POST", "/notify/ops/watchtower", typeJSON, strings.Repeat(" ", 9<<20), 413, "larger"},
+		{"POST", "/notify/ops/sns", "text/plain", sampleSNS, 401, "signature"},
+	} {
+		r := httptest.NewRequest(tt.method, tt.target, strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", tt.contentType)
+		if got := do(t, h, r); got.status != tt.want || !strings.Contains(got.body, tt.text) {
+			t.Errorf("%s %s: status %d: %s", tt.method, tt.target, got.status, got.body)
+		}
+		s.take()
+	}
+}
+
+const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1","Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
+
+// Tags that a payload sets are a wish; ?tag= is none.
+func TestSourceTags(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/plain")+"\nurl "+s.url("/critical")+" critical\nurl "+s.url("/always")+" always\n}", "")
+	for _, tt := range []struct{ query, severity, want string }{
+		{"", "critical", "always critical"},
+		{"", "warning", "always critical plain"},
+		{"", "all", "always critical plain"},
+		{"?tag=critical", "warning", "always critical"},
+	} {
+		body := strings.ReplaceAll(sample(t, "alertmanager/group"), `"critical"`, `"`+tt.severity+`"`)
+		if got := post(t, h, "/notify/ops/alertmanager"+tt.query, typeJSON, body); got.status != 200 {
+			t.Errorf("%+v: status %d: %s", tt, got.status, got.body)
+		}
+		if got := s.paths(); got != tt.want {
+			t.Errorf("%+v: sent to %s", tt, got)
+		}
+	}
+}
+
+func hexSum(secret, text string) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	m.Write([]byte(text))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// A request without the signature or the token of its source sends nothing.
+func TestSourceChecks(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nfrom github {\nsign github gh-secret\n}\nfrom gotify {\ntoken app-token\n}\nfrom backup {\ntitle {{.job}}\nsign standard whsec_"+
+		base64.StdEncoding.EncodeToString([]byte("std-secret"))+"\n}", "from slack {\ntoken global-token\n}")
+	now := time.Now()
+	body := sample(t, "github/push")
+	backup := `{"job":"nightly"}`
+	at := func(d time.Duration) (id, stamp, sum string) {
+		stamp = strconv.FormatInt(now.Add(d).Unix(), 10)
+		m := hmac.New(sha256.New, []byte("std-secret"))
+		m.Write([]byte("id." + stamp + "." + backup))
+		return "id", stamp, "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil))
+	}
+	standard := func(d time.Duration) http.Header {
+		id, stamp, sum := at(d)
+		return http.Header{"Webhook-Id": {id}, "Webhook-Timestamp": {stamp}, "Webhook-Signature": {"v1a,x " + sum}}
+	}
+	for name, tt := range map[string]struct {
+		target, body string
+		header       http.Header
+		want         int
+	}{
+		"signed":                   {"/github", body, http.Header{"X-Hub-Signature-256": {"sha256=" + hexSum("gh-secret", body)}}, 200},
+		"another secret":           {"/github", body, http.Header{"X-Hub-Signature-256": {"sha256=" + hexSum("other", body)}}, 401},
+		"another body":             {"/github", body + " ", http.Header{"X-Hub-Signature-256": {"sha256=" + hexSum("gh-secret", body)}}, 401},
+		"no signature":             {"/github", body, nil, 401},
+		"no JSON and no signature": {"/github", "{", nil, 401},
+		"standard":                 {"/backup", backup, standard(0), 200},
+		"standard, too old":        {"/backup", backup, standard(-6 * time.Minute), 401},
+		"standard, in the future":  {"/backup", backup, standard(6 * time.Minute), 401},
+		"token in the query":       {"/gotify/message?token=app-token", `{"message":"x"}`, nil, 200},
+		"token in the header":      {"/gotify/message", `{"message":"x"}`, http.Header{"X-Gotify-Key": {"app-token"}}, 200},
+		"bearer token":             {"/gotify/message", `{"message":"x"}`, http.Header{"Authorization": {"Bearer app-token"}}, 200},
+		"wrong token":              {"/gotify/message?token=app", `{"message":"x"}`, nil, 401},
+		"no token":                 {"/gotify/message", `{"message":"x"}`, nil, 401},
+		"global source, in a path": {"/slack/hooks/global-token", `{"text":"x"}`, nil, 200},
+		"global source, wrong":     {"/slack/hooks/other", `{"text":"x"}`, nil, 401},
+		"a source without a check": {"/proxmox", `{"message":"x"}`, nil, 200},
+	} {
+		r := httptest.NewRequest("POST", "/notify/ops"+tt.target, strings.NewReader(tt.body))
+		for name, values := range tt.header {
+			r.Header[name] = values
+		}
+		got := do(t, h, r)
+		if got.status != tt.want {
+			t.Errorf("%s: status %d, want %d: %s", name, got.status, tt.want, got.body)
+		}
+		if n := len(s.take()); (n == 1) != (tt.want == 200) {
+			t.Errorf("%s: %d messages", name, n)
+		}
+		if strings.Contains(got.body, "gh-secret") || strings.Contains(got.body, "app-token") {
+			t.Errorf("%s: the answer has a secret: %s", name, got.body)
+		}
+	}
+}
+
+// A key takes what accept lists.
+func TestAccept(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\naccept proxmox\naccept slack\n}\nkey both {\nurl "+s.url("/both")+"\naccept direct slack\n}", "")
+	for _, tt := range []struct {
+		target, body string
+		want         int
+	}{
+		{"/notify/ops", `{"body":"x"}`, 403},
+		{"/notify/ops/proxmox", `{"message":"x"}`, 200},
+		{"/notify/ops/slack", `{"text":"x"}`, 200},
+		{"/notify/ops/discord", `{"content":"x"}`, 403},
+		{"/notify/both", `{"body":"x"}`, 200},
+		{"/notify/both/proxmox", `{"message":"x"}`, 403},
+	} {
+		if got := post(t, h, tt.target, typeJSON, tt.body); got.status != tt.want {
+			t.Errorf("%s: status %d, want %d: %s", tt.target, got.status, tt.want, got.body)
+		}
+		if n := len(s.take()); (n == 1) != (tt.want == 200) {
+			t.Errorf("%s: %d messages", tt.target, n)
+		}
+	}
+}
+
+// Sources of one's own, and changes to built-in ones.
+func TestOwnSources(t *testing.T) {
+	s := newStation(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "body.tmpl")
+	if err := os.WriteFile(file, []byte("{{range .hosts}}{{.}}\n{{end}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nfrom backup {\ntitle \"{{.job}} on {{.host}}\"\nbody_file "+file+"\ntype \"{{.state}}\"\ntypes broken=failure Partial=warning\nskip `{{eq .state \"started\"}}`\n}\n"+
+		"from proxmox {\ntitle \"{{range 99999}}{{end}}\"\nbody `PVE: {{.message}}`\n}\nfrom bad {\nbody `line 1\n {{range 99999}}{{end}}`\n}", "")
+	for _, tt := range []struct {
+		source, body         string
+		want                 int
+		title, message, kind string
+	}{
+		{"backup", `{"job":"j","host":"h","state":"broken","hosts":["a","b"]}`, 200, "j on h", "a\nb", "failure"},
+		{"backup", `{"job":"j","host":"h","state":"partial","hosts":[]}`, 200, "", "j on h", "warning"},
+		{"backup", `{"job":"j","host":"h","state":"resolved","hosts":["{{.job}}"]}`, 200, "j on h", "{{.job}}", "success"},
+		{"backup", `{"state":"started"}`, 200, "", "", ""},
+		{"proxmox", `{"title":"T","message":"M","severity":"error"}`, 200, "T", "PVE: M", "failure"}, // the built-in title in place of one that fails
+		{"bad", `{}`, 400, "", "the template body, line 2, column", ""},
+	} {
+		got := post(t, h, "/notify/ops/"+tt.source, typeJSON, tt.body)
+		if got.status != tt.want {
+			t.Errorf("%s: status %d: %s", tt.body, got.status, got.body)
+		}
+		all := s.take()
+		if tt.kind == "" {
+			if len(all) != 0 || !strings.Contains(got.body, tt.message) {
+				t.Errorf("%s: %d messages: %s", tt.body, len(all), got.body)
+			}
+			continue
+		}
+		if len(all) != 1 || all[0].Title != tt.title || all[0].Message != tt.message || all[0].Type != tt.kind {
+			t.Errorf("%s: got %+v", tt.body, all)
+		}
+		if tt.source == "proxmox" && !strings.Contains(got.body, "The built-in text is used in place of a template that fails") {
+			t.Errorf("no warning: %s", got.body)
+		}
+	}
+}
+
+func TestSourceConfigErrors(t *testing.T) {
+	const key = "key ops {\nurl json://localhost\n}\n"
+	for block, want := range map[string]string{
+		"from mine {\ntype info\n}":                                  "there is no built-in source mine; give it a title or a body",
+		"from grafana {\nsign grafana\n}":                            "sign: the secret is missing; write sign grafana {env.NAME}",
+		"from grafana {\nsign sns x\n}":                              "sns takes no secret",
+		"from grafana {\nsign md5 x\n}":                              "there is no such signature scheme; use github",
+		"from mine {\ntitle {{.a\n}":                                 "the template title, line 1: unclosed action",
+		"from mine {\ntitle `{= .x}}`\n}":                            "Caddy takes {$x} for an environment variable",
+		"from mine {\ntitle {{nope}}\n}":                             `function "nope" not defined`,
+		"from mine {\ntitle x\ntypes a=bad\n}":                       "use info, success, warning or failure",
+		"from mine {\ntitle x\ntypes a\n}":                           "word=type",
+		"from mine {\ntitle x\ntitle_file /nonexistent/t\n}":         "title_file: there is a template in the configuration as well",
+		"from mine {\nbody_file /nonexistent/t\n}":                   "body_file: no such file",
+		"from mine {\ntitle x\ntoken {env.SOURCE_NOT_SET}\n}":        "no such environment variable",
+		"from slack {\ntitle x\n}":                                   "slack is an API, whose messages need no templates",
+		"from direct {\ntitle x\n}":                                  "direct cannot be the name of a source",
+		"from a.b {\ntitle x\n}":                                     "the name of a source must be",
+		"from grafana {\nimages on\n}\nfrom grafana {\nimages on\n}": "the source grafana occurs twice",
+		"from grafana {\n}":                                          "from needs a block with at least one of",
+		"key k {\nurl json://localhost\naccept nobody\n}":            "accept: there is no source nobody",
+	} {
+		if _, err := provision(t, key+block, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", block, err, want)
+		}
+	}
+}
+
+// The clients of an API get the answer that they expect.
+func TestAPIAnswers(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"?retry=0\n}", "")
+	for _, tt := range []struct {
+		method, target, contentType, body string
+		status                            int
+		media, text                       string
+	}{
+		{"POST", "/notify/ops/slack", typeJSON, `{"text":"x"}`, 200, "text/plain; charset=utf-8", "ok"},
+		{"POST", "/notify/ops/slack/hooks/abc", typeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200, "text/plain; charset=utf-8", "ok"},
+		{"POST", "/notify/ops/slack", typeJSON, `{}`, 400, "text/plain; charset=utf-8", "has no text"},
+		{"POST", "/notify/bad/slack", typeJSON, `{"text":"x"}`, 424, "text/plain; charset=utf-8", "could not be sent"},
+		{"POST", "/notify/ops/discord/1/abc", typeJSON, `{"content":"x"}`, 204, "", ""},
+		{"POST", "/notify/ops/discord/1/abc?wait=true", typeJSON, `{"content":"x"}`, 200, typeJSON, `"content":"x"`},
+		{"POST", "/notify/ops/discord", typeJSON, `{}`, 400, typeJSON, `"message":`},
+		{"POST", "/notify/ops/gotify/message", typeJSON, `{"message":"x","priority":9}`, 200, typeJSON, `"message":"x"`},
+		{"POST", "/notify/ops/gotify/message", typeForm, `message=x&title=t`, 200, typeJSON, `"title":"t"`},
+		{"POST", "/notify/ops/gotify/message", typeJSON, `{}`, 400, typeJSON, `"errorDescription":`},
+		{"POST", "/notify/none/gotify/message", typeJSON, `{}`, 404, typeJSON, `there is no such key`},
+		{"POST", "/notify/ops/ntfy/alerts", "", `x`, 200, typeJSON, `"topic":"alerts"`},
+		{"PUT", "/notify/ops/ntfy/alerts?title=t&priority=5", "", `x`, 200, typeJSON, `"title":"t"`},
+		{"POST", "/notify/ops/ntfy", typeJSON, `{"topic":"alerts","message":"x"}`, 200, typeJSON, `"topic":"alerts"`},
+		{"POST", "/notify/ops/ntfy", "", `x`, 400, typeJSON, `"http":400`},
+	} {
+		r := httptest.NewRequest(tt.method, tt.target, strings.NewReader(tt.body))
+		if tt.contentType != "" {
+			r.Header.Set("Content-Type", tt.contentType)
+		}
+		got := do(t, h, r)
+		if got.status != tt.status || got.header.Get("Content-Type") != tt.media || !strings.Contains(got.body, tt.text) {
+			t.Errorf("%s %s: %d %q %s", tt.method, tt.target, got.status, got.header.Get("Content-Type"), got.body)
+		}
+	}
+}
+
+// Files of clients: in a form for Discord, as the body for ntfy, and none of a
+// webhook that did not ask for images.
+func TestSourceFiles(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "")
+	form := func(field, text string) (body, contentType string) {
+		var b bytes.Buffer
+		w := multipart.NewWriter(&b)
+		header := http.Header{"Content-Disposition": {`form-data; name="` + field + `"`}, "Content-Type": {typeJSON}}
+		part, err := w.CreatePart(map[string][]string(header))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = part.Write([]byte(text))
+		file, err := w.CreateFormFile("file", "g.png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = file.Write([]byte("picture"))
+		_ = w.Close()
+		return b.String(), w.FormDataContentType()
+	}
+	body, contentType := form("payload_json", `{"content":"look"}`)
+	if got := post(t, h, "/notify/ops/discord", contentType, body); got.status != 204 {
+		t.Errorf("discord: %d %s", got.status, got.body)
+	}
+	if a := s.one(t); a.Message != "look" || a.files() != "g.png image/png picture" {
+		t.Errorf("discord: %+v", a)
+	}
+	body, contentType = form("payload", sample(t, "plex/library_new"))
+	if got := post(t, h, "/notify/ops/plex", contentType, body); got.status != 200 {
+		t.Errorf("plex: %d %s", got.status, got.body)
+	}
+	if a := s.one(t); a.Title != "library.new: Some Show" || a.files() != "" {
+		t.Errorf("plex: %+v", a)
+	}
+	body, contentType = form("data", sample(t, "uptime_kuma/down"))
+	if got := post(t, h, "/notify/ops/uptime_kuma", contentType, body); got.status != 200 {
+		t.Errorf("uptime_kuma: %d %s", got.status, got.body)
+	}
+	if a := s.one(t); a.Title != "Shop" || a.Type != "failure" {
+		t.Errorf("uptime_kuma: %+v", a)
+	}
+	r := httptest.NewRequest("PUT", "/notify/ops/ntfy/alerts", strings.NewReader("\x89PNG\xff"))
+	r.Header.Set("Filename", "../g.png")
+	r.Header.Set("Message", "look")
+	if got := do(t, h, r); got.status != 200 {
+		t.Errorf("ntfy: %d %s", got.status, got.body)
+	}
+	if a := s.one(t); a.Message != "look" || len(a.Attachments) != 1 || a.Attachments[0].Filename != "g.png" || string(a.Attachments[0].Base64) != "\x89PNG\xff" {
+		t.Errorf("ntfy: %+v", a)
+	}
+}
+
+// An image is attached if it is wanted and can be fetched.
+func TestSourceImages(t *testing.T) {
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/i.png" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "image/png")
+		_, _ = w.Write([]byte("picture"))
+	}))
+	defer images.Close()
+	s := newStation(t)
+	for block, want := range map[string]string{
+		open + "from grafana {\nimages on\n}\n": "i.png image/png picture",
+		"from grafana {\nimages on\n}\n":        "", // egress does not allow it
+		open:                                    "",
+	} {
+		h := newGateway(t, block+"key ops {\nurl "+s.url("/ops")+"\n}", "")
+		body := strings.ReplaceAll(sample(t, "grafana/no_message"), "https://g.example.net/i.png", images.URL+"/i.png")
+		if got := post(t, h, "/notify/ops/grafana", typeJSON, body); got.status != 200 {
+			t.Errorf("%s: %d %s", block, got.status, got.body)
+		}
+		if a := s.one(t); a.files() != want {
+			t.Errorf("%s: %q", block, a.files())
+		}
+		body = strings.ReplaceAll(body, "/i.png", "/gone.png")
+		if got := post(t, h, "/notify/ops/grafana", typeJSON, body); got.status != 200 {
+			t.Errorf("%s: a missing image: %d %s", block, got.status, got.body)
+		}
+		if a := s.one(t); a.files() != "" {
+			t.Errorf("%s: %q", block, a.files())
+		}
+	}
+}
