@@ -268,6 +268,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		}
 	}
 
+	calls["POST "+ofSource] = append(calls["POST "+ofSource],
+		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Prefer", "respond-async")},
+		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Idempotency-Key", "1")})
+
 	given := map[string]bool{}
 	for op, list := range calls {
 		method, path, _ := strings.Cut(op, " ")

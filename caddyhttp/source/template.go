@@ -148,7 +148,7 @@ func CheckLeftOver(text string) error {
 	if !leftOver.MatchString(text) {
 		return nil
 	}
-	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write {{ $x := … }} with a space before the dollar sign, or put the template into a file")
+	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write a space before the dollar sign, as in {{ $x := .job }}{{ $x }}, or put the template into a file")
 }
 
 // Execute runs the template on a payload. The error is a [*TemplateError].

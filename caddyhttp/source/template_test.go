@@ -134,7 +134,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
+	payload := regexp.MustCompile("(?s)```text\n(.*?)```").FindSubmatch(page)
 	if payload == nil {
 		t.Fatal("the page has no payload")
 	}
