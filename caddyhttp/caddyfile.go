@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -241,6 +242,11 @@ func (b *settingsBlock) options() options {
 			for i, u := range urls {
 				b.Caddyfile.record(defaultURLName(len(b.DefaultURLs)+i), d)
 				b.urls = append(b.urls, urlToken{u, *d})
+				dir, err := urlDir(u, d.File())
+				if err != nil {
+					return err
+				}
+				b.DefaultURLsDir = cmp.Or(b.DefaultURLsDir, dir)
 			}
 			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
 			return nil
@@ -403,7 +409,11 @@ func (k *keyBlock) options() options {
 			}
 			k.settings.urls = append(k.settings.urls, urlToken{args[0], *d})
 			k.settings.Caddyfile.record(keyURLName(k.name, len(k.URLs)), d)
-			k.URLs = append(k.URLs, KeyURL{URL: args[0], Tags: args[1:]})
+			dir, err := urlDir(args[0], d.File())
+			if err != nil {
+				return err
+			}
+			k.URLs = append(k.URLs, KeyURL{URL: args[0], Dir: dir, Tags: args[1:]})
 			return nil
 		}},
 		"import_apprise": {usage: "import_apprise <file|url...>", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, locations []string) error {

@@ -88,7 +88,7 @@ func parseArgument(url string) (*notifier.Destination, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := notifier.Parse(url, nil)
+	d, err := notifier.ParseWithFiles(url, nil, notifier.Files{Dir: "."})
 	if err != nil {
 		return nil, notifier.WithSuggestion(url, err)
 	}

@@ -33,6 +33,11 @@ type Settings struct {
 	// `["ntfys://ntfy.sh/backups"]`. Default: none.
 	DefaultURLs []string `json:"default_urls,omitempty"`
 
+	// The directory that paths in `default_urls` are relative to, such as that of
+	// a `template`. A Caddyfile sets it to its own directory. Default: the working
+	// directory.
+	DefaultURLsDir string `json:"default_urls_dir,omitempty"`
+
 	// Which services notification URLs may use. Default: all services.
 	Services *Services `json:"services,omitempty"`
 

@@ -101,7 +101,7 @@ func (l keyLoader) importEntry(e appriseconfig.Entry) (*notifier.Destination, er
 			return nil, err
 		}
 	}
-	d, err := l.parse(e.URL)
+	d, err := l.parse(e.URL, notifier.Files{Dir: e.Dir})
 	if err != nil {
 		return nil, notifier.WithSuggestion(e.URL, err)
 	}

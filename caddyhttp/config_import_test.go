@@ -123,6 +123,53 @@ func TestBadImports(t *testing.T) {
 	}
 }
 
+// A URL names files beside the file that it stands in: the Caddyfile or an
+// imported one. One that comes from a server names none.
+func TestURLFiles(t *testing.T) {
+	const hook = "discord://1098765432109876543/AbCdEf-0123456789?template=hook.json"
+	dir := t.TempDir()
+	beside := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	beside("hook.json", `{"content": "{{app_body}}"}`)
+	imported := beside("apprise.conf", hook)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(hook)) }))
+	defer server.Close()
+
+	var s Settings
+	block := caddyfile.NewTestDispenser("notify {\n default_urls " + hook + "\n key k {\n url " + hook + "\n url json://localhost\n }\n}")
+	if err := s.UnmarshalCaddyfile(block); err != nil {
+		t.Fatal(err)
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	urls := s.Keys["k"].URLs
+	if s.DefaultURLsDir != here || urls[0].Dir != here || urls[1].Dir != "" {
+		t.Errorf("the directories are %q and %+v, want %q", s.DefaultURLsDir, urls, here)
+	}
+
+	load := func(k *Key) error {
+		_, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", k)
+		return err
+	}
+	if err := load(&Key{URLs: []KeyURL{{URL: hook, Dir: dir}}, ImportApprise: []string{imported}}); err != nil {
+		t.Error(err)
+	}
+	if err := load(&Key{URLs: []KeyURL{{URL: hook}}}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("without the directory: %v", err)
+	}
+	if err := load(&Key{ImportApprise: []string{server.URL}}); err == nil || !strings.Contains(err.Error(), "which only URLs in the Caddyfile") {
+		t.Errorf("from a server: %v", err)
+	}
+}
+
 // TestImportAppriseTagAll checks that the tag all, an error in the Caddyfile,
 // is accepted in imported files.
 func TestImportAppriseTagAll(t *testing.T) {

@@ -1,8 +1,10 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +50,11 @@ type KeyURL struct {
 	// `{file./run/secrets/discord}`, which keep secrets out of the configuration,
 	// are replaced when it loads. Example: `gotifys://gotify.example.com/{env.GOTIFY}`.
 	URL string `json:"url,omitempty"`
+
+	// The directory that paths in the URL are relative to, such as that of a
+	// `template`. A Caddyfile sets it to its own directory. Default: the working
+	// directory.
+	Dir string `json:"dir,omitempty"`
 
 	// The tags by which requests choose among the URLs of the key. A tag has
 	// letters, digits, `_` and `-`, begins with a letter or digit, and ignores
@@ -170,11 +177,13 @@ func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Ta
 }
 
 // parseFunc makes a destination of a URL of the operator.
-type parseFunc func(url string) (*notifier.Destination, error)
+type parseFunc func(url string, files notifier.Files) (*notifier.Destination, error)
 
 // parseUnshared is a parseFunc whose destinations are not shared with other
 // configurations.
-func parseUnshared(url string) (*notifier.Destination, error) { return notifier.Parse(url, nil) }
+func parseUnshared(url string, files notifier.Files) (*notifier.Destination, error) {
+	return notifier.ParseWithFiles(url, nil, files)
+}
 
 // keyLoader makes keys and destinations ready for use.
 type keyLoader struct {
@@ -229,18 +238,32 @@ func (l keyLoader) target(u KeyURL) (notifier.Target, error) {
 			return notifier.Target{}, err
 		}
 	}
-	d, err := l.destination(u.URL)
+	d, err := l.destination(u.URL, u.Dir)
 	return notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)}, err
+}
+
+// urlDir returns the directory of the Caddyfile that a URL stands in, or "" if
+// the URL names no file. Placeholders may name files, too: theirs are relative to
+// the working directory.
+func urlDir(url, caddyfile string) (string, error) {
+	if !notifier.MayNameFiles(url) {
+		return "", nil
+	}
+	dir, err := filepath.Abs(filepath.Dir(caddyfile))
+	if err != nil {
+		return "", fmt.Errorf("making the path absolute: %w", err)
+	}
+	return dir, nil
 }
 
 // destination replaces the placeholders in a URL and parses it. Errors do not
 // show the URL, which may hold secrets.
-func (l keyLoader) destination(url string) (*notifier.Destination, error) {
+func (l keyLoader) destination(url, dir string) (*notifier.Destination, error) {
 	url, err := resolveURL(url)
 	if err != nil {
 		return nil, err
 	}
-	d, err := l.parse(url)
+	d, err := l.parse(url, notifier.Files{Dir: cmp.Or(dir, ".")})
 	if err != nil {
 		return nil, notifier.WithSuggestion(url, err)
 	}
@@ -278,7 +301,7 @@ func checkURL(url string, services *Services) error {
 	if strings.Contains(url, "{") {
 		return nil
 	}
-	d, err := notifier.Parse(url, nil)
+	d, err := notifier.ParseWithFiles(url, nil, notifier.Files{Dir: ".", Unread: true})
 	if err != nil {
 		return notifier.WithSuggestion(url, err)
 	}

@@ -129,7 +129,7 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 	if len(s.DefaultURLs) > 0 {
 		r.defaultTargets = nil
 		for i, url := range s.DefaultURLs {
-			d, err := l.destination(url)
+			d, err := l.destination(url, s.DefaultURLsDir)
 			if err != nil {
 				return l.locate(defaultURLName(i), err)
 			}

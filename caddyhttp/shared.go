@@ -66,8 +66,8 @@ func (r *sharedRef) load() error {
 // parse returns the destination of a URL of the operator and keeps it until
 // release. On a reload the new configuration parses its URLs before the old one
 // releases its own, so that destinations in both stay open.
-func (r *sharedRef) parse(url string) (*notifier.Destination, error) {
-	d, err := r.sender.Parse(url, nil)
+func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destination, error) {
+	d, err := r.sender.ParseWithFiles(url, nil, files)
 	if err == nil {
 		r.destinations = append(r.destinations, d)
 	}

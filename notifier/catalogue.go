@@ -113,6 +113,8 @@ func (i ParamInfo) Values() string {
 		return i.Prefix + "name=value"
 	case i.Kind == KindList:
 		return "list"
+	case i.Kind == KindFile:
+		return "file"
 	case len(i.Choices) > 0:
 		return strings.Join(i.Choices, ", ")
 	case i.Min != nil && i.Max != nil:

@@ -27,6 +27,7 @@ type Destination struct {
 	scheme     *scheme
 	text       string // the URL as given, for a copy that keeps nothing
 	policy     *egress.Policy
+	files      *filesRead // nil if the URL names none of this machine
 	location   *time.Location
 	warnings   *warnings // nil for none
 	recipients int32
@@ -37,7 +38,13 @@ type Destination struct {
 }
 
 // copy returns the destination without what its service keeps.
-func (d *Destination) copy() (*Destination, error) { return Parse(d.text, d.policy) }
+func (d *Destination) copy() (*Destination, error) {
+	var files Files
+	if d.files != nil {
+		files.Dir = d.files.dir
+	}
+	return ParseWithFiles(d.text, d.policy, files)
+}
 
 // Close closes what the service keeps between messages, such as a connection.
 // The destination can still be used and opens what it needs.

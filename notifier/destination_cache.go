@@ -7,8 +7,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// destinationKey is a URL under a policy.
-type destinationKey struct{ policy, text string }
+// destinationKey is a URL under a policy, with the files that it names.
+type destinationKey struct {
+	policy, text string
+	files        filesRead
+}
 
 // sharedDestinations holds the destinations of the configurations that are
 // loaded. Two configurations, before and after a reload, share the destinations
@@ -19,16 +22,16 @@ type sharedDestinations struct {
 }
 
 // acquire returns the destination of a URL and adds a use to it.
-func (s *sharedDestinations) acquire(text string, policy *egress.Policy) (*Destination, error) {
-	key := destinationKey{policy.Key(), text}
-	if d := s.use(key, nil); d != nil {
+func (s *sharedDestinations) acquire(text string, policy *egress.Policy, files Files) (*Destination, error) {
+	// A destination with files is not found by this key: they may have changed.
+	if d := s.use(destinationKey{policy: policy.Key(), text: text}, nil); d != nil {
 		return d, nil
 	}
-	d, err := Parse(text, policy)
+	d, err := ParseWithFiles(text, policy, files)
 	if err != nil {
 		return nil, err
 	}
-	return s.use(key, d), nil
+	return s.use(d.key(), d), nil
 }
 
 // use adds a use to the destination of key. If there is none, it stores fresh,
@@ -51,6 +54,15 @@ func (s *sharedDestinations) use(key destinationKey, fresh *Destination) *Destin
 	return d
 }
 
+// key returns the key of a destination.
+func (d *Destination) key() destinationKey {
+	key := destinationKey{policy: d.policy.Key(), text: d.text}
+	if d.files != nil {
+		key.files = *d.files
+	}
+	return key
+}
+
 // release removes a use. The last one closes the destination.
 func (s *sharedDestinations) release(d *Destination) {
 	if s.removeUse(d) {
@@ -62,7 +74,7 @@ func (s *sharedDestinations) release(d *Destination) {
 func (s *sharedDestinations) removeUse(d *Destination) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := destinationKey{d.policy.Key(), d.text}
+	key := d.key()
 	if s.byKey[key] != d {
 		return false
 	}
@@ -105,7 +117,7 @@ type recentDestination struct {
 }
 
 func (r *recentDestinations) get(text string, policy *egress.Policy) (*Destination, error) {
-	key := destinationKey{policy.Key(), text}
+	key := destinationKey{policy: policy.Key(), text: text}
 	if d := r.find(key); d != nil {
 		return d, nil
 	}

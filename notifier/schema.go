@@ -92,6 +92,7 @@ type description struct {
 	natives   []*native
 	params    []*Param
 	byName    map[string]*Param // by names and aliases
+	files     []*Param          // those of kind KindFile
 	server    *variable         // of type Server; nil if the service has none
 	slash     *variable         // of type bool; nil if the service has none
 	binder    *binder           // nil if the description is complete

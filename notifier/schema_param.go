@@ -22,6 +22,7 @@ const (
 	KindChoice Kind = "choice"
 	KindList   Kind = "list"
 	KindMap    Kind = "map"
+	KindFile   Kind = "file"
 )
 
 // Param describes one parameter of a service. Its methods add to the
@@ -48,6 +49,7 @@ type Param struct {
 	choices []Choice    // KindChoice
 	list    listRules   // KindList
 	dict    mapRules    // KindMap
+	file    fileRules   // KindFile
 
 	variable variable
 	scalar   func(unsafe.Pointer) scalar // the variable's value at a pointer; nil for lists and maps
@@ -99,7 +101,7 @@ func (p *Param) Secret() *Param { return p.change(func() { p.secret = true }) }
 // f returns the value in two parts: one to show, and the secret, or "" if there
 // is none.
 func (p *Param) SecretPart(f func(value string) (public, secret string)) *Param {
-	return p.change(func() { p.secretPart = f }, KindString, KindList)
+	return p.change(func() { p.secretPart = f }, KindString, KindList, KindFile)
 }
 
 // Required makes the parameter required. A parameter that has a place in the

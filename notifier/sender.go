@@ -47,7 +47,7 @@ func (s *Sender) Close() { s.shared.clear() }
 // connections outlive a configuration. The caller returns the destination with
 // [Sender.Release], once for each call of Parse.
 func (s *Sender) Parse(text string, policy *egress.Policy) (*Destination, error) {
-	return s.shared.acquire(text, policy)
+	return s.shared.acquire(text, policy, Files{})
 }
 
 // Release returns a destination of [Sender.Parse]. The last release closes it,

@@ -13,7 +13,14 @@ import (
 
 // Parse reads a notification URL. Messages to it may go where policy allows; nil,
 // for URLs of the operator, allows everything. The error is a [*URLError].
+//
+// The URL cannot name files of this machine: see [ParseWithFiles].
 func Parse(text string, policy *egress.Policy) (*Destination, error) {
+	return ParseWithFiles(text, policy, Files{})
+}
+
+// parse reads a URL up to the parameters.
+func parse(text string) (*Destination, error) {
 	u, err := splitURL(text)
 	if err != nil {
 		return nil, err
@@ -22,15 +29,7 @@ func Parse(text string, policy *egress.Policy) (*Destination, error) {
 	if u.scheme == "http" || u.scheme == "https" {
 		parse = parseNative
 	}
-	d, err := parse(text, u)
-	if err != nil {
-		return nil, err
-	}
-	d.text, d.policy = text, policy
-	if err := d.finish(); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return parse(text, u)
 }
 
 // parseURL reads a URL whose scheme is that of a service.

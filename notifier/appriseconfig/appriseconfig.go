@@ -34,6 +34,9 @@ type Entry struct {
 	// File and Line are the position of the entry.
 	File string
 	Line int
+
+	// Dir is the directory of File, or "" if it comes from a server.
+	Dir string
 }
 
 // Error is a mistake in a file. Its text does not quote the file, which may contain
@@ -170,7 +173,7 @@ func (f *file) add(line int, url string, tags []string) error {
 	if err != nil {
 		return err
 	}
-	f.entries = append(f.entries, Entry{URL: url, Tags: tags, File: f.name, Line: line})
+	f.entries = append(f.entries, Entry{URL: url, Tags: tags, File: f.name, Line: line, Dir: f.dir()})
 	return nil
 }
 

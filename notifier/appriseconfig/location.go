@@ -17,6 +17,14 @@ type source struct {
 	format   string // "yaml" or "text"; "" if the location does not tell
 }
 
+// dir returns the directory of a local file, or "".
+func (s source) dir() string {
+	if s.fetched {
+		return ""
+	}
+	return filepath.Dir(s.location)
+}
+
 var schemePattern = regexp.MustCompile(`^([A-Za-z0-9]{1,32})://`)
 
 // resolve parses a location in the file from, or one in no file if from is zero.

@@ -76,7 +76,7 @@ func TestTextWithoutFiles(t *testing.T) {
 			run := func(accept int) (*fileRefuser, notifier.Result) {
 				x := &fileRefuser{Recorder: c.Recorder(), accept: accept}
 				sender := servicetest.NewSenderOver(t, x)
-				d, err := sender.Parse(c.URL, nil)
+				d, err := sender.ParseWithFiles(c.URL, nil, notifier.Files{Dir: c.Files})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -23,6 +23,7 @@ func (d *discord) Describe(s *notifier.Schema) {
 	)
 	d.describe(s)
 	d.describeBatch(s)
+	d.describeTemplate(s)
 }
 
 func (d *discord) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -2,12 +2,15 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
 
 // discordHook is a webhook of Discord or of a service with the same API. Those
@@ -28,6 +31,7 @@ type discordHook struct {
 	image      bool
 	ping       []string
 	batch      bool
+	template   jsontemplate.Template // of Discord and Guilded
 }
 
 // describe binds the parameters of all these services, except the server.
@@ -57,9 +61,15 @@ func (d *discordHook) describeBatch(s *notifier.Schema) {
 	s.Bool(&d.batch, "batch", true, "send up to 10 files in one message")
 }
 
+// describeTemplate binds the template.
+func (d *discordHook) describeTemplate(s *notifier.Schema) { d.template.Describe(s) }
+
 // Finish selects Markdown, which is sent as embeds, if there is a link or a thread.
 // Otherwise it reserves room for the mentions, which are appended to the text.
 func (d *discordHook) Finish(s *notifier.Schema) error {
+	if err := d.template.Check(checkDiscordTemplate); err != nil {
+		return err
+	}
 	if d.link != "" || d.thread != "" {
 		s.Format = notifier.Markdown
 		return nil
@@ -71,7 +81,15 @@ func (d *discordHook) Finish(s *notifier.Schema) error {
 // send posts the text and then the files to address. A retry skips the requests
 // that have succeeded.
 func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.Message, address string) error {
-	for i, payload := range d.textPayloads(m) {
+	payloads := d.textPayloads(m)
+	if d.template.Given() {
+		payload, err := d.fromTemplate(ctx, c, m)
+		if err != nil {
+			return err
+		}
+		payloads = []map[string]any{payload}
+	}
+	for i, payload := range payloads {
 		if err := d.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
 			return err
 		}
@@ -94,6 +112,28 @@ func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address
 		_, err := c.Do(ctx, q)
 		return err
 	})
+}
+
+// fromTemplate returns what comes of the template, with the fields that every
+// message has.
+func (d *discordHook) fromTemplate(ctx context.Context, c *notifier.Client, m *notifier.Message) (map[string]any, error) {
+	content, err := d.template.Fill(ctx, c, jsontemplate.Values(m, m.Icon(256)), checkDiscordTemplate)
+	if err != nil {
+		return nil, err
+	}
+	p := d.payload(m, d.tts)
+	maps.Copy(p, content)
+	return p, nil
+}
+
+func checkDiscordTemplate(t map[string]any) error {
+	if text, _ := t["content"].(string); text != "" && t["embeds"] == nil {
+		return nil
+	}
+	if t["embeds"] == nil {
+		return errors.New(`has neither "content" nor "embeds"`)
+	}
+	return jsontemplate.Objects(t, "embeds", "")
 }
 
 // payload returns the fields that every message has.

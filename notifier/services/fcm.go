@@ -16,7 +16,7 @@ var _ = notifier.Register[fcm]()
 // of a service account, or with a server key of the legacy API.
 type fcm struct {
 	apikey   string // the server key or, with oauth2, the ID of the project
-	keyFile  string
+	keyFile  notifier.FileParam
 	account  serviceAccount
 	mode     string
 	oauth2   bool
@@ -38,12 +38,12 @@ const (
 
 func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
-	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file, whose content in base64 is keyfile."
+	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file."
 	s.URL("fcm://{apikey}/{targets...}")
 	s.Limits.Body = 1024
 	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`).Example("my-project-12345")
 	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to").Example("#alerts")
-	s.Secret(&f.keyFile, "keyfile", "content of the service account's key file, in base64").Normalize(checkFileParam)
+	s.File(&f.keyFile, "keyfile", "the service account's key file: its path, or its content in base64", 16<<10).Inline(jsonFileParam).Secret()
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
 	s.String(&f.color, "color", "no", "colour as #rrggbb, or yes for the colour of the message type").Normalize(fcmColor).Lenient()
@@ -76,16 +76,16 @@ func fcmColor(s string) (string, error) {
 }
 
 func (f *fcm) Finish(*notifier.Schema) error {
-	f.oauth2 = f.mode == "oauth2" || f.mode == "" && f.keyFile != ""
+	f.oauth2 = f.mode == "oauth2" || f.mode == "" && f.keyFile.Given()
 	if !f.oauth2 {
 		return nil
 	}
-	if f.keyFile == "" {
-		return errors.New("mode oauth2 needs keyfile, the content of the service account's key file in base64")
+	if !f.keyFile.Given() {
+		return errors.New("mode oauth2 needs keyfile, the service account's key file: its path, or its content in base64")
 	}
-	file, err := decodeFileParam(f.keyFile)
-	if err != nil {
-		return err
+	file := f.keyFile.Content()
+	if file == nil {
+		return nil // see Files.Unread
 	}
 	if err := f.account.load(file); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (a *serviceAccount) load(file []byte) error {
 		TokenURI     string `json:"token_uri"`
 	}
 	if err := json.Unmarshal(file, &content); err != nil {
-		return errors.New("the key file is not JSON; give the content of the service account's key file in base64, not its path")
+		return errors.New("the key file is not JSON; download it again from the cloud console")
 	}
 	if content.Type != "service_account" || content.ClientEmail == "" || content.ProjectID == "" {
 		return errors.New("the key file is not for a service account; download one from the cloud console")

@@ -22,6 +22,7 @@ func (g *guilded) Describe(s *notifier.Schema) {
 	)
 	g.describe(s)
 	g.describeBatch(s)
+	g.describeTemplate(s)
 	s.Param("webhook_id").Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 

@@ -69,7 +69,7 @@ func TestResume(t *testing.T) {
 			run := func(fails int, p *notifier.Progress) (*interrupter, notifier.Result) {
 				x := &interrupter{Recorder: c.Recorder(), fails: fails}
 				sender := servicetest.NewSenderOver(t, x)
-				d, err := sender.Parse(c.URL, nil)
+				d, err := sender.ParseWithFiles(c.URL, nil, notifier.Files{Dir: c.Files})
 				if err != nil {
 					t.Fatal(err)
 				}

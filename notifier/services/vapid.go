@@ -26,7 +26,7 @@ var _ = notifier.Register[vapid]()
 type vapid struct {
 	user, host, from string
 	contact          string // from, or user@host
-	keyFile, subFile string
+	keyFile, subFile notifier.FileParam
 	targets          []string
 	ttl              int
 	key              *ecdsa.PrivateKey
@@ -47,9 +47,9 @@ func (v *vapid) Describe(s *notifier.Schema) {
 	s.String(&v.user, "user", "", "e-mail address of the sender, before the @").Example("alerts")
 	s.Host(&v.host, "host", "e-mail address of the sender, after the @")
 	s.String(&v.from, "from", "", "e-mail address of the sender").Normalize(mail.CheckAddress).Example("user@example.com")
-	s.Secret(&v.keyFile, "keyfile", "private VAPID key: base64 of a PEM file or of its 32 bytes").Normalize(checkFileParam).Required().
+	s.File(&v.keyFile, "keyfile", "private VAPID key: path of a PEM file, or base64 of it or of its 32 bytes", 16<<10).Inline(vapidKeyParam).Secret().Required().
 		Example("rHAmLVqJ5xiGWZ3Tl0ap3iH6VHGjoE3rvWnTRYqKQ5I")
-	s.Secret(&v.subFile, "subfile", "base64 of the JSON of one or more subscriptions").Normalize(checkFileParam).Required().
+	s.File(&v.subFile, "subfile", "one or more subscriptions in JSON: path of a file, or base64 of it", 5<<20).Inline(jsonFileParam).Secret().Required().
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
@@ -61,22 +61,20 @@ func (v *vapid) Finish(*notifier.Schema) error {
 		return errors.New("begin the URL with your e-mail address, as in vapid://user@example.com")
 	}
 	v.contact = contact.Address
-	file, err := decodeFileParam(v.keyFile)
-	if err != nil {
-		return err
+	file, subscriptions := v.keyFile.Content(), v.subFile.Content()
+	if file == nil || subscriptions == nil {
+		return nil // see Files.Unread
 	}
+	var err error
 	if v.key, err = vapidKey(file); err != nil {
-		return err
+		return fmt.Errorf("keyfile %w", err)
 	}
 	public, err := v.key.PublicKey.ECDH()
 	if err != nil {
 		return errors.New("the private key is not on the curve P-256; create a key pair for VAPID")
 	}
 	v.publicKey = base64.RawURLEncoding.EncodeToString(public.Bytes())
-	if file, err = decodeFileParam(v.subFile); err != nil {
-		return err
-	}
-	if v.subscriptions, err = readSubscriptions(file); err != nil {
+	if v.subscriptions, err = readSubscriptions(subscriptions); err != nil {
 		return err
 	}
 	for _, name := range v.targets {

@@ -80,9 +80,18 @@ func (s *pushSubscription) origin() string {
 }
 
 var (
-	errNoVAPIDKey = errors.New("keyfile is not a private key on the curve P-256; create one with a tool for VAPID keys")
+	errNoVAPIDKey = errors.New("is not a private key on the curve P-256; create one with a tool for VAPID keys")
 	oidEC         = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
 )
+
+// vapidKeyParam returns a private key that a URL has in place of a path.
+func vapidKeyParam(s string) ([]byte, error) {
+	data, err := decodeFileParam(s)
+	if err == nil {
+		_, err = vapidKey(data)
+	}
+	return data, err
+}
 
 // vapidKey reads a private key on the curve P-256, in PEM or as the 32 bytes that
 // tools for web push print.
@@ -105,6 +114,12 @@ func vapidKey(file []byte) (*ecdsa.PrivateKey, error) {
 			if key, ok := key.(*ecdsa.PrivateKey); ok {
 				return key, nil
 			}
+		}
+	}
+	// Tools print the 32 bytes in base64, and that is what people put in a file.
+	if text := strings.TrimSpace(string(file)); len(file) < 64 && len(file) != 32 && !strings.HasPrefix(text, "{") {
+		if raw, err := decodeFileParam(text); err == nil && len(raw) == 32 {
+			return vapidKey(raw)
 		}
 	}
 	return nil, errNoVAPIDKey

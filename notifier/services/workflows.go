@@ -2,10 +2,12 @@ package services
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
 
 var _ = notifier.Register[workflows]()
@@ -21,6 +23,7 @@ type workflows struct {
 	route     string
 	wrap      bool
 	version   string
+	template  jsontemplate.Template
 	// Parameters sp and sv of the URL: the permissions and version of the signature.
 	permission, signed string
 }
@@ -46,8 +49,11 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.String(&w.version, "ver", "", "the parameter api-version of the URL").Alias("api-version")
 	s.String(&w.permission, "sp", "/triggers/manual/run", "permissions of the signature: the parameter sp of the URL")
 	s.String(&w.signed, "sv", "1.0", "version of the signature: the parameter sv of the URL")
+	w.template.Describe(s)
 	s.Param("host").Example("prod-00.westeurope.logic.azure.com")
 }
+
+func (w *workflows) Finish(*notifier.Schema) error { return w.template.Check(checkWorkflowsTemplate) }
 
 func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var path []string
@@ -61,12 +67,35 @@ func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if w.version != "" {
 		version = w.version
 	}
-	_, err := c.Do(ctx, &notifier.Request{
+	payload, err := w.payload(ctx, c, m)
+	if err != nil {
+		return err
+	}
+	_, err = c.Do(ctx, &notifier.Request{
 		URL:   w.URLWith("https", append(path, "workflows", w.workflow, "triggers", "manual", "paths", "invoke")...),
 		Query: notifier.Fields("api-version", version, "sp", w.permission, "sv", w.signed, "sig", w.signature),
-		Body:  notifier.JSON(w.card(m)),
+		Body:  notifier.JSON(payload),
 	})
 	return err
+}
+
+// payload returns what comes of the template, or the message as a card.
+func (w *workflows) payload(ctx context.Context, c *notifier.Client, m *notifier.Message) (any, error) {
+	if !w.template.Given() {
+		return w.card(m), nil
+	}
+	icon := ""
+	if w.image {
+		icon = m.Icon(32)
+	}
+	return w.template.Fill(ctx, c, jsontemplate.Values(m, icon), checkWorkflowsTemplate)
+}
+
+func checkWorkflowsTemplate(t map[string]any) error {
+	if t["type"] != "message" {
+		return errors.New(`has no "type": "message"`)
+	}
+	return jsontemplate.Objects(t, "attachments", "contentType")
 }
 
 // card returns the message as an Adaptive Card.

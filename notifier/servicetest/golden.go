@@ -31,6 +31,8 @@ import (
 //	message  the name of a message of [Message]; default: plain
 //	answer   pattern, status and body of an answer; the first pattern that
 //	         matches "METHOD URL" counts; default: 200 {}
+//	files    directory of the files that the URL may name, in that of the
+//	         package; default: none
 //	mask     pattern of text that differs in each run, such as a nonce
 //
 // If the environment variable UPDATE_GOLDEN is set, Golden writes the lower
@@ -85,6 +87,7 @@ type Case struct {
 	Message string // the name of the message
 	Answers []Answer
 	Masks   []*regexp.Regexp
+	Files   string // the directory of the files that the URL may name
 	Want    string // the lower half
 
 	text string // the upper half
@@ -107,6 +110,8 @@ func ReadCases(t testing.TB, file string) (cases []Case) {
 				c.URL = value
 			case "message":
 				c.Message = value
+			case "files":
+				c.Files = filepath.Join(filepath.Dir(filepath.Dir(file)), value)
 			case "mask":
 				c.Masks = append(c.Masks, regexp.MustCompile(value))
 			case "answer":
@@ -128,7 +133,9 @@ func ReadCases(t testing.TB, file string) (cases []Case) {
 }
 
 // Recorder returns a recorder that gives the answers of the case.
-func (c Case) Recorder() *Recorder { return &Recorder{Answers: c.Answers, Masks: c.Masks} }
+func (c Case) Recorder() *Recorder {
+	return &Recorder{Answers: c.Answers, Masks: c.Masks, Files: c.Files}
+}
 
 // run sends the message of the case and returns the lower half.
 func (c Case) run(t testing.TB) string {

@@ -30,6 +30,9 @@ type Recorder struct {
 	// Masks match text to replace in the record.
 	Masks []*regexp.Regexp
 
+	// Files is the directory of the files that URLs may name; "" for none.
+	Files string
+
 	// Requests are the requests so far. Read it when nothing is being sent.
 	Requests []string
 
@@ -86,7 +89,7 @@ func response(q *http.Request, code int, body string) *http.Response {
 // The error is that of parsing the URL.
 func (r *Recorder) Deliver(address string, m *notifier.Message) (notifier.Result, error) {
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", r), 0)
-	d, err := sender.Parse(address, nil)
+	d, err := sender.ParseWithFiles(address, nil, notifier.Files{Dir: r.Files})
 	if err != nil {
 		return notifier.Result{}, err
 	}

@@ -341,6 +341,14 @@ func TestEgressOfTheMachine(t *testing.T) {
 			}
 		}
 	}
+	for _, u := range []string{
+		"discord://1098765432109876543/AbCdEf-0123456789?template=/etc/hostname", "discord://1098765432109876543/AbCdEf-0123456789?template=file:///etc/hostname",
+		"tgram://123456789:abcdefg_hijklmnop/5?template=Caddyfile", "fcm://project/device?keyfile=/etc/hostname", "mailtos://me:x@example.com?pgpprv=/etc/hostname",
+	} {
+		if got := g.post("/notify", message{"body": "x", "urls": []string{u}}); got.Status != 400 {
+			t.Errorf("%s: status %d: %s", u, got.Status, got.text())
+		}
+	}
 }
 
 // TestEgressMatrixOfTheOperator checks that URLs of the configuration reach any

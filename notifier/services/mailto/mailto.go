@@ -24,7 +24,7 @@ type service struct {
 	smtp           string
 	mode, auth     string
 	pgp            int
-	pgppub, pgpprv string
+	pgppub, pgpprv notifier.FileParam
 	wkd            bool
 
 	sender  mail.Address

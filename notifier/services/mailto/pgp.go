@@ -30,8 +30,8 @@ func (m *service) describePGP(s *notifier.Schema) {
 		{Name: "sign", Value: pgpSign},
 		{Name: "no", Value: pgpNone, Synonyms: []string{"0", "none", "false", "off"}},
 	}, "what OpenPGP does; default: what the given keys allow")
-	s.Secret(&m.pgppub, "pgppub", "OpenPGP key to encrypt to, in base64").Alias("pgpkey")
-	s.Secret(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, in base64, without a passphrase")
+	s.File(&m.pgppub, "pgppub", "OpenPGP key to encrypt to: path of a file, or base64 of it", maxKeyFile).Inline(inlineKey).Secret().Alias("pgpkey")
+	s.File(&m.pgpprv, "pgpprv", "OpenPGP key to sign with, without a passphrase: a path, or base64", maxKeyFile).Inline(inlineKey).Secret()
 	s.Bool(&m.wkd, "wkd", false, "look recipients' keys up in their Web Key Directory")
 }
 
@@ -72,7 +72,7 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 // recipientKeys returns the keys to encrypt to: the one in the URL, or those of
 // all recipients.
 func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.Letter) (openpgp.EntityList, error) {
-	if m.pgppub != "" || !m.wkd {
+	if m.pgppub.Given() || !m.wkd {
 		keys, err := m.keys.public.read(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("pgppub %w", err)

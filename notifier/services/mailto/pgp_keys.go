@@ -49,20 +49,24 @@ var (
 	errLocked = errors.New("has a passphrase; export the key without one")
 )
 
-// checkKeys decodes the keys in the URL and checks that they suit its mode.
+// maxKeyFile is the maximum size of a file with a key, in bytes. Keys with many
+// signatures are large.
+const maxKeyFile = 1 << 20
+
+// checkKeys reads the keys in the URL and checks that they suit its mode.
 func (m *service) checkKeys() (err error) {
 	if m.pgpMode() == pgpNone {
 		return nil
 	}
 	m.keys = new(pgpKeys)
-	if m.pgppub != "" {
-		if m.keys.public.data, _, err = decodeKey(m.pgppub); err != nil {
+	if file := m.pgppub.Content(); file != nil {
+		if m.keys.public.data, _, err = readKey(file); err != nil {
 			return fmt.Errorf("pgppub %w", err)
 		}
 	}
-	if m.pgpprv != "" {
+	if file := m.pgpprv.Content(); file != nil {
 		var first keyPacket
-		if m.keys.private.data, first, err = decodeKey(m.pgpprv); err != nil {
+		if m.keys.private.data, first, err = readKey(file); err != nil {
 			return fmt.Errorf("pgpprv %w", err)
 		}
 		switch {
@@ -73,23 +77,30 @@ func (m *service) checkKeys() (err error) {
 		}
 	}
 	switch mode := m.pgpMode(); {
-	case mode == pgpEncrypt && m.pgppub == "" && !m.wkd:
+	case mode == pgpEncrypt && !m.pgppub.Given() && !m.wkd:
 		return errors.New("pgp=encrypt needs a key; give it as pgppub, or have keys looked up with wkd=yes")
-	case mode == pgpSign && m.pgpprv == "":
+	case mode == pgpSign && !m.pgpprv.Given():
 		return errors.New("pgp=sign needs a key; give it as pgpprv")
 	}
 	return nil
 }
 
-// decodeKey decodes a key in base64, armored or not, and checks its sizes. first
-// is its primary key.
-func decodeKey(text string) (data []byte, first keyPacket, err error) {
+// inlineKey returns a key that a URL has in place of a path: in base64, armored
+// or not.
+func inlineKey(text string) ([]byte, error) {
 	clean := strings.NewReplacer(" ", "+", "-", "+", "_", "/", "=", "").Replace(text)
-	data, err = base64.RawStdEncoding.DecodeString(clean)
+	data, err := base64.RawStdEncoding.DecodeString(clean)
 	if err != nil {
-		return nil, first, errors.New("is not base64; export the key and encode it, as in gpg --export ID | base64 -w0")
+		return nil, errors.New("is not base64; export the key and encode it, as in gpg --export ID | base64 -w0")
 	}
-	if data, err = unarmored(data); err != nil {
+	_, _, err = readKey(data)
+	return data, err
+}
+
+// readKey returns the binary form of a key, armored or not, and checks its
+// sizes. first is its primary key.
+func readKey(file []byte) (data []byte, first keyPacket, err error) {
+	if data, err = unarmored(file); err != nil {
 		return nil, first, errNotPGP
 	}
 	packets, err := keyPackets(data)
@@ -155,9 +166,9 @@ func (m *service) pgpMode() int {
 	switch {
 	case m.pgp != pgpUnset:
 		return m.pgp
-	case m.pgppub != "" || m.wkd:
+	case m.pgppub.Given() || m.wkd:
 		return pgpEncrypt
-	case m.pgpprv != "":
+	case m.pgpprv.Given():
 		return pgpSign
 	}
 	return pgpNone

@@ -130,7 +130,7 @@ func TestPGP(t *testing.T) {
 		}
 		for rest, want := range map[string]string{
 			"pgp=encrypt": "pgp=encrypt needs a key", "pgp=sign": "pgp=sign needs a key", "pgp=sometimes": "must be one of encrypt, sign, no",
-			"pgppub=/etc/passwd": "pgppub is not an OpenPGP key", "pgppub=~me/key.asc": "pgppub is not base64", "pgpprv=" + mePublic: "pgpprv is a public key",
+			"pgppub=/etc/passwd": "is not an OpenPGP key", "pgppub=~me/key.asc": "is not base64", "pgpprv=" + mePublic: "pgpprv is a public key",
 			"pgpprv=" + base64.StdEncoding.EncodeToString(locked.Bytes()): "pgpprv has a passphrase",
 		} {
 			if _, err := sender.Parse(s.url("mailto", "user", "?"+rest), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -52,7 +52,7 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Enum(&x.e2ee, "e2ee", "", []notifier.Choice{
 		{Name: "yes", Value: e2eeYes, Synonyms: []string{"true", "on", "enable", "enabled", "allow", "always"}},
 		{Name: "no", Value: e2eeNo, Synonyms: []string{"false", "off", "0", "disable", "disabled", "deny", "never"}},
-	}, "keep the text out of encrypted rooms; no: send it there so that the servers can read it; default: yes for matrixs").Lenient()
+	}, "no: send to encrypted rooms in clear, too; default: yes for matrixs").Lenient()
 	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
 

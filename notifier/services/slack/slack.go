@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
 
 var _ = notifier.Register[service]()
@@ -23,6 +24,7 @@ type service struct {
 	timestamp   bool
 	blocks      bool
 	mode        string
+	template    jsontemplate.Template
 }
 
 // Ways to post to Slack.
@@ -61,6 +63,7 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; not with blocks")
 	s.Bool(&k.blocks, "blocks", false, "lay the message out in blocks")
 	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; default: according to the token")
+	k.template.Describe(s)
 }
 
 const botToken = `^(xoxe\.)?xox[abp]-[a-z0-9-]+$`
@@ -72,7 +75,10 @@ var (
 
 func (k *service) Finish(s *notifier.Schema) error {
 	k.normalize()
-	if k.blocks && k.mode != modeWorkflow && k.mode != modeTrigger {
+	if err := k.template.Check(checkTemplate); err != nil {
+		return err
+	}
+	if k.blocks && !k.template.Given() && k.mode != modeWorkflow && k.mode != modeTrigger {
 		s.Limits.Title, s.Limits.Body = maxHeader, maxSection
 	}
 	if k.mode == modeBot || k.mode == "" && k.accessToken != "" {
@@ -132,10 +138,42 @@ func (k *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	if m.Format == notifier.Markdown && m.Source == notifier.HTML {
 		body = toMrkdwn(body)
 	}
+	var content map[string]any
+	if k.template.Given() {
+		filled := *m
+		filled.Body = body
+		icon := ""
+		if k.image {
+			icon = m.Icon(72)
+		}
+		var err error
+		if content, err = k.template.Fill(ctx, c, jsontemplate.Values(&filled, icon), checkTemplate); err != nil {
+			return err
+		}
+	}
 	switch k.mode {
 	case modeWorkflow, modeTrigger:
+		if content != nil {
+			return c.PostJSON(ctx, k.workflowURL(), content)
+		}
 		text := &notifier.Message{Title: m.Title, Body: body}
-		return c.PostJSON(ctx, "https://hooks.slack.com/"+k.mode+"s"+notifier.Path(k.token[:]...), map[string]string{"text": text.Text(": ")})
+		return c.PostJSON(ctx, k.workflowURL(), map[string]string{"text": text.Text(": ")})
 	}
-	return k.post(ctx, c, m, k.payload(m, body))
+	payload := k.payload(m, body)
+	if content != nil {
+		payload = map[string]any{"attachments": []any{content}}
+		if k.botname != "" {
+			payload["username"] = k.botname
+		}
+	}
+	return k.post(ctx, c, m, payload)
 }
+
+// workflowURL returns the address of a workflow or its trigger.
+func (k *service) workflowURL() string {
+	return "https://hooks.slack.com/" + k.mode + "s" + notifier.Path(k.token[:]...)
+}
+
+// checkTemplate returns an error if a template is not made of blocks.
+// See https://api.slack.com/reference/block-kit/blocks.
+func checkTemplate(t map[string]any) error { return jsontemplate.Objects(t, "blocks", "type") }

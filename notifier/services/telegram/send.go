@@ -37,6 +37,12 @@ func (t delivery) deliver(ctx context.Context) error {
 // the caption of the first file. A text that may be too long goes first, because
 // Telegram may refuse it.
 func (t delivery) send(ctx context.Context) error {
+	if t.template.Given() {
+		if err := t.rich(ctx); err != nil {
+			return err
+		}
+		return t.files(ctx, "", "")
+	}
 	text, mode := t.text(t.m)
 	if text == "" && len(t.m.Attachments) == 0 {
 		return errors.New("the message has no text that Telegram can show")

@@ -10,21 +10,23 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
 
 var _ = notifier.Register[service]()
 
 // service sends to people, groups and channels as a Telegram bot.
 type service struct {
-	token   string
-	targets []string
-	image   bool
-	detect  bool
-	silent  bool
-	preview bool
-	topic   int
-	mdv     int
-	content string
+	token    string
+	targets  []string
+	image    bool
+	detect   bool
+	silent   bool
+	preview  bool
+	topic    int
+	mdv      int
+	content  string
+	template jsontemplate.Template
 
 	owner notifier.Cached[string] // the id of the chat to use without targets
 }
@@ -33,6 +35,9 @@ type service struct {
 const (
 	maxText    = 4096
 	maxCaption = 1024
+
+	// maxRichText is the maximum length of a text for a template.
+	maxRichText = 32768
 )
 
 func (t *service) Describe(s *notifier.Schema) {
@@ -50,6 +55,7 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Int(&t.topic, "topic", 0, "topic (thread) of a group").Range(0, 1<<53).Alias("thread")
 	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}}, "version of Telegram's Markdown, for format markdown").Lenient()
 	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "place of the text: before or after the files")
+	t.template.Describe(s)
 }
 
 var targetPattern = regexp.MustCompile(`(?i)^(?:(-?[0-9]{1,18})|@?([a-z_-][a-z0-9_-]+))(:[0-9]{1,18})?$`)
@@ -71,7 +77,12 @@ func (t *service) Finish(s *notifier.Schema) error {
 	if len(t.targets) == 0 && !t.detect {
 		return errors.New("the URL has no targets; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
 	}
-	return nil
+	if t.template.Given() {
+		// The texts of the template are plain, and title and body have places of
+		// their own in it.
+		s.Format, s.Limits = notifier.Text, markup.Limits{Title: maxText, Body: maxRichText, Unit: markup.UTF16Units}
+	}
+	return t.template.Check(checkTemplate)
 }
 
 func (t *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
