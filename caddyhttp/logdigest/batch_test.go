@@ -21,7 +21,7 @@ func TestBatch(t *testing.T) {
 		start := time.Now()
 		var got []message
 		b := Batch{Kinds: 3, Interval: time.Minute, Ready: func(int) bool { return true }, Send: func(d *Digest) {
-			n := entriesOf(t, d.Body())
+			n := entriesOf(d.Body())
 			if n != d.count {
 				t.Errorf("the message has %d of %d entries:\n%s", n, d.count, d.Body())
 			}

@@ -218,15 +218,14 @@ func (p *sample) check(t *testing.T, s *Store, log func() string) (l losses) {
 	return l
 }
 
-// used returns the offsets of the bytes in use in a database: of whole pages,
-// and of their headers with the first elements.
-func used(t *testing.T, path string) (all, heads []int) {
+// walk reads all pages of a database that are in use.
+func walk(t *testing.T, path string) *walker {
 	t.Helper()
 	p, err := openPages(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.f.Close()
+	t.Cleanup(func() { p.f.Close() })
 	m, err := p.newest()
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +234,14 @@ func used(t *testing.T, path string) (all, heads []int) {
 	if err := w.database(); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// used returns the offsets of the bytes in use in a database: of whole pages,
+// and of their headers with the first elements.
+func used(t *testing.T, path string) (all, heads []int) {
+	t.Helper()
+	w := walk(t, path)
 	for id, seen := range w.seen {
 		for i := range pageSize {
 			if seen {
@@ -370,22 +377,10 @@ func TestPointerToOldPage(t *testing.T) {
 // same, and the number of that page.
 func pointersToOldPages(t *testing.T, path string) map[uint64]uint64 {
 	t.Helper()
-	p, err := openPages(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.f.Close()
-	m, err := p.newest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWalker(p, m)
-	if err := w.database(); err != nil {
-		t.Fatal(err)
-	}
+	w := walk(t, path)
 	first := func(id uint64) []byte {
 		b := make([]byte, pageSize)
-		if err := p.read(b, id); err != nil {
+		if err := w.read(b, id); err != nil {
 			t.Fatal(err)
 		}
 		if e, ok := parseElement(b, 0, number.Uint16(b[8:])); ok && number.Uint64(b) == id {
@@ -395,8 +390,8 @@ func pointersToOldPages(t *testing.T, path string) map[uint64]uint64 {
 	}
 	pointers := map[uint64]uint64{}
 	b := make([]byte, pageSize)
-	for id := uint64(2); id < m.pages; id++ {
-		if err := p.read(b, id); err != nil {
+	for id := uint64(2); id < w.meta.pages; id++ {
+		if err := w.read(b, id); err != nil {
 			t.Fatal(err)
 		}
 		if !w.seen[id] || number.Uint64(b) != id || number.Uint16(b[8:]) != flagBranch {
@@ -406,7 +401,7 @@ func pointersToOldPages(t *testing.T, path string) map[uint64]uint64 {
 			e, _ := parseElement(b, i, flagBranch)
 			for bit := range 64 {
 				other := e.page ^ 1<<bit
-				if other >= 2 && other < m.pages && !w.seen[other] && bytes.Equal(first(other), e.key) {
+				if other >= 2 && other < w.meta.pages && !w.seen[other] && bytes.Equal(first(other), e.key) {
 					pointers[id*pageSize+pageHeader+uint64(i)*elementSize+8] = other
 				}
 			}

@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 // TestMain runs child in a child process of a test.
@@ -39,12 +39,7 @@ func child(dir string, noSync bool) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	var mu sync.Mutex
-	say := func(what string, id uuid.UUID) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Println(what, id)
-	}
+	var events queuetest.Printer
 	ctx := context.Background()
 	for range 16 {
 		go func() {
@@ -54,7 +49,7 @@ func child(dir string, noSync bool) {
 					e.Message.Files = []queue.File{{Size: 4, ReaderAt: strings.NewReader("file")}}
 				}
 				if err := s.Accept(ctx, 1<<40, e); err == nil {
-					say("accepted", e.Message.ID)
+					events.Print(queuetest.Accepted, e.Message.ID)
 				}
 			}
 		}()
@@ -62,7 +57,7 @@ func child(dir string, noSync bool) {
 	for {
 		jobs, _, _ := s.Claim(ctx, queue.Claim{Now: time.Now(), Max: 8, PerDestination: 1000})
 		for _, j := range jobs {
-			say("delivered", j.Message)
+			events.Print(queuetest.Delivered, j.Message)
 			j.Status, j.Updated = queue.Delivered, time.Now()
 			if err := s.Settle(ctx, &queue.Settlement{Job: &j}); err != nil {
 				fmt.Println("error", err)
@@ -71,94 +66,41 @@ func child(dir string, noSync bool) {
 	}
 }
 
-// fate counts the messages that a child has reported.
-type fate struct{ accepted, delivered map[uuid.UUID]int }
-
-// run runs a child for a while and ends it with stop.
-func (f *fate) run(t *testing.T, dir string, noSync bool, stop func(p *os.Process)) {
+// runChild runs a child for a while and ends it with stop.
+func runChild(t *testing.T, reports *queuetest.Reports, dir string, noSync bool, stop func(p *os.Process)) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "QUEUE_TEST_CHILD="+dir)
 	if noSync {
 		cmd.Env = append(cmd.Env, "QUEUE_TEST_NOSYNC=1")
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			what, id, _ := strings.Cut(lines.Text(), " ")
-			switch what {
-			case "accepted":
-				f.accepted[uuid.MustParse(id)]++
-			case "delivered":
-				f.delivered[uuid.MustParse(id)]++
-			default:
-				t.Error(lines.Text())
-			}
-		}
-	}()
+	wait := reports.Start(t, cmd)
 	stop(cmd.Process)
-	<-done
-	_ = cmd.Wait()
+	wait()
 }
-
-// lost returns how many accepted messages are neither delivered nor in the
-// store, and how many were delivered more than once.
-func (f *fate) lost(t *testing.T, dir string) (lost, twice int) {
-	t.Helper()
-	s, err := Open(Options{Path: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for id := range f.accepted {
-		if f.delivered[id] > 1 {
-			twice++
-		}
-		if f.delivered[id] > 0 {
-			continue
-		}
-		_, release, err := s.Load(t.Context(), id)
-		if err != nil {
-			lost++
-			continue
-		}
-		release()
-	}
-	return lost, twice
-}
-
-func newFate() *fate { return &fate{map[uuid.UUID]int{}, map[uuid.UUID]int{}} }
 
 // TestKill checks that accepted messages survive kill -9.
 func TestKill(t *testing.T) {
-	dir, f := t.TempDir(), newFate()
+	dir := t.TempDir()
+	var reports queuetest.Reports
 	const kills = 5
 	for range kills {
-		f.run(t, dir, false, func(p *os.Process) {
+		runChild(t, &reports, dir, false, func(p *os.Process) {
 			time.Sleep(time.Duration(100+rand.IntN(300)) * time.Millisecond)
 			_ = p.Kill()
 		})
 	}
-	lost, twice := f.lost(t, dir)
-	t.Logf("%d accepted, %d lost, %d delivered twice", len(f.accepted), lost, twice)
-	if len(f.accepted) == 0 || lost > 0 || twice > kills*8 {
-		t.Error("messages are lost, or were delivered twice although they were not in progress")
-	}
-	// Attachments of ended and of refused messages are removed.
 	s, err := Open(Options{Path: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	lost, twice := reports.Lost(t, s)
+	t.Logf("%d accepted, %d lost, %d delivered twice", reports.Accepted(), lost, twice)
+	if reports.Accepted() == 0 || lost > 0 || twice > kills*8 {
+		t.Error("messages are lost, or were delivered twice although they were not in progress")
+	}
+	// Attachments of ended and of refused messages are removed.
 	files, err := os.ReadDir(filepath.Join(dir, "files"))
 	if err != nil {
 		t.Fatal(err)
@@ -499,9 +441,9 @@ func powerCut(t *testing.T, noSync bool) (lost int, damaged bool, total int) {
 		t.Skipf("mkfs.ext4: %s, %v", out, err)
 	}
 	dir, unmount := mount(t, "-o", "loop", device)
-	f := newFate()
+	var reports queuetest.Reports
 	after := device + ".cut"
-	f.run(t, filepath.Join(dir, "queue"), noSync, func(p *os.Process) {
+	runChild(t, &reports, filepath.Join(dir, "queue"), noSync, func(p *os.Process) {
 		time.Sleep(time.Duration(300+rand.IntN(500)) * time.Millisecond)
 		if err := p.Signal(os.Interrupt); err != nil { // stops the child with its output complete
 			t.Error(err)
@@ -516,9 +458,9 @@ func powerCut(t *testing.T, noSync bool) (lost int, damaged bool, total int) {
 	defer unmount()
 	s, err := Open(Options{Path: filepath.Join(dir, "queue")})
 	if err != nil {
-		return 0, true, len(f.accepted)
+		return 0, true, reports.Accepted()
 	}
-	s.Close()
-	lost, _ = f.lost(t, filepath.Join(dir, "queue"))
-	return lost, false, len(f.accepted)
+	defer s.Close()
+	lost, _ = reports.Lost(t, s)
+	return lost, false, reports.Accepted()
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -310,45 +309,17 @@ func TestThreeGateways(t *testing.T) {
 	t.Parallel()
 	server := ownServer(t)
 	dsn := server.schema(t)
-	var mu sync.Mutex
-	accepted, delivered := map[uuid.UUID]int{}, map[uuid.UUID]int{}
+	var reports queuetest.Reports
 	var children []*exec.Cmd
-	var wg sync.WaitGroup
+	var waits []func()
 	for range 3 {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "QUEUE_TEST_CHILD="+dsn)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		waits = append(waits, reports.Start(t, cmd))
 		children = append(children, cmd)
-		wg.Go(func() {
-			for lines := bufio.NewScanner(out); lines.Scan(); {
-				what, id, _ := strings.Cut(lines.Text(), " ")
-				mu.Lock()
-				switch what {
-				case "accepted":
-					accepted[uuid.MustParse(id)]++
-				case "delivered":
-					delivered[uuid.MustParse(id)]++
-				default:
-					t.Error(lines.Text())
-				}
-				mu.Unlock()
-			}
-		})
 	}
 	until := func(n int) {
-		for {
-			mu.Lock()
-			have := len(accepted)
-			mu.Unlock()
-			if have >= n || t.Failed() {
-				return
-			}
+		for reports.Accepted() < n && !t.Failed() {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
@@ -360,36 +331,15 @@ func TestThreeGateways(t *testing.T) {
 	if err := server.start(); err != nil {
 		t.Fatal(err)
 	}
-	mu.Lock()
-	n := len(accepted)
-	mu.Unlock()
-	until(n + 500)
-	for _, c := range children {
+	until(reports.Accepted() + 500)
+	for i, c := range children {
 		_ = c.Process.Kill()
+		waits[i]()
 	}
-	wg.Wait()
-	for _, c := range children {
-		_ = c.Wait()
-	}
-	s := open(t, dsn)
-	lost, twice := 0, 0
-	for id := range accepted {
-		if delivered[id] > 1 {
-			twice++
-		}
-		if delivered[id] > 0 {
-			continue
-		}
-		_, release, err := s.Load(t.Context(), id)
-		if err != nil {
-			lost++
-			continue
-		}
-		release()
-	}
-	t.Logf("%d accepted, %d lost, %d delivered twice", len(accepted), lost, twice)
+	lost, twice := reports.Lost(t, open(t, dsn))
+	t.Logf("%d accepted, %d lost, %d delivered twice", reports.Accepted(), lost, twice)
 	if lost > 0 || twice > 3*(8+64) {
-		t.Error("messages are lost, or delivered twice although they were not under way")
+		t.Error("messages are lost, or were delivered twice although they were not in progress")
 	}
 }
 
@@ -401,14 +351,9 @@ func child(dsn string) {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	var mu sync.Mutex
-	say := func(what string, id uuid.UUID) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Println(what, id)
-	}
+	var events queuetest.Printer
 	q := queue.New(s, queue.Options{Deliver: func(_ context.Context, m *queue.Message, _ *queue.Job) queue.Outcome {
-		say("delivered", m.ID)
+		events.Print(queuetest.Delivered, m.ID)
 		return queue.Outcome{Status: queue.Delivered}
 	}})
 	for range 8 {
@@ -416,7 +361,7 @@ func child(dsn string) {
 			for i := 0; ; i++ {
 				e := newEntry(strings.Repeat("text", 256), fmt.Sprint("destination ", i%10))
 				if err := q.Accept(ctx, e); err == nil {
-					say("accepted", e.Message.ID)
+					events.Print(queuetest.Accepted, e.Message.ID)
 				}
 				time.Sleep(time.Millisecond)
 			}

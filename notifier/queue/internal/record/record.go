@@ -185,22 +185,23 @@ func (d *decoder) byte() byte {
 
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
+	d.skip(n)
 	return v
 }
 
 func (d *decoder) varint() int64 {
 	v, n := binary.Varint(d.b)
+	d.skip(n)
+	return v
+}
+
+// skip removes a number of n bytes. If n is not positive, it is no valid number.
+func (d *decoder) skip(n int) {
 	if n <= 0 {
 		d.fail()
-		return 0
+		return
 	}
 	d.b = d.b[n:]
-	return v
 }
 
 // count is uvarint for a number of items of at least one byte each.
