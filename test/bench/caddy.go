@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// caddy is a measured process.
+type caddy struct {
+	command  *exec.Cmd
+	errors   bytes.Buffer
+	admin    string // address of the admin API
+	gateway  string // address of the site of the gateway
+	proxy    string // address of the site of reverse_proxy
+	answered time.Duration
+}
+
+// siteConfig is the configuration of a measured process.
+type siteConfig struct {
+	keys  string // the key blocks of the gateway
+	plain bool   // without the gateway
+}
+
+// text returns the Caddyfile.
+func (s siteConfig) text(c *caddy, destination string) string {
+	gateway := "respond ok"
+	if !s.plain {
+		gateway = "notify {\n" + s.keys + "\t\tegress {\n\t\t\tallow all\n\t\t}\n\t}"
+	}
+	return fmt.Sprintf(`{
+	admin %s
+	auto_https off
+	persist_config off
+}
+http://%s {
+	%s
+}
+http://%s {
+	reverse_proxy %s
+}
+`, c.admin, c.gateway, gateway, c.proxy, destination)
+}
+
+// start starts Caddy and waits until it answers.
+func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
+	c := &caddy{}
+	for _, to := range []*string{&c.admin, &c.gateway, &c.proxy} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		*to = l.Addr().String()
+		if err := l.Close(); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(b.dir, "Caddyfile")
+	if err := os.WriteFile(file, []byte(config.text(c, b.dest.address)), 0o600); err != nil {
+		return nil, err
+	}
+	c.command = exec.Command(binary, "run", "--config", file, "--adapter", "caddyfile") //nolint:gosec // the program to measure
+	c.command.Stderr = &c.errors
+	c.command.Env = append(os.Environ(), "HOME="+b.dir, "XDG_DATA_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
+	begin := time.Now()
+	if err := c.command.Start(); err != nil {
+		return nil, err
+	}
+	for time.Since(begin) < time.Minute {
+		resp, err := http.Get("http://" + c.gateway + "/")
+		if err == nil {
+			_ = resp.Body.Close()
+			c.answered = time.Since(begin)
+			return c, nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	c.stop()
+	return nil, fmt.Errorf("caddy did not start:\n%s", c.errors.String())
+}
+
+func (c *caddy) stop() {
+	_ = c.command.Process.Signal(os.Interrupt)
+	_ = c.command.Wait()
+}
+
+// reload runs the command caddy reload with the configuration that is running,
+// and returns how long it took.
+func (c *caddy) reload(b *bench) (time.Duration, error) {
+	command := exec.Command(c.command.Path, "reload", "--force", "--config", filepath.Join(b.dir, "Caddyfile"), "--adapter", "caddyfile", "--address", c.admin) //nolint:gosec // the program to measure
+	begin := time.Now()
+	if out, err := command.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("caddy reload: %w: %.500s", err, out)
+	}
+	return time.Since(begin), nil
+}
+
+// usage is what a process has used since its start.
+type usage struct {
+	cpu     time.Duration
+	allocs  float64
+	bytes   float64
+	settled float64 // bytes in use after a garbage collection; only with collect
+}
+
+// usage reads the counters. With collect, it collects garbage first.
+func (c *caddy) usage(collect bool) (usage, error) {
+	var u usage
+	if collect {
+		if err := drain("http://" + c.admin + "/debug/pprof/heap?gc=1"); err != nil {
+			return u, err
+		}
+	}
+	resp, err := http.Get("http://" + c.admin + "/metrics")
+	if err != nil {
+		return u, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		for _, counter := range []struct {
+			name string
+			to   *float64
+		}{{"go_memstats_mallocs_total", &u.allocs}, {"go_memstats_alloc_bytes_total", &u.bytes}, {"go_memstats_alloc_bytes", &u.settled}} {
+			if name == counter.name {
+				if *counter.to, err = strconv.ParseFloat(value, 64); err != nil {
+					return u, err
+				}
+			}
+		}
+	}
+	if u.allocs == 0 {
+		return u, fmt.Errorf("the metrics have no counters of allocations: %w", lines.Err())
+	}
+	u.cpu, err = c.cpu()
+	return u, err
+}
+
+// cpu returns the CPU time of the process.
+func (c *caddy) cpu() (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", c.command.Process.Pid))
+	if err == nil {
+		// The first number counts the main thread only; the sum is in task/*.
+		data, err = nil, nil
+		tasks, readErr := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.command.Process.Pid))
+		if readErr != nil {
+			return 0, readErr
+		}
+		var sum time.Duration
+		for _, task := range tasks {
+			if data, err = os.ReadFile(task); err != nil { //nolint:gosec // of our own process
+				continue // the thread has ended
+			}
+			ns, _, _ := strings.Cut(string(data), " ")
+			n, err := strconv.ParseInt(ns, 10, 64)
+			if err != nil {
+				return 0, err
+			}
+			sum += time.Duration(n)
+		}
+		return sum, nil
+	}
+	return 0, fmt.Errorf("the CPU time of the process cannot be read; run it on Linux: %w", err)
+}
+
+// memory returns a size of the process in MiB: VmRSS is the resident one, VmHWM
+// its maximum.
+func (c *caddy) memory(field string) float64 {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+// resetPeak sets VmHWM to the current size.
+func (c *caddy) resetPeak() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", c.command.Process.Pid), []byte("5"), 0o600)
+}
+
+// drain reads the answer to a GET.
+func drain(url string) error {
+	resp, err := http.Get(url) //nolint:gosec // an address of the measured process
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// measure is what a request of a row costs.
+type measure struct {
+	perSecond float64
+	p50, p99  time.Duration
+	cpu       time.Duration // of each request
+	allocs    float64
+	bytes     float64 // allocated
+}
+
+// row is a row of a table: a request that is repeated.
+type row struct {
+	name, address, body string
+	rounds              []measure
+}
+
+// measureRows measures the rows in turn, so that what else happens on the
+// machine hits all of them.
+func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
+	for round := range b.rounds + 1 {
+		for _, r := range rows {
+			m, err := b.load(c, r, requests)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			if round > 0 { // the first round fills caches and pools
+				r.rounds = append(r.rounds, m)
+			}
+		}
+	}
+	return nil
+}
+
+// median returns the median of each value.
+func (r *row) median() measure {
+	var out measure
+	get := func(f func(measure) float64) float64 {
+		values := make([]float64, len(r.rounds))
+		for i, m := range r.rounds {
+			values[i] = f(m)
+		}
+		return median(values)
+	}
+	out.perSecond = get(func(m measure) float64 { return m.perSecond })
+	out.p50 = time.Duration(get(func(m measure) float64 { return float64(m.p50) }))
+	out.p99 = time.Duration(get(func(m measure) float64 { return float64(m.p99) }))
+	out.cpu = time.Duration(get(func(m measure) float64 { return float64(m.cpu) }))
+	out.allocs = get(func(m measure) float64 { return m.allocs })
+	out.bytes = get(func(m measure) float64 { return m.bytes })
+	return out
+}
+
+// load makes the requests of a round.
+func (b *bench) load(c *caddy, r *row, requests int) (measure, error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: b.clients}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	before, err := c.usage(false)
+	if err != nil {
+		return measure{}, err
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	times := make([][]time.Duration, b.clients)
+	errs := make([]error, b.clients)
+	begin := time.Now()
+	for i := range b.clients {
+		group.Go(func() {
+			for next.Add(1) <= int64(requests) {
+				start := time.Now()
+				if errs[i] = post(client, r.address, "application/json", strings.NewReader(r.body)); errs[i] != nil {
+					return
+				}
+				times[i] = append(times[i], time.Since(start))
+			}
+		})
+	}
+	group.Wait()
+	took := time.Since(begin)
+	for _, err := range errs {
+		if err != nil {
+			return measure{}, err
+		}
+	}
+	after, err := c.usage(false)
+	if err != nil {
+		return measure{}, err
+	}
+	all := slices.Concat(times...)
+	slices.Sort(all)
+	n := float64(len(all))
+	return measure{
+		perSecond: n / took.Seconds(),
+		p50:       all[len(all)/2],
+		p99:       all[len(all)*99/100],
+		cpu:       time.Duration(float64(after.cpu-before.cpu) / n),
+		allocs:    (after.allocs - before.allocs) / n,
+		bytes:     (after.bytes - before.bytes) / n,
+	}, nil
+}
+
+func post(client *http.Client, address, kind string, body io.Reader) error {
+	resp, err := client.Post(address, kind, body)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, text)
+	}
+	return err
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

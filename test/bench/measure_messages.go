@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+const message = `{"title":"Disk almost full","body":"Volume /data is at 91% on host-7","type":"warning"`
+
+// destinationKey returns a key with n destinations whose paths begin with path.
+func (b *bench) destinationKey(name, path string, n int) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "\t\tkey %s {\n", name)
+	for i := range n {
+		fmt.Fprintf(&out, "\t\t\turl json://%s%s/%d\n", b.dest.address, path, i)
+	}
+	out.WriteString("\t\t}\n")
+	return out.String()
+}
+
+// messages measures a message to one destination.
+func (b *bench) messages() error {
+	c, err := b.start(b.binary, siteConfig{keys: b.destinationKey("one", "", 1)})
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	rows := []*row{
+		{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"},
+		{name: "notify, key", address: "http://" + c.gateway + "/notify/one", body: message + "}"},
+		{name: "notify, URL in the request", address: "http://" + c.gateway + "/notify", body: message + `,"urls":"json://` + b.dest.address + `/"}`},
+	}
+	if err := b.measureRows(c, rows, b.requests); err != nil {
+		return err
+	}
+	fmt.Printf("%-28s %8s %8s %8s %8s %8s %8s   %s\n", "a message to one destination", "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "KB", "of reverse_proxy: CPU, allocs, req/s")
+	base := rows[0].median()
+	for _, r := range rows {
+		m := r.median()
+		fmt.Printf("%-28s %8.0f %8.2f %8.2f %8.0f %8.0f %8.1f   %.2f, %.2f, %.2f\n", r.name, m.perSecond, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs, m.bytes/1000,
+			float64(m.cpu)/float64(base.cpu), m.allocs/base.allocs, m.perSecond/base.perSecond)
+	}
+	return nil
+}
+
+// fanOut measures messages to many destinations.
+func (b *bench) fanOut() error {
+	counts := []int{1, 10, 100, 1000}
+	var keys strings.Builder
+	for _, n := range counts {
+		keys.WriteString(b.destinationKey(fmt.Sprintf("fast%d", n), "", n))
+		keys.WriteString(b.destinationKey(fmt.Sprintf("slow%d", n), "/slow", n))
+	}
+	c, err := b.start(b.binary, siteConfig{keys: keys.String()})
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	proxy := &row{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"}
+	var base, one measure
+	fmt.Printf("%-28s %8s %8s   %-36s   %s\n", "a message to", "CPU µs", "allocs", "each further: CPU µs, allocs, of r_p", "50 ms each: p50 ms, worst ms")
+	for i, n := range counts {
+		r := &row{name: fmt.Sprintf("%d destinations", n), address: fmt.Sprintf("http://%s/notify/fast%d", c.gateway, n), body: message + "}"}
+		if err := b.measureRows(c, []*row{proxy, r}, max(b.requests/n, 20)); err != nil {
+			return err
+		}
+		m := r.median()
+		further := ""
+		if i == 0 {
+			base, one = proxy.median(), m
+		} else {
+			cpu, allocs := float64(m.cpu-one.cpu)/float64(n-1), (m.allocs-one.allocs)/float64(n-1)
+			further = fmt.Sprintf("%.1f, %.1f, %.2f", cpu/1000, allocs, cpu/float64(base.cpu))
+		}
+		p50, worst, err := b.slow(c, n)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-28s %8.0f %8.0f   %-36s   %.0f, %.0f\n", r.name, us(m.cpu), m.allocs, further, ms(p50), ms(worst))
+	}
+	return nil
+}
+
+// slow sends messages to n destinations of 50 ms, one after the other.
+func (b *bench) slow(c *caddy, n int) (p50, worst time.Duration, err error) {
+	var took []time.Duration
+	for range 11 {
+		begin := time.Now()
+		if err := post(http.DefaultClient, fmt.Sprintf("http://%s/notify/slow%d", c.gateway, n), "application/json", strings.NewReader(message+"}")); err != nil {
+			return 0, 0, err
+		}
+		took = append(took, time.Since(begin))
+	}
+	took = took[1:] // the first one opens the connections
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)-1], nil
+}
