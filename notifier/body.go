@@ -19,7 +19,8 @@ type Body struct {
 
 	size     int64
 	segments []segment
-	err      error // returned when the request is sent, so that a body can be made in an expression
+	first    [1]segment // most bodies have one
+	err      error      // returned when the request is sent, so that a body can be made in an expression
 }
 
 // segment is a run of bytes, or a file.
@@ -60,7 +61,7 @@ func (b *Body) add(data []byte) {
 		b.err = errPlaceholder
 	}
 	b.size += int64(len(data))
-	b.segments = append(b.segments, segment{bytes: data})
+	b.append(segment{bytes: data})
 }
 
 func (b *Body) addFile(a *Attachment, code encoding) {
@@ -83,6 +84,13 @@ func (b *Body) addFile(a *Attachment, code encoding) {
 		}
 	}
 	b.size += size
+	b.append(s)
+}
+
+func (b *Body) append(s segment) {
+	if b.segments == nil {
+		b.segments = b.first[:0]
+	}
 	b.segments = append(b.segments, s)
 }
 
@@ -91,7 +99,9 @@ func (b *Body) Size() int64 { return b.size }
 
 func (b *Body) open() io.ReadCloser {
 	if len(b.segments) == 1 && b.segments[0].file == nil {
-		return io.NopCloser(bytes.NewReader(b.segments[0].bytes))
+		r := new(bytesBody)
+		r.Reset(b.segments[0].bytes)
+		return r
 	}
 	readers := make([]io.Reader, len(b.segments))
 	for i, s := range b.segments {
@@ -99,6 +109,11 @@ func (b *Body) open() io.ReadCloser {
 	}
 	return io.NopCloser(io.MultiReader(readers...))
 }
+
+// bytesBody is io.NopCloser of a bytes.Reader, in one allocation.
+type bytesBody struct{ bytes.Reader }
+
+func (*bytesBody) Close() error { return nil }
 
 // WriteTo writes the body as it goes over the wire. It can be called again.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
@@ -135,7 +150,7 @@ func JSON(v any, files ...*Attachment) *Body {
 	if err := enc.Encode(v); err != nil {
 		return &Body{err: fmt.Errorf("writing JSON: %w", err)}
 	}
-	return Splice("application/json", bytes.TrimRight(buf.Bytes(), "\n"), files...)
+	return Splice("application/json", bytes.TrimSuffix(buf.Bytes(), []byte("\n")), files...)
 }
 
 // Base64 returns a placeholder for the base64 encoding of a, so that a body can

@@ -86,7 +86,7 @@ func TestUnresolvedPlaceholder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{pool: egress.NewPool("test"), options: d.options}
+	c := &Client{pool: egress.NewPool("test"), target: d, options: d.options}
 	if err := c.PostJSON(t.Context(), d.service.(*probe).URL("x"), Base64(a)); err == nil || hits.Load() != 0 {
 		t.Errorf("%v after %d requests", err, hits.Load())
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
-	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 // Client is how a service reaches its destination: over HTTP with [Client.Do]
@@ -26,10 +25,9 @@ type Client struct {
 
 	pool    *egress.Pool
 	compute *computeSlots // nil in a dry run: no limit
-	options *options
-	policy  *egress.Policy
-	log     func(Level, string)
-	masker  func() *redact.Masker // of the secrets of the destination's URL
+	target  *Destination
+	options *options // of target
+	log     recorder
 
 	transient bool            // the destination is for one message
 	hops      int             // gateways that the message has passed through
@@ -37,10 +35,23 @@ type Client struct {
 	header    func(context.Context) map[string]string
 }
 
+// A recorder takes the records of a delivery.
+type recorder interface {
+	record(level Level, text string)
+}
+
+// policy returns the policy of the destination; nil allows everything.
+func (c *Client) policy() *egress.Policy {
+	if c.target == nil { // in a test of a service
+		return nil
+	}
+	return c.target.policy
+}
+
 // egress returns the settings for the pool.
 func (c *Client) egress() egress.Options {
 	return egress.Options{
-		Policy:          c.policy,
+		Policy:          c.policy(),
 		Insecure:        !c.options.verify,
 		FollowRedirects: c.options.redirect,
 		ConnectTimeout:  seconds(c.options.cto),
@@ -66,7 +77,7 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 // Local returns an [*egress.BlockedError] if the service must not use anything
 // of the machine it runs on, such as sockets, files and the standard error. It
 // returns nil for URLs of the operator.
-func (c *Client) Local() error { return c.policy.CheckLocal() }
+func (c *Client) Local() error { return c.policy().CheckLocal() }
 
 // Verify reports whether to verify the certificates of TLS servers. It is for
 // protocols other than HTTP.
@@ -90,7 +101,7 @@ func (c *Client) Warn(format string, args ...any) {
 			args[i] = errs.PublicText(err)
 		}
 	}
-	c.log(LevelWarning, fmt.Sprintf(format, args...))
+	c.log.record(LevelWarning, fmt.Sprintf(format, args...))
 }
 
 // Skip records that the message asks nothing of the destination, and why. An

@@ -34,4 +34,4 @@ func (c *Client) Compute(ctx context.Context, f func() error) error {
 
 // ForClient reports whether the URL is a client's. The operator's URLs have no
 // egress policy.
-func (c *Client) ForClient() bool { return c.policy != nil }
+func (c *Client) ForClient() bool { return c.policy() != nil }

@@ -23,7 +23,7 @@ func (c *Client) userAgent(given string) string {
 	switch {
 	case given == "":
 		return own
-	case c.policy == nil:
+	case c.policy() == nil:
 		return given
 	}
 	return given + " " + own

@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +74,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 		return nil, errs.ContextError(r.Context(), err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	body, err := readAnswer(resp)
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", errs.ContextError(r.Context(), err))
 	}
@@ -95,6 +97,30 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	return answer, nil
 }
 
+// readAnswer reads the body of resp, up to the first byte that is too many.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	if resp.Body == http.NoBody {
+		return nil, nil
+	}
+	size := int64(bytes.MinRead)
+	if n := resp.ContentLength; n >= 0 && n <= maxResponse {
+		size = n + 1 // for the end of the file
+	}
+	body := make([]byte, 0, size)
+	for {
+		n, err := resp.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF || len(body) > maxResponse:
+			return body, nil
+		case err != nil:
+			return body, err
+		case len(body) == cap(body):
+			body = slices.Grow(body, min(len(body), maxResponse+1-len(body)))
+		}
+	}
+}
+
 // request makes the HTTP request, with its timeouts.
 func (c *Client) request(ctx context.Context, q *Request) (*http.Request, context.CancelCauseFunc, error) {
 	method := q.Method
@@ -104,9 +130,9 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 			method = http.MethodGet
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	cancel := func(error) {}
 	if c.options.rto > 0 {
-		ctx = withAnswerTimeout(ctx, cancel, seconds(c.options.rto))
+		ctx, cancel = withAnswerTimeout(ctx, seconds(c.options.rto))
 	}
 	r, err := http.NewRequestWithContext(ctx, method, q.URL, nil)
 	if err != nil {
@@ -173,14 +199,16 @@ func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request) {
 }
 
 // withAnswerTimeout returns a context that is cancelled if the answer does not
-// arrive within d after the request is written.
-func withAnswerTimeout(ctx context.Context, cancel context.CancelCauseFunc, d time.Duration) context.Context {
+// arrive within d after the request is written. The caller calls cancel when it
+// has the answer.
+func withAnswerTimeout(ctx context.Context, d time.Duration) (_ context.Context, cancel context.CancelCauseFunc) {
+	ctx, cancel = context.WithCancelCause(ctx)
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) {
 			t := time.AfterFunc(d, func() { cancel(fmt.Errorf("no answer within %s (rto)", d)) })
 			context.AfterFunc(ctx, func() { t.Stop() })
 		},
-	})
+	}), cancel
 }
 
 // retryAfter returns the time that a Retry-After header asks for (RFC 9110,
@@ -210,7 +238,7 @@ const (
 // because half a secret cannot be recognized: a service must not cut a
 // server's text itself.
 func (c *Client) Excerpt(text string) string {
-	s := strings.ToValidUTF8(c.masker().MaskPrefix(text, maxExcerptBytes), "")
+	s := strings.ToValidUTF8(c.target.masker().MaskPrefix(text, maxExcerptBytes), "")
 	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)
 }
 

@@ -82,7 +82,9 @@ func TestPolicy(t *testing.T) {
 func TestExcerptHidesBeforeItCuts(t *testing.T) {
 	const secret = "0123456789secret9876543210"
 	masker := redact.NewMasker([]string{secret})
-	c := &Client{masker: func() *redact.Masker { return masker }}
+	d := new(Destination)
+	d.masks.Store(masker)
+	c := &Client{target: d}
 	for n := range 330 {
 		if got := c.Excerpt(strings.Repeat("x ", n/2) + secret); strings.Contains(got, secret[:5]) {
 			t.Fatalf("after %d characters: %q", n, got)

@@ -3,7 +3,6 @@ package notifier
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -16,22 +15,23 @@ import (
 
 // delivery is the sending of one message to one destination.
 type delivery struct {
-	sender   *Sender
+	*sending
 	index    int // of the target
 	target   Target
-	message  *Message
-	texts    *renderings
-	options  Options
-	slots    []slots
-	requests *requestCounter
 	progress *Progress
+	start    time.Time
+	client   Client
+	skipped  bool // set by attempts
 
 	mu      sync.Mutex
-	ended   bool // the result is known, and later records are dropped
+	ctx     context.Context // as the observers return it; nil until they have
+	taken   bool            // it has its slots
+	ending  bool            // the result is about to be set
+	known   bool            // the result is set, and later records are dropped
 	records []Record
 	result  Result
 
-	skipped bool // set by the worker before it returns
+	firstRecord [1]Record // most deliveries have one
 }
 
 // record adds a record after masking the destination's secrets in its text.
@@ -51,7 +51,10 @@ func (d *delivery) masked(text string) string {
 func (d *delivery) add(level Level, text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.ended {
+	if !d.known {
+		if d.records == nil {
+			d.records = d.firstRecord[:0]
+		}
 		d.records = append(d.records, Record{time.Now(), level, text, d.target.Optional()})
 	}
 }
@@ -60,68 +63,78 @@ func (d *delivery) add(level Level, text string) {
 // delivery ends without it.
 const abandonAfter = 2 * time.Second
 
-// run delivers and reports to the observers.
+// run delivers. It returns when the service does, which may be after the end of
+// the delivery.
 func (d *delivery) run(ctx context.Context) {
 	for _, o := range d.options.Observers {
 		if o.Begin != nil {
 			ctx = o.Begin(ctx, d.index, d.target)
 		}
 	}
-	d.deliver(ctx)
+	d.begin(ctx)
+	if !takeSlots(ctx, d.slots) {
+		d.end(0, errNoRoom)
+		return
+	}
+	if !d.take() {
+		giveBack(d.slots)
+		return
+	}
+	var attempts int
+	var err error
+	if e := protect(func() error { attempts, err = d.attempts(ctx); return nil }); e != nil {
+		err = e
+	}
+	d.end(attempts, err)
+}
+
+var errNoRoom = errors.New("the gateway had no room for the delivery within the timeout")
+
+// begin records that the observers know of the delivery.
+func (d *delivery) begin(ctx context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ctx = ctx
+}
+
+// take records that the delivery has its slots. It reports false if the
+// delivery has ended already.
+func (d *delivery) take() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.taken = !d.ending
+	return d.taken
+}
+
+// end ends the delivery and reports to the observers. Only the first call has
+// an effect: a service that ignores its context may return after the delivery
+// has ended without it.
+func (d *delivery) end(attempts int, err error) {
+	d.mu.Lock()
+	ctx, taken, first := d.ctx, d.taken, !d.ending
+	d.ending = true
+	d.mu.Unlock()
+	if !first {
+		return
+	}
+	d.finish(attempts, err)
+	if taken {
+		giveBack(d.slots)
+	}
 	for _, o := range d.options.Observers {
-		if o.End != nil {
+		if o.End != nil && ctx != nil {
 			o.End(ctx, d.index, d.result)
 		}
 	}
-}
-
-// deliver ends within the timeout, even if the service ignores its context.
-func (d *delivery) deliver(ctx context.Context) {
-	start := time.Now()
-	d.progress = d.target.Progress
-	if d.progress == nil {
-		d.progress = new(Progress)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.options.Timeout, fmt.Errorf("not done within %s (timeout)", d.options.Timeout))
-	defer cancel()
-	leave, ok := takeSlots(ctx, d.slots)
-	if !ok {
-		d.finish(start, 0, errors.New("the gateway had no room for the delivery within the timeout"))
-		return
-	}
-	defer leave()
-	var attempts int // read only after done is closed
-	var err error    // as attempts
-	done := make(chan struct{})
-	d.sender.workers.do(func() {
-		defer close(done)
-		if e := protect(func() error { attempts, err = d.attempts(ctx); return nil }); e != nil {
-			err = e
-		}
-	})
-	select {
-	case <-done:
-		d.finish(start, attempts, err)
-		return
-	case <-ctx.Done():
-	}
-	// The time is over. A service that heeds its context is about to return.
-	t := time.NewTimer(abandonAfter)
-	defer t.Stop()
-	select {
-	case <-done:
-		d.finish(start, attempts, err)
-	case <-t.C:
-		d.finish(start, 1, context.Cause(ctx))
-	}
+	d.sending.ended()
 }
 
 // finish sets the result and writes the records and the log entry.
-func (d *delivery) finish(start time.Time, attempts int, err error) {
-	t := d.target
+func (d *delivery) finish(attempts int, err error) {
+	t := &d.target
 	r := Result{
 		Service: t.Service(), Destination: t.String(), Tags: t.Tags, Optional: t.Optional(),
-		Status: Delivered, Attempts: attempts, Elapsed: time.Since(start),
+		Status: Delivered, Attempts: attempts, Elapsed: time.Since(d.start),
 	}
 	if err != nil || t.Progress != nil {
 		d.progress.release()
@@ -130,7 +143,7 @@ func (d *delivery) finish(start time.Time, attempts int, err error) {
 	case err == nil && d.skipped:
 		r.Status = Skipped // the service has recorded why
 	case err == nil:
-		d.add(LevelInfo, "Sent "+r.Service+" notification.")
+		d.add(LevelInfo, t.entry.sent)
 	default:
 		r.Status = Failed
 		r.Err = &DeliveryError{text: d.text(err), err: err}
@@ -141,13 +154,13 @@ func (d *delivery) finish(start time.Time, attempts int, err error) {
 		}
 	}
 	d.mu.Lock()
-	d.ended = true
+	d.known = true
 	d.result = r
 	d.mu.Unlock()
-	d.log(r)
+	d.log(&d.result)
 }
 
-func (d *delivery) log(r Result) {
+func (d *delivery) log(r *Result) {
 	if d.options.Logger == nil {
 		return
 	}

@@ -26,8 +26,8 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	}
 	f := d.progress.begin(d.target.Destination, d.message)
 	parts := d.progress.divide(f, t.divide(whole, f))
-	client := Client{
-		pool: d.sender.pool, compute: &d.sender.compute, options: t.options, policy: t.policy, log: d.record, masker: d.target.masker,
+	d.client = Client{
+		pool: d.sender.pool, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
 		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests,
 	}
 	tries, wait := d.retries(t)
@@ -35,7 +35,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	for {
 		n++
 		before := unfinished(parts)
-		if err = sendParts(ctx, t.service, client, parts); err == nil {
+		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
 			d.skipped = allSkipped(parts)
 			if f != (form{}) { // an earlier delivery was refused
 				err = f.loss(Refused(errors.New(f.Refusal)))
@@ -54,7 +54,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			waits++
 		}
 		if !again || !mayRetry(err) {
-			return d.sendDegraded(ctx, t, client, f, parts, n, err)
+			return d.sendDegraded(ctx, t, f, parts, n, err)
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 			return n, fmt.Errorf("%w (the next try, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
@@ -88,7 +88,7 @@ type part struct {
 
 // sendParts sends each part that is not finished. An error of one part does not
 // stop the others, unless the destination asks to wait.
-func sendParts(ctx context.Context, s Service, c Client, parts []part) error {
+func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
 	var errs []error
 	for _, p := range parts {
 		if p.steps.finished() {
@@ -98,9 +98,8 @@ func sendParts(ctx context.Context, s Service, c Client, parts []part) error {
 			errs = append(errs, context.Cause(ctx))
 			break
 		}
-		client := c
-		client.Steps = p.steps
-		err := protect(func() error { return s.Send(ctx, &client, p.message) })
+		c.Steps = p.steps
+		err := protect(func() error { return s.Send(ctx, c, p.message) })
 		if err == nil {
 			p.steps.finish()
 			continue

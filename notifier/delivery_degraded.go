@@ -17,13 +17,13 @@ const maxDegradedParts = 10
 // if it would take too many. Then the text goes without the files. err is the
 // refusal, and n the number of attempts before. The error is nil only if all of
 // the message has arrived.
-func (d *delivery) sendDegraded(ctx context.Context, t *Destination, c Client, f form, parts []part, n int, err error) (int, error) {
+func (d *delivery) sendDegraded(ctx context.Context, t *Destination, f form, parts []part, n int, err error) (int, error) {
 	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
 		n++
 		first := err
 		f = form{Overflow: overflow, Refusal: d.text(first)}
 		parts = d.progress.divide(f, messages)
-		if err = sendParts(ctx, t.service, c, parts); err == nil {
+		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
 			if overflow == markup.OverflowSplit {
 				d.record(LevelWarning, fmt.Sprintf("%s refused the text in one piece, so that it went in parts: %s", t.Service(), d.text(first)))
 			}
@@ -35,7 +35,7 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, c Client, f
 		before := f
 		f.FilesLeft, f.Refusal = true, d.text(err)
 		d.progress.setForm(f)
-		textErr := sendParts(ctx, t.service, c, texts)
+		textErr := sendParts(ctx, t.service, &d.client, texts)
 		if textErr == nil {
 			return n, f.loss(err)
 		}

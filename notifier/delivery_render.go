@@ -95,6 +95,9 @@ func (d *Destination) divide(m *Message, f form) []*Message {
 // files.
 func (s *Schema) fit(m *Message, mode markup.Overflow) []*Message {
 	texts := s.Limits.Fit(m.Title, m.Body, m.Format, m.Source, mode)
+	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
+		return []*Message{m}
+	}
 	parts := make([]*Message, len(texts))
 	for i, text := range texts {
 		c := *m

@@ -52,15 +52,15 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 	}
 	defer t.Close()
 	var mu sync.Mutex
-	warn := func(level Level, text string) {
+	warn := dryRunRecorder(func(level Level, text string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if level != LevelInfo {
 			r.Warnings = append(r.Warnings, t.redact(text))
 		}
-	}
+	})
 	m = m.withDefaults()
-	delivery := &delivery{target: Target{Destination: t}, message: m, texts: &renderings{m: m}}
+	delivery := &delivery{sending: &sending{message: m, texts: renderings{m: m}}, target: Target{Destination: t}}
 	whole, err := delivery.render(t)
 	for _, line := range delivery.records {
 		warn(line.Level, line.Text)
@@ -68,7 +68,7 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 	if err == nil {
 		r.Messages = t.divide(whole, form{})
 		network := &dryRunNetwork{destination: t}
-		client := Client{pool: egress.NewPoolWithTransport(userAgent, network), options: t.options, policy: t.policy, log: warn, masker: t.masker}
+		client := &Client{pool: egress.NewPoolWithTransport(userAgent, network), target: t, options: t.options, log: warn}
 		err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages))
 		r.Requests, r.Connections = network.recorded()
 	}
@@ -77,6 +77,10 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 	}
 	return r
 }
+
+type dryRunRecorder func(Level, string)
+
+func (f dryRunRecorder) record(level Level, text string) { f(level, text) }
 
 const dryRunAnswer = `{"access_token": "TOKEN", "token_type": "Bearer", "expires_in": 3600}`
 

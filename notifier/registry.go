@@ -20,7 +20,8 @@ type entry struct {
 	options  *options // with their defaults
 	schema   *Schema
 	schemes  []string
-	hasState bool // the service has fields for more than its parameters
+	sent     string // the record of a message that was sent
+	hasState bool   // the service has fields for more than its parameters
 }
 
 // Register adds a service to those that URLs can name. It is called when the
@@ -77,6 +78,7 @@ func newEntry(newService func() Service) *entry {
 			}
 		}
 	}
+	e.sent = "Sent " + s.Name + " notification."
 	e.hasState = hasState(reflect.TypeOf(e.service).Elem())
 	return e
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -43,7 +44,7 @@ func (s *Schema) options(o *options) {
 		s.Bool(&o.redirect, "redirect", true, "follow HTTP redirects").Strict()
 	}
 	s.Float(&o.rto, "rto", 0, "seconds to wait for an answer; 0 for as long as the timeout allows").Range(0, 86400).Lenient()
-	s.Float(&o.cto, "cto", 10, "seconds to wait for a connection").Range(0.001, 86400).Lenient()
+	s.Float(&o.cto, "cto", egress.DefaultConnectTimeout.Seconds(), "seconds to wait for a connection").Range(0.001, 86400).Lenient()
 	if !own("retry") {
 		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10).Lenient()
 	}

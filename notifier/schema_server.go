@@ -60,21 +60,32 @@ func (s *Server) URL(segments ...string) string {
 
 // URLWith is like [Server.URL] with another scheme.
 func (s *Server) URLWith(scheme string, segments ...string) string {
-	host := strings.Replace(s.Host, "%", "%25", 1) // the zone of an IPv6 address (RFC 6874)
+	var b strings.Builder
+	b.Grow(len(scheme) + len(s.Host) + 32)
+	b.WriteString(scheme)
+	b.WriteString("://")
+	b.WriteString(strings.Replace(s.Host, "%", "%25", 1)) // the zone of an IPv6 address (RFC 6874)
 	if s.Port != 0 {
-		host += ":" + strconv.Itoa(s.Port)
+		b.WriteByte(':')
+		b.WriteString(strconv.Itoa(s.Port))
 	}
-	return scheme + "://" + host + Path(segments...)
+	writePath(&b, segments)
+	return b.String()
 }
 
 // Path returns the path of a URL: each segment is escaped and has a slash before
 // it. Empty segments are left out.
 func Path(segments ...string) string {
 	var b strings.Builder
+	writePath(&b, segments)
+	return b.String()
+}
+
+func writePath(b *strings.Builder, segments []string) {
 	for _, segment := range segments {
 		if segment != "" {
-			b.WriteString("/" + url.PathEscape(segment))
+			b.WriteByte('/')
+			b.WriteString(url.PathEscape(segment))
 		}
 	}
-	return b.String()
 }

@@ -3,7 +3,6 @@ package notifier
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -13,7 +12,7 @@ import (
 type Sender struct {
 	pool    *egress.Pool
 	slots   senderSlots
-	workers workers
+	workers workers[work]
 	compute computeSlots
 	shared  sharedDestinations // of the operator
 	recent  recentDestinations // of clients
@@ -32,7 +31,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, slots: newSenderSlots(concurrency), workers: newWorkers(), compute: newComputeSlots()}
+	return &Sender{pool: pool, slots: newSenderSlots(concurrency), workers: newWorkers(work.run), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.
@@ -70,36 +69,16 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	m = m.withDefaults()
-	texts := &renderings{m: m}
-	slots := s.slots.forMessage(o.Transient)
+	x := &sending{sender: s, message: m.withDefaults(), options: &o, slots: s.slots.forMessage(o.Transient), done: make(chan struct{})}
+	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
 		defer free()
-		slots = slices.Insert(slots, 0, copies)
+		x.slots = slices.Insert(x.slots, 0, copies)
 	}
-	var requests *requestCounter
 	if o.Limits != nil {
 		limits := o.Limits.of(m)
-		o.Limits, requests = &limits, &requestCounter{max: limits.Requests}
+		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests}
 	}
-	deliveries := make([]*delivery, len(targets))
-	var wg sync.WaitGroup
-	for i, t := range targets {
-		d := &delivery{sender: s, index: i, target: t, message: m, texts: texts, options: o, slots: slots, requests: requests}
-		deliveries[i] = d
-		if i == len(targets)-1 {
-			d.run(ctx) // no other delivery is left to start
-		} else {
-			wg.Go(func() { d.run(ctx) })
-		}
-	}
-	wg.Wait()
-	report := &Report{Results: make([]Result, len(targets))}
-	for i, d := range deliveries {
-		report.Results[i] = d.result
-		report.Records = append(report.Records, d.records...)
-	}
-	slices.SortStableFunc(report.Records, func(a, b Record) int { return a.Time.Compare(b.Time) })
-	return report
+	return x.run(ctx, targets)
 }

@@ -39,16 +39,16 @@ func takeCopies(memory *Allocation, n, deliveries int) (s slots, free func()) {
 	return make(slots, room), func() { memory.Free(int64(room-1) * size) }
 }
 
-// takeSlots waits for a slot of each of all and returns a function that returns
-// them. It reports false if ctx ends before.
-func takeSlots(ctx context.Context, all []slots) (leave func(), ok bool) {
+// takeSlots waits for a slot of each of all. It takes none and reports false if
+// ctx ends before.
+func takeSlots(ctx context.Context, all []slots) bool {
 	for i, s := range all {
 		if !s.take(ctx) {
 			giveBack(all[:i])
-			return nil, false
+			return false
 		}
 	}
-	return func() { giveBack(all) }, true
+	return true
 }
 
 func giveBack(all []slots) {

@@ -5,31 +5,35 @@ import "time"
 // workers are goroutines that run one delivery after another. A new goroutine
 // has a small stack, and growing it to what an HTTP request needs costs more
 // than all else that this package does for a delivery.
-type workers struct{ idle chan func() }
+type workers[T any] struct {
+	idle chan T
+	run  func(T)
+}
 
 // workerIdle is how long a worker waits for the next delivery before it ends.
 const workerIdle = time.Second
 
-func newWorkers() workers { return workers{make(chan func())} }
+func newWorkers[T any](run func(T)) workers[T] { return workers[T]{make(chan T), run} }
 
-// do runs f on a worker at once: on an idle one, or on a new one.
-func (w workers) do(f func()) {
+// do runs work at once: on an idle worker, or on a new one.
+func (w workers[T]) do(work T) {
 	select {
-	case w.idle <- f:
+	case w.idle <- work:
 	default:
-		go w.work(f)
+		go w.start(work)
 	}
 }
 
-func (w workers) work(f func()) {
+func (w workers[T]) start(work T) {
 	timer := time.NewTimer(workerIdle)
 	defer timer.Stop()
 	for {
-		f()
-		f = nil //nolint:wastedassign // so that the message can be freed
+		w.run(work)
+		var none T
+		work = none //nolint:wastedassign // so that the message can be freed
 		timer.Reset(workerIdle)
 		select {
-		case f = <-w.idle:
+		case work = <-w.idle:
 		case <-timer.C:
 			return
 		}

@@ -11,7 +11,7 @@ import (
 // idle, and that idle workers end.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorkers()
+		w := newWorkers(func(f func()) { f() })
 		var running atomic.Int32
 		for _, many := range []int{1, 3, 2} {
 			goOn := make(chan struct{})

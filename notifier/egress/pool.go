@@ -78,8 +78,13 @@ func (p *Pool) Close() {
 	}
 }
 
-// connectTimeoutKey is the context key of Options.ConnectTimeout. Transports
-// are shared by requests with different timeouts.
+// DefaultConnectTimeout is the [Options.ConnectTimeout] of most requests. Requests
+// with another one cost a little more.
+const DefaultConnectTimeout = 10 * time.Second
+
+// connectTimeoutKey is the context key of an Options.ConnectTimeout that is not
+// DefaultConnectTimeout. Transports are shared by requests with different
+// timeouts.
 type connectTimeoutKey struct{}
 
 // transport returns the transport for requests with the given settings.
@@ -96,7 +101,10 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 	}
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			timeout, _ := ctx.Value(connectTimeoutKey{}).(time.Duration)
+			timeout, ok := ctx.Value(connectTimeoutKey{}).(time.Duration)
+			if !ok {
+				timeout = DefaultConnectTimeout
+			}
 			return dial(ctx, dialPolicy, timeout, network, address)
 		},
 		MaxIdleConns:           1024,

@@ -22,7 +22,9 @@ const maxRedirects = 5
 // as if the message had arrived. It removes headers that may hold credentials
 // when a redirect leads to another host.
 func (p *Pool) Do(r *http.Request, o Options) (*http.Response, error) {
-	r = r.WithContext(context.WithValue(r.Context(), connectTimeoutKey{}, o.ConnectTimeout))
+	if o.ConnectTimeout != DefaultConnectTimeout {
+		r = r.WithContext(context.WithValue(r.Context(), connectTimeoutKey{}, o.ConnectTimeout))
+	}
 	for redirects := 0; ; redirects++ {
 		resp, err := p.roundTrip(r, o)
 		if err != nil {

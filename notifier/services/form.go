@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -47,6 +48,9 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	case len(m.Attachments) > 0:
 		q.Body = notifier.Multipart(parts...)
 	case f.method == "GET":
+		if q.Query == nil {
+			q.Query = url.Values{}
+		}
 		for name, value := range form {
 			q.Query.Set(name, value)
 		}

@@ -22,19 +22,42 @@ func (j *jsonHook) Describe(s *notifier.Schema) {
 }
 
 func (j *jsonHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	files := make([]map[string]string, len(m.Attachments))
-	for i, a := range m.Attachments {
-		files[i] = map[string]string{"filename": a.Name, "base64": notifier.Base64(a), "mimetype": a.ContentType}
-	}
-	payload := map[string]any{}
-	for _, f := range j.fields(
-		field{"version", "1.0"}, field{"title", m.Title}, field{"message", m.Body},
-		field{"attachments", files}, field{"type", string(m.Type)},
-	) {
-		payload[f.name] = f.value
-	}
-	q := j.request(notifier.JSON(payload, m.Attachments...))
+	q := j.request(notifier.JSON(j.message(m), m.Attachments...))
 	q.Query = values(j.params)
 	_, err := c.Do(ctx, q)
 	return err
+}
+
+// jsonPayload is what the service sends if the URL renames no field.
+type jsonPayload struct {
+	Attachments []jsonFile `json:"attachments"`
+	Message     string     `json:"message"`
+	Title       string     `json:"title"`
+	Type        string     `json:"type"`
+	Version     string     `json:"version"`
+}
+
+type jsonFile struct {
+	Base64   string `json:"base64"`
+	Filename string `json:"filename"`
+	MIMEType string `json:"mimetype"`
+}
+
+// message returns the message as the URL asks for it.
+func (j *jsonHook) message(m *notifier.Message) any {
+	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0"}
+	for i, a := range m.Attachments {
+		p.Attachments[i] = jsonFile{notifier.Base64(a), a.Name, a.ContentType}
+	}
+	if len(j.payload) == 0 {
+		return &p
+	}
+	renamed := map[string]any{}
+	for _, f := range j.fields(
+		field{"version", p.Version}, field{"title", p.Title}, field{"message", p.Message},
+		field{"attachments", p.Attachments}, field{"type", p.Type},
+	) {
+		renamed[f.name] = f.value
+	}
+	return renamed
 }

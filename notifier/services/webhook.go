@@ -94,6 +94,9 @@ func (w *webhook) fields(standard ...field) (out []field) {
 
 // values returns m as form values.
 func values(m map[string]string) url.Values {
+	if len(m) == 0 {
+		return nil
+	}
 	v := make(url.Values, len(m))
 	for name, value := range m {
 		v.Set(name, value)

@@ -1,0 +1,99 @@
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// sending is the sending of one message to all of its targets.
+type sending struct {
+	sender   *Sender
+	message  *Message
+	options  *Options
+	texts    renderings
+	slots    []slots
+	requests *requestCounter
+
+	deliveries []delivery
+	left       atomic.Int64  // deliveries that have not ended
+	done       chan struct{} // closed when none is left
+}
+
+// run delivers to all targets at once. It returns soon after the timeout, even
+// if services ignore their context.
+func (x *sending) run(ctx context.Context, targets []Target) *Report {
+	if len(targets) == 0 {
+		return &Report{Results: []Result{}}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, timeoutError(x.options.Timeout))
+	defer cancel()
+	x.deliveries = make([]delivery, len(targets))
+	x.left.Store(int64(len(targets)))
+	now := time.Now()
+	for i, t := range targets {
+		d := &x.deliveries[i]
+		d.sending, d.index, d.target, d.start = x, i, t, now
+		if d.progress = t.Progress; d.progress == nil {
+			d.progress = new(Progress)
+		}
+		x.sender.workers.do(work{d, ctx})
+	}
+	select {
+	case <-x.done:
+	case <-ctx.Done():
+		x.abandon(context.Cause(ctx))
+	}
+	return x.report()
+}
+
+// abandon ends the deliveries whose services do not return though their time is
+// over. Most services heed their context and are about to return.
+func (x *sending) abandon(cause error) {
+	t := time.NewTimer(abandonAfter)
+	defer t.Stop()
+	select {
+	case <-x.done:
+		return
+	case <-t.C:
+	}
+	for i := range x.deliveries {
+		x.deliveries[i].end(1, cause)
+	}
+	<-x.done // a delivery may just have begun to end by itself
+}
+
+// work is a delivery and the context to deliver under.
+type work struct {
+	delivery *delivery
+	ctx      context.Context
+}
+
+func (w work) run() { w.delivery.run(w.ctx) }
+
+// ended records that a delivery has ended.
+func (x *sending) ended() {
+	if x.left.Add(-1) == 0 {
+		close(x.done)
+	}
+}
+
+func (x *sending) report() *Report {
+	r := &Report{Results: make([]Result, len(x.deliveries)), Records: make([]Record, 0, len(x.deliveries))}
+	for i := range x.deliveries {
+		d := &x.deliveries[i]
+		r.Results[i] = d.result
+		r.Records = append(r.Records, d.records...)
+	}
+	slices.SortStableFunc(r.Records, func(a, b Record) int { return a.Time.Compare(b.Time) })
+	return r
+}
+
+// timeoutError is the cause of the end of a delivery whose time is over.
+type timeoutError time.Duration
+
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("not done within %s (timeout)", time.Duration(e))
+}
