@@ -31,6 +31,11 @@ func init() {
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	GET  /notify/recent           the outcomes of the last messages
 //
+//	GET    /notify/queue             the deliveries that wait
+//	GET    /notify/queue/dead        the deliveries that were given up
+//	POST   /notify/queue/{id}/retry  tries those of a message again
+//	DELETE /notify/queue/{id}        removes those of a message
+//
 // It shows no secret. It has no state, because Caddy provisions the admin API
 // before the apps of its configuration and never cleans it up.
 type adminAPI struct{}
@@ -54,12 +59,17 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
+		{http.MethodGet, "/notify/queue", a.serveQueue},
+		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
+		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},
 	} {
 		routes = append(routes,
 			caddy.AdminRoute{Pattern: r.method + " " + r.path, Handler: r.handle},
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
+		// Other methods of this one match /notify/queue/{id}.
+		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(a.serveDead)},
 		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(a.serveNotFound)},
 		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(a.serveNotFound)})
 }
@@ -78,7 +88,7 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys or /notify/recent"))
+	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent or /notify/queue"))
 }
 
 func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {

@@ -68,6 +68,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 			return logRejected(a.log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
+	if err := checkFallbacks(a.resolved.keys, a.Queue != nil, a.Caddyfile); err != nil {
+		return logRejected(a.log, err)
+	}
 	a.Caddyfile.trim()
 	for _, r := range a.shared.logs.expectedBy(ctx) {
 		if _, _, err := r.find(a.resolved); err != nil {

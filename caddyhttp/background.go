@@ -17,7 +17,7 @@ var errQueueFull = errors.New("too many messages wait to be sent")
 
 // post sends a message to a key of the app in the background. If log is false,
 // the deliveries leave no log entries. done, if it is not nil, is called with
-// the report.
+// the report, unless the queue takes the message.
 func (a *App) post(r *Recipient, m *notifier.Message, source string, log bool, done func(*notifier.Report)) error {
 	k, targets, err := r.find(a.resolved)
 	if err != nil {
@@ -29,6 +29,9 @@ func (a *App) post(r *Recipient, m *notifier.Message, source string, log bool, d
 		d.logger = k.log
 	}
 	ok := a.shared.background.add(func() {
+		if a.enqueue(k, d) {
+			return
+		}
 		report := a.shared.send(context.Background(), d)
 		if done != nil {
 			done(report)

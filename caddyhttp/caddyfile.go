@@ -106,6 +106,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			import_apprise <file|url...>
 //			default_tag <expression>|untagged
 //			queue off
+//			fallback <key>
 //			accept direct|<source...>
 //		}
 //		from <source> {
@@ -438,6 +439,11 @@ func (k *keyBlock) options() options {
 			}
 			k.Accept = append(k.Accept, names...)
 			return nil
+		}},
+		"fallback": {usage: "fallback <key>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+			k.Fallback = args[0]
+			k.settings.Caddyfile.record(fallbackName(k.name), d)
+			return checkKeyName(args[0])
 		}},
 		"default_tag": {usage: "default_tag <expression>|untagged", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {

@@ -42,6 +42,11 @@ type Key struct {
 	// names of sources. Other requests get a 403. Example: `["grafana"]`. Default:
 	// any way.
 	Accept []string `json:"accept,omitempty"`
+
+	// The name of a key of the same site or of the app that is told when the queue
+	// gives up a delivery for this key: with the service, the reason and the ID of
+	// the message, but not its text. Default: none.
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // KeyURL is one destination of a key.
@@ -115,6 +120,7 @@ type key struct {
 	defaultTargets []notifier.Target // for a request without a tag
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
+	fallback       string            // the key that is told of dead deliveries; "" for none
 	log            *zap.Logger
 }
 
@@ -201,7 +207,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, log: l.log}
+	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, log: l.log}
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {

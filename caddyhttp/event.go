@@ -173,12 +173,14 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	return nil
 }
 
-func isOwnEvent(name string) bool { return name == eventFailed || name == eventDelivered }
+func isOwnEvent(name string) bool {
+	return name == eventFailed || name == eventDelivered || name == eventDead
+}
 
 // wants reports whether the event makes a message.
 func (h *EventHandler) wants(e caddy.Event) bool {
 	switch e.Name() {
-	case eventFailed, eventDelivered:
+	case eventFailed, eventDelivered, eventDead:
 		return e.Data["key"] != h.Key
 	case "stopping":
 		return !isReload()

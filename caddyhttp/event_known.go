@@ -27,6 +27,7 @@ var knownEvents = map[string][]string{
 	"healthy":               {"host"},
 	"unhealthy":             {"host"},
 	eventDelivered:          {"delivered", "destinations", "failed", "key", "services", "source"},
+	eventDead:               {"attempts", "destination", "error", "id", "key", "service", "source"},
 	eventFailed:             {"delivered", "destinations", "error", "errors", "failed", "key", "services", "source"},
 }
 

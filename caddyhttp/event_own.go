@@ -31,6 +31,11 @@ import (
 const (
 	eventDelivered = "notify_delivered"
 	eventFailed    = "notify_failed"
+
+	// eventDead is emitted when the queue gives up a delivery. Its data are the id
+	// of the message, its key and source, the service, the destination, how many
+	// attempts there were, and the error.
+	eventDead = "notify_dead"
 )
 
 // Limits of an event's data.

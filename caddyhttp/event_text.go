@@ -97,6 +97,9 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 	eventFailed: func(d eventData, _ bool) eventText {
 		return eventText{"Message not delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.text("error")), notifier.Failure}
 	},
+	eventDead: func(d eventData, _ bool) eventText {
+		return eventText{"Delivery given up" + d.keySuffix(), markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure}
+	},
 	eventDelivered: func(d eventData, _ bool) eventText {
 		return eventText{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
 	},

@@ -73,6 +73,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
+	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+		return logRejected(h.log, err)
+	}
 	h.Caddyfile.trim()
 	h.app.sites = append(h.app.sites, h.resolved)
 	return nil

@@ -32,9 +32,10 @@ type metrics struct {
 	bytes      prometheus.Counter
 	inFlight   prometheus.GaugeFunc
 	memory     prometheus.GaugeFunc
+	queue      *queueMetrics
 }
 
-func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
+func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *metrics {
 	const ns, sub = "caddy", "notify"
 	m := &metrics{
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -71,6 +72,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 			Help: "Bytes that the requests under way hold in memory, which client_limits memory bounds.",
 		}, func() float64 { return float64(memory.Held()) }),
 	}
+	m.queue = newQueueMetrics(queue)
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
@@ -83,7 +85,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory) *metrics {
 // register adds the collectors to the registry of a configuration. It accepts
 // that they are in it.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.messages, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory} {
+	for _, c := range []prometheus.Collector{m.messages, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory, m.queue} {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err
@@ -107,6 +109,9 @@ func (m *metrics) sent(d delivery, outcome string, made []notifier.Result) {
 		m.attempts.WithLabelValues(r.Service).Add(float64(r.Attempts))
 	}
 }
+
+// dead counts a delivery that the queue has given up.
+func (m *metrics) dead(service string) { m.queue.dead.WithLabelValues(service).Inc() }
 
 // notSent counts a message that was answered with an error status without
 // being sent.

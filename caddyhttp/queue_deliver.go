@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,6 +53,7 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err := json.Unmarshal(j.State, &state); err != nil {
 		return unreadable(j, err)
 	}
+	state.Told = false
 	message, err := text.message(m)
 	if err != nil {
 		return unreadable(j, err)
@@ -75,6 +75,12 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
+	}
+	if text.Source == sourceLog {
+		t.logger = nil // an entry of the log would become another message
+	}
+	if j.Attempts > 0 {
+		app.shared.metrics.queue.retries.Inc()
 	}
 	message.Identity = t.settings.identity
 	progress := new(notifier.Progress)
@@ -209,14 +215,4 @@ func (a *App) clientSettings(policy string) (*resolved, []*Services) {
 	}
 	strict.limits.Egress = egress.Strictest(policies...)
 	return &strict, services
-}
-
-// settled logs deliveries that were given up.
-func (q *openQueue) settled(j *queue.Job) {
-	if j.Status != queue.Dead {
-		return
-	}
-	r := jobResult(j)
-	q.log.Error("delivery given up; it can be tried again", zap.String("id", j.Message.String()),
-		zap.String("service", r.Service), zap.String("destination", r.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", cmp.Or(j.Reason, *r.Error)))
 }

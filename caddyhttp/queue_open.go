@@ -83,7 +83,7 @@ func (a *App) newQueue() (*openQueue, error) {
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
 	return queue.Options{
-		Deliver: q.deliver, Settled: q.settled,
+		Deliver: q.deliver, Settled: q.settled, Dead: q.fallback,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }

@@ -49,6 +49,12 @@ type queuedSummary struct {
 
 // queuedState is what the next attempt of one delivery needs.
 type queuedState struct {
+	// Key and Source are those of the message.
+	Key    string `json:"key,omitempty"`
+	Source string `json:"source,omitempty"`
+	// Told means that a failure is part of the message's outcome, in events and
+	// the history.
+	Told bool `json:"told,omitempty"`
 	// Hash names the destination among those of the configuration.
 	Hash string `json:"hash,omitempty"`
 	// URL is a client's.
@@ -112,10 +118,10 @@ func (t *queuedText) message(m *queue.Message) (*notifier.Message, error) {
 	return out, nil
 }
 
-// newQueuedState returns the state of a delivery to t that has not begun.
-func newQueuedState(t notifier.Target, client bool) queuedState {
-	s := queuedState{Tags: t.Tags}
-	if client {
+// state returns the state of a delivery to t that has not begun.
+func (d *delivery) state(t notifier.Target) queuedState {
+	s := queuedState{Key: d.key, Source: d.source, Tags: t.Tags}
+	if d.to.Transient {
 		s.URL = t.URL()
 	} else {
 		s.Hash = destinationHash(t.Destination)

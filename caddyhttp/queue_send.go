@@ -38,8 +38,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*a
 	if prefer.Async {
 		wait = prefer.Wait
 	}
-	d.id = queue.NewID()
-	s := &queuedSend{delivery: d, q: q, shared: h.shared.shared}
+	s := newQueuedSend(d, q, h.shared.shared)
 	if err := s.begin(r.Context(), wait > 0); err != nil {
 		d.release()
 		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
@@ -54,7 +53,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*a
 		resp = h.errorResponse(queueError(err))
 		resp.Records, resp.Results = report.Records, report.Results
 	} else {
-		resp.SetQueued(d.id.String(), messageAddress(r, d.id.String()), prefer)
+		resp.SetQueued(s.id.String(), messageAddress(r, s.id.String()), prefer)
 	}
 	resp.Stream = stream
 	return resp, nil
@@ -100,10 +99,9 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
-	// Set by begin, for each target.
-	direct   []int // the targets that are sent to at once; the others are queued
-	states   []queuedState
-	progress []*notifier.Progress // nil if the target is queued
+	direct   []int                // the targets that are sent to at once; the others are queued
+	states   []queuedState        // of the targets; set when they are stored
+	progress []*notifier.Progress // of the targets; nil if the target is queued
 
 	// decided is closed when the message is stored, or will not be. Only then
 	// err and entry can be read: err is that of the queue if it was not stored,
@@ -122,22 +120,31 @@ type queuedSend struct {
 	late     []bool             // of the targets: under way when the request was answered
 }
 
+func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
+	if d.message.Time.IsZero() {
+		d.message.Time = time.Now()
+	}
+	d.id = queue.NewID()
+	n := len(d.to.Targets)
+	return &queuedSend{
+		delivery: d, q: q, shared: shared,
+		states: make([]queuedState, n), progress: make([]*notifier.Progress, n), results: make([]*notifier.Result, n), late: make([]bool, n),
+		done: make(chan struct{}), decided: make(chan struct{}),
+	}
+}
+
 // begin stores the message before anything is sent if the client has an
 // idempotency key, if a destination is slow, or if direct is false. direct means
 // that the client waits for results.
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	targets := s.to.Targets
-	n := len(targets)
-	s.states, s.progress = make([]queuedState, n), make([]*notifier.Progress, n)
-	s.results, s.late = make([]*notifier.Result, n), make([]bool, n)
-	s.done, s.decided = make(chan struct{}), make(chan struct{})
 	for i, t := range targets {
 		if direct && s.q.slow.begin(t.Destination) {
 			s.direct = append(s.direct, i)
 			s.progress[i] = new(notifier.Progress)
 		}
 	}
-	if len(s.direct) == n && s.idempotency.key == "" {
+	if len(s.direct) == len(targets) && s.idempotency.key == "" {
 		return nil
 	}
 	s.deciding = true
@@ -283,7 +290,9 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	if j.Status != queue.Sending {
 		return
 	}
-	o := outcomeOf(s.states[i], *s.results[i])
+	state := s.states[i]
+	state.Told = true // it is part of the message's outcome
+	o := outcomeOf(state, *s.results[i])
 	if o.Status == queue.Dead && !late { // the client is told
 		o.Status = queue.Failed
 	}
@@ -371,7 +380,7 @@ func (s *queuedSend) makeEntry() {
 // setJob sets the job of the i-th target, which is not final.
 func (s *queuedSend) setJob(j *queue.Job, i int) {
 	t := s.to.Targets[i]
-	s.states[i] = newQueuedState(t, s.to.Transient)
+	s.states[i] = s.state(t)
 	j.Destination = destinationHash(t.Destination)
 	j.State = s.states[i].with(s.progress[i])
 	switch r := s.results[i]; {

@@ -19,6 +19,7 @@ const (
 	sourceEvent    = "event"     // an event of Caddy or of a plugin
 	sourceOwnEvent = "own_event" // an event of this module
 	sourceLog      = "log"       // entries of Caddy's log
+	sourceFallback = "fallback"  // a delivery that the queue has given up
 )
 
 // delivery is a message with all that sending it needs.
@@ -89,8 +90,8 @@ func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *me
 func (s *shared) finish(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	s.metrics.sent(d, outcome, made)
-	if d.attempt && outcome == outcomeQueued {
-		return // it is tried again
+	if d.attempt && outcome != outcomeDelivered {
+		return // it is tried again, or settled records that it is not
 	}
 	s.history.add(d, outcome, report.Results)
 	s.emit(d, outcome, report.Results)

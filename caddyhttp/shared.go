@@ -31,8 +31,16 @@ type shared struct {
 
 func newShared() *shared {
 	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency)}
-	s.metrics = newMetrics(&s.inFlight, &s.memory)
+	s.metrics = newMetrics(&s.inFlight, &s.memory, s.openQueue)
 	return s
+}
+
+// openQueue returns the queue of the newest app, or nil if it has none.
+func (s *shared) openQueue() *openQueue {
+	if app := s.apps.newest(); app != nil {
+		return app.queue
+	}
+	return nil
 }
 
 // Destruct implements caddy.Destructor. A request that outlives the last

@@ -1,0 +1,159 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// settled records the end of an attempt that the queue has stored.
+func (q *openQueue) settled(j *queue.Job) {
+	if j.Status != queue.Dead {
+		return
+	}
+	app := q.app.Load()
+	d := newDeadDelivery(j)
+	log := q.log.Error
+	if d.result.Optional {
+		log = q.log.Warn
+	}
+	log("delivery given up; it can be tried again", zap.String("id", j.Message.String()), zap.String("key", d.state.Key),
+		zap.String("service", d.result.Service), zap.String("destination", d.result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.reason))
+	app.shared.metrics.dead(d.result.Service)
+	if d.result.Optional {
+		return
+	}
+	message := delivery{message: &notifier.Message{Time: time.Now()}, source: d.state.Source, key: d.state.Key}
+	if !d.state.Told {
+		results := storedResults(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
+		app.shared.history.add(message, outcomeFailed, results)
+		app.shared.emit(message, outcomeFailed, results)
+	}
+	app.shared.emitDead(d)
+}
+
+// deadDelivery is a delivery that the queue has given up.
+type deadDelivery struct {
+	id     string // of the message
+	state  queuedState
+	result api.QueuedResult
+	reason string // without secrets
+}
+
+func newDeadDelivery(j *queue.Job) deadDelivery {
+	d := deadDelivery{id: j.Message.String(), result: jobResult(j)}
+	_ = json.Unmarshal(j.State, &d.state) // if it is damaged, the key is not known
+	last := ""
+	if d.result.Error != nil {
+		last = *d.result.Error
+	}
+	d.reason = cmp.Or(j.Reason, last)
+	if last != "" && last != d.reason {
+		d.reason += "; the last error was: " + last
+	}
+	d.result.Error = &d.reason
+	return d
+}
+
+// emitDead emits the event for a delivery that was given up. One of a message
+// about an event of the gateway emits none, because that would never end.
+func (s *shared) emitDead(d deadDelivery) {
+	app := s.apps.newest()
+	if app == nil || d.state.Source == sourceOwnEvent {
+		return
+	}
+	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(eventDead) {
+		e.events.Emit(e.ctx, eventDead, map[string]any{
+			"id": d.id, "key": d.state.Key, "source": d.state.Source, "service": d.result.Service,
+			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, maxEventError),
+		})
+	}
+}
+
+// fallback returns the message about a delivery that was given up, to the key
+// that the fallback of its key names, or nil if there is none.
+func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
+	app := q.app.Load()
+	d := newDeadDelivery(j)
+	if d.result.Optional || d.state.Key == "" {
+		return nil
+	}
+	settings, name := app.fallbackOf(d.state.Key, d.state.Hash)
+	if name == "" {
+		return nil
+	}
+	to := settings.keys[name]
+	text := []string{
+		"A message for the key " + d.state.Key + " was not delivered to " + d.result.Service + ", and is not tried again.",
+		"Reason: " + markup.TruncateBytes(d.reason, maxEventError),
+		"ID: " + d.id,
+	}
+	message := delivery{
+		message: &notifier.Message{
+			Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Time: time.Now(),
+		},
+		to: &api.Selection{Targets: to.defaultTargets}, settings: settings, source: sourceFallback, key: name, id: queue.NewID(),
+	}
+	s := newQueuedSend(message, q, app.shared.shared)
+	s.makeEntry()
+	return s.entry
+}
+
+// fallbackOf returns the fallback of a key, and the settings that have both. hash
+// names the destination by which the key is told from those of the same name at
+// other sites.
+func (a *App) fallbackOf(name, hash string) (*resolved, string) {
+	if t, ok := a.findQueued(name, hash); ok {
+		return t.settings, t.settings.keys[name].fallback
+	}
+	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
+		if k := site.keys[name]; k != nil && k.fallback != "" {
+			return site, k.fallback
+		}
+	}
+	return nil, ""
+}
+
+// fallbackName is what errors call the fallback of a key.
+func fallbackName(key string) string { return "key " + key + ", fallback" }
+
+// checkFallbacks returns an error if a fallback leads nowhere or, over others,
+// back to its key. durable reports whether the app has a queue. at has the
+// positions of the settings.
+func checkFallbacks(keys map[string]*key, durable bool, at *CaddyfileInfo) error {
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		if err := checkFallback(keys, keys[name], durable); err != nil {
+			return at.locate(fallbackName(name), fmt.Errorf("key %s: fallback: %w", name, err))
+		}
+	}
+	return nil
+}
+
+func checkFallback(keys map[string]*key, k *key, durable bool) error {
+	if k.fallback != "" && (!durable || k.unqueued) {
+		return errors.New("it has no effect without a queue, because it is told what the queue gives up; add queue to the global option notify, or remove the fallback")
+	}
+	seen := map[string]bool{k.name: true}
+	for next := k.fallback; next != ""; next = keys[next].fallback {
+		if keys[next] == nil {
+			return fmt.Errorf("there is no key %s here; a fallback is a key of the same site or of the global option", next)
+		}
+		if seen[next] {
+			return fmt.Errorf("it leads back to the key %s in a circle; remove one of the fallbacks", next)
+		}
+		seen[next] = true
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// What the queue gives up is in the admin API, the metrics and the commands, is
+// told to the fallback and as an event, and can be tried again and dropped.
+func TestQueueDead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	p, backup, watch := newPager(t, http.StatusNotFound), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	serve(t, `
+	notify {
+		queue {
+			path "`+t.TempDir()+`"
+		}
+		key k {
+			url json://user:secretsecret@`+strings.TrimPrefix(p.URL, "http://")+`/
+			fallback b
+		}
+		key b {
+			url `+backup.url()+`
+		}
+		key w {
+			url `+watch.url()+`
+		}
+	}
+	events {
+		on notify_dead notify w
+	}`, "")
+	t.Cleanup(func() { serve(t, "", "") })
+	post := func(body string) string {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, server+"/prefix/notify/k", strings.NewReader("body="+body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {typeJSON}}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var a queuedAnswer
+		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.StatusCode != 202 || resp.Header.Get("Location") != "/prefix/notify/messages/"+a.ID {
+			t.Fatalf("status %d, header %v, %v", resp.StatusCode, resp.Header, err)
+		}
+		return a.ID
+	}
+	first, second := post("confidential"), post("confidential")
+	dead := func() (q adminQueue) {
+		status, text := ask(t, "GET", "/notify/queue/dead?limit=1000", "")
+		if err := json.Unmarshal([]byte(text), &q); status != 200 || err != nil || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
+			t.Fatalf("status %d, %v\n%s", status, err, text)
+		}
+		return q
+	}
+	eventually(t, func() bool { return dead().Dead == 2 && backup.count() == 2 && watch.count() == 2 })
+	q := dead()
+	if d := q.Deliveries[0]; d.ID != first || d.Key != "k" || d.Source != "http" || d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
+		t.Errorf("%+v", d)
+	}
+	for _, a := range append(backup.got, watch.got...) {
+		if text := a.Title + a.Message; !strings.Contains(text, "404") || !strings.Contains(text, "JSON") || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
+			t.Errorf("told %q", text)
+		}
+	}
+	if status, text := ask(t, "GET", "/notify/queue/dead?limit=1", ""); status != 200 || !strings.Contains(text, `"next":"/notify/queue/dead?after=`+first+`.0\u0026limit=1"`) {
+		t.Errorf("the first page: status %d %s", status, text)
+	}
+	_, metrics := ask(t, "GET", "/metrics", "")
+	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", "caddy_notify_queue_bytes 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
+		if !strings.Contains(metrics, "\n"+line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+
+	const address = "--address=localhost:2999"
+	out, _, code := command(t, "", "queue", "list", "--dead", address)
+	if code != 0 || strings.Count(out, "given up") != 2 || !strings.Contains(out, second) {
+		t.Errorf("list: exit code %d\n%s", code, out)
+	}
+	p.answer(http.StatusOK)
+	if out, _, code := command(t, "", "queue", "retry", first, address); code != 0 || out != "1 delivery queued again.\n" {
+		t.Errorf("retry: exit code %d %s", code, out)
+	}
+	eventually(t, func() bool { return p.count() == 3 && dead().Dead == 1 })
+	if status, text := ask(t, "DELETE", "/notify/queue/"+second, ""); status != 200 || text != "{\"deliveries\":1}\n" {
+		t.Errorf("drop: status %d %s", status, text)
+	}
+	if out, errs, code := command(t, "", "queue", "list", "--dead", address); code != 0 || out != "" || errs != "There are none.\n" {
+		t.Errorf("an empty list: exit code %d %s %s", code, out, errs)
+	}
+	if _, errs, code := command(t, "", "queue", "drop", address); code != 1 || !strings.Contains(errs, "--all") {
+		t.Errorf("drop without IDs: exit code %d %s", code, errs)
+	}
+	if _, errs, code := command(t, "", "queue", "retry", "none", address); code != 1 || !strings.Contains(errs, "no such message") {
+		t.Errorf("retry of an unknown message: exit code %d %s", code, errs)
+	}
+	for _, tt := range []struct {
+		method, path string
+		want         int
+	}{
+		{"GET", "/notify/queue", 200}, {"GET", "/notify/queue?limit=0", 400}, {"GET", "/notify/queue?after=x", 400}, {"PUT", "/notify/queue", 405},
+		{"POST", "/notify/queue/" + second + "/retry", 200}, {"POST", "/notify/queue/x/retry", 404}, {"DELETE", "/notify/queue/x", 404}, {"GET", "/notify/queue/" + second, 405},
+	} {
+		if status, text := ask(t, tt.method, tt.path, ""); status != tt.want {
+			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)
+		}
+	}
+}
+
+// Messages of events and logs are stored, and sent again if they fail.
+func TestQueueOfEvents(t *testing.T) {
+	p := newPager(t, http.StatusBadGateway)
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
+	for i, source := range []string{sourceEvent, sourceLog, sourceOwnEvent} {
+		if err := h.app.post(&Recipient{Key: "k"}, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool {
+			jobs, err := h.app.queue.List(t.Context(), queue.Queued, queue.JobID{}, 10)
+			return err == nil && len(jobs) == i+1 && jobs[i].Attempts > 0 && newDeadDelivery(&jobs[i]).state.Source == source
+		})
+	}
+}
+
+func TestQueueFallbackMistakes(t *testing.T) {
+	keys := func(fallbacks ...string) (out string) {
+		for _, f := range fallbacks {
+			name, to, _ := strings.Cut(f, " ")
+			out += "key " + name + " {\nurl json://127.0.0.1\n"
+			if to != "" {
+				out += "fallback " + to + "\n"
+			}
+			out += "}\n"
+		}
+		return out
+	}
+	for _, tt := range []struct{ site, global, want string }{
+		{"", keys("a b", "b"), "fallback: it has no effect without a queue"},
+		{"", "queue\n" + keys("a b", "b"), ""},
+		{"", "queue\n" + keys("a b", "b c", "c"), ""},
+		{"", "queue\n" + keys("a b"), "there is no key b here"},
+		{"", "queue\n" + keys("a a"), "it leads back to the key a in a circle"},
+		{"", "queue\n" + keys("a b", "b c", "c a"), "it leads back to the key a in a circle"},
+		{keys("b a"), "queue\n" + keys("a b", "b"), "in a circle"},
+		{keys("a b"), "queue\n" + keys("b"), ""},
+		{"", "queue\nkey a {\nurl json://127.0.0.1\nqueue off\nfallback b\n}\n" + keys("b"), "fallback: it has no effect"},
+	} {
+		_, err := provision(t, tt.site, tt.global)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s%s\nerror %v\nwant %s", tt.global, tt.site, err, tt.want)
+		}
+	}
+}

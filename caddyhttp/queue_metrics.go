@@ -1,0 +1,69 @@
+package caddyhttp
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// queueMetrics are the metrics of the open queue. Without one there are none.
+type queueMetrics struct {
+	queue func() *openQueue // nil if none is open
+
+	jobs, oldest, bytes *prometheus.Desc
+	retries             prometheus.Counter
+	dead                *prometheus.CounterVec
+}
+
+func newQueueMetrics(queue func() *openQueue) *queueMetrics {
+	name := func(name string) string { return prometheus.BuildFQName("caddy", "notify", "queue_"+name) }
+	return &queueMetrics{
+		queue:   queue,
+		jobs:    prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
+		oldest:  prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
+		bytes:   prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
+		retries: prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
+		dead:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes} {
+		c <- d
+	}
+	m.retries.Describe(c)
+	m.dead.Describe(c)
+}
+
+// statsTimeout bounds how long a scrape waits for the store.
+const statsTimeout = 2 * time.Second
+
+// Collect implements prometheus.Collector.
+func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
+	q := m.queue()
+	if q == nil {
+		return
+	}
+	m.retries.Collect(c)
+	m.dead.Collect(c)
+	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
+	defer cancel()
+	s, err := q.Stats(ctx)
+	if err != nil {
+		return // the queue's log has the reason
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(m.jobs, float64(s.Queued), "queued")
+	gauge(m.jobs, float64(s.Sending), "sending")
+	gauge(m.jobs, float64(s.Dead), "dead")
+	oldest := 0.0
+	if !s.Oldest.IsZero() {
+		oldest = max(time.Since(s.Oldest).Seconds(), 0)
+	}
+	gauge(m.oldest, oldest)
+	gauge(m.bytes, float64(s.Bytes))
+}

@@ -1,0 +1,23 @@
+package caddyhttp
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+)
+
+// enqueue stores a message for which nobody waits, and reports whether it has. If
+// the app has no queue or the queue cannot take the message, the caller sends it.
+func (a *App) enqueue(k *key, d delivery) bool {
+	q, err := a.durable(k)
+	if err != nil || q == nil {
+		return false
+	}
+	s := newQueuedSend(d, q, a.shared.shared)
+	if err := s.begin(context.Background(), false); err != nil {
+		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
+		return false
+	}
+	a.shared.finish(s.delivery, nil, s.reportSoFar(nil))
+	return true
+}
