@@ -54,12 +54,11 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 	case err != nil && mode == pgpEncrypt:
 		return mimePart{}, err
 	case err == nil && len(keys) > 0:
-		for i, key := range keys {
-			if _, err := key.EncryptionKeyWithError(time.Now(), nil); err != nil {
-				return mimePart{}, fmt.Errorf("key %d of %d cannot encrypt: %w", i+1, len(keys), err)
-			}
+		// A key has as many signatures to verify as its owner likes.
+		if err := c.Compute(ctx, func() error { return checkCanEncrypt(keys) }); err != nil {
+			return mimePart{}, err
 		}
-		return pgpEncrypted(content, keys, signers), nil
+		return pgpEncrypted(ctx, c, content, keys, signers), nil
 	}
 	var signed mimePart
 	err = c.Compute(ctx, func() (err error) {
@@ -90,24 +89,40 @@ func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.
 	return keys, nil
 }
 
+func checkCanEncrypt(keys openpgp.EntityList) error {
+	for i, key := range keys {
+		if _, err := key.EncryptionKeyWithError(time.Now(), nil); err != nil {
+			return fmt.Errorf("key %d of %d cannot encrypt: %w", i+1, len(keys), err)
+		}
+	}
+	return nil
+}
+
 // pgpEncrypted returns the content of a mail, encrypted (RFC 3156, section 4). It
-// is encrypted while it is written.
-func pgpEncrypted(content mimePart, keys, signers openpgp.EntityList) mimePart {
+// is encrypted while it is written. Work with keys, at the beginning and the end,
+// is done within [notifier.Client.Compute]; what it writes goes to the network
+// afterwards.
+func pgpEncrypted(ctx context.Context, c *notifier.Client, content mimePart, keys, signers openpgp.EntityList) mimePart {
 	secret := mimePart{
 		"Content-Type: application/octet-stream; name=\"encrypted.asc\"\r\nContent-Disposition: inline; filename=\"encrypted.asc\"\r\n",
 		func(w io.Writer) error {
-			armored, err := armor.Encode(w, openpgp.MessageType, nil)
+			out := &heldWriter{w: w}
+			armored, err := armor.Encode(out, openpgp.MessageType, nil)
 			if err != nil {
 				return err
 			}
-			plain, err := openpgp.Encrypt(armored, keys, nil, signers, nil, nil)
+			var plain io.WriteCloser
+			err = out.compute(ctx, c, func() (err error) {
+				plain, err = openpgp.Encrypt(armored, keys, nil, signers, nil, nil)
+				return err
+			})
 			if err != nil {
 				return fmt.Errorf("encrypting: %w", err)
 			}
 			if err := content.write(plain); err != nil {
 				return err
 			}
-			if err := plain.Close(); err != nil {
+			if err := out.compute(ctx, c, func() error { return plain.Close() }); err != nil { // signs
 				return fmt.Errorf("encrypting: %w", err)
 			}
 			return armored.Close()
@@ -115,6 +130,33 @@ func pgpEncrypted(content mimePart, keys, signers openpgp.EntityList) mimePart {
 	}
 	return mimeMulti(`encrypted; protocol="application/pgp-encrypted"`,
 		mimeRaw("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
+}
+
+// heldWriter is a writer to the network that work of [notifier.Client.Compute]
+// can write to: it keeps what is written meanwhile.
+type heldWriter struct {
+	w    io.Writer
+	hold bool
+	held bytes.Buffer
+}
+
+func (h *heldWriter) Write(p []byte) (int, error) {
+	if h.hold {
+		return h.held.Write(p)
+	}
+	return h.w.Write(p)
+}
+
+// compute runs f within c.Compute and then writes what f has written to h.
+func (h *heldWriter) compute(ctx context.Context, c *notifier.Client, f func() error) error {
+	h.hold = true
+	err := c.Compute(ctx, f)
+	h.hold = false
+	if err != nil {
+		return err
+	}
+	_, err = h.held.WriteTo(h.w)
+	return err
 }
 
 // pgpSigned returns the content of a mail with a signature (RFC 3156, section 5).
