@@ -30,6 +30,7 @@ type proxy struct {
 	close   func() error // makes it refuse connections
 	ca      string       // the file of its root certificate
 	way     atomic.Pointer[string]
+	file    atomic.Pointer[[]byte] // see answerWith
 
 	key    *ecdsa.PrivateKey
 	issuer *x509.Certificate
@@ -66,6 +67,12 @@ func newProxy(t *testing.T) *proxy {
 }
 
 func (p *proxy) is(way string) { p.way.Store(&way) }
+
+// answerWith makes the proxy answer with a file.
+func (p *proxy) answerWith(file []byte) {
+	p.file.Store(&file)
+	p.is("file")
+}
 
 // environment returns an environment in which a program uses the proxy and
 // trusts its certificates.
@@ -106,6 +113,9 @@ func (p *proxy) serve(c net.Conn) {
 	case "silence":
 		_, _ = io.Copy(io.Discard, in)
 	case "reset", "no such host", "TLS":
+	case "file":
+		file := *p.file.Load()
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(file), file)
 	case "not HTTP":
 		fmt.Fprintf(c, "%s\r\n%s\r\n", r.URL, wire(r))
 	default:
