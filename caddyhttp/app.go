@@ -53,6 +53,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
+	a.shared.sender.KeepStates(stateStore{ctx.Storage()})
 	if err := a.shared.metrics.register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}

@@ -6,6 +6,7 @@
 //	config*.go       the settings of both; caddyfile*.go reads them from a Caddyfile
 //	config_guard.go  warnings about sites without authentication
 //	shared.go        what outlives a reload: connections, sessions, counters, history
+//	state_store.go   what services keep over a restart, on Caddy's storage
 //	send.go          delivery of a message from any source
 //	queue*.go        durable delivery: settings, life cycle, sending, and messages as a resource
 //	background.go    sends messages of events and logs; recipient.go who gets them

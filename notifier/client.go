@@ -29,6 +29,7 @@ type Client struct {
 	options *options // of target
 	log     recorder
 
+	states    StateStore      // nil if the destination keeps none
 	transient bool            // the destination is for one message
 	hops      int             // gateways that the message has passed through
 	requests  *requestCounter // nil for no limit

@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -14,8 +15,9 @@ type Sender struct {
 	slots   senderSlots
 	workers workers[work]
 	compute computeSlots
-	shared  sharedDestinations // of the operator
-	recent  recentDestinations // of clients
+	shared  sharedDestinations         // of the operator
+	recent  recentDestinations         // of clients
+	states  atomic.Pointer[StateStore] // nil for none
 }
 
 // DefaultConcurrency is how many deliveries a [Sender] has under way at most by

@@ -24,9 +24,8 @@ type jsm struct {
 	details, mapping map[string]string
 	actions          map[notifier.Type]string
 
-	mu       sync.Mutex
-	requests map[string][]string // IDs of the requests that created alerts, by subject
-	order    []string            // subjects, oldest first
+	mu     sync.Mutex
+	alerts jsmAlerts
 }
 
 const (

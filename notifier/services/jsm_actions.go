@@ -20,33 +20,79 @@ func (j *jsm) subject(m *notifier.Message) string {
 	return m.Identity.Name
 }
 
-func (j *jsm) remember(subject, request string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.requests == nil {
-		j.requests = map[string][]string{}
+// jsmAlerts are the alerts that a destination has created.
+type jsmAlerts struct {
+	Requests map[string][]string // IDs of the requests that created alerts, by subject
+	Order    []string            // subjects, oldest first
+}
+
+func (a *jsmAlerts) remember(subject, request string) {
+	if a.Requests == nil {
+		a.Requests = map[string][]string{}
 	}
-	if j.requests[subject] == nil {
-		j.order = append(j.order, subject)
+	if a.Requests[subject] == nil {
+		a.Order = append(a.Order, subject)
 	}
-	j.requests[subject] = append(j.requests[subject], request)
-	if len(j.order) > jsmSubjects {
-		delete(j.requests, j.order[0])
-		j.order = j.order[1:]
+	a.Requests[subject] = append(a.Requests[subject], request)
+	if len(a.Order) > jsmSubjects {
+		delete(a.Requests, a.Order[0])
+		a.Order = a.Order[1:]
 	}
 }
 
-func (j *jsm) forget(subject string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.requests, subject)
-	j.order = slices.DeleteFunc(j.order, func(s string) bool { return s == subject })
+// forget reports whether there was something to forget.
+func (a *jsmAlerts) forget(subject string) bool {
+	if a.Requests[subject] == nil {
+		return false
+	}
+	delete(a.Requests, subject)
+	a.Order = slices.DeleteFunc(a.Order, func(s string) bool { return s == subject })
+	return true
 }
 
-func (j *jsm) remembered(subject string) []string {
+// savedAlerts is the name of the alerts that are kept over a restart.
+const savedAlerts = "alerts"
+
+// forget forgets the alerts for a subject.
+func (j *jsm) forget(ctx context.Context, c *notifier.Client, subject string) {
+	j.update(ctx, c, func(a *jsmAlerts) bool { return a.forget(subject) })
+}
+
+// remember records that a request has created an alert for a subject.
+func (j *jsm) remember(ctx context.Context, c *notifier.Client, subject, request string) {
+	j.update(ctx, c, func(a *jsmAlerts) bool {
+		a.remember(subject, request)
+		return true
+	})
+}
+
+// update changes the alerts, also those that are kept over a restart. change
+// reports whether it has changed anything.
+func (j *jsm) update(ctx context.Context, c *notifier.Client, change func(*jsmAlerts) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Clone(j.requests[subject])
+	j.load(ctx, c)
+	if change(&j.alerts) {
+		c.SaveState(ctx, savedAlerts, j.alerts)
+	}
+}
+
+// load reads the alerts that are kept. The caller holds the lock.
+func (j *jsm) load(ctx context.Context, c *notifier.Client) {
+	var saved jsmAlerts
+	if c.LoadState(ctx, savedAlerts, &saved) {
+		j.alerts = saved
+	}
+}
+
+// remembered returns the requests that created alerts for a subject.
+func (j *jsm) remembered(ctx context.Context, c *notifier.Client, subject string) []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.alerts.Requests[subject]) == 0 {
+		j.load(ctx, c)
+	}
+	return slices.Clone(j.alerts.Requests[subject])
 }
 
 // act applies action to the alert with the URL's alias, or else to the alerts
@@ -58,7 +104,7 @@ func (j *jsm) act(ctx context.Context, c *notifier.Client, m *notifier.Message, 
 		return err
 	}
 	subject := j.subject(m)
-	requests := j.remembered(subject)
+	requests := j.remembered(ctx, c, subject)
 	if len(requests) == 0 {
 		j.skip(c, m, action)
 		return nil
@@ -72,7 +118,7 @@ func (j *jsm) act(ctx context.Context, c *notifier.Client, m *notifier.Message, 
 		return err
 	})
 	if err == nil && action == "delete" {
-		j.forget(subject)
+		j.forget(ctx, c, subject)
 	}
 	return err
 }
@@ -85,7 +131,7 @@ func (j *jsm) skip(c *notifier.Client, m *notifier.Message, action string) {
 	}
 	c.Skip("nothing was sent: a message of type %s would %s an alert about the same subject, and no such alert is known; "+
 		"send a message of type failure first, or add %s to the URL to create an alert, "+
-		"or add alias= to the URL to find alerts from before a restart", m.Type, jsmVerbs[action], remedy)
+		"or add alias= to the URL to find alerts that others created", m.Type, jsmVerbs[action], remedy)
 }
 
 var jsmVerbs = map[string]string{"close": "close", "delete": "delete", "acknowledge": "acknowledge", "note": "add a note to"}

@@ -24,7 +24,10 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(keys) == 0 {
 		keys = []string{""}
 	}
-	if err := c.Steps.Once("forget", func() error { j.forget(subject); return nil }); err != nil {
+	if err := c.Steps.Once("forget", func() error {
+		j.forget(ctx, c, subject)
+		return nil
+	}); err != nil {
 		return err
 	}
 	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
@@ -40,7 +43,7 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 			err = errors.New("the service's answer has no requestId")
 		}
 		if err == nil {
-			j.remember(subject, answer.RequestID)
+			j.remember(ctx, c, subject, answer.RequestID)
 		}
 		return err
 	})

@@ -117,14 +117,14 @@ func TestJSMSkips(t *testing.T) {
 }
 
 func TestJSMForgetsOldestSubjects(t *testing.T) {
-	j := &jsm{}
+	var a jsmAlerts
 	for i := range jsmSubjects + 10 {
-		j.remember(fmt.Sprint(i), "r")
+		a.remember(fmt.Sprint(i), "r")
 	}
-	if len(j.requests) != jsmSubjects || len(j.order) != jsmSubjects {
-		t.Errorf("%d subjects are remembered, want %d", len(j.requests), jsmSubjects)
+	if len(a.Requests) != jsmSubjects || len(a.Order) != jsmSubjects {
+		t.Errorf("%d subjects are remembered, want %d", len(a.Requests), jsmSubjects)
 	}
-	if j.remembered("0") != nil || j.remembered(fmt.Sprint(jsmSubjects+9)) == nil {
+	if a.Requests["0"] != nil || a.Requests[fmt.Sprint(jsmSubjects+9)] == nil {
 		t.Error("the subjects forgotten are not the oldest")
 	}
 }

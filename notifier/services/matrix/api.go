@@ -111,7 +111,7 @@ func (s *session) do(ctx context.Context, c *notifier.Client, q *notifier.Reques
 // nextNumber returns a transaction id for the next event. The server recognizes
 // a retry by it.
 func (s *session) nextNumber() string {
-	if s.foreign {
+	if s.foreign || s.restored { // other numbers of the session are not known
 		return uuid.NewString()
 	}
 	return strconv.FormatInt(s.events.Add(1)-1, 10)

@@ -119,11 +119,18 @@ func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	if x.mode != "" && x.mode != "off" {
 		return x.postWebhook(ctx, c, m)
 	}
+	restored := false
 	signIn := func(ctx context.Context) (*session, time.Duration, error) {
 		s, err := x.signIn(ctx, c, m.Identity.Name)
+		restored = s != nil && s.restored
 		return s, 0, err
 	}
-	return x.session.Do(ctx, c, signIn, func(s *session) error {
-		return s.send(ctx, c, x, m)
-	})
+	send := func(s *session) error { return s.send(ctx, c, x, m) }
+	err := x.session.Do(ctx, c, signIn, send)
+	if restored && signin.IsExpired(err) {
+		// The server has ended the session since the last start: sign in.
+		c.DropState(ctx, savedSession)
+		err = x.session.Do(ctx, c, signIn, send)
+	}
+	return err
 }

@@ -18,6 +18,7 @@ type session struct {
 	token         string
 	user, home    string // the user's id, and the server in it
 	foreign       bool   // the token is from the URL, not from a login
+	restored      bool   // the token is that of a login before a restart
 
 	// events belongs to the destination: a message may outlive the session in
 	// which its events got their transaction ids.
@@ -28,7 +29,13 @@ type session struct {
 	encrypted map[string]bool   // rooms that are encrypted, by id
 }
 
-// signIn finds the API and logs in, unless the URL has an access token.
+// savedSession is the name of the session that is kept over a restart. Without
+// it, each start would add a device to the user's list.
+const savedSession = "session"
+
+// signIn finds the API and logs in, unless the URL has an access token or a
+// session is kept. If the server does not accept the session, signIn returns it
+// with the error.
 func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
 	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}, encrypted: map[string]bool{}}
 	if x.Secure && x.discovery {
@@ -43,6 +50,8 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 	}
 	if x.token != "" && x.User == "" {
 		s.token, s.foreign = x.token, true
+	} else if c.LoadState(ctx, savedSession, &account) && account.Token != "" {
+		s.token, s.restored = account.Token, true
 	} else {
 		err := s.login(ctx, c, x, device, &account)
 		if err != nil {
@@ -53,13 +62,14 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 		if s.token = account.Token; s.token == "" {
 			return nil, errors.New("signing in: the server returned no access token")
 		}
+		c.SaveState(ctx, savedSession, account)
 	}
 	if s.user = account.User; s.user == "" {
 		// If this fails, home is the host in the URL.
 		if err := s.call(ctx, c, "GET", nil, &account, "account", "whoami"); err == nil {
 			s.user = account.User
 		} else if signin.IsExpired(err) {
-			return nil, fmt.Errorf("signing in: %w", err)
+			return s, fmt.Errorf("signing in: %w", err)
 		}
 	}
 	if s.home = account.Home; s.home == "" {

@@ -36,11 +36,34 @@ func (s session) sender(name string) *recipient {
 // signIn gets an access token (RFC 6749, sections 4.4 and 6). If the URL has the
 // id of the mailbox, it looks up the address.
 func (o *service) signIn(ctx context.Context, c *notifier.Client) (s session, life time.Duration, err error) {
+	if !o.personal || o.refresh != "" {
+		return o.exchange(ctx, c)
+	}
+	// A refresh token replaces the one before, so the newest may be one that an
+	// earlier process has got.
+	if c.LoadState(ctx, savedRefresh, &o.refresh) && o.refresh != o.secret[0] {
+		s, life, err = o.exchange(ctx, c)
+		if len(notifier.Statuses(err)) == 0 {
+			if err != nil {
+				o.refresh = ""
+			}
+			return s, life, err
+		}
+	}
+	o.refresh = o.secret[0]
+	if s, life, err = o.exchange(ctx, c); err != nil {
+		o.refresh = ""
+	}
+	return s, life, err
+}
+
+// savedRefresh is the name of the refresh token that is kept over a restart.
+const savedRefresh = "refresh token"
+
+// exchange gets an access token for the refresh token or the client secret.
+func (o *service) exchange(ctx context.Context, c *notifier.Client) (s session, life time.Duration, err error) {
 	tenant, form := o.tenant, notifier.Fields("client_id", o.id)
 	if o.personal {
-		if o.refresh == "" {
-			o.refresh = o.secret[0]
-		}
 		tenant = "consumers"
 		form.Set("grant_type", "refresh_token")
 		form.Set("refresh_token", o.refresh)
@@ -64,8 +87,9 @@ func (o *service) signIn(ctx context.Context, c *notifier.Client) (s session, li
 	if err != nil {
 		return s, 0, fmt.Errorf("signing in: %w", err)
 	}
-	if answer.Refresh != "" {
+	if o.personal && answer.Refresh != "" && answer.Refresh != o.refresh {
 		o.refresh = answer.Refresh
+		c.SaveState(ctx, savedRefresh, o.refresh)
 	}
 	s.token, s.mailbox = answer.Token, apiBase+"/me"
 	if !o.personal {

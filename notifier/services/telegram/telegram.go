@@ -100,7 +100,14 @@ func (t *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		})
 	}
 	owner, err := t.owner.Get(ctx, func(ctx context.Context) (string, time.Duration, error) {
+		var id string
+		if c.LoadState(ctx, "owner", &id) && id != "" {
+			return id, 0, nil
+		}
 		id, err := t.findOwner(ctx, c)
+		if err == nil {
+			c.SaveState(ctx, "owner", id)
+		}
 		return id, 0, err
 	})
 	if err != nil {

@@ -1,0 +1,248 @@
+package services
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+)
+
+// states is a [notifier.StateStore] in memory.
+type states struct {
+	mu     sync.Mutex
+	data   map[string][]byte
+	broken bool
+}
+
+var errBroken = errors.New("the disk is full")
+
+func (s *states) Load(_ context.Context, name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken {
+		return nil, errBroken
+	}
+	return s.data[name], nil
+}
+
+func (s *states) Store(_ context.Context, name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken {
+		return errBroken
+	}
+	if s.data == nil {
+		s.data = map[string][]byte{}
+	}
+	s.data[name] = data
+	return nil
+}
+
+func (s *states) Delete(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.data, name)
+	return nil
+}
+
+// process sends messages as one process does, with states over its end.
+type process struct {
+	*testing.T
+	sender *notifier.Sender
+	policy *egress.Policy
+}
+
+func newProcess(t *testing.T, store notifier.StateStore, api servicetest.API) process {
+	t.Helper()
+	p := process{T: t, sender: servicetest.NewSenderOver(t, api)}
+	p.sender.KeepStates(store)
+	return p
+}
+
+func (p process) send(address string, messageType notifier.Type) (r notifier.Result, warnings string) {
+	p.Helper()
+	d, err := p.sender.Parse(address, p.policy)
+	if err != nil {
+		p.Fatal(err)
+	}
+	m := servicetest.Message(p, "plain")
+	m.Type = messageType
+	report := p.sender.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
+	for _, record := range report.Records {
+		warnings += record.Text + "\n"
+	}
+	return report.Results[0], warnings
+}
+
+// An alert that was raised before a restart is closed after it, unless the URL
+// has store=no or came from a client.
+func TestAlertsOverRestart(t *testing.T) {
+	for address, c := range map[string]struct {
+		client bool
+		want   int
+	}{
+		"opsgenie://api-key-1234":          {false, 1},
+		"jira://api-key-1234":              {false, 1},
+		"opsgenie://api-key-1234?store=no": {false, 0},
+		"opsgenie://api-key-1235":          {true, 0},
+	} {
+		closed := 0
+		api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+			switch {
+			case strings.Contains(q.URL.Path, "/requests/"):
+				return 200, `{"data": {"alertId": "a1"}}`
+			case strings.HasSuffix(q.URL.Path, "/a1/close"):
+				closed++
+			}
+			return 202, `{"requestId": "r1"}`
+		})
+		store := new(states)
+		for _, messageType := range []notifier.Type{notifier.Failure, notifier.Success} {
+			p := newProcess(t, store, api)
+			if c.client {
+				policy, err := egress.NewPolicy(nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.policy = policy
+			}
+			if r, _ := p.send(address, messageType); r.Err != nil {
+				t.Errorf("%s: %v", address, r.Err)
+			}
+		}
+		if closed != c.want || (len(store.data) > 0) != (c.want > 0) {
+			t.Errorf("%s: %d alerts are closed, want %d; %d states are stored", address, closed, c.want, len(store.data))
+		}
+	}
+}
+
+// The first person who wrote to a bot is looked up once for all starts.
+func TestOwnerOverRestart(t *testing.T) {
+	lookups := 0
+	api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		if strings.HasSuffix(q.URL.Path, "/getUpdates") {
+			lookups++
+			return 200, `{"ok": true, "result": [{"message": {"from": {"id": 42}}}]}`
+		}
+		return 200, `{"ok": true}`
+	})
+	store := new(states)
+	for range 2 {
+		if r, _ := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	if lookups != 1 {
+		t.Errorf("%d look-ups", lookups)
+	}
+	for name, data := range store.data {
+		if bytes.Contains(data, []byte("42")) || strings.Contains(name, "owner") {
+			t.Errorf("the state is stored in plain: %s %q", name, data)
+		}
+	}
+
+	// Another URL, a damaged state and a broken storage do no harm.
+	if newProcess(t, store, api).send("tgram://123456789:another_hijklmnop", notifier.Info); lookups != 2 {
+		t.Errorf("another bot has the same owner: %d look-ups", lookups)
+	}
+	for _, name := range slices.Collect(maps.Keys(store.data)) {
+		store.data[name] = []byte("damaged")
+	}
+	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil || lookups != 3 || !strings.Contains(warnings, "damaged") {
+		t.Errorf("a damaged state: %v, %d look-ups, %s", r.Err, lookups, warnings)
+	}
+	store.broken = true
+	if r, warnings := newProcess(t, store, api).send("tgram://123456789:abcdefg_hijklmnop", notifier.Info); r.Err != nil || lookups != 4 || !strings.Contains(warnings, "the disk is full") {
+		t.Errorf("a broken storage: %v, %d look-ups, %s", r.Err, lookups, warnings)
+	}
+}
+
+// The service accepts the newest refresh token only. That of the URL is used if
+// there is no other, and if the one that was kept is refused.
+func TestRefreshTokenOverRestart(t *testing.T) {
+	n, valid := 0, "refresh-0"
+	api := servicetest.API(func(q *http.Request, body string) (int, string) {
+		if !strings.HasSuffix(q.URL.Path, "/oauth2/v2.0/token") {
+			return 202, ""
+		}
+		if !strings.Contains(body, "refresh_token="+valid+"&") {
+			return 400, `{"error": "invalid_grant"}`
+		}
+		n++
+		valid = fmt.Sprintf("refresh-%d", n)
+		return 200, fmt.Sprintf(`{"access_token": "t", "expires_in": 3600, "refresh_token": %q}`, valid)
+	})
+	const address = "o365://ann@outlook.com/client-id/refresh-0/bob@example.net"
+	store := new(states)
+	for range 3 {
+		if r, _ := newProcess(t, store, api).send(address, notifier.Info); r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d refresh tokens", n)
+	}
+	valid = "refresh-0"
+	if r, _ := newProcess(t, store, api).send(address, notifier.Info); r.Err != nil {
+		t.Errorf("the token of the URL is not tried: %v", r.Err)
+	}
+}
+
+// A session at a homeserver is used again after a restart, with transaction ids
+// that it has not used before, until the server ends it.
+func TestMatrixSessionOverRestart(t *testing.T) {
+	logins, ended := 0, false
+	ids := map[string]bool{}
+	api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		path := q.URL.Path
+		switch {
+		case strings.HasSuffix(path, "/login"):
+			logins++
+			ended = false
+			return 200, fmt.Sprintf(`{"access_token": "token-%d", "user_id": "@ann:example.org"}`, logins)
+		case ended || q.Header.Get("Authorization") != fmt.Sprintf("Bearer token-%d", logins):
+			return 401, `{"errcode": "M_UNKNOWN_TOKEN"}`
+		case strings.Contains(path, "/join/"):
+			return 200, `{"room_id": "!1:example.org"}`
+		case strings.Contains(path, "/send/"):
+			if ids[q.Header.Get("Authorization")+path] {
+				t.Errorf("the transaction id of %s is used again, so that the server drops the message", path)
+			}
+			ids[q.Header.Get("Authorization")+path] = true
+		}
+		return 200, `{}`
+	})
+	const address = "matrix://ann:pass@example.org/#room"
+	store := new(states)
+	send := func() {
+		t.Helper()
+		p := newProcess(t, store, api)
+		for range 2 {
+			if r, _ := p.send(address, notifier.Info); r.Err != nil {
+				t.Error(r.Err)
+			}
+		}
+	}
+	send()
+	send()
+	if logins != 1 {
+		t.Errorf("%d logins, want 1", logins)
+	}
+	ended = true
+	send()
+	send()
+	if logins != 2 || len(ids) != 8 {
+		t.Errorf("%d logins and %d messages, want 2 and 8", logins, len(ids))
+	}
+}

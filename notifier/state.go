@@ -1,0 +1,125 @@
+package notifier
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/caddy-notify/caddy-notify/internal/seal"
+)
+
+// A StateStore keeps what services know from earlier messages over a restart,
+// such as a session. What it gets is encrypted. The program that sends
+// implements it on its own storage. It is safe for use by several goroutines.
+type StateStore interface {
+	// Load returns what Store has stored under a name, or nil if there is
+	// nothing. A name has lower-case letters and digits.
+	Load(ctx context.Context, name string) ([]byte, error)
+
+	// Store stores data under a name, in place of what was stored there.
+	Store(ctx context.Context, name string, data []byte) error
+
+	// Delete deletes what is stored under a name, if there is anything.
+	Delete(ctx context.Context, name string) error
+}
+
+// KeepStates makes the destinations of the operator keep their states in store,
+// or, if it is nil, in memory only. Destinations with store=no, and those that
+// clients bring, never keep any.
+//
+// A state is encrypted with a key that is derived from the destination's URL, so
+// that only a program with that URL can read it. It is lost if the URL changes.
+func (s *Sender) KeepStates(store StateStore) {
+	if store == nil {
+		s.states.Store(nil)
+		return
+	}
+	s.states.Store(&store)
+}
+
+// states returns where the destination keeps its states, or nil.
+func (d *delivery) states(t *Destination) StateStore {
+	store := d.sender.states.Load()
+	if store == nil || !t.options.store || d.options.Transient || t.policy != nil {
+		return nil
+	}
+	return *store
+}
+
+// statePlace returns the sealer for a state and the name it is stored under.
+func (c *Client) statePlace(name string) (sealer *seal.Sealer, stored string, err error) {
+	// The prefix makes the shortest URL long enough.
+	if sealer, err = seal.New("state of a destination: " + c.target.URL()); err != nil {
+		return nil, "", err
+	}
+	hash := sealer.Hash("state", name)
+	return sealer, hex.EncodeToString(hash[:]), nil
+}
+
+const stateTable = "state"
+
+// LoadState sets v to the state that [Client.SaveState] has saved under name
+// for the same destination, and reports whether there is one.
+func (c *Client) LoadState(ctx context.Context, name string, v any) bool {
+	if c.states == nil {
+		return false
+	}
+	sealer, stored, err := c.statePlace(name)
+	if err != nil {
+		return false
+	}
+	data, err := c.states.Load(ctx, stored)
+	if err != nil {
+		c.Warn("reading what was kept over a restart: %v", err)
+	}
+	if err != nil || data == nil {
+		return false
+	}
+	text, err := sealer.Open(data, stateTable, []byte(name))
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		c.Warn("what was kept over a restart is damaged and is not used")
+	}
+	return err == nil
+}
+
+// SaveState keeps v, as JSON, under name, so that messages to the destination
+// find it after a restart. It does nothing for destinations that keep nothing:
+// a service also holds the state in memory. A failure is a warning.
+func (c *Client) SaveState(ctx context.Context, name string, v any) {
+	if c.states == nil {
+		return
+	}
+	if err := c.saveState(ctx, name, v); err != nil {
+		c.Warn("keeping what the next start needs: %v", err)
+	}
+}
+
+func (c *Client) saveState(ctx context.Context, name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding it: %w", err)
+	}
+	sealer, stored, err := c.statePlace(name)
+	if err != nil {
+		return err
+	}
+	return c.states.Store(ctx, stored, sealer.Seal(text, stateTable, []byte(name)))
+}
+
+// DropState deletes the state under name.
+func (c *Client) DropState(ctx context.Context, name string) {
+	if c.states == nil {
+		return
+	}
+	_, stored, err := c.statePlace(name)
+	if err == nil {
+		err = c.states.Delete(ctx, stored)
+	}
+	if err != nil {
+		c.Warn("deleting what was kept over a restart: %v", err)
+	}
+}
