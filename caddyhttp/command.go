@@ -12,11 +12,12 @@ import (
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "notify",
-		Usage: "send|services|check|queue|version",
+		Usage: "send|services|check|preview|queue|version",
 		Short: "Sends notifications and explains notification URLs",
 		Long: `
 Sends a message to notification URLs or to a key of a Caddy configuration, lists
-the services, and shows how a URL is understood and what would be sent to it.
+the services, and shows how a URL is understood, what would be sent to it, and
+which message a source makes of a payload.
 Only the command queue needs a running server.
 
 Exit codes:
@@ -35,7 +36,7 @@ func addCommands(cmd *cobra.Command) {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		text := "unknown command of notify; use send, services, check, queue or version"
+		text := "unknown command of notify; use send, services, check, preview, queue or version"
 		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
 			text += "; did you mean " + s[0] + "?"
 		}
@@ -43,7 +44,7 @@ func addCommands(cmd *cobra.Command) {
 	})
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand(), queueCommand(), versionCommand())
+	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand(), previewCommand(), queueCommand(), versionCommand())
 }
 
 // exitUndelivered is the exit code for an undeliveredError. Every other error

@@ -75,9 +75,13 @@ func loadKey(config []byte, name string) (*resolved, error) {
 // onlyKey returns the settings without other keys and default URLs.
 func (s *Settings) onlyKey(name string) *Settings {
 	c := *s
-	c.DefaultURLs, c.Keys = nil, nil
-	if k, ok := s.Keys[name]; ok {
-		c.Keys = map[string]*Key{name: k}
+	c.DefaultURLs, c.Keys, c.Sources = nil, nil, nil
+	if k := s.Keys[name]; k != nil {
+		only := *k
+		only.Accept = nil // it may name sources
+		c.Keys = map[string]*Key{name: &only}
+	} else if _, ok := s.Keys[name]; ok {
+		c.Keys = map[string]*Key{name: nil}
 	}
 	return &c
 }

@@ -107,6 +107,9 @@ func startGateway(t *testing.T) *gateway {
 		writeFile(t, alerts, g.alerts())
 		for name, content := range map[string]string{
 			"backup.log": "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
+			"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
+				`{"status":"firing","annotations":{"summary":"91% full on db1"}},{"status":"resolved","annotations":{"summary":"db3 is fine again"}}]}`,
+			"backup.json": `{"job":"nightly","host":"db1","state":"broken","message":"Disk full"}`,
 			"notify.urls": "json://" + g.ports[standInAddress] + "/file # a comment\n",
 		} {
 			writeFile(t, filepath.Join(g.dir, name), content)

@@ -33,8 +33,11 @@ func TestPlainText(t *testing.T) {
 		"a title that is not UTF-8": {"", plain, "x", map[string]string{"Title": "a\xffb"}, received{title: "a\uFFFDb", body: "x", typ: "info"}},
 		"tags":                      {"/k", typeForm, "x", map[string]string{"Tags": "b"}, received{body: "x", typ: "info", urls: "json://b"}},
 		"several tags":              {"/k", plain, "x", map[string]string{"Tags": "a, b"}, received{body: "x", typ: "info", urls: "json://a json://b"}},
-		"the headers before the query string": {"/k?tag=a&title=Q", plain, "x", map[string]string{"Tags": "b", "Title": "T"},
-			received{title: "T", body: "x", typ: "info", urls: "json://b"}},
+		"the headers before the query string": {
+			"/k?tag=a&title=Q", plain, "x",
+			map[string]string{"Tags": "b", "Title": "T"},
+			received{title: "T", body: "x", typ: "info", urls: "json://b"},
+		},
 		"the query string":                       {"/k?tag=a&title=Q&type=failure", typeForm, "x", nil, received{title: "Q", body: "x", typ: "failure", urls: "json://a"}},
 		"the headers mean nothing for a form":    {"", typeForm, "body=x", map[string]string{"Title": "T"}, received{body: "x", typ: "info"}},
 		"the headers mean nothing for JSON":      {"", typeJSON, `{"body":"x"}`, map[string]string{"Title": "T"}, received{body: "x", typ: "info"}},

@@ -159,6 +159,9 @@ func replyNtfy(o Outcome) Reply {
 		return jsonReply(o.Status, map[string]any{"code": o.Status * 100, "http": o.Status, "error": o.Error})
 	}
 	out := map[string]any{"id": ntfyID(o), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message", "topic": o.Message.Topic, "message": o.Message.Body}
+	if len(o.Message.Warnings) > 0 {
+		out["warnings"] = o.Message.Warnings
+	}
 	if o.Message.Title != "" {
 		out["title"] = o.Message.Title
 	}

@@ -54,9 +54,7 @@ func samples(t testing.TB) (out []sample) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, values := range more {
-				s.header[name] = values
-			}
+			maps.Copy(s.header, http.Header(more))
 		}
 		out = append(out, s)
 	}

@@ -236,8 +236,12 @@ func New(c Config) (*Source, error) {
 		name         string
 		own, builtin string
 	}{
-		{&s.title, "title", c.Title, builtin.Title}, {&s.body, "body", c.Body, builtin.Body}, {&s.kind, "type", c.Type, builtin.Type},
-		{&s.tag, "tag", c.Tag, builtin.Tag}, {&s.markup, "format", c.Templates.Format, builtin.Format}, {&s.skip, "skip", c.Skip, builtin.Skip},
+		{&s.title, "title", c.Title, builtin.Title},
+		{&s.body, "body", c.Body, builtin.Body},
+		{&s.kind, "type", c.Type, builtin.Type},
+		{&s.tag, "tag", c.Tag, builtin.Tag},
+		{&s.markup, "format", c.Templates.Format, builtin.Format},
+		{&s.skip, "skip", c.Skip, builtin.Skip},
 		{&s.images, "images", c.Templates.Images, builtin.Images},
 	} {
 		var err error
