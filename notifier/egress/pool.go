@@ -87,6 +87,10 @@ const DefaultConnectTimeout = 10 * time.Second
 // timeouts.
 type connectTimeoutKey struct{}
 
+// maxIdleConns is how many connections of a transport stay open without a
+// request: as many as a process has deliveries under way by default.
+const maxIdleConns = 1024
+
 // transport returns the transport for requests with the given settings.
 func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Transport {
 	key := transportKey{insecure, policy.Key(), proxied}
@@ -107,8 +111,8 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 			}
 			return dial(ctx, dialPolicy, timeout, network, address)
 		},
-		MaxIdleConns:           1024,
-		MaxIdleConnsPerHost:    128,
+		MaxIdleConns:           maxIdleConns,
+		MaxIdleConnsPerHost:    maxIdleConns, // a message may have a thousand destinations on one host
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    20 * time.Second,
 		ExpectContinueTimeout:  time.Second,
