@@ -70,7 +70,10 @@ func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *me
 		d.message.Time = time.Now()
 	}
 	ctx, trace := startTrace(ctx, d.key, len(d.to.Targets))
-	observers := []notifier.Observer{trace.observer()}
+	var observers []notifier.Observer
+	if trace != nil {
+		observers = append(observers, trace.observer())
+	}
 	if d.done != nil {
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { d.done(i, r) }})
 	}

@@ -99,9 +99,9 @@ func (b *Body) Size() int64 { return b.size }
 
 func (b *Body) open() io.ReadCloser {
 	if len(b.segments) == 1 && b.segments[0].file == nil {
-		r := new(bytesBody)
-		r.Reset(b.segments[0].bytes)
-		return r
+		// Of this type, net/http knows that it does not block, and sends it
+		// together with the header.
+		return io.NopCloser(bytes.NewReader(b.segments[0].bytes))
 	}
 	readers := make([]io.Reader, len(b.segments))
 	for i, s := range b.segments {
@@ -109,11 +109,6 @@ func (b *Body) open() io.ReadCloser {
 	}
 	return io.NopCloser(io.MultiReader(readers...))
 }
-
-// bytesBody is io.NopCloser of a bytes.Reader, in one allocation.
-type bytesBody struct{ bytes.Reader }
-
-func (*bytesBody) Close() error { return nil }
 
 // WriteTo writes the body as it goes over the wire. It can be called again.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
