@@ -94,7 +94,7 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 // a file from a server could otherwise read local files with {file.…}.
 func (l keyLoader) importEntry(e appriseconfig.Entry) (*notifier.Destination, error) {
 	for _, tag := range e.Tags {
-		if strings.EqualFold(tag, "all") {
+		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
 			continue // it has no effect, but files that are in use have it
 		}
 		if err := checkTag(tag); err != nil {

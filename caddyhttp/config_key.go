@@ -63,8 +63,10 @@ type KeyURL struct {
 
 	// The tags by which requests choose among the URLs of the key. A tag has
 	// letters, digits, `_` and `-`, begins with a letter or digit, and ignores
-	// case. A URL with the tag `always` matches every request. Example:
-	// `["ops", "urgent"]`. Default: none.
+	// case. A URL with the tag `always` matches every request. A number before a
+	// tag, as in `2:ops`, makes the URLs with the tag a chain: the number 2 is
+	// used only if not all of the numbers before it get the message. Example:
+	// `["ops", "2:urgent"]`. Default: none.
 	Tags []string `json:"tags,omitempty"`
 }
 
@@ -101,17 +103,22 @@ var errKeyReserved = errors.New("a key cannot have the name messages, because /n
 const untagged = "untagged"
 
 func checkTag(tag string) error {
+	_, name := notifier.SplitTag(tag)
 	switch {
-	case strings.EqualFold(tag, untagged):
+	case strings.EqualFold(name, untagged):
 		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
-	case strings.EqualFold(tag, "all"):
+	case strings.EqualFold(name, "all"):
 		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
+	case retriesAfterTag.MatchString(tag):
+		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
 	}
-	if !notifier.ValidTag(tag) {
+	if !notifier.ValidTag(name) {
 		return errors.New("the tag is malformed; a tag is a letter or digit followed by letters, digits, _ and -, and several are separated by spaces")
 	}
 	return nil
 }
+
+var retriesAfterTag = regexp.MustCompile(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 
 // key is a [Key] ready for use.
 type key struct {
@@ -130,7 +137,7 @@ func (k *key) match(e notifier.TagExpr) []notifier.Target {
 	if e.Empty() {
 		return k.defaultTargets
 	}
-	return matchTargets(k.targets, e)
+	return e.Select(k.targets)
 }
 
 // choose is match with an error if no target matches.
@@ -140,15 +147,6 @@ func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 		return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.targets), k.name)
 	}
 	return targets, nil
-}
-
-func matchTargets(targets []notifier.Target, e notifier.TagExpr) (out []notifier.Target) {
-	for _, t := range targets {
-		if e.Match(t.Tags) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // errDefaultTagUnmatched is returned when no URL of a key matches default_tag.
@@ -174,7 +172,7 @@ func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Ta
 		if err != nil {
 			return nil, fmt.Errorf("default_tag: %w", err)
 		}
-		out = matchTargets(targets, e)
+		out = e.Select(targets)
 	}
 	if len(out) == 0 {
 		return nil, errDefaultTagUnmatched

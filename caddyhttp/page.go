@@ -99,7 +99,7 @@ func (p *page) setChoices(k *key) {
 	seen := map[string]bool{}
 	for _, t := range k.targets {
 		for _, tag := range t.Tags {
-			tag = strings.ToLower(tag)
+			_, tag = notifier.SplitTag(strings.ToLower(tag))
 			if seen[tag] || tag == "always" || tag == "all" {
 				continue
 			}

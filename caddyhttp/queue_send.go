@@ -136,10 +136,15 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 // begin stores the message before anything is sent if the client has an
 // idempotency key, if a destination is slow, or if direct is false. direct means
 // that the client waits for results.
+//
+// If there are chains, the request sends to all targets itself, because the queue
+// makes each delivery without regard to the others. It does that after a crash,
+// too: the next number of a chain can then get a message that it does not need.
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	targets := s.to.Targets
+	chained := notifier.Chained(targets)
 	for i, t := range targets {
-		if direct && s.q.slow.begin(t.Destination) {
+		if (direct || chained) && s.q.slow.begin(t.Destination, chained) {
 			s.direct = append(s.direct, i)
 			s.progress[i] = new(notifier.Progress)
 		}

@@ -27,8 +27,9 @@ type directCount struct {
 }
 
 // begin counts a delivery, or reports false if the destination is slow: if as
-// many deliveries are late as the queue makes at once.
-func (s *slowDestinations) begin(d *notifier.Destination) bool {
+// many deliveries are late as the queue makes at once. With force it always
+// counts.
+func (s *slowDestinations) begin(d *notifier.Destination, force bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.counts[d]
@@ -39,7 +40,7 @@ func (s *slowDestinations) begin(d *notifier.Destination) bool {
 		c = &directCount{}
 		s.counts[d] = c
 	}
-	if c.late >= queue.PerDestination || c.all >= maxDirect {
+	if !force && (c.late >= queue.PerDestination || c.all >= maxDirect) {
 		return false
 	}
 	c.all++

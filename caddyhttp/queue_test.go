@@ -158,6 +158,43 @@ func TestQueueFastDestination(t *testing.T) {
 	}
 }
 
+// The next number of a tag is used at once. The queue does not try the number
+// before it again then, and what is not needed is not stored for later.
+func TestQueueChain(t *testing.T) {
+	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")
+	for _, prefer := range []string{"wait=60", "respond-async"} {
+		got := postWith(t, h, "/notify/k", "body=hello&tag=ops", "Prefer", prefer)
+		a := got.queued(t)
+		if want := map[string]int{"wait=60": 200, "respond-async": 202}[prefer]; got.status != want {
+			t.Errorf("%s: status %d: %s", prefer, got.status, got.body)
+		}
+		for s := "queued"; s == "queued"; {
+			s, _ = state(t, h, a.ID)
+		}
+		final := getMessage(t, h, http.MethodGet, a.ID, typeJSON).queued(t)
+		var status []string
+		for _, r := range final.Results {
+			status = append(status, string(r.Status))
+		}
+		if s := strings.Join(status, " "); final.State != "delivered" || s != "failed delivered skipped" {
+			t.Errorf("%s: state %s with %s", prefer, final.State, s)
+		}
+	}
+	for { // until the last outcome is stored
+		s, err := h.app.queue.Stats(t.Context())
+		if err != nil || s.Queued+s.Dead > 0 {
+			t.Fatalf("the store has %+v, %v", s, err)
+		}
+		if s.Sending == 0 {
+			break
+		}
+	}
+	if bad.count() != 2 || good.count() != 2 || last.count() != 0 {
+		t.Errorf("sent %d, %d and %d messages", bad.count(), good.count(), last.count())
+	}
+}
+
 // A temporary failure is queued and tried again, also by a gateway that was
 // started later. The text is not readable in the folder.
 func TestQueueTriesAgain(t *testing.T) {

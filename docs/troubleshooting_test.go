@@ -19,7 +19,7 @@ var wrongRequests = []string{
 	`-d title=x http://127.0.0.1:8080/notify/ops`,
 	`-d '{"body": "x"}' http://127.0.0.1:8080/notify/ops`,
 	`-d body=x -d type=alarm http://127.0.0.1:8080/notify/ops`,
-	`-d body=x -d tag=ops:2 http://127.0.0.1:8080/notify/ops`,
+	`-d body=x -d tag=ops.eu http://127.0.0.1:8080/notify/ops`,
 	`-d body=x http://127.0.0.1:8080/notify`,
 	`-d body=x -d urls=discrod://a/b http://127.0.0.1:8080/notify`,
 	`-d body=x http://127.0.0.1:8080/notify/ops?:message=text`,

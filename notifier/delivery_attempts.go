@@ -73,6 +73,9 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 // retries returns how many attempts are made, and the time between them.
 func (d *delivery) retries(t *Destination) (tries int, wait time.Duration) {
 	tries, wait = t.options.retry+1, seconds(t.options.wait)
+	if d.target.Tries > 0 {
+		tries = d.target.Tries
+	}
 	if l := d.options.Limits; l != nil {
 		return min(tries, l.Retry+1), max(wait, l.Wait)
 	}

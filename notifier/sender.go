@@ -63,9 +63,10 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 	return s.recent.get(text, policy)
 }
 
-// Send sends the message to all targets at once and returns when the last
-// delivery has ended. It does not stop when ctx ends, because a message that is
-// begun is finished; each target has the time of o.Timeout.
+// Send sends the message to all targets at once, except that the targets of a
+// chain get it in the order of their numbers, and returns when the last delivery
+// has ended. It does not stop when ctx ends, because a message that is begun is
+// finished; each target has the time of o.Timeout.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
 	ctx = context.WithoutCancel(ctx)
 	if o.Timeout <= 0 {
@@ -81,6 +82,9 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	if o.Limits != nil {
 		limits := o.Limits.of(m)
 		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests}
+	}
+	if Chained(targets) {
+		return x.runChains(ctx, targets)
 	}
 	return x.run(ctx, targets)
 }

@@ -12,6 +12,15 @@ type Target struct {
 	*Destination
 	Tags []string // by which the destination was chosen; copied to the result
 
+	// Targets of the same chain get the message in the order of their numbers. A
+	// number is used only if a target with the number before it does not get the
+	// message, and its failure does count. Chains do not wait for each other.
+	Chain  string
+	Number int
+
+	// Tries is how often the message is tried. 0 means as often as the URL says.
+	Tries int
+
 	// Progress is what earlier attempts at this message have recorded, or nil.
 	// The delivery continues there and records its own progress in it. A
 	// caller that saves deliveries under way passes an empty one, which it can

@@ -1,8 +1,10 @@
 package notifier
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +16,10 @@ const (
 	maxTagDepth = 8        // nested arrays
 )
 
+// maxTagTries is how often a message is tried at most if an expression says so:
+// once and 10 times again, as with ?retry=10.
+const maxTagTries = 11
+
 // Tags with a special meaning.
 const (
 	tagAll    = "all"    // in an expression: matches every destination
@@ -24,11 +30,33 @@ const (
 // list of groups and matches a destination that has all tags of at least one
 // group. The zero TagExpr is empty and matches every destination.
 type TagExpr struct {
-	groups []tagGroup // sorted and unique; {"all"} alone if it is one of them
+	groups []tagGroup // unique, in the order of the expression
 }
 
-// A tagGroup is a sorted list of unique names in lower case.
-type tagGroup []string
+// A tagGroup is a sorted list of unique terms.
+type tagGroup []tagTerm
+
+// A tagTerm is a tag in an expression, as in 2:ops:3.
+type tagTerm struct {
+	name   string // in lower case
+	number int    // that the destination's tag must have; -1 for any
+	tries  int    // 0 for as many as the URL says
+}
+
+func (t tagTerm) String() string {
+	s := t.name
+	if t.number >= 0 {
+		s = strconv.Itoa(t.number) + ":" + s
+	}
+	if t.tries > 0 {
+		s += ":" + strconv.Itoa(t.tries-1)
+	}
+	return s
+}
+
+func compareTerms(a, b tagTerm) int {
+	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.number, b.number), cmp.Compare(a.tries, b.tries))
+}
 
 // TagError is returned when a tag expression is invalid. Its text is a sentence
 // for the client.
@@ -49,6 +77,9 @@ func tagErrorf(format string, args ...any) error {
 // them is an expression. A string without names is the empty expression. Case
 // is ignored.
 //
+// A tag may have a number before it, as in 2:ops, and how often to try again
+// after it, as in ops:3: see [TagExpr.Select].
+//
 // The error is a [*TagError].
 func ParseTags(v any) (TagExpr, error) {
 	var groups []tagGroup
@@ -65,7 +96,7 @@ func ParseTags(v any) (TagExpr, error) {
 	if err != nil {
 		return TagExpr{}, err
 	}
-	return TagExpr{canonicalTags(groups)}, nil
+	return TagExpr{uniqueGroups(groups)}, nil
 }
 
 // parseTagArray parses an array. The outermost, at depth 1, is the OR of its
@@ -132,8 +163,8 @@ func checkTagSize(groups []tagGroup) error {
 	terms, text := 0, 0
 	for _, g := range groups {
 		terms += len(g)
-		for _, name := range g {
-			text += len(name) + 1
+		for _, t := range g {
+			text += len(t.name) + 1
 		}
 	}
 	if terms > maxTagTerms {
@@ -159,18 +190,19 @@ func parseTagText(text string) ([]tagGroup, error) {
 		return nil, errTagText()
 	}
 	for _, r := range text {
-		if !strings.ContainsRune(",|+& \t\r\n\v\f_-", r) && !isTagAlnum(r) {
+		if !strings.ContainsRune(",|+& \t\r\n\v\f_-:", r) && !isTagAlnum(r) {
 			return nil, tagErrorf("a tag expression may not hold the character %q; use letters, digits, - and _ for names, a comma for OR and a space for AND", r)
 		}
 	}
 	var groups []tagGroup
 	for _, or := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '|' }) {
 		var group tagGroup
-		for _, name := range strings.FieldsFunc(or, func(r rune) bool { return strings.ContainsRune("+& \t\r\n\v\f", r) }) {
-			if !ValidTag(name) {
-				return nil, tagErrorf("a tag must begin with a letter or a digit, not with %q", name[:1])
+		for _, word := range strings.FieldsFunc(or, func(r rune) bool { return strings.ContainsRune("+& \t\r\n\v\f", r) }) {
+			term, err := parseTerm(word)
+			if err != nil {
+				return nil, err
 			}
-			group = append(group, strings.ToLower(name))
+			group = append(group, term)
 		}
 		if len(group) > 0 {
 			groups = append(groups, canonicalGroup(group))
@@ -179,26 +211,62 @@ func parseTagText(text string) ([]tagGroup, error) {
 	return groups, checkTagSize(groups)
 }
 
-// canonicalGroup sorts the names and removes those without effect. It may change
-// its argument.
-func canonicalGroup(g tagGroup) tagGroup {
-	slices.Sort(g)
-	g = slices.Compact(g)
-	if len(g) > 1 {
-		g = slices.DeleteFunc(g, func(name string) bool { return name == tagAll })
+// parseTerm parses a tag with an optional number before it, and an optional
+// number of retries after it.
+func parseTerm(word string) (tagTerm, error) {
+	parts := strings.Split(word, ":")
+	t := tagTerm{number: -1}
+	if len(parts) > 1 && isNumber(parts[0]) && ValidTag(parts[1]) {
+		t.number = tagNumber(parts[0])
+		parts = parts[1:]
 	}
-	return g
+	if len(parts) == 2 && isNumber(parts[1]) {
+		t.tries = min(tagNumber(parts[1])+1, maxTagTries)
+		parts = parts[:1]
+	}
+	switch {
+	case len(parts) > 1:
+		return t, tagErrorf("a colon in a tag is for numbers; write 2:ops for the destinations with the number 2, and ops:3 to try 3 times again")
+	case !ValidTag(parts[0]):
+		return t, tagErrorf("a tag must begin with a letter or a digit, not with %q", word[:1])
+	}
+	t.name = strings.ToLower(parts[0])
+	return t, nil
 }
 
-// canonicalTags does the same with groups.
-func canonicalTags(groups []tagGroup) []tagGroup {
+func isNumber(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// maxTagNumber is the largest number of a tag. Larger ones mean the same.
+const maxTagNumber = 1<<31 - 2
+
+func tagNumber(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return maxTagNumber
+	}
+	return min(n, maxTagNumber)
+}
+
+// canonicalGroup sorts the terms and removes repeated ones. It may change its
+// argument.
+func canonicalGroup(g tagGroup) tagGroup {
+	slices.SortFunc(g, compareTerms)
+	return slices.Compact(g)
+}
+
+// uniqueGroups removes repeated groups. It keeps the order, which decides what
+// chain a destination belongs to.
+func uniqueGroups(groups []tagGroup) (out []tagGroup) {
+	seen := map[string]bool{}
 	for _, g := range groups {
-		if g[0] == tagAll {
-			return []tagGroup{{tagAll}}
+		if text := g.String(); !seen[text] {
+			seen[text] = true
+			out = append(out, g)
 		}
 	}
-	slices.SortFunc(groups, func(a, b tagGroup) int { return slices.Compare(a, b) })
-	return slices.CompactFunc(groups, func(a, b tagGroup) bool { return slices.Equal(a, b) })
+	return out
 }
 
 // Empty reports whether the expression has no tags.
@@ -220,31 +288,66 @@ func (e TagExpr) Match(tags []string) bool {
 }
 
 func (g tagGroup) match(tags []string) bool {
-	for _, name := range g {
-		if name != tagAll && !hasTag(tags, name) {
+	for _, t := range g {
+		if !t.match(tags) {
 			return false
 		}
 	}
 	return true
 }
 
-func hasTag(tags []string, name string) bool {
-	for _, t := range tags {
-		if strings.EqualFold(t, name) {
-			return true
-		}
+// match reports whether the term is all, or tags has its name, with its number
+// if it has one.
+func (t tagTerm) match(tags []string) bool {
+	if t.name == tagAll {
+		return true
 	}
-	return false
+	number, ok := numberOf(tags, t.name)
+	return ok && (t.number < 0 || t.number == number)
 }
 
-// String returns the expression in a canonical form that [ParseTags] accepts:
-// expressions that differ only in order, case and repetition are equal.
+func hasTag(tags []string, name string) bool {
+	_, ok := numberOf(tags, name)
+	return ok
+}
+
+// numberOf returns the number of the tag with a name, the lowest if there are
+// several, and reports whether there is one.
+func numberOf(tags []string, name string) (number int, ok bool) {
+	for _, tag := range tags {
+		n, x := SplitTag(tag)
+		if strings.EqualFold(x, name) && (!ok || n < number) {
+			number, ok = n, true
+		}
+	}
+	return number, ok
+}
+
+// String returns the expression in a form that [ParseTags] accepts. Expressions
+// that differ only in case and repetition are equal.
 func (e TagExpr) String() string {
 	groups := make([]string, len(e.groups))
 	for i, g := range e.groups {
-		groups[i] = strings.Join(g, " ")
+		groups[i] = g.String()
 	}
 	return strings.Join(groups, ",")
+}
+
+func (g tagGroup) String() string {
+	terms := make([]string, len(g))
+	for i, t := range g {
+		terms[i] = t.String()
+	}
+	return strings.Join(terms, " ")
+}
+
+// SplitTag returns the number and the name of a destination's tag: 2 and ops of
+// "2:ops", and 0 and ops of "ops".
+func SplitTag(tag string) (number int, name string) {
+	if digits, rest, ok := strings.Cut(tag, ":"); ok && isNumber(digits) {
+		return tagNumber(digits), rest
+	}
+	return 0, tag
 }
 
 // ValidTag reports whether s is the name of a tag: a letter or digit, followed by

@@ -3,7 +3,10 @@ package notifier
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,12 +34,13 @@ func TestParseTags(t *testing.T) {
 		{`"a\tb\nc"`, "a b c"},
 		{`"a b, c d | e"`, "a b,c d,e"},
 
-		// Order, case, repetition and extra separators have no effect.
-		{`"B,A"`, "a,b"},
+		// Case, repetition and extra separators have no effect, nor has the
+		// order of an AND. The order of an OR decides about chains.
+		{`"B,A,b"`, "b,a"},
 		{`"Ops OPS ops"`, "ops"},
 		{`"b a,a b"`, "a b"},
 		{`" , a ,, + b |"`, "a,b"},
-		{`"db-1,x_2,7"`, "7,db-1,x_2"},
+		{`"db-1,x_2,7"`, "db-1,x_2,7"},
 
 		// The outer array is OR, inner arrays are AND, and each string in them
 		// is an expression.
@@ -48,12 +52,20 @@ func TestParseTags(t *testing.T) {
 		{`[["a,b","c,d"]]`, "a c,a d,b c,b d"},
 		{`[["a",["b",["c"]]]]`, "a b c"},
 
-		// all matches everything: it makes an OR match, and has no effect in an
-		// AND.
+		// all is a tag like any other here.
 		{`"all"`, "all"},
-		{`"a,ALL"`, "all"},
-		{`"all b"`, "b"},
-		{`[["all","b"],["all"]]`, "all"},
+		{`"a,ALL"`, "a,all"},
+		{`"all b"`, "all b"},
+		{`[["all","b"],["all"]]`, "all b,all"},
+
+		// Numbers before and after a tag.
+		{`"2:ops"`, "2:ops"},
+		{`"ops:3, 02:Ops:03|0:a"`, "ops:3,2:ops:3,0:a"},
+		{`"7:2"`, "7:2"},
+		{`"7:2:1"`, "7:2:1"},
+		{`"ops:99"`, "ops:10"},
+		{`"99999999999999999999:ops"`, "2147483646:ops"},
+		{`["2:a b:1", ["a", "3:a"]]`, "2:a b:1,a 3:a"},
 
 		// Empty expressions.
 		{`null`, ""},
@@ -83,7 +95,13 @@ func TestParseTagsErrors(t *testing.T) {
 	product := `["a0,a1,a2,a3,a4,a5,a6,a7"` + strings.Repeat(`,"b0,b1,b2,b3,b4,b5,b6,b7"`, 3) + `,"c0,c1,c2,c3"]`
 	for _, test := range []struct{ json, want string }{
 		{`"a$b"`, `'$'`},
-		{`"a:b"`, `':'`},
+		{`"a:b"`, "a colon in a tag is for numbers"},
+		{`"ops:"`, "a colon in a tag is for numbers"},
+		{`":ops"`, "a colon in a tag is for numbers"},
+		{`"2:"`, "a colon in a tag is for numbers"},
+		{`"ops:3:4"`, "a colon in a tag is for numbers"},
+		{`"1:2:ops"`, "a colon in a tag is for numbers"},
+		{`"2:-a"`, "a colon in a tag is for numbers"},
 		{`"a.b"`, `'.'`},
 		{`"ä"`, `'ä'`},
 		{`"a\u0000"`, `'\x00'`},
@@ -137,6 +155,13 @@ func TestTagExprMatch(t *testing.T) {
 		{"ops", "all", false},
 		{"", "", true},
 		{"", "ops", true},
+		{"ops", "2:ops", true},
+		{"2:ops", "2:Ops", true},
+		{"2:ops", "ops 1:ops", false},
+		{"0:ops", "ops", true},
+		{"2:ops", "3:always", true},
+		{"ops:3", "ops", true},
+		{"2:all", "ops", true},
 	} {
 		e, err := ParseTags(test.expr)
 		if err != nil {
@@ -149,11 +174,11 @@ func TestTagExprMatch(t *testing.T) {
 }
 
 func TestTagExprMatchAllocatesNothing(t *testing.T) {
-	e, err := ParseTags("ops db, admins, x y z")
+	e, err := ParseTags("ops db, 3:admins, x y z:2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := []string{"Ops", "staging", "Z"}
+	tags := []string{"Ops", "2:staging", "1:Z"}
 	if n := testing.AllocsPerRun(100, func() { e.Match(tags) }); n != 0 {
 		t.Errorf("Match allocates %v times", n)
 	}
@@ -195,10 +220,77 @@ func FuzzTags(f *testing.F) {
 				t.Fatalf("%q reads as %q, and that as %q", s, e, again)
 			}
 			for g := range strings.SplitSeq(e.String(), ",") {
-				if !e.Match(strings.Fields(g)) {
+				var tags []string
+				for _, term := range strings.Fields(g) {
+					if parsed, _ := parseTerm(term); parsed.number > 0 {
+						parsed.tries = 0
+						term = parsed.String()
+					} else {
+						term = parsed.name
+					}
+					tags = append(tags, term)
+				}
+				if slices.ContainsFunc(tags, func(t string) bool { _, n := SplitTag(t); return strings.Count(" "+strings.Join(tags, " "), n) > 1 }) {
+					continue // the same tag with two numbers fits nothing
+				}
+				if !e.Match(tags) {
 					t.Fatalf("%q does not match a destination with the tags %q", e, g)
 				}
 			}
 		}
 	})
+}
+
+// The numbers of tags, as Apprise 1.13 treats them.
+func TestTagExprSelect(t *testing.T) {
+	// Each destination is written as its tags, and each result as the index of
+	// the destination, with chain, number and tries.
+	for _, tt := range []struct {
+		expr    string
+		targets []string
+		want    string
+	}{
+		{"ops", []string{"ops", "1:ops", "2:ops", "db"}, "0=ops/0 1=ops/1 2=ops/2"},
+		{"OPS", []string{"1:Ops", "always", "10:ops"}, "0=ops/1 1=/0 2=ops/10"},
+		{"2:ops", []string{"ops", "1:ops", "2:ops", "2:always"}, "2=/0 3=/0"},
+		{"0:ops", []string{"ops", "0:ops", "1:ops"}, "0=/0 1=/0"},
+		{"2:ops,db", []string{"2:ops", "1:db", "2:db"}, "0=/0 1=/0 2=/0"}, // one number makes all flat
+		{"a,b", []string{"1:a 2:b", "1:b", "3:a"}, "0=a/1 1=b/1 2=a/3"},   // the first term that fits
+		{"b,a", []string{"1:a 2:b", "1:b", "3:a"}, "0=b/2 1=b/1 2=a/3"},
+		{"a b", []string{"3:a 2:b", "1:a b", "1:a"}, "0=/2 1=/0"}, // the lowest number of both
+		{"a b,c", []string{"3:a 2:b", "1:c", "3:a 4:b 2:c"}, "0=/2 1=c/1 2=c/2"},
+		{"all", []string{"1:ops", "2:ops"}, "0=/0 1=/0"},
+		{"", []string{"1:ops", "2:ops", ""}, "0=/0 1=/0 2=/0"},
+		{"ops,all", []string{"1:ops", "2:ops", ""}, "0=ops/1 1=ops/2 2=/0"},
+		{"all ops", []string{"1:ops", "2:ops", ""}, "0=/1 1=/2"},
+		{"ops:3", []string{"ops", "2:ops", "always"}, "0=ops/0*4 1=ops/2*4 2=/0"},
+		{"ops:0", []string{"ops"}, "0=ops/0*1"},
+		{"ops:99", []string{"ops"}, "0=ops/0*11"},
+		{"2:ops:3", []string{"ops", "2:ops"}, "1=/0*4"},
+		{"a:1,b:2", []string{"a b", "b", "a"}, "0=a/0*2 1=b/0*3 2=a/0*2"},
+		{"b,a:1 b", []string{"a b", "b"}, "0=b/0*2 1=b/0"},
+		{"2:a:1,b:2", []string{"1:a b", "2:a b"}, "0=/0*3 1=/0*2"},
+		{"7:2", []string{"7:2", "2"}, "0=/0"}, // the tag 2 with the number 7
+		{"ops", []string{"3:ops 1:ops"}, "0=ops/1"},
+	} {
+		e, err := ParseTags(tt.expr)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.expr, err)
+		}
+		var targets []Target
+		for i, tags := range tt.targets {
+			targets = append(targets, Target{Tags: strings.Fields(tags), Progress: &Progress{id: strconv.Itoa(i)}})
+		}
+		var got []string
+		for _, x := range e.Select(targets) {
+			s := fmt.Sprintf("%s=%s/%d", x.Progress.id, x.Chain, x.Number)
+			if x.Tries > 0 {
+				s += fmt.Sprintf("*%d", x.Tries)
+			}
+			got = append(got, s)
+		}
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%q for %q: got %s, want %s", tt.expr, tt.targets, s, tt.want)
+		}
+	}
 }

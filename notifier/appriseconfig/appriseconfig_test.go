@@ -194,7 +194,6 @@ func TestWarnings(t *testing.T) {
 		{"/f", "# nothing", "/f: the file has no destinations"},
 		{"/f.yml", "# nothing", "/f.yml: the file has no destinations"},
 		{"/f.yml", "---", "/f.yml: the file has no destinations"},
-		{"/f", "json://a\n2:ops=json://b", "/f:2: the priority before a tag"},
 		{"/f", "json://a\nops=", "/f:2: the group has no tags"},
 		{"/f.yml", "urls: [json://a]\nasset:\n  app_id: me", "/f.yml:2: asset is ignored"},
 		{"/f.yml", "urls: [json://a]\nUrls: []", "/f.yml:2: unknown key is ignored"},
@@ -211,12 +210,15 @@ func TestWarnings(t *testing.T) {
 // TestTags checks the tags of entries, with those of the file and its groups.
 func TestTags(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
-		{"2:ops, b c=json://x", "ops b c"},
+		{"2:ops, b c=json://x", "2:ops b c"},
 		{"A a=json://x", "A"},
 		{"g=a\na=json://x", "a g"},
 		{"A=json://x\ng h=a\nall2=H", "A g h all2"},
 		{"a=b\nb=a\nb=json://x", "b a"},
-		{"g=2\n3:2=json://x", "2 g"},
+		{"g=2\n3:2=json://x", "3:2"}, // a group has the tags without a number, as in Apprise
+		{"g=2\n0:2=json://x", "0:2"},
+		{"2:g=u\nu=json://x", "u 2:g"},
+		{"2:ops, OPS, 1:ops=json://x", "2:ops OPS 1:ops"},
 		{"urls:\n- json://x:\n    - tag: a\n  tags: b", "a"},
 		{"urls:\n- json://x:\n  tags: [a, 'b, c']", "a b c"},
 		{"tags: [g]\nurls:\n- json://x:\n    tag: a", "a g"},

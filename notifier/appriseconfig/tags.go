@@ -21,8 +21,8 @@ func splitTags(s string) []string {
 
 var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 
-// entryTags checks the tags of an entry and returns them without priorities, as in
-// 2:ops: the gateway sends to all destinations at once.
+// entryTags checks the tags of an entry. Each may have a number before it, as in
+// 2:ops.
 func (f *file) entryTags(line int, tags []string) (out []string, err error) {
 	for _, tag := range tags {
 		m := tagPattern.FindStringSubmatch(tag)
@@ -31,10 +31,8 @@ func (f *file) entryTags(line int, tags []string) (out []string, err error) {
 			return nil, f.mistake(line, "a tag cannot have a number of retries; write ?retry=3 in the URL, or retry: 3 below it")
 		case m == nil || !notifier.ValidTag(m[2]):
 			return nil, f.mistake(line, "a tag must begin with a letter or digit and have only letters, digits, _ and -")
-		case m[1] != "":
-			f.warn(line, "the priority before a tag is ignored: a message goes to all destinations with the tag at once")
 		}
-		out = addTag(out, m[2])
+		out = addTag(out, tag)
 	}
 	return out, nil
 }
@@ -55,7 +53,12 @@ func (f *file) addGroups(line int, names, tags []string) error {
 	if len(names) == 0 {
 		return f.mistake(line, "the name of a group is missing before its tags")
 	}
-	for _, name := range slices.Concat(names, tags) {
+	bare := slices.Clone(tags)
+	for _, name := range names { // a group can have a number, but not those that it contains
+		_, name = notifier.SplitTag(name)
+		bare = append(bare, name)
+	}
+	for _, name := range bare {
 		if !notifier.ValidTag(name) {
 			return f.mistake(line, "the name of a group and its tags must begin with a letter or digit and have only letters, digits, _ and -")
 		}

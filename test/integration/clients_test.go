@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +175,59 @@ urls:
 			resp.Body.Close()
 			if got := hook.paths(); got != wanted || (got == "") != (tag == "none") {
 				t.Errorf("%s, tag %s: messages at %q, want %q\n%s", name, tag, got, wanted, said)
+			}
+		}
+	}
+}
+
+// The numbers of tags decide about the same destinations as in Apprise, and
+// about the same outcome.
+func TestTagNumbers(t *testing.T) {
+	if _, version := apprise(t, "--version"); regexp.MustCompile(`v1\.([0-9]|10)\.`).MatchString(version) {
+		t.Skip("this version of Apprise does not have numbers in tags")
+	}
+	hook := newWebhook(t)
+	host := hook.to("")
+	var files []string
+	var keys strings.Builder
+	for _, tags := range [][]string{
+		{"1:ops", "2:ops", "3:ops", "db", "always"},
+		{"ops", "1:ops db", "2:ops 1:db", "2:db", "2:always"},
+		{"2:ops 3:db", "1:ops db", "1:db", "", "10:ops"},
+	} {
+		for _, refused := range []string{"0", "01"} {
+			var b strings.Builder
+			for i, tag := range tags {
+				name := fmt.Sprint("/good", i)
+				if strings.Contains(refused, fmt.Sprint(i)) {
+					name = fmt.Sprint("/refuse", i)
+				}
+				if tag != "" {
+					b.WriteString(strings.ReplaceAll(tag, " ", ",") + "=")
+				}
+				b.WriteString(host + name + "?wait=0\n")
+			}
+			file := writeFile(t, fmt.Sprintf("f%d.conf", len(files)), b.String())
+			fmt.Fprintf(&keys, "key k%d {\nimport_apprise %s\n}\n", len(files), file)
+			files = append(files, file)
+		}
+	}
+	gateway := newGateway(t, keys.String())
+	for i, file := range files {
+		for _, tag := range []string{"ops", "db,ops", "ops db,db", "0:ops", "1:ops,db", "ops:1"} {
+			args := []string{"-b", "x", "-c", file}
+			for or := range strings.SplitSeq(tag, ",") {
+				args = append(args, "-g", or)
+			}
+			ok, said := apprise(t, args...)
+			wanted := hook.paths()
+			resp, err := http.PostForm(fmt.Sprintf("http://%s/notify/k%d", gateway, i), url.Values{"body": {"x"}, "tag": {tag}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if got := hook.paths(); got != wanted || ok != (resp.StatusCode == http.StatusOK) {
+				t.Errorf("%s of %s reached %q (status %d), but Apprise %q (success %v): %s", tag, file, got, resp.StatusCode, wanted, ok, said)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func newWebhook(t *testing.T) *webhook {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.got = append(w.got, p)
-		if r.URL.Path == "/refuse" {
+		if strings.HasPrefix(r.URL.Path, "/refuse") {
 			rw.WriteHeader(http.StatusInternalServerError)
 		}
 	}))

@@ -1,0 +1,175 @@
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Chained reports whether [Sender.Send] may send to one of the targets only
+// after another.
+func Chained(targets []Target) bool {
+	return slices.ContainsFunc(targets, func(t Target) bool { return t.Number != targets[0].Number })
+}
+
+// runChains delivers to the targets of each chain in the order of their numbers.
+// See [TagExpr.Select].
+func (x *sending) runChains(ctx context.Context, targets []Target) *Report {
+	report := &Report{Results: make([]Result, len(targets))}
+	var mu sync.Mutex // of report.Records
+	var wg sync.WaitGroup
+	for _, numbers := range chains(targets) {
+		wg.Go(func() {
+			c := &chain{sending: x, targets: targets, results: report.Results}
+			c.run(ctx, numbers)
+			mu.Lock()
+			defer mu.Unlock()
+			report.Records = append(report.Records, c.records...)
+		})
+	}
+	wg.Wait()
+	slices.SortStableFunc(report.Records, func(a, b Record) int { return a.Time.Compare(b.Time) })
+	return report
+}
+
+// chains returns the indexes of the targets by chain and number, the lowest
+// number first.
+func chains(targets []Target) map[string][][]int {
+	order := make([]int, len(targets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(targets[a].Number, targets[b].Number) })
+	out := map[string][][]int{}
+	for _, i := range order {
+		name, numbers := targets[i].Chain, out[targets[i].Chain]
+		if last := len(numbers) - 1; last >= 0 && targets[numbers[last][0]].Number == targets[i].Number {
+			numbers[last] = append(numbers[last], i)
+			continue
+		}
+		out[name] = append(numbers, []int{i})
+	}
+	return out
+}
+
+// chain is the sending of one message to the targets of a chain.
+type chain struct {
+	*sending
+	targets []Target // of the message
+	results []Result // of the targets; those of this chain are set
+	records []Record
+
+	mu     sync.Mutex
+	failed []func() // tell the observers about failures that may not count
+}
+
+// run sends to one number after the other until all targets of a number are OK.
+// The failures of the numbers before it then do not count. Observers are not
+// told about them before that is known.
+func (c *chain) run(ctx context.Context, numbers [][]int) {
+	for n, group := range numbers {
+		if !c.send(ctx, group) {
+			continue
+		}
+		for _, before := range numbers[:n] {
+			c.excuse(before)
+		}
+		c.tellFailures()
+		for _, later := range numbers[n+1:] {
+			c.omit(ctx, later)
+		}
+		return
+	}
+	c.tellFailures()
+}
+
+// send sends to the targets of one number at once and reports whether all are
+// OK.
+func (c *chain) send(ctx context.Context, group []int) (ok bool) {
+	options := *c.options
+	options.Observers = nil
+	for _, o := range c.options.Observers {
+		options.Observers = append(options.Observers, c.observer(o, group))
+	}
+	x := &sending{sender: c.sender, message: c.message, options: &options, slots: c.slots, requests: c.requests, done: make(chan struct{})}
+	x.texts.m = c.message
+	targets := make([]Target, len(group))
+	for k, i := range group {
+		targets[k] = c.targets[i]
+	}
+	report := x.run(ctx, targets)
+	for k, i := range group {
+		c.results[i] = report.Results[k]
+	}
+	c.records = append(c.records, report.Records...)
+	return report.OK()
+}
+
+// observer returns an observer of a group that calls o with the indexes of the
+// message's targets. It calls o.End of a failure from tellFailures.
+func (c *chain) observer(o Observer, group []int) (out Observer) {
+	if o.Begin != nil {
+		out.Begin = func(ctx context.Context, k int, t Target) context.Context { return o.Begin(ctx, group[k], t) }
+	}
+	if o.End != nil {
+		out.End = func(ctx context.Context, k int, r Result) {
+			i := group[k]
+			if r.OK() {
+				o.End(ctx, i, r)
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.failed = append(c.failed, func() { o.End(ctx, i, c.results[i]) })
+		}
+	}
+	return out
+}
+
+func (c *chain) tellFailures() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, tell := range c.failed {
+		tell()
+	}
+}
+
+// excuse makes the failures of a number not count, because a later number has
+// the message. A queue must not try them again.
+func (c *chain) excuse(group []int) {
+	for i := range c.records {
+		c.records[i].Optional = c.records[i].Optional || c.records[i].Level == LevelError
+	}
+	for _, i := range group {
+		r := &c.results[i]
+		if r.OK() {
+			continue
+		}
+		r.Optional, r.Temporary, r.RetryAfter, r.Progress = true, false, 0, nil
+		c.record(r.Service + " failed; its failure is ignored, because a later number of the tag has the message.")
+	}
+}
+
+// omit sets the results of a number that is not needed.
+func (c *chain) omit(ctx context.Context, group []int) {
+	for _, i := range group {
+		t := c.targets[i]
+		c.results[i] = Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped}
+		c.record("No " + t.Service() + " notification was needed: a lower number of the tag has the message.")
+		for _, o := range c.options.Observers {
+			ctx := ctx
+			if o.Begin != nil {
+				ctx = o.Begin(ctx, i, t)
+			}
+			if o.End != nil {
+				o.End(ctx, i, c.results[i])
+			}
+		}
+	}
+}
+
+func (c *chain) record(text string) {
+	c.records = append(c.records, Record{Time: time.Now(), Level: LevelInfo, Text: text})
+}

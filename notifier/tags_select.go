@@ -1,0 +1,78 @@
+package notifier
+
+// Select returns those of the targets that the expression matches. It sets what
+// the numbers of their tags mean, as in Apprise (version 1.11 and later):
+//
+// Targets with 1:ops and 2:ops form a chain for the expression ops. Those with
+// the number 2 get the message only if not all of those with the number 1 have
+// it. A tag without a number has the number 0. Each term of an OR is a chain of
+// its own, and a target belongs to the first one whose tag it has. Targets that
+// were matched by an AND, by all or by their tag always are one chain together,
+// with the lowest number of any tag that the expression names.
+//
+// An expression that has a number itself, such as 2:ops, matches only the tags
+// with this number, and there are no chains: all targets get the message at
+// once. So they do for the empty expression.
+//
+// A number after a tag, as in ops:3, is how often to try again, instead of what
+// the URLs say. A target has that of the first term that matches it.
+func (e TagExpr) Select(targets []Target) (out []Target) {
+	numbered := e.hasNumber()
+	for _, t := range targets {
+		if !e.Match(t.Tags) {
+			continue
+		}
+		t.Tries = e.tries(t.Tags)
+		if !numbered {
+			t.Chain, t.Number = e.chain(t.Tags)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// hasNumber reports whether a term has a number before it.
+func (e TagExpr) hasNumber() bool {
+	for _, g := range e.groups {
+		for _, t := range g {
+			if t.number >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tries returns how often a message to a destination with these tags is tried, or
+// 0 for as often as its URL says.
+func (e TagExpr) tries(tags []string) int {
+	for _, g := range e.groups {
+		for _, t := range g {
+			if t.tries > 0 && t.match(tags) {
+				return t.tries
+			}
+		}
+	}
+	return 0
+}
+
+// chain returns the chain of a destination with these tags, and its number there.
+// The chain of destinations without one of their own is "".
+func (e TagExpr) chain(tags []string) (chain string, number int) {
+	for _, g := range e.groups {
+		if len(g) == 1 {
+			if n, ok := numberOf(tags, g[0].name); ok {
+				return g[0].name, n
+			}
+		}
+	}
+	found := false
+	for _, g := range e.groups {
+		for _, t := range g {
+			if n, ok := numberOf(tags, t.name); ok && (!found || n < number) {
+				number, found = n, true
+			}
+		}
+	}
+	return "", number
+}
