@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -94,6 +95,9 @@ func TestMain(m *testing.M) {
 		child(dsn)
 		return
 	}
+	// The tests mostly wait for leases and servers, so by default more of them run
+	// at once than there are processors.
+	_ = flag.Set("test.parallel", "16")
 	code := m.Run()
 	if in, err := installed(); err == nil {
 		if s, err := shared(); err == nil {
