@@ -38,13 +38,19 @@ func (t *Template) Describe(s *notifier.Schema) {
 	s.Map(&t.values, ":", "value", "value for the template, which has it as {{name}}").Example("name=value")
 }
 
-// secretAddress is a function for SecretPart: the address of a template may have
-// a password or a token in it, and a path has none.
+// secretAddress is a function for SecretPart. The address of a template may
+// contain a password or a token, a path contains none. The host of an address is
+// public: errors of connections name it.
 func secretAddress(value string) (public, secret string) {
-	if strings.Contains(value, "://") {
-		return "", value
+	scheme, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		return value, ""
 	}
-	return value, ""
+	host, path, _ := strings.Cut(rest, "/")
+	if strings.Contains(host, "@") || path == "" {
+		return scheme + "://", rest
+	}
+	return scheme + "://" + host + "/", path
 }
 
 // Given reports whether the URL has a template.
