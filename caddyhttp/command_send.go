@@ -160,17 +160,17 @@ func printResults(w io.Writer, results []notifier.Result) error {
 	return table.Flush()
 }
 
-// undelivered returns an undeliveredError if a required destination does not
-// have the message.
+// undelivered returns a partialError if a required destination does not have
+// the message.
 func undelivered(report *notifier.Report) error {
-	e := &undeliveredError{all: len(report.Results)}
+	failed := 0
 	for _, r := range report.Results {
 		if !r.OK() {
-			e.failed++
+			failed++
 		}
 	}
-	if e.failed == 0 {
+	if failed == 0 {
 		return nil
 	}
-	return e
+	return &partialError{fmt.Sprintf("%d of %d notifications could not be sent", failed, len(report.Results))}
 }

@@ -105,8 +105,14 @@ func startGateway(t *testing.T) *gateway {
 		writeFile(t, g.config, g.example(string(content)))
 		alerts := filepath.Join(g.dir, "alerts.caddyfile")
 		writeFile(t, alerts, g.alerts())
+		if err := os.Mkdir(filepath.Join(g.dir, "apprise-config"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		for name, content := range map[string]string{
-			"backup.log": "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
+			"apprise-config/ops.cfg":  "json://127.0.0.1:9000/all\nchat=json://127.0.0.1:9000/chat\ndbus://\n",
+			"apprise-config/home.cfg": "me=json://127.0.0.1:9000/me\n",
+			"apprise.env":             "PATH=/bin\nAPPRISE_WEBHOOK_URL=https://example.com/\n",
+			"backup.log":              "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
 			"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
 				`{"status":"firing","annotations":{"summary":"91% full on db1"}},{"status":"resolved","annotations":{"summary":"db3 is fine again"}}]}`,
 			"backup.json": `{"job":"nightly","host":"db1","state":"broken","message":"Disk full"}`,

@@ -1,0 +1,251 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+)
+
+// migrateFlags are the flags of the command migrate.
+type migrateFlags struct {
+	out       string
+	envFile   string
+	secretKey string
+	keys      []string
+	force     bool
+}
+
+func migrateCommand() *cobra.Command {
+	f := new(migrateFlags)
+	cmd := &cobra.Command{
+		Use:   "migrate [--out <folder>] [--env-file <file>] [--key <name>]... <folder>|<url>",
+		Short: "Writes a Caddyfile that does what an Apprise API does",
+		Long: `
+Reads the saved configurations and the settings of an Apprise API, and writes a
+Caddyfile with the same keys, tags and settings. Notification URLs go into files
+of their own, which only the user of this command can read.
+
+The argument is the configuration folder of the Apprise API (/config in its
+container), or the address of a running one. A folder in hash mode does not
+contain the names of the keys: give them with --key. So must you for a server
+that does not list its keys.
+
+The settings are the variables of the container, such as APPRISE_STATELESS_URLS.
+They come from --env-file or, without it, from the environment.
+
+The output lists what is different and what was not moved, with the reason. It
+contains no secrets. Existing files are not replaced without --force.
+
+Exit codes:
+
+  0  everything was moved
+  1  nothing was written, or the Caddyfile does not load; the error tells why
+  2  the Caddyfile was written, but something was not moved
+`,
+		Example: `  caddy notify migrate /srv/apprise/config --out /etc/caddy/notify
+  docker exec apprise env | caddy notify migrate --env-file - --key ops --key home ./config
+  caddy notify migrate --key ops http://apprise.example.com:8000`,
+		RunE: withExitCode(f.run),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.out, "out", "o", "notify", "The folder for the Caddyfile and the secrets")
+	flags.StringVar(&f.envFile, "env-file", "", "A file with the variables of the Apprise API, one NAME=value on each line; - is standard input (default: the environment)")
+	flags.StringSliceVarP(&f.keys, "key", "k", nil, "A key to move; may be repeated (default: every key that the folder or server lists)")
+	flags.StringVar(&f.secretKey, "secret-key", "", "SECRET_KEY of the Apprise API, for a folder in hash mode; {env.NAME} and {file./path} are replaced (default: the variable, or the default of Apprise API)")
+	flags.BoolVarP(&f.force, "force", "f", false, "Replace existing files")
+	return cmd
+}
+
+func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give one argument: the configuration folder of the Apprise API, or its address, such as http://apprise.example.com:8000")
+	}
+	out, err := f.folder()
+	if err != nil {
+		return err
+	}
+	env, err := f.environment(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	m, err := newMigration(env)
+	if err != nil {
+		return err
+	}
+	saved, err := f.read(cmd, m, args[0])
+	if err != nil {
+		return err
+	}
+	for _, s := range saved {
+		m.addKey(cmd.Context(), s)
+	}
+	files := m.files(out)
+	if err := writeFiles(out, files, f.force); err != nil {
+		return err
+	}
+	if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
+		return fmt.Errorf("the files are written, but the Caddyfile does not load: %w", err)
+	}
+	if err := m.report(cmd.OutOrStdout(), out, len(files)-1); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if n := len(m.unmoved); n > 0 {
+		return &partialError{fmt.Sprintf("not moved: %d, see the list above", n)}
+	}
+	return nil
+}
+
+// folder returns the absolute path of --out.
+func (f *migrateFlags) folder() (string, error) {
+	out, err := filepath.Abs(f.out)
+	if err != nil {
+		return "", fmt.Errorf("--out: %w", err)
+	}
+	if !placeholder.MatchString("{file." + out + "}") {
+		return "", fmt.Errorf("--out: the Caddyfile cannot name files in %s, because the path has a space, a quote or a brace; choose another folder", out)
+	}
+	return out, nil
+}
+
+// read returns the configurations that are saved in a folder or on a server.
+func (f *migrateFlags) read(cmd *cobra.Command, m *migration, source string) (saved []savedConfig, err error) {
+	if m.stateless() {
+		m.note("APPRISE_STATEFUL_MODE: the keys are disabled, so none is moved")
+		return nil, nil
+	}
+	if u, parseErr := url.Parse(source); parseErr == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		saved, err = m.readServer(cmd.Context(), source, f.keys)
+	} else {
+		secretKey, secretErr := resolvePlaceholders(f.secretKey)
+		if secretErr != nil {
+			return nil, fmt.Errorf("--secret-key: %w", secretErr)
+		}
+		saved, err = m.readFolder(source, strings.TrimSpace(secretKey), f.keys)
+	}
+	if err == nil && len(saved) == 0 && len(m.defaultURLs) == 0 {
+		err = errors.New("nothing was found that could be moved")
+		if reasons := slices.Concat(m.unmoved, m.notes); len(reasons) > 0 {
+			err = fmt.Errorf("%w: %s", err, strings.Join(reasons, "; "))
+		}
+	}
+	return saved, err
+}
+
+// checkWritten returns an error if a Caddyfile does not load.
+func checkWritten(name string) error {
+	config, err := readConfig(nil, name, "caddyfile")
+	if err != nil {
+		return err
+	}
+	_, sites, err := findSettings(config)
+	if err != nil {
+		return err
+	}
+	base, err := defaultSettings()
+	if err != nil {
+		return err
+	}
+	for _, s := range sites {
+		if _, err := s.resolve(base, parseUnshared, zap.NewNop()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report writes what was moved, what is different and what was not moved.
+func (m *migration) report(w io.Writer, out string, secrets int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Written: %s, and %s with secrets in %s\n\n", filepath.Join(out, caddyfileName), count(secrets, "file"), filepath.Join(out, secretsFolder))
+	for _, k := range m.keys {
+		fmt.Fprintf(&b, "  key %s: %s", k.name, count(len(k.urls), "URL"))
+		if n := len(k.includes); n > 0 {
+			fmt.Fprintf(&b, ", %s", count(n, "include"))
+		}
+		b.WriteString("\n")
+	}
+	if n := len(m.defaultURLs); n > 0 {
+		fmt.Fprintf(&b, "  default_urls: %s\n", count(n, "URL"))
+	}
+	if len(m.keys)+len(m.defaultURLs) == 0 {
+		b.WriteString("  no key and no default URL\n")
+	}
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"Notes", m.notes}, {"Not moved", m.unmoved}} {
+		if len(list.lines) > 0 {
+			b.WriteString("\n" + list.title + ":\n\n")
+		}
+		for _, line := range list.lines {
+			b.WriteString("  - " + line + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// count returns "1 URL" or "2 URLs".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// migration is the configuration of an Apprise API in the terms of a Caddyfile.
+type migration struct {
+	env map[string]string
+
+	address     string // of the site
+	prefix      string // of all paths, or ""
+	keys        []migratedKey
+	defaultURLs []migratedURL
+	services    *Services
+	attachments []string // lines of the block
+	pageOff     bool
+	noRedirects bool
+
+	notes   []string // what is different
+	unmoved []string // what is missing in the Caddyfile, and why
+}
+
+func (m *migration) note(format string, args ...any) {
+	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+}
+
+func (m *migration) skip(format string, args ...any) {
+	m.unmoved = append(m.unmoved, fmt.Sprintf(format, args...))
+}
+
+// environment returns the variables of the Apprise API. Without --env-file they
+// are those of the process whose names certainly mean an Apprise API.
+func (f *migrateFlags) environment(stdin io.Reader) (map[string]string, error) {
+	if f.envFile != "" {
+		env, err := readEnvFile(stdin, f.envFile)
+		if err != nil {
+			return nil, fmt.Errorf("--env-file: %w", err)
+		}
+		return env, nil
+	}
+	env := map[string]string{}
+	for _, line := range os.Environ() {
+		name, value, _ := strings.Cut(line, "=")
+		if strings.HasPrefix(name, "APPRISE_") || name == "SECRET_KEY" {
+			env[name] = value
+		}
+	}
+	return env, nil
+}
+
+// defaultKey returns the key that the pages of the Apprise API open first.
+func (m *migration) defaultKey() string { return cmp.Or(m.env["APPRISE_DEFAULT_CONFIG_ID"], "apprise") }

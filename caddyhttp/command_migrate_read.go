@@ -1,0 +1,292 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/errs"
+)
+
+// savedConfig is a configuration that is saved under a key of an Apprise API.
+type savedConfig struct {
+	key    string
+	format string // text or yaml
+	text   []byte
+}
+
+// The files of an Apprise API, with their formats, in the order in which it
+// looks for them.
+var (
+	simpleFiles = []configFile{{".cfg", "text"}, {".yml", "yaml"}}
+	hashFiles   = []configFile{{".text", "text"}, {".yaml", "yaml"}}
+)
+
+type configFile struct{ extension, format string }
+
+// readFolder reads the configuration folder of an Apprise API. Without keys it
+// reads every key of a folder in simple mode, and the default key of one in hash
+// mode.
+func (m *migration) readFolder(dir, secretKey string, keys []string) ([]savedConfig, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration folder: %w", err)
+	}
+	var simple []string
+	for _, e := range entries {
+		if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			simple = append(simple, e.Name())
+		}
+	}
+	hashed, err := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", "*"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration folder: %w", err)
+	}
+	hashed = slices.DeleteFunc(hashed, func(path string) bool { return !hashName.MatchString(filepath.Base(path)) })
+
+	if mode := m.mode(); mode == simpleMode || mode == "" && len(hashed) == 0 {
+		return m.readSimple(dir, simple, keys), nil
+	}
+	for _, name := range simple {
+		m.note("%s: Apprise API does not read it in hash mode; set APPRISE_STATEFUL_MODE=simple to move it", name)
+	}
+	return m.readHashed(dir, hashed, secretKey, keys)
+}
+
+// escapeGlob makes filepath.Glob take a path as it is.
+func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, "[$0]") }
+
+var globSpecial = regexp.MustCompile(`[*?\[]`)
+
+// readSimple reads the files of a folder in simple mode.
+func (m *migration) readSimple(dir string, names, keys []string) (saved []savedConfig) {
+	files := map[string]configFile{}
+	for _, name := range names {
+		extension := filepath.Ext(name)
+		i := slices.IndexFunc(simpleFiles, func(f configFile) bool { return f.extension == extension })
+		key := strings.TrimSuffix(name, extension)
+		switch {
+		case i < 0:
+			m.note("%s: Apprise API does not read it, only <key>.cfg and <key>.yml", name)
+		case files[key] == simpleFiles[0]:
+			m.note("%s: Apprise API does not read it, because there is %s.cfg", name, key)
+		default:
+			files[key] = simpleFiles[i]
+		}
+	}
+	if len(keys) == 0 {
+		keys = slices.Sorted(maps.Keys(files))
+	}
+	for _, key := range keys {
+		f, ok := files[key]
+		if !ok {
+			m.skip("%s: the folder has no such key", keyLabel(key))
+			continue
+		}
+		text, err := readRegular(filepath.Join(dir, key+f.extension))
+		if err != nil {
+			m.skip("%s: reading %s: %v", keyLabel(key), key+f.extension, err)
+			continue
+		}
+		saved = append(saved, savedConfig{key, f.format, text})
+	}
+	return saved
+}
+
+// defaultSecretKey is the SECRET_KEY of an Apprise API that has none of its own.
+// It is public.
+const defaultSecretKey = "+reua88v8rs4j!bcfdtinb-f0edxazf!$x_q1g7jtgckxd7gi="
+
+// hashName matches the name of a file in hash mode: what follows the first two
+// digits of a SHA-224.
+var hashName = regexp.MustCompile(`^[0-9a-f]{54}\.(text|yaml)$`)
+
+// readHashed reads the files of a folder in hash mode, for known keys.
+func (m *migration) readHashed(dir string, paths []string, secretKey string, keys []string) (saved []savedConfig, err error) {
+	secretKey = cmp.Or(secretKey, m.env["SECRET_KEY"], defaultSecretKey)
+	unclaimed := map[string]bool{}
+	for _, path := range paths {
+		unclaimed[path] = true
+	}
+	all := keys
+	if !slices.Contains(keys, m.defaultKey()) {
+		all = append(slices.Clip(keys), m.defaultKey())
+	}
+	for i, key := range all {
+		sum := sha256.Sum224([]byte(secretKey + key))
+		name := hex.EncodeToString(sum[:])
+		path := filepath.Join(dir, name[:2], name[2:])
+		f := slices.IndexFunc(hashFiles, func(f configFile) bool { return unclaimed[path+f.extension] })
+		if f < 0 {
+			if i < len(keys) { // not the default key
+				m.skip("%s: the folder has no such key; check the name and --secret-key", keyLabel(key))
+			}
+			continue
+		}
+		text, err := readGzip(path + hashFiles[f].extension)
+		for _, f := range hashFiles {
+			delete(unclaimed, path+f.extension)
+		}
+		if err != nil {
+			m.skip("%s: reading its file: %v", keyLabel(key), err)
+			continue
+		}
+		saved = append(saved, savedConfig{key, hashFiles[f].format, text})
+	}
+	if len(unclaimed) == len(paths) && len(paths) > 0 {
+		return nil, fmt.Errorf("the folder is in hash mode, which hides the names of the keys, and none of its %s belongs to a name of --key; give the names with --key, and SECRET_KEY with --secret-key if the Apprise API has one", count(len(paths), "file"))
+	}
+	for _, path := range slices.Sorted(maps.Keys(unclaimed)) {
+		m.skip("%s: the name of its key is unknown; give it with --key", filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
+	}
+	return saved, nil
+}
+
+// readRegular returns the content of a file that is not a folder or pipe.
+func readRegular(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errs.WithoutPath(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	return readImport(context.Background(), path)
+}
+
+func readGzip(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errs.WithoutPath(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errs.WithoutPath(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	text, err := readLimited(z)
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return text, nil
+}
+
+// readServer reads the configurations of a running Apprise API. Without keys it
+// asks the server for its list.
+func (m *migration) readServer(ctx context.Context, address string, keys []string) (saved []savedConfig, err error) {
+	address = strings.TrimRight(address, "/")
+	if len(keys) == 0 {
+		if keys, err = listKeys(ctx, address); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range keys {
+		s, err := getSaved(ctx, address, key)
+		if err != nil {
+			m.skip("%s: %v", keyLabel(key), err)
+			continue
+		}
+		saved = append(saved, *s)
+	}
+	if len(m.env) == 0 {
+		m.note("the server does not tell its settings, so they are the defaults; give its variables with --env-file")
+	}
+	return saved, nil
+}
+
+// listKeys asks an Apprise API for its keys.
+func listKeys(ctx context.Context, address string) (keys []string, err error) {
+	status, _, text, err := askServer(ctx, http.MethodGet, address+"/cfg")
+	if err != nil {
+		return nil, fmt.Errorf("asking the server for its keys: %w", err)
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("the server does not list its keys (status %d); name them with --key, or set APPRISE_ADMIN=yes and APPRISE_STATEFUL_MODE=simple on the server", status)
+	}
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, errors.New("the answer to /cfg is not a list of keys; is it the address of an Apprise API? Else name the keys with --key")
+	}
+	return keys, nil
+}
+
+// getSaved asks an Apprise API for the configuration of a key.
+func getSaved(ctx context.Context, address, key string) (*savedConfig, error) {
+	status, contentType, text, err := askServer(ctx, http.MethodPost, address+"/get/"+url.PathEscape(key))
+	if err != nil {
+		return nil, fmt.Errorf("asking the server: %w", err)
+	}
+	switch status {
+	case http.StatusOK:
+	case http.StatusNoContent, http.StatusNotFound:
+		return nil, errors.New("the server has no such key")
+	case http.StatusForbidden:
+		return nil, errors.New("the server does not show it (status 403), because APPRISE_CONFIG_LOCK is set; move its configuration folder instead")
+	default:
+		return nil, fmt.Errorf("the server answers with status %d", status)
+	}
+	var answer struct{ Format, Config string }
+	switch contentType {
+	case "application/json":
+		if err := json.Unmarshal(text, &answer); err != nil {
+			return nil, errors.New("the answer of the server is malformed")
+		}
+	case "text/yaml", "text/plain":
+		answer.Format, answer.Config = strings.TrimPrefix(contentType, "text/"), string(text)
+	default:
+		return nil, errors.New("the answer of the server is not a configuration; is it the address of an Apprise API?")
+	}
+	if answer.Format != "yaml" {
+		answer.Format = "text"
+	}
+	return &savedConfig{key, answer.Format, []byte(answer.Config)}, nil
+}
+
+// askServer sends a request without a body. Its errors do not contain the
+// address, which may hold a password.
+func askServer(ctx context.Context, method, address string) (status int, contentType string, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil || r.URL.Host == "" {
+		return 0, "", nil, errors.New("the address is malformed; write one such as http://apprise.example.com:8000")
+	}
+	r.Header.Set("User-Agent", userAgent)
+	r.Header.Set("Accept", "application/json")
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err
+		}
+		return 0, "", nil, err
+	}
+	defer resp.Body.Close()
+	contentType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	body, err = io.ReadAll(io.LimitReader(resp.Body, maxImportSize+1))
+	if err == nil && len(body) > maxImportSize {
+		err = errors.New("the answer is larger than 1 MiB")
+	}
+	return resp.StatusCode, contentType, body, err
+}
