@@ -134,6 +134,23 @@ func TestQueueOfEvents(t *testing.T) {
 	}
 }
 
+// The numbers of tags apply to the messages of events, too.
+func TestQueueOfEventsWithChain(t *testing.T) {
+	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")
+	if err := h.app.post(&Recipient{Key: "k", Tag: "ops"}, &notifier.Message{Body: "x", Time: time.Now()}, sourceEvent, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return good.count() == 1 })
+	eventually(t, func() bool {
+		s, err := h.app.queue.Stats(t.Context())
+		return err == nil && s.Queued+s.Sending == 0
+	})
+	if bad.count() != 1 || good.count() != 1 || last.count() != 0 {
+		t.Errorf("sent %d, %d and %d messages", bad.count(), good.count(), last.count())
+	}
+}
+
 func TestQueueFallbackMistakes(t *testing.T) {
 	keys := func(fallbacks ...string) (out string) {
 		for _, f := range fallbacks {

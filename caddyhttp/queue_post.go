@@ -8,15 +8,21 @@ import (
 
 // enqueue stores a message for which nobody waits, and reports whether it has. If
 // the app has no queue or the queue cannot take the message, the caller sends it.
+// A message with chains is sent before enqueue returns.
 func (a *App) enqueue(k *key, d delivery) bool {
 	q, err := a.durable(k)
 	if err != nil || q == nil {
 		return false
 	}
+	d.release = func() {}
 	s := newQueuedSend(d, q, a.shared.shared)
 	if err := s.begin(context.Background(), false); err != nil {
 		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
 		return false
+	}
+	if len(s.direct) > 0 { // of chains
+		s.send(context.Background())
+		return true
 	}
 	a.shared.finish(s.delivery, nil, s.reportSoFar(nil))
 	return true

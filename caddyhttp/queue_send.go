@@ -137,7 +137,7 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 // idempotency key, if a destination is slow, or if direct is false. direct means
 // that the client waits for results.
 //
-// If there are chains, the request sends to all targets itself, because the queue
+// If there are chains, run sends to all targets itself, because the queue
 // makes each delivery without regard to the others. It does that after a crash,
 // too: the next number of a chain can then get a message that it does not need.
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
@@ -149,7 +149,7 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 			s.progress[i] = new(notifier.Progress)
 		}
 	}
-	if len(s.direct) == len(targets) && s.idempotency.key == "" {
+	if direct && len(s.direct) == len(targets) && s.idempotency.key == "" {
 		return nil
 	}
 	s.deciding = true
