@@ -197,7 +197,10 @@ func (f *previewFlags) destinations(config []byte, wish []string) (out []string,
 	targets := k.match(e)
 	if e.Empty() && len(wish) > 0 {
 		has := func(t notifier.Target) bool {
-			return slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(wish, strings.ToLower(tag)) })
+			return slices.ContainsFunc(t.Tags, func(tag string) bool {
+				_, tag = notifier.SplitTag(strings.ToLower(tag))
+				return slices.Contains(wish, tag)
+			})
 		}
 		if wished, err := notifier.ParseTags(strings.Join(wish, ",")); err == nil && slices.ContainsFunc(k.targets, has) {
 			targets = k.match(wished)

@@ -141,6 +141,7 @@ func (q *Request) wished(choose func(notifier.TagExpr) ([]notifier.Target, error
 
 func (q *Request) hasWish(t notifier.Target) bool {
 	return slices.ContainsFunc(t.Tags, func(tag string) bool {
+		_, tag = notifier.SplitTag(tag)
 		return slices.ContainsFunc(q.payload.wish, func(wish string) bool { return strings.EqualFold(tag, wish) })
 	})
 }

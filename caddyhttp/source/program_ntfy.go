@@ -31,11 +31,12 @@ type ntfyMessage struct {
 	json    any // nil for a message that is not JSON
 }
 
-// field returns a field by its name in JSON, or by the names of its headers and
-// of its parameters in the query string.
+// field returns a field by its name in JSON, or else by the names of its headers
+// and of its parameters in the query string, which apply to JSON as well:
+// Apprise sends the priority so.
 func (n ntfyMessage) field(names ...string) string {
-	if n.json != nil {
-		return text(get(n.json, names[0]))
+	if value := text(get(n.json, names[0])); value != "" && value != "[]" {
+		return value
 	}
 	for _, name := range names {
 		for _, value := range []string{n.request.Header.Get("X-" + name), n.header(name), n.request.Query.Get("x-" + name), n.request.Query.Get(name)} {
@@ -133,9 +134,6 @@ func readNtfy(r *Request) (*Message, error) {
 }
 
 func (n ntfyMessage) tags() string {
-	if n.json == nil {
-		return n.field("tags", "tag", "ta")
-	}
 	if tags, ok := get(n.json, "tags").([]any); ok {
 		var out []string
 		for _, t := range tags[:min(len(tags), maxWishes)] {
@@ -143,7 +141,7 @@ func (n ntfyMessage) tags() string {
 		}
 		return strings.Join(out, ",")
 	}
-	return text(get(n.json, "tags"))
+	return n.field("tags", "tag", "ta")
 }
 
 func isTrue(s string) bool {

@@ -420,11 +420,12 @@ func (s *Source) TakesFiles() bool { return s.Format.api != nil || s.config.Imag
 // maxWishes bounds the tags that a message may wish for.
 const maxWishes = 50
 
-// wishes returns the valid tags in a text.
+// wishes returns the valid tags in a text. Tags with a special meaning are left
+// out: all, always, and numbers, which choose a place in a chain.
 func wishes(s string) (out []string) {
 	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		tag = strings.ToLower(tag)
-		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && len(out) < maxWishes && !slices.Contains(out, tag) {
+		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < maxWishes && !slices.Contains(out, tag) {
 			out = append(out, tag)
 		}
 	}
