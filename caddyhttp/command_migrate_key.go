@@ -164,7 +164,7 @@ func withoutLine(text []byte, n int) []byte {
 // tags returns the tags that a url line can have.
 func (m *migration) tags(at string, tags []string) (out []string, err error) {
 	for _, tag := range tags {
-		if strings.EqualFold(tag, "all") {
+		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
 			m.note("%s: the tag all is left out, because it stands for every URL", at)
 			continue
 		}
