@@ -13,8 +13,9 @@ type definition struct {
 	scope    string // global or site
 }
 
-// definitions returns the keys of the app and its sites, by name. It lists a
-// key once that several sites define alike, for example by importing a snippet.
+// definitions returns the keys of the app and its sites, by name. A key that
+// several sites define in the same way, for example by importing a snippet, is
+// listed once.
 func (a *App) definitions() map[string][]definition {
 	out := map[string][]definition{}
 	add := func(r *resolved, scope string) {

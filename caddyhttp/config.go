@@ -23,12 +23,12 @@ type Settings struct {
 	// Default: none.
 	Sources map[string]*Source `json:"sources,omitempty"`
 
-	// Allows `POST /notify`, where the request brings the notification URLs.
+	// Allows `POST /notify`, where the request has the notification URLs.
 	// Default: true.
 	Stateless *bool `json:"stateless,omitempty"`
 
-	// The notification URLs that `POST /notify` sends to if a request brings
-	// none. Placeholders such as `{env.DISCORD}` and `{file./run/secrets/discord}`
+	// The notification URLs that `POST /notify` sends to if a request has none.
+	// Placeholders such as `{env.DISCORD}` and `{file./run/secrets/discord}`
 	// are replaced when the configuration loads. Example:
 	// `["ntfys://ntfy.sh/backups"]`. Default: none.
 	DefaultURLs []string `json:"default_urls,omitempty"`
@@ -136,14 +136,14 @@ type Attachments struct {
 }
 
 // ClientLimits limits what clients can cause, so that they cannot use up what
-// messages for keys need, and cannot send much more than they bring. The first
-// three count over all sites of the process; the others are for each message to
-// notification URLs of a request.
+// messages for keys need, and cannot send much more than they have sent. The
+// first three count over all sites of the process; the others are for each
+// message to notification URLs of a request.
 type ClientLimits struct {
-	// How many of the messages under way may bring notification URLs. Messages
-	// for keys count as well while their attachments are fetched from addresses
-	// in the request. Further ones get a 503 with `Retry-After: 1`. Default: half
-	// of `max_in_flight`.
+	// How many of the messages under way may have notification URLs in their
+	// requests. Messages for keys count as well while their attachments are
+	// fetched from addresses in the request. Further ones get a 503 with
+	// `Retry-After: 1`. Default: half of `max_in_flight`.
 	InFlight int `json:"in_flight,omitempty"`
 
 	// How many of these may come from one client: from an IPv4 address or an IPv6

@@ -43,9 +43,9 @@ type Key struct {
 	// any way.
 	Accept []string `json:"accept,omitempty"`
 
-	// The name of a key of the same site or of the app that is told when the queue
-	// gives up a delivery for this key: with the service, the reason and the ID of
-	// the message, but not its text. Default: none.
+	// The name of a key of the same site or of the app that gets a message when
+	// the queue gives up a delivery for this key: with the service, the reason
+	// and the ID of the message, but not its text. Default: none.
 	Fallback string `json:"fallback,omitempty"`
 }
 
@@ -127,7 +127,7 @@ type key struct {
 	defaultTargets []notifier.Target // for a request without a tag
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
-	fallback       string            // the key that is told of dead deliveries; "" for none
+	fallback       string            // the key for messages about dead deliveries; "" for none
 	log            *zap.Logger
 }
 

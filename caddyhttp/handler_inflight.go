@@ -17,13 +17,12 @@ import (
 type inFlight struct {
 	mu        sync.Mutex
 	total     int
-	clients   int                // messages that bring addresses
+	clients   int                // messages with addresses in the request
 	byAddress map[netip.Addr]int // of clients, by their own address
 }
 
-// inFlightLimits bounds the messages under way. Messages that bring the
-// addresses to connect to, which may be slow or dead, cannot take the room of
-// those for keys.
+// inFlightLimits bounds the messages under way. Part of it is for messages for
+// keys only, because the addresses in requests may be slow or dead.
 type inFlightLimits struct {
 	total      int // all messages
 	clients    int // messages with URLs, or addresses of files, of clients
@@ -53,7 +52,7 @@ func (f *inFlight) enter(l inFlightLimits) (entry, error) {
 	return f.add(l, entry{total: true})
 }
 
-// enterClient is like enter for a message that may bring URLs. from is the
+// enterClient is like enter for a message that may have URLs. from is the
 // address of the client.
 func (f *inFlight) enterClient(l inFlightLimits, from netip.Addr) (entry, error) {
 	f.mu.Lock()
@@ -62,7 +61,7 @@ func (f *inFlight) enterClient(l inFlightLimits, from netip.Addr) (entry, error)
 }
 
 // enterFetch counts a message that has entered among those with URLs, while
-// files are fetched from addresses that the client brings.
+// files are fetched from addresses in the request.
 func (f *inFlight) enterFetch(l inFlightLimits, from netip.Addr) (entry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -130,14 +130,14 @@ func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i i
 	return i, err
 }
 
-// limits returns the limits of a request. client means that it may bring URLs.
+// limits returns the limits of a request. client means that it may have URLs.
 func (h *Handler) limits(client bool) api.Limits {
 	l := h.resolved.limits
 	l.Memory = h.shared.memory.Allocation(h.resolved.memory, client)
 	return l
 }
 
-// enter counts the message of r in. Without a key, it may bring URLs.
+// enter counts the message of r in. Without a key, it may have URLs.
 func (h *Handler) enter(r *http.Request, name string) (entry, error) {
 	if name == "" {
 		return h.shared.inFlight.enterClient(h.resolved.inFlight, clientAddress(r))
@@ -184,7 +184,7 @@ func (h *Handler) destinations(q *api.Request, name string) (*api.Selection, *za
 	return to, h.log, err
 }
 
-// parseClientURL returns the destination of a URL that a client brings.
+// parseClientURL returns the destination of a URL in a request.
 func (h *Handler) parseClientURL(url string) (*notifier.Destination, error) {
 	d, err := h.shared.sender.ParseOnce(url, h.resolved.limits.Egress)
 	if err != nil {

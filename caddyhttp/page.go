@@ -38,7 +38,7 @@ var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; f
 // page is the data of the page's template.
 type page struct {
 	Address   string // of the page itself, which takes the message
-	Key       string // "" for messages that bring their URLs
+	Key       string // "" for messages with URLs
 	Tags      []tagChoice
 	Otherwise string // the services that get a message if nothing is chosen
 	Others    bool   // there are more destinations than those

@@ -156,7 +156,7 @@ func (s *queueSettings) shown() string {
 	return s.path
 }
 
-// secretHash returns what tells whether two settings have the same secret.
+// secretHash returns a hash of the secret, to compare settings.
 func (s *queueSettings) secretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.secret)) }
 
 // readQueue reads the subdirective queue of the global option.

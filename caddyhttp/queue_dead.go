@@ -111,9 +111,9 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	return s.entry
 }
 
-// fallbackOf returns the fallback of a key, and the settings that have both. hash
-// names the destination by which the key is told from those of the same name at
-// other sites.
+// fallbackOf returns the fallback of a key, and the settings that have both.
+// hash names a destination, which distinguishes the key from those of the same
+// name at other sites.
 func (a *App) fallbackOf(name, hash string) (*resolved, string) {
 	if t, ok := a.findQueued(name, hash); ok {
 		return t.settings, t.settings.keys[name].fallback

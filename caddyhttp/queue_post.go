@@ -6,8 +6,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// enqueue stores a message for which nobody waits, and reports whether it has. If
-// the app has no queue or the queue cannot take the message, the caller sends it.
+// enqueue stores a message whose outcome nobody waits for. It reports whether
+// it is stored. If the app has no queue or the queue cannot take the message,
+// the caller sends it.
 // A message with chains is sent before enqueue returns.
 func (a *App) enqueue(k *key, d delivery) bool {
 	q, err := a.durable(k)

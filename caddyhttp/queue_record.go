@@ -35,7 +35,7 @@ type queuedText struct {
 	Targets int    `json:"targets,omitempty"`
 }
 
-// queuedFile is what a message knows of a file, beside its content.
+// queuedFile is a file of a message, without its content.
 type queuedFile struct {
 	Name        string `json:"name"`
 	ContentType string `json:"content_type"`

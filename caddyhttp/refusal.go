@@ -33,7 +33,7 @@ const (
 	refusalError         = "internal_error"         // 500
 )
 
-// refusalReasons are the reasons that a status alone tells.
+// refusalReasons are the reasons that follow from the status.
 var refusalReasons = map[int]string{
 	http.StatusUnauthorized:          refusalForbidden,
 	http.StatusForbidden:             refusalForbidden,

@@ -48,7 +48,7 @@ type delivery struct {
 	done func(i int, r notifier.Result)
 }
 
-// idempotency is what tells whether a message is the same as an earlier one.
+// idempotency identifies a message that is sent again.
 type idempotency struct {
 	key     string // of the client, unique among clients; "" for none
 	request []byte // a hash of the request
@@ -89,7 +89,7 @@ func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *me
 }
 
 // finish records the outcome of a message. made are the deliveries that were
-// made, and report tells about all of the message's.
+// made; report has all of the message's deliveries.
 func (s *shared) finish(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	s.metrics.sent(d, outcome, made)

@@ -37,8 +37,8 @@ type delivery struct {
 // record adds a record after masking the destination's secrets in its text.
 func (d *delivery) record(level Level, text string) { d.add(level, d.masked(text)) }
 
-// text returns the text of err for clients: without what it tells about this
-// machine and with the destination's secrets masked.
+// text returns the text of err for clients: without details of this machine,
+// and with the destination's secrets masked.
 func (d *delivery) text(err error) string { return d.masked(errs.PublicText(err)) }
 
 // masked returns text with the destination's secrets masked, cut to

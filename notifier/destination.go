@@ -139,7 +139,7 @@ func (d *Destination) warn(format string, args ...any) {
 	d.warnings.mistakes++
 }
 
-// note adds a warning about something that is no mistake.
+// note adds a warning about something that is not a mistake.
 func (d *Destination) note(format string, args ...any) {
 	if d.warnings == nil {
 		d.warnings = new(warnings)

@@ -16,7 +16,7 @@ import (
 )
 
 // Files are the files of this machine that a URL may name. The zero value
-// allows none: whoever brings a URL with a request must not read them.
+// allows none: clients must not read them.
 type Files struct {
 	// Dir is the directory that relative paths begin in. It is never empty for
 	// a URL that may name files.
@@ -84,8 +84,8 @@ type fileRules struct {
 }
 
 // File binds a file of at most max bytes. A URL of the operator names it by its
-// path, relative to the file that the URL stands in. See [Param.Inline] and
-// [Param.Web] for URLs of clients.
+// path, relative to the file with the URL. See [Param.Inline] and [Param.Web]
+// for URLs of clients.
 func (s *Schema) File(v *FileParam, name, doc string, max int) *Param {
 	*v = FileParam{}
 	p := s.declare(Param{name: name, kind: KindFile, scalar: scalarAt[fileVar], doc: doc, file: fileRules{max: max}}, unsafe.Pointer(v))

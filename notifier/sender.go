@@ -55,10 +55,10 @@ func (s *Sender) Parse(text string, policy *egress.Policy) (*Destination, error)
 // after the delivery if a message is under way.
 func (s *Sender) Release(d *Destination) { s.shared.release(d) }
 
-// ParseOnce is like the function [Parse], for a URL that a client brings for
+// ParseOnce is like the function [Parse], for a URL that a client sends with
 // one message. It remembers the last thousand destinations, but only those of
-// services that keep nothing between messages: clients never share sessions
-// and connections. The caller closes the destination after the message.
+// services that keep nothing between messages: clients never share sessions and
+// connections. The caller closes the destination after the message.
 func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, error) {
 	return s.recent.get(text, policy)
 }

@@ -25,8 +25,8 @@ type StateStore interface {
 }
 
 // KeepStates makes the destinations of the operator keep their states in store,
-// or, if it is nil, in memory only. Destinations with store=no, and those that
-// clients bring, never keep any.
+// or, if it is nil, in memory only. Destinations with store=no, and those of
+// clients, never keep any.
 //
 // A state is encrypted with a key that is derived from the destination's URL, so
 // that only a program with that URL can read it. It is lost if the URL changes.

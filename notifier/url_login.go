@@ -6,8 +6,8 @@ import (
 )
 
 // login moves the parameters user, password and pass of the query to the places
-// before the host, for every service that has these places, whatever the service
-// calls what belongs there. Apprise reads them so.
+// before the host, for every service that has these places, as Apprise does.
+// The service may call the parameters of these places differently.
 func (d *description) login(u *rawURL) {
 	u.query = slices.DeleteFunc(u.query, func(q queryParam) bool {
 		key := strings.ToLower(q.key)

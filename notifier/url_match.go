@@ -129,8 +129,8 @@ func matchPath(nodes []pathNode, segments []string, given func(string) bool, val
 		if given(n.name) {
 			min = 0
 		}
-		// The pattern of the next parameter tells where the list ends, as for
-		// a secret with slashes in it before a region.
+		// The pattern of the next parameter marks the end of the list, as for a
+		// secret with slashes in it before a region.
 		if len(after) > 1 && after[0].pattern != nil && !given(after[0].name) {
 			for k := min; k < len(segments); k++ {
 				if !after[0].pattern.MatchString(segments[k]) {

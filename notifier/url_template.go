@@ -42,8 +42,8 @@ type pathNode struct {
 	rest    bool   // the parameter is a list of segments
 	group   []pathNode
 
-	// pattern is that of the parameter, if the node follows a list: it tells
-	// where the list ends.
+	// pattern is that of the parameter, if the node follows a list: it marks
+	// the end of the list.
 	pattern *regexp.Regexp
 }
 

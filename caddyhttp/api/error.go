@@ -42,7 +42,7 @@ func (e *Error) Error() string { return errs.PublicText(e.Err) }
 // Unwrap returns e.Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Response returns the response that tells the client about e.
+// Response returns the response for the client.
 func (e *Error) Response() *Response {
 	return &Response{Status: e.Status, Error: e.Error(), RetryAfter: e.RetryAfter, Results: e.Results}
 }

@@ -18,8 +18,8 @@ const IdempotencyHeader = "Idempotency-Key"
 // maxIdempotencyKey is the length of such a key in bytes.
 const maxIdempotencyKey = 255
 
-// IdempotencyKey returns the key that r brings, or "". It returns a 400 if there
-// are several or the key is too long.
+// IdempotencyKey returns the idempotency key of r, or "". It returns a 400 if
+// there are several or the key is too long.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header.Values(IdempotencyHeader)
 	switch {
@@ -33,9 +33,9 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	return values[0], nil
 }
 
-// Fingerprint returns a hash of all that the request asks for, by which a
-// repeated request is told from a different one. It must be called before
-// [Request.Attachments].
+// Fingerprint returns a hash of the content of the request. Repeated requests
+// have the same hash, different ones have different hashes. It must be called
+// before [Request.Attachments].
 func (q *Request) Fingerprint() ([]byte, error) {
 	h := fingerprint{sha256.New()}
 	for _, name := range slices.Sorted(maps.Keys(q.fields)) {

@@ -13,7 +13,7 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// openAPIVersion stands in openAPI for the version of the module.
+// openAPIVersion is the placeholder in openAPI for the version of the module.
 const openAPIVersion = "VERSION"
 
 // ServeOpenAPI writes the description of the HTTP API, with the version of the

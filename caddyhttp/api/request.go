@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Limits bounds what one request may bring and what it may cause.
+// Limits are the limits of one request and of its deliveries.
 type Limits struct {
 	// MaxBody bounds a JSON body, including its files in base64, or an
 	// urlencoded form, in bytes. In a multipart form it bounds all parts

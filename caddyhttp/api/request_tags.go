@@ -49,8 +49,7 @@ func (f field) tags(name string) (any, error) {
 }
 
 // checkTagTypes returns an error if a tag field has the wrong type. Requests
-// that bring their URLs do not use tags, but a wrong type is still a mistake
-// of the client.
+// with URLs do not use tags, but a wrong type is still a mistake of the client.
 func (q *Request) checkTagTypes() error {
 	for _, name := range tagFields {
 		v, err := q.fields[name].tags(name)

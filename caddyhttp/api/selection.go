@@ -17,8 +17,8 @@ type Selection struct {
 	// Targets are the destinations that can be sent to.
 	Targets []notifier.Target
 
-	// Transient reports whether the destinations exist for this message alone,
-	// because the client brought their URLs.
+	// Transient reports whether the destinations exist for this message only,
+	// because their URLs are in the request.
 	Transient bool
 
 	// Limits limits what a message can cause; nil means no limits, for

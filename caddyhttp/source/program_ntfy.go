@@ -49,7 +49,7 @@ func (n ntfyMessage) field(names ...string) string {
 }
 
 // header returns a header. The header Priority is also one of HTTP (RFC 9218),
-// which is not meant.
+// which has another meaning.
 func (n ntfyMessage) header(name string) string {
 	value := n.request.Header.Get(name)
 	if name == "priority" && httpPriority.MatchString(value) {

@@ -175,7 +175,7 @@ func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option,
 func (f *file) options(all []pair) (out []option, err error) {
 	for _, p := range all {
 		if p.key.Value == "schema" {
-			continue // the scheme of the URL tells it
+			continue // the URL has it as its scheme
 		}
 		o := option{name: p.key.Value, line: p.key.Line}
 		if o.values, err = f.texts(p.value, "an option"); err != nil {

@@ -167,7 +167,8 @@ func (l Limits) titleRoom(title string) int {
 	return min(l.Unit.length(title)+counterWidth, l.Title, l.Body)
 }
 
-// bodyRoom returns the maximum length of the body beside the title. It may be 0.
+// bodyRoom returns the maximum length of the body in addition to the title. It
+// may be 0.
 func (l Limits) bodyRoom(title string, titleRoom int) int {
 	room := l.Body - l.Reserve
 	if l.InBody && title != "" && room >= titleRoom {
@@ -212,8 +213,8 @@ func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int
 	return parts
 }
 
-// splitAfterTitle returns parts of which only the first has the title. It has as
-// much of the body as fits beside the title, which may be nothing.
+// splitAfterTitle returns parts of which only the first has the title. It has
+// as much of the body as fits together with the title, which may be nothing.
 func (l Limits) splitAfterTitle(c cutter, title, body string, room int) []Part {
 	first := Part{Title: title}
 	if room > 0 {

@@ -53,7 +53,7 @@ const (
 	Queued    Status = iota + 1 // is sent when it is due
 	Sending                     // is being sent
 	Delivered                   // has arrived, or there was nothing to send
-	Failed                      // has failed for good, and the client has been told
+	Failed                      // has failed for good, and the client knows
 	Dead                        // has failed for good, and can be retried
 	Cancelled                   // was cancelled or dropped
 	Lost                        // its record was damaged, so that it cannot be sent

@@ -114,8 +114,7 @@ func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address
 	})
 }
 
-// fromTemplate returns what comes of the template, with the fields that every
-// message has.
+// fromTemplate returns the filled template, with the fields of every message.
 func (d *discordHook) fromTemplate(ctx context.Context, c *notifier.Client, m *notifier.Message) (map[string]any, error) {
 	content, err := d.template.Fill(ctx, c, jsontemplate.Values(m, m.Icon(256)), checkDiscordTemplate)
 	if err != nil {

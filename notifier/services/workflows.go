@@ -79,7 +79,7 @@ func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	return err
 }
 
-// payload returns what comes of the template, or the message as a card.
+// payload returns the filled template, or the message as a card.
 func (w *workflows) payload(ctx context.Context, c *notifier.Client, m *notifier.Message) (any, error) {
 	if !w.template.Given() {
 		return w.card(m), nil

@@ -1,5 +1,5 @@
-// Command bench measures what the gateway costs, beside what Caddy's
-// reverse_proxy costs for the same requests to the same destination, on the same
+// Command bench compares the cost of the gateway with that of Caddy's
+// reverse_proxy for the same requests to the same destination, on the same
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures

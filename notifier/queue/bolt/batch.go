@@ -195,9 +195,9 @@ func (s *Store) commit(changes []*change) error {
 
 // rollbackGuard is a logger of bbolt that keeps a failed commit from ending the
 // process. bbolt logs the failure, and then reads the whole tree again, in a
-// goroutine in which nothing recovers from the panic or the fault that a damaged
-// page causes. So rollbackGuard reads the tree first, and panics in the goroutine
-// of the commit if a page is damaged, before bbolt goes on.
+// goroutine without recover: a damaged page would cause a panic or a fault
+// there. So rollbackGuard reads the tree first, and panics in the goroutine of
+// the commit if a page is damaged, before bbolt goes on.
 type rollbackGuard struct {
 	*bbolt.DefaultLogger
 	check      func() error

@@ -198,8 +198,8 @@ const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
 // lease is how long jobs are claimed that a caller accepts and sends itself.
 const lease = time.Minute
 
-// keptSize returns what a message counts as of which no job waits: without dead
-// jobs, text and files are gone.
+// keptSize returns the size that a finished message counts as. Without dead
+// jobs, its text and files are removed.
 func keptSize(size int64, jobs, dead int) int64 {
 	if dead == 0 {
 		return min(size, int64(512+512*jobs))
@@ -213,10 +213,10 @@ type settling struct {
 	size, files int64 // what its message takes if it does not wait any more; files that can be removed
 }
 
-// settle records what has become of jobs in one transaction, and accepts another
-// message in it if that is not nil.
+// settle records the outcomes of jobs in one transaction. If another message is
+// not nil, the transaction accepts it too.
 func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry) []error {
-	token := uuid.New() // tells a repeated try what the first one has written
+	token := uuid.New() // identifies what the first try has written
 	errs := make([]error, len(jobs))
 	update, count := s.settlement(jobs, token)
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {

@@ -33,8 +33,8 @@ type pool struct {
 	idle   []*conn
 	closed bool
 
-	// conflict, if set, is called before each transaction, and its error is taken
-	// for the server's. It is for tests.
+	// conflict, if set, is called before each transaction, and its error counts
+	// as one of the server. It is for tests.
 	conflict func() error
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The tables. They keep to what PostgreSQL, CockroachDB and YugabyteDB document
-// alike. Times are microseconds since 1970. status is a queue.Status.
+// The tables. They use only features that PostgreSQL, CockroachDB and
+// YugabyteDB have in common. Times are microseconds since 1970. status is a
+// queue.Status.
 //
 // A message waits as long as finished is NULL.
 var migrations = [][]string{{
@@ -55,7 +56,7 @@ var migrations = [][]string{{
 	)`,
 }}
 
-// The table that tells which of the migrations have been made. It has one row.
+// The table with the number of the last migration. It has one row.
 const createVersion = `CREATE TABLE IF NOT EXISTS notify_queue_version (id INT PRIMARY KEY, version INT NOT NULL, secret BYTEA NOT NULL)`
 
 // advisoryLock is the number of the lock under which tables are created.

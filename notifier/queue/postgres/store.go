@@ -43,7 +43,8 @@ type Options struct {
 	// characters, the same for all gateways that share the tables.
 	Secret string
 
-	// Logger is told when the server is not reachable at the start. Default: none.
+	// Logger gets a warning if the server is not reachable at the start.
+	// Default: none.
 	Logger *zap.Logger
 
 	noListen bool         // for tests

@@ -45,9 +45,9 @@ type keyPacket struct {
 	primes  [][]byte
 }
 
-// keyPackets returns the keys and subkeys of a key ring, the primary key first. It
-// decodes without computing anything, and refuses keys that are too large for
-// everybody.
+// keyPackets returns the keys and subkeys of a key ring, the primary key first.
+// It decodes without computing anything, and refuses keys that are too large
+// for any URL.
 func keyPackets(data []byte) (out []keyPacket, err error) {
 	packets := pgppacket.NewOpaqueReader(bytes.NewReader(data))
 	for {

@@ -62,8 +62,9 @@ const (
 	e2eeNo  = 2
 )
 
-// protects reports whether the text must not go into encrypted rooms. Over plain
-// HTTP anybody on the way can read the text, so there the URL has to ask for it.
+// protects reports whether the text must not go into encrypted rooms. Over
+// plain HTTP the text is readable on the network anyway, so the URL must ask
+// for it.
 func (x *service) protects() bool { return x.e2ee == e2eeYes || x.e2ee != e2eeNo && x.Secure }
 
 var (

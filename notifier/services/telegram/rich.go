@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
 
-// rich sends what comes of the template as a rich message.
-// See https://core.telegram.org/bots/api#sendrichmessage.
+// rich sends the filled template as a rich message. See
+// https://core.telegram.org/bots/api#sendrichmessage.
 func (t delivery) rich(ctx context.Context) error {
 	icon := ""
 	if t.image {

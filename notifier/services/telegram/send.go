@@ -65,8 +65,8 @@ func (t delivery) send(ctx context.Context) error {
 	return t.files(ctx, "", "")
 }
 
-// icon sends the picture of the message's type. The message goes out without it
-// if that fails.
+// icon sends the picture of the message's type. If that fails, the message is
+// sent without it.
 func (t delivery) icon(ctx context.Context) {
 	address := t.m.Icon(256)
 	if address == "" {

@@ -195,7 +195,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// skip removes a number of n bytes. If n is not positive, it is no valid number.
+// skip removes a number of n bytes. The number is invalid if n is not positive.
 func (d *decoder) skip(n int) {
 	if n <= 0 {
 		d.fail()

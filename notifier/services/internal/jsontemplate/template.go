@@ -24,8 +24,8 @@ type Template struct {
 	values map[string]string
 }
 
-// The maximum size of a template, and of what comes of it: a template of a
-// client could have the text many times.
+// The maximum sizes of a template and of the filled one: a client's template
+// could contain the text many times.
 const (
 	maxTemplate = 35000
 	maxFilled   = 1 << 20
@@ -56,8 +56,8 @@ func secretAddress(value string) (public, secret string) {
 // Given reports whether the URL has a template.
 func (t *Template) Given() bool { return t.file.Given() }
 
-// Check returns an error if the template is not JSON, or if valid refuses what
-// comes of it with an example message. It returns nil if the template is at an
+// Check returns an error if the template is not JSON, or if valid refuses it
+// filled with an example message. It returns nil if the template is at an
 // address.
 func (t *Template) Check(valid func(map[string]any) error) error {
 	if t.file.Content() == nil {
@@ -68,7 +68,7 @@ func (t *Template) Check(valid func(map[string]any) error) error {
 	return err
 }
 
-// Fill returns what comes of the template with the values. The error of valid
+// Fill returns the template filled with the values. The error of valid
 // continues a sentence that begins with the template, as in "has no blocks".
 func (t *Template) Fill(ctx context.Context, c *notifier.Client, values map[string]string, valid func(map[string]any) error) (map[string]any, error) {
 	content, err := t.file.Read(ctx, c)
