@@ -140,7 +140,7 @@ func outcomeOf(state queuedState, r notifier.Result) queue.Outcome {
 
 // addAttempts returns o with a result that counts the attempts before as well.
 func addAttempts(j *queue.Job, o queue.Outcome, r notifier.Result) queue.Outcome {
-	var before, now queuedResult
+	var before, now api.Result
 	if json.Unmarshal(j.Result, &before) == nil && json.Unmarshal(o.Result, &now) == nil {
 		now.Attempts += before.Attempts
 		o.Result = mustJSON(now)

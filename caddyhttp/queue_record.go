@@ -41,12 +41,6 @@ type queuedFile struct {
 	ContentType string `json:"content_type"`
 }
 
-// queuedSummary is what is kept as long as the results.
-type queuedSummary struct {
-	Source string `json:"source"`
-	Key    string `json:"key,omitempty"`
-}
-
 // queuedState is what the next attempt of one delivery needs.
 type queuedState struct {
 	// Key and Source are those of the message.
@@ -61,12 +55,6 @@ type queuedState struct {
 	URL      string          `json:"url,omitempty"`
 	Tags     []string        `json:"tags,omitempty"`
 	Progress json.RawMessage `json:"progress,omitempty"`
-}
-
-// queuedResult is what clients read about one delivery.
-type queuedResult struct {
-	api.Result
-	Optional bool `json:"optional,omitempty"`
 }
 
 // destinationHash returns a text that identifies a URL and does not reveal it.
@@ -94,7 +82,7 @@ func (d *delivery) record() *queue.Message {
 	if d.to.Transient {
 		text.Client, text.Policy, text.Targets = true, d.settings.limits.Egress.Key(), len(d.to.Targets)
 	}
-	r := &queue.Message{ID: d.id, Created: m.Time, Summary: d.summary()}
+	r := &queue.Message{ID: d.id, Created: m.Time}
 	for _, a := range m.Attachments {
 		text.Files = append(text.Files, queuedFile{a.Name, a.ContentType})
 		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
@@ -102,9 +90,6 @@ func (d *delivery) record() *queue.Message {
 	r.Body = mustJSON(text)
 	return r
 }
-
-// summary returns the summary of the message of d.
-func (d *delivery) summary() []byte { return mustJSON(queuedSummary{d.source, d.key}) }
 
 // message returns the stored message. Its files are those of m.
 func (t *queuedText) message(m *queue.Message) (*notifier.Message, error) {
@@ -141,7 +126,7 @@ func (s queuedState) with(p *notifier.Progress) []byte {
 
 // resultOf returns the stored form of a result.
 func resultOf(r notifier.Result) []byte {
-	return mustJSON(queuedResult{api.NewResult(r), r.Optional})
+	return mustJSON(api.NewResult(r))
 }
 
 // queuedNotYet returns the result of a delivery to t that is not known.
@@ -161,11 +146,9 @@ func queuedMessage(e *queue.Entry) *api.QueuedMessage {
 
 // jobResult returns what clients see of a job.
 func jobResult(j *queue.Job) (r api.QueuedResult) {
-	var stored queuedResult
-	if err := json.Unmarshal(j.Result, &stored); err != nil {
-		stored.Tags = []string{} // the record is damaged; the status remains
+	if err := json.Unmarshal(j.Result, &r.Result); err != nil {
+		r.Result = api.Result{Tags: []string{}} // the record is damaged; the status remains
 	}
-	r.Result, r.Optional = stored.Result, stored.Optional
 	switch j.Status {
 	case queue.Queued, queue.Sending:
 		r.Status, r.NextAttempt = api.StatusQueued, &j.Due

@@ -31,7 +31,9 @@ func messageAddress(r *http.Request, id string) string {
 	path := r.URL.EscapedPath()
 	prefix := ""
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		prefix, _ = strings.CutSuffix(original.URL.EscapedPath(), path)
+		if before, ok := strings.CutSuffix(original.URL.EscapedPath(), path); ok {
+			prefix = before
+		}
 	}
 	return prefix + "/notify/" + messagesName + "/" + id
 }

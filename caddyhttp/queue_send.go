@@ -99,9 +99,8 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
-	direct   []int                // the targets that are sent to at once; the others are queued
-	states   []queuedState        // of the targets; set when they are stored
-	progress []*notifier.Progress // of the targets; nil if the target is queued
+	direct []int         // the targets that are sent to at once; the others are queued
+	states []queuedState // of the targets; nil unless they are stored
 
 	// decided is closed when the message is stored, or will not be. Only then
 	// err and entry can be read: err is that of the queue if it was not stored,
@@ -114,10 +113,17 @@ type queuedSend struct {
 	report *notifier.Report // on all results of the direct targets
 
 	mu       sync.Mutex
-	deciding bool               // a goroutine decides, or has done so
-	answered bool               // results come too late for the response
-	results  []*notifier.Result // of the targets; nil while under way
-	late     []bool             // of the targets: under way when the request was answered
+	deciding bool // a goroutine decides, or has done so
+	answered bool // results come too late for the response
+	targets  []sentTarget
+}
+
+// sentTarget is what a queuedSend knows of a target.
+type sentTarget struct {
+	direct   bool               // it is sent to at once
+	progress *notifier.Progress // nil if nothing of the message can arrive alone
+	result   *notifier.Result   // nil while under way
+	late     bool               // it was under way when the request was answered
 }
 
 func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
@@ -125,10 +131,8 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 		d.message.Time = time.Now()
 	}
 	d.id = queue.NewID()
-	n := len(d.to.Targets)
 	return &queuedSend{
-		delivery: d, q: q, shared: shared,
-		states: make([]queuedState, n), progress: make([]*notifier.Progress, n), results: make([]*notifier.Result, n), late: make([]bool, n),
+		delivery: d, q: q, shared: shared, targets: make([]sentTarget, len(d.to.Targets)),
 		done: make(chan struct{}), decided: make(chan struct{}),
 	}
 }
@@ -146,7 +150,10 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	for i, t := range targets {
 		if (direct || chained) && s.q.slow.begin(t.Destination, chained) {
 			s.direct = append(s.direct, i)
-			s.progress[i] = new(notifier.Progress)
+			s.targets[i].direct = true
+			if s.divisible(t) {
+				s.targets[i].progress = new(notifier.Progress)
+			}
 		}
 	}
 	if direct && len(s.direct) == len(targets) && s.idempotency.key == "" {
@@ -160,6 +167,16 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 		}
 	}
 	return s.err
+}
+
+// smallText is the length up to which a text is taken for one part, in bytes.
+const smallText = 140
+
+// divisible reports whether a part or a recipient of the message may have it
+// before others, so that the progress is worth recording while it is sent.
+func (s *queuedSend) divisible(t notifier.Target) bool {
+	m := s.message
+	return len(m.Attachments) > 0 || len(m.Title)+len(m.Body) > smallText || t.Recipients() > 1
 }
 
 // run sends to the direct targets, waits for the results, and returns what is
@@ -195,8 +212,8 @@ func (s *queuedSend) giveUp() (store bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.direct {
-		if s.results[i] == nil {
-			s.late[i] = true
+		if s.targets[i].result == nil {
+			s.targets[i].late = true
 			s.q.slow.late(s.to.Targets[i].Destination)
 		}
 	}
@@ -225,7 +242,7 @@ func (s *queuedSend) send(ctx context.Context) {
 	to.Targets = make([]notifier.Target, len(s.direct))
 	for k, i := range s.direct {
 		to.Targets[k] = s.to.Targets[i]
-		to.Targets[k].Progress = s.progress[i]
+		to.Targets[k].Progress = s.targets[i].progress
 	}
 	d.to, d.done = &to, s.end
 	sent, trace := s.shared.deliver(ctx, d)
@@ -241,7 +258,7 @@ func (s *queuedSend) send(ctx context.Context) {
 	s.report = s.reportSoFar(sent.Records)
 	s.mu.Unlock()
 	if s.entry == nil {
-		s.q.Record(s.finalEntry())
+		s.q.Record(s.finalEntry(s.report.Results))
 	}
 	made := make([]notifier.Result, len(s.direct))
 	for k, i := range s.direct {
@@ -260,8 +277,8 @@ func (s *queuedSend) decide() bool {
 		return false
 	}
 	s.deciding = true
-	for _, r := range s.results {
-		if queueable(r) {
+	for _, t := range s.targets {
+		if queueable(t.result) {
 			s.makeEntry()
 			break
 		}
@@ -274,8 +291,8 @@ func (s *queuedSend) decide() bool {
 func (s *queuedSend) end(k int, r notifier.Result) {
 	i := s.direct[k]
 	s.mu.Lock()
-	s.results[i] = &r
-	late, deciding := s.late[i], s.deciding
+	s.targets[i].result = &r
+	late, deciding := s.targets[i].late, s.deciding
 	if !s.answered && s.delivery.done != nil {
 		if queueable(&r) {
 			r.Status = api.StatusQueued
@@ -297,7 +314,7 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	}
 	state := s.states[i]
 	state.Told = true // it is part of the message's outcome
-	o := outcomeOf(state, *s.results[i])
+	o := outcomeOf(state, *s.targets[i].result)
 	if o.Status == queue.Dead && !late { // the client is told
 		o.Status = queue.Failed
 	}
@@ -308,7 +325,7 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 // the beginning.
 func (s *queuedSend) streamQueued() {
 	for i, t := range s.to.Targets {
-		if s.delivery.done != nil && s.progress[i] == nil {
+		if s.delivery.done != nil && !s.targets[i].direct {
 			s.delivery.done(i, queuedNotYet(t))
 		}
 	}
@@ -317,7 +334,7 @@ func (s *queuedSend) streamQueued() {
 // streamLate sends the client the state of the targets that are late.
 func (s *queuedSend) streamLate() {
 	for i, t := range s.to.Targets {
-		if s.delivery.done != nil && s.late[i] {
+		if s.delivery.done != nil && s.targets[i].late {
 			s.delivery.done(i, queuedNotYet(t))
 		}
 	}
@@ -334,7 +351,7 @@ var errNotStored = errors.New("it is being sent, but the gateway cannot store it
 // or needs not be. The caller holds the lock, or no delivery is under way.
 func (s *queuedSend) shown(i int) notifier.Result {
 	stored := s.err == nil
-	switch r := s.results[i]; {
+	switch r := s.targets[i].result; {
 	case r == nil:
 		out := queuedNotYet(s.to.Targets[i])
 		if !stored {
@@ -373,10 +390,11 @@ func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
 func (s *queuedSend) makeEntry() {
 	m := s.record()
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
-	s.entry = s.finalEntry()
+	s.states = make([]queuedState, len(s.targets))
+	s.entry = s.finalEntry(s.reportSoFar([]notifier.Record{}).Results) // without lines about the results
 	s.entry.Message, s.entry.Untrusted = m, s.to.Transient
 	for i, at := range s.to.Positions() {
-		if r := s.results[i]; r == nil || queueable(r) {
+		if r := s.targets[i].result; r == nil || queueable(r) {
 			s.setJob(&s.entry.Jobs[at], i)
 		}
 	}
@@ -387,12 +405,13 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	t := s.to.Targets[i]
 	s.states[i] = s.state(t)
 	j.Destination = destinationHash(t.Destination)
-	j.State = s.states[i].with(s.progress[i])
-	switch r := s.results[i]; {
+	j.State = s.states[i].with(s.targets[i].progress)
+	switch r := s.targets[i].result; {
 	case r != nil:
+		j.State = s.states[i].with(r.Progress)
 		j.Status = queue.Queued
 		j.Due = time.Now().Add(queue.RetryDelay(1, r.RetryAfter))
-	case s.progress[i] != nil:
+	case s.targets[i].direct:
 		j.Status = queue.Sending
 	default:
 		j.Status = queue.Queued
@@ -401,11 +420,9 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 
 // finalEntry returns the entry of a message whose results are all final: those
 // of the targets and of URLs that cannot be used.
-func (s *queuedSend) finalEntry() *queue.Entry {
-	report := s.reportSoFar(nil)
-	e := &queue.Entry{Message: &queue.Message{ID: s.id, Created: s.message.Time, Summary: s.summary()}}
-	e.Jobs = make([]queue.Job, len(report.Results))
-	for i, r := range report.Results {
+func (s *queuedSend) finalEntry(results []notifier.Result) *queue.Entry {
+	e := &queue.Entry{Message: &queue.Message{ID: s.id, Created: s.message.Time}, Jobs: make([]queue.Job, len(results))}
+	for i, r := range results {
 		j := &e.Jobs[i]
 		j.Status, j.Result = queue.Delivered, resultOf(r)
 		if r.Err != nil {

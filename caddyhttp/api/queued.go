@@ -82,9 +82,6 @@ type QueuedMessage struct {
 type QueuedResult struct {
 	Result
 
-	// Optional means that a failure does not count.
-	Optional bool `json:"optional,omitempty"`
-
 	// NextAttempt is when the next attempt is due. It is past if the attempt is
 	// under way, and nil if the delivery is final.
 	NextAttempt *time.Time `json:"next_attempt,omitempty"`
