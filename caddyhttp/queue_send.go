@@ -130,6 +130,9 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 	if d.message.Time.IsZero() {
 		d.message.Time = time.Now()
 	}
+	if d.release == nil {
+		d.release = func() {}
+	}
 	d.id = queue.NewID()
 	return &queuedSend{
 		delivery: d, q: q, shared: shared, targets: make([]sentTarget, len(d.to.Targets)),
