@@ -35,9 +35,10 @@ Caddyfile with the same keys, tags and settings. Notification URLs go into files
 of their own, which only the user of this command can read.
 
 The argument is the configuration folder of the Apprise API (/config in its
-container), or the address of a running one. A folder in hash mode does not
-contain the names of the keys: give them with --key. So must you for a server
-that does not list its keys.
+container), or the address of a running one. Name the keys with --key for a
+folder in hash mode, which does not contain their names, and for a server that
+does not list its keys. In a folder in hash mode, the key of
+APPRISE_DEFAULT_CONFIG_ID (by default, apprise) is looked for in any case.
 
 The settings are the variables of the container, such as APPRISE_STATELESS_URLS.
 They come from --env-file or, without it, from the environment.
