@@ -33,6 +33,7 @@ type Client struct {
 	transient bool            // the destination is for one message
 	hops      int             // gateways that the message has passed through
 	requests  *requestCounter // nil for no limit
+	bodies    *sharedBodies   // nil for a short message
 	header    func(context.Context) map[string]string
 }
 

@@ -154,6 +154,7 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 			cancel(nil)
 			return nil, nil, q.Body.err
 		}
+		c.bodies.share(q.Body)
 		r.ContentLength = q.Body.size
 		if r.ContentLength > 0 {
 			r.Body = q.Body.open()

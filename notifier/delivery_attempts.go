@@ -28,7 +28,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 	parts := d.progress.divide(f, t.divide(whole, f))
 	d.client = Client{
 		pool: d.sender.pool, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
-		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, states: d.states(t),
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
 	tries, wait := d.retries(t)
 	waits := 0

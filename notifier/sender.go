@@ -77,7 +77,7 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	if n := len(m.Title) + len(m.Body); n > SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
 		defer free()
-		x.slots = slices.Insert(x.slots, 0, copies)
+		x.slots, x.bodies = slices.Insert(x.slots, 0, copies), newSharedBodies()
 	}
 	if o.Limits != nil {
 		limits := o.Limits.of(m)

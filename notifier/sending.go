@@ -16,6 +16,7 @@ type sending struct {
 	texts    renderings
 	slots    []slots
 	requests *requestCounter
+	bodies   *sharedBodies // nil for a short message
 
 	deliveries []delivery
 	left       atomic.Int64  // deliveries that have not ended
