@@ -11,11 +11,15 @@ import (
 )
 
 // destination stands for a service: it reads each request and answers 200.
-// Paths that begin with /slow are answered after 50 ms.
+// Paths that begin with /slow are answered after 50 ms, those that begin with
+// /hold when a value is received from release, and /down with 503.
 type destination struct {
 	server  *http.Server
 	address string
 	large   atomic.Int32 // requests larger than largeRequest
+	held    atomic.Int32 // requests that wait for release
+	release chan struct{}
+	total   atomic.Int64 // requests
 }
 
 const largeRequest = 50 << 20
@@ -25,13 +29,21 @@ func startDestination() *destination {
 	if err != nil {
 		log.Fatal(err)
 	}
-	d := &destination{address: l.Addr().String()}
-	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	d := &destination{address: l.Addr().String(), release: make(chan struct{})}
+	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n, _ := io.Copy(io.Discard, r.Body); n > largeRequest {
 			d.large.Add(1)
 		}
-		if strings.HasPrefix(r.URL.Path, "/slow") {
+		d.total.Add(1)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/slow"):
 			time.Sleep(50 * time.Millisecond)
+		case strings.HasPrefix(r.URL.Path, "/hold"):
+			d.held.Add(1)
+			<-d.release
+			d.held.Add(-1)
+		case strings.HasPrefix(r.URL.Path, "/down"):
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})}
 	go func() { _ = d.server.Serve(l) }()
