@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -27,6 +28,7 @@ type shared struct {
 	apps       startedApps
 	background background
 	logs       logSinks
+	parsed     atomic.Int64 // URLs of configurations since the last app started
 }
 
 func newShared() *shared {
@@ -77,6 +79,7 @@ func (r *sharedRef) load() error {
 func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destination, error) {
 	d, err := r.sender.ParseWithFiles(url, nil, files)
 	if err == nil {
+		r.parsed.Add(1)
 		r.destinations = append(r.destinations, d)
 	}
 	return d, err

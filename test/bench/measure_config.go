@@ -64,10 +64,10 @@ func (b *bench) configurations() error {
 	return nil
 }
 
-// measureConfig measures the memory of a process that has just started, and a
-// reload.
+// measureConfig measures the memory of a process that has started a few seconds
+// ago, and a reload.
 func (b *bench) measureConfig(c *caddy, reload, resident, live *[]float64) error {
-	time.Sleep(time.Second)
+	time.Sleep(3 * time.Second)
 	*resident = append(*resident, c.memory("VmRSS"))
 	u, err := c.usage(true)
 	if err != nil {
