@@ -30,6 +30,7 @@ type App struct {
 	shared   sharedRef
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
+	saved    *savedStorage
 
 	queueSettings *queueSettings // nil for no queue
 	started       chan struct{}  // closed when queue is set or failed to open
@@ -52,6 +53,7 @@ func (App) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.log, a.started = ctx.Logger(), make(chan struct{})
+	a.saved = &savedStorage{storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.started) })
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)

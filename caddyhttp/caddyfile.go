@@ -151,6 +151,16 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			retry <n>
 //			wait <duration>
 //		}
+//		configs {
+//			manage [open]
+//			refresh <duration>
+//			max_keys <n>
+//			max_size <size>
+//			max_urls <n>
+//			trust client|operator
+//			include on|off
+//			secret <text>
+//		}
 //		propagate_trace on|off
 //		page on|off
 //		trusted_origins <origin...>|*
@@ -267,6 +277,7 @@ func (b *settingsBlock) options() options {
 			_, err := newOriginCheck(origins)
 			return err
 		}},
+		"configs":  {usage: "configs { … }", block: b.readConfigs},
 		"identity": {usage: "identity { … }", block: b.readIdentity},
 	}
 }

@@ -30,8 +30,8 @@ type option struct {
 }
 
 // readBlock reads the block of the directive or subdirective called name, which
-// opens after the current token. Only notify and queue may do without a block or
-// have an empty one.
+// opens after the current token. Only notify, queue and configs may do
+// without a block or have an empty one.
 //
 // Errors do not show tokens that could be a URL or a secret in the wrong place.
 func readBlock(d *caddyfile.Dispenser, name string, known options) error {
@@ -57,7 +57,7 @@ func readBlock(d *caddyfile.Dispenser, name string, known options) error {
 			return err
 		}
 	}
-	if len(seen) == 0 && name != "notify" && name != "queue" {
+	if len(seen) == 0 && name != "notify" && name != "queue" && name != "configs" {
 		return start.Errf("%s needs a block with at least one of %s", name, known.names())
 	}
 	return nil

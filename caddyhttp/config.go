@@ -84,6 +84,10 @@ type Settings struct {
 	// The sender of the messages, for destinations that show one.
 	Identity *Identity `json:"identity,omitempty"`
 
+	// Saved configurations: keys whose notification URLs clients save over HTTP,
+	// and the other routes of the Apprise API. Default: off.
+	Configs *Configs `json:"configs,omitempty"`
+
 	// What the Caddyfile adapter records about the block. Leave it out of a JSON
 	// configuration.
 	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`

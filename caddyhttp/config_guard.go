@@ -62,7 +62,7 @@ func (s site) warn(text string, fields ...zap.Field) {
 // set, and a stranger from outside can use POST /notify.
 func (s site) isOpen() bool {
 	h := s.handler
-	return len(h.resolved.keys) > 0 && h.Stateless == nil && !s.requiresCertificate() &&
+	return (len(h.resolved.keys) > 0 || h.resolved.configs != nil) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
 }
 

@@ -128,6 +128,7 @@ type key struct {
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
 	fallback       string            // the key for messages about dead deliveries; "" for none
+	limits         *notifier.Limits  // of what a message can cause, for a saved key; nil for no limits
 	log            *zap.Logger
 }
 

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -42,6 +43,17 @@ type resolved struct {
 	page           bool
 	originCheck    *http.CrossOriginProtection // nil for no check
 	identity       *notifier.Identity
+	configs        *Configs   // with its defaults; nil if they are off
+	saved          *savedKeys // of a handler; nil if they are off
+}
+
+// key returns a key of the configuration or, if there is none, a saved one. The
+// error is an [*api.Error].
+func (r *resolved) key(ctx context.Context, name string) (*key, error) {
+	if k := r.keys[name]; k != nil {
+		return k, nil
+	}
+	return r.saved.find(ctx, name)
 }
 
 // defaultSettings returns the settings of an app that sets nothing.
@@ -104,6 +116,11 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if len(s.TrustedOrigins) > 0 {
 		if r.originCheck, err = newOriginCheck(s.TrustedOrigins); err != nil {
 			return nil, fmt.Errorf("trusted_origins: %w", err)
+		}
+	}
+	if s.Configs != nil {
+		if r.configs, err = s.Configs.resolve(); err != nil {
+			return nil, s.Caddyfile.locate("configs", prefixError("configs", err))
 		}
 	}
 	if s.Identity != nil {

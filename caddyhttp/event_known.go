@@ -28,6 +28,7 @@ var knownEvents = map[string][]string{
 	"unhealthy":             {"host"},
 	eventDelivered:          {"delivered", "destinations", "failed", "key", "services", "source"},
 	eventDead:               {"attempts", "destination", "error", "id", "key", "service", "source"},
+	eventConfigChanged:      {"change", "destinations", "key", "user"},
 	eventFailed:             {"delivered", "destinations", "error", "errors", "failed", "key", "services", "source"},
 }
 

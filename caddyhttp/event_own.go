@@ -38,6 +38,15 @@ const (
 	eventDead = "notify_dead"
 )
 
+// eventConfigChanged is the event for each change of a saved configuration. Its
+// data are
+//
+//	key           the name of the key
+//	change        saved or deleted
+//	destinations  how many it has now
+//	user          who made the change; "" if Caddy's authentication has found nobody
+const eventConfigChanged = "notify_config_changed"
+
 // Limits of an event's data.
 const (
 	maxEventItems = 20
@@ -73,8 +82,13 @@ func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
 	if ok {
 		name = eventDelivered
 	}
-	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(name) {
-		e.events.Emit(e.ctx, name, ownEventData(d, ok, results))
+	app.emitter.emit(name, func() map[string]any { return ownEventData(d, ok, results) })
+}
+
+// emit emits an event if somebody has subscribed to it.
+func (e emitter) emit(name string, data func() map[string]any) {
+	if e.ctx.Err() == nil && e.events.ShouldEmit(name) {
+		e.events.Emit(e.ctx, name, data())
 	}
 }
 

@@ -52,6 +52,9 @@ var eventTexts = map[string]func(d eventData, reload bool) eventText{
 		}
 		return eventText{"Caddy has started", "Caddy" + onHost() + " has started.", notifier.Info}
 	},
+	eventConfigChanged: func(d eventData, _ bool) eventText {
+		return eventText{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
+	},
 	"stopping": func(eventData, bool) eventText {
 		return eventText{"Caddy is stopping", "Caddy" + onHost() + " is stopping.", notifier.Warning}
 	},

@@ -76,13 +76,21 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
 		return logRejected(h.log, err)
 	}
+	if h.resolved.saved, err = h.app.newSavedKeys(h.resolved, h.log); err != nil {
+		return logRejected(h.log, h.Caddyfile.locate("configs", prefixError("configs", err)))
+	}
 	h.Caddyfile.trim()
 	h.app.sites = append(h.app.sites, h.resolved)
 	return nil
 }
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
-func (h *Handler) Cleanup() error { return h.shared.release() }
+func (h *Handler) Cleanup() error {
+	if h.resolved != nil {
+		h.resolved.saved.close()
+	}
+	return h.shared.release()
+}
 
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
@@ -95,6 +103,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		if resp := h.serveSource(w, r, a); resp != nil {
 			resp.Write(w, r)
 		}
+		return nil
+	}
+	if a, ok := configRoute(r.URL.Path); ok && h.resolved.saved != nil && !hasEncodedSlash(r.URL) {
+		h.serveConfig(w, r, a)
 		return nil
 	}
 	key, ok := route(r.URL.Path)

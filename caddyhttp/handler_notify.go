@@ -53,7 +53,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (del
 	if err := h.checkRoute(r, name); err != nil {
 		return delivery{}, err
 	}
-	if k := h.resolved.keys[name]; k != nil {
+	if name != "" {
+		k, err := h.resolved.key(r.Context(), name)
+		if err != nil {
+			return delivery{}, err
+		}
 		if err := k.checkSource(sourceDirect); err != nil {
 			return delivery{}, err
 		}
@@ -91,7 +95,7 @@ func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops
 		return d, err
 	}
 	m.Hops, m.Identity, m.Time = hops, h.resolved.identity, time.Now()
-	to, logger, err := h.destinations(q, name)
+	to, logger, err := h.destinations(r, q, name)
 	if err != nil {
 		return d, err
 	}
@@ -158,13 +162,14 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
 
-// checkRoute returns an error if the key does not exist or, for "", if messages
+// checkRoute returns an error if the key does not exist or cannot be read or, for "", if messages
 // without a key are turned off.
 func (h *Handler) checkRoute(r *http.Request, name string) error {
 	switch {
-	case name != "" && h.resolved.keys[name] == nil:
-		return errNoKey
-	case name == "" && !h.resolved.stateless:
+	case name != "":
+		_, err := h.resolved.key(r.Context(), name)
+		return err
+	case !h.resolved.stateless:
 		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
 	}
 	return nil
@@ -174,10 +179,16 @@ var errStatelessOff = errors.New("messages without a key are turned off here")
 
 // destinations returns where the message of q goes, and the logger for its
 // deliveries.
-func (h *Handler) destinations(q *api.Request, name string) (*api.Selection, *zap.Logger, error) {
+func (h *Handler) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *zap.Logger, error) {
 	if name != "" {
-		k := h.resolved.keys[name]
+		k, err := h.resolved.key(r.Context(), name)
+		if err != nil {
+			return nil, nil, err
+		}
 		to, err := q.SelectTags(k.choose)
+		if err == nil {
+			to.Limits = k.limits
+		}
 		return to, k.log, err
 	}
 	to, err := q.SelectURLs(h.parseClientURL, h.resolved.defaultTargets)

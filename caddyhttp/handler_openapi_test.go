@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -159,6 +160,68 @@ func TestDescriptionOfMessages(t *testing.T) {
 	}
 }
 
+// describedCall is a request whose answers must be described.
+type describedCall struct {
+	h           *Handler
+	target      string
+	contentType string
+	body        string
+	slow        bool // it takes longer than the server allows
+	header      http.Header
+	before      func() (after func())
+}
+
+// configCalls returns requests to the routes for saved configurations, by
+// operation.
+func configCalls(t *testing.T, s *station) map[string][]describedCall {
+	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_size 1KiB", "")
+	broken, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
+	storage.down.Store(true)
+	locked, _ := newConfigGateway(t, t.TempDir(), "", "")
+	save := func(h *Handler) func() func() {
+		return func() func() {
+			if r := post(t, h, "/add/ops", typeForm, "urls="+s.url("/a")); r.status != http.StatusOK {
+				t.Fatal(r.body)
+			}
+			return func() {}
+		}
+	}
+	saved := save(h)
+	healthy := func(h *Handler) func() func() {
+		return func() func() {
+			h.app.saved.checked = time.Time{}
+			return func() {}
+		}
+	}
+	urls := "urls=" + s.url("/a")
+	calls := map[string][]describedCall{
+		"POST /add/{KEY}": {
+			{h: h, target: "/add/ops", contentType: typeForm, body: urls}, {h: h, target: "/add/ops", contentType: typeForm, body: "urls=nope"},
+			{h: locked, target: "/add/ops", contentType: typeForm, body: urls}, {h: h, target: "/add/a.b", contentType: typeForm, body: urls},
+			{h: h, target: "/add/ops", contentType: typeForm, body: urls + strings.Repeat("x", 1100)},
+			{h: broken, target: "/add/ops", contentType: typeForm, body: urls},
+		},
+		"POST /get/{KEY}": {
+			{h: h, target: "/get/ops", before: saved}, {h: locked, target: "/get/ops"}, {h: h, target: "/get/none"}, {h: broken, target: "/get/ops"},
+		},
+		"POST /del/{KEY}": {
+			{h: h, target: "/del/ops", before: saved}, {h: locked, target: "/del/ops"}, {h: h, target: "/del/none"}, {h: broken, target: "/del/ops"},
+		},
+		"GET /cfg": {
+			{h: h, target: "/cfg", before: saved}, {h: locked, target: "/cfg"}, {h: broken, target: "/cfg"},
+		},
+		"GET /json/urls/{KEY}": {
+			{h: h, target: "/json/urls/ops", before: saved}, {h: h, target: "/json/urls/ops?tag=a!b", before: saved}, {h: h, target: "/json/urls/none"},
+			{h: broken, target: "/json/urls/ops"},
+		},
+		"GET /status": {
+			{h: h, target: "/status", before: healthy(h)}, {h: broken, target: "/status", before: healthy(broken)},
+		},
+		"GET /details": {{h: h, target: "/details"}},
+	}
+	return calls
+}
+
 // TestDescriptionOfAnswers checks that every response is described, and that
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
@@ -170,15 +233,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	closed := newGateway(t, "stateless off\n", "")
 	off := newGateway(t, block+"page off", "")
 	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
-	type call struct {
-		h           *Handler
-		target      string
-		contentType string
-		body        string
-		slow        bool // it takes longer than the server allows
-		header      http.Header
-		before      func() (after func())
-	}
+	type call = describedCall
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	busy := func() func() {
 		f := &h.shared.inFlight
@@ -272,6 +327,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Prefer", "respond-async")},
 		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Idempotency-Key", "1")})
 
+	maps.Copy(calls, configCalls(t, s))
+
 	given := map[string]bool{}
 	for op, list := range calls {
 		method, path, _ := strings.Cut(op, " ")
@@ -312,6 +369,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				switch {
 				case path == "/notify/openapi.json", media == "text/plain", media == "text/html":
 					continue
+				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
+					continue // these answers have tests of their own
 				case strings.Contains(path, "{ID}") && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:

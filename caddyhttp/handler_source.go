@@ -87,9 +87,9 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a source
 		return nil, err
 	}
 	defer e.leave()
-	k := h.resolved.keys[a.key]
-	if k == nil {
-		return nil, errNoKey
+	k, err := h.resolved.key(r.Context(), a.key)
+	if err != nil {
+		return nil, err
 	}
 	if err := k.checkSource(a.source); err != nil {
 		return nil, err

@@ -78,7 +78,11 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		JS: template.JS(pageJS),
 	}
 	if name != "" {
-		p.setChoices(h.resolved.keys[name])
+		k, err := h.resolved.key(r.Context(), name)
+		if err != nil {
+			return h.errorResponse(err)
+		}
+		p.setChoices(k)
 	} else {
 		p.Otherwise = countServices(h.resolved.defaultTargets)
 	}

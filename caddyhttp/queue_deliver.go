@@ -28,7 +28,7 @@ type queueTarget struct {
 func (a *App) findQueued(name, hash string) (queueTarget, bool) {
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
 		targets, log := site.defaultTargets, a.log
-		if k := site.keys[name]; k != nil {
+		if k, err := site.key(context.Background(), name); err == nil {
 			targets, log = k.targets, k.log
 		} else if name != "" {
 			continue

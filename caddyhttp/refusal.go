@@ -98,7 +98,7 @@ func (h *Handler) refuse(r *http.Request, name string, status int, text string, 
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
 		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
 	}
-	if h.resolved.keys[name] != nil {
+	if _, err := h.resolved.key(r.Context(), name); err == nil && name != "" {
 		f.key = name
 	}
 	if server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {

@@ -46,6 +46,21 @@ func (d *Destination) copy() (*Destination, error) {
 	return ParseWithFiles(d.text, d.policy, files)
 }
 
+// Retry returns the value of the parameter retry: how many times a delivery that
+// fails is repeated.
+func (d *Destination) Retry() int { return int(d.options.retry) }
+
+// CheckHost returns an error if the URL names its server by an address that the
+// policy of the destination blocks. What a name stands for is checked when it
+// is dialled.
+func (d *Destination) CheckHost() error {
+	s := d.server()
+	if s == nil || s.Host == "" {
+		return nil
+	}
+	return d.policy.CheckHost(s.Host)
+}
+
 // Close closes what the service keeps between messages, such as a connection.
 // The destination can still be used and opens what it needs.
 func (d *Destination) Close() {

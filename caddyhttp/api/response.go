@@ -43,6 +43,13 @@ type Response struct {
 	// link in HTML responses; "" for no link.
 	FormURL string
 
+	// BackURL is the address of the page that the request came from, if that is
+	// not a form for messages; "" for no link.
+	BackURL string
+
+	// Title is the title of a response in HTML; "" for one about a message.
+	Title string
+
 	location string         // of the message in the queue; "" for no header Location
 	applied  string         // value of the header Preference-Applied; "" for none
 	message  *QueuedMessage // the body of the JSON, instead of the fields above

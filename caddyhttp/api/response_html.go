@@ -27,9 +27,9 @@ type responseLine struct {
 // reports whether the request was to send a message.
 func (r *Response) html(sent bool) []byte {
 	page := struct {
-		Title, FormURL string
-		Lines          []responseLine
-	}{r.title(sent), r.FormURL, nil}
+		Title, FormURL, BackURL string
+		Lines                   []responseLine
+	}{r.title(sent), r.FormURL, r.BackURL, nil}
 	for _, l := range r.lines() {
 		page.Lines = append(page.Lines, responseLine{l.Level, l.Optional && l.Level == notifier.LevelError, formatTime(l.Time), l.Text})
 	}
@@ -40,6 +40,8 @@ func (r *Response) html(sent bool) []byte {
 
 func (r *Response) title(sent bool) string {
 	switch {
+	case r.Title != "":
+		return r.Title
 	case r.message != nil:
 		return "Message " + string(r.message.State)
 	case !sent:

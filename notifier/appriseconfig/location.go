@@ -85,11 +85,17 @@ func formatOf(asked, name string) string {
 }
 
 // isYAML reports whether a file is YAML: by its location or, if that does not tell,
-// by its first line that is not a comment.
+// by its text.
 func (f *file) isYAML(text string) bool {
 	if f.format != "" {
 		return f.format == "yaml"
 	}
+	return IsYAML(text)
+}
+
+// IsYAML reports whether a configuration is YAML, by its first line that is not a
+// comment. Otherwise it is in the text format.
+func IsYAML(text string) bool {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !isComment(line) {
 			return yamlStart.MatchString(line)

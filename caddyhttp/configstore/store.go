@@ -1,0 +1,332 @@
+// Package configstore keeps the configurations that clients save, one for each
+// key, in a certmagic.Storage: files, or what a cluster shares.
+package configstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/caddy-notify/caddy-notify/internal/seal"
+)
+
+// Formats of a configuration.
+const (
+	FormatText = "text"
+	FormatYAML = "yaml"
+)
+
+// Config is the saved configuration of a key.
+type Config struct {
+	Format  string // FormatText or FormatYAML
+	Text    string // as it was saved, byte for byte
+	Changed time.Time
+
+	// Revision differs after each change of the stored object.
+	Revision Revision
+}
+
+// Revision identifies a state of a stored object.
+type Revision [sha256.Size]byte
+
+// Errors of a Store. Any other error is one of the storage.
+var (
+	// ErrNotFound is returned for a key without a configuration.
+	ErrNotFound = errors.New("nothing is saved under this key")
+
+	// ErrTooMany is returned when a new key would be one too many.
+	ErrTooMany = errors.New("as many keys are saved as are allowed")
+
+	// ErrSealed is returned for a configuration that is encrypted under another
+	// secret, or that is damaged.
+	ErrSealed = errors.New("the saved configuration cannot be decrypted; it was saved with another secret, or it is damaged")
+)
+
+// The names of the objects.
+const (
+	folder   = "notify/configs"
+	lockName = "notify_configs"
+)
+
+// storageTimeout bounds each access to the storage, so that a request does not
+// wait for a storage that hangs.
+const storageTimeout = 5 * time.Second
+
+// Index is what the sites of a process know together about the saved keys. The
+// zero value is ready for use.
+type Index struct {
+	writing sync.Mutex // held while a configuration is saved or deleted
+	changes atomic.Int64
+
+	mu      sync.Mutex
+	keys    map[string]bool // nil until they are listed
+	listed  time.Time
+	listing bool
+}
+
+// Changes returns a number that is another one after each change that this
+// process has made.
+func (x *Index) Changes() int64 { return x.changes.Load() }
+
+// Store reads and writes saved configurations. It is safe for concurrent use,
+// also by several processes.
+type Store struct {
+	storage certmagic.Storage
+	index   *Index
+	sealer  *seal.Sealer // nil for no encryption
+}
+
+// New returns a Store. With a secret, which has at least 16 characters, it
+// encrypts what it stores.
+func New(storage certmagic.Storage, index *Index, secret string) (*Store, error) {
+	s := &Store{storage: storage, index: index}
+	if secret == "" {
+		return s, nil
+	}
+	var err error
+	if s.sealer, err = seal.New(secret); err != nil {
+		return nil, fmt.Errorf("secret: %w", err)
+	}
+	return s, nil
+}
+
+// object is the stored form of a Config.
+type object struct {
+	Version int       `json:"version"` // of this form
+	Key     string    `json:"key"`
+	Format  string    `json:"format"`
+	Changed time.Time `json:"changed"`
+	Text    string    `json:"text,omitempty"`
+	Sealed  []byte    `json:"sealed,omitempty"` // the text, encrypted
+}
+
+const objectVersion = 1
+
+// sealTable is the place that encrypted texts are bound to.
+const sealTable = "configs"
+
+// encoding makes names that are the same in storages that ignore case and in
+// those that do not, and that hold no character which a storage replaces.
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// objectName returns the name of the object of a key. A key of 128 characters
+// makes a file name of 210.
+func objectName(key string) string {
+	return path.Join(folder, encoding.EncodeToString([]byte(key))+".json")
+}
+
+// keyOf is the inverse of objectName. It reports false for an object that is no
+// configuration.
+func keyOf(name string) (string, bool) {
+	text, ok := strings.CutSuffix(path.Base(name), ".json")
+	if !ok {
+		return "", false
+	}
+	key, err := encoding.DecodeString(text)
+	return string(key), err == nil
+}
+
+// Load returns the configuration of a key.
+func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	content, err := s.storage.Load(ctx, objectName(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the saved configuration: %w", err)
+	}
+	var o object
+	if err := json.Unmarshal(content, &o); err != nil || o.Key != key {
+		return nil, errors.New("reading the saved configuration: the stored object is damaged")
+	}
+	if o.Version != objectVersion {
+		return nil, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows %d alone", o.Version, objectVersion)
+	}
+	c := &Config{Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: sha256.Sum256(content)}
+	switch {
+	case len(o.Sealed) > 0 && s.sealer == nil:
+		return nil, ErrSealed
+	case len(o.Sealed) > 0:
+		text, err := s.sealer.Open(o.Sealed, sealTable, []byte(key))
+		if err != nil {
+			return nil, ErrSealed
+		}
+		c.Text = string(text)
+	}
+	return c, nil
+}
+
+// Save stores the configuration of a key. If the key is new and maxKeys others
+// exist, it returns ErrTooMany.
+func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int) error {
+	o := object{Version: objectVersion, Key: key, Format: format, Changed: time.Now().UTC(), Text: text}
+	if s.sealer != nil {
+		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), sealTable, []byte(key))
+	}
+	content, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(ctx context.Context) error {
+		if !s.storage.Exists(ctx, objectName(key)) {
+			keys, err := s.list(ctx)
+			if err != nil {
+				return fmt.Errorf("counting the saved keys: %w", err)
+			}
+			if len(keys) >= maxKeys {
+				return ErrTooMany
+			}
+		}
+		if err := s.storage.Store(ctx, objectName(key), content); err != nil {
+			return fmt.Errorf("saving the configuration: %w", err)
+		}
+		s.index.set(key, true)
+		return nil
+	})
+}
+
+// Delete removes the configuration of a key.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	return s.write(ctx, func(ctx context.Context) error {
+		if !s.storage.Exists(ctx, objectName(key)) {
+			return ErrNotFound
+		}
+		if err := s.storage.Delete(ctx, objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing the configuration: %w", err)
+		}
+		s.index.set(key, false)
+		return nil
+	})
+}
+
+// write runs a change, one at a time over all processes. A change that has
+// begun is finished when the client hangs up.
+func (s *Store) write(ctx context.Context, change func(context.Context) error) error {
+	s.index.writing.Lock()
+	defer s.index.writing.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
+	defer cancel()
+	if err := s.storage.Lock(ctx, lockName); err != nil {
+		return fmt.Errorf("locking the saved configurations: %w", err)
+	}
+	err := change(ctx)
+	if unlockErr := s.storage.Unlock(context.WithoutCancel(ctx), lockName); err == nil && unlockErr != nil {
+		err = fmt.Errorf("unlocking the saved configurations: %w", unlockErr)
+	}
+	return err
+}
+
+// set records a change that this process has made.
+func (x *Index) set(key string, exists bool) {
+	x.mu.Lock()
+	if x.keys != nil {
+		if exists {
+			x.keys[key] = true
+		} else {
+			delete(x.keys, key)
+		}
+	}
+	x.changes.Add(1)
+	x.mu.Unlock()
+}
+
+// Keys returns the saved keys, in no order.
+func (s *Store) Keys(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	keys, err := s.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the saved keys: %w", err)
+	}
+	return keys, nil
+}
+
+func (s *Store) list(ctx context.Context) (keys []string, err error) {
+	names, err := s.storage.List(ctx, folder, false)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, name := range names {
+		if key, ok := keyOf(name); ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
+
+// Has reports whether a key may be saved. It knows the state of at most refresh
+// ago, so that requests for keys that do not exist cost the storage one list
+// within that time, however many they are. If the storage cannot be listed, it
+// answers as it did last, and true if it never could.
+func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool {
+	x := s.index
+	if x.mayList(refresh) {
+		before := x.Changes()
+		keys, err := s.Keys(context.WithoutCancel(ctx))
+		x.endList(keys, err, before)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keys == nil || x.keys[key]
+}
+
+// mayList reports whether the caller should list the keys and call endList.
+// Meanwhile, other requests use the last list.
+func (x *Index) mayList(refresh time.Duration) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing || !x.listed.IsZero() && time.Since(x.listed) < refresh {
+		return false
+	}
+	x.listing = true
+	return true
+}
+
+// endList takes over a list that was made when the number of changes was
+// before. It drops a list that a change of this process has made out of date.
+func (x *Index) endList(keys []string, err error, before int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.listing = false
+	if x.Changes() != before {
+		return
+	}
+	x.listed = time.Now()
+	if err != nil {
+		return
+	}
+	x.keys = make(map[string]bool, len(keys))
+	for _, k := range keys {
+		x.keys[k] = true
+	}
+}
+
+// Check reads and writes the storage, and returns what does not work.
+func (s *Store) Check(ctx context.Context) error {
+	return s.write(ctx, func(ctx context.Context) error {
+		name := path.Join(folder, "check.tmp")
+		if err := s.storage.Store(ctx, name, []byte("ok")); err != nil {
+			return fmt.Errorf("writing: %w", err)
+		}
+		if _, err := s.storage.Load(ctx, name); err != nil {
+			return fmt.Errorf("reading: %w", err)
+		}
+		if err := s.storage.Delete(ctx, name); err != nil {
+			return fmt.Errorf("deleting: %w", err)
+		}
+		return nil
+	})
+}

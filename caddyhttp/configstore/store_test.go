@@ -1,0 +1,229 @@
+package configstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+)
+
+func newStore(t *testing.T, dir, secret string) *Store {
+	t.Helper()
+	s, err := New(&certmagic.FileStorage{Path: dir}, new(Index), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func save(t *testing.T, s *Store, key, text string) {
+	t.Helper()
+	if err := s.Save(t.Context(), key, FormatText, text, 10); err != nil {
+		t.Fatalf("saving %s: %v", key, err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	s := newStore(t, t.TempDir(), "")
+	const text = "# tabs\tand ends of lines\r\njson://host/ä\n"
+	if err := s.Save(t.Context(), "Ops", FormatYAML, text, 10); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, "ops", "json://other\n")
+	c, err := s.Load(t.Context(), "Ops")
+	if err != nil || c.Text != text || c.Format != FormatYAML || c.Changed.IsZero() {
+		t.Errorf("Load returns %+v, %v; the text must be there byte for byte", c, err)
+	}
+	keys, err := s.Keys(t.Context())
+	if slices.Sort(keys); err != nil || !slices.Equal(keys, []string{"Ops", "ops"}) {
+		t.Errorf("the keys are %q, %v", keys, err)
+	}
+	if err := s.Delete(t.Context(), "Ops"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Delete(t.Context(), "Ops"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("deleting twice: %v", err)
+	}
+	if _, err := s.Load(t.Context(), "Ops"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a deleted key: %v", err)
+	}
+	if _, err := s.Load(t.Context(), "ops"); err != nil {
+		t.Errorf("the key that differs in case: %v", err)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNames checks that the names of objects are in lower case, and no longer
+// than file systems allow.
+func TestNames(t *testing.T) {
+	for _, key := range []string{"a", "A", "messages_", strings.Repeat("Z", 128), "-_-"} {
+		name := objectName(key)
+		base := filepath.Base(name)
+		if base != strings.ToLower(base) || len(base) > 255 {
+			t.Errorf("the name of %s is %s", key, base)
+		}
+		if got, ok := keyOf(name); !ok || got != key {
+			t.Errorf("the name of %s is read back as %q", key, got)
+		}
+	}
+	if _, ok := keyOf(folder + "/check.tmp"); ok {
+		t.Error("another file counts as a key")
+	}
+}
+
+func TestMaxKeys(t *testing.T) {
+	s := newStore(t, t.TempDir(), "")
+	for i := range 3 {
+		if err := s.Save(t.Context(), fmt.Sprint("key", i), FormatText, "x", 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save(t.Context(), "more", FormatText, "x", 3); !errors.Is(err, ErrTooMany) {
+		t.Errorf("the fourth of three keys: %v", err)
+	}
+	if err := s.Save(t.Context(), "key0", FormatText, "changed", 3); err != nil {
+		t.Errorf("changing one of three keys: %v", err)
+	}
+}
+
+// TestConcurrentWriters checks that of many writers to one key, in two
+// processes, one whole text remains.
+func TestConcurrentWriters(t *testing.T) {
+	dir := t.TempDir()
+	stores := []*Store{newStore(t, dir, ""), newStore(t, dir, "")}
+	texts := map[string]bool{}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		text := strings.Repeat(fmt.Sprint(i, "\n"), 10_000)
+		texts[text] = true
+		s := stores[0]
+		if i%25 == 0 { // few, because a process waits a second for another's lock
+			s = stores[1]
+		}
+		wg.Go(func() {
+			if err := s.Save(context.Background(), "ops", FormatText, text, 1); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if c, err := stores[0].Load(t.Context(), "ops"); err != nil || !texts[c.Text] {
+		t.Errorf("no whole text remains: %v", err)
+	}
+}
+
+// TestSecret checks that nothing is stored in plain, and that a text opens under
+// its own key and secret alone.
+func TestSecret(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, "sixteen characters")
+	save(t, s, "ops", "json://host/t0ken")
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(objectName("ops"))))
+	if err != nil || strings.Contains(string(content), "t0ken") {
+		t.Errorf("the file is %q, %v", content, err)
+	}
+	if c, err := s.Load(t.Context(), "ops"); err != nil || c.Text != "json://host/t0ken" {
+		t.Errorf("Load returns %+v, %v", c, err)
+	}
+	for name, secret := range map[string]string{"another secret": "sixteen other characters", "none": ""} {
+		if _, err := newStore(t, dir, secret).Load(t.Context(), "ops"); !errors.Is(err, ErrSealed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(nil, nil, "short"); err == nil {
+		t.Error("a short secret is accepted")
+	}
+	// What was saved before there was a secret can be read.
+	save(t, newStore(t, dir, ""), "old", "json://old")
+	if c, err := s.Load(t.Context(), "old"); err != nil || c.Text != "json://old" {
+		t.Errorf("Load returns %+v, %v", c, err)
+	}
+}
+
+func TestDamagedObject(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir, "")
+	save(t, s, "ops", "x")
+	file := filepath.Join(dir, filepath.FromSlash(objectName("ops")))
+	for _, content := range []string{"", "{", `{"version":1,"key":"other"}`, `{"version":2,"key":"ops"}`} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Load(t.Context(), "ops"); err == nil || errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+// counting counts the accesses to a storage, which can be out of order.
+type counting struct {
+	certmagic.FileStorage
+	mu    sync.Mutex
+	reads int
+	down  bool
+}
+
+func (c *counting) read() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads++
+	if c.down {
+		return errors.New("out of order")
+	}
+	return nil
+}
+
+func (c *counting) List(ctx context.Context, path string, recursive bool) ([]string, error) {
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return c.FileStorage.List(ctx, path, recursive)
+}
+
+// TestHas checks that requests for unknown keys cost one list within the
+// refresh time, and that changes of another process are seen after it.
+func TestHas(t *testing.T) {
+	dir := t.TempDir()
+	storage := &counting{FileStorage: certmagic.FileStorage{Path: dir}}
+	s, err := New(storage, new(Index), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if s.Has(t.Context(), "unknown", time.Hour) {
+			t.Fatal("an unknown key exists")
+		}
+	}
+	if storage.reads != 1 {
+		t.Errorf("1000 requests made %d lists", storage.reads)
+	}
+	save(t, newStore(t, dir, ""), "ops", "x")
+	if s.Has(t.Context(), "ops", time.Hour) || !s.Has(t.Context(), "ops", 0) {
+		t.Error("a key of another process is seen before its time, or not afterwards")
+	}
+	save(t, s, "mine", "x")
+	if !s.Has(t.Context(), "mine", time.Hour) {
+		t.Error("a key of this process is not seen at once")
+	}
+	storage.down = true
+	if !s.Has(t.Context(), "mine", 0) || s.Has(t.Context(), "unknown", 0) {
+		t.Error("while the storage is down, the keys are not those of the last list")
+	}
+	fresh, err := New(storage, new(Index), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !fresh.Has(t.Context(), "ops", 0) {
+		t.Error("a key counts as unknown although nothing could be listed")
+	}
+}

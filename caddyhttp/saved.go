@@ -1,0 +1,305 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// savedKeys are the saved keys of a site. A key is read and parsed when it is
+// used first, and parsed again only when its configuration has changed. A URL
+// that is still there after the change keeps its destination, and so its
+// connections and tokens.
+type savedKeys struct {
+	*Configs
+	store    *configstore.Store
+	index    *configstore.Index
+	sender   *notifier.Sender
+	policy   *egress.Policy // nil with trust operator
+	services *Services
+	limits   *notifier.Limits // nil with trust operator
+	log      *zap.Logger
+
+	mu     sync.Mutex
+	keys   map[string]*savedKey
+	closed bool
+}
+
+// savedKey is a saved key that was used.
+type savedKey struct {
+	mu       sync.Mutex // held while the storage is read
+	key      *key       // nil until it was read once
+	revision configstore.Revision
+	checked  time.Time
+	changes  int64 // of the index when it was checked
+	failing  bool  // the storage could not be read
+}
+
+// savedStorage is what the sites of a configuration share to save keys.
+type savedStorage struct {
+	storage certmagic.Storage
+	index   configstore.Index
+
+	mu      sync.Mutex // held while the storage is checked
+	checked time.Time
+	err     error // of the last check
+}
+
+// statusAge is how long the result of a check of the storage is used again, so
+// that health checks cost it little.
+const statusAge = 5 * time.Second
+
+// check returns what does not work in the storage.
+func (s *savedStorage) check(ctx context.Context, store *configstore.Store) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.checked) >= statusAge {
+		s.err, s.checked = store.Check(ctx), time.Now()
+	}
+	return s.err
+}
+
+// newSavedKeys returns the saved keys of a site with the settings r, or nil if
+// they are not turned on.
+func (a *App) newSavedKeys(r *resolved, log *zap.Logger) (*savedKeys, error) {
+	if r.configs == nil {
+		return nil, nil
+	}
+	s := &savedKeys{
+		Configs: r.configs, index: &a.saved.index, sender: a.shared.sender, services: r.services, log: log,
+		keys: map[string]*savedKey{},
+	}
+	if s.Trust == trustClient {
+		s.policy, s.limits = r.limits.Egress, r.limits.Client
+	}
+	var err error
+	s.store, err = configstore.New(a.saved.storage, s.index, s.Secret)
+	return s, err
+}
+
+// close releases the destinations.
+func (s *savedKeys) close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	keys := s.keys
+	s.keys, s.closed = nil, true
+	s.mu.Unlock()
+	for _, k := range keys {
+		k.mu.Lock()
+		s.release(k)
+		k.mu.Unlock()
+	}
+}
+
+// release releases the destinations of k, whose lock the caller holds.
+func (s *savedKeys) release(k *savedKey) {
+	if k.key != nil {
+		s.releaseTargets(k.key)
+		k.key = nil
+	}
+}
+
+// releaseTargets releases the destinations of a key that parse has returned.
+func (s *savedKeys) releaseTargets(k *key) {
+	for _, t := range k.targets {
+		s.sender.Release(t.Destination)
+	}
+}
+
+// errSavedUnavailable is the answer while a key cannot be read.
+func errSavedUnavailable(err error) *api.Error {
+	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
+	e.Fault, e.RetryAfter = err, 5*time.Second
+	return e
+}
+
+// find returns a saved key as it was at most Refresh ago. If the storage cannot
+// be read, it returns the key as it was read last, or a 503.
+func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
+	if s == nil || checkKeyName(name) != nil {
+		return nil, errNoKey
+	}
+	refresh := time.Duration(s.Refresh)
+	s.mu.Lock()
+	k := s.keys[name]
+	s.mu.Unlock()
+	if k == nil {
+		if !s.store.Has(ctx, name, refresh) {
+			return nil, errNoKey
+		}
+		s.mu.Lock()
+		if k = s.keys[name]; k == nil {
+			k = &savedKey{}
+			if !s.closed {
+				s.keys[name] = k
+			}
+		}
+		s.mu.Unlock()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if changes := s.index.Changes(); k.key == nil || k.changes != changes || time.Since(k.checked) >= refresh {
+		if err := s.refresh(ctx, name, k); err != nil {
+			return nil, err
+		}
+		k.checked, k.changes = time.Now(), changes
+	}
+	return k.key, nil
+}
+
+// refresh reads the configuration of a key if it has changed. The caller holds
+// the lock of k.
+func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error {
+	c, err := s.store.Load(context.WithoutCancel(ctx), name)
+	if errors.Is(err, configstore.ErrNotFound) {
+		s.release(k)
+		s.forget(name, k)
+		return errNoKey
+	}
+	var fresh *key
+	if err == nil && (k.key == nil || c.Revision != k.revision) {
+		fresh, err = s.parse(ctx, name, c.Format, c.Text)
+	}
+	switch {
+	case err != nil && k.key == nil:
+		s.forget(name, k)
+		return errSavedUnavailable(fmt.Errorf("key %s: %w", name, err))
+	case err != nil:
+		if !k.failing {
+			s.log.Error("the saved configuration cannot be read; messages go to the URLs that it had", zap.String("key", name), zap.Error(err))
+		}
+		k.failing = true
+		return nil
+	}
+	if k.failing {
+		s.log.Info("the saved configuration can be read again", zap.String("key", name))
+		k.failing = false
+	}
+	if fresh != nil {
+		s.release(k)
+		k.key, k.revision = fresh, c.Revision
+	}
+	return nil
+}
+
+// forget removes k, which holds no destinations.
+func (s *savedKeys) forget(name string, k *savedKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keys[name] == k {
+		delete(s.keys, name)
+	}
+}
+
+// errSavedInclude is the error of a saved configuration that includes another.
+var errSavedInclude = errors.New("saved configurations cannot include others here; write the URLs into this one")
+
+// entries returns the entries of a saved configuration.
+func (s *savedKeys) entries(ctx context.Context, format, text string) ([]appriseconfig.Entry, []string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), importTimeout)
+	defer cancel()
+	location := "file://configuration.txt?format=text"
+	if format == configstore.FormatYAML {
+		location = "configuration.yml"
+	}
+	first := true
+	return appriseconfig.Load(ctx, location, func(ctx context.Context, location string) ([]byte, error) {
+		if first {
+			first = false
+			return []byte(text), nil
+		}
+		return s.fetch(ctx, location)
+	})
+}
+
+// parse makes a key of a saved configuration. The caller releases its
+// destinations.
+func (s *savedKeys) parse(ctx context.Context, name, format, text string) (*key, error) {
+	entries, _, err := s.entries(ctx, format, text)
+	if err != nil {
+		return nil, savedMistake(err)
+	}
+	switch {
+	case len(entries) == 0:
+		return nil, errors.New("the configuration has no notification URL; add one")
+	case len(entries) > s.MaxURLs:
+		return nil, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.MaxURLs)
+	}
+	k := &key{name: name, limits: s.limits, log: s.log.WithLazy(zap.String("key", name))}
+	for i, e := range entries {
+		t, err := s.target(e)
+		if err != nil {
+			s.releaseTargets(k)
+			return nil, fmt.Errorf("URL %d, line %d: %w", i+1, e.Line, err)
+		}
+		k.targets = append(k.targets, t)
+	}
+	k.defaultTargets = k.targets
+	return k, nil
+}
+
+// savedMistake returns a mistake in a saved configuration without the name that
+// it was parsed under.
+func savedMistake(err error) error {
+	e, ok := errors.AsType[*appriseconfig.Error](err)
+	if !ok {
+		return err
+	}
+	text := cmp.Or(e.Err, errors.New(e.Problem))
+	if e.Line == 0 {
+		return text
+	}
+	return fmt.Errorf("line %d: %w", e.Line, text)
+}
+
+func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
+	d, err := s.sender.Parse(e.URL, s.policy)
+	if err != nil {
+		return notifier.Target{}, notifier.WithSuggestion(e.URL, err)
+	}
+	if err := s.services.check(d); err != nil {
+		s.sender.Release(d)
+		return notifier.Target{}, err
+	}
+	if err := d.CheckHost(); err != nil {
+		s.sender.Release(d)
+		return notifier.Target{}, err
+	}
+	return notifier.Target{Destination: d, Tags: e.Tags}, nil
+}
+
+// fetch fetches a configuration that a saved one includes.
+func (s *savedKeys) fetch(ctx context.Context, location string) ([]byte, error) {
+	if !s.Include {
+		return nil, errSavedInclude
+	}
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("saved configurations can include others by http or https address only")
+	}
+	resp, err := s.sender.Pool().Get(ctx, u, egress.Options{Policy: s.policy, FollowRedirects: true})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
+	}
+	return readLimited(resp.Body)
+}
