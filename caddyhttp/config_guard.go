@@ -19,8 +19,8 @@ import (
 // warnUnguarded logs a warning about each notify handler that
 //
 //   - has keys, requires no authentication, and does not set stateless
-//   - requires authentication for one spelling of an address, but not for the
-//     other: /notify/KEY and /notify/KEY/
+//   - requires authentication for one address of a key, but not for another:
+//     /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
 //
 // It finds out by following a request of a stranger through the routes of each
 // server. It gives no warning where it cannot tell, such as behind a handler or
@@ -66,19 +66,29 @@ func (s site) isOpen() bool {
 		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
 }
 
-// warnSpellings warns if authentication for an address does not apply to the
-// same address with or without a slash at the end.
+// warnSpellings warns if authentication for an address does not apply to another
+// address that sends to the same key: with or without a slash at the end, or of
+// a source.
 func (s site) warnSpellings() {
 	for _, key := range append([]string{""}, slices.Sorted(maps.Keys(s.handler.resolved.keys))...) {
 		path := "/notify"
 		if key != "" {
 			path += "/" + key
 		}
-		guardedPath, openPath := path, path+"/"
-		without, with := s.follow(guardedPath), s.follow(openPath)
-		if without == reached && with == guarded {
-			guardedPath, openPath = openPath, guardedPath
-		} else if without != guarded || with != reached {
+		paths := []string{path, path + "/"}
+		if key != "" {
+			paths = append(paths, path+"/source") // stands for any source
+		}
+		var guardedPath, openPath string
+		for _, p := range slices.Backward(paths) {
+			switch s.follow(p) {
+			case guarded:
+				guardedPath = p
+			case reached:
+				openPath = p
+			}
+		}
+		if guardedPath == "" || openPath == "" {
 			continue
 		}
 		s.warn("the authentication for " + s.prefix + guardedPath + " does not apply to " + s.prefix + openPath +
@@ -187,8 +197,17 @@ func (s site) follow(path string) (o outcome) {
 	}
 	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server)
 	f := follower{site: s, groups: map[string]bool{}}
-	f.key, _ = route(path)
+	f.key, _ = keyOfPath(path)
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
+}
+
+// keyOfPath returns the key in an address of a key or of a source. It reports
+// false for any other path.
+func keyOfPath(path string) (key string, ok bool) {
+	if a, ok := sourceRoute(path); ok {
+		return a.key, true
+	}
+	return route(path)
 }
 
 // follower follows a request through routes as Caddy would, without answering
@@ -233,7 +252,7 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		key, ok := route(r.URL.Path)
+		key, ok := keyOfPath(r.URL.Path)
 		switch {
 		case !ok || hasEncodedSlash(r.URL):
 			return rest(r)
