@@ -52,12 +52,16 @@ func (c *Client) policy() *egress.Policy {
 
 // egress returns the settings for the pool.
 func (c *Client) egress() egress.Options {
-	return egress.Options{
+	o := egress.Options{
 		Policy:          c.policy(),
 		Insecure:        !c.options.verify,
 		FollowRedirects: c.options.redirect,
 		ConnectTimeout:  seconds(c.options.cto),
 	}
+	if c.requests != nil {
+		o.OnRedirect = c.requests.redirect
+	}
+	return o
 }
 
 // Dial opens a connection for a protocol other than HTTP, under the same

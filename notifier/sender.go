@@ -81,7 +81,7 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	}
 	if o.Limits != nil {
 		limits := o.Limits.of(m)
-		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests}
+		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests, maxRepeated: limits.Bytes}
 	}
 	if Chained(targets) {
 		return x.runChains(ctx, targets)

@@ -3,6 +3,7 @@ package notifier
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,12 @@ type Limits struct {
 	// Requests is the number of HTTP requests and connections. Deliveries count
 	// with their retries before the message is sent. Requests and connections
 	// are counted again as they are made, because services may need several.
+	// Each redirect that is followed counts as a request.
 	Requests int
 
 	// Bytes is the length of the text and the files, as often as they are
-	// delivered, including retries.
+	// delivered, including retries. Bodies that are sent again because of
+	// redirects have the same limit, apart from that.
 	Bytes int64
 
 	// Retry is the maximum of the parameter retry. A greater value is lowered.
@@ -136,6 +139,17 @@ func (l *Limits) Warnings(d *Destination) (warnings []string) {
 type requestCounter struct {
 	n   atomic.Int64
 	max int
+
+	repeated    atomic.Int64 // bytes of bodies, because of redirects
+	maxRepeated int64
+}
+
+// redirect counts the request that follows a redirect.
+func (c *requestCounter) redirect(r *http.Request) error {
+	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
+		return &LimitError{LimitBytes, fmt.Sprintf("redirects would make the message send %s once more, and may not", humanize.IBytes(uint64(c.maxRepeated)))}
+	}
+	return c.take()
 }
 
 // take counts one more, or returns a [*LimitError] if that is too many.

@@ -38,10 +38,11 @@ type transportKey struct {
 
 // Options are the settings of one request or connection.
 type Options struct {
-	Policy          *Policy       // which addresses may be dialled; nil allows all
-	Insecure        bool          // do not verify the certificates of TLS servers
-	FollowRedirects bool          // follow up to 5 redirects
-	ConnectTimeout  time.Duration // limit for opening a connection; 0 means none
+	Policy          *Policy                      // which addresses may be dialled; nil allows all
+	Insecure        bool                         // do not verify the certificates of TLS servers
+	FollowRedirects bool                         // follow up to 5 redirects
+	OnRedirect      func(to *http.Request) error // is called before a redirect is followed; an error ends the request
+	ConnectTimeout  time.Duration                // limit for opening a connection; 0 means none
 }
 
 // NewPool returns an empty pool. userAgent is the User-Agent of requests that

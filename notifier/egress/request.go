@@ -41,6 +41,11 @@ func (p *Pool) Do(r *http.Request, o Options) (*http.Response, error) {
 		if r, err = redirect(r, resp); err != nil {
 			return nil, err
 		}
+		if o.OnRedirect != nil {
+			if err := o.OnRedirect(r); err != nil {
+				return nil, err
+			}
+		}
 	}
 }
 

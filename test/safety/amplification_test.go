@@ -163,6 +163,32 @@ func TestRequestsOfServers(t *testing.T) {
 	}
 }
 
+// TestRedirectsOfServers checks that the limits of requests and bytes also hold
+// if servers redirect: 490 URLs made 2,940 requests, and each redirect sent the
+// files again.
+func TestRedirectsOfServers(t *testing.T) {
+	t.Parallel()
+	var requests, received atomic.Int64
+	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		requests.Add(1)
+		received.Add(n)
+		http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
+	})
+	const mebibyte = 1 << 20
+	g := start(t, "", "egress {\nallow 127.0.0.1\n}\nclient_limits {\nbytes 9MiB\n}")
+	urls := func(n int) []string {
+		return repeated(n, func(i int) string { return fmt.Sprintf("json://%s/%d?redirect=yes", authority(s), i) })
+	}
+	if r := g.post("/notify", message{"body": "x", "urls": urls(490)}); requests.Load() > 1500 || !strings.Contains(r.text(), "(client_limits requests)") {
+		t.Errorf("490 URLs made %d requests: %.300s", requests.Load(), r.text())
+	}
+	received.Store(0)
+	if r := g.post("/notify", message{"body": strings.Repeat("x", mebibyte), "urls": urls(8)}); received.Load() > 18*mebibyte || !strings.Contains(r.text(), "(client_limits bytes)") {
+		t.Errorf("8 URLs with 1 MiB received %d bytes: %.300s", received.Load(), r.text())
+	}
+}
+
 // TestForwardedRequestsDoNotMultiply checks that a message forwarded by a gateway
 // is delivered to one destination only, and that no third gateway forwards it.
 func TestForwardedRequestsDoNotMultiply(t *testing.T) {
