@@ -38,6 +38,7 @@ var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; f
 // page is the data of the page's template.
 type page struct {
 	Address   string // of the page itself, which takes the message
+	Messages  string // the address of messages in the queue, without their ID; "" without a queue
 	Key       string // "" for messages with URLs
 	Tags      []tagChoice
 	Otherwise string // the services that get a message if nothing is chosen
@@ -76,6 +77,9 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		Address: relativeAddress(r), Key: name,
 		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
 		JS: template.JS(pageJS),
+	}
+	if h.app.queueSettings != nil {
+		p.Messages = relativeMessages(r, name)
 	}
 	if name != "" {
 		k, err := h.resolved.key(r.Context(), name)
@@ -159,6 +163,20 @@ func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy strin
 func relativeAddress(r *http.Request) string {
 	path := clientURL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
+}
+
+// relativeMessages returns the address of the messages in the queue, relative to
+// the address of the request, which is that of a key or, if name is "", of
+// /notify.
+func relativeMessages(r *http.Request, name string) string {
+	slash := strings.HasSuffix(r.URL.Path, "/")
+	switch {
+	case name != "" && slash:
+		return "../" + messagesName + "/"
+	case name == "" && !slash:
+		return relativeAddress(r) + "/" + messagesName + "/"
+	}
+	return "./" + messagesName + "/"
 }
 
 // clientURL returns the URL of r before Caddy removed a prefix from its path.

@@ -88,7 +88,7 @@
 
 	// --- sending ---
 
-	const words = { delivered: "delivered", failed: "failed", skipped: "not sent" };
+	const words = { delivered: "delivered", failed: "failed", skipped: "not sent", cancelled: "cancelled" };
 
 	function show(item, d, status, text) {
 		item.className = status;
@@ -107,9 +107,17 @@
 	function showResult(item, r) {
 		const seconds = r.elapsed_ms < 100 ? "<0.1" : (r.elapsed_ms / 1000).toFixed(1);
 		const tries = r.attempts > 1 ? `, ${r.attempts} attempts` : "";
+		if (r.status === "queued") return show(item, r, "optional", queuedText(r));
+		if (r.status === "cancelled") return show(item, r, "", words.cancelled);
 		if (!r.error) return show(item, r, r.status, `${words[r.status]} in ${seconds} s${tries}`);
 		// A URL that cannot be used is skipped with an error.
 		return show(item, r, r.optional ? "optional" : "failed", `${words[r.status]}${r.optional ? " (optional)" : ""}: ${r.error}`);
+	}
+
+	function queuedText(r) {
+		const next = r.next_attempt && new Date(r.next_attempt);
+		const when = next && next > Date.now() ? `, next attempt at ${next.toLocaleTimeString()}` : "";
+		return `queued${when}${r.error ? `: ${r.error}` : ""}`;
 	}
 
 	function take(line) {
@@ -145,6 +153,8 @@
 		if (last.results.length !== results.children.length) {
 			results.replaceChildren(...last.results.map((x) => showResult(document.createElement("li"), x)));
 		}
+		const queued = last.results.some((x) => x.status === "queued");
+		if (queued) follow(last.id);
 		if (last.error) {
 			const notSent = last.results.length ? "" : "The message was not sent: ";
 			return notSent + (notSent ? last.error : last.error[0].toUpperCase() + last.error.slice(1)) + ".";
@@ -152,7 +162,34 @@
 		for (const name of ["title", "body"]) form.elements[name].value = "";
 		if (files) setFiles([]);
 		if (preview.open) render();
-		return "Sent.";
+		return queued ? "Queued: the gateway goes on trying." : "Sent.";
+	}
+
+	// --- following a queued message ---
+
+	const states = { delivered: "Delivered.", failed: "Not delivered to all.", cancelled: "Cancelled." };
+	let followed; // the ID of the message that the results are of
+
+	async function follow(id) {
+		followed = id;
+		for (let pause = 1000; ; pause = Math.min(pause * 1.5, 30000)) {
+			await new Promise((done) => setTimeout(done, pause));
+			if (followed !== id) return;
+			try {
+				const r = await fetch(form.dataset.messages + id, { headers: { Accept: "application/json" } });
+				if (r.status === 404) return; // it is no longer kept
+				if (!r.ok) continue;
+				const m = await r.json();
+				if (followed !== id) return;
+				m.results.forEach((x, i) => results.children[i] && showResult(results.children[i], x));
+				if (m.state !== "queued") {
+					outcome.textContent = states[m.state];
+					return;
+				}
+			} catch {
+				// The gateway cannot be reached now. The message is stored.
+			}
+		}
 	}
 
 	let sending = false;
@@ -160,6 +197,7 @@
 	async function submit() {
 		if (sending) return;
 		sending = true;
+		followed = null;
 		send.setAttribute("aria-disabled", "true");
 		results.replaceChildren();
 		outcome.textContent = "Sending…";

@@ -503,3 +503,21 @@ func TestQueueMistakes(t *testing.T) {
 		t.Errorf("in a site: %v", err)
 	}
 }
+
+// The page of a gateway with a queue knows where it can follow a message.
+func TestQueuePage(t *testing.T) {
+	key := "key k {\nurl json://127.0.0.1\n}"
+	with, without := newQueueGateway(t, t.TempDir(), "", key), newGateway(t, "", key)
+	for path, want := range map[string]string{
+		"/notify": "./notify/messages/", "/notify/": "./messages/", "/notify/k": "./messages/", "/notify/k/": "../messages/",
+	} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Header.Set("Accept", "text/html")
+		if page := do(t, with, r).body; !strings.Contains(page, `data-messages="`+want+`"`) {
+			t.Errorf("%s: the page lacks %s", path, want)
+		}
+		if page := do(t, without, r).body; strings.Contains(page, "data-messages=") {
+			t.Errorf("%s: the page of a gateway without a queue has an address for messages", path)
+		}
+	}
+}

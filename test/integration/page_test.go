@@ -82,6 +82,12 @@ func (w *webhook) take(t *testing.T, path string) posted {
 // the destination of its keys.
 func newPage(t *testing.T) (string, *webhook) {
 	t.Helper()
+	return newPageWith(t, "")
+}
+
+// newPageWith is newPage with global options.
+func newPageWith(t *testing.T, options string) (string, *webhook) {
+	t.Helper()
 	hook := newWebhook(t)
 	to := "json://" + strings.TrimPrefix(hook.URL, "http://")
 	caddy, err := buildGateway()
@@ -93,8 +99,9 @@ func newPage(t *testing.T) (string, *webhook) {
 	admin off
 	persist_config off
 	auto_https off
+	%[3]s
 }
-http://localhost:%d {
+http://localhost:%[1]d {
 	handle_path /alerts/* {
 		notify {
 			key ops {
@@ -110,7 +117,7 @@ http://localhost:%d {
 		}
 	}
 }
-`, port, to))
+`, port, to, options))
 	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	return fmt.Sprintf("http://localhost:%d/alerts/notify", port), hook
 }
@@ -212,6 +219,29 @@ func TestPageByKeyboard(t *testing.T) {
 	hook.release()
 	shows(t, ctx, "#results li:nth-child(2)", "delivered")
 	shows(t, ctx, "#outcome", "Sent.")
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("errors on the browser console: %q", got)
+	}
+}
+
+// The page shows a message that is queued as such and follows along.
+func TestPageFollowsQueue(t *testing.T) {
+	address, hook := newPageWith(t, fmt.Sprintf("notify {\nqueue {\npath %q\nwait 500ms\n}\n}", t.TempDir()))
+	ctx, complaints := newBrowser(t)
+	for _, page := range []string{"/ops", "/ops/"} {
+		run(t, ctx, chromedp.Navigate(address+page), chromedp.WaitReady("form", chromedp.ByQuery),
+			chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
+		if page == "/ops" {
+			shows(t, ctx, "#outcome", "Queued: the gateway goes on trying.")
+			shows(t, ctx, "#results", "JSON (slow) queued")
+			hook.release()
+			shows(t, ctx, "#outcome", "Delivered.")
+		} else {
+			shows(t, ctx, "#outcome", "Sent.")
+		}
+		shows(t, ctx, "#results li.delivered", "JSON (slow) delivered")
+		hook.take(t, "/slow")
+	}
 	if got := complaints(); len(got) > 0 {
 		t.Errorf("errors on the browser console: %q", got)
 	}
