@@ -22,7 +22,7 @@ func TestOutbox(t *testing.T) {
 			t.Fatalf("the background is full with %d", i)
 		}
 	}
-	if o.add(func() { t.Error("sent in spite of being refused") }) {
+	if o.add(func() { t.Error("a refused message was sent") }) {
 		t.Error("there is no limit")
 	}
 	if left := o.wait(time.Millisecond); left != maxBackground+maxQueued {

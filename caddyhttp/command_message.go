@@ -133,7 +133,7 @@ func (f *messageFlags) readBody(cmd *cobra.Command, hasFiles bool) (string, erro
 		return "", err
 	}
 	if terminal {
-		cmd.PrintErrln("Type the message; Ctrl+D on a line of its own ends it.")
+		cmd.PrintErrln("Type the message, and end it with Ctrl+D on a new line.")
 	}
 	b, err := io.ReadAll(io.LimitReader(in, defaultMaxBody+1))
 	if err != nil {

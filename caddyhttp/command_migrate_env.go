@@ -137,7 +137,7 @@ func (m *migration) setVariable(name, value string) {
 		}
 	case "APPRISE_WEBHOOK_URL":
 		if value != "" {
-			m.skip("%s: results are not posted to an address; the event notify_failed tells of failures, see docs/events-and-logs.md", name)
+			m.skip("%s: results are not posted to an address; use the event notify_failed, see docs/events-and-logs.md", name)
 		}
 	case "APPRISE_PLUGIN_PATHS":
 		if value != "" && value != "/plugin" {
@@ -153,7 +153,7 @@ func (m *migration) setVariable(name, value string) {
 		}
 	case "APPRISE_WEBHOOK_MAPPING_MAX_DEPTH":
 		if value != "" && value != "5" {
-			m.note("%s: field mapping has limits of its own, see docs/api.md", name)
+			m.note("%s: field mapping has different limits, see docs/api.md", name)
 		}
 	case "ALLOWED_HOSTS":
 		if value != "" && value != "*" {

@@ -106,7 +106,7 @@ const mainVariable = "CADDY_NOTIFY_TEST_MAIN"
 func TestMainProgram(t *testing.T) {
 	args, ok := os.LookupEnv(mainVariable)
 	if !ok {
-		t.Skip("runs in a process of its own")
+		t.Skip("only runs in a child process")
 	}
 	os.Args = append([]string{"caddy"}, strings.Fields(args)...)
 	caddycmd.Main()

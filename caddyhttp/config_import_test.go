@@ -97,7 +97,7 @@ func TestBadImports(t *testing.T) {
 		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
 		{"status", nowhere.URL + "/secretsecret", "", "reading the file: the server answers with status 404"},
 		{"size", large.URL + "/secretsecret", "", "reading the file: the file is larger than 1 MiB"},
-		{"nobody there", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
+		{"refused connection", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
 		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched cannot include a local file"},
 	} {
 		empty := configuration(t, "empty", "")

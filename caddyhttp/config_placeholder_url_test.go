@@ -50,7 +50,7 @@ func TestResolveURL(t *testing.T) {
 	for _, tt := range []struct{ name, url, value, want string }{
 		{"empty", "json://user:{env.X}@host", "", "{env.X} is empty"},
 		{"blank", "{env.X}", " \n", "{env.X} is empty"},
-		{"schema that is more", "{env.X}://host", "json://secret", "{env.X} stands for the schema"},
+		{"schema with a host", "{env.X}://host", "json://secret", "{env.X} stands for the schema"},
 		{"not set", "json://{env.NOT_SET_AT_ALL}", "x", "{env.NOT_SET_AT_ALL} has no value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

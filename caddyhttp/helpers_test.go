@@ -77,7 +77,7 @@ func (r reply) json(t *testing.T) jsonResponse {
 	t.Helper()
 	var a jsonResponse
 	if err := json.Unmarshal([]byte(r.body), &a); err != nil {
-		t.Fatalf("the answer is no JSON: %v\n%s", err, r.body)
+		t.Fatalf("the response is not JSON: %v\n%s", err, r.body)
 	}
 	return a
 }

@@ -143,7 +143,7 @@ func checkFallbacks(keys map[string]*key, durable bool, at *CaddyfileInfo) error
 
 func checkFallback(keys map[string]*key, k *key, durable bool) error {
 	if k.fallback != "" && (!durable || k.unqueued) {
-		return errors.New("it has no effect without a queue, because it is told what the queue gives up; add queue to the global option notify, or remove the fallback")
+		return errors.New("it has no effect without a queue, because it gets messages about what the queue gives up; add queue to the global option notify, or remove the fallback")
 	}
 	seen := map[string]bool{k.name: true}
 	for next := k.fallback; next != ""; next = keys[next].fallback {

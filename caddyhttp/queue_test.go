@@ -104,7 +104,7 @@ type queuedAnswer struct {
 func (r reply) queued(t *testing.T) (a queuedAnswer) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.body), &a); err != nil {
-		t.Fatalf("the answer is no JSON: %v\n%s", err, r.body)
+		t.Fatalf("the response is not JSON: %v\n%s", err, r.body)
 	}
 	return a
 }

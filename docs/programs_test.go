@@ -45,7 +45,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("notify/ops/([a-z_]+)").FindAllStringSubmatch(page, -1) {
 		if source.Lookup(m[1]) == nil {
-			t.Errorf("the page has an address of %s, which is no source", m[1])
+			t.Errorf("the page has an address with the unknown source %s", m[1])
 		}
 	}
 }

@@ -222,7 +222,7 @@ func readFile(path string, max int) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, errs.WithoutPath(err)
 	} else if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := os.Open(path)
 	if err != nil {

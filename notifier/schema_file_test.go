@@ -41,7 +41,7 @@ func TestFiles(t *testing.T) {
 		{"hook.json", notifier.Files{}, "which only URLs in the Caddyfile"},
 		{"file://" + dir + "/hook.json", notifier.Files{}, "which only URLs in the Caddyfile"},
 		{"other.json", here, "no such file"},
-		{"folder", here, "no regular file"},
+		{"folder", here, "not a regular file"},
 		{"empty.json", here, "it is empty"},
 		{"long.json", here, "more than 35000 bytes"},
 		{"wrong.json", here, "not JSON: there is a mistake in line 1"},

@@ -42,7 +42,7 @@ func authenticate(t *testing.T, c Config, r *Request, fetch Fetcher) error {
 	err = s.Authenticate(t.Context(), r, fetch)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status != 401 {
-			t.Errorf("%v is no 401", err)
+			t.Errorf("%v is not a 401", err)
 		}
 	}
 	return err
@@ -105,7 +105,7 @@ func TestSignatures(t *testing.T) {
 		t.Error("a multipart form needs no signature")
 	}
 	if _, err := New(Config{Name: "github", Scheme: "standard", Secret: "no base64!"}); err == nil {
-		t.Error("a secret that is no base64")
+		t.Error("a secret that is not base64 is accepted")
 	}
 }
 

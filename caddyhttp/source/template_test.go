@@ -111,7 +111,7 @@ func TestDecodeLimits(t *testing.T) {
 	}
 	for _, text := range []string{``, `{`, `{"a"`, `{"a":1}x`, `nul`, `[1,]`, strings.Repeat("[", 1<<20)} {
 		if _, err := decodeJSON([]byte(text)); err == nil {
-			t.Errorf("%.20s is no JSON", text)
+			t.Errorf("%.20s is not JSON", text)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestPublic(t *testing.T) {
 		t.Error(text)
 	}
 	if e, ok := err.(net.Error); !ok || !e.Timeout() || !os.IsTimeout(err) || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%v is no timeout", err)
+		t.Errorf("%v is not a timeout", err)
 	}
 	if !errors.Is(errs.Public(opError("close", "tcp", net.ErrClosed)), net.ErrClosed) {
 		t.Error("net.ErrClosed is hidden")

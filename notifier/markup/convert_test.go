@@ -41,7 +41,7 @@ func TestConvert(t *testing.T) {
 		{"rule", HTML, Text, "a<hr>b", "a\n---\nb"},
 		{"quotation", HTML, Text, "a<blockquote>b<p>c</p></blockquote>d", "a\n> b\n> c\nd"},
 		{"preformatted", HTML, Text, "<pre>a\n  b</pre>c", "a\n  b\nc"},
-		{"what is no text", HTML, Text, "<html><head><title>t</title><style>s</style></head><body>a<script>if (a<b) {}</script><!-- c -->b<textarea>x</textarea></body>", "ab"},
+		{"elements without text", HTML, Text, "<html><head><title>t</title><style>s</style></head><body>a<script>if (a<b) {}</script><!-- c -->b<textarea>x</textarea></body>", "ab"},
 		{"head without end", HTML, Text, "<head><title>t</title><p>a", "a"},
 		{"ends without beginnings", HTML, Text, "</blockquote></pre></ul>a  b</p>", "a b"},
 		{"half a tag", HTML, Text, "a <b", "a"},

@@ -45,7 +45,7 @@ parameters. `+"`caddy notify services NAME`"+` prints the same, and `+"`caddy no
 		"| `a\\|b://` | two schemes with the same meaning |\n\n" +
 		"A parameter with a place in the URL can be in the query instead: `?token=…`. All others are in the query: `?priority=high&format=markdown`.\n" +
 		"Percent-encode characters that have a meaning in URLs: an `@` in a password is `%40`, a `/` is `%2F`. A `#` in front of a word can stay: `/#room`.\n" +
-		"`?user=` and `?pass=` or `?password=` set what is before the `@`, whatever its name is here.\n\n" +
+		"`?user=` and `?pass=` or `?password=` set what is before the `@`, even if it has another name here.\n\n" +
 		"In the tables, parameters in **bold** are required, and those with a 🔒 are secrets, which are shown nowhere.\n\n")
 
 	b.WriteString("## Parameters of every service\n\n")

@@ -21,7 +21,7 @@ func TestSimplePushEncryption(t *testing.T) {
 	decrypt := func(iv []byte, text string) string {
 		data, err := base64.URLEncoding.DecodeString(text)
 		if err != nil || len(data) == 0 || len(data)%aes.BlockSize != 0 {
-			t.Fatalf("%q is no ciphertext", text)
+			t.Fatalf("%q is not a ciphertext", text)
 		}
 		cipher.NewCBCDecrypter(block, iv).CryptBlocks(data, data)
 		pad := int(data[len(data)-1])

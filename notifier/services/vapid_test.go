@@ -80,7 +80,7 @@ func (b *testBrowser) subscription(endpoint string) map[string]any {
 func (b *testBrowser) read(t *testing.T, push string) string {
 	t.Helper()
 	if len(push) < 86 {
-		t.Fatalf("%d bytes are no push", len(push))
+		t.Fatalf("%d bytes are not a push", len(push))
 	}
 	salt, point, sealed := []byte(push[:16]), []byte(push[21:86]), []byte(push[86:])
 	sender, err := ecdh.P256().NewPublicKey(point)

@@ -68,7 +68,7 @@ func TestWechatToken(t *testing.T) {
 
 	server.broken = true
 	if err := send(); err == nil || !strings.Contains(err.Error(), "42001") {
-		t.Errorf("a token refused for good: %v", err)
+		t.Errorf("a token that is always refused: %v", err)
 	}
 	if server.signIns != 4 {
 		t.Errorf("%d sign-ins, want one more and no endless loop", server.signIns)

@@ -105,7 +105,7 @@ func TestHostileClients(t *testing.T) {
 		{"JSON that is too long", "/notify/k", asJSON, `{"body":"` + strings.Repeat("x", 9<<20) + `"}`, 413, ""},
 		{"no UTF-8", "/notify/k", asJSON, "{\"body\":\"\xff\xfe\"}", 400, "UTF-8"},
 		{"a file in base64 that is too large", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("QUJD", 5<<20/3) + `"}}`, 413, "larger than 4.0 MiB"},
-		{"base64 that is none", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("!", 5<<20) + `"}}`, 400, "base64"},
+		{"invalid base64", "/notify/k", asJSON, `{"body":"x","attach":{"base64":"` + strings.Repeat("!", 5<<20) + `"}}`, 400, "base64"},
 		{"a thousand files in base64", "/notify/k", asJSON, `{"body":"x","attach":[` + strings.TrimSuffix(strings.Repeat(`{"base64":"QUJD"},`, 1000), ",") + `]}`, 400, "too many attachments"},
 		{"a type of a megabyte", "/notify/k", asJSON, `{"body":"x","type":"` + strings.Repeat("t", 1<<20) + `"}`, 400, "type"},
 		{"JSON a thousand deep", "/notify/k?:a" + strings.Repeat(".a", 14) + "=body", asJSON, strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000), 400, "body"},

@@ -193,7 +193,7 @@ func TestSecretsOfTheProgram(t *testing.T) {
 		t.Errorf("only %d services accept every response as success", delivered)
 	}
 	heard := w.checkEvents(t, events)
-	eventually(t, "the log tells of the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
+	eventually(t, "the log has the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
 	checkNoMarks(t, "an answer", said.String(), all)
 	checkNoMarks(t, "an event", heard, all)
 	checkNoMarks(t, "the gateway", g.exposed("all"), all)

@@ -151,7 +151,7 @@ func replace(template string, values map[string]string) (string, error) {
 		out.WriteString(text)
 		out.WriteString(value)
 		if end = at[1]; out.Len() > maxFilled {
-			return "", errors.New("the template has the text too often: what comes of it is larger than 1 MiB")
+			return "", errors.New("the template contains the text too often: filled, it is larger than 1 MiB")
 		}
 	}
 	out.WriteString(template[end:])
@@ -200,7 +200,7 @@ func Objects(template map[string]any, name, key string) error {
 	for i, item := range list {
 		object, _ := item.(map[string]any)
 		if _, ok := object[key].(string); object == nil || key != "" && !ok {
-			return fmt.Errorf("has a mistake in %q: item %d is no object with a text %q", name, i+1, key)
+			return fmt.Errorf("has a mistake in %q: item %d is not an object with a text %q", name, i+1, key)
 		}
 	}
 	return nil

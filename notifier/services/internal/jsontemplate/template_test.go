@@ -33,8 +33,8 @@ func TestFill(t *testing.T) {
 		`[]`:                                                 "not a JSON object",
 		`null`:                                               "must be a JSON object",
 		`{"blocks": []}`:                                     `has no list "blocks"`,
-		`{"blocks": ["x"]}`:                                  `item 1 is no object with a text "type"`,
-		`{"blocks": [{"type": "a"}, {"type": 1}]}`: `item 2 is no object with a text "type"`,
+		`{"blocks": ["x"]}`:                                  `item 1 is not an object with a text "type"`,
+		`{"blocks": [{"type": "a"}, {"type": 1}]}`: `item 2 is not an object with a text "type"`,
 	} {
 		_, err := new(Template).fill([]byte(template), map[string]string{"app_type": "info"}, valid)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
