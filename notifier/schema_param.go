@@ -44,6 +44,8 @@ type Param struct {
 	normalize  func(string) (string, error)
 	secretPart func(string) (public, secret string)
 	note       func(string) string
+	enum       bool // declared by Schema.Enum
+	first      bool // see FirstMatch
 
 	numbers numberRules // KindInt and KindFloat
 	choices []Choice    // KindChoice
@@ -114,6 +116,10 @@ func (p *Param) Required() *Param { return p.change(func() { p.required = true }
 func (p *Param) Lenient() *Param {
 	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindChoice)
 }
+
+// FirstMatch makes the beginning of several choices mean the first one that is
+// declared.
+func (p *Param) FirstMatch() *Param { return p.change(func() { p.first = true }, KindChoice) }
 
 // Strict refuses a URL with an invalid value of a switch, which is otherwise
 // accepted as by [Param.Lenient]. It is for switches that security depends on.

@@ -78,7 +78,7 @@ type numberRules struct {
 }
 
 // Range demands that a number is between min and max, inclusive. An infinite
-// bound is none.
+// bound is none. For a [Schema.Enum], it accepts numbers without a name.
 func (p *Param) Range(min, max float64) *Param {
 	return p.change(func() {
 		if !math.IsInf(min, 0) {
@@ -87,7 +87,7 @@ func (p *Param) Range(min, max float64) *Param {
 		if !math.IsInf(max, 0) {
 			p.numbers.max = new(max)
 		}
-	}, KindInt, KindFloat)
+	}, KindInt, KindFloat, KindChoice)
 }
 
 // NoDefault makes the default of a number mean "not given". It is used for a
@@ -199,12 +199,14 @@ func (v *boolVar) text(*Param) string { return formatBool(bool(*v)) }
 // "none" is no.
 func (p *Param) nearest(text string) string {
 	switch p.kind {
-	case KindInt, KindFloat:
+	case KindInt, KindFloat, KindChoice:
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return ""
+		if err == nil || errors.Is(err, strconv.ErrRange) {
+			return p.numbers.clip(n)
 		}
-		return p.numbers.clip(n)
+		if p.enum {
+			return p.closest(text)
+		}
 	case KindBool:
 		if b, ok := parseBool(text[:min(2, len(text))]); ok {
 			return formatBool(b)
@@ -239,8 +241,9 @@ func parseBool(text string) (b, ok bool) {
 }
 
 // Choice is one value of a parameter that takes few. A URL may write its name,
-// one of its synonyms, or the beginning of its name if no other choice begins
-// so. The case of letters does not count.
+// one of its synonyms, or the beginning of one of these. The case of letters does
+// not count. If several choices begin so, a [Schema.Choice] is the first of them,
+// and an [Schema.Enum] none, unless it is [Param.FirstMatch].
 type Choice struct {
 	Name     string
 	Value    int
@@ -277,7 +280,7 @@ type enumVar int
 // number instead of the name. def is one of the names. It may also be "", which
 // is the number 0 and, if that is none of the choices, means "not given".
 func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *Param {
-	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[enumVar], def: def, doc: doc}, unsafe.Pointer(v))
+	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[enumVar], enum: true, def: def, doc: doc}, unsafe.Pointer(v))
 	p.change(func() { p.choices = slices.Clone(choices) })
 	*v = 0
 	if def != "" && (*enumVar)(v).set(p, def) != nil {
@@ -287,6 +290,10 @@ func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *P
 }
 
 func (v *enumVar) set(p *Param, text string) error {
+	if n, err := strconv.Atoi(text); err == nil && p.numbers.max != nil && p.numbers.includes(float64(n)) {
+		*v = enumVar(n)
+		return nil
+	}
 	i := p.choose(text, true)
 	if i < 0 {
 		return p.errNoChoice()
@@ -300,6 +307,9 @@ func (v *enumVar) text(p *Param) string {
 		if c.Value == int(*v) {
 			return c.Name
 		}
+	}
+	if p.numbers.max != nil {
+		return strconv.Itoa(int(*v))
 	}
 	return ""
 }
@@ -319,8 +329,11 @@ func (p *Param) choose(text string, numbers bool) int {
 	}
 	found := -1
 	for i, c := range p.choices {
-		if text == "" || len(text) > len(c.Name) || !strings.EqualFold(text, c.Name[:len(text)]) {
+		if text == "" || !c.begins(text) {
 			continue
+		}
+		if !numbers || p.first {
+			return i
 		}
 		if found >= 0 && p.choices[found].Value != c.Value {
 			return -1
@@ -330,6 +343,40 @@ func (p *Param) choose(text string, numbers bool) int {
 	return found
 }
 
+// begins reports whether the name or a synonym of the choice begins with text.
+func (c *Choice) begins(text string) bool {
+	return commonLetters(c.Name, text) == len(text) ||
+		slices.ContainsFunc(c.Synonyms, func(s string) bool { return commonLetters(s, text) == len(text) })
+}
+
+// closest returns the name of the choice that has the longest beginning in common
+// with text, or "" if there is none or several. Apprise reads priorities by their
+// first letters: "error" is emergency.
+func (p *Param) closest(text string) string {
+	longest, name, value := 0, "", 0
+	for _, c := range p.choices {
+		for _, word := range append([]string{c.Name}, c.Synonyms...) {
+			switch n := commonLetters(word, text); {
+			case n > longest:
+				longest, name, value = n, c.Name, c.Value
+			case n == longest && value != c.Value:
+				name = ""
+			}
+		}
+	}
+	return name
+}
+
+// commonLetters returns the length of the beginning that two words have in
+// common, without regard to case, if it begins with a letter.
+func commonLetters(a, b string) (n int) {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	for n < min(len(a), len(b)) && a[n] == b[n] && (n > 0 || a[0] >= 'a' && a[0] <= 'z') {
+		n++
+	}
+	return n
+}
+
 func (p *Param) errNoChoice() error {
 	names := make([]string, len(p.choices))
 	for i, c := range p.choices {
@@ -337,6 +384,9 @@ func (p *Param) errNoChoice() error {
 	}
 	if len(names) > 12 {
 		names = append(names[:12], "…")
+	}
+	if p.numbers.max != nil {
+		names = append(names, "or a number"+p.numbers.String())
 	}
 	return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
 }

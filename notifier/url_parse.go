@@ -274,7 +274,7 @@ func isParam(name string) bool {
 // setNearest sets a lenient parameter instead of refusing a text for the reason
 // err.
 func (d *Destination) setNearest(p *Param, text string, err error) {
-	if used := p.nearest(text); used != "" && d.set(p, used) == nil {
+	if used := p.nearest(text); used != "" && used != d.schema.defaultOf(p) && d.set(p, used) == nil {
 		d.warn("%s %v; %s is used", p.name, err, used)
 		return
 	}

@@ -101,7 +101,6 @@ func TestParseErrors(t *testing.T) {
 		{"probe://h/tok-secret?verify=none", "verify (check the certificate of a TLS server) must be yes or no"},
 		{"probe://h/tok-secret?redirect=perhaps", "redirect (follow HTTP redirects) must be yes or no"},
 		{"probe://h/tok-secret?mode=nonsense", "mode (what to do) must be one of post, panic"},
-		{"probe://h/tok-secret?mode=p", "must be one of post, panic"}, // post or panic
 		{"probe://h/tok-secret?quiet=yes&level=high", "drop quiet or level"},
 		{"probe://h/tok-secret?tz=Nowhere/City", "is not the name of a time zone; write for example Europe/Berlin"},
 		{"many://tok-secret/a?to=" + strings.Repeat("b,", maxItems), "targets (who gets it) has more than 500 items; move the others to another URL"},
@@ -197,7 +196,14 @@ func TestInvalidValues(t *testing.T) {
 		{"store=2", "", "store must be yes or no; the default is used"},
 		{"store=é", "", "store must be yes or no; the default is used"},
 		{"optional=perhaps", "", "optional must be yes or no; the default is used"},
-		{"quiet=perhaps", "", "quiet must be yes or no; the default is used"},                               // a parameter of the service
+		{"quiet=perhaps", "", "quiet must be yes or no; the default is used"}, // a parameter of the service
+		{"mode=p", "", ""}, // post, the first that begins so
+		{"mode=o", "?mode=once", ""},
+		{"level=l", "?level=low", ""},
+		{"level=u", "?level=high", ""}, // by its synonym
+		{"level=loud", "?level=low", "level must be one of low, normal, high; low is used"},
+		{"level=error", "", "level must be one of low, normal, high; the default is used"},
+		{"level=7", "", "level must be one of low, normal, high; the default is used"},
 		{"format=NotifyFormat.MARKDOWN&overflow=OverflowMode.SPLIT", "?format=markdown&overflow=split", ""}, // as Apprise prints it for DingTalk
 	} {
 		d, _ := parseProbe(t, "probe://h/tok?"+tt.query)

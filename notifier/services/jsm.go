@@ -3,7 +3,9 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -44,19 +46,39 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
 		Alias("to").Normalize(jsmTarget).DropInvalid()
 	s.Choice(&j.action, "action", "map", jsmActions, "map: warning, failure create an alert, success closes it, info adds a note")
-	s.Enum(&j.priority, "priority", "normal", []notifier.Choice{
-		{Name: "low", Value: 5, Synonyms: []string{"p5"}},
-		{Name: "moderate", Value: 4, Synonyms: []string{"p4"}},
-		{Name: "normal", Value: 3, Synonyms: []string{"p3"}},
-		{Name: "high", Value: 2, Synonyms: []string{"p2"}},
-		{Name: "emergency", Value: 1, Synonyms: []string{"p1"}},
-	}, "priority of the alert, from p1 (emergency) to p5").Lenient()
+	s.Enum(&j.priority, "priority", "p3", []notifier.Choice{
+		{Name: "p5", Value: 5, Synonyms: []string{"low"}},
+		{Name: "p4", Value: 4, Synonyms: []string{"moderate"}},
+		{Name: "p3", Value: 3, Synonyms: []string{"normal"}},
+		{Name: "p2", Value: 2, Synonyms: []string{"high"}},
+		{Name: "p1", Value: 1, Synonyms: []string{"emergency"}},
+	}, "priority of the alert, from p1 (emergency) to p5").Lenient().Note(jsmPriorityNote)
 	s.String(&j.entity, "entity", "", "what the alert is about, for example a host")
 	s.String(&j.alias, "alias", "", "alias of the alert, by which later messages find it")
 	s.List(&j.tags, "tags", "tags of the alert")
 	s.Bool(&j.batch, "batch", false, "create one alert for up to 50 targets")
 	s.Map(&j.details, "+", "details", "detail to add to the alert")
 	s.Map(&j.mapping, ":", "mapping", "action for a type of message, as in :info=new").Example("info=new")
+}
+
+// jsmPriorityNote returns the warning for a word that is another priority in
+// Apprise, which has them upside down: emergency is P5 there, and it prints P1 as
+// low.
+func jsmPriorityNote(word string) string {
+	here, there := "", ""
+	switch strings.ToLower(word[:1]) {
+	case "l":
+		here, there = "p5", "p1"
+	case "m":
+		here, there = "p4", "p2"
+	case "h":
+		here, there = "p2", "p4"
+	case "e":
+		here, there = "p1", "p5"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%s is %s here and %s in Apprise; write %s or %s instead of the word", word, here, there, here, there)
 }
 
 func jsmTarget(s string) (string, error) {

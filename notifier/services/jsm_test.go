@@ -128,3 +128,23 @@ func TestJSMForgetsOldestSubjects(t *testing.T) {
 		t.Error("the subjects forgotten are not the oldest")
 	}
 }
+
+// A word is another priority in Apprise. It is no mistake, because Apprise
+// itself writes words into its URLs.
+func TestJSMPriorityWords(t *testing.T) {
+	for word, want := range map[string]string{
+		"low":       "Jira: priority low is p5 here and p1 in Apprise; write p5 or p1 instead of the word",
+		"Emergency": "Jira: priority Emergency is p1 here and p5 in Apprise; write p1 or p5 instead of the word",
+		"h":         "Jira: priority h is p2 here and p4 in Apprise; write p2 or p4 instead of the word",
+		"moderate":  "Jira: priority moderate is p4 here and p2 in Apprise; write p4 or p2 instead of the word",
+		"normal":    "", "p1": "", "5": "",
+	} {
+		d, err := notifier.Parse("jira://apikey?priority="+word, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Warnings(), "; "); got != want || d.Mistake() != "" {
+			t.Errorf("%s: warnings %q and mistake %q, want %q", word, got, d.Mistake(), want)
+		}
+	}
+}

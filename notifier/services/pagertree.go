@@ -25,7 +25,7 @@ func (p *pagertree) Describe(s *notifier.Schema) {
 	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")
 	s.Choice(&p.action, "action", "create", []string{"create", "acknowledge", "resolve"}, "what to do with the alert").Lenient()
 	s.String(&p.thirdparty, "thirdparty", "", "ID of the alert; default: a new one for each message").Alias("tid")
-	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert")
+	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert").Lenient()
 	s.List(&p.tags, "tags", "tags of the alert")
 	s.Headers(&p.header, "headers", "HTTP header to add")
 	s.Map(&p.extra, ":", "payload_extras", "field to add to the request")

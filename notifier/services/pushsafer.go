@@ -28,7 +28,7 @@ func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Secret(&p.key, "privatekey", "private or alias key").Example("AbCdEf0123456789GhIj")
 	s.List(&p.targets, "targets", "devices, device groups or guests; default: all").Alias("to")
-	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number")
+	s.Enum(&p.sound, "sound", "", pushsaferSounds(), "sound to play, by name or number").FirstMatch()
 	s.Int(&p.vibration, "vibration", 0, "how often to vibrate; 0: as set on the device").Range(0, 3)
 	s.Enum(&p.priority, "priority", "normal", pushsaferPriorities, "priority of the message").Lenient()
 }
