@@ -147,5 +147,26 @@ func transportError(err error) error {
 	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
 		return errors.New("the server sent something before it was asked; is it an HTTP server?")
 	}
+	if rest, ok := strings.CutPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: "); ok {
+		if what := malformed(rest); what != "" {
+			return fmt.Errorf("the answer is not valid HTTP (%s)", what)
+		}
+	}
 	return err
+}
+
+// malformed returns what is wrong with an answer that net/http cannot read, or ""
+// for another error. It leaves out what net/http quotes of the answer: a part of a
+// line, which can hold a part of a secret that the server repeats.
+func malformed(text string) string {
+	const header = "malformed MIME header"
+	if strings.HasPrefix(text, header) {
+		return header
+	}
+	what, _, quoted := strings.Cut(text, `"`)
+	if !quoted {
+		return ""
+	}
+	what, _, _ = strings.Cut(strings.TrimPrefix(what, "http: "), ";")
+	return strings.TrimRight(what, ": ")
 }

@@ -3,6 +3,7 @@ package egress
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -86,5 +87,48 @@ func TestTransportError(t *testing.T) {
 		if !strings.Contains(got, want) || strings.Contains(got, "secret") || strings.Contains(got, "readLoop") {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// An error about an answer that is not HTTP has nothing of the answer: net/http
+// quotes a part of a line, which can hold a part of a secret.
+func TestMalformedAnswer(t *testing.T) {
+	for answer, want := range map[string]string{
+		"HTTP/1.1 the secret\r\n\r\n":                                             "the answer is not valid HTTP (malformed HTTP status code)",
+		"the secret\r\n\r\n":                                                      "the answer is not valid HTTP (malformed HTTP status code)",
+		"secret\r\n\r\n":                                                          "the answer is not valid HTTP (malformed HTTP response)",
+		"HTTP/secret 200 OK\r\n\r\n":                                              "the answer is not valid HTTP (malformed HTTP version)",
+		"HTTP/1.1 200 OK\r\nthe secret\r\n\r\n":                                   "the answer is not valid HTTP (malformed MIME header)",
+		"HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n":                       "the answer is not valid HTTP (bad Content-Length)",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n":                    "the answer is not valid HTTP (unsupported transfer encoding)",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: secret\r\n\r\nx": "the answer is not valid HTTP (message cannot contain multiple Content-Length headers)",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = io.WriteString(c, answer)
+		}()
+		p := NewPool("test")
+		r, err := http.NewRequest(http.MethodGet, "http://"+l.Addr().String(), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := p.Do(r, Options{})
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", answer, err, want)
+		}
+		p.Close()
+		_ = l.Close()
 	}
 }
