@@ -71,7 +71,9 @@ type gateway struct {
 	url      string // base URL of the site
 	adminURL string
 	tmp      string // the folder of its temporary files
-	logFile  string // standard error of the process
+	logFile  string // standard error of its processes
+	config   string // the Caddyfile
+	env      []string
 	port     string
 	admin    string
 	client   *http.Client // connects to this gateway only
@@ -87,7 +89,7 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	dir := t.TempDir()
 	g := &gateway{
 		t: t, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
-		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"), ended: make(chan error, 1),
+		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"),
 		client: &http.Client{Transport: new(http.Transport)},
 	}
 	t.Cleanup(g.client.CloseIdleConnections)
@@ -95,34 +97,57 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	if err := os.Mkdir(g.tmp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(dir, "Caddyfile")
-	if err := os.WriteFile(config, []byte(g.caddyfile(options, block)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.Create(g.logFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	g.command = exec.Command(program, "run", "--config", config)
-	g.command.Env = append([]string{"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH")}, env...)
-	g.command.Stdout, g.command.Stderr = log, log
-	if err := g.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { g.ended <- g.command.Wait() }()
+	g.config, g.env = filepath.Join(dir, "Caddyfile"), append([]string{
+		"HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "XDG_DATA_HOME=" + dir, "TMPDIR=" + g.tmp, "PATH=" + os.Getenv("PATH"),
+	}, env...)
+	g.configure(options, block)
 	t.Cleanup(func() {
-		_ = g.command.Process.Kill()
-		<-g.ended
+		g.kill()
 		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raceEnabled && found {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})
-	eventually(t, "the gateway answers", func() bool {
+	g.run()
+	return g
+}
+
+// configure writes the configuration that run loads.
+func (g *gateway) configure(options, block string) {
+	g.t.Helper()
+	if err := os.WriteFile(g.config, []byte(g.caddyfile(options, block)), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// begin starts the process. It must not run already.
+func (g *gateway) begin() {
+	g.t.Helper()
+	log, err := os.OpenFile(g.logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer log.Close()
+	g.command = exec.Command(program, "run", "--config", g.config)
+	g.command.Env = g.env
+	g.command.Stdout, g.command.Stderr = log, log
+	if err := g.command.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	command, ended := g.command, make(chan error, 1)
+	g.ended = ended
+	go func() { ended <- command.Wait() }()
+}
+
+// run starts the process and waits until it answers. After kill or stop, it
+// starts it again, with the same addresses and folders.
+func (g *gateway) run() {
+	g.t.Helper()
+	g.begin()
+	eventually(g.t, "the gateway answers", func() bool {
 		select {
 		case err := <-g.ended:
 			g.ended <- err
-			t.Fatalf("the gateway ended: %v\n%s", err, g.log())
+			g.t.Fatalf("the gateway ended: %v\n%s", err, g.log())
 		default:
 		}
 		resp, err := g.client.Get(g.url + "/up")
@@ -132,7 +157,15 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 		_ = resp.Body.Close()
 		return resp.StatusCode == 200
 	})
-	return g
+}
+
+// kill ends the gateway with SIGKILL.
+func (g *gateway) kill() {
+	if g.command == nil {
+		return
+	}
+	_ = g.command.Process.Kill()
+	g.ended <- <-g.ended
 }
 
 // caddyfile returns the configuration of the gateway.

@@ -14,10 +14,11 @@ import (
 )
 
 // counter is a destination that counts the arrivals of each message. It
-// answers with a delay of up to 180 ms.
+// answers with a delay of up to 6 times step.
 type counter struct {
-	mu  sync.Mutex
-	got map[string]int
+	step time.Duration
+	mu   sync.Mutex
+	got  map[string]int
 }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +35,7 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest) // the file is missing
 		return
 	}
-	time.Sleep(time.Duration(n%7) * 30 * time.Millisecond)
+	time.Sleep(time.Duration(n%7) * c.step)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.got[m.Title]++
@@ -132,7 +133,7 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	c := &counter{got: map[string]int{}}
+	c := &counter{step: 30 * time.Millisecond, got: map[string]int{}}
 	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		c.ServeHTTP(w, r)

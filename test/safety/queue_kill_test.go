@@ -1,0 +1,112 @@
+package safety
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestQueueKill kills the gateway 20 times while 16 clients send 10,000 messages.
+// Each message that was accepted arrives. Those that arrive more than once were
+// under way when the gateway was killed.
+//
+// A third of the messages is stored before the answer, a third has an idempotency
+// key and is sent again until it is answered, and the rest is sent at once. One
+// in 50 fails the first time.
+func TestQueueKill(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a while")
+	}
+	const clients, kills, keys = 16, 20, 4
+	total := 10_000
+	if raceEnabled {
+		total = 2000
+	}
+	var failed sync.Map // the titles of messages that have failed once
+	c := newReceiver(t, func(title string) int {
+		if n, _ := strconv.Atoi(title); n%50 == 7 {
+			if _, again := failed.LoadOrStore(title, true); !again {
+				return http.StatusServiceUnavailable
+			}
+		}
+		return http.StatusOK
+	})
+	block := ""
+	for k := range keys {
+		block += fmt.Sprintf("key k%d {\nurl %s/%[1]d?retry=0\n}\n", k, c.url)
+	}
+	g := start(t, queueOption(newFolder(t)), block)
+	g.client.Transport.(*http.Transport).MaxIdleConnsPerHost = clients
+
+	var next, accepted atomic.Int64
+	var titles sync.Map // the titles of the accepted messages
+	var wg sync.WaitGroup
+	send := func() {
+		title := strconv.FormatInt(next.Add(1), 10)
+		n, _ := strconv.Atoi(title)
+		var header []string
+		switch n % 3 {
+		case 0:
+			header = []string{"Prefer", "respond-async"}
+		case 1:
+			header = []string{"Idempotency-Key", title}
+		}
+		for {
+			status, _, text, err := g.tryPost(fmt.Sprintf("/notify/k%d", n%keys), message{"title": title, "body": "x"}, header...)
+			switch {
+			case err == nil && (status == http.StatusOK || status == http.StatusAccepted):
+				titles.Store(title, true)
+				accepted.Add(1)
+				return
+			case err == nil:
+				t.Errorf("message %s: %d %s", title, status, text)
+				return
+			}
+			time.Sleep(5 * time.Millisecond) // the gateway starts
+			if n%3 != 1 {
+				return // the message may have been accepted
+			}
+		}
+	}
+	for range clients {
+		wg.Go(func() {
+			for accepted.Load() < int64(total) && !t.Failed() {
+				send()
+			}
+		})
+	}
+	for k := range kills {
+		want := int64(total * (k + 1) / (kills + 1))
+		eventually(t, "the gateway accepts messages", func() bool { return accepted.Load() >= want })
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		g.kill()
+		g.run()
+	}
+	wg.Wait()
+	waitArrived(t, func() (lost []string) {
+		titles.Range(func(title, _ any) bool {
+			if c.times(title.(string)) == 0 {
+				lost = append(lost, title.(string))
+			}
+			return true
+		})
+		return lost
+	})
+	if err := g.stop(); err != nil {
+		t.Errorf("the gateway ended: %v", err)
+	}
+	_, again := c.count()
+	t.Logf("%d messages accepted, 0 lost, %d delivered twice", accepted.Load(), again)
+	// Under way are four deliveries of the queue to each destination, and those
+	// of the requests.
+	const underWay = 4*keys + clients
+	if again > kills*underWay {
+		t.Errorf("%d messages were delivered twice, more than were under way", again)
+	}
+}

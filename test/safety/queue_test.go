@@ -1,0 +1,187 @@
+package safety
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// queueOption returns the global option that turns the queue on, in a folder.
+func queueOption(folder string, lines ...string) string {
+	text := "notify {\nqueue {\npath " + folder + "\n"
+	for _, l := range lines {
+		text += l + "\n"
+	}
+	return text + "}\n}"
+}
+
+// newFolder returns the path of a folder for a queue, which does not exist.
+func newFolder(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "queue")
+}
+
+// receiver is a destination that counts the messages that it has accepted, by
+// their titles.
+type receiver struct {
+	url string
+
+	mu   sync.Mutex
+	got  map[string]int
+	hold chan struct{} // while it is not nil, requests wait until it is closed
+	held int           // requests that wait
+}
+
+// newReceiver starts a receiver. status, if not nil, returns the status for a
+// message that has been accepted a number of times; only messages with 200 are
+// counted.
+func newReceiver(t *testing.T, status func(title string) int) *receiver {
+	t.Helper()
+	c := &receiver{got: map[string]int{}}
+	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
+		var m struct{ Title string }
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			return // the gateway was killed while it sent
+		}
+		if !c.wait(r) {
+			return
+		}
+		if status != nil {
+			if code := status(m.Title); code != http.StatusOK {
+				w.WriteHeader(code)
+				return
+			}
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.got[m.Title]++
+	})
+	t.Cleanup(c.release) // before the server is closed, which waits for its requests
+	c.url = "json://" + authority(s)
+	return c
+}
+
+// wait waits while the receiver is silent. It reports false if the gateway has
+// hung up meanwhile.
+func (c *receiver) wait(r *http.Request) bool {
+	c.mu.Lock()
+	hold := c.hold
+	if hold != nil {
+		c.held++
+	}
+	c.mu.Unlock()
+	if hold == nil {
+		return true
+	}
+	defer func() {
+		c.mu.Lock()
+		c.held--
+		c.mu.Unlock()
+	}()
+	select {
+	case <-hold:
+		return r.Context().Err() == nil
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// silence lets the requests wait, until release is called.
+func (c *receiver) silence() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hold = make(chan struct{})
+}
+
+func (c *receiver) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hold != nil {
+		close(c.hold)
+		c.hold = nil
+	}
+}
+
+// count returns the number of different messages that have arrived, and how many
+// arrivals there were beyond one for each.
+func (c *receiver) count() (arrived, again int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.got {
+		again += n - 1
+	}
+	return len(c.got), again
+}
+
+// times returns how often a message has arrived.
+func (c *receiver) times(title string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got[title]
+}
+
+// waiting returns the number of requests that wait for an answer.
+func (c *receiver) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held
+}
+
+// tryPost posts a message as JSON, with additional header fields (names and
+// values). Unlike post, it returns an error if the gateway does not answer.
+func (g *gateway) tryPost(path string, m message, header ...string) (status int, h http.Header, text string, err error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	r, err := http.NewRequest(http.MethodPost, g.url+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.client.Do(r)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, string(all), err
+}
+
+// queueUp posts n messages with numbers as titles, which the gateway stores
+// before it answers.
+func (g *gateway) queueUp(path string, first, n int) {
+	g.t.Helper()
+	for i := first; i < first+n; i++ {
+		status, _, text, err := g.tryPost(path, message{"title": fmt.Sprint(i), "body": "x"}, "Prefer", "respond-async")
+		if err != nil || status != http.StatusAccepted {
+			g.t.Fatalf("message %d: %d %s %v", i, status, text, err)
+		}
+	}
+}
+
+// waitArrived waits until all messages that lost returns have arrived: until it
+// returns none. It fails the test if none of them arrives for a minute.
+func waitArrived(t *testing.T, lost func() []string) {
+	t.Helper()
+	last := len(lost())
+	for deadline := time.Now().Add(time.Minute); last > 0; time.Sleep(50 * time.Millisecond) {
+		missing := lost()
+		if len(missing) < last {
+			last, deadline = len(missing), time.Now().Add(time.Minute)
+		}
+		if last > 0 && time.Now().After(deadline) {
+			t.Fatalf("%d messages are lost, for instance %.200q", last, missing)
+		}
+	}
+}
