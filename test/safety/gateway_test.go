@@ -86,6 +86,14 @@ type gateway struct {
 // replaced by the gateway's address.
 func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
+	g := prepare(t, options, block, env...)
+	g.run()
+	return g
+}
+
+// prepare returns a gateway that has a configuration but does not run yet.
+func prepare(t *testing.T, options, block string, env ...string) *gateway {
+	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{
 		t: t, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
@@ -95,6 +103,9 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 	t.Cleanup(g.client.CloseIdleConnections)
 	g.url, g.adminURL = "http://127.0.0.1:"+g.port, "http://"+g.admin
 	if err := os.Mkdir(g.tmp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(g.logFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.config, g.env = filepath.Join(dir, "Caddyfile"), append([]string{
@@ -107,7 +118,6 @@ func start(t *testing.T, options, block string, env ...string) *gateway {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})
-	g.run()
 	return g
 }
 
@@ -122,7 +132,7 @@ func (g *gateway) configure(options, block string) {
 // begin starts the process. It must not run already.
 func (g *gateway) begin() {
 	g.t.Helper()
-	log, err := os.OpenFile(g.logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(g.logFile, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -185,3 +185,40 @@ func waitArrived(t *testing.T, lost func() []string) {
 		}
 	}
 }
+
+// missing returns those of the titles that have not arrived.
+func (c *receiver) missing(titles []string) (missing []string) {
+	for _, title := range titles {
+		if c.times(title) == 0 {
+			missing = append(missing, title)
+		}
+	}
+	return missing
+}
+
+// numbers returns the titles of n messages of queueUp.
+func numbers(first, n int) []string {
+	titles := make([]string, n)
+	for i := range titles {
+		titles[i] = fmt.Sprint(first + i)
+	}
+	return titles
+}
+
+// fails starts the gateway, which must end with an error, and returns what it
+// prints.
+func (g *gateway) fails() string {
+	g.t.Helper()
+	before := len(g.log())
+	g.begin()
+	select {
+	case err := <-g.ended:
+		g.ended <- err
+		if err == nil {
+			g.t.Errorf("the gateway ended without an error: %s", g.log()[before:])
+		}
+	case <-time.After(time.Minute):
+		g.t.Fatalf("the gateway runs, although it should not start: %s", g.log()[before:])
+	}
+	return g.log()[before:]
+}
