@@ -110,6 +110,17 @@ func TestSavedKeys(t *testing.T) {
 			}
 		})
 	}
+	// A client of Apprise says that it is a gateway, and its message goes to all
+	// URLs of the key all the same.
+	if r := post(t, h, "/add/Home", typeForm, "urls="+s.url("/a")+","+s.url("/b")); r.status != http.StatusOK {
+		t.Fatal(r.body)
+	}
+	relayed := httptest.NewRequest(http.MethodPost, "/notify/Home", strings.NewReader("body=x"))
+	relayed.Header.Set("Content-Type", typeForm)
+	relayed.Header.Set("X-Apprise-Recursion-Count", "1")
+	if r := do(t, h, relayed); r.status != http.StatusOK || s.paths() != "a b" {
+		t.Errorf("a message that has passed through a gateway gets %d %s", r.status, r.body)
+	}
 	text := " # a comment\r\nops=" + s.url("/a") + "\n"
 	if r := post(t, h, "/add/Home", "text/plain", text); r.status != http.StatusOK {
 		t.Fatalf("the answer is %d %s", r.status, r.body)

@@ -84,7 +84,12 @@ func (a *App) newSavedKeys(r *resolved, log *zap.Logger) (*savedKeys, error) {
 		keys: map[string]*savedKey{},
 	}
 	if s.Trust == trustClient {
-		s.policy, s.limits = r.limits.Egress, r.limits.Client
+		s.policy = r.limits.Egress
+		if r.limits.Client != nil {
+			limits := *r.limits.Client
+			limits.Relay = true // as for a key of the configuration: clients of Apprise say that they are gateways
+			s.limits = &limits
+		}
 	}
 	var err error
 	s.store, err = configstore.New(a.saved.storage, s.index, s.Secret)

@@ -16,7 +16,8 @@ import (
 // Limits limits what one message can cause. They are for messages to URLs of
 // clients.
 //
-// A message that has passed through a gateway may be sent to one recipient, once.
+// Without Relay, a message that has passed through a gateway may be sent to one
+// recipient, once.
 // Otherwise a request with many URLs, each of which makes another gateway send
 // to many URLs, would multiply.
 type Limits struct {
@@ -41,6 +42,10 @@ type Limits struct {
 
 	// Wait is the minimum of the parameter wait. A smaller value is raised.
 	Wait time.Duration
+
+	// Relay lets a message that has passed through a gateway cause as much as
+	// any other.
+	Relay bool
 }
 
 // LimitError is returned when a message exceeds one of [Limits].
@@ -68,7 +73,7 @@ const relayedRequests = 10
 // of returns the limits of m.
 func (l *Limits) of(m *Message) Limits {
 	c := *l
-	if m.Hops > 0 {
+	if m.Hops > 0 && !l.Relay {
 		c.Deliveries, c.Requests, c.Retry = 1, min(relayedRequests, l.Requests), 0
 	}
 	return c

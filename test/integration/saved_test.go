@@ -1,0 +1,68 @@
+package integration
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestAppriseConfig saves keys as the clients of an Apprise API do, and lets the
+// Apprise command load them from the gateway with --config.
+func TestAppriseConfig(t *testing.T) {
+	hook := newWebhook(t)
+	// The storage is in the folder of the test.
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	gateway := newGateway(t, "egress {\nallow 127.0.0.1\n}\nconfigs {\nmanage open\n}")
+	request := func(method, path, contentType, body string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequest(method, "http://"+gateway+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if contentType != "" {
+			r.Header.Set("Content-Type", contentType)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	yaml := fmt.Sprintf("urls:\n  - %s:\n      tag: ops\n  - %s:\n      tag: dev\n", hook.to("/ops"), hook.to("/dev"))
+	for _, c := range []struct{ name, path, contentType, body string }{
+		{"text", "/add/text", "application/json", `{"urls": "` + hook.to("/text") + `"}`},
+		{"yaml", "/sub/add/yaml/", "application/x-www-form-urlencoded", "format=yaml&config=" + strings.NewReplacer("\n", "%0A", " ", "+", ":", "%3A").Replace(yaml)},
+	} {
+		if status, answer := request(http.MethodPost, c.path, c.contentType, c.body); status != http.StatusOK {
+			t.Fatalf("saving the key %s: %d %s", c.name, status, answer)
+		}
+	}
+	for _, c := range []struct{ key, tag, arrives string }{{"text", "", "text"}, {"yaml", "ops", "ops"}, {"yaml", "all", "dev ops"}} {
+		args := []string{"-b", "x", "--config", "http://" + gateway + "/get/" + c.key}
+		if c.tag != "" {
+			args = append(args, "--tag", c.tag)
+		}
+		ok, said := apprise(t, args...)
+		if got := hook.paths(); !ok || got != c.arrives {
+			t.Errorf("key %s, tag %q: success %t, messages at %q, want %q\n%s", c.key, c.tag, ok, got, c.arrives, said)
+		}
+	}
+	// Programs that send with a key, such as multi-scrobbler, ask whether it
+	// exists first; health checks ask for the status.
+	if status, answer := request(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK || !strings.Contains(answer, `"tags":["dev","ops"]`) {
+		t.Errorf("/json/urls: %d %s", status, answer)
+	}
+	if status, answer := request(http.MethodGet, "/status", "", ""); status != http.StatusOK || answer != "OK" {
+		t.Errorf("/status: %d %s", status, answer)
+	}
+	if ok, said := apprise(t, "-b", "x", "apprise://"+gateway+"/yaml"); !ok || hook.paths() != "dev ops" {
+		t.Errorf("apprise:// to a saved key: %s", said)
+	}
+}
