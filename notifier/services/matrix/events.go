@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+
+	"maunium.net/go/mautrix/crypto/attachment"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
@@ -14,9 +17,19 @@ import (
 // what the server adds.
 const maxEventSize = 61536
 
+// maxEncryptedSize is the same for an encrypted event, which is a third longer.
+const maxEncryptedSize = maxEventSize/4*3 - 1024
+
+// maxEncryptedFile is the maximum size of a file to encrypt, in bytes: it is in
+// memory meanwhile.
+const maxEncryptedFile = 10 << 20
+
 // contents uploads the files and returns the events of the message: icon, files,
 // and the text last.
-func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message) (events []namedEvent, err error) {
+//
+// For an encrypted room the files are encrypted, each with a key that is in its
+// event.
+func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, encrypted bool) (events []namedEvent, err error) {
 	if icon := m.Icon(32); x.image && icon != "" && s.version == "2" {
 		name := m.Title
 		if name == "" {
@@ -30,11 +43,19 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 			continue
 		}
 		key := fmt.Sprint("file ", i)
-		address, err := notifier.OnceValue(c.Steps, key, func() (string, error) { return s.upload(ctx, c, a) })
+		event := map[string]any{"msgtype": "m.image", "body": a.Name, "info": map[string]any{"mimetype": a.ContentType, "size": a.Size}}
+		switch {
+		case encrypted && a.Size > maxEncryptedFile:
+			c.Warn("Matrix: file %d is too large to be encrypted and is left out; the maximum is 10 MiB", i+1)
+			continue
+		case encrypted:
+			event["file"], err = notifier.OnceValue(c.Steps, "encrypted "+key, func() (encryptedFile, error) { return s.uploadEncrypted(ctx, c, a) })
+		default:
+			event["url"], err = notifier.OnceValue(c.Steps, key, func() (string, error) { return s.upload(ctx, c, a) })
+		}
 		if err != nil {
 			return nil, fmt.Errorf("uploading file %d: %w", i+1, err)
 		}
-		event := map[string]any{"msgtype": "m.image", "url": address, "body": a.Name, "info": map[string]any{"mimetype": a.ContentType, "size": a.Size}}
 		if a.MediaType() != "image" {
 			event["msgtype"], event["filename"] = "m.file", a.Name
 		}
@@ -43,11 +64,15 @@ func (s *session) contents(ctx context.Context, c *notifier.Client, x *service, 
 	if m.Title == "" && m.Body == "" {
 		return events, nil
 	}
-	return append(events, namedEvent{"text", textEvent(c, x.msgtype, m)}), nil
+	size := maxEventSize
+	if encrypted {
+		size = maxEncryptedSize
+	}
+	return append(events, namedEvent{"text", textEvent(c, x.msgtype, m, size)}), nil
 }
 
-// textEvent returns the event with the text, cut to the size that servers accept.
-func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[string]any {
+// textEvent returns the event with the text, cut to a size in bytes.
+func textEvent(c *notifier.Client, msgtype string, m *notifier.Message, size int) map[string]any {
 	text := *m
 	if text.Title != "" {
 		text.Title = "# " + text.Title
@@ -57,12 +82,12 @@ func textEvent(c *notifier.Client, msgtype string, m *notifier.Message) map[stri
 	if m.Format != notifier.Text {
 		event["format"], event["formatted_body"] = "org.matrix.custom.html", htmlText(m)
 	}
-	if jsonSize(event) > maxEventSize {
+	if jsonSize(event) > size {
 		c.Warn("Matrix: the message is too long for an event and was cut")
 		delete(event, "format")
 		delete(event, "formatted_body")
 	}
-	for over := jsonSize(event) - maxEventSize; over > 0; over = jsonSize(event) - maxEventSize {
+	for over := jsonSize(event) - size; over > 0; over = jsonSize(event) - size {
 		body = strings.ToValidUTF8(body[:max(len(body)-over, 0)], "")
 		event["body"] = body
 	}
@@ -89,4 +114,25 @@ func (s *session) upload(ctx context.Context, c *notifier.Client, a *notifier.At
 		err = errors.New("the server did not return the address of the file")
 	}
 	return answer.Address, err
+}
+
+// encryptedFile is a file on the server, and the key to it.
+type encryptedFile struct {
+	attachment.EncryptedFile
+	URL string `json:"url"`
+}
+
+// uploadEncrypted stores a file on the server, encrypted with a new key, and
+// returns its address and the key.
+// See https://spec.matrix.org/latest/client-server-api/#sending-encrypted-attachments.
+func (s *session) uploadEncrypted(ctx context.Context, c *notifier.Client, a *notifier.Attachment) (encryptedFile, error) {
+	data, err := io.ReadAll(a.Open())
+	if err != nil {
+		return encryptedFile{}, fmt.Errorf("reading the file: %w", err)
+	}
+	file := attachment.NewEncryptedFile()
+	file.EncryptInPlace(data)
+	// The server learns neither the name nor the type of the file.
+	address, err := s.upload(ctx, c, notifier.NewAttachment("file", "application/octet-stream", data))
+	return encryptedFile{*file, address}, err
 }

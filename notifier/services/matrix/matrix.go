@@ -52,7 +52,7 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Enum(&x.e2ee, "e2ee", "", []notifier.Choice{
 		{Name: "yes", Value: e2eeYes, Synonyms: []string{"true", "on", "enable", "enabled", "allow", "always"}},
 		{Name: "no", Value: e2eeNo, Synonyms: []string{"false", "off", "0", "disable", "disabled", "deny", "never"}},
-	}, "no: send to encrypted rooms in clear, too; default: yes for matrixs").Lenient()
+	}, "encrypt for encrypted rooms; no: send in clear; default: yes for matrixs").Lenient()
 	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
 
@@ -62,9 +62,9 @@ const (
 	e2eeNo  = 2
 )
 
-// protects reports whether the text must not go into encrypted rooms. Over
-// plain HTTP the text is readable on the network anyway, so the URL must ask
-// for it.
+// protects reports whether the text must not go into encrypted rooms in clear.
+// Over plain HTTP the text is readable on the network anyway, so the URL must
+// ask for it.
 func (x *service) protects() bool { return x.e2ee == e2eeYes || x.e2ee != e2eeNo && x.Secure }
 
 var (
@@ -106,9 +106,13 @@ func (x *service) Finish(s *notifier.Schema) error {
 			return errors.New("a webhook needs a server and a token, as in matrixs://name:token@example.com")
 		}
 	case x.mode != "t2bot":
-		// An event has at most 64 KiB. With markup it has the text twice.
+		// An event has at most 64 KiB. With markup it has the text twice, and an
+		// encrypted one is a third longer.
 		if s.Limits.Body = 60000; s.Format != notifier.Text {
 			s.Limits.Body = 29000
+		}
+		if x.protects() {
+			s.Limits.Body = s.Limits.Body * 7 / 10
 		}
 		return nil
 	}

@@ -46,23 +46,23 @@ func (s *session) sendRoom(ctx context.Context, c *notifier.Client, x *service, 
 
 // sendJoined sends to a room that the user is in.
 func (s *session) sendJoined(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target, room string) error {
+	encrypted := false
 	if x.protects() {
-		encrypted, err := s.isEncrypted(ctx, c, room)
-		if err != nil {
+		var err error
+		if encrypted, err = s.isEncrypted(ctx, c, room); err != nil {
 			return fmt.Errorf("asking whether %s is encrypted: %w", target, err)
 		}
-		if encrypted {
-			return &notifier.URLError{
-				Problem: target + " is encrypted, and this gateway cannot encrypt messages to it",
-				Fix:     "send to a room without encryption, or add e2ee=no to the URL if the servers may read the messages",
-			}
+	}
+	if encrypted {
+		if err := s.prepare(ctx, c, room); err != nil {
+			return fmt.Errorf("encrypting for %s: %w", target, err)
 		}
 	}
-	events, err := s.contents(ctx, c, x, m)
+	events, err := s.contents(ctx, c, x, m, encrypted)
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, c, room, target, events)
+	return s.put(ctx, c, room, target, events, encrypted)
 }
 
 // usersLast returns the targets with rooms before users.
@@ -83,12 +83,19 @@ type namedEvent struct {
 // put sends the events that the room does not have yet. A retry uses the same
 // transaction id. The text, which is the last event, is sent even if the server
 // refuses a file.
-func (s *session) put(ctx context.Context, c *notifier.Client, room, target string, events []namedEvent) error {
+func (s *session) put(ctx context.Context, c *notifier.Client, room, target string, events []namedEvent, encrypted bool) error {
 	var errs []error
 	for _, e := range events {
 		key := e.name + " in " + target
 		err := c.Steps.Once(key, func() error {
 			number, _ := notifier.OnceValue(c.Steps, "number of "+key, func() (string, error) { return s.nextNumber(), nil })
+			if encrypted {
+				content, err := s.encrypt(ctx, room, e.content)
+				if err != nil {
+					return err
+				}
+				return s.call(ctx, c, "PUT", content, nil, "rooms", room, "send", "m.room.encrypted", number)
+			}
 			if e.content["info"] != nil {
 				e.content["room_id"], e.content["type"] = room, "m.room.message"
 			}

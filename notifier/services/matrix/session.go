@@ -24,6 +24,10 @@ type session struct {
 	// which its events got their transaction ids.
 	events *atomic.Int64
 
+	deviceID string
+	crypto   chan struct{} // holds a value while device is in use
+	device   *device       // nil until the first message to an encrypted room
+
 	mu        sync.Mutex
 	rooms     map[string]string // room ids by target
 	encrypted map[string]bool   // rooms that are encrypted, by id
@@ -37,16 +41,17 @@ const savedSession = "session"
 // session is kept. If the server does not accept the session, signIn returns it
 // with the error.
 func (x *service) signIn(ctx context.Context, c *notifier.Client, device string) (*session, error) {
-	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}, encrypted: map[string]bool{}}
+	s := &session{base: x.URL(), version: x.version, events: &x.events, rooms: map[string]string{}, encrypted: map[string]bool{}, crypto: make(chan struct{}, 1)}
 	if x.Secure && x.discovery {
 		if err := s.discover(ctx, c); err != nil {
 			return nil, fmt.Errorf("finding the server's API: %w", err)
 		}
 	}
 	var account struct {
-		Token string `json:"access_token"`
-		User  string `json:"user_id"`
-		Home  string `json:"home_server"`
+		Token  string `json:"access_token"`
+		User   string `json:"user_id"`
+		Home   string `json:"home_server"`
+		Device string `json:"device_id"`
 	}
 	if x.token != "" && x.User == "" {
 		s.token, s.foreign = x.token, true
@@ -72,6 +77,7 @@ func (x *service) signIn(ctx context.Context, c *notifier.Client, device string)
 			return s, fmt.Errorf("signing in: %w", err)
 		}
 	}
+	s.deviceID = account.Device
 	if s.home = account.Home; s.home == "" {
 		_, s.home, _ = strings.Cut(s.user, ":")
 	}
