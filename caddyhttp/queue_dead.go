@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,8 +116,8 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 // hash names a destination, which distinguishes the key from those of the same
 // name at other sites.
 func (a *App) fallbackOf(name, hash string) (*resolved, string) {
-	if t, ok := a.findQueued(name, hash); ok {
-		return t.settings, t.settings.keys[name].fallback
+	if t, err := a.findQueued(context.Background(), name, hash); err == nil {
+		return t.settings, t.fallback
 	}
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
 		if k := site.keys[name]; k != nil && k.fallback != "" {

@@ -108,8 +108,14 @@ func TestQueueDead(t *testing.T) {
 		method, path string
 		want         int
 	}{
-		{"GET", "/notify/queue", 200}, {"GET", "/notify/queue?limit=0", 400}, {"GET", "/notify/queue?after=x", 400}, {"PUT", "/notify/queue", 405},
-		{"POST", "/notify/queue/" + second + "/retry", 200}, {"POST", "/notify/queue/x/retry", 404}, {"DELETE", "/notify/queue/x", 404}, {"GET", "/notify/queue/" + second, 405},
+		{"GET", "/notify/queue", 200},
+		{"GET", "/notify/queue?limit=0", 400},
+		{"GET", "/notify/queue?after=x", 400},
+		{"PUT", "/notify/queue", 405},
+		{"POST", "/notify/queue/" + second + "/retry", 200},
+		{"POST", "/notify/queue/x/retry", 404},
+		{"DELETE", "/notify/queue/x", 404},
+		{"GET", "/notify/queue/" + second, 405},
 	} {
 		if status, text := ask(t, tt.method, tt.path, ""); status != tt.want {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.path, status, tt.want, text)

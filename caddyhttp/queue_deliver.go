@@ -1,9 +1,12 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -19,27 +22,35 @@ import (
 type queueTarget struct {
 	notifier.Target
 	settings *resolved
+	limits   *notifier.Limits // nil for no limits
+	fallback string           // of its key
 	logger   *zap.Logger
 }
 
-// findQueued returns the destination of the configuration that a hash names. If
-// several sites have a key of the same name, a message for it goes to the
-// destination that it was accepted for.
-func (a *App) findQueued(name, hash string) (queueTarget, bool) {
+// findQueued returns the destination that a hash names, of the configuration or
+// of a saved key. If several sites have a key of the same name, a message for it
+// goes to the destination that it was accepted for. The error is an [*api.Error]
+// with the status 503 if saved keys cannot be read at the moment.
+func (a *App) findQueued(ctx context.Context, name, hash string) (queueTarget, error) {
+	var unavailable error
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
-		targets, log := site.defaultTargets, a.log
-		if k, err := site.key(context.Background(), name); err == nil {
-			targets, log = k.targets, k.log
-		} else if name != "" {
-			continue
+		k := &key{targets: site.defaultTargets, log: a.log}
+		if name != "" {
+			var err error
+			if k, err = site.key(ctx, name); err != nil {
+				if !errors.Is(err, errNoKey) {
+					unavailable = err
+				}
+				continue
+			}
 		}
-		for _, t := range targets {
+		for _, t := range k.targets {
 			if destinationHash(t.Destination) == hash {
-				return queueTarget{t, site, log}, true
+				return queueTarget{t, site, k.limits, k.fallback, k.log}, nil
 			}
 		}
 	}
-	return queueTarget{}, false
+	return queueTarget{}, cmp.Or(unavailable, errDestinationGone(name))
 }
 
 // deliver makes one attempt for a job of the queue.
@@ -58,20 +69,23 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err != nil {
 		return unreadable(j, err)
 	}
-	if text.Client {
+	if text.Untrusted {
 		defer q.clients.Add(-1)
 		if q.clients.Add(1) > maxQueuedClients {
 			return queue.Outcome{Postponed: true, RetryAfter: postponeClients}
 		}
 	}
-	t, to, err := app.queuedTarget(&text, &state)
+	t, err := app.queuedTarget(ctx, &text, &state)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		return queue.Outcome{Postponed: true, RetryAfter: postponeSaved}
+	}
 	if err != nil {
 		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error()}
 	}
 	if text.Client {
 		defer t.Close()
 	}
-	memory := app.shared.memory.Allocation(t.settings.memory, text.Client)
+	memory := app.shared.memory.Allocation(t.settings.memory, text.Untrusted)
 	defer memory.Close()
 	if n := int64(len(message.Title) + len(message.Body)); n > notifier.SmallText && !memory.Take(copiesOfQueuedText*n) {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeMemory}
@@ -89,8 +103,16 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 			progress = new(notifier.Progress) // of another version; all is sent again
 		}
 	}
-	to.Targets = []notifier.Target{t.Target}
+	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
 	to.Targets[0].Tags, to.Targets[0].Progress = state.Tags, progress
+	if t.limits != nil {
+		// The queue makes the attempts, and each delivery has its part of what
+		// one request may cause.
+		limits := *t.limits
+		limits.Retry = 0
+		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
+		to.Limits = &limits
+	}
 	d := delivery{
 		message: message, to: to, settings: t.settings, logger: t.logger, source: text.Source, key: text.Key,
 		memory: &memory, id: m.ID, attempt: true,
@@ -112,6 +134,7 @@ const (
 	maxQueuedClients = queue.DefaultConcurrency / 2
 	postponeClients  = 10 * time.Second
 	postponeMemory   = time.Second
+	postponeSaved    = 10 * time.Second // until saved keys can be read again
 
 	// copiesOfQueuedText is how often a text is in memory for a delivery: as the
 	// queue stores it, decoded, and as part of the request.
@@ -159,35 +182,22 @@ func errDestinationGone(key string) error {
 
 // queuedTarget returns the destination of a job. One of a client's message is
 // closed after the delivery.
-func (a *App) queuedTarget(text *queuedText, state *queuedState) (queueTarget, *api.Selection, error) {
+func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
 	if !text.Client {
-		t, ok := a.findQueued(text.Key, state.Hash)
-		if !ok {
-			return queueTarget{}, nil, errDestinationGone(text.Key)
-		}
-		return t, &api.Selection{}, nil
+		return a.findQueued(ctx, text.Key, state.Hash)
 	}
 	settings, services := a.clientSettings(text.Policy)
 	d, err := a.shared.sender.ParseOnce(state.URL, settings.limits.Egress)
 	if err != nil {
-		return queueTarget{}, nil, err
+		return queueTarget{}, err
 	}
 	for _, s := range services {
 		if err := s.check(d); err != nil {
 			d.Close()
-			return queueTarget{}, nil, err
+			return queueTarget{}, err
 		}
 	}
-	to := &api.Selection{Transient: true}
-	if l := settings.limits.Client; l != nil {
-		// The queue makes the attempts, and each delivery has its part of what
-		// one request may cause.
-		limits := *l
-		limits.Retry = 0
-		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
-		to.Limits = &limits
-	}
-	return queueTarget{notifier.Target{Destination: d}, settings, a.log}, to, nil
+	return queueTarget{notifier.Target{Destination: d}, settings, settings.limits.Client, "", a.log}, nil
 }
 
 // clientSettings returns the settings that a message with URLs of a client is

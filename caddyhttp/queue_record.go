@@ -29,10 +29,13 @@ type queuedText struct {
 	Source string `json:"source"`
 	Key    string `json:"key,omitempty"`
 
+	// Of a message that clients decide where it goes.
+	Untrusted bool `json:"untrusted,omitempty"`
+	Targets   int  `json:"targets,omitempty"`
+
 	// Of a message with URLs of a client.
-	Client  bool   `json:"client,omitempty"`
-	Policy  string `json:"policy,omitempty"` // key of the egress policy
-	Targets int    `json:"targets,omitempty"`
+	Client bool   `json:"client,omitempty"`
+	Policy string `json:"policy,omitempty"` // key of the egress policy
 }
 
 // queuedFile is a file of a message, without its content.
@@ -80,7 +83,10 @@ func (d *delivery) record() *queue.Message {
 		Source: d.source, Key: d.key,
 	}
 	if d.to.Transient {
-		text.Client, text.Policy, text.Targets = true, d.settings.limits.Egress.Key(), len(d.to.Targets)
+		text.Client, text.Policy = true, d.settings.limits.Egress.Key()
+	}
+	if d.to.Limits != nil {
+		text.Untrusted, text.Targets = true, len(d.to.Targets)
 	}
 	r := &queue.Message{ID: d.id, Created: m.Time}
 	for _, a := range m.Attachments {

@@ -395,7 +395,7 @@ func (s *queuedSend) makeEntry() {
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
 	s.states = make([]queuedState, len(s.targets))
 	s.entry = s.finalEntry(s.reportSoFar([]notifier.Record{}).Results) // without lines about the results
-	s.entry.Message, s.entry.Untrusted = m, s.to.Transient
+	s.entry.Message, s.entry.Untrusted = m, s.to.Limits != nil
 	for i, at := range s.to.Positions() {
 		if r := s.targets[i].result; r == nil || queueable(r) {
 			s.setJob(&s.entry.Jobs[at], i)

@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -66,9 +67,7 @@ func newPager(t *testing.T, status int) *pager {
 		p.mu.Lock()
 		p.got = append(p.got, a)
 		status, hold := p.status, p.hold
-		for name, values := range p.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), p.header)
 		p.mu.Unlock()
 		if hold != nil {
 			<-hold
@@ -519,5 +518,34 @@ func TestQueuePage(t *testing.T) {
 		if page := do(t, without, r).body; strings.Contains(page, "data-messages=") {
 			t.Errorf("%s: the page of a gateway without a queue has an address for messages", path)
 		}
+	}
+}
+
+// Messages for saved keys are delivered later as well, to the URLs that the key
+// has then.
+func TestQueueSavedKey(t *testing.T) {
+	p := newPager(t, http.StatusBadGateway)
+	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "queue {\npath "+t.TempDir()+"\n}")
+	startApp(t, h)
+	save := func(urls string) {
+		t.Helper()
+		if got := postWith(t, h, "/add/ops", "urls="+urls); got.status != 200 {
+			t.Fatalf("status %d, %s", got.status, got.body)
+		}
+	}
+	save(p.url())
+	kept := postWith(t, h, "/notify/ops", "body=hello").queued(t)
+	if kept.Results[0].Status != "queued" {
+		t.Fatalf("%+v", kept)
+	}
+	p.answer(http.StatusOK)
+	eventually(t, func() bool { s, _ := state(t, h, kept.ID); return s == "delivered" })
+	p.answer(http.StatusBadGateway)
+	lost := postWith(t, h, "/notify/ops", "body=hello").queued(t)
+	n := p.count()
+	save("json://127.0.0.1:1/")
+	eventually(t, func() bool { s, _ := state(t, h, lost.ID); return s == "failed" })
+	if p.count() != n {
+		t.Errorf("the URL that was removed got %d more messages", p.count()-n)
 	}
 }
