@@ -203,6 +203,18 @@ func (r *resolved) source(name string) (*source.Source, error) {
 	return source.Builtin(name)
 }
 
+// sourceNames returns the names of all sources, in alphabetical order.
+func (r *resolved) sourceNames() []string {
+	names := map[string]bool{}
+	for _, f := range source.Formats() {
+		names[f.Name] = true
+	}
+	for name := range r.sources {
+		names[name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // readFrom reads a block from.
 func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	name := args[0]

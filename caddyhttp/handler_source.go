@@ -41,8 +41,7 @@ func sourceRoute(path string) (a sourceAddress, ok bool) {
 func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAddress) *api.Response {
 	s, err := h.resolved.source(a.source)
 	if err == nil && (s == nil || !s.Accepts(a.rest)) {
-		err = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
-		s = nil
+		err, s = errNoSource, nil
 	}
 	if err == nil && r.Method != http.MethodPost && r.Method != http.MethodPut {
 		w.Header().Set("Allow", "POST, PUT")
@@ -194,6 +193,7 @@ func (k *key) checkSource(name string) error {
 }
 
 var (
+	errNoSource    = api.Errorf(http.StatusNotFound, "there is no such source; the address of a source is /notify/{KEY}/{SOURCE}, such as /notify/ops/grafana")
 	errNoKey       = api.Errorf(http.StatusNotFound, "there is no such key")
 	errNotAccepted = api.Errorf(http.StatusForbidden, "the key does not accept messages from this source; add the source to accept of the key")
 	errNotDirect   = api.Errorf(http.StatusForbidden, "the key accepts messages from its sources only; post to /notify/{KEY}/{SOURCE}, or add direct to accept of the key")

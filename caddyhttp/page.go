@@ -45,6 +45,7 @@ type page struct {
 	Others    bool   // there are more destinations than those
 	MaxCount  int
 	MaxSize   string
+	Sources   []string // the names of the sources of a key
 	JS        template.JS
 }
 
@@ -87,6 +88,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 			return h.errorResponse(err)
 		}
 		p.setChoices(k)
+		p.Sources = h.resolved.sourceNames()
 	} else {
 		p.Otherwise = countServices(h.resolved.defaultTargets)
 	}

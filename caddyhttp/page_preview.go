@@ -2,11 +2,17 @@ package caddyhttp
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"html/template"
 	"net/http"
+	"net/url"
+	"strings"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -65,11 +71,47 @@ func (h *Handler) renderPreview(w http.ResponseWriter, r *http.Request) ([]byte,
 	if err != nil {
 		return nil, err
 	}
+	note := ""
+	if name, payload := q.FormField("source"), q.FormField("payload"); name != "" {
+		if m, note, err = h.previewPayload(name, payload); err != nil {
+			return nil, err
+		}
+	}
 	var b bytes.Buffer
 	err = previewTemplate.Execute(&b, struct {
 		CSS   template.CSS
 		Title string
+		Note  string        // about the message of a payload
 		Body  template.HTML // scripts in it do not run: see previewPolicy
-	}{template.CSS(previewCSS), m.Title, template.HTML(markup.Convert(m.Body, m.Format, markup.HTML))})
+	}{template.CSS(previewCSS), m.Title, note, template.HTML(markup.Convert(m.Body, m.Format, markup.HTML))})
 	return b.Bytes(), err
+}
+
+// previewPayload returns the message that a source makes of a payload, and its
+// type, tags and warnings as a text.
+func (h *Handler) previewPayload(name, payload string) (m *notifier.Message, note string, err error) {
+	s, err := h.resolved.source(name)
+	if err != nil {
+		return nil, "", err
+	}
+	if s == nil {
+		return nil, "", errNoSource
+	}
+	got, err := s.Read(&source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
+	if err != nil {
+		return nil, "", sourceError(err)
+	}
+	if got.Skip {
+		return &notifier.Message{}, "nothing to send", nil
+	}
+	format, err := markup.ParseFormat(got.Format)
+	if err != nil {
+		return nil, "", err
+	}
+	parts := []string{cmp.Or(got.Type, string(notifier.Info))}
+	if len(got.Tags) > 0 {
+		parts = append(parts, "tags: "+strings.Join(got.Tags, ", "))
+	}
+	parts = append(parts, got.Warnings...)
+	return &notifier.Message{Title: got.Title, Body: got.Body, Format: format}, strings.Join(parts, " · "), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -227,6 +228,9 @@ func TestPreview(t *testing.T) {
 		"body=%3Ci%3Ex%3C/i%3E&format=html":      "<i>x</i>",
 		"body=%3Ci%3E%0Ax&format=text":           "&lt;i&gt;<br/>x",
 		"":                                       "<body>\n\n</body>",
+		// the message that a source makes of a payload
+		"source=proxmox&payload=" + url.QueryEscape(`{"title":"a<b","message":"x<y","severity":"error"}`): "<h1>a&lt;b</h1>\n<p><small>failure</small></p>\nx&lt;y",
+		"source=sns&payload=" + url.QueryEscape(sample(t, "sns/confirm")):                                 "<p><small>nothing to send</small></p>",
 	} {
 		got := post(t, h, "/notify/ops?preview", typeForm, form)
 		if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.body, want) {
@@ -239,6 +243,15 @@ func TestPreview(t *testing.T) {
 	}
 	if got := post(t, h, "/notify/ops?preview", typeForm, "body=x&format=rtf"); got.status != 400 {
 		t.Errorf("unknown format: status %d", got.status)
+	}
+	for form, want := range map[string]string{
+		"source=nobody&payload=x":  "there is no such source",
+		"source=proxmox&payload=x": "the payload of Proxmox VE and Backup Server must be JSON",
+		"source=proxmox":           "the payload has nothing",
+	} {
+		if got := post(t, h, "/notify/ops?preview", typeForm, form); got.status/100 != 4 || !strings.Contains(got.body, want) {
+			t.Errorf("%s: status %d: %s", form, got.status, got.body)
+		}
 	}
 	if got := s.take(); len(got) != 0 {
 		t.Errorf("previews were sent: %+v", got)

@@ -79,6 +79,14 @@ func (q *Request) Draft() (*notifier.Message, error) {
 	return m, nil
 }
 
+// FormField returns a field of a form that is not one of a message, or "".
+func (q *Request) FormField(name string) string {
+	if texts := q.fields[name].texts; len(texts) > 0 {
+		return texts[len(texts)-1]
+	}
+	return ""
+}
+
 // missingBody returns the error for a message without a body, with advice for
 // the mistakes that are most likely to cause it.
 func (q *Request) missingBody() *Error {
