@@ -183,8 +183,8 @@ func (f *previewFlags) source(config []byte) (*source.Source, error) {
 }
 
 // destinations returns the destinations of the key that get a message which
-// wishes for tags.
-func (f *previewFlags) destinations(config []byte, wish []string) (out []string, err error) {
+// has preferred tags.
+func (f *previewFlags) destinations(config []byte, preferred []string) (out []string, err error) {
 	r, err := loadKey(config, f.key)
 	if err != nil {
 		return nil, err
@@ -195,15 +195,15 @@ func (f *previewFlags) destinations(config []byte, wish []string) (out []string,
 		return nil, prefixError("--tag", err)
 	}
 	targets := k.match(e)
-	if e.Empty() && len(wish) > 0 {
+	if e.Empty() && len(preferred) > 0 {
 		has := func(t notifier.Target) bool {
 			return slices.ContainsFunc(t.Tags, func(tag string) bool {
 				_, tag = notifier.SplitTag(strings.ToLower(tag))
-				return slices.Contains(wish, tag)
+				return slices.Contains(preferred, tag)
 			})
 		}
-		if wished, err := notifier.ParseTags(strings.Join(wish, ",")); err == nil && slices.ContainsFunc(k.targets, has) {
-			targets = k.match(wished)
+		if expr, err := notifier.ParseTags(strings.Join(preferred, ",")); err == nil && slices.ContainsFunc(k.targets, has) {
+			targets = k.match(expr)
 		}
 	}
 	for _, t := range targets {

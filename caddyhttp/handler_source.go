@@ -143,7 +143,7 @@ func (h *Handler) readSource(r *http.Request, q *api.Request, a sourceAddress, s
 		return m, nil
 	}
 	return m, q.SetContent(api.Content{
-		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Attach: m.Attach, Images: m.Images, Wish: m.Tags, Warnings: m.Warnings,
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Attach: m.Attach, Images: m.Images, Preferred: m.Tags, Warnings: m.Warnings,
 		File: m.File, ContentType: r.Header.Get("Content-Type"), DropFiles: !s.TakesFiles(),
 	})
 }

@@ -73,7 +73,8 @@ func TestSources(t *testing.T) {
 
 const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1","Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
 
-// Tags that a payload sets are a wish; ?tag= is none.
+// Tags of a payload select only if a destination has one of them; those of ?tag=
+// always select.
 func TestSourceTags(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/plain")+"\nurl "+s.url("/critical")+" critical\nurl "+s.url("/always")+" always\n}", "")

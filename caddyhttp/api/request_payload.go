@@ -44,7 +44,7 @@ func (q *Request) readPayload(w http.ResponseWriter, r *http.Request) error {
 // payload is what the body of a request in another format holds.
 type payload struct {
 	multipart bool
-	wish      []string // tags that a source wishes for
+	preferred []string // tags that select only if a destination has them
 }
 
 // Payload returns the body of a request that ReadPayload has read, or the fields
@@ -78,9 +78,9 @@ type Content struct {
 	// DropFiles removes the files of a multipart form.
 	DropFiles bool
 
-	// Wish are tags that decide where the message goes if a destination has one
+	// Preferred are tags that decide where the message goes if a destination has one
 	// of them and the address names no tag.
-	Wish []string
+	Preferred []string
 
 	// Warnings are for the report.
 	Warnings []string
@@ -111,7 +111,7 @@ func (q *Request) SetContent(c Content) error {
 		}
 		q.files = append(q.files, a)
 	}
-	q.fields, q.payload.wish, q.warnings = fields, c.Wish, c.Warnings
+	q.fields, q.payload.preferred, q.warnings = fields, c.Preferred, c.Warnings
 	if q.limits.RemoteFiles {
 		for _, address := range c.Images {
 			if len(q.images)+len(c.Attach)+len(q.files) < q.limits.MaxFiles {
@@ -122,26 +122,26 @@ func (q *Request) SetContent(c Content) error {
 	return nil
 }
 
-// wished returns the targets that have one of the tags that the source wishes
-// for, with those that get every message, or nil if none has.
-func (q *Request) wished(choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
-	if len(q.payload.wish) == 0 {
+// preferredTargets returns the targets that have one of the preferred tags, with
+// those that get every message, or nil if none has.
+func (q *Request) preferredTargets(choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
+	if len(q.payload.preferred) == 0 {
 		return nil
 	}
-	e, err := notifier.ParseTags(strings.Join(q.payload.wish, ","))
+	e, err := notifier.ParseTags(strings.Join(q.payload.preferred, ","))
 	if err != nil {
 		return nil
 	}
 	targets, err := choose(e)
-	if err != nil || !slices.ContainsFunc(targets, q.hasWish) {
+	if err != nil || !slices.ContainsFunc(targets, q.hasPreferred) {
 		return nil
 	}
 	return targets
 }
 
-func (q *Request) hasWish(t notifier.Target) bool {
+func (q *Request) hasPreferred(t notifier.Target) bool {
 	return slices.ContainsFunc(t.Tags, func(tag string) bool {
 		_, tag = notifier.SplitTag(tag)
-		return slices.ContainsFunc(q.payload.wish, func(wish string) bool { return strings.EqualFold(tag, wish) })
+		return slices.ContainsFunc(q.payload.preferred, func(preferred string) bool { return strings.EqualFold(tag, preferred) })
 	})
 }

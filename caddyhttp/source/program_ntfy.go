@@ -92,7 +92,7 @@ func readNtfy(r *Request) (*Message, error) {
 	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
 		m.Format = "markdown"
 	}
-	m.Tags = wishes(n.tags())
+	m.Tags = validTags(n.tags())
 	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	attach, filename := n.field("attach", "a"), n.field("filename", "file", "f")
 	var body lines
@@ -136,7 +136,7 @@ func readNtfy(r *Request) (*Message, error) {
 func (n ntfyMessage) tags() string {
 	if tags, ok := get(n.json, "tags").([]any); ok {
 		var out []string
-		for _, t := range tags[:min(len(tags), maxWishes)] {
+		for _, t := range tags[:min(len(tags), maxTags)] {
 			out = append(out, text(t))
 		}
 		return strings.Join(out, ",")

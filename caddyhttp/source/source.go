@@ -56,7 +56,7 @@ type Templates struct {
 	Title  string
 	Body   string
 	Type   string // a type, or a common word of alerting
-	Tag    string // tags that the message wishes for, separated by commas or spaces
+	Tag    string // preferred tags of the message, separated by commas or spaces
 	Format string // of the body; default text
 	Skip   string // true if there is no message
 	Images string // addresses of images, one a line
@@ -93,7 +93,7 @@ type Message struct {
 	Body   string
 	Type   string // a type; "" if the program does not say
 	Format string
-	Tags   []string // that the message wishes for
+	Tags   []string // preferred tags: they select only if a destination has one
 	Attach []string // addresses of files to attach
 	Images []string // addresses of images to attach, if they can be had
 
@@ -353,7 +353,7 @@ func (s *Source) Read(r *Request) (*Message, error) {
 	if err != nil {
 		return nil, &Error{Status: http.StatusBadRequest, Err: err}
 	}
-	m.Tags = wishes(tags)
+	m.Tags = validTags(tags)
 	if _, err := markup.ParseFormat(format); err != nil {
 		return nil, errorf(http.StatusBadRequest, "the template format: %w", err)
 	}
@@ -417,15 +417,15 @@ func (s *Source) Reply(o Outcome) *Reply {
 // for an API, and for a webhook if images are wanted.
 func (s *Source) TakesFiles() bool { return s.Format.api != nil || s.config.Images }
 
-// maxWishes bounds the tags that a message may wish for.
-const maxWishes = 50
+// maxTags bounds the tags of a message.
+const maxTags = 50
 
-// wishes returns the valid tags in a text. Tags with a special meaning are left
+// validTags returns the valid tags in a text. Tags with a special meaning are left
 // out: all, always, and numbers, which choose a place in a chain.
-func wishes(s string) (out []string) {
+func validTags(s string) (out []string) {
 	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		tag = strings.ToLower(tag)
-		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < maxWishes && !slices.Contains(out, tag) {
+		if notifier.ValidTag(tag) && tag != "all" && tag != "always" && strings.Trim(tag, "0123456789") != "" && len(out) < maxTags && !slices.Contains(out, tag) {
 			out = append(out, tag)
 		}
 	}
