@@ -27,8 +27,9 @@ type caddy struct {
 
 // siteConfig is the configuration of a measured process.
 type siteConfig struct {
-	keys  string // the key blocks of the gateway
-	plain bool   // without the gateway
+	keys   string // the key blocks of the gateway
+	global string // the global option notify, if any
+	plain  bool   // without the gateway
 }
 
 // text returns the Caddyfile.
@@ -41,6 +42,7 @@ func (s siteConfig) text(c *caddy, destination string) string {
 	admin %s
 	auto_https off
 	persist_config off
+	%s
 }
 http://%s {
 	%s
@@ -48,7 +50,7 @@ http://%s {
 http://%s {
 	reverse_proxy %s
 }
-`, c.admin, c.gateway, gateway, c.proxy, destination)
+`, c.admin, s.global, c.gateway, gateway, c.proxy, destination)
 }
 
 // start starts Caddy and waits until it answers.

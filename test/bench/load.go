@@ -23,6 +23,7 @@ type measure struct {
 // row is a row of a table: a request that is repeated.
 type row struct {
 	name, address, body string
+	header              http.Header // in addition
 	rounds              []measure
 }
 
@@ -79,7 +80,7 @@ func (b *bench) load(c *caddy, r *row, requests int) (measure, error) {
 		group.Go(func() {
 			for next.Add(1) <= int64(requests) {
 				start := time.Now()
-				if errs[i] = post(client, r.address, "application/json", strings.NewReader(r.body)); errs[i] != nil {
+				if errs[i] = r.send(client); errs[i] != nil {
 					return
 				}
 				times[i] = append(times[i], time.Since(start))
@@ -108,6 +109,29 @@ func (b *bench) load(c *caddy, r *row, requests int) (measure, error) {
 		allocs:    (after.allocs - before.allocs) / n,
 		bytes:     (after.bytes - before.bytes) / n,
 	}, nil
+}
+
+// send makes one request of a row.
+func (r *row) send(client *http.Client) error {
+	if r.header == nil {
+		return post(client, r.address, "application/json", strings.NewReader(r.body))
+	}
+	q, err := http.NewRequest(http.MethodPost, r.address, strings.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	q.Header = r.header.Clone()
+	q.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(q) //nolint:gosec // the address of the measured process
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode/100 != 2 {
+		err = fmt.Errorf("status %d: %.200s", resp.StatusCode, text)
+	}
+	return err
 }
 
 func post(client *http.Client, address, kind string, body io.Reader) error {

@@ -3,7 +3,7 @@
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures
-//	go run ./test/bench -only message    measures some of it: message, fanout, sizes, config, binary
+//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, sizes, config, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time is that of the Caddy
@@ -31,6 +31,7 @@ type bench struct {
 	requests int    // in each round of a row
 	clients  int    // requests under way at once
 	rounds   int    // the median counts
+	queued   int    // messages in the queue when it is full
 	dest     *destination
 }
 
@@ -41,6 +42,8 @@ var groups = []struct {
 }{
 	{"message", (*bench).messages},
 	{"fanout", (*bench).fanOut},
+	{"sources", (*bench).sources},
+	{"queue", (*bench).queue},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
 	{"binary", (*bench).binaries},
@@ -53,6 +56,7 @@ func main() {
 	flag.IntVar(&b.requests, "requests", 5000, "requests in each round of a row")
 	flag.IntVar(&b.clients, "clients", 32, "requests under way at once")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
+	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")
 	flag.Parse()
 	if err := b.run(*only); err != nil {

@@ -36,14 +36,19 @@ func (b *bench) messages() error {
 	if err := b.measureRows(c, rows, b.requests); err != nil {
 		return err
 	}
-	fmt.Printf("%-28s %8s %8s %8s %8s %8s %8s   %s\n", "a message to one destination", "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "KB", "of reverse_proxy: CPU, allocs, req/s")
+	printRows("a message to one destination", rows)
+	return nil
+}
+
+// printRows prints rows beside the first one, which is that of reverse_proxy.
+func printRows(title string, rows []*row) {
+	fmt.Printf("%-34s %8s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "KB", "of reverse_proxy: CPU, allocs, req/s")
 	base := rows[0].median()
 	for _, r := range rows {
 		m := r.median()
-		fmt.Printf("%-28s %8.0f %8.2f %8.2f %8.0f %8.0f %8.1f   %.2f, %.2f, %.2f\n", r.name, m.perSecond, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs, m.bytes/1000,
+		fmt.Printf("%-34s %8.0f %8.2f %8.2f %8.0f %8.0f %8.1f   %.2f, %.2f, %.2f\n", r.name, m.perSecond, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs, m.bytes/1000,
 			float64(m.cpu)/float64(base.cpu), m.allocs/base.allocs, m.perSecond/base.perSecond)
 	}
-	return nil
 }
 
 // fanOut measures messages to many destinations.
