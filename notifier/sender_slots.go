@@ -5,21 +5,23 @@ import "context"
 // senderSlots limits the deliveries under way.
 type senderSlots struct {
 	all       slots
-	transient slots // in addition, for transient destinations
+	transient slots   // in addition, for transient destinations
+	operator  []slots // all alone
 }
 
 // slots is a semaphore: each value in it is a slot that is taken.
 type slots chan struct{}
 
 func newSenderSlots(n int) senderSlots {
-	return senderSlots{make(slots, n), make(slots, (n+1)/2)}
+	all := make(slots, n)
+	return senderSlots{all, make(slots, (n+1)/2), []slots{all}}
 }
 
 // forMessage returns the semaphores that each delivery of one message takes a
 // slot of.
 func (s senderSlots) forMessage(transient bool) []slots {
 	if !transient {
-		return []slots{s.all}
+		return s.operator
 	}
 	return []slots{make(slots, max(cap(s.transient)/4, 1)), s.transient, s.all}
 }
