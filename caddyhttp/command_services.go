@@ -77,6 +77,9 @@ func findService(name string) (*notifier.ServiceInfo, error) {
 	if s := notifier.FindService(name); s != nil {
 		return s, nil
 	}
+	if r := notifier.Retired(name); r != nil {
+		return nil, r
+	}
 	if s := notifier.SimilarServices(name); len(s) > 0 {
 		return nil, fmt.Errorf("there is no such service; did you mean %s?", strings.Join(s, " or "))
 	}

@@ -79,6 +79,10 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
 		d, err := l.importEntry(e)
+		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
+			l.log.Warn("apprise configuration", zap.String("warning", at+u.Error()+"; the URL is skipped"))
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", at, err)
 		}

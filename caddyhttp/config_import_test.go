@@ -180,6 +180,27 @@ func TestImportAppriseTagAll(t *testing.T) {
 	}
 }
 
+// Services that are retired or for the desktop do not keep a file from loading.
+func TestImportAppriseRetired(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	path := configuration(t, "f.conf", "msteams://a/b/c\nops=json://localhost\ndbus://\n")
+	k, err := keyLoader{parse: parseUnshared, log: zap.New(core)}.load("k", &Key{ImportApprise: []string{path}})
+	if err != nil || len(k.targets) != 1 {
+		t.Fatal(k, err)
+	}
+	var got []string
+	for _, e := range logs.All() {
+		got = append(got, strings.TrimPrefix(e.ContextMap()["warning"].(string), path))
+	}
+	want := []string{
+		":1: the URL begins with msteams://, which is retired: Microsoft has switched off the connectors of Teams (2026); create a workflow in Teams and use workflows://; the URL is skipped",
+		":3: the URL begins with dbus://, which shows messages on the desktop of a computer (D-Bus) and does not work on a server; use another service; the URL is skipped",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("warnings %q, want %q", got, want)
+	}
+}
+
 // TestURLsOfApprise checks that URLs as Apprise prints them load, and that
 // parameters without effect are logged.
 func TestURLsOfApprise(t *testing.T) {

@@ -17,9 +17,8 @@ var desktop = map[string]string{
 
 // errUnknownScheme returns the error for a URL whose scheme no service has.
 func errUnknownScheme(scheme string) error {
-	problem := "the URL begins with " + scheme + "://, "
-	if name := desktop[scheme]; name != "" {
-		return &URLError{Problem: problem + "which shows messages on the desktop of a computer (" + name + ") and does not work on a server", Fix: "use another service"}
+	if err := Retired(scheme); err != nil {
+		return err
 	}
-	return &URLError{Problem: problem + "which is not a scheme of any service", Fix: "caddy notify services lists all"}
+	return &URLError{Problem: "the URL begins with " + scheme + "://, which is not a scheme of any service", Fix: "caddy notify services lists all"}
 }

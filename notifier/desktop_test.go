@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -22,5 +23,24 @@ func TestDesktop(t *testing.T) {
 	}
 	if _, err := Parse("windoze://", nil); err == nil || strings.Contains(err.Error(), "desktop") {
 		t.Errorf("an unknown scheme: %v", err)
+	}
+}
+
+// A URL of a service that has ended gets an error that says so, and no
+// suggestion of a service with a similar name.
+func TestRetired(t *testing.T) {
+	for scheme := range retired {
+		u := strings.ToUpper(scheme) + "://token-secret/a"
+		_, err := Parse(u, nil)
+		e, ok := errors.AsType[*URLError](err)
+		if !ok || !e.Retired || !strings.Contains(e.Error(), scheme+"://, which is retired: ") || e.Fix == "" || strings.Contains(e.Error(), "secret") {
+			t.Errorf("%s: %v", u, err)
+		}
+		if got := WithSuggestion(u, err); got != err {
+			t.Errorf("%s: %v", u, got)
+		}
+		if SchemesOf(scheme) != nil {
+			t.Errorf("a service has the scheme %s", scheme)
+		}
 	}
 }

@@ -40,11 +40,11 @@ func SimilarServices(name string) []string {
 }
 
 // WithSuggestion returns err, the error of [Parse] for url, with the schemes
-// added that the author of url may have meant. If the scheme of url exists or
-// no other is similar, it returns err itself.
+// added that the author of url may have meant. If the scheme of url exists, is
+// retired, or no other is similar, it returns err itself.
 func WithSuggestion(url string, err error) error {
 	scheme, _, ok := strings.Cut(strings.TrimSpace(url), "://")
-	if !ok || SchemesOf(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
+	if !ok || SchemesOf(scheme) != nil || Retired(scheme) != nil || len(scheme) > 32 || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https") {
 		return err
 	}
 	if s := similarSchemes(scheme); len(s) > 0 {

@@ -9,6 +9,10 @@ type URLError struct {
 	Param   string // the parameter that is wrong; "" if it is none in particular
 	Problem string // what is wrong
 	Fix     string // what to write instead; may be ""
+
+	// Retired means that Apprise has or had the service, and nothing is wrong
+	// with the URL, but the service cannot be used any more or not on a server.
+	Retired bool
 }
 
 func (e *URLError) Error() string {

@@ -1,0 +1,34 @@
+package notifier
+
+import "strings"
+
+// retired says, by scheme, what became of services of Apprise that have ended, and
+// what to use instead.
+var retired = map[string]struct{ ended, instead string }{
+	"msteams": {"Microsoft has switched off the connectors of Teams (2026)", "create a workflow in Teams and use workflows://"},
+	"popcorn": {"PopcornNotify has ended (2026)", "use another service"},
+	"lunasea": {"the notification service of LunaSea has ended (April 2025)", "use another service, for example ntfys://"},
+	"boxcar":  {"Boxcar has ended (2024)", "use another service, for example pover:// or ntfys://"},
+	"faast":   {"Faast has ended (2024)", "use another service, for example pover:// or ntfys://"},
+	"spontit": {"Spontit has ended (2023)", "use another service, for example pover:// or ntfys://"},
+	"gitter":  {"Gitter has moved to Matrix (2023)", "use matrixs:// with the room's name there"},
+	"stride":  {"Stride has ended (February 2019)", "use another service, for example slack://"},
+	"palot":   {"Pushalot has ended (2019)", "use another service, for example pover:// or ntfys://"},
+	"toasty":  {"Super Toasty has ended (2019)", "use another service, for example pover:// or ntfys://"},
+	"nma":     {"Notify My Android has ended (2018)", "use another service, for example pover:// or ntfys://"},
+}
+
+// Retired returns the error for URLs of a service that Apprise has or had and that
+// cannot be used here: since when it is retired, or that it shows messages on a
+// desktop, and what to use instead. For any other scheme it returns nil.
+func Retired(scheme string) *URLError {
+	scheme = strings.ToLower(scheme)
+	problem := "the URL begins with " + scheme + "://, "
+	if r, ok := retired[scheme]; ok {
+		return &URLError{Problem: problem + "which is retired: " + r.ended, Fix: r.instead, Retired: true}
+	}
+	if name := desktop[scheme]; name != "" {
+		return &URLError{Problem: problem + "which shows messages on the desktop of a computer (" + name + ") and does not work on a server", Fix: "use another service", Retired: true}
+	}
+	return nil
+}
