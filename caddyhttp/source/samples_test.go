@@ -166,8 +166,8 @@ func hostile(v any) []any {
 	return out
 }
 
-// Whatever a program sends, the answer is a message or an error of the client,
-// and what it costs is bounded by the limits of templates and payloads.
+// A payload with missing fields, wrong types and long lists makes a message or an
+// error of the client, within the limits of templates and payloads.
 func TestHostilePayloads(t *testing.T) {
 	for _, sample := range samples(t) {
 		s := withImages(t, sample.source)
@@ -213,7 +213,7 @@ func check(t testing.TB, name string, s *Source, r *Request) {
 	}
 }
 
-// What is no payload at all is a message or an error of the client.
+// Garbage makes a message or an error of the client.
 func TestGarbage(t *testing.T) {
 	bodies := []string{
 		"", " ", "null", "true", "0", `""`, `"x"`, "[]", "[1]", "{}", `{"a":`, "{", "\x00", "\xff\xfe", "a=b", "text",
