@@ -11,8 +11,9 @@
 //	queue*.go        durable delivery: settings, life cycle, sending, and messages as a resource
 //	background.go    sends messages of events and logs; recipient.go who gets them
 //	event*.go        events as messages, and the events of the gateway
-//	log*.go          log entries as messages
-//	admin.go         the admin API, from definition.go and history.go
+//	log*.go          log entries as messages, with package logdigest
+//	saved.go         saved configurations, with package configstore
+//	admin*.go        the admin API; history.go has the recent messages
 //	refusal.go       requests that were refused: log lines, metric, history
 //	metrics.go       Prometheus metrics; tracing.go spans
 //	command*.go      the command caddy notify
