@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +19,7 @@ import (
 // caddy is a measured process.
 type caddy struct {
 	command  *exec.Cmd
-	errors   bytes.Buffer
+	output   bytes.Buffer
 	admin    string // address of the admin API
 	gateway  string // address of the site of the gateway
 	proxy    string // address of the site of reverse_proxy
@@ -71,7 +72,7 @@ func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
 		return nil, err
 	}
 	c.command = exec.Command(binary, "run", "--config", file, "--adapter", "caddyfile") //nolint:gosec // the program to measure
-	c.command.Stderr = &c.errors
+	c.command.Stderr = &c.output
 	c.command.Env = append(os.Environ(), "HOME="+b.dir, "XDG_DATA_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
 	begin := time.Now()
 	if err := c.command.Start(); err != nil {
@@ -87,7 +88,7 @@ func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
 		time.Sleep(time.Millisecond)
 	}
 	c.stop()
-	return nil, fmt.Errorf("caddy did not start:\n%s", c.errors.String())
+	return nil, fmt.Errorf("caddy did not start:\n%s", c.output.String())
 }
 
 func (c *caddy) stop() {
@@ -148,31 +149,26 @@ func (c *caddy) usage(collect bool) (usage, error) {
 	return u, err
 }
 
-// cpu returns the CPU time of the process.
+// cpu returns the CPU time of the process, which is that of its threads.
 func (c *caddy) cpu() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", c.command.Process.Pid))
-	if err == nil {
-		// The first number counts the main thread only; the sum is in task/*.
-		data, err = nil, nil
-		tasks, readErr := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.command.Process.Pid))
-		if readErr != nil {
-			return 0, readErr
-		}
-		var sum time.Duration
-		for _, task := range tasks {
-			if data, err = os.ReadFile(task); err != nil { //nolint:gosec // of our own process
-				continue // the thread has ended
-			}
-			ns, _, _ := strings.Cut(string(data), " ")
-			n, err := strconv.ParseInt(ns, 10, 64)
-			if err != nil {
-				return 0, err
-			}
-			sum += time.Duration(n)
-		}
-		return sum, nil
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.command.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return 0, errors.New("the CPU time of the process cannot be read; run it on Linux")
 	}
-	return 0, fmt.Errorf("the CPU time of the process cannot be read; run it on Linux: %w", err)
+	var sum time.Duration
+	for _, thread := range threads {
+		data, err := os.ReadFile(thread) //nolint:gosec // of a process that we have started
+		if err != nil {
+			continue // the thread has ended
+		}
+		text, _, _ := strings.Cut(string(data), " ")
+		ns, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(ns)
+	}
+	return sum, nil
 }
 
 // memory returns a size of the process in MiB: VmRSS is the resident one, VmHWM
