@@ -48,7 +48,7 @@ func (d *Destination) copy() (*Destination, error) {
 
 // Retry returns the value of the parameter retry: how many times a delivery that
 // fails is repeated.
-func (d *Destination) Retry() int { return int(d.options.retry) }
+func (d *Destination) Retry() int { return d.options.retry }
 
 // CheckHost returns an error if the URL names its server by an address that the
 // policy of the destination blocks. What a name stands for is checked when it

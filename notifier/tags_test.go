@@ -221,7 +221,7 @@ func FuzzTags(f *testing.F) {
 			}
 			for g := range strings.SplitSeq(e.String(), ",") {
 				var tags []string
-				for _, term := range strings.Fields(g) {
+				for term := range strings.FieldsSeq(g) {
 					if parsed, _ := parseTerm(term); parsed.number > 0 {
 						parsed.tries = 0
 						term = parsed.String()
