@@ -260,7 +260,7 @@ func TestEgressMatrix(t *testing.T) {
 			if gate.proxied {
 				environment = v.proxied()
 			}
-			g := start(t, "", "client_limits {\ndeliveries 1000\n}\negress {\n"+gate.egress+"\n}", environment...)
+			g := start(t, "", "client_limits {\ndeliveries 1000\nrequests 5000\n}\negress {\n"+gate.egress+"\n}", environment...)
 			judge := func(way string, p place, delivered bool, text string) {
 				switch {
 				case !gate.open && (delivered || !p.refusedIn(text)):
