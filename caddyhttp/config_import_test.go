@@ -90,7 +90,6 @@ func TestBadImports(t *testing.T) {
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading the file: no such file"},
 		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} has no value"},
 		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
-		{"desktop", file("macosx://"), "", "f.conf:1: the URL begins with macosx://, which shows messages on the desktop"},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
 		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: the service JSON may not be used here"},
 		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: unknown line"},
