@@ -34,6 +34,7 @@ type receiver struct {
 
 	mu   sync.Mutex
 	got  map[string]int
+	last []byte        // the first file of the last message
 	hold chan struct{} // while it is not nil, requests wait until it is closed
 	held int           // requests that wait
 }
@@ -45,7 +46,10 @@ func newReceiver(t *testing.T, status func(title string) int) *receiver {
 	t.Helper()
 	c := &receiver{got: map[string]int{}}
 	s := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
-		var m struct{ Title string }
+		var m struct {
+			Title       string
+			Attachments []struct{ Base64 []byte }
+		}
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 			return // the gateway was killed while it sent
 		}
@@ -61,6 +65,10 @@ func newReceiver(t *testing.T, status func(title string) int) *receiver {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.got[m.Title]++
+		c.last = nil
+		if len(m.Attachments) > 0 {
+			c.last = m.Attachments[0].Base64
+		}
 	})
 	t.Cleanup(c.release) // before the server is closed, which waits for its requests
 	c.url = "json://" + authority(s)
@@ -117,6 +125,13 @@ func (c *receiver) count() (arrived, again int) {
 		again += n - 1
 	}
 	return len(c.got), again
+}
+
+// file returns the first file of the message that has arrived last.
+func (c *receiver) file() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.last)
 }
 
 // times returns how often a message has arrived.
