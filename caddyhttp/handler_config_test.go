@@ -218,8 +218,12 @@ func TestManage(t *testing.T) {
 	} {
 		h, _ := newConfigGateway(t, t.TempDir(), manage, "")
 		for _, c := range []struct{ method, target string }{
-			{http.MethodPost, "/add/ops"}, {http.MethodPost, "/get/ops"}, {http.MethodPost, "/cfg/ops"},
-			{http.MethodPost, "/del/ops"}, {http.MethodGet, "/cfg"}, {http.MethodGet, "/cfg/ops"},
+			{http.MethodPost, "/add/ops"},
+			{http.MethodPost, "/get/ops"},
+			{http.MethodPost, "/cfg/ops"},
+			{http.MethodPost, "/del/ops"},
+			{http.MethodGet, "/cfg"},
+			{http.MethodGet, "/cfg/ops"},
 		} {
 			for _, user := range []bool{false, true} {
 				r := httptest.NewRequest(c.method, c.target, strings.NewReader("urls=json://127.0.0.1"))

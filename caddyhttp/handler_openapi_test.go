@@ -196,8 +196,10 @@ func configCalls(t *testing.T, s *station) map[string][]describedCall {
 	urls := "urls=" + s.url("/a")
 	calls := map[string][]describedCall{
 		"POST /add/{KEY}": {
-			{h: h, target: "/add/ops", contentType: typeForm, body: urls}, {h: h, target: "/add/ops", contentType: typeForm, body: "urls=nope"},
-			{h: locked, target: "/add/ops", contentType: typeForm, body: urls}, {h: h, target: "/add/a.b", contentType: typeForm, body: urls},
+			{h: h, target: "/add/ops", contentType: typeForm, body: urls},
+			{h: h, target: "/add/ops", contentType: typeForm, body: "urls=nope"},
+			{h: locked, target: "/add/ops", contentType: typeForm, body: urls},
+			{h: h, target: "/add/a.b", contentType: typeForm, body: urls},
 			{h: h, target: "/add/ops", contentType: typeForm, body: urls + strings.Repeat("x", 1100)},
 			{h: broken, target: "/add/ops", contentType: typeForm, body: urls},
 		},
@@ -211,7 +213,9 @@ func configCalls(t *testing.T, s *station) map[string][]describedCall {
 			{h: h, target: "/cfg", before: saved}, {h: locked, target: "/cfg"}, {h: broken, target: "/cfg"},
 		},
 		"GET /json/urls/{KEY}": {
-			{h: h, target: "/json/urls/ops", before: saved}, {h: h, target: "/json/urls/ops?tag=a!b", before: saved}, {h: h, target: "/json/urls/none"},
+			{h: h, target: "/json/urls/ops", before: saved},
+			{h: h, target: "/json/urls/ops?tag=a!b", before: saved},
+			{h: h, target: "/json/urls/none"},
 			{h: broken, target: "/json/urls/ops"},
 		},
 		"GET /status": {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -141,9 +142,7 @@ func TestSourceChecks(t *testing.T) {
 		"a source without a check": {"/proxmox", `{"message":"x"}`, nil, 200},
 	} {
 		r := httptest.NewRequest("POST", "/notify/ops"+tt.target, strings.NewReader(tt.body))
-		for name, values := range tt.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, tt.header)
 		got := do(t, h, r)
 		if got.status != tt.want {
 			t.Errorf("%s: status %d, want %d: %s", name, got.status, tt.want, got.body)

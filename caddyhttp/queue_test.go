@@ -369,8 +369,13 @@ func TestQueueCancel(t *testing.T) {
 		method, id string
 		want       int
 	}{
-		{"GET", "none", 404}, {"DELETE", "none", 404}, {"GET", "0190163d-8694-739b-aea5-966c26f8ad91", 404},
-		{"GET", strings.ToUpper(id), 404}, {"POST", id, 405}, {"HEAD", id, 200}, {"GET", id + "/", 200},
+		{"GET", "none", 404},
+		{"DELETE", "none", 404},
+		{"GET", "0190163d-8694-739b-aea5-966c26f8ad91", 404},
+		{"GET", strings.ToUpper(id), 404},
+		{"POST", id, 405},
+		{"HEAD", id, 200},
+		{"GET", id + "/", 200},
 	} {
 		if got := getMessage(t, h, tt.method, tt.id, typeJSON); got.status != tt.want || tt.method == "HEAD" && got.body != "" {
 			t.Errorf("%s %s: status %d, want %d: %s", tt.method, tt.id, got.status, tt.want, got.body)

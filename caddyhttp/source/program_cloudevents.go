@@ -5,7 +5,6 @@ func init() {
 		Name:    "cloudevents",
 		Program: "CloudEvents",
 		Doc:     "https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md",
-		Checked: "1.0.2",
 		Tokens:  []TokenPlace{{Query: "access_token"}},
 		Templates: Templates{
 			Title: `{{ default (default "CloudEvent" (header "Ce-Type")) .type }}`,

@@ -11,7 +11,6 @@ func init() {
 		Name:    "discord",
 		Program: "Discord",
 		Doc:     "https://docs.discord.com/developers/resources/webhook#execute-webhook",
-		Checked: "API version 10",
 		Tokens:  []TokenPlace{{Path: true}},
 		api: &api{
 			paths: []string{"*", "*/*", "api/webhooks/*/*", "api/*/webhooks/*/*"},

@@ -5,7 +5,6 @@ func init() {
 		Name:    "gitea",
 		Program: "Gitea and Forgejo",
 		Doc:     "https://docs.gitea.com/usage/webhooks",
-		Checked: "1.25",
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{

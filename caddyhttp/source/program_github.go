@@ -5,7 +5,6 @@ func init() {
 		Name:    "github",
 		Program: "GitHub",
 		Doc:     "https://docs.github.com/en/webhooks/webhook-events-and-payloads",
-		Checked: "API version 2022-11-28",
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{

@@ -5,7 +5,6 @@ func init() {
 		Name:    "gitlab",
 		Program: "GitLab",
 		Doc:     "https://docs.gitlab.com/user/project/integrations/webhook_events/",
-		Checked: "18.4",
 		Tokens:  []TokenPlace{{Header: "X-Gitlab-Token"}},
 		Scheme:  schemeStandard,
 		Templates: Templates{

@@ -5,7 +5,6 @@ func init() {
 		Name:    "grafana",
 		Program: "Grafana",
 		Doc:     "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
-		Checked: "13.3",
 		Scheme:  schemeGrafana,
 		Templates: Templates{
 			Title: `{{ default (default (default "Alerts" (join ", " (pairs .groupLabels))) (default .commonLabels.alertname .groupLabels.alertname)) .title }}`,

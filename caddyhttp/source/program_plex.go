@@ -5,7 +5,6 @@ func init() {
 		Name:    "plex",
 		Program: "Plex",
 		Doc:     "https://support.plex.tv/articles/115002267687-webhooks/",
-		Checked: "documentation of 2025",
 		Field:   "payload",
 		Templates: Templates{
 			Title: `{{ default "Plex" .event }}{{ with default .Metadata.title .Metadata.grandparentTitle }}: {{ . }}{{ end }}`,

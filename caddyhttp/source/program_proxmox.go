@@ -5,7 +5,6 @@ func init() {
 		Name:    "proxmox",
 		Program: "Proxmox VE and Backup Server",
 		Doc:     "https://pve.proxmox.com/pve-docs/chapter-notifications.html",
-		Checked: "9.0",
 		Templates: Templates{
 			Title: `{{ default "Proxmox" .title }}`,
 			Body:  `{{ .message }}`,

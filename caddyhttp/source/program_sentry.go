@@ -5,7 +5,6 @@ func init() {
 		Name:    "sentry",
 		Program: "Sentry",
 		Doc:     "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
-		Checked: "documentation of 2026-08",
 		Scheme:  schemeSentry,
 		Templates: Templates{
 			Title: `{{ $d := .data }}{{ $error := default $d.error $d.event }}{{ default (default (default "Sentry" $d.description_title) $d.issue.title) $error.title }}`,

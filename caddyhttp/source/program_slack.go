@@ -13,7 +13,6 @@ func init() {
 		Name:    "slack",
 		Program: "Slack, Mattermost and Rocket.Chat",
 		Doc:     "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks/",
-		Checked: "documentation of 2026-08",
 		Tokens:  []TokenPlace{{Path: true}, {Field: "token"}},
 		Scheme:  schemeSlack,
 		api: &api{

@@ -5,7 +5,6 @@ func init() {
 		Name:    "sns",
 		Program: "Amazon SNS",
 		Doc:     "https://docs.aws.amazon.com/sns/latest/dg/http-notification-json.html",
-		Checked: "documentation of 2026-08",
 		Scheme:  schemeSNS,
 		Signed:  true,
 		Templates: Templates{

@@ -5,7 +5,6 @@ func init() {
 		Name:    "stripe",
 		Program: "Stripe",
 		Doc:     "https://docs.stripe.com/api/events/object",
-		Checked: "API version 2025-09-30",
 		Scheme:  schemeStripe,
 		Templates: Templates{
 			Title: `{{ default "Stripe" .type }}`,

@@ -5,7 +5,6 @@ func init() {
 		Name:    "uptimerobot",
 		Program: "UptimeRobot",
 		Doc:     "https://help.uptimerobot.com/en/articles/11360876-how-to-set-up-webhook-notifications",
-		Checked: "documentation of 2025",
 		Templates: Templates{
 			Title: `{{ default "A monitor" .monitorFriendlyName }} is {{ lower (default "unknown" .alertTypeFriendlyName) }}`,
 			Body: `{{ with .alertDetails }}{{ . }}

@@ -5,7 +5,6 @@ func init() {
 		Name:    "watchtower",
 		Program: "Watchtower",
 		Doc:     "https://watchtower.nickfedor.com/latest/notifications/overview/",
-		Checked: "1.21.0",
 		Templates: Templates{
 			Title: `{{ default "Watchtower" .title }}`,
 			Body:  `{{ .message }}`,

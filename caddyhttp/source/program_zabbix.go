@@ -5,7 +5,6 @@ func init() {
 		Name:    "zabbix",
 		Program: "Zabbix",
 		Doc:     "https://www.zabbix.com/documentation/current/en/manual/config/notifications/media/webhook",
-		Checked: "7.4",
 		Templates: Templates{
 			Title: `{{ default "Zabbix" .subject }}`,
 			Body: `{{ .message }}{{ with .url }}

@@ -28,7 +28,9 @@ type Format struct {
 	Doc string
 
 	// Checked is the newest version of the program, or the date of its
-	// documentation, that the format was checked against.
+	// source, that the format was compared with. It is empty if the format
+	// follows messages that the program has sent, and was not compared with its
+	// source.
 	Checked string
 
 	// Templates make the message. They are empty if api is set.

@@ -65,7 +65,7 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 // Apprise, which has them upside down: emergency is P5 there, and it prints P1 as
 // low.
 func jsmPriorityNote(word string) string {
-	here, there := "", ""
+	var here, there string
 	switch strings.ToLower(word[:1]) {
 	case "l":
 		here, there = "p5", "p1"
