@@ -36,6 +36,10 @@ const programVariable = "SAFETY_PROGRAM"
 func TestMain(m *testing.M) {
 	// A test that runs itself again in a network namespace passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
+		if os.Getenv(noSyncVariable) != "" {
+			fmt.Fprintln(os.Stderr, runWithoutSync())
+			os.Exit(1)
+		}
 		os.Exit(m.Run())
 	}
 	dir, err := os.MkdirTemp("", "notify-safety-")
@@ -72,6 +76,7 @@ type gateway struct {
 	adminURL string
 	tmp      string // the folder of its temporary files
 	logFile  string // standard error of its processes
+	program  string
 	config   string // the Caddyfile
 	env      []string
 	port     string
@@ -96,7 +101,7 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{
-		t: t, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
+		t: t, program: program, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
 		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"),
 		client: &http.Client{Transport: new(http.Transport)},
 	}
@@ -137,7 +142,7 @@ func (g *gateway) begin() {
 		g.t.Fatal(err)
 	}
 	defer log.Close()
-	g.command = exec.Command(program, "run", "--config", g.config)
+	g.command = exec.Command(g.program, "run", "--config", g.config)
 	g.command.Env = g.env
 	g.command.Stdout, g.command.Stderr = log, log
 	if err := g.command.Start(); err != nil {

@@ -85,6 +85,12 @@ func TestQueueFullDisk(t *testing.T) {
 		status, _, _ := post(n)
 		return status == http.StatusAccepted
 	})
+	for range 20 {
+		n++
+		if status, _, answer := post(n); status != http.StatusAccepted {
+			t.Errorf("with room again: %d %s", status, answer)
+		}
+	}
 	slow.release()
 	waitArrived(t, func() []string { return slow.missing(accepted) })
 	t.Logf("%d messages accepted until the disk was full, %d afterwards", full, len(accepted)-full)
