@@ -119,7 +119,10 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s has no sample in testdata/%s", f.Name, f.Name)
 		}
 		if f.Program == "" || !isAddress(f.Doc) {
-			t.Errorf("%s lacks the program's name, the version or the address of the documentation", f.Name)
+			t.Errorf("%s lacks the program's name or the address of the documentation", f.Name)
+		}
+		if f.Checked != "" && !strings.ContainsAny(f.Checked, "0123456789") {
+			t.Errorf("%s: %q is neither a version nor a date", f.Name, f.Checked)
 		}
 	}
 }
