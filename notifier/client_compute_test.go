@@ -3,6 +3,7 @@ package notifier
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,21 +19,21 @@ func TestCompute(t *testing.T) {
 		slots := newComputeSlots()
 		client, operator := &Client{compute: &slots, target: &Destination{policy: new(egress.Policy)}}, &Client{compute: &slots}
 		release := make(chan struct{})
-		running := map[string]int{}
-		hold := func(c *Client, who string) {
+		var byClient, byOperator atomic.Int32 // calls of f under way
+		hold := func(c *Client, running *atomic.Int32) {
 			go func() {
-				if err := c.Compute(context.Background(), func() error { running[who]++; <-release; running[who]--; return nil }); err != nil {
+				if err := c.Compute(context.Background(), func() error { running.Add(1); <-release; running.Add(-1); return nil }); err != nil {
 					t.Error(err)
 				}
 			}()
 			synctest.Wait()
 		}
 		for range 3 {
-			hold(client, "client")
-			hold(operator, "operator")
+			hold(client, &byClient)
+			hold(operator, &byOperator)
 		}
-		if running["client"] != 1 || running["operator"] != 1 {
-			t.Errorf("running: %v, want one each", running)
+		if byClient.Load() != 1 || byOperator.Load() != 1 {
+			t.Errorf("running: %d for clients and %d for the operator, want one each", byClient.Load(), byOperator.Load())
 		}
 		why := errors.New("not done within a second")
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, why)
@@ -44,8 +45,8 @@ func TestCompute(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if running["client"]+running["operator"] != 0 || len(slots.client)+len(slots.operator) != 0 {
-			t.Errorf("running: %v, and %d and %d slots are taken", running, len(slots.client), len(slots.operator))
+		if byClient.Load()+byOperator.Load() != 0 || len(slots.client)+len(slots.operator) != 0 {
+			t.Errorf("running: %d and %d, and %d and %d slots are taken", byClient.Load(), byOperator.Load(), len(slots.client), len(slots.operator))
 		}
 		if err := client.Compute(ctx, func() error { t.Error("f was called after the end"); return nil }); err != why { //nolint:errorlint // the cause itself
 			t.Errorf("the error is %v", err)

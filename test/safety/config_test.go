@@ -260,8 +260,10 @@ func TestChangedFiles(t *testing.T) {
 
 var warnLine = regexp.MustCompile(`Caddyfile:\d+: (anyone who|the authentication).*`)
 
-// siteWarnings returns the warnings about the sites of a gateway.
+// siteWarnings returns the warnings about the sites of a gateway. It waits until
+// the gateway has started: sites can answer before the warnings are logged.
 func (g *gateway) siteWarnings() (warnings []string) {
+	eventually(g.t, "the gateway has started", func() bool { return strings.Contains(g.log(), "serving initial configuration") })
 	for _, line := range logLines(g.log()) {
 		if m := warnLine.FindString(line); strings.HasPrefix(line, "warn ") && m != "" {
 			warnings = append(warnings, m)
