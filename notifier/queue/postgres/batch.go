@@ -211,12 +211,25 @@ func keptSize(size int64, jobs, dead int) int64 {
 type settling struct {
 	job         *queue.Job
 	size, files int64 // what its message takes if it does not wait any more; files that can be removed
+
+	// tokens identify the tries to write it. settle adds one.
+	tokens []uuid.UUID
 }
 
 // settle records the outcomes of jobs in one transaction. If another message is
 // not nil, the transaction accepts it too.
 func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry) []error {
-	token := uuid.New() // identifies what the first try has written
+	token := uuid.New()
+	var tokens array // of this call and of earlier ones, whose commit may have arrived without its reply
+	tokens.uuid(token)
+	earlier := false
+	for _, j := range jobs {
+		for _, t := range j.tokens {
+			tokens.uuid(t)
+			earlier = true
+		}
+		j.tokens = append(j.tokens, token)
+	}
 	errs := make([]error, len(jobs))
 	update, count := s.settlement(jobs, token)
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
@@ -226,15 +239,25 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 				settled[queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}] = true
 			}
 		}
-		if repeated {
-			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE owner = $1", token)
+		var messages [][][]byte
+		if repeated || earlier {
+			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE owner = ANY($1::UUID[])", tokens)
 			if err != nil {
 				return err
 			}
 			note(rows)
+			var ids array
+			for _, row := range rows {
+				ids.uuid(id(row[0]))
+			}
+			if len(rows) > 0 {
+				if messages, err = c.query(ctx, settledMessages, ids); err != nil {
+					return err
+				}
+			}
 		}
-		if len(settled) == 0 {
-			messages, err := c.settle(ctx, update, count, note, func() error {
+		if len(settled) < len(jobs) {
+			rows, err := c.settle(ctx, update, count, note, func() error {
 				if next == nil || len(settled) == 0 {
 					return nil
 				}
@@ -243,12 +266,18 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 			if err != nil {
 				return err
 			}
-			for _, row := range messages {
-				for _, j := range jobs {
-					if j.job.Message == id(row[0]) {
-						j.size, j.files = number(row[1]), number(row[2])
-						break // once for a message
-					}
+			if s.loseReply != nil {
+				if err := s.loseReply(); err != nil {
+					return err
+				}
+			}
+			messages = append(messages, rows...)
+		}
+		for _, row := range messages {
+			for _, j := range jobs {
+				if j.job.Message == id(row[0]) {
+					j.size, j.files = number(row[1]), number(row[2])
+					break // once for a message
 				}
 			}
 		}
@@ -318,3 +347,7 @@ const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting -
 		GROUP BY j.message) k
 	WHERE m.id = k.message
 	RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END`
+
+// settledMessages returns of messages what settleMessages returns.
+const settledMessages = `SELECT m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END
+	FROM notify_queue_messages m WHERE m.id = ANY($1::UUID[])`

@@ -463,7 +463,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	if !free {
 		return queue.ErrNotClaimed
 	}
-	st := &settling{job: j}
+	st := &settling{job: j, tokens: c.tokens}
 	var err error
 	if t.Next == nil {
 		err = s.settlings.do(st)
@@ -471,7 +471,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		err = s.settle(ctx, []*settling{st}, t.Next)[0]
 	}
 	s.mu.Lock()
-	c.settling = false
+	c.settling, c.tokens = false, st.tokens
 	if err == nil || errors.Is(err, queue.ErrNotClaimed) {
 		s.unclaim(j.JobID, c)
 	}

@@ -303,6 +303,67 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
+// TestSettlementWithoutReply checks that a settlement is recognized whose commit
+// arrived but not its reply, also if the server cannot be reached for a while
+// afterwards. It counted as a delivery that another gateway had taken.
+func TestSettlementWithoutReply(t *testing.T) {
+	t.Parallel()
+	var replies, down atomic.Int32 // how many are lost, and how many transactions fail after that
+	lost := errors.New("the connection is lost")
+	s, err := Open(t.Context(), Options{DSN: sharedServer(t).schema(t), Secret: secret,
+		conflict: func() error {
+			if replies.Load() == 0 && down.Add(-1) >= 0 {
+				return lost
+			}
+			return nil
+		},
+		loseReply: func() error {
+			if replies.Add(-1) >= 0 {
+				return lost
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	e, next := newEntry("text", "a"), newEntry("fallback", "b")
+	for _, e := range []*queue.Entry{e, newEntry("text", "a")} {
+		if err := s.Accept(t.Context(), 1<<40, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claimed, _, err := s.Claim(t.Context(), claimOf(2))
+	if err != nil || len(claimed) != 2 {
+		t.Fatalf("%d jobs are claimed: %v", len(claimed), err)
+	}
+	for i := range claimed {
+		j := claimed[i]
+		j.Status, j.Updated = queue.Delivered, time.Now()
+		settlement := &queue.Settlement{Job: &j}
+		if i == 1 {
+			settlement.Next = next
+		}
+		down.Store(3)
+		replies.Store(1)
+		if _, ok := errors.AsType[*queue.UnavailableError](s.Settle(t.Context(), settlement)); !ok {
+			t.Errorf("settlement %d: the first call does not fail: %v", i, err)
+		}
+		replies.Store(0)
+		down.Store(0)
+		if err := s.Settle(t.Context(), settlement); err != nil {
+			t.Errorf("settlement %d: the second call: %v", i, err)
+		}
+		if err := s.Settle(t.Context(), settlement); !errors.Is(err, queue.ErrNotClaimed) {
+			t.Errorf("settlement %d: the third call: %v", i, err)
+		}
+	}
+	if stats, err := s.Stats(t.Context()); err != nil || stats.Queued != 1 || stats.Sending != 0 {
+		t.Errorf("the store has %+v, %v; want the message that the second settlement has added, once", stats, err)
+	}
+}
+
 // TestThreeGateways checks that no accepted message is lost when three
 // processes share the tables, one of them is killed and the server crashes.
 func TestThreeGateways(t *testing.T) {

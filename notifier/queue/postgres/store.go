@@ -49,6 +49,10 @@ type Options struct {
 
 	noListen bool         // for tests
 	conflict func() error // for tests; see pool
+
+	// loseReply is for tests. Its error counts as that of the connection, after
+	// a settlement is committed.
+	loseReply func() error
 }
 
 // How often a store polls for changes by other gateways.
@@ -71,6 +75,7 @@ type Store struct {
 
 	accepting batch[*queue.Entry]
 	settlings batch[*settling]
+	loseReply func() error // of Options
 
 	changed chan struct{}
 	dirty   chan struct{} // jobs for other gateways have been stored
@@ -93,6 +98,10 @@ type Store struct {
 type claim struct {
 	destination seal.Hash
 	settling    bool
+
+	// tokens identify settlements that failed after the server may have
+	// committed them.
+	tokens []uuid.UUID
 }
 
 // loaded is a message that came with a claimed job.
@@ -121,7 +130,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	p.conflict = o.conflict
 	s := &Store{
-		pool: p, log: o.Logger, owner: uuid.New(),
+		pool: p, log: o.Logger, owner: uuid.New(), loseReply: o.loseReply,
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
 		claimed: map[queue.JobID]*claim{}, counts: map[seal.Hash]int{}, messages: map[uuid.UUID]*loaded{},
 	}
