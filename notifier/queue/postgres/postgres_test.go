@@ -310,7 +310,8 @@ func TestSettlementWithoutReply(t *testing.T) {
 	t.Parallel()
 	var replies, down atomic.Int32 // how many are lost, and how many transactions fail after that
 	lost := errors.New("the connection is lost")
-	s, err := Open(t.Context(), Options{DSN: sharedServer(t).schema(t), Secret: secret,
+	s, err := Open(t.Context(), Options{
+		DSN: sharedServer(t).schema(t), Secret: secret,
 		conflict: func() error {
 			if replies.Load() == 0 && down.Add(-1) >= 0 {
 				return lost
