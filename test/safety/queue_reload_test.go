@@ -41,8 +41,8 @@ func TestQueueReload(t *testing.T) {
 		t.Error("no message was queued")
 	}
 	waitArrived(t, func() (missing []string) {
-		l.statuses.Range(func(n, _ any) bool {
-			if c.times(n.(int)) == 0 {
+		l.statuses.Range(func(n, status any) bool {
+			if status == http.StatusOK && c.times(n.(int)) == 0 {
 				missing = append(missing, fmt.Sprint(n))
 			}
 			return true
