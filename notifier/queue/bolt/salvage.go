@@ -180,8 +180,9 @@ func (v *salvager) read() error {
 			return err
 		}
 	}
-	// Jobs first: they determine which messages are needed.
-	for _, names := range [][]string{{bucketJobs, bucketFinished}, {bucketMessages, bucketBodies, bucketDone}} {
+	// Jobs first: they determine which messages are needed. Then jobs again: a dead
+	// one is kept if its message exists.
+	for _, names := range [][]string{{bucketJobs, bucketFinished}, {bucketMessages, bucketBodies, bucketDone}, {bucketJobs}} {
 		for id := uint64(2); id < v.old.count; id++ {
 			if err := v.looseLeaf(id, names, false); err != nil {
 				return err
