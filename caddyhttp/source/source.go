@@ -114,7 +114,7 @@ type Message struct {
 
 // Outcome is what became of a message, for the answer to a client of an API.
 type Outcome struct {
-	Status  int    // of the gateway's own answer
+	Status  int    // HTTP status of the answer
 	Error   string // "" for success
 	ID      string // of the message
 	Time    time.Time
