@@ -4,33 +4,34 @@ import (
 	"bytes"
 	_ "embed"
 	"errors"
-	"maps"
+	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 )
 
-// The pages for those who manage saved configurations: the list of keys, and
-// one for each key. They work without a script.
+// The page of a key for those who manage saved configurations. It works without
+// a script.
 var (
 	//go:embed page_config.html
 	pageConfigHTML string
+	//go:embed page_config_destinations.html
+	pageConfigDestinations string
+	//go:embed page_config_editor.html
+	pageConfigEditor string
 
-	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML)
+	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor)
 )
 
 var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + api.PageStyle
 
 // configPageData is the data of the template.
 type configPageData struct {
-	Root string // address of the folder that has add/, cfg/ and notify/, relative to the page
-	Keys []string
-
-	Key          string // "" for the list
+	Root         string // address of the folder that has add/, cfg/ and notify/, relative to the page
+	Key          string
 	Editable     bool
 	Problem      string // why the configuration cannot be used
 	Text, Format string
@@ -40,12 +41,7 @@ type configPageData struct {
 type pageTarget struct{ Service, URL, Tags string }
 
 // Title returns the title of the page.
-func (p configPageData) Title() string {
-	if p.Key == "" {
-		return "Keys"
-	}
-	return "Key " + p.Key
-}
+func (p configPageData) Title() string { return "Key " + p.Key }
 
 // rootOf returns the address of the folder that has the routes, relative to a
 // request below it.
@@ -60,22 +56,6 @@ func rootOf(path string) string {
 func configPage(r *http.Request) string {
 	a, _ := configRoute(r.URL.Path)
 	return rootOf(r.URL.Path) + "cfg/" + url.PathEscape(a.key)
-}
-
-// serveKeysPage lists the keys, of the configuration and saved ones. Its form
-// leads to the page of a key.
-func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, saved []string) error {
-	if key := r.URL.Query().Get("key"); key != "" {
-		if err := checkKeyName(key); err != nil {
-			return api.Errorf(http.StatusBadRequest, "%w", err)
-		}
-		w.Header().Set("Location", rootOf(r.URL.Path)+"cfg/"+key)
-		w.WriteHeader(http.StatusSeeOther)
-		return nil
-	}
-	keys := append(slices.Collect(maps.Keys(h.resolved.keys)), saved...)
-	slices.Sort(keys)
-	return writeConfigPage(w, r, configPageData{Root: rootOf(r.URL.Path), Keys: slices.Compact(keys)})
 }
 
 // serveKeyPage writes the page of a key, which need not exist.
@@ -106,12 +86,13 @@ func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	case p.Text != "":
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 	}
-	return writeConfigPage(w, r, p)
+	return writeConfigPage(w, r, pageConfigTemplate, p)
 }
 
-func writeConfigPage(w http.ResponseWriter, r *http.Request, p configPageData) error {
+// writeConfigPage writes a page for those who manage saved configurations.
+func writeConfigPage(w http.ResponseWriter, r *http.Request, t *template.Template, data any) error {
 	var b bytes.Buffer
-	if err := pageConfigTemplate.Execute(&b, p); err != nil {
+	if err := t.Execute(&b, data); err != nil {
 		return err
 	}
 	writePage(w, r, b.Bytes(), pageConfigPolicy)

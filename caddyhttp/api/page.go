@@ -19,11 +19,15 @@ var (
 // Policy.
 var PageStyle = CSPHash(pageCSS)
 
-// NewPageTemplate parses the template of an HTML page. The template "head",
-// which gets the title of the page, is the content of its head with the style
-// sheet. NewPageTemplate panics if the text is not a template.
-func NewPageTemplate(name, text string) *template.Template {
+// NewPageTemplate parses the template of an HTML page. The parts define
+// templates that the page uses. The template "head", which gets the title of the
+// page, is the content of its head with the style sheet. NewPageTemplate panics
+// if a text is not a template.
+func NewPageTemplate(name, text string, parts ...string) *template.Template {
 	t := template.Must(template.New("head").Parse(pageHead + "<style>" + pageCSS + "</style>\n"))
+	for _, part := range parts {
+		template.Must(t.Parse(part))
+	}
 	return template.Must(t.New(name).Parse(text))
 }
 
