@@ -35,6 +35,7 @@ var accounts = []struct {
 		return &servicetest.TokenAPI{
 			SignIn: "/login",
 			Token:  func(n int) string { return fmt.Sprintf(`{"access_token":"token-%d","user_id":"@ann:example.org"}`, n) },
+			Refuse: refuseEncryption,
 		}
 	}},
 	{"office365", "o365://ann@example.org/tenant/client/secret/bob@example.net", "sendMail", func() *servicetest.TokenAPI {
@@ -52,6 +53,14 @@ var accounts = []struct {
 			Token: func(n int) string { return fmt.Sprintf(`{"token":"token-%d","default_workspace":12}`, n) },
 		}
 	}},
+}
+
+// refuseEncryption answers for a homeserver of Matrix without encrypted rooms.
+func refuseEncryption(request string) int {
+	if strings.HasSuffix(request, "/state/m.room.encryption") {
+		return 404
+	}
+	return 0
 }
 
 // A session is used for many messages. When the service no longer accepts it,
@@ -165,7 +174,7 @@ func TestRetryDoesNotRepeat(t *testing.T) {
 					failed = true
 					return 503
 				}
-				return 0
+				return refuseEncryption(line)
 			}}
 			sender := servicetest.NewSenderOver(t, a)
 			if err := servicetest.Send(t, sender, x.url+"?retry=1&wait=0", servicetest.Message(t, "attach"), 10*time.Second).Err; err != nil {

@@ -215,6 +215,8 @@ func TestMatrixSessionOverRestart(t *testing.T) {
 			return 401, `{"errcode": "M_UNKNOWN_TOKEN"}`
 		case strings.Contains(path, "/join/"):
 			return 200, `{"room_id": "!1:example.org"}`
+		case strings.HasSuffix(path, "/m.room.encryption"):
+			return 404, `{"errcode": "M_NOT_FOUND"}`
 		case strings.Contains(path, "/send/"):
 			if ids[q.Header.Get("Authorization")+path] {
 				t.Errorf("the transaction id of %s is used again, so that the server drops the message", path)

@@ -48,6 +48,8 @@ func TestConversation(t *testing.T) {
 				return 200, `{"joined_rooms":["!old:example.org"]}`
 			case path[0] != "rooms" || !joined[path[1]]:
 				return 403, `{"errcode":"M_FORBIDDEN","error":"User not in room."}`
+			case path[2] == "state":
+				return 404, `{"errcode":"M_NOT_FOUND"}`
 			case in.URL != "" && !files[in.URL]:
 				return 404, `{"errcode":"M_NOT_FOUND"}`
 			}

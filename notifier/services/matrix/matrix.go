@@ -52,7 +52,7 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Enum(&x.e2ee, "e2ee", "", []notifier.Choice{
 		{Name: "yes", Value: e2eeYes, Synonyms: []string{"true", "on", "enable", "enabled", "allow", "always"}},
 		{Name: "no", Value: e2eeNo, Synonyms: []string{"false", "off", "0", "disable", "disabled", "deny", "never"}},
-	}, "encrypt for encrypted rooms; no: send in clear; default: yes for matrixs").Lenient()
+	}, "encrypt for encrypted rooms; no: send in clear; default: yes").Lenient()
 	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
 
@@ -63,9 +63,7 @@ const (
 )
 
 // protects reports whether the text must not go into encrypted rooms in clear.
-// Over plain HTTP the text is readable on the network anyway, so the URL must
-// ask for it.
-func (x *service) protects() bool { return x.e2ee == e2eeYes || x.e2ee != e2eeNo && x.Secure }
+func (x *service) protects() bool { return x.e2ee != e2eeNo }
 
 var (
 	t2botToken    = regexp.MustCompile(`(?i)^[a-z0-9]{64}$`)

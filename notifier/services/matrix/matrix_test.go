@@ -115,14 +115,15 @@ func TestServer(t *testing.T) {
 
 // TestEncryptedRoom checks that neither text nor files are sent to an encrypted
 // room, even if it became encrypted after earlier messages. With e2ee=no they
-// are sent, and with plain HTTP, unless the URL requires encryption.
+// are sent.
 func TestEncryptedRoom(t *testing.T) {
 	for url, arrives := range map[string]bool{
 		"matrixs://ann:pass@example.org/#room":          false,
 		"matrixs://ann:pass@example.org/#room?e2ee=yes": false,
 		"matrixs://ann:pass@example.org/#room?e2ee=no":  true,
-		"matrix://ann:pass@example.org/#room":           true,
+		"matrix://ann:pass@example.org/#room":           false,
 		"matrix://ann:pass@example.org/#room?e2ee=on":   false,
+		"matrix://ann:pass@example.org/#room?e2ee=off":  true,
 	} {
 		s := server{numbers: map[string]bool{}, identity: 200}
 		uploads := 0
@@ -149,12 +150,50 @@ func TestEncryptedRoom(t *testing.T) {
 	}
 }
 
+// TestStandIn checks that a server that gives the same answer to every request
+// gets messages: it says of every room that it is encrypted. Over TLS, and with
+// e2ee=yes, the gateway believes it.
+func TestStandIn(t *testing.T) {
+	const answer = `{"access_token":"t","user_id":"@ann:example.org","device_id":"D","room_id":"!r:example.org","joined_rooms":["!r:example.org"]}`
+	for _, tt := range []struct {
+		url, answer string
+		arrives     bool
+	}{
+		{"matrix://ann:pass@example.org/#room", answer, true},
+		{"matrix://token@example.org/!room", answer, true},
+		{"matrix://token@example.org?mode=off", answer, true},
+		{"matrix://token@example.org/!room?e2ee=yes", answer, false},
+		{"matrixs://token@example.org/!room?discovery=no", answer, false},
+		// Without a token in the answer to a join it may be a homeserver.
+		{"matrix://token@example.org/!room", strings.Replace(answer, "access_token", "token", 1), false},
+	} {
+		var puts int
+		send := servicetest.API(func(q *http.Request, _ string) (int, string) {
+			if q.Method == "PUT" {
+				puts++
+			}
+			return 200, tt.answer
+		}).Destination(t, tt.url)
+		if err := send(servicetest.Message(t, "plain")); tt.arrives != (err == nil) || tt.arrives != (puts == 1) {
+			t.Errorf("%s: %d events, %v", tt.url, puts, err)
+		}
+	}
+}
+
 func TestIdentityWarning(t *testing.T) {
 	s := server{numbers: map[string]bool{}, identity: 502}
 	report := servicetest.API(s.answer).Report(t, "matrixs://ann:pa55word@example.org/!room", servicetest.Message(t, "plain"))
 	if records := fmt.Sprint(report.Records); !report.OK() || !strings.Contains(records, "identity server") {
 		t.Errorf("%v: %s", report.Results[0].Err, records)
 	}
+}
+
+// notEncrypted is a Refuse function for a homeserver without encrypted rooms.
+func notEncrypted(line string) int {
+	if strings.HasSuffix(line, "/state/m.room.encryption") {
+		return 404
+	}
+	return 0
 }
 
 // TestEventNumbers checks that a retry of an event has the same transaction id,
@@ -166,7 +205,7 @@ func TestEventNumbers(t *testing.T) {
 			fails--
 			return 502
 		}
-		return 0
+		return notEncrypted(line)
 	}}
 	sender := servicetest.NewSenderOver(t, a)
 	for range 2 {
@@ -183,7 +222,7 @@ func TestEventNumbers(t *testing.T) {
 // TestLongText checks that a text that is too long for an event is cut between
 // characters and sent without markup.
 func TestLongText(t *testing.T) {
-	a := new(servicetest.TokenAPI)
+	a := &servicetest.TokenAPI{Refuse: notEncrypted}
 	sender := servicetest.NewSenderOver(t, a)
 	m := servicetest.Message(t, "notitle")
 	m.Body = strings.Repeat("漢字", 20000)

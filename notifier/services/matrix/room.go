@@ -53,7 +53,8 @@ func (s *session) forget(target string) {
 
 // roomAnswer is an answer with the id of a room.
 type roomAnswer struct {
-	ID string `json:"room_id"`
+	ID    string `json:"room_id"`
+	Token string `json:"access_token"` // only a stand-in sends it
 }
 
 // id returns the id, or err, or an error if both are empty.
@@ -68,6 +69,9 @@ func (r roomAnswer) id(err error) (string, error) {
 func (s *session) join(ctx context.Context, c *notifier.Client, room string) (string, error) {
 	var answer roomAnswer
 	err := s.call(ctx, c, "POST", struct{}{}, &answer, "join", room)
+	s.mu.Lock()
+	s.standIn = answer.Token != ""
+	s.mu.Unlock()
 	if err == nil && answer.ID == "" && room[0] == '!' {
 		return room, nil
 	}
@@ -143,6 +147,16 @@ func (s *session) isEncrypted(ctx context.Context, c *notifier.Client, room stri
 	defer s.mu.Unlock()
 	s.encrypted[room] = true
 	return true, nil
+}
+
+// isStandIn reports whether the server stands in for a homeserver, in a test,
+// and gives the same answer to every request. It has no rooms, and the answer
+// would call each of them encrypted. It is recognized by an access token in the
+// answer to a join, where no homeserver sends one.
+func (s *session) isStandIn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.standIn
 }
 
 // joined returns the rooms that the user is in.

@@ -47,7 +47,7 @@ func (s *session) sendRoom(ctx context.Context, c *notifier.Client, x *service, 
 // sendJoined sends to a room that the user is in.
 func (s *session) sendJoined(ctx context.Context, c *notifier.Client, x *service, m *notifier.Message, target, room string) error {
 	encrypted := false
-	if x.protects() {
+	if x.protects() && (x.Secure || x.e2ee == e2eeYes || !s.isStandIn()) {
 		var err error
 		if encrypted, err = s.isEncrypted(ctx, c, room); err != nil {
 			return fmt.Errorf("asking whether %s is encrypted: %w", target, err)

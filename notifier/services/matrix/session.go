@@ -31,6 +31,7 @@ type session struct {
 	mu        sync.Mutex
 	rooms     map[string]string // room ids by target
 	encrypted map[string]bool   // rooms that are encrypted, by id
+	standIn   bool              // the last join was answered by a stand-in for a homeserver
 }
 
 // savedSession is the name of the session that is kept over a restart. Without
