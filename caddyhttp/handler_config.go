@@ -70,8 +70,11 @@ func (h *Handler) serveConfig(w http.ResponseWriter, r *http.Request, a configAd
 		return
 	}
 	resp := h.errorResponse(err)
-	if a.route == routeAdd || a.route == routeDel {
+	switch {
+	case a.route == routeAdd || a.route == routeDel:
 		resp.Title, resp.BackURL = "Not changed", configPage(r)
+	case a.route == routeKey && r.Method == http.MethodPost:
+		resp.BackURL = configPage(r)
 	}
 	if r.Method == http.MethodPost {
 		h.refuse(r, a.key, resp.Status, resp.Error, err)
@@ -107,6 +110,9 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 	}
 	if err := checkKeyName(a.key); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
+	}
+	if a.route == routeKey && r.URL.Query().Has(testQuery) {
+		return h.serveTest(w, r, a.key)
 	}
 	if h.resolved.keys[a.key] != nil {
 		return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", a.key)

@@ -26,7 +26,8 @@ var (
 	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor)
 )
 
-var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; style-src " + api.PageStyle
+var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'" +
+	"; script-src " + api.CSPHash(destinationsJS) + "; style-src " + api.PageStyle
 
 // configPageData is the data of the template.
 type configPageData struct {
@@ -36,9 +37,8 @@ type configPageData struct {
 	Problem      string // why the configuration cannot be used
 	Text, Format string
 	Targets      []pageTarget
+	JS           template.JS
 }
-
-type pageTarget struct{ Service, URL, Tags string }
 
 // Title returns the title of the page.
 func (p configPageData) Title() string { return "Key " + p.Key }
@@ -67,26 +67,33 @@ func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	if err := checkKeyName(name); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
 	}
-	p := configPageData{Root: rootOf(r.URL.Path), Key: name, Editable: h.resolved.keys[name] == nil}
+	p, err := h.keyPage(r, name)
+	if err != nil {
+		return err
+	}
+	return writeConfigPage(w, r, pageConfigTemplate, p)
+}
+
+// keyPage returns the page of a key, which need not exist.
+func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err error) {
+	p = configPageData{Root: rootOf(r.URL.Path), Key: name, Editable: h.resolved.keys[name] == nil, JS: template.JS(destinationsJS)}
 	if p.Editable {
 		c, err := h.resolved.saved.store.Load(r.Context(), name)
 		switch {
 		case err == nil:
 			p.Text, p.Format = c.Text, c.Format
 		case !errors.Is(err, configstore.ErrNotFound):
-			return errSavedUnavailable(err)
+			return p, errSavedUnavailable(err)
 		}
 	}
 	k, err := h.resolved.key(r.Context(), name)
 	switch {
 	case err == nil:
-		for _, t := range k.targets {
-			p.Targets = append(p.Targets, pageTarget{t.Service(), t.String(), strings.Join(t.Tags, ", ")})
-		}
+		p.Targets = pageTargets(k.targets)
 	case p.Text != "":
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 	}
-	return writeConfigPage(w, r, pageConfigTemplate, p)
+	return p, nil
 }
 
 // writeConfigPage writes a page for those who manage saved configurations.

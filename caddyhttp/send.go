@@ -14,7 +14,7 @@ import (
 // The sources of messages.
 const (
 	sourceHTTP = "http" // a client of the HTTP API
-	sourceTest = "test" // a test through the admin API
+	sourceTest = "test" // a test through the admin API or a page
 
 	sourceEvent    = "event"     // an event of Caddy or of a plugin
 	sourceOwnEvent = "own_event" // an event of this module

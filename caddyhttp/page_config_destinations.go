@@ -1,0 +1,137 @@
+package caddyhttp
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+//go:embed page_config_destinations.js
+var destinationsJS string
+
+// pageTarget is a destination on the page of a key.
+type pageTarget struct {
+	Number             int // from 1 on
+	Service, URL, Tags string
+	Status             notifier.Status // of a test; "" without one
+	Result             string          // of the test, a sentence
+}
+
+func pageTargets(targets []notifier.Target) []pageTarget {
+	out := make([]pageTarget, len(targets))
+	for i, t := range targets {
+		out[i] = pageTarget{Number: i + 1, Service: t.Service(), URL: t.String(), Tags: strings.Join(t.Tags, ", ")}
+	}
+	return out
+}
+
+// testQuery is the name in the query string of a POST to the address of a key
+// that tests one destination.
+const testQuery = "test"
+
+// maxPageForm bounds the body of a form of the pages, in bytes. A URL has at
+// most 64 KiB, and a form writes a character with up to three bytes.
+const maxPageForm = 512 << 10
+
+// readPageForm reads a form of the pages for those who manage. What it has is in
+// r.PostForm.
+func (h *Handler) readPageForm(w http.ResponseWriter, r *http.Request) error {
+	if !h.resolved.page {
+		return errPageOff
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
+	if err := r.ParseForm(); err != nil {
+		return api.BodyError(err)
+	}
+	return nil
+}
+
+var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, which are turned off here")
+
+// serveTest sends a test message to one destination of a key, whose number is the
+// field destination, counted from 1. The answer is the page of the key with the
+// result or, to a client that prefers no HTML, that of a message.
+func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
+	e, err := h.enter(r, name)
+	if err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, err := h.resolved.key(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	n, err := k.tested(r)
+	if err != nil {
+		return err
+	}
+	report, err := h.sendTest(r.Context(), k, k.targets[n])
+	if err != nil {
+		return err
+	}
+	if !api.PrefersHTML(r) {
+		api.NewResponse(report).Write(w, r)
+		return nil
+	}
+	p, err := h.keyPage(r, name)
+	if err != nil {
+		return err
+	}
+	if n < len(p.Targets) {
+		p.Targets[n].Status, p.Targets[n].Result = testResult(report)
+	}
+	return writeConfigPage(w, r, pageConfigTemplate, p)
+}
+
+// tested returns the index of the destination that the form in r is about. The
+// field shown, if set, is its URL as the page has shown it.
+func (k *key) tested(r *http.Request) (n int, err error) {
+	n, err = strconv.Atoi(r.PostForm.Get("destination"))
+	if err != nil || n < 1 || n > len(k.targets) {
+		return 0, api.Errorf(http.StatusBadRequest, "the field destination must be the number of a destination, from 1 to %d", len(k.targets))
+	}
+	if shown := r.PostForm.Get("shown"); shown != "" && shown != k.targets[n-1].String() {
+		return 0, api.Errorf(http.StatusConflict, "the key has changed since the page was loaded; load it again")
+	}
+	return n - 1, nil
+}
+
+// sendTest sends a test message to one target under the rules of its key. It
+// does not use the queue, so that the result is that of one attempt.
+func (h *Handler) sendTest(ctx context.Context, k *key, t notifier.Target) (*notifier.Report, error) {
+	m := &notifier.Message{
+		Title: "Test from " + h.resolved.identity.Name, Body: "If you can read this, a destination of the key " + k.name + " works.",
+		Type: notifier.Info, Identity: h.resolved.identity, Time: time.Now(),
+	}
+	to := &api.Selection{Targets: []notifier.Target{t}, Limits: k.limits}
+	if err := to.Check(m); err != nil {
+		return nil, err
+	}
+	return h.shared.send(ctx, delivery{message: m, to: to, settings: h.resolved, logger: k.log, source: sourceTest, key: k.name}), nil
+}
+
+// testResult returns the result of a test for the page.
+func testResult(report *notifier.Report) (notifier.Status, string) {
+	r := report.Results[0]
+	elapsed := fmt.Sprintf("%d ms", r.Elapsed.Milliseconds())
+	if r.Elapsed >= time.Second {
+		elapsed = fmt.Sprintf("%.1f s", r.Elapsed.Seconds())
+	}
+	switch {
+	case r.Err != nil:
+		return notifier.Failed, "Failed after " + elapsed + ": " + r.Err.Error()
+	case r.Status == notifier.Delivered:
+		return r.Status, "Delivered in " + elapsed + "."
+	}
+	return r.Status, "Nothing to send."
+}
