@@ -65,6 +65,10 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 		return unreadable(j, err)
 	}
 	state.Told = false
+	turn := q.turn(ctx, m, j)
+	if turn.outcome != nil {
+		return *turn.outcome
+	}
 	message, err := text.message(m)
 	if err != nil {
 		return unreadable(j, err)
@@ -120,6 +124,9 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	sent, trace := app.shared.deliver(ctx, d)
 	r := sent.Results[0]
 	o := outcomeOf(state, r)
+	if o.Status == queue.Dead && turn.laterDecides {
+		o.Status = queue.Failed
+	}
 	if queueable(&r) {
 		sent.Results[0].Status = api.StatusQueued
 	}

@@ -88,7 +88,7 @@ func (d *delivery) record() *queue.Message {
 	if d.to.Limits != nil {
 		text.Untrusted, text.Targets = true, len(d.to.Targets)
 	}
-	r := &queue.Message{ID: d.id, Created: m.Time}
+	r := &queue.Message{ID: d.id, Created: m.Time, Summary: d.chains()}
 	for _, a := range m.Attachments {
 		text.Files = append(text.Files, queuedFile{a.Name, a.ContentType})
 		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
@@ -146,6 +146,8 @@ func queuedMessage(e *queue.Entry) *api.QueuedMessage {
 	for i := range e.Jobs {
 		m.Results[i] = jobResult(&e.Jobs[i])
 	}
+	chains := readChains(e)
+	chains.excuse(e.Jobs, m.Results)
 	m.SetState()
 	return m
 }

@@ -144,9 +144,9 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 // idempotency key, if a destination is slow, or if direct is false. direct means
 // that the client waits for results.
 //
-// If there are chains, run sends to all targets itself, because the queue
-// makes each delivery without regard to the others. It does that after a crash,
-// too: the next number of a chain can then get a message that it does not need.
+// If there are chains, run sends to all targets itself, so that the next number
+// of a chain is tried at once. After a crash, and when all numbers have failed,
+// the queue keeps their order: see [queuedChains].
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	targets := s.to.Targets
 	chained := notifier.Chained(targets)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -191,6 +192,60 @@ func TestQueueChain(t *testing.T) {
 	}
 	if bad.count() != 2 || good.count() != 2 || last.count() != 0 {
 		t.Errorf("sent %d, %d and %d messages", bad.count(), good.count(), last.count())
+	}
+}
+
+// The numbers of tags keep their order when the queue makes the deliveries, as
+// after a crash: all jobs of the message wait, and none has been tried.
+func TestQueueChainStored(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		first int // the status of the destination with the lowest number
+		other int // that of the others
+		got   [3]int
+		state string
+		want  string // the results
+		dead  int
+	}{
+		{"the first number has it", 200, 200, [3]int{1, 0, 0}, "delivered", "delivered skipped skipped", 0},
+		{"the first number fails for good", 400, 200, [3]int{1, 1, 0}, "delivered", "failed delivered skipped", 0},
+		{"the first number fails for now", 503, 200, [3]int{1, 1, 0}, "delivered", "failed delivered skipped", 0},
+		{"all fail for good", 400, 400, [3]int{1, 1, 1}, "failed", "failed failed failed", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && tt.first != 200 {
+				t.Skip("waits for another attempt")
+			}
+			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
+			h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.url()+" 1:ops\nurl "+second.url()+" 2:ops\nurl "+third.url()+" 3:ops\n}")
+			k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.resolved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newQueuedSend(delivery{
+				message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
+				source: sourceEvent, key: "k",
+			}, h.app.queue, h.app.shared.shared)
+			s.makeEntry()
+			if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
+			final := getMessage(t, h, http.MethodGet, s.id.String(), typeJSON).queued(t)
+			var status []string
+			for _, r := range final.Results {
+				status = append(status, string(r.Status))
+			}
+			if got := strings.Join(status, " "); final.State != tt.state || got != tt.want {
+				t.Errorf("state %s with %s, want %s with %s", final.State, got, tt.state, tt.want)
+			}
+			if got := [3]int{first.count(), second.count(), third.count()}; got != tt.got {
+				t.Errorf("sent %v messages, want %v", got, tt.got)
+			}
+			if s, err := h.app.queue.Stats(t.Context()); err != nil || s.Dead != tt.dead {
+				t.Errorf("%d deliveries are dead, want %d: %v", s.Dead, tt.dead, err)
+			}
+		})
 	}
 }
 

@@ -20,7 +20,7 @@ func (x *sending) runChains(ctx context.Context, targets []Target) *Report {
 	report := &Report{Results: make([]Result, len(targets))}
 	var mu sync.Mutex // of report.Records
 	var wg sync.WaitGroup
-	for _, numbers := range chains(targets) {
+	for _, numbers := range Chains(targets) {
 		wg.Go(func() {
 			c := &chain{sending: x, targets: targets, results: report.Results}
 			c.run(ctx, numbers)
@@ -34,22 +34,29 @@ func (x *sending) runChains(ctx context.Context, targets []Target) *Report {
 	return report
 }
 
-// chains returns the indexes of the targets by chain and number, the lowest
+// Chains returns the indexes of the targets by chain and number, the lowest
 // number first.
-func chains(targets []Target) map[string][][]int {
+func Chains(targets []Target) [][][]int {
 	order := make([]int, len(targets))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(targets[a].Number, targets[b].Number) })
-	out := map[string][][]int{}
+	var out [][][]int
+	places := map[string]int{} // of the chains in out, by their names
 	for _, i := range order {
-		name, numbers := targets[i].Chain, out[targets[i].Chain]
+		place, ok := places[targets[i].Chain]
+		if !ok {
+			place = len(out)
+			places[targets[i].Chain] = place
+			out = append(out, nil)
+		}
+		numbers := out[place]
 		if last := len(numbers) - 1; last >= 0 && targets[numbers[last][0]].Number == targets[i].Number {
 			numbers[last] = append(numbers[last], i)
 			continue
 		}
-		out[name] = append(numbers, []int{i})
+		out[place] = append(numbers, []int{i})
 	}
 	return out
 }
