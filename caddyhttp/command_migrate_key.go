@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func (m *migration) addKey(ctx context.Context, s savedConfig) {
 	k := migratedKey{name: s.key}
 	entries, includes, err := m.loadSaved(s)
 	if err != nil {
-		m.skip("%s", keyPosition(err))
+		m.skip("%s", keyPosition(err.Error()))
 		return
 	}
 	withTag, without := false, false
@@ -101,64 +100,51 @@ func (m *migration) setDefaultTag(k *migratedKey, withTag, without bool) {
 	}
 }
 
-// maxLineMistakes bounds the lines of a file that are left out.
-const maxLineMistakes = 100
-
 // loadSaved returns the entries of a saved configuration, and the addresses that
 // it includes. Lines of a text file that cannot be understood are left out.
 func (m *migration) loadSaved(s savedConfig) (entries []appriseconfig.Entry, includes []string, err error) {
 	name := "key " + s.key
 	location := "file://" + url.PathEscape(name) + "?format=" + s.format
-	text := s.text
-	for range maxLineMistakes {
-		var all []string // locations of includes
-		reads := 0
-		read := func(_ context.Context, location string) ([]byte, error) {
-			if reads++; reads > 1 {
-				all = append(all, location)
-				return nil, nil // an empty file, so that Load goes on
-			}
-			return text, nil
+	var all []string // locations of includes
+	reads := 0
+	entries, warnings, err := appriseconfig.Load(context.Background(), location, func(_ context.Context, location string) ([]byte, error) {
+		if reads++; reads > 1 {
+			all = append(all, location)
+			return nil, nil // an empty file, so that Load goes on
 		}
-		entries, warnings, err := appriseconfig.Load(context.Background(), location, read)
-		if e, ok := errors.AsType[*appriseconfig.Error](err); ok && s.format == "text" && e.File == name && e.Line > 0 {
-			m.skip("%s", keyPosition(err))
-			text = withoutLine(text, e.Line)
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, w := range warnings {
-			if w = keyPosition(errors.New(w)); strings.HasPrefix(w, name+", line ") {
-				m.note("%s", w)
-			}
-		}
-		for _, location := range all {
-			if strings.Contains(location, "://") {
-				includes = append(includes, location)
-			} else {
-				m.skip("%s: it includes a local file, which Apprise API does not read either; copy its lines", name)
-			}
-		}
-		return entries, includes, nil
+		return s.text, nil
+	})
+	mistakes, _ := errors.AsType[appriseconfig.Errors](err)
+	if len(mistakes) >= appriseconfig.MaxErrors {
+		return nil, nil, fmt.Errorf("%s: %d lines or more cannot be understood", name, appriseconfig.MaxErrors)
 	}
-	return nil, nil, fmt.Errorf("%s: more than %d lines cannot be understood", name, maxLineMistakes)
+	for _, e := range mistakes {
+		if s.format != "text" || e.File != name || e.Line == 0 {
+			return nil, nil, e
+		}
+		m.skip("%s", keyPosition(e.Error()))
+	}
+	for _, w := range warnings {
+		if text := keyPosition(w.String()); strings.HasPrefix(text, name+", line ") {
+			m.note("%s", text)
+		}
+	}
+	for _, location := range all {
+		if strings.Contains(location, "://") {
+			includes = append(includes, location)
+		} else {
+			m.skip("%s: it includes a local file, which Apprise API does not read either; copy its lines", name)
+		}
+	}
+	return entries, includes, nil
 }
 
 var positionPattern = regexp.MustCompile(`^(key [A-Za-z0-9_-]+):(\d+): `)
 
 // keyPosition returns the text of an error or warning of package appriseconfig
 // with "key ops, line 4" for "key ops:4".
-func keyPosition(err error) string {
-	return positionPattern.ReplaceAllString(err.Error(), "$1, line $2: ")
-}
-
-// withoutLine returns a text in which a line, counted from 1, is empty.
-func withoutLine(text []byte, n int) []byte {
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	lines[n-1] = []byte("\n")
-	return bytes.Join(lines, nil)
+func keyPosition(text string) string {
+	return positionPattern.ReplaceAllString(text, "$1, line $2: ")
 }
 
 // tags returns the tags that a url line can have.

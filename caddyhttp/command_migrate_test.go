@@ -17,6 +17,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
 // migrate runs `caddy notify migrate` with an output folder and returns what it
@@ -278,7 +280,7 @@ func TestMigrateUnreadable(t *testing.T) {
 	write("ops.cfg", "json://ops.example.com")
 	write("binary.cfg", "json://\xff\xfe")
 	write("large.cfg", strings.Repeat("#\n", maxImportSize/2+1))
-	write("lines.cfg", strings.Repeat("secretsecret\n", maxLineMistakes+1))
+	write("lines.cfg", strings.Repeat("secretsecret\n", appriseconfig.MaxErrors+1))
 	if err := os.Symlink("nowhere", filepath.Join(dir, "link.cfg")); err != nil {
 		t.Skip(err)
 	}
@@ -294,7 +296,7 @@ func TestMigrateUnreadable(t *testing.T) {
 		"key ops: 1 URL\n",
 		"key binary: the file is not text in UTF-8\n",
 		"key large: reading large.cfg: the file is larger than 1 MiB\n",
-		"key lines: more than 100 lines cannot be understood\n",
+		"key lines: 100 lines or more cannot be understood\n",
 		"key link: reading link.cfg: no such file",
 		"key folder: reading folder.yml: it is not a regular file\n",
 	} {

@@ -74,7 +74,7 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 		return nil, err
 	}
 	for _, w := range warnings {
-		l.log.Warn("apprise configuration", zap.String("warning", w))
+		l.log.Warn("apprise configuration", zap.Stringer("warning", w))
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -119,6 +118,9 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 	}
 	switch a.route {
 	case routeAdd:
+		if check := r.URL.Query(); check.Has(checkQuery) {
+			return h.checkConfig(w, r, a.key, check.Get(checkQuery) != checkLocal)
+		}
 		return h.addConfig(w, r, a.key)
 	case routeDel:
 		return h.deleteConfig(w, r, a.key)
@@ -154,39 +156,6 @@ func requestUser(r *http.Request) (user string) {
 	return user
 }
 
-// addConfig saves the configuration of a key in place of the one that it has.
-func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
-	s := h.resolved.saved
-	c, err := api.ReadConfig(w, r, h.limits(false), s.MaxSize)
-	if err != nil {
-		return err
-	}
-	k, err := s.parse(r.Context(), name, c.Format, c.Text)
-	if err != nil {
-		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
-	}
-	destinations := len(k.targets)
-	s.releaseTargets(k)
-	err = s.store.Save(r.Context(), name, c.Format, c.Text, s.MaxKeys)
-	if errors.Is(err, configstore.ErrTooMany) {
-		return api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
-	}
-	if err != nil {
-		return errSavedUnavailable(err)
-	}
-	h.configChanged(r, name, changeSaved, destinations)
-	writeChanged(w, r, "Saved", "Successfully saved configuration")
-	return nil
-}
-
-// writeChanged writes the answer to a change.
-func writeChanged(w http.ResponseWriter, r *http.Request, title, text string) {
-	(&api.Response{
-		Status: http.StatusOK, Title: title, BackURL: configPage(r),
-		Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}},
-	}).Write(w, r)
-}
-
 func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	err := h.resolved.saved.store.Delete(r.Context(), name)
 	if errors.Is(err, configstore.ErrNotFound) {
@@ -196,7 +165,7 @@ func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 		return errSavedUnavailable(err)
 	}
 	h.configChanged(r, name, changeDeleted, 0)
-	writeChanged(w, r, "Deleted", "Successfully removed configuration")
+	writeChanged(w, r, "Deleted", "Successfully removed configuration", nil)
 	return nil
 }
 

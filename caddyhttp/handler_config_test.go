@@ -415,10 +415,4 @@ func TestConfigPages(t *testing.T) {
 	if r := get(t, h, "/cfg?key=new", "text/html"); r.status != http.StatusSeeOther || r.header.Get("Location") != "./cfg/new" {
 		t.Errorf("a new key: %d, Location: %s", r.status, r.header.Get("Location"))
 	}
-	r := httptest.NewRequest(http.MethodPost, "/add/mine", strings.NewReader("urls=nope"))
-	r.Header.Set("Content-Type", typeForm)
-	r.Header.Set("Accept", "text/html")
-	if got := do(t, h, r); got.status != http.StatusBadRequest || !strings.Contains(got.body, `href="../cfg/mine"`) {
-		t.Errorf("a mistake: %d %s", got.status, got.body)
-	}
 }

@@ -146,6 +146,11 @@ func countServices(targets []notifier.Target) string {
 
 // writePage writes an HTML document with a Content Security Policy.
 func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {
+	writePageStatus(w, r, http.StatusOK, body, policy)
+}
+
+// writePageStatus is writePage with another status than 200.
+func writePageStatus(w http.ResponseWriter, r *http.Request, status int, body []byte, policy string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -153,7 +158,7 @@ func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy strin
 	h.Set("Referrer-Policy", "same-origin") // the address contains the key
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept")
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // it fails only if the client is gone
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // The page of a key for those who manage saved configurations. It works without
-// a script.
+// its scripts.
 var (
 	//go:embed page_config.html
 	pageConfigHTML string
@@ -26,18 +26,29 @@ var (
 	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor)
 )
 
-var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'" +
-	"; script-src " + api.CSPHash(destinationsJS) + "; style-src " + api.PageStyle
+// pageConfigScripts are the scripts of the page. Each is about one part of it.
+var pageConfigScripts = []template.JS{template.JS(destinationsJS), template.JS(editorJS)}
+
+var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; img-src data:" +
+	"; script-src " + api.CSPHash(destinationsJS) + " " + api.CSPHash(editorJS) + "; style-src " + api.PageStyle
 
 // configPageData is the data of the template.
 type configPageData struct {
 	Root         string // address of the folder that has add/, cfg/ and notify/, relative to the page
 	Key          string
 	Editable     bool
-	Problem      string // why the configuration cannot be used
-	Text, Format string
+	Saved        bool   // something is saved under the key
+	Problem      string // why the saved configuration cannot be used
+	Text, Format string // in the editor
 	Targets      []pageTarget
-	JS           template.JS
+
+	// Of a configuration that is not saved.
+	Draft              bool
+	NotSaved           string // why, if it has no mistakes
+	URLs               int    // if it has no mistakes
+	Mistakes, Warnings []checkedMistake
+
+	Scripts []template.JS
 }
 
 // Title returns the title of the page.
@@ -67,21 +78,30 @@ func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	if err := checkKeyName(name); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
 	}
-	p, err := h.keyPage(r, name)
-	if err != nil {
-		return err
-	}
-	return writeConfigPage(w, r, pageConfigTemplate, p)
+	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
 }
 
-// keyPage returns the page of a key, which need not exist.
+// writeKeyPage writes the page of a key. d is a configuration that is not saved,
+// or nil.
+func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *draft) error {
+	p, err := h.keyPage(r, name)
+	if d != nil {
+		p.setDraft(d)
+	} else if err != nil {
+		return err
+	}
+	return writeConfigPage(w, r, status, pageConfigTemplate, p)
+}
+
+// keyPage returns the page of a key, which need not exist. If the storage cannot
+// be read, the page lacks what is saved.
 func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err error) {
-	p = configPageData{Root: rootOf(r.URL.Path), Key: name, Editable: h.resolved.keys[name] == nil, JS: template.JS(destinationsJS)}
+	p = configPageData{Root: rootOf(r.URL.Path), Key: name, Editable: h.resolved.keys[name] == nil, Scripts: pageConfigScripts}
 	if p.Editable {
 		c, err := h.resolved.saved.store.Load(r.Context(), name)
 		switch {
 		case err == nil:
-			p.Text, p.Format = c.Text, c.Format
+			p.Saved, p.Text, p.Format = true, c.Text, c.Format
 		case !errors.Is(err, configstore.ErrNotFound):
 			return p, errSavedUnavailable(err)
 		}
@@ -90,18 +110,18 @@ func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err e
 	switch {
 	case err == nil:
 		p.Targets = pageTargets(k.targets)
-	case p.Text != "":
+	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 	}
 	return p, nil
 }
 
 // writeConfigPage writes a page for those who manage saved configurations.
-func writeConfigPage(w http.ResponseWriter, r *http.Request, t *template.Template, data any) error {
+func writeConfigPage(w http.ResponseWriter, r *http.Request, status int, t *template.Template, data any) error {
 	var b bytes.Buffer
 	if err := t.Execute(&b, data); err != nil {
 		return err
 	}
-	writePage(w, r, b.Bytes(), pageConfigPolicy)
+	writePageStatus(w, r, status, b.Bytes(), pageConfigPolicy)
 	return nil
 }

@@ -37,5 +37,5 @@ func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, saved []
 	}
 	keys := append(slices.Collect(maps.Keys(h.resolved.keys)), saved...)
 	slices.Sort(keys)
-	return writeConfigPage(w, r, pageConfigListTemplate, configListData{"Keys", rootOf(r.URL.Path), slices.Compact(keys)})
+	return writeConfigPage(w, r, http.StatusOK, pageConfigListTemplate, configListData{"Keys", rootOf(r.URL.Path), slices.Compact(keys)})
 }

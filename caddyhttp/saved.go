@@ -1,12 +1,10 @@
 package caddyhttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -179,7 +176,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	var fresh *key
 	if err == nil && (k.key == nil || c.Revision != k.revision) {
-		fresh, err = s.parse(ctx, name, c.Format, c.Text)
+		fresh, _, err = s.parse(ctx, name, c.Format, c.Text)
 	}
 	switch {
 	case err != nil && k.key == nil:
@@ -210,101 +207,4 @@ func (s *savedKeys) forget(name string, k *savedKey) {
 	if s.keys[name] == k {
 		delete(s.keys, name)
 	}
-}
-
-// errSavedInclude is the error of a saved configuration that includes another.
-var errSavedInclude = errors.New("saved configurations cannot include others here; write the URLs into this one")
-
-// entries returns the entries of a saved configuration.
-func (s *savedKeys) entries(ctx context.Context, format, text string) ([]appriseconfig.Entry, []string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), importTimeout)
-	defer cancel()
-	location := "file://configuration.txt?format=text"
-	if format == configstore.FormatYAML {
-		location = "configuration.yml"
-	}
-	first := true
-	return appriseconfig.Load(ctx, location, func(ctx context.Context, location string) ([]byte, error) {
-		if first {
-			first = false
-			return []byte(text), nil
-		}
-		return s.fetch(ctx, location)
-	})
-}
-
-// parse makes a key of a saved configuration. The caller releases its
-// destinations.
-func (s *savedKeys) parse(ctx context.Context, name, format, text string) (*key, error) {
-	entries, _, err := s.entries(ctx, format, text)
-	if err != nil {
-		return nil, savedMistake(err)
-	}
-	switch {
-	case len(entries) == 0:
-		return nil, errors.New("the configuration has no notification URL; add one")
-	case len(entries) > s.MaxURLs:
-		return nil, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.MaxURLs)
-	}
-	k := &key{name: name, limits: s.limits, log: s.log.WithLazy(zap.String("key", name))}
-	for i, e := range entries {
-		t, err := s.target(e)
-		if err != nil {
-			s.releaseTargets(k)
-			return nil, fmt.Errorf("URL %d, line %d: %w", i+1, e.Line, err)
-		}
-		k.targets = append(k.targets, t)
-	}
-	k.defaultTargets = k.targets
-	return k, nil
-}
-
-// savedMistake returns a mistake in a saved configuration without the name that
-// it was parsed under.
-func savedMistake(err error) error {
-	e, ok := errors.AsType[*appriseconfig.Error](err)
-	if !ok {
-		return err
-	}
-	text := cmp.Or(e.Err, errors.New(e.Problem))
-	if e.Line == 0 {
-		return text
-	}
-	return fmt.Errorf("line %d: %w", e.Line, text)
-}
-
-func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
-	d, err := s.sender.Parse(e.URL, s.policy)
-	if err != nil {
-		return notifier.Target{}, notifier.WithSuggestion(e.URL, err)
-	}
-	if err := s.services.check(d); err != nil {
-		s.sender.Release(d)
-		return notifier.Target{}, err
-	}
-	if err := d.CheckHost(); err != nil {
-		s.sender.Release(d)
-		return notifier.Target{}, err
-	}
-	return notifier.Target{Destination: d, Tags: e.Tags}, nil
-}
-
-// fetch fetches a configuration that a saved one includes.
-func (s *savedKeys) fetch(ctx context.Context, location string) ([]byte, error) {
-	if !s.Include {
-		return nil, errSavedInclude
-	}
-	u, err := url.Parse(location)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("saved configurations can include others by http or https address only")
-	}
-	resp, err := s.sender.Pool().Get(ctx, u, egress.Options{Policy: s.policy, FollowRedirects: true})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
-	}
-	return readLimited(resp.Body)
 }

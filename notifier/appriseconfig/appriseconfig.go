@@ -6,6 +6,7 @@
 package appriseconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ const (
 	maxEntries = 10_000
 )
 
+// MaxErrors is how many mistakes [Load] returns. It ignores others.
+const MaxErrors = 100
+
 // Entry is one destination.
 type Entry struct {
 	// URL is the notification URL. Options of the entry, except tags, are in its
@@ -35,6 +39,10 @@ type Entry struct {
 	File string
 	Line int
 
+	// Include is the line of the first file that includes File, directly or over
+	// others; 0 for an entry of the first file.
+	Include int
+
 	// Dir is the directory of File, or "" if it comes from a server.
 	Dir string
 }
@@ -44,6 +52,7 @@ type Entry struct {
 type Error struct {
 	File    string // the path, or the host that the file was fetched from
 	Line    int    // from 1 on; 0 for the file as a whole
+	Include int    // as in Entry
 	Problem string
 	Err     error // the error of reading the file, or nil
 }
@@ -52,6 +61,31 @@ func (e *Error) Error() string { return place(e.File, e.Line) + e.Problem }
 
 // Unwrap returns the error of reading the file.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Errors are the mistakes in a configuration. There is at least one.
+type Errors []*Error
+
+// Error returns the text of the first mistake.
+func (e Errors) Error() string { return e[0].Error() }
+
+// Unwrap returns the mistakes.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i := range e {
+		out[i] = e[i]
+	}
+	return out
+}
+
+// Warning is something in a file that is ignored. Its text does not quote the file.
+type Warning struct {
+	File    string // as in Error
+	Line    int    // as in Error
+	Include int    // as in Entry
+	Problem string
+}
+
+func (w Warning) String() string { return place(w.File, w.Line) + w.Problem }
 
 // place returns the prefix of an error or a warning: the position in a file.
 func place(file string, line int) string {
@@ -67,18 +101,20 @@ func place(file string, line int) string {
 // to that file. A file that was fetched cannot include local files. A group applies to
 // the entries of its file.
 //
-// The warnings tell, with file and line, what Load ignores. The error is an [*Error]
-// with the first mistake.
-func Load(ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error)) (entries []Entry, warnings []string, err error) {
-	l := &loader{read: read}
+// The warnings tell what Load ignores. The error is an [Errors]
+// with at most [MaxErrors] mistakes. Load goes on after a mistake, so that it also returns the
+// entries that have none.
+func Load(ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error)) (entries []Entry, warnings []Warning, err error) {
 	s, err := resolve(location, source{})
 	if err != nil {
-		return nil, nil, &Error{File: "the location", Problem: err.Error()}
+		return nil, nil, Errors{{File: "the location", Problem: err.Error()}}
 	}
-	if err := l.load(ctx, s, nil); err != nil {
-		return nil, nil, err
+	l := &loader{read: read}
+	l.load(ctx, s, nil, 0)
+	if len(l.errs) > 0 {
+		err = l.errs
 	}
-	return l.entries, l.warnings, nil
+	return l.entries, l.warnings, err
 }
 
 // loader reads a configuration.
@@ -86,57 +122,64 @@ type loader struct {
 	read     func(ctx context.Context, location string) ([]byte, error)
 	files    int
 	entries  []Entry
-	warnings []string
+	warnings []Warning
+	errs     Errors
+}
+
+// fail records a mistake.
+func (l *loader) fail(e *Error) {
+	if len(l.errs) < MaxErrors {
+		l.errs = append(l.errs, e)
+	}
 }
 
 // load reads a file and its includes. stack has the locations of the files that
-// include it, the outermost first.
-func (l *loader) load(ctx context.Context, s source, stack []string) error {
+// include it, the outermost first. include is that of the entries.
+func (l *loader) load(ctx context.Context, s source, stack []string, include int) {
 	if l.files++; l.files > maxFiles {
-		return &Error{File: s.name, Problem: fmt.Sprintf("there are more than %d files with all includes", maxFiles)}
+		l.fail(&Error{File: s.name, Include: include, Problem: fmt.Sprintf("there are more than %d files with all includes", maxFiles)})
+		return
 	}
 	content, err := l.read(ctx, s.location)
 	if err != nil {
-		return &Error{File: s.name, Problem: "reading the file: " + err.Error(), Err: err}
+		l.fail(&Error{File: s.name, Include: include, Problem: "reading the file: " + err.Error(), Err: err})
+		return
 	}
-	f := &file{source: s}
-	if err := f.parse(content); err != nil {
-		return err
-	}
+	f := &file{source: s, loader: l, include: include}
+	f.parse(content)
 	f.applyGroups()
 	if len(f.entries) == 0 && len(f.includes) == 0 {
 		f.warn(0, "the file has no destinations")
 	}
 	l.entries = append(l.entries, f.entries...)
-	l.warnings = append(l.warnings, f.warnings...)
 	if len(l.entries) > maxEntries {
-		return f.mistake(0, fmt.Sprintf("there are more than %d destinations", maxEntries))
+		f.fail(0, fmt.Sprintf("there are more than %d destinations", maxEntries))
+		return
 	}
 	stack = append(slices.Clip(stack), s.location)
 	for _, i := range f.includes {
 		included, err := resolve(i.text, s)
 		switch {
 		case err != nil:
-			return f.mistake(i.line, "include: "+err.Error())
+			f.fail(i.line, "include: "+err.Error())
 		case slices.Contains(stack, included.location):
-			return f.mistake(i.line, "include: the file includes itself")
+			f.fail(i.line, "include: the file includes itself")
 		case len(stack) > maxDepth:
-			return f.mistake(i.line, fmt.Sprintf("include: includes are nested more than %d deep", maxDepth))
-		}
-		if err := l.load(ctx, included, stack); err != nil {
-			return err
+			f.fail(i.line, fmt.Sprintf("include: includes are nested more than %d deep", maxDepth))
+		case l.files <= maxFiles && len(l.entries) <= maxEntries:
+			l.load(ctx, included, stack, cmp.Or(include, i.line))
 		}
 	}
-	return nil
 }
 
 // file is the content of one file.
 type file struct {
 	source
+	loader   *loader // gets mistakes and warnings
+	include  int     // of the entries
 	entries  []Entry
 	includes []include
 	groups   []group
-	warnings []string
 }
 
 type include struct {
@@ -144,37 +187,36 @@ type include struct {
 	line int
 }
 
-// mistake returns an [*Error] for a line; 0 is the whole file.
-func (f *file) mistake(line int, problem string) error {
-	return &Error{File: f.name, Line: line, Problem: problem}
+// fail records a mistake in a line; 0 is the whole file.
+func (f *file) fail(line int, problem string) {
+	f.loader.fail(&Error{File: f.name, Line: line, Include: f.include, Problem: problem})
 }
 
 func (f *file) warn(line int, problem string) {
-	f.warnings = append(f.warnings, place(f.name, line)+problem)
+	f.loader.warnings = append(f.loader.warnings, Warning{f.name, line, f.include, problem})
 }
 
-func (f *file) parse(content []byte) error {
+func (f *file) parse(content []byte) {
 	text := strings.TrimPrefix(string(content), "\uFEFF")
-	if !utf8.ValidString(text) {
-		return f.mistake(0, "the file is not text in UTF-8")
+	switch {
+	case !utf8.ValidString(text):
+		f.fail(0, "the file is not text in UTF-8")
+	case f.isYAML(text):
+		f.parseYAML(text)
+	default:
+		f.parseText(text)
 	}
-	if f.isYAML(text) {
-		return f.parseYAML(text)
-	}
-	return f.parseText(text)
 }
 
 // add adds an entry. tags are as in the file, possibly with a priority.
-func (f *file) add(line int, url string, tags []string) error {
+func (f *file) add(line int, url string, tags []string) {
 	if len(f.entries) == maxEntries {
-		return f.mistake(line, fmt.Sprintf("there are more than %d destinations", maxEntries))
+		f.fail(line, fmt.Sprintf("there are more than %d destinations", maxEntries))
+		return
 	}
-	tags, err := f.entryTags(line, tags)
-	if err != nil {
-		return err
+	if tags, ok := f.entryTags(line, tags); ok {
+		f.entries = append(f.entries, Entry{URL: url, Tags: tags, File: f.name, Line: line, Include: f.include, Dir: f.dir()})
 	}
-	f.entries = append(f.entries, Entry{URL: url, Tags: tags, File: f.name, Line: line, Dir: f.dir()})
-	return nil
 }
 
 var errEmptyLocation = errors.New("the location is empty; write the path of a file or its URL")

@@ -12,7 +12,7 @@ import (
 )
 
 // load loads a configuration from files by location.
-func load(location string, files map[string]string) ([]Entry, []string, error) {
+func load(location string, files map[string]string) ([]Entry, []Warning, error) {
 	return Load(context.Background(), location, func(_ context.Context, location string) ([]byte, error) {
 		text, ok := files[location]
 		if !ok {
@@ -189,6 +189,25 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestAllMistakes checks that Load goes on after a mistake.
+func TestAllMistakes(t *testing.T) {
+	for _, tt := range []struct{ name, content, entries, want string }{
+		{"/f", "s3cret\njson://a\n!=json://b\nops=json://c\n=ops\n", "/f:2 [] json://a\n/f:4 [ops] json://c\n", "1 3 5"},
+		{"/f.yml", "version: 2\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: '!'\ngroups:\n- s3cret\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
+	} {
+		entries, _, err := load(tt.name, map[string]string{tt.name: tt.content})
+		all, _ := errors.AsType[Errors](err)
+		var got []int
+		for _, e := range all {
+			got = append(got, e.Line)
+		}
+		slices.Sort(got)
+		if text := strings.Trim(fmt.Sprint(got), "[]"); text != tt.want || lines(entries) != tt.entries {
+			t.Errorf("%q: mistakes in the lines %s, want %s; the entries are\n%s", tt.content, text, tt.want, lines(entries))
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	for _, tt := range []struct{ location, content, want string }{
 		{"/f", "# nothing", "/f: the file has no destinations"},
@@ -201,7 +220,7 @@ func TestWarnings(t *testing.T) {
 		{"/f.yml", "urls:\n- json://a:\n    tag: a\n    tags: b", "/f.yml:4: tags is ignored"},
 	} {
 		_, warnings, err := load(tt.location, map[string]string{tt.location: tt.content})
-		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], tt.want) {
+		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].String(), tt.want) {
 			t.Errorf("%q: error %v, warnings %q, want %s", tt.content, err, warnings, tt.want)
 		}
 	}

@@ -21,20 +21,22 @@ func splitTags(s string) []string {
 
 var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 
-// entryTags checks the tags of an entry. Each may have a number before it, as in
-// 2:ops.
-func (f *file) entryTags(line int, tags []string) (out []string, err error) {
+// entryTags returns the tags of an entry, and reports whether they are right. Each
+// may have a number before it, as in 2:ops.
+func (f *file) entryTags(line int, tags []string) (out []string, ok bool) {
 	for _, tag := range tags {
 		m := tagPattern.FindStringSubmatch(tag)
 		switch {
 		case m != nil && m[3] != "":
-			return nil, f.mistake(line, "a tag cannot have a number of retries; write ?retry=3 in the URL, or retry: 3 below it")
+			f.fail(line, "a tag cannot have a number of retries; write ?retry=3 in the URL, or retry: 3 below it")
+			return nil, false
 		case m == nil || !notifier.ValidTag(m[2]):
-			return nil, f.mistake(line, "a tag must begin with a letter or digit and have only letters, digits, _ and -")
+			f.fail(line, "a tag must begin with a letter or digit and have only letters, digits, _ and -")
+			return nil, false
 		}
 		out = addTag(out, tag)
 	}
-	return out, nil
+	return out, true
 }
 
 func addTag(tags []string, tag string) []string {
@@ -49,9 +51,10 @@ func hasTag(tags []string, tag string) bool {
 }
 
 // addGroups adds groups that all have the same tags.
-func (f *file) addGroups(line int, names, tags []string) error {
+func (f *file) addGroups(line int, names, tags []string) {
 	if len(names) == 0 {
-		return f.mistake(line, "the name of a group is missing before its tags")
+		f.fail(line, "the name of a group is missing before its tags")
+		return
 	}
 	bare := slices.Clone(tags)
 	for _, name := range names { // a group can have a number, but not those that it contains
@@ -60,7 +63,8 @@ func (f *file) addGroups(line int, names, tags []string) error {
 	}
 	for _, name := range bare {
 		if !notifier.ValidTag(name) {
-			return f.mistake(line, "the name of a group and its tags must begin with a letter or digit and have only letters, digits, _ and -")
+			f.fail(line, "the name of a group and its tags must begin with a letter or digit and have only letters, digits, _ and -")
+			return
 		}
 	}
 	if len(tags) == 0 {
@@ -69,7 +73,6 @@ func (f *file) addGroups(line int, names, tags []string) error {
 	for _, name := range names {
 		f.groups = append(f.groups, group{name, tags})
 	}
-	return nil
 }
 
 // applyGroups adds to the tags of each entry the groups that contain them, and the

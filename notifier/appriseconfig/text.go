@@ -15,30 +15,25 @@ var (
 	includeLine = regexp.MustCompile(`(?i)^include\s+(.+)$`)
 )
 
-func (f *file) parseText(text string) error {
+func (f *file) parseText(text string) {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
 		if line = strings.TrimSpace(line); line == "" || isComment(line) {
 			continue
 		}
-		if err := f.parseLine(n, line); err != nil {
-			return err
-		}
+		f.parseLine(n, line)
 	}
-	return nil
 }
 
-func (f *file) parseLine(n int, line string) error {
+func (f *file) parseLine(n int, line string) {
 	if m := urlLine.FindStringSubmatch(line); m != nil {
-		return f.add(n, m[2], splitTags(m[1]))
-	}
-	if m := groupLine.FindStringSubmatch(line); m != nil {
-		return f.addGroups(n, splitTags(m[1]), splitTags(m[2]))
-	}
-	if m := includeLine.FindStringSubmatch(line); m != nil {
+		f.add(n, m[2], splitTags(m[1]))
+	} else if m := groupLine.FindStringSubmatch(line); m != nil {
+		f.addGroups(n, splitTags(m[1]), splitTags(m[2]))
+	} else if m := includeLine.FindStringSubmatch(line); m != nil {
 		f.includes = append(f.includes, include{m[1], n})
-		return nil
+	} else {
+		f.fail(n, "unknown line; write <url>, <tags>=<url>, <group>=<tags>, include <file> or # <comment>")
 	}
-	return f.mistake(n, "unknown line; write <url>, <tags>=<url>, <group>=<tags>, include <file> or # <comment>")
 }

@@ -15,18 +15,19 @@ import (
 // quotes of the file.
 var yamlProblem = regexp.MustCompile(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
 
-func (f *file) parseYAML(text string) error {
+func (f *file) parseYAML(text string) {
 	d := yaml.NewDecoder(strings.NewReader(text))
 	var document, second yaml.Node
 	err := d.Decode(&document)
 	if errors.Is(err, io.EOF) {
-		return nil
+		return
 	}
 	if err == nil {
 		if err = d.Decode(&second); errors.Is(err, io.EOF) {
 			err = nil
 		} else if err == nil {
-			return f.mistake(second.Line, "the file has a second YAML document; only one is allowed")
+			f.fail(second.Line, "the file has a second YAML document; only one is allowed")
+			return
 		}
 	}
 	if err != nil {
@@ -38,28 +39,30 @@ func (f *file) parseYAML(text string) error {
 				line++ // the parser, unlike the scanner, counts lines from 0
 			}
 		}
-		return f.mistake(line, "the YAML is malformed: "+problem)
+		f.fail(line, "the YAML is malformed: "+problem)
+		return
 	}
-	return f.parseRoot(deref(document.Content[0]))
+	f.parseRoot(deref(document.Content[0]))
 }
 
-func (f *file) parseRoot(root *yaml.Node) error {
+func (f *file) parseRoot(root *yaml.Node) {
 	if isNull(root) {
-		return nil
+		return
 	}
 	if root.Kind != yaml.MappingNode {
-		return f.mistake(root.Line, "the file must be a map with the key urls")
+		f.fail(root.Line, "the file must be a map with the key urls")
+		return
 	}
-	keys, err := f.pairs(root)
-	if err != nil {
-		return err
+	keys, ok := f.pairs(root)
+	if !ok {
+		return
 	}
 	var urls, tag, tags *yaml.Node
 	for _, p := range keys {
 		switch v := p.value; p.key.Value {
 		case "version":
 			if v.Kind != yaml.ScalarNode || v.Value != "1" {
-				return f.mistake(v.Line, "version must be 1")
+				f.fail(v.Line, "version must be 1")
 			}
 		case "urls":
 			urls = v
@@ -68,16 +71,13 @@ func (f *file) parseRoot(root *yaml.Node) error {
 		case "tags":
 			tags = v
 		case "groups":
-			err = f.parseGroups(v)
+			f.parseGroups(v)
 		case "include":
-			err = f.parseIncludes(v)
+			f.parseIncludes(v)
 		case "asset":
 			f.warn(p.key.Line, "asset is ignored; the gateway's identity has the sender's name and pictures")
 		default:
 			f.warn(p.key.Line, "unknown key is ignored; the keys are version, urls, tag, tags, groups, include and asset")
-		}
-		if err != nil {
-			return err
 		}
 	}
 	if tag != nil && tags != nil {
@@ -88,106 +88,103 @@ func (f *file) parseRoot(root *yaml.Node) error {
 		tag = tags
 	}
 	if tag != nil {
-		if global, err = f.texts(tag, "a tag"); err != nil {
-			return err
-		}
+		global, _ = f.texts(tag, "a tag")
 	}
-	return f.parseURLs(urls, splitAll(global))
+	f.parseURLs(urls, splitAll(global))
 }
 
 // parseURLs reads the list of destinations.
-func (f *file) parseURLs(urls *yaml.Node, global []string) error {
+func (f *file) parseURLs(urls *yaml.Node, global []string) {
 	if urls == nil || isNull(urls) {
-		return nil
+		return
 	}
 	if urls.Kind != yaml.SequenceNode {
-		return f.mistake(urls.Line, "urls must be a list; begin each item with a hyphen")
+		f.fail(urls.Line, "urls must be a list; begin each item with a hyphen")
+		return
 	}
 	for _, item := range urls.Content {
 		item = deref(item)
-		var err error
 		switch {
 		case item.Kind == yaml.ScalarNode && isURL(item.Value):
-			err = f.addWith(item.Line, item.Value, nil, global)
+			f.addWith(item.Line, item.Value, nil, global)
 		case item.Kind == yaml.MappingNode:
-			err = f.parseItem(item, global)
+			f.parseItem(item, global)
 		default:
-			err = f.mistake(item.Line, "the item is not a notification URL; write one that begins with a scheme and ://")
-		}
-		if err != nil {
-			return err
+			f.fail(item.Line, "the item is not a notification URL; write one that begins with a scheme and ://")
 		}
 	}
-	return nil
 }
 
 // parseItem reads a URL with options, which are in the same mapping as the URL or
 // below it. A list below the URL makes one destination for each item.
-func (f *file) parseItem(item *yaml.Node, global []string) error {
-	all, err := f.pairs(item)
-	if err != nil {
-		return err
+func (f *file) parseItem(item *yaml.Node, global []string) {
+	all, ok := f.pairs(item)
+	if !ok {
+		return
 	}
 	at := slices.IndexFunc(all, func(p pair) bool { return isURL(p.key.Value) })
 	if at < 0 {
-		return f.mistake(item.Line, "the item has no notification URL as a key; write one that begins with a scheme and ://")
+		f.fail(item.Line, "the item has no notification URL as a key; write one that begins with a scheme and ://")
+		return
 	}
 	text, below := all[at].key, all[at].value
 	all = slices.Delete(all, at, at+1)
 	if i := slices.IndexFunc(all, func(p pair) bool { return isURL(p.key.Value) }); i >= 0 {
-		return f.mistake(all[i].key.Line, "the item has two URLs; begin a new one with a hyphen")
+		f.fail(all[i].key.Line, "the item has two URLs; begin a new one with a hyphen")
+		return
 	}
-	beside, err := f.options(all)
-	if err != nil {
-		return err
+	beside, ok := f.options(all)
+	if !ok {
+		return
 	}
 	switch {
 	case isNull(below):
-		return f.addWith(text.Line, text.Value, beside, global)
+		f.addWith(text.Line, text.Value, beside, global)
+		return
 	case below.Kind == yaml.MappingNode:
-		return f.parseOptions(text.Line, text.Value, below, beside, global)
+		f.parseOptions(text.Line, text.Value, below, beside, global)
+		return
 	case below.Kind != yaml.SequenceNode || len(below.Content) == 0:
-		return f.mistake(text.Line, "below a URL write options, for example tag: ops, or a list of options")
+		f.fail(text.Line, "below a URL write options, for example tag: ops, or a list of options")
+		return
 	}
 	for _, one := range below.Content {
 		if one = deref(one); one.Kind != yaml.MappingNode {
-			return f.mistake(one.Line, "each item of the list below a URL must have options, for example tag: ops")
+			f.fail(one.Line, "each item of the list below a URL must have options, for example tag: ops")
+			continue
 		}
-		if err := f.parseOptions(one.Line, text.Value, one, beside, global); err != nil {
-			return err
-		}
+		f.parseOptions(one.Line, text.Value, one, beside, global)
 	}
-	return nil
 }
 
-func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option, global []string) error {
-	all, err := f.pairs(n)
-	if err != nil {
-		return err
+func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option, global []string) {
+	all, ok := f.pairs(n)
+	if !ok {
+		return
 	}
-	below, err := f.options(all)
-	if err != nil {
-		return err
+	below, ok := f.options(all)
+	if !ok {
+		return
 	}
-	return f.addWith(line, url, override(beside, below), global)
+	f.addWith(line, url, override(beside, below), global)
 }
 
-func (f *file) options(all []pair) (out []option, err error) {
+func (f *file) options(all []pair) (out []option, ok bool) {
 	for _, p := range all {
 		if p.key.Value == "schema" {
 			continue // the URL has it as its scheme
 		}
 		o := option{name: p.key.Value, line: p.key.Line}
-		if o.values, err = f.texts(p.value, "an option"); err != nil {
-			return nil, err
+		if o.values, ok = f.texts(p.value, "an option"); !ok {
+			return nil, false
 		}
 		out = append(out, o)
 	}
-	return out, nil
+	return out, true
 }
 
 // addWith adds an entry with options. global are the tags of all entries.
-func (f *file) addWith(line int, url string, options []option, global []string) error {
+func (f *file) addWith(line int, url string, options []option, global []string) {
 	var own *option
 	for i, o := range options {
 		switch {
@@ -205,69 +202,59 @@ func (f *file) addWith(line int, url string, options []option, global []string) 
 	if own != nil {
 		tags = splitAll(own.values)
 	}
-	return f.add(line, withOptions(strings.TrimSpace(url), options), append(tags, global...))
+	f.add(line, withOptions(strings.TrimSpace(url), options), append(tags, global...))
 }
 
 // parseGroups reads groups: a map of names to tags, or a list of such maps.
-func (f *file) parseGroups(n *yaml.Node) error {
+func (f *file) parseGroups(n *yaml.Node) {
 	maps := []*yaml.Node{n}
 	switch {
 	case isNull(n):
-		return nil
+		return
 	case n.Kind == yaml.SequenceNode:
 		maps = n.Content
 	}
 	for _, m := range maps {
 		if m = deref(m); m.Kind != yaml.MappingNode {
-			return f.mistake(m.Line, "groups must be a map of names to tags, for example ops: [alice, bob]")
+			f.fail(m.Line, "groups must be a map of names to tags, for example ops: [alice, bob]")
+			continue
 		}
-		all, err := f.pairs(m)
-		if err != nil {
-			return err
-		}
+		all, _ := f.pairs(m)
 		for _, p := range all {
-			tags, err := f.texts(p.value, "a tag")
-			if err != nil {
-				return err
-			}
-			if err := f.addGroups(p.key.Line, splitTags(p.key.Value), splitAll(tags)); err != nil {
-				return err
+			if tags, ok := f.texts(p.value, "a tag"); ok {
+				f.addGroups(p.key.Line, splitTags(p.key.Value), splitAll(tags))
 			}
 		}
 	}
-	return nil
 }
 
-func (f *file) parseIncludes(n *yaml.Node) error {
+func (f *file) parseIncludes(n *yaml.Node) {
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		list = n.Content
 	}
 	for _, item := range list {
 		item = deref(item)
-		texts, err := f.texts(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, "include")
-		if err != nil {
-			return err
-		}
+		texts, _ := f.texts(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, "include")
 		for _, text := range texts {
 			for _, location := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
 				f.includes = append(f.includes, include{location, item.Line})
 			}
 		}
 	}
-	return nil
 }
 
 // texts reads a text or a list of texts. A map in the list counts as its keys: "- ops:"
 // is a map.
-func (f *file) texts(n *yaml.Node, what string) (out []string, err error) {
+func (f *file) texts(n *yaml.Node, what string) (out []string, ok bool) {
 	switch {
 	case isNull(n):
-		return nil, nil
+		return nil, true
 	case n.Kind == yaml.ScalarNode:
-		return []string{n.Value}, nil
+		return []string{n.Value}, true
 	case n.Kind != yaml.SequenceNode:
-		return nil, f.mistake(n.Line, what+" must be a text or a list of texts")
+		f.fail(n.Line, what+" must be a text or a list of texts")
+		return nil, false
 	}
 	for _, item := range n.Content {
 		switch item = deref(item); {
@@ -275,18 +262,19 @@ func (f *file) texts(n *yaml.Node, what string) (out []string, err error) {
 		case item.Kind == yaml.ScalarNode:
 			out = append(out, item.Value)
 		case item.Kind == yaml.MappingNode && what != "an option":
-			all, err := f.pairs(item)
-			if err != nil {
-				return nil, err
+			all, ok := f.pairs(item)
+			if !ok {
+				return nil, false
 			}
 			for _, p := range all {
 				out = append(out, p.key.Value)
 			}
 		default:
-			return nil, f.mistake(item.Line, what+" must be a text or a list of texts")
+			f.fail(item.Line, what+" must be a text or a list of texts")
+			return nil, false
 		}
 	}
-	return out, nil
+	return out, true
 }
 
 func splitAll(texts []string) (tags []string) {
@@ -301,38 +289,42 @@ type pair struct{ key, value *yaml.Node }
 
 // pairs returns the keys and values of a map in order. Those that << merges in come
 // last; keys of the map itself replace them.
-func (f *file) pairs(n *yaml.Node) (out []pair, err error) {
+func (f *file) pairs(n *yaml.Node) (out []pair, ok bool) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := deref(n.Content[i]), deref(n.Content[i+1])
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			return nil, f.mistake(key.Line, "the key of a map must be a text")
+			f.fail(key.Line, "the key of a map must be a text")
+			return nil, false
 		case key.Tag == "!!merge" && value.Kind == yaml.SequenceNode:
 			merged = append(merged, value.Content...)
 		case key.Tag == "!!merge":
 			merged = append(merged, value)
 		case slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }):
-			return nil, f.mistake(key.Line, "the map has the key twice")
+			f.fail(key.Line, "the map has the key twice")
+			return nil, false
 		default:
 			out = append(out, pair{key, value})
 		}
 	}
 	for _, m := range merged {
 		if m = deref(m); m.Kind != yaml.MappingNode {
-			return nil, f.mistake(m.Line, "<< must be followed by the alias of a map")
+			f.fail(m.Line, "<< must be followed by the alias of a map")
+			return nil, false
 		}
 		for i := 0; i+1 < len(m.Content); i += 2 {
 			key, value := deref(m.Content[i]), deref(m.Content[i+1])
 			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-				return nil, f.mistake(key.Line, "the keys of a map that << merges in must be texts")
+				f.fail(key.Line, "the keys of a map that << merges in must be texts")
+				return nil, false
 			}
 			if !slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }) {
 				out = append(out, pair{key, value})
 			}
 		}
 	}
-	return out, nil
+	return out, true
 }
 
 // deref returns the node that an alias stands for, or n.
