@@ -110,8 +110,15 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 	if err := checkKeyName(a.key); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
 	}
-	if a.route == routeKey && r.URL.Query().Has(testQuery) {
-		return h.serveTest(w, r, a.key)
+	if a.route == routeKey {
+		switch query := r.URL.Query(); {
+		case query.Has(testQuery):
+			return h.serveTest(w, r, a.key)
+		case query.Has(retryQuery):
+			return h.changeQueued(w, r, a.key, retryQuery)
+		case query.Has(dropQuery):
+			return h.changeQueued(w, r, a.key, dropQuery)
+		}
 	}
 	if h.resolved.keys[a.key] != nil {
 		return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", a.key)

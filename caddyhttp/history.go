@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// history holds the outcomes of the last messages and the last refusals for the
-// admin API. It holds no text of a message, unless the error of a destination
+// history holds the outcomes of the last messages and the last refusals, for the
+// admin API and the pages. It holds no text of a message, unless the error of a destination
 // repeats it, and no secret. Refusals do not displace messages, because clients
 // that are refused may send any number of requests.
 type history struct {
@@ -19,7 +20,12 @@ type history struct {
 	messages []historyEntry // the oldest first
 	results  int            // of all messages
 	refusals []recentRefusal
+	last     map[string]lastOutcome // by key
 }
+
+// lastOutcome is when a key has last delivered a message, and when it has last
+// failed to. A zero time stands for never.
+type lastOutcome struct{ delivered, failed time.Time }
 
 // recentRefusal stands for all recent refusals with the same refusalID.
 type recentRefusal struct {
@@ -51,6 +57,7 @@ const (
 	maxHistoryResults  = 1000 // of all messages together
 	maxHistoryText     = 500  // of each text, in bytes
 	maxHistoryRefusals = 100  // of different server, key or reason
+	maxHistoryKeys     = 20_000
 )
 
 // add records a message and drops the oldest ones beyond the limits.
@@ -73,6 +80,7 @@ func (h *history) add(d delivery, outcome string, results []notifier.Result) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.setLast(e.Key, outcome, e.Time)
 	h.messages, h.results = append(h.messages, e), h.results+len(e.Results)
 	drop := 0
 	for len(h.messages)-drop > maxHistoryMessages || h.results > maxHistoryResults {
@@ -81,6 +89,47 @@ func (h *history) add(d delivery, outcome string, results []notifier.Result) {
 		drop++
 	}
 	h.messages = h.messages[drop:]
+}
+
+// setLast records when a key has delivered or failed. The caller holds the lock.
+func (h *history) setLast(key *string, outcome string, t time.Time) {
+	if key == nil || outcome != outcomeDelivered && outcome != outcomeFailed {
+		return
+	}
+	if h.last == nil {
+		h.last = map[string]lastOutcome{}
+	}
+	o, ok := h.last[*key]
+	if !ok && len(h.last) >= maxHistoryKeys {
+		for k := range h.last { // any other
+			delete(h.last, k)
+			break
+		}
+	}
+	if outcome == outcomeDelivered {
+		o.delivered = t
+	} else {
+		o.failed = t
+	}
+	h.last[strings.Clone(*key)] = o
+}
+
+// lastOf returns when a key has delivered and failed since the process started.
+func (h *history) lastOf(key string) lastOutcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last[key]
+}
+
+// ofKey returns at most n messages and refusals of a key, the newest first.
+func (h *history) ofKey(key string, n int) []historyEntry {
+	var out []historyEntry
+	for _, e := range h.list() {
+		if e.Key != nil && *e.Key == key && len(out) < n {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // addRefusal records a refusal. Those of one kind are one entry.

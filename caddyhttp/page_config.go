@@ -22,8 +22,10 @@ var (
 	pageConfigDestinations string
 	//go:embed page_config_editor.html
 	pageConfigEditor string
+	//go:embed page_config_recent.html
+	pageConfigRecent string
 
-	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor)
+	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor, pageConfigRecent)
 )
 
 // pageConfigScripts are the scripts of the page. Each is about one part of it.
@@ -47,6 +49,10 @@ type configPageData struct {
 	NotSaved           string // why, if it has no mistakes
 	URLs               int    // if it has no mistakes
 	Mistakes, Warnings []checkedMistake
+
+	Ambiguous bool // another site has a key of this name
+	Recent    []pageRecent
+	Queue     *pageQueue // nil without a queue
 
 	Scripts []template.JS
 }
@@ -106,6 +112,7 @@ func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err e
 			return p, errSavedUnavailable(err)
 		}
 	}
+	p.setRecent(h, r.Context())
 	k, err := h.resolved.key(r.Context(), name)
 	switch {
 	case err == nil:

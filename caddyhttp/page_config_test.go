@@ -10,22 +10,13 @@ import (
 	"testing"
 )
 
-// fromBrowser posts a form as a browser does.
-func fromBrowser(t *testing.T, h *Handler, target string, form url.Values) reply {
-	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", typeForm)
-	r.Header.Set("Accept", "text/html")
-	return do(t, h, r)
-}
-
 // TestEditorMistakes checks that a browser whose configuration is not saved gets
 // its text back, with every mistake at its line and without secrets beside the
 // text.
 func TestEditorMistakes(t *testing.T) {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1", "")
 	const text = "json://127.0.0.1\n\nt0ken t0ken\nops=nope://t0ken\njson://10.1.2.3/t0ken\nmsteams://t0ken\n"
-	page := fromBrowser(t, h, "/add/ops", url.Values{"config": {text}, "format": {"text"}})
+	page := submit(t, h, "/add/ops", url.Values{"config": {text}, "format": {"text"}})
 	if page.status != http.StatusBadRequest {
 		t.Errorf("status %d, want 400", page.status)
 	}
@@ -48,7 +39,7 @@ func TestEditorMistakes(t *testing.T) {
 	if r := post(t, h, "/add/other", typeForm, "urls=json://127.0.0.1"); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
-	page = fromBrowser(t, h, "/add/ops", url.Values{"config": {"json://127.0.0.1/kept"}})
+	page = submit(t, h, "/add/ops", url.Values{"config": {"json://127.0.0.1/kept"}})
 	if page.status != http.StatusBadRequest || !strings.Contains(page.body, "/kept</textarea>") || !strings.Contains(page.body, "max_keys") {
 		t.Errorf("one key too many: %d %s", page.status, page.body)
 	}
@@ -101,7 +92,7 @@ func TestCheck(t *testing.T) {
 					t.Errorf("%s answers %s", query, r.body)
 				}
 			}
-			page := fromBrowser(t, h, "/add/ops?check", url.Values{"config": {c.text}, "format": {c.format}})
+			page := submit(t, h, "/add/ops?check", url.Values{"config": {c.text}, "format": {c.format}})
 			if page.status != http.StatusOK || strings.Contains(page.body, `<p class="outcome">No mistakes`) != (len(c.mistakes) == 0) {
 				t.Errorf("the page: %d %s", page.status, page.body)
 			}

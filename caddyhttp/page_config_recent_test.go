@@ -1,0 +1,133 @@
+package caddyhttp
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// TestKeyPageRecent checks that the page of a key shows its last messages and
+// refusals with their reasons, and neither texts of messages nor other keys.
+func TestKeyPageRecent(t *testing.T) {
+	p := newPager(t, http.StatusTeapot)
+	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key ops {\nurl json://user:s3cret-t0ken-x@"+strings.TrimPrefix(p.URL, "http://")+"/\n}\nkey other {\nurl "+p.url()+"\n}")
+	page := func(key string) string {
+		t.Helper()
+		r := get(t, h, "/cfg/"+key, "text/html")
+		if r.status != http.StatusOK || strings.Contains(r.body, "s3cret") || strings.Contains(r.body, "confidential") {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+		return r.body
+	}
+	h.shared.history.messages, h.shared.history.refusals = nil, nil
+	if body := page("ops"); !strings.Contains(body, "none for this key") || strings.Contains(body, `id="queue"`) {
+		t.Errorf("the page of an unused key: %s", body)
+	}
+	post(t, h, "/notify/ops", typeForm, "body=confidential")
+	post(t, h, "/notify/ops", typeForm, "title=confidential")
+	post(t, h, "/notify/ops?tag=confidential", typeForm, "body=confidential&tag=absent")
+	body := page("ops")
+	for _, want := range []string{`<strong>Failed</strong>`, "answered 418", "<strong>Refused</strong>", "<p>400: ", "<p>424: "} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q:\n%s", want, body)
+		}
+	}
+	if body := page("other"); !strings.Contains(body, "none for this key") {
+		t.Errorf("the page of another key: %s", body)
+	}
+}
+
+// TestKeyPageQueue checks that those who manage see what waits and was given up
+// for a key, and can try it again and drop it, and that nobody else can.
+func TestKeyPageQueue(t *testing.T) {
+	p := newPager(t, http.StatusNotFound)
+	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\n}", "key ops {\nurl "+p.url()+"\n}\nkey other {\nurl "+p.url()+"\n}")
+	page := func(key string) string { return get(t, h, "/cfg/"+key, "text/html").body }
+	if body := page("ops"); !strings.Contains(body, "No message of this key waits") {
+		t.Errorf("the queue is empty, but the page is %s", body)
+	}
+	send := func() string {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodPost, "/notify/ops", strings.NewReader("body=confidential"))
+		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {typeJSON}}
+		return do(t, h, r).queued(t).ID
+	}
+	dead := func(id string) bool {
+		e, err := h.app.queue.Get(context.Background(), uuid.MustParse(id))
+		return err == nil && len(e.Jobs) == 1 && e.Jobs[0].Status == queue.Dead
+	}
+	id := send()
+	eventually(t, func() bool { return dead(id) })
+	body := page("ops")
+	if !strings.Contains(body, "<strong>Given up</strong>") || !strings.Contains(body, id) || !strings.Contains(body, "404") || strings.Contains(body, "confidential") {
+		t.Errorf("the page does not show what was given up: %s", body)
+	}
+	if strings.Contains(page("other"), id) {
+		t.Error("the page of another key shows it")
+	}
+	form := url.Values{"id": {id}}
+	for _, target := range []string{"/cfg/other?drop", "/cfg/other?retry"} {
+		if r := submit(t, h, target, form); r.status != http.StatusNotFound || !dead(id) {
+			t.Errorf("%s changes a message of another key: %d %s", target, r.status, r.body)
+		}
+	}
+	for _, id := range []string{"", "x", uuid.NewString()} {
+		if r := submit(t, h, "/cfg/ops?drop", url.Values{"id": {id}}); r.status != http.StatusNotFound {
+			t.Errorf("the ID %q: %d", id, r.status)
+		}
+	}
+	cross := httptest.NewRequest(http.MethodPost, "/cfg/ops?drop", strings.NewReader(form.Encode()))
+	cross.Header = http.Header{"Content-Type": {typeForm}, "Sec-Fetch-Site": {"cross-site"}}
+	if r := do(t, h, cross); r.status != http.StatusForbidden || !dead(id) {
+		t.Errorf("a page of another site gets %d", r.status)
+	}
+	h.resolved.saved.Manage = manageUser
+	if r := submit(t, h, "/cfg/ops?drop", form); r.status != http.StatusForbidden || !dead(id) {
+		t.Errorf("a stranger gets %d", r.status)
+	}
+	h.resolved.saved.Manage = manageOpen
+
+	p.answer(http.StatusOK)
+	if r := submit(t, h, "/cfg/ops?retry", form); r.status != http.StatusSeeOther || r.header.Get("Location") != "../cfg/ops#queue" {
+		t.Errorf("trying again gets %d, Location %q, %s", r.status, r.header.Get("Location"), r.body)
+	}
+	eventually(t, func() bool { return p.count() == 2 && !strings.Contains(page("ops"), "<strong>Waiting</strong>") })
+	p.answer(http.StatusNotFound)
+	id = send()
+	eventually(t, func() bool { return dead(id) })
+	r := httptest.NewRequest(http.MethodPost, "/cfg/ops?drop", strings.NewReader(url.Values{"id": {id}}.Encode()))
+	r.Header = http.Header{"Content-Type": {typeForm}, "Accept": {typeJSON}}
+	if got := do(t, h, r); got.status != http.StatusOK || got.body != `{"deliveries":1}`+"\n" {
+		t.Errorf("dropping gets %d %s", got.status, got.body)
+	}
+	if body := page("ops"); !strings.Contains(body, "No message of this key waits") {
+		t.Errorf("after dropping: %s", body)
+	}
+}
+
+// TestKeyPageOfOtherSite checks that the page of a key shows no messages of a key
+// of the same name that another site has.
+func TestKeyPageOfOtherSite(t *testing.T) {
+	s := newStation(t)
+	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key ops {\nurl "+s.url("/a")+"\n}")
+	post(t, h, "/notify/ops", typeForm, "body=x")
+	other := *h.resolved
+	other.keys = map[string]*key{"ops": {name: "ops"}, "mine": {name: "mine"}}
+	h.app.sites = append(h.app.sites, &other)
+	if body := get(t, h, "/cfg/ops", "text/html").body; strings.Contains(body, "<strong>Delivered</strong>") || !strings.Contains(body, "Another site") {
+		t.Errorf("the page shows messages that can be those of another site: %s", body)
+	}
+	if r := post(t, h, "/add/mine", typeForm, "urls="+s.url("/a")); r.status != http.StatusOK {
+		t.Fatal(r.body)
+	}
+	if body := get(t, h, "/cfg/mine", "text/html").body; !strings.Contains(body, "Another site") {
+		t.Errorf("the page of the saved key: %s", body)
+	}
+}
