@@ -132,7 +132,8 @@ func (s queuedState) with(p *notifier.Progress) []byte {
 
 // resultOf returns the stored form of a result.
 func resultOf(r notifier.Result) []byte {
-	return mustJSON(api.NewResult(r))
+	result := api.NewResult(r)
+	return result.AppendJSON(make([]byte, 0, 256))
 }
 
 // queuedNotYet returns the result of a delivery to t that is not known.

@@ -261,7 +261,7 @@ func (s *queuedSend) send(ctx context.Context) {
 	s.report = s.reportSoFar(sent.Records)
 	s.mu.Unlock()
 	if s.entry == nil {
-		s.q.Record(s.finalEntry(s.report.Results))
+		s.q.Record(s.id, s.message.Time, finalJobs(s.report.Results))
 	}
 	made := make([]notifier.Result, len(s.direct))
 	for k, i := range s.direct {
@@ -394,8 +394,8 @@ func (s *queuedSend) makeEntry() {
 	m := s.record()
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
 	s.states = make([]queuedState, len(s.targets))
-	s.entry = s.finalEntry(s.reportSoFar([]notifier.Record{}).Results) // without lines about the results
-	s.entry.Message, s.entry.Untrusted = m, s.to.Limits != nil
+	results := s.reportSoFar([]notifier.Record{}).Results // without lines about the results
+	s.entry = &queue.Entry{Message: m, Jobs: finalJobs(results), Untrusted: s.to.Limits != nil}
 	for i, at := range s.to.Positions() {
 		if r := s.targets[i].result; r == nil || queueable(r) {
 			s.setJob(&s.entry.Jobs[at], i)
@@ -421,12 +421,12 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	}
 }
 
-// finalEntry returns the entry of a message whose results are all final: those
-// of the targets and of URLs that cannot be used.
-func (s *queuedSend) finalEntry(results []notifier.Result) *queue.Entry {
-	e := &queue.Entry{Message: &queue.Message{ID: s.id, Created: s.message.Time}, Jobs: make([]queue.Job, len(results))}
+// finalJobs returns the jobs of a message whose results are all final: those of
+// the targets and of URLs that cannot be used.
+func finalJobs(results []notifier.Result) []queue.Job {
+	jobs := make([]queue.Job, len(results))
 	for i, r := range results {
-		j := &e.Jobs[i]
+		j := &jobs[i]
 		j.Status, j.Result = queue.Delivered, resultOf(r)
 		if r.Err != nil {
 			j.Status = queue.Failed
@@ -435,5 +435,5 @@ func (s *queuedSend) finalEntry(results []notifier.Result) *queue.Entry {
 			j.Attempts = 1
 		}
 	}
-	return e
+	return jobs
 }

@@ -20,8 +20,8 @@ type Message struct {
 	// when no job waits or is dead.
 	Body []byte
 
-	// Summary is kept with the results until they are forgotten. It must not
-	// hold the text.
+	// Summary is kept until the results are forgotten. It must not hold the
+	// text.
 	Summary []byte
 
 	// Files are stored once for all jobs and removed together with Body.

@@ -213,10 +213,17 @@ func (q *Queue) Settle(j *Job, o Outcome) {
 // Get returns a message and its jobs, without the text. It returns
 // [ErrNotFound].
 func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
+	if IsBatch(id) {
+		return nil, ErrNotFound
+	}
 	if e := q.results.get(id); e != nil {
 		return e, nil
 	}
-	return q.store.Get(ctx, id)
+	e, err := q.store.Get(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return q.recorded(ctx, id)
+	}
+	return e, err
 }
 
 // List returns at most n jobs that are Queued, Sending or Dead, in the order of
@@ -229,32 +236,34 @@ func (q *Queue) List(ctx context.Context, status Status, after JobID, n int) ([]
 // is dead, and returns their number. It returns [ErrNotFound] if the message is
 // unknown.
 func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
-	if q.results.get(id) != nil {
-		return 0, nil
-	}
-	return q.store.Cancel(ctx, id, time.Now(), Queued)
+	n, err := q.store.Cancel(ctx, id, time.Now(), Queued)
+	return n, q.known(ctx, id, err)
 }
 
 // Drop cancels each queued or dead job of a message, but none that is being
 // sent, and returns their number. It returns [ErrNotFound] if the message is
 // unknown.
 func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
-	if q.results.get(id) != nil {
-		return 0, nil
-	}
-	return q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
+	n, err := q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
+	return n, q.known(ctx, id, err)
 }
 
 // Retry queues each dead job of a message as if the message were new, and
 // returns their number. It returns [ErrNotFound] if the message is unknown.
 func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
-	if q.results.get(id) != nil {
-		return 0, nil
-	}
 	now := time.Now()
 	n, err := q.store.Retry(ctx, id, now, now.Add(q.options.Load().MaxAge))
 	q.signal()
-	return n, err
+	return n, q.known(ctx, id, err)
+}
+
+// known returns nil if err is [ErrNotFound], but the results of the message are
+// recorded. Otherwise it returns err.
+func (q *Queue) known(ctx context.Context, id uuid.UUID, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		_, err = q.Get(ctx, id)
+	}
+	return err
 }
 
 // Stats returns the numbers of jobs that wait or are dead.

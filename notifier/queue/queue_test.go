@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
@@ -384,34 +386,126 @@ func TestHeld(t *testing.T) {
 	})
 }
 
+// record records a message that failed, and returns its ID.
+func record(q *queue.Queue, result string) uuid.UUID {
+	id := queue.NewID()
+	q.Record(id, time.Now(), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
+	return id
+}
+
+// wantRecorded checks that a message of record can be read.
+func wantRecorded(t *testing.T, q *queue.Queue, id uuid.UUID, result string) {
+	t.Helper()
+	jobs := get(t, q, id)
+	if len(jobs) != 2 || jobs[0].Status != queue.Delivered || jobs[1].Status != queue.Failed || jobs[1].Attempts != 1 || string(jobs[1].Result) != result {
+		t.Errorf("%+v", jobs)
+	}
+	for _, change := range []func(context.Context, uuid.UUID) (int, error){q.Cancel, q.Drop, q.Retry} {
+		if n, err := change(t.Context(), id); n != 0 || err != nil {
+			t.Errorf("%d jobs changed, %v", n, err)
+		}
+	}
+}
+
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
-		done := func() *queue.Entry {
-			e := entry("text", "a")
-			e.Jobs[0].Status, e.Jobs[0].Result = queue.Failed, []byte("result")
-			q.Record(e)
-			return e
-		}
-		check := func(e *queue.Entry) {
-			t.Helper()
-			if jobs := get(t, q, e.Message.ID); len(jobs) != 1 || jobs[0].Status != queue.Failed || string(jobs[0].Result) != "result" {
-				t.Errorf("%+v", jobs)
-			}
-		}
-		first := done()
-		check(first)
+		first := record(q, "first")
+		wantRecorded(t, q, first, "first")
 		time.Sleep(2 * time.Second)
-		check(first)
-		last := done()
+		wantRecorded(t, q, first, "first")
+		last := record(q, "last")
 		if err := q.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		q = queue.New(open(t, dir), queue.Options{Deliver: delivered})
-		defer q.Close(t.Context())
-		check(first)
-		check(last)
+		q = start(t, open(t, dir), queue.Options{Deliver: delivered, Keep: time.Hour})
+		wantRecorded(t, q, first, "first")
+		wantRecorded(t, q, last, "last")
+		if _, err := q.Get(t.Context(), queue.NewID()); !errors.Is(err, queue.ErrNotFound) {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Hour)
+		if _, err := q.Get(t.Context(), last); !errors.Is(err, queue.ErrNotFound) {
+			t.Errorf("after Keep: %v", err)
+		}
+	})
+}
+
+// TestRecordMany records messages that end in another order than they came in,
+// up to a minute later, and fill many batches.
+func TestRecordMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
+		results := map[uuid.UUID]string{}
+		end := func(id uuid.UUID) {
+			results[id] = strings.Repeat("x", len(results)%300)
+			q.Record(id, time.Now(), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
+		}
+		var late []uuid.UUID
+		for i := range 1000 {
+			if i%10 == 0 {
+				time.Sleep(200 * time.Millisecond)
+			}
+			if id := queue.NewID(); i%3 == 0 {
+				late = append(late, id)
+			} else {
+				end(id)
+			}
+			if i%7 == 0 && len(late) > 0 {
+				n := i % len(late)
+				end(late[n])
+				late = slices.Delete(late, n, n+1)
+			}
+		}
+		time.Sleep(time.Minute)
+		for _, id := range late {
+			end(id)
+		}
+		check := func() {
+			t.Helper()
+			for id, result := range results {
+				wantRecorded(t, q, id, result)
+			}
+		}
+		check()
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		q = start(t, open(t, dir), queue.Options{Deliver: delivered})
+		check()
+	})
+}
+
+// Results wait while the store fails, and are bounded.
+func TestRecordWhileStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &failing{Store: open(t, t.TempDir())}
+		core, logs := observer.New(zap.WarnLevel)
+		q := start(t, s, queue.Options{Deliver: delivered, Logger: zap.New(core)})
+		s.fails.Store(true)
+		var ids []uuid.UUID
+		for range 10 {
+			ids = append(ids, record(q, "result"))
+			time.Sleep(time.Second)
+		}
+		long := strings.Repeat("x", 1<<20)
+		for range 5 {
+			ids = append(ids, record(q, long))
+		}
+		for i, id := range ids {
+			if _, err := q.Get(t.Context(), id); (err == nil) != (i < 14) {
+				t.Errorf("result %d: %v", i, err)
+			}
+		}
+		s.fails.Store(false)
+		time.Sleep(5 * time.Second)
+		wantRecorded(t, q, ids[0], "result")
+		wantRecorded(t, q, ids[13], long)
+		if n := logs.FilterField(zap.Int("messages", 1)).Len(); n != 1 {
+			t.Errorf("%d lines about lost results", n)
+		}
 	})
 }
 
@@ -444,6 +538,13 @@ func (f *failing) err() error {
 		return &queue.UnavailableError{Err: errors.New("the disk is full")}
 	}
 	return nil
+}
+
+func (f *failing) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	return f.Store.Accept(ctx, maxSize, entries...)
 }
 
 func (f *failing) Settle(ctx context.Context, s *queue.Settlement) error {

@@ -1,8 +1,11 @@
 package queue
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,40 +17,48 @@ import (
 // The bounds of results that are not stored yet.
 const (
 	recordEvery = time.Second
-	maxResults  = 8192 // messages; beyond that the oldest are dropped
-	flushAt     = 1024 // messages that are stored without waiting for recordEvery
+	flushAt     = 256 << 10 // bytes that are stored without waiting for recordEvery
+	maxResults  = 4 << 20   // bytes; what comes beyond that is dropped
 )
 
-// results holds final results until they are stored.
+// results holds final results, encoded, until they are stored.
 type results struct {
 	full chan struct{}
 
 	mu      sync.Mutex
-	entries []*Entry
-	byID    map[uuid.UUID]*Entry
+	pending encodedResults
+	writing encodedResults // being stored
 	dropped int
 }
 
-// Record stores a message whose jobs are all final, so that it can be read by
-// its ID. It is written within a second; a crash before that loses it. If the
-// store stays unavailable, the oldest are dropped.
-func (q *Queue) Record(e *Entry) {
-	q.complete(e, q.options.Load(), time.Now())
-	e.Message.Body, e.Message.Files = nil, nil
+// encodedResults are the results of several messages.
+type encodedResults struct {
+	data []byte
+	ids  []encodedResult
+}
+
+// encodedResult is the result of one message.
+type encodedResult struct {
+	id       uuid.UUID
+	from, to int // in data
+}
+
+// Record stores the results of a message whose jobs are all final, so that they
+// can be read by its ID. They are readable at once, and are written within a
+// second; a crash before that loses them. If the store stays unavailable, results
+// are dropped. Of the jobs, Status, Attempts and Result are stored.
+func (q *Queue) Record(id uuid.UUID, created time.Time, jobs []Job) {
 	r := &q.results
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.entries) >= maxResults {
-		delete(r.byID, r.entries[0].Message.ID)
-		r.entries = slices.Delete(r.entries, 0, 1)
+	if len(r.pending.data)+len(r.writing.data) >= maxResults {
 		r.dropped++
+		return
 	}
-	if r.byID == nil {
-		r.byID = map[uuid.UUID]*Entry{}
-	}
-	r.entries = append(r.entries, e)
-	r.byID[e.Message.ID] = e
-	if len(r.entries) >= flushAt {
+	from := len(r.pending.data)
+	r.pending.data = appendResult(r.pending.data, id, created, jobs)
+	r.pending.ids = append(r.pending.ids, encodedResult{id, from, len(r.pending.data)})
+	if len(r.pending.data) >= flushAt {
 		select {
 		case r.full <- struct{}{}:
 		default:
@@ -59,7 +70,14 @@ func (q *Queue) Record(e *Entry) {
 func (r *results) get(id uuid.UUID) *Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.byID[id]
+	for _, e := range []*encodedResults{&r.pending, &r.writing} {
+		for _, at := range e.ids {
+			if at.id == id {
+				return findResult(e.data[at.from:at.to], id)
+			}
+		}
+	}
+	return nil
 }
 
 // record stores results.
@@ -82,27 +100,172 @@ func (q *Queue) flush() {
 	r := &q.results
 	for {
 		r.mu.Lock()
-		part := slices.Clone(r.entries[:min(len(r.entries), flushAt)])
-		dropped := r.dropped
+		if len(r.writing.ids) == 0 {
+			r.writing, r.pending = r.pending, encodedResults{}
+		}
+		writing, dropped := r.writing, r.dropped
 		r.mu.Unlock()
-		if len(part) == 0 {
+		if len(writing.ids) == 0 {
 			return
 		}
 		o := q.options.Load()
-		err := q.store.Accept(context.WithoutCancel(q.ctx), o.MaxSize, part...)
+		err := q.store.Accept(context.WithoutCancel(q.ctx), o.MaxSize, writing.batches(time.Now())...)
 		q.check(err)
 		if _, unavailable := errors.AsType[*UnavailableError](err); unavailable || errors.Is(err, ErrClosed) {
 			return // they are stored later
 		}
 		r.mu.Lock()
-		for _, e := range part {
-			delete(r.byID, e.Message.ID)
-		}
-		r.entries = slices.DeleteFunc(r.entries, func(e *Entry) bool { return r.byID[e.Message.ID] == nil })
+		r.writing = encodedResults{}
 		r.dropped -= dropped
 		r.mu.Unlock()
 		if dropped > 0 {
 			o.Logger.Warn("results of messages were not recorded, since the queue's store failed", zap.Int("messages", dropped))
 		}
 	}
+}
+
+// Results are stored in batches. A batch is a message without jobs, whose Summary
+// holds the results of messages that came in within a second. Its ID sorts by
+// the time of the latest of them.
+const (
+	batchSpan = time.Second
+	batchSize = 16 << 10 // bytes; a batch is full when it has more
+)
+
+// IsBatch reports whether an ID is that of a batch: a message that holds
+// results of others.
+func IsBatch(id uuid.UUID) bool { return id.Version() == batchVersion }
+
+// batchVersion is the version of the ID of a batch. RFC 9562 leaves the content of
+// version 8 to the application.
+const batchVersion = 8
+
+// batchID returns the ID of a batch with the results of the message last.
+func batchID(last uuid.UUID) uuid.UUID {
+	last[6] = batchVersion<<4 | last[6]&0x0f
+	return last
+}
+
+// batches returns the entries to store.
+func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
+	ids := slices.Clone(e.ids)
+	slices.SortFunc(ids, func(a, b encodedResult) int { return bytes.Compare(a.id[:], b.id[:]) })
+	for len(ids) > 0 {
+		data, n := []byte{resultsVersion}, 0
+		for n < len(ids) && len(data) < batchSize && millis(ids[n].id) <= millis(ids[0].id)+batchSpan.Milliseconds() {
+			data = append(data, e.data[ids[n].from:ids[n].to]...)
+			n++
+		}
+		batches = append(batches, &Entry{Message: &Message{ID: batchID(ids[n-1].id), Created: now, Summary: data}})
+		ids = ids[n:]
+	}
+	return batches
+}
+
+// millis returns the time of an ID in milliseconds since 1970.
+func millis(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) }
+
+// firstID returns the lowest ID of a time.
+func firstID(millis int64) (id uuid.UUID) {
+	binary.BigEndian.PutUint64(id[:8], uint64(millis)<<16)
+	return id
+}
+
+// recorded returns a message from the stored batches, or [ErrNotFound].
+func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
+	batches, err := q.store.Batches(ctx, firstID(millis(id)), firstID(millis(id)+batchSpan.Milliseconds()+1))
+	if err != nil {
+		return nil, err
+	}
+	for _, data := range batches {
+		if len(data) == 0 || data[0] != resultsVersion {
+			continue // of a later version of the program
+		}
+		if e := findResult(data[1:], id); e != nil {
+			return e, nil
+		}
+	}
+	return nil, ErrNotFound
+}
+
+// resultsVersion is the first byte of a batch.
+const resultsVersion = 1
+
+// resultHead is the length of what each result begins with: the ID of the
+// message, and the length of the rest.
+const resultHead = 16 + 4
+
+// appendResult appends the encoded results of a message.
+func appendResult(b []byte, id uuid.UUID, created time.Time, jobs []Job) []byte {
+	b = append(b, id[:]...)
+	b = append(b, 0, 0, 0, 0)
+	from := len(b)
+	b = binary.AppendVarint(b, created.UnixMicro())
+	b = binary.AppendUvarint(b, uint64(len(jobs)))
+	for i := range jobs {
+		j := &jobs[i]
+		b = binary.AppendUvarint(b, uint64(j.Status))
+		b = binary.AppendUvarint(b, uint64(j.Attempts))
+		b = binary.AppendUvarint(b, uint64(len(j.Result)))
+		b = append(b, j.Result...)
+	}
+	binary.BigEndian.PutUint32(b[from-4:], uint32(len(b)-from))
+	return b
+}
+
+// findResult returns a message from encoded results, or nil.
+func findResult(b []byte, id uuid.UUID) *Entry {
+	for len(b) >= resultHead {
+		n := int(binary.BigEndian.Uint32(b[16:]))
+		if n > len(b)-resultHead {
+			return nil
+		}
+		if uuid.UUID(b[:16]) == id {
+			return decodeResult(b[resultHead:resultHead+n], id)
+		}
+		b = b[resultHead+n:]
+	}
+	return nil
+}
+
+// decodeResult is the inverse of appendResult, without the head. It returns nil
+// if b is not valid.
+func decodeResult(b []byte, id uuid.UUID) *Entry {
+	ok := true
+	uvarint := func() int {
+		v, n := binary.Uvarint(b)
+		if n <= 0 || v > math.MaxInt32 {
+			ok, b = false, nil
+			return 0
+		}
+		b = b[n:]
+		return int(v)
+	}
+	take := func(n int) []byte {
+		if n > len(b) {
+			ok, n = false, len(b)
+		}
+		head := b[:n]
+		b = b[n:]
+		return head
+	}
+	created, n := binary.Varint(b)
+	if n <= 0 {
+		return nil
+	}
+	b = b[n:]
+	count := uvarint()
+	if count > len(b) {
+		return nil
+	}
+	e := &Entry{Message: &Message{ID: id, Created: time.UnixMicro(created)}, Jobs: make([]Job, count)}
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		j.JobID, j.Status, j.Attempts = JobID{id, i}, Status(uvarint()), uvarint()
+		j.Result = bytes.Clone(take(uvarint()))
+	}
+	if !ok || len(b) > 0 {
+		return nil
+	}
+	return e
 }

@@ -59,6 +59,10 @@ type Store interface {
 	// [ErrNotFound].
 	Get(ctx context.Context, id uuid.UUID) (*Entry, error)
 
+	// Batches returns the Summary of each batch (see [IsBatch]) whose ID is from
+	// the first ID up to, but without, the last.
+	Batches(ctx context.Context, from, to uuid.UUID) ([][]byte, error)
+
 	// List returns at most n jobs with a status, in the order of their IDs,
 	// beginning after the job after; the zero JobID stands for the beginning.
 	// Statuses are Queued, Sending and Dead.

@@ -371,10 +371,7 @@ func (b *batch) accept(e *queue.Entry) error {
 
 // finish records that no job of a message waits any more.
 func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) error {
-	if dead == 0 {
-		// Text and files are gone; summary and results remain.
-		size = min(size, int64(512+512*jobs))
-	}
+	size = record.KeptSize(size, jobs, dead)
 	b.kept += size
 	return b.put(bucketFinished, finishedKey(now, id), binary.AppendVarint(nil, size))
 }

@@ -379,6 +379,27 @@ func (s *Store) Get(_ context.Context, id uuid.UUID) (*queue.Entry, error) {
 	return e, nil
 }
 
+// Batches implements [queue.Store].
+func (s *Store) Batches(_ context.Context, from, to uuid.UUID) (batches [][]byte, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte(bucketMessages)).Cursor()
+		for k, v := c.Seek(from[:]); len(k) == len(from) && bytes.Compare(k, to[:]) < 0; k, v = c.Next() {
+			id := uuid.UUID(k)
+			if !queue.IsBatch(id) {
+				continue
+			}
+			m, err := s.openMessage(id, v)
+			if err != nil {
+				_ = s.damaged("the batch of results " + id.String())
+				continue
+			}
+			batches = append(batches, m.Summary)
+		}
+		return nil
+	})
+	return batches, err
+}
+
 // List implements [queue.Store].
 func (s *Store) List(_ context.Context, status queue.Status, after queue.JobID, n int) ([]queue.Job, error) {
 	s.index.mu.Lock()

@@ -383,6 +383,14 @@ func (v *salvager) report(what string, id uuid.UUID) {
 	v.store.log.Error("a record of the queue is lost", zap.String("lost", what), zap.String("id", id.String()))
 }
 
+// resultsName describes the results that the record of a message holds.
+func resultsName(id uuid.UUID) string {
+	if queue.IsBatch(id) {
+		return "the results of messages that came in within a second"
+	}
+	return "the results of a message"
+}
+
 // group is the records of one message.
 type group struct {
 	id     uuid.UUID
@@ -431,7 +439,7 @@ func (v *salvager) compare() error {
 	}
 	for id, f := range v.finished {
 		if f.tree && !present[id] {
-			v.report("the results of a message", id)
+			v.report(resultsName(id), id)
 		}
 	}
 	for _, e := range ends {
@@ -530,7 +538,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 		}
 	}
 	if header == nil {
-		v.report("the results of a message", g.id)
+		v.report(resultsName(g.id), g.id)
 		if len(g.jobs) == 0 || !g.body {
 			for _, j := range g.jobs {
 				v.report(fmt.Sprintf("delivery %d of a message", j.Index+1), g.id)

@@ -164,7 +164,7 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 			m.kept.bigint(0)
 			m.finished.null()
 		} else {
-			m.kept.bigint(keptSize(r.Size, len(e.Jobs), dead))
+			m.kept.bigint(record.KeptSize(r.Size, len(e.Jobs), dead))
 			m.finished.bigint(e.Message.Created.UnixMicro())
 		}
 		if waiting+dead > 0 {
@@ -197,15 +197,6 @@ const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
 
 // lease is how long jobs are claimed that a caller accepts and sends itself.
 const lease = time.Minute
-
-// keptSize returns the size that a finished message counts as. Without dead
-// jobs, its text and files are removed.
-func keptSize(size int64, jobs, dead int) int64 {
-	if dead == 0 {
-		return min(size, int64(512+512*jobs))
-	}
-	return size
-}
 
 // settling is one job whose end is to be written.
 type settling struct {

@@ -569,7 +569,7 @@ func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.
 	var finished any
 	var kept int64
 	if waiting == 0 {
-		finished, kept = now.UnixMicro(), keptSize(size, total, dead)
+		finished, kept = now.UnixMicro(), record.KeptSize(size, total, dead)
 	}
 	calls = append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}})
 	if _, err := c.exec(ctx, calls...); err != nil {

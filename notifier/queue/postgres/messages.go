@@ -99,6 +99,25 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err erro
 	return e, err
 }
 
+// Batches implements [queue.Store].
+func (s *Store) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]byte, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT id, head FROM notify_queue_messages WHERE id >= $1 AND id < $2 AND jobs = 0", from, to)
+		batches = nil
+		for _, row := range rows {
+			id := id(row[0])
+			m, err := s.openMessage(id, row[1])
+			if err != nil {
+				_ = s.damaged("the batch of results " + id.String())
+				continue
+			}
+			batches = append(batches, m.Summary)
+		}
+		return err
+	})
+	return batches, err
+}
+
 // List implements [queue.Store].
 func (s *Store) List(ctx context.Context, status queue.Status, after queue.JobID, n int) (jobs []queue.Job, err error) {
 	index := after.Index

@@ -37,6 +37,7 @@ func Run(t *testing.T, e Engine) {
 		{"Accept", (*suite).accept},
 		{"AcceptFinalResults", (*suite).acceptFinal},
 		{"AcceptSeveral", (*suite).acceptSeveral},
+		{"Batches", (*suite).batches},
 		{"Files", (*suite).files},
 		{"ClaimWhenDue", (*suite).claimWhenDue},
 		{"ClaimTakesTurns", (*suite).claimTakesTurns},
@@ -303,6 +304,51 @@ func (s *suite) acceptSeveral() {
 	s.counts(3, 0, 0)
 	_, err := s.Get(s.Context(), again[0].Message.ID)
 	s.wantErr(err, queue.ErrNotFound)
+}
+
+// batches stores messages without jobs, which hold the results of others.
+func (s *suite) batches() {
+	var ids []uuid.UUID
+	for i := range 3 {
+		s.add("a")
+		id := queue.NewID()
+		id[6] = 8<<4 | id[6]&0x0f
+		ids = append(ids, id)
+		e := &queue.Entry{Message: &queue.Message{ID: id, Created: s.now.Add(time.Duration(i) * time.Hour), Summary: data(50_000)[i:]}}
+		s.must(s.Accept(s.Context(), 0, e)) // the size limit is that of messages that wait
+		time.Sleep(2 * time.Millisecond)    // for another time in the ID
+	}
+	want := func(from, to uuid.UUID, n ...int) {
+		s.Helper()
+		got, err := s.Batches(s.Context(), from, to)
+		s.must(err)
+		same := len(got) == len(n)
+		for k := 0; same && k < len(n); k++ {
+			same = slices.ContainsFunc(got, func(b []byte) bool { return bytes.Equal(b, data(50_000)[n[k]:]) })
+		}
+		if !same {
+			s.Errorf("%d batches, want %v", len(got), n)
+		}
+	}
+	for range 2 {
+		want(ids[0], uuid.Max, 0, 1, 2)
+		want(ids[1], ids[2], 1)
+		want(uuid.Nil, ids[0])
+		s.again()
+	}
+	forget := func(before time.Time, maxSize int64) {
+		s.Helper()
+		n, err := s.Forget(s.Context(), before, maxSize)
+		s.must(err)
+		if n != 1 {
+			s.Errorf("%d are forgotten", n)
+		}
+	}
+	forget(s.now.Add(time.Minute), noLimit)
+	want(uuid.Nil, uuid.Max, 1, 2)
+	forget(s.now, 90_000)
+	want(uuid.Nil, uuid.Max, 2)
+	s.counts(3, 0, 0)
 }
 
 // data returns n bytes that do not repeat.

@@ -64,6 +64,16 @@ func NewMessage(e *queue.Entry, key *seal.Hash) *Message {
 	return r
 }
 
+// KeptSize returns the size that a message counts as when none of its jobs waits.
+// Without dead jobs, text and files are removed. A message without jobs has
+// none.
+func KeptSize(size int64, jobs, dead int) int64 {
+	if dead > 0 || jobs == 0 {
+		return size
+	}
+	return min(size, int64(512+512*jobs))
+}
+
 // Encode returns the record as bytes.
 func (m *Message) Encode() []byte {
 	b := make([]byte, 0, 64+len(m.Summary)+len(m.Request)+128*len(m.Done))
