@@ -29,7 +29,45 @@ func (c *Cached[T]) Get(ctx context.Context, fetch func(context.Context) (T, tim
 
 // Drop forgets the value. A service calls it when the destination refuses the
 // value.
-func (c *Cached[T]) Drop(ctx context.Context) { c.get().drop(ctx) }
+func (c *Cached[T]) Drop(ctx context.Context) { c.get().drop(ctx, nil) }
+
+// GetSaved is [Cached.Get] for a value that outlives the process, as JSON in the
+// state with that name: see [Client.SaveState]. A service uses it for a session
+// that is expensive to open or that the destination gives out seldom.
+func (c *Cached[T]) GetSaved(ctx context.Context, client *Client, name string, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
+	return c.get().get(ctx, func(ctx context.Context) (T, time.Duration, error) {
+		var saved savedValue[T]
+		if client.LoadState(ctx, name, &saved) {
+			if saved.Until.IsZero() {
+				return saved.Value, 0, nil
+			}
+			if life := time.Until(saved.Until); life > 0 {
+				return saved.Value, life, nil
+			}
+		}
+		value, life, err := fetch(ctx)
+		if err != nil {
+			return value, life, err
+		}
+		saved = savedValue[T]{Value: value}
+		if life > 0 {
+			saved.Until = time.Now().Add(life)
+		}
+		client.SaveState(ctx, name, saved)
+		return value, life, nil
+	})
+}
+
+// DropSaved is [Cached.Drop] for a value of [Cached.GetSaved].
+func (c *Cached[T]) DropSaved(ctx context.Context, client *Client, name string) {
+	c.get().drop(ctx, func() { client.DropState(ctx, name) })
+}
+
+// savedValue is the state of a Cached.
+type savedValue[T any] struct {
+	Value T         `json:"value"`
+	Until time.Time `json:"until,omitzero"`
+}
 
 func (c *Cached[T]) get() *cached[T] {
 	if c.state.Load() == nil {
@@ -61,10 +99,14 @@ func (c *cached[T]) get(ctx context.Context, fetch func(context.Context) (T, tim
 	return value, nil
 }
 
-func (c *cached[T]) drop(ctx context.Context) {
+// drop forgets the value and calls also, unless it is nil.
+func (c *cached[T]) drop(ctx context.Context, also func()) {
 	select {
 	case c.lock <- struct{}{}:
 		c.have = false
+		if also != nil {
+			also()
+		}
 		<-c.lock
 	case <-ctx.Done():
 	}

@@ -31,6 +31,13 @@ func (b *bluesky) Describe(s *notifier.Schema) {
 	s.Secret(&b.password, "password", "app password").Example("abcd-efgh-ijkl-mnop")
 }
 
+// Finish keeps the session over a restart, because an account can open 30 in 5
+// minutes. See https://docs.bsky.app/docs/advanced-guides/rate-limits.
+func (b *bluesky) Finish(*notifier.Schema) error {
+	b.session.Saved = savedToken
+	return nil
+}
+
 func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	signIn := func(ctx context.Context) (blueskySession, time.Duration, error) { return b.signIn(ctx, c) }
 	return b.session.Do(ctx, c, signIn, func(s blueskySession) error {
@@ -51,7 +58,7 @@ func (b *bluesky) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			}
 			err := c.Steps.Once(fmt.Sprint("post ", i), func() error {
 				return s.call(ctx, c, "repo.createRecord", notifier.JSON(map[string]any{
-					"collection": "app.bsky.feed.post", "repo": s.did, "record": record,
+					"collection": "app.bsky.feed.post", "repo": s.DID, "record": record,
 				}), nil)
 			})
 			if err != nil {
@@ -91,14 +98,19 @@ func (s blueskySession) upload(ctx context.Context, c *notifier.Client, files []
 	return images, nil
 }
 
-// blueskySession is a session of an account at its server.
-type blueskySession struct{ did, server, token string }
+// blueskySession is a session of an account at its server. Its JSON is kept over
+// a restart.
+type blueskySession struct {
+	DID    string `json:"did"`
+	Server string `json:"server"`
+	Token  string `json:"token"`
+}
 
 // call calls a method in the namespace com.atproto with a POST request.
 func (s blueskySession) call(ctx context.Context, c *notifier.Client, method string, body *notifier.Body, answer any) error {
-	q := &notifier.Request{URL: s.server + "/xrpc/com.atproto." + method, Body: body}
-	if s.token != "" {
-		q.Header = map[string]string{"Authorization": "Bearer " + s.token}
+	q := &notifier.Request{URL: s.Server + "/xrpc/com.atproto." + method, Body: body}
+	if s.Token != "" {
+		q.Header = map[string]string{"Authorization": "Bearer " + s.Token}
 	}
 	err := c.DoJSON(ctx, q, answer)
 	if status, ok := errors.AsType[*notifier.StatusError](err); ok && strings.Contains(status.Body, `"ExpiredToken"`) {

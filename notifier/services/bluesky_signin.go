@@ -14,21 +14,21 @@ import (
 // signIn finds the account's server by the handle and creates a session there. See
 // https://atproto.com/guides/identity.
 func (b *bluesky) signIn(ctx context.Context, c *notifier.Client) (s blueskySession, life time.Duration, err error) {
-	if s.did, err = b.resolveHandle(ctx, c); err != nil {
+	if s.DID, err = b.resolveHandle(ctx, c); err != nil {
 		return s, 0, fmt.Errorf("looking up the handle: %w", err)
 	}
-	if s.server, err = b.findServer(ctx, c, s.did); err != nil {
+	if s.Server, err = b.findServer(ctx, c, s.DID); err != nil {
 		return s, 0, fmt.Errorf("looking up the account's server: %w", err)
 	}
 	var answer struct{ AccessJWT string }
-	err = s.call(ctx, c, "server.createSession", notifier.JSON(map[string]string{"identifier": s.did, "password": b.password}), &answer)
+	err = s.call(ctx, c, "server.createSession", notifier.JSON(map[string]string{"identifier": s.DID, "password": b.password}), &answer)
 	if err == nil && answer.AccessJWT == "" {
 		err = errors.New("the answer has no token")
 	}
 	if err != nil {
 		return s, 0, fmt.Errorf("signing in: %w", err)
 	}
-	s.token = answer.AccessJWT
+	s.Token = answer.AccessJWT
 	return s, time.Hour, nil
 }
 

@@ -73,6 +73,7 @@ func (r *ringcentral) signIn(ctx context.Context, c *notifier.Client) (string, t
 }
 
 func (r *ringcentral) Finish(*notifier.Schema) error {
+	r.session.Saved = savedToken
 	r.session.SignOut = func(ctx context.Context, c *notifier.Client, token string) error {
 		_, err := c.Do(ctx, &notifier.Request{
 			URL: r.url("oauth/revoke"), User: r.id, Password: r.secret, Body: notifier.Form(notifier.Fields("token", token)),

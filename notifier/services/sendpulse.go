@@ -90,7 +90,7 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 // sends the e-mail again.
 func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier.Body) error {
 	for try := 0; ; try++ {
-		token, err := p.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) { return p.login(ctx, c) })
+		token, err := p.token.GetSaved(ctx, c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return p.login(ctx, c) })
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (p *sendpulse) post(ctx context.Context, c *notifier.Client, body *notifier
 		if try > 0 || !ok || status.Code != http.StatusUnauthorized {
 			return err
 		}
-		p.token.Drop(ctx)
+		p.token.DropSaved(ctx, c, savedToken)
 	}
 }
 

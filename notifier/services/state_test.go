@@ -199,6 +199,66 @@ func TestRefreshTokenOverRestart(t *testing.T) {
 	}
 }
 
+// The access tokens of services that limit how often they give one out are used
+// again after a restart, until they are refused. store=no keeps none.
+func TestTokenOverRestart(t *testing.T) {
+	for _, tt := range []struct {
+		name, url, signIn string
+		token             func(n int) string
+		refusal           string // the status and body with which a token is refused
+	}{
+		{"bluesky", "bsky://ann.example.org@pa55word", "createSession", func(n int) string { return fmt.Sprintf(`{"accessJwt":"token-%d"}`, n) }, `400 {"error":"ExpiredToken"}`},
+		{"ringcentral", "ringc://15551230000:pa55word@client/secret", "oauth/token", servicetest.OAuthToken, ""},
+		{"sendpulse", "sendpulse://ann@example.org/client/secret/bob@example.net", "oauth/access_token", servicetest.OAuthToken, ""},
+		{"wechat", "wechat://ww1a2b3c:secret@1000002/@all", "gettoken", servicetest.OAuthToken, `200 {"errcode":42001}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			logins, sent, ended := 0, 0, false
+			api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+				used := q.Header.Get("Authorization") + q.URL.Query().Get("access_token")
+				switch {
+				case strings.HasSuffix(q.URL.Path, "/revoke"):
+					return 200, `{}`
+				case strings.Contains(q.URL.Path, tt.signIn):
+					logins++
+					ended = false
+					return 200, tt.token(logins)
+				case strings.Contains(q.URL.Path, "resolveHandle"):
+					return 200, `{"did":"did:plc:abc"}`
+				case q.URL.Host == "plc.directory":
+					return 200, `{"service":[{"type":"AtprotoPersonalDataServer","serviceEndpoint":"https://pds.example.org"}]}`
+				case ended || !strings.HasSuffix(used, fmt.Sprintf("token-%d", logins)):
+					if code, body, ok := strings.Cut(tt.refusal, " "); ok {
+						return map[string]int{"200": 200, "400": 400}[code], body
+					}
+					return 401, `{}`
+				}
+				sent++
+				return 200, `{"result":true,"id":"1"}`
+			})
+			store := new(states)
+			send := func(address string, want int) {
+				t.Helper()
+				if r, _ := newProcess(t, store, api).send(address, notifier.Info); r.Err != nil {
+					t.Error(r.Err)
+				}
+				if logins != want {
+					t.Errorf("%d logins, want %d", logins, want)
+				}
+			}
+			send(tt.url, 1)
+			send(tt.url, 1)
+			ended = true
+			send(tt.url, 2)
+			send(tt.url, 2)
+			send(tt.url+"?store=no", 3)
+			if sent != 5 || len(store.data) != 1 {
+				t.Errorf("%d messages and %d states, want 5 and 1", sent, len(store.data))
+			}
+		})
+	}
+}
+
 // A session at a homeserver is used again after a restart, with transaction ids
 // that it has not used before, until the server ends it.
 func TestMatrixSessionOverRestart(t *testing.T) {

@@ -70,7 +70,7 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 	}
 	for first := true; ; first = false {
-		token, err := w.token.Get(ctx, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) })
+		token, err := w.token.GetSaved(ctx, c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) })
 		if err != nil {
 			return err
 		}
@@ -86,12 +86,16 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		if !slices.Contains(wechatExpired, answer.Code) {
 			return refusedError(answer.Code, answer.Text)
 		}
-		w.token.Drop(ctx)
+		w.token.DropSaved(ctx, c, savedToken)
 		if !first {
 			return refusedError(answer.Code, answer.Text)
 		}
 	}
 }
+
+// savedToken is the name of the state that keeps an access token over a restart,
+// for services that limit how often they give one out.
+const savedToken = "token"
 
 // wechatExpired are the error codes for an invalid or expired access token.
 var wechatExpired = []int{40001, 40014, 42001}

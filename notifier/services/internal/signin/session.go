@@ -16,6 +16,11 @@ type Session[T any] struct {
 	// store=no. It may be nil.
 	SignOut func(context.Context, *notifier.Client, T) error
 
+	// Saved is the name of the state that keeps the session, as JSON, over a
+	// restart; empty to sign in after each start. See
+	// [notifier.Client.SaveState].
+	Saved string
+
 	cached notifier.Cached[T]
 }
 
@@ -25,7 +30,7 @@ type Session[T any] struct {
 func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error), f func(T) error) error {
 	for {
 		reused := true
-		value, err := s.cached.Get(ctx, func(ctx context.Context) (T, time.Duration, error) {
+		value, err := s.get(ctx, c, func(ctx context.Context) (T, time.Duration, error) {
 			reused = false
 			return signIn(ctx)
 		})
@@ -34,18 +39,33 @@ func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(con
 		}
 		err = f(value)
 		if IsExpired(err) {
-			s.cached.Drop(ctx)
+			s.drop(ctx, c)
 			if reused {
 				continue
 			}
 		} else if s.SignOut != nil && !c.Store() {
-			s.cached.Drop(ctx)
+			s.drop(ctx, c)
 			if err := s.SignOut(ctx, c, value); err != nil {
 				c.Warn("signing out: %v", err)
 			}
 		}
 		return err
 	}
+}
+
+func (s *Session[T]) get(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error)) (T, error) {
+	if s.Saved == "" {
+		return s.cached.Get(ctx, signIn)
+	}
+	return s.cached.GetSaved(ctx, c, s.Saved, signIn)
+}
+
+func (s *Session[T]) drop(ctx context.Context, c *notifier.Client) {
+	if s.Saved == "" {
+		s.cached.Drop(ctx)
+		return
+	}
+	s.cached.DropSaved(ctx, c, s.Saved)
 }
 
 // ErrExpired is for services that reject a session with another status than
