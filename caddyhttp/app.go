@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 )
 
@@ -40,6 +41,9 @@ type App struct {
 	log     *zap.Logger
 	emitter emitter
 	trim    *time.Timer // returns memory after the start; nil for few URLs
+
+	storage   certmagic.Storage
+	stopSweep func() // nil before the start
 }
 
 // CaddyModule returns the Caddy module information.
@@ -58,7 +62,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
-	a.shared.sender.KeepStates(stateStore{ctx.Storage()})
+	a.storage = ctx.Storage()
+	a.shared.sender.KeepStates(stateStore{a.storage})
 	if err := a.shared.metrics.register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
@@ -102,6 +107,7 @@ func (a *App) Start() error {
 	if a.shared.parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}
+	a.startSweep()
 	return nil
 }
 
@@ -118,6 +124,9 @@ const (
 func (a *App) Stop() error {
 	if a.trim != nil {
 		a.trim.Stop()
+	}
+	if a.stopSweep != nil {
+		a.stopSweep()
 	}
 	a.finish()
 	a.shared.apps.remove(a)

@@ -14,7 +14,8 @@ import (
 // implements it on its own storage. It is safe for use by several goroutines.
 type StateStore interface {
 	// Load returns what Store has stored under a name, or nil if there is
-	// nothing. A name has lower-case letters and digits.
+	// nothing. A name is the [StateFolder] of the destination, a slash, and
+	// lower-case letters and digits.
 	Load(ctx context.Context, name string) ([]byte, error)
 
 	// Store stores data under a name, in place of what was stored there.
@@ -47,14 +48,34 @@ func (d *delivery) states(t *Destination) StateStore {
 	return *store
 }
 
+// StateFolder returns the folder that the names of all states of a destination
+// begin with: lower-case letters and digits. It does not reveal the URL.
+func StateFolder(d *Destination) string {
+	sealer, err := stateSealer(d)
+	if err != nil {
+		return ""
+	}
+	return stateFolder(sealer)
+}
+
+// stateSealer returns the sealer for the states of a destination.
+func stateSealer(d *Destination) (*seal.Sealer, error) {
+	// The prefix makes the shortest URL long enough.
+	return seal.New("state of a destination: " + d.URL())
+}
+
+func stateFolder(s *seal.Sealer) string {
+	hash := s.Hash("folder", "")
+	return hex.EncodeToString(hash[:16])
+}
+
 // statePlace returns the sealer for a state and the name it is stored under.
 func (c *Client) statePlace(name string) (sealer *seal.Sealer, stored string, err error) {
-	// The prefix makes the shortest URL long enough.
-	if sealer, err = seal.New("state of a destination: " + c.target.URL()); err != nil {
+	if sealer, err = stateSealer(c.target); err != nil {
 		return nil, "", err
 	}
 	hash := sealer.Hash("state", name)
-	return sealer, hex.EncodeToString(hash[:]), nil
+	return sealer, stateFolder(sealer) + "/" + hex.EncodeToString(hash[:16]), nil
 }
 
 const stateTable = "state"

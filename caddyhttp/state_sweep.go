@@ -1,0 +1,189 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// What the states of destinations on the storage are kept for.
+const (
+	stateSweepAfter = time.Minute         // after the start
+	stateSweepEvery = 24 * time.Hour      // from then on
+	stateMarkEvery  = 12 * time.Hour      // the minimum age of a mark that is renewed
+	stateKeep       = 30 * 24 * time.Hour // how long states are kept after their URL has left the configuration
+)
+
+// stateMark is the name of an object in the folder of a destination's states. Its
+// age is the time since a gateway had the URL in its configuration.
+const stateMark = "used"
+
+// startSweep removes states that are not needed any more, once a day until
+// stopSweep.
+func (a *App) startSweep() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	a.stopSweep = func() {
+		cancel()
+		<-done
+	}
+	go func() {
+		defer close(done)
+		timer := time.NewTimer(stateSweepAfter)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			if err := a.sweepStates(ctx, time.Now()); err != nil && ctx.Err() == nil {
+				a.log.Warn("states of services that are not needed any more could not be removed; another try is made in a day", zap.Error(err))
+			}
+			timer.Reset(stateSweepEvery)
+		}
+	}()
+}
+
+// sweepStates marks the states of URLs in the configuration and in saved keys as
+// used, and removes those that no gateway with this storage has marked for 30
+// days. So a URL that is removed for a while keeps its states, and gateways with
+// different configurations can share a storage.
+func (a *App) sweepStates(ctx context.Context, now time.Time) error {
+	storage := a.storage
+	folders, err := storage.List(ctx, path.Clean(stateFolder), false)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(folders) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	used := make(map[string]bool, len(folders))
+	for _, f := range folders {
+		used[path.Base(f)] = false
+	}
+	err = a.eachDestination(ctx, func(d *notifier.Destination) {
+		folder := notifier.StateFolder(d)
+		if _, ok := used[folder]; ok {
+			used[folder] = true
+		}
+	})
+	if err != nil {
+		return err
+	}
+	removed := 0
+	for folder, is := range used {
+		if is {
+			err = errors.Join(err, markStates(ctx, storage, stateFolder+folder, now))
+			continue
+		}
+		was, failure := removeStates(ctx, storage, stateFolder+folder, now)
+		err = errors.Join(err, failure)
+		if was {
+			removed++
+		}
+	}
+	if removed > 0 {
+		a.log.Info("states of services were removed whose URLs left the configuration 30 days ago or earlier", zap.Int("urls", removed))
+	}
+	return err
+}
+
+// eachDestination calls f with each destination of the configuration, and of the
+// saved keys that the operator is trusted for. It stops when one of them cannot
+// be read.
+func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
+	saved := false // the sites share the saved keys
+	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
+		for _, t := range site.defaultTargets {
+			f(t.Destination)
+		}
+		for _, k := range site.keys {
+			for _, t := range k.targets {
+				f(t.Destination)
+			}
+		}
+		if site.saved == nil || site.saved.Trust == trustClient || saved {
+			continue
+		}
+		saved = true
+		if err := site.saved.eachDestination(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachDestination calls f with each destination of the saved keys. One that
+// cannot be used is left out.
+func (s *savedKeys) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
+	names, err := s.store.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the saved keys: %w", err)
+	}
+	for _, name := range names {
+		c, err := s.store.Load(ctx, name)
+		if errors.Is(err, configstore.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the saved key %s: %w", name, err)
+		}
+		k, _, err := s.parse(ctx, name, c.Format, c.Text)
+		if err != nil {
+			continue
+		}
+		for _, t := range k.targets {
+			f(t.Destination)
+		}
+		s.releaseTargets(k)
+	}
+	return nil
+}
+
+// markStates renews the mark of states in a folder.
+func markStates(ctx context.Context, storage certmagic.Storage, folder string, now time.Time) error {
+	mark := path.Join(folder, stateMark)
+	info, err := storage.Stat(ctx, mark)
+	if err == nil && now.Sub(info.Modified) < stateMarkEvery {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return storage.Store(ctx, mark, []byte("This is not empty for storages that store nothing empty.\n"))
+}
+
+// removeStates removes a folder of states if nothing in it has changed for
+// stateKeep, and reports whether it has.
+func removeStates(ctx context.Context, storage certmagic.Storage, folder string, now time.Time) (removed bool, err error) {
+	names, err := storage.List(ctx, folder, true)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	for _, name := range names {
+		info, err := storage.Stat(ctx, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return false, err
+		case info.Modified.IsZero() || now.Sub(info.Modified) < stateKeep:
+			return false, nil
+		}
+	}
+	for _, name := range append(names, folder) { // the folder is an object of some storages
+		if err := storage.Delete(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
+}
