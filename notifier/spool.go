@@ -12,7 +12,6 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -190,7 +189,7 @@ func attachmentName(name string, n int) string {
 // Fetch adds the file at an http or https address, which policy must allow. The
 // attachment's name is name or else, in this order, the parameter "name" of the
 // address, the file name in the answer's Content-Disposition, or the last
-// element of the path.
+// element of the path. The caller bounds the time with ctx.
 func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Policy, address, name string) (*Attachment, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -200,9 +199,7 @@ func (s *Spool) Fetch(ctx context.Context, pool *egress.Pool, policy *egress.Pol
 	if name == "" {
 		name = q.Get("name")
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	resp, err := pool.Get(ctx, u, egress.Options{Policy: policy, FollowRedirects: true, ConnectTimeout: 10 * time.Second})
+	resp, err := pool.Get(ctx, u, egress.Options{Policy: policy, FollowRedirects: true, ConnectTimeout: egress.DefaultConnectTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("fetching attachment: %w", err)
 	}
