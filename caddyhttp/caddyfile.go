@@ -208,7 +208,11 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *A
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
-	s.Caddyfile.Files = s.fingerprint()
+	var texts []string
+	if app != nil && app.Queue != nil {
+		texts = []string{app.Queue.Postgres, app.Queue.Path, app.Queue.Secret}
+	}
+	s.Caddyfile.Files = s.fingerprint(texts...)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
 	}

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
@@ -27,7 +29,7 @@ type CaddyfileInfo struct {
 	Lines map[string]string `json:"lines,omitempty"`
 
 	// A fingerprint of the files that the block reads, with `{file.…}` and
-	// `import_apprise`: of the time when each was modified, its size, and the
+	// `import_apprise`, and those that URLs name: of the time when each was modified, its size, and the
 	// target of symbolic links, but not of the content. It makes `caddy reload`
 	// load a configuration in which only such a file has changed.
 	Files string `json:"files,omitempty"`
@@ -164,20 +166,44 @@ func (f *fileFingerprint) addImport(location string) {
 		}
 		return readImport(ctx, location)
 	}
-	if _, _, err := appriseconfig.Load(context.Background(), location, read); err != nil {
+	entries, _, err := appriseconfig.Load(context.Background(), location, read)
+	if err != nil {
 		return // the error shows when the configuration loads
+	}
+	for _, e := range entries {
+		f.addNamed(e.URL, e.Dir)
 	}
 }
 
-// fingerprint returns the fingerprint of the files that the settings name.
-func (s *Settings) fingerprint() string {
+// addURL adds the files of a URL: those of its placeholders, and those that it
+// names with paths that may be relative to dir.
+func (f *fileFingerprint) addURL(url, dir string) {
+	f.addPlaceholders(url)
+	if url, err := resolveURL(url); err == nil {
+		f.addNamed(url, cmp.Or(dir, "."))
+	}
+}
+
+// addNamed adds the files that a URL without placeholders names.
+func (f *fileFingerprint) addNamed(url, dir string) {
+	for _, path := range notifier.FilePaths(url, notifier.Files{Dir: dir}) {
+		f.add(path)
+	}
+}
+
+// fingerprint returns the fingerprint of the files that the settings name, and
+// the placeholders in texts.
+func (s *Settings) fingerprint(texts ...string) string {
 	var f fileFingerprint
+	for _, text := range texts {
+		f.addPlaceholders(text)
+	}
 	for _, url := range s.DefaultURLs {
-		f.addPlaceholders(url)
+		f.addURL(url, s.DefaultURLsDir)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
 		for _, u := range s.Keys[name].URLs {
-			f.addPlaceholders(u.URL)
+			f.addURL(u.URL, u.Dir)
 		}
 		for _, location := range s.Keys[name].ImportApprise {
 			f.addImport(location)
@@ -192,6 +218,9 @@ func (s *Settings) fingerprint() string {
 		}
 		f.addPlaceholders(src.Secret)
 		f.addPlaceholders(src.Token)
+	}
+	if s.Configs != nil {
+		f.addPlaceholders(s.Configs.Secret)
 	}
 	return f.String()
 }

@@ -31,7 +31,12 @@ func TestFileFingerprint(t *testing.T) {
 	settings := &Settings{
 		DefaultURLs: []string{"json://h/{file." + path("secret") + "}"},
 		Keys: map[string]*Key{"ops": {
-			URLs:          []KeyURL{{URL: "{file." + path("link") + "}"}},
+			URLs: []KeyURL{
+				{URL: "{file." + path("link") + "}"},
+				{URL: "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ?template=own.json", Dir: dir},
+				{URL: "mailto://ann:pass@example.com?pgppub={env.KEY_DIR}/key.asc"},
+				{URL: "fcm://project/device?keyfile=https://h.invalid/fetched"},
+			},
 			ImportApprise: []string{path("imported"), "https://h.invalid/fetched"},
 		}},
 	}
@@ -40,7 +45,8 @@ func TestFileFingerprint(t *testing.T) {
 	write("linked2", "abc", 1)
 	link("linked")
 	write("imported", "include included\n", 1)
-	write("included", "json://h\n", 1)
+	write("included", "json://h\nfcm://project/device?keyfile=account.json\n", 1)
+	t.Setenv("KEY_DIR", dir)
 
 	seen := map[string]string{}
 	for _, step := range []struct {
@@ -56,7 +62,12 @@ func TestFileFingerprint(t *testing.T) {
 		{"the target of a link", func() { link("linked2") }, false},
 		{"the time of the target", func() { write("linked2", "abc", 2) }, false},
 		{"an imported file", func() { write("imported", "include included\n", 2) }, false},
-		{"an included file", func() { write("included", "json://h\n", 2) }, false},
+		{"an included file", func() { write("included", "json://h\nfcm://project/device?keyfile=account.json\n", 2) }, false},
+		{"a template", func() { write("own.json", "{}", 1) }, false},
+		{"the time of a template", func() { write("own.json", "{}", 2) }, false},
+		{"a key file by a placeholder", func() { write("key.asc", "key", 1) }, false},
+		{"a key file of an included file", func() { write("account.json", "{}", 1) }, false},
+		{"the size of that key file", func() { write("account.json", "{ }", 1) }, false},
 		{"an included file is missing", func() { _ = os.Remove(path("included")) }, false},
 		{"a folder in its place", func() { _ = os.Mkdir(path("included"), 0o700) }, false},
 	} {

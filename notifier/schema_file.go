@@ -70,6 +70,26 @@ func MayNameFiles(url string) bool {
 	return false
 }
 
+// FilePaths returns the paths of the files that a URL names: a template, a key.
+// It reads none of them, and returns nil if the URL cannot be used. What stands
+// in place of a file, such as its content in base64, is taken for a path.
+func FilePaths(url string, files Files) (paths []string) {
+	if !MayNameFiles(url) {
+		return nil
+	}
+	d, err := parse(url)
+	if err != nil {
+		return nil
+	}
+	for _, p := range d.schema.files {
+		f := (*FileParam)(d.at(p.variable))
+		if f.named != "" && !(p.file.web && isWebAddress(f.named)) {
+			paths = append(paths, files.path(f.named))
+		}
+	}
+	return paths
+}
+
 // FileParam is a file that is a parameter of a URL: see [Schema.File].
 type FileParam struct {
 	named string // as the URL writes it

@@ -191,6 +191,7 @@ func TestChangedFiles(t *testing.T) {
 	writeFile(t, path("secret"), "first-secret\n")
 	writeFile(t, path("apprise.yml"), "include: more.conf\n")
 	writeFile(t, path("more.conf"), to("first-import")+"\n")
+	writeFile(t, path("own.json"), `{"content": "{{app_body}}"}`)
 	// Kubernetes replaces the files of a secret by a symbolic link to another folder.
 	for _, name := range []string{"one", "two"} {
 		if err := os.Mkdir(path(name), 0o700); err != nil {
@@ -208,7 +209,8 @@ func TestChangedFiles(t *testing.T) {
 		}
 	}
 	link("one")
-	g := start(t, "", fmt.Sprintf("key k {\nurl %s/{file.%s}\nurl {file.%s}\nimport_apprise %s\n}", k.url, path("secret"), path("current/url"), path("apprise.yml")))
+	g := start(t, "", fmt.Sprintf("key k {\nurl %s/{file.%s}\nurl {file.%s}\nimport_apprise %s\n}\nkey t {\nurl discord://1234/abcd?template=%s\n}",
+		k.url, path("secret"), path("current/url"), path("apprise.yml"), path("own.json")))
 
 	reload := func() (loaded bool) {
 		t.Helper()
@@ -250,6 +252,10 @@ func TestChangedFiles(t *testing.T) {
 		t.Error("an included file has changed, and the configuration was not loaded again")
 	}
 	arrives("other-secret", "linked-two", "second-import")
+	writeFile(t, path("own.json"), `{"content": "Alert: {{app_body}}"}`)
+	if !reload() {
+		t.Error("a template that a URL names has changed, and the configuration was not loaded again")
+	}
 	if reload() {
 		t.Error("nothing has changed, and the configuration was loaded again")
 	}
