@@ -1,0 +1,247 @@
+package notifier
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A URLForm is one way to write the URLs of a service, as a form that a person
+// fills in: it has a field for each parameter.
+type URLForm struct {
+	Service  string      // the service's name
+	Template string      // written as for [Schema.URL]
+	Schemes  []URLScheme // those that differ in meaning; the first is the best choice
+	Fields   []URLField  // those with a place in the template first
+	Slash    bool        // a slash at the end of the path has a meaning
+
+	entry    *entry
+	template *template
+}
+
+// A URLScheme is a scheme that a form offers.
+type URLScheme struct {
+	Name   string
+	Secure bool // with TLS, where the service has both
+}
+
+// A URLField is the field of a parameter in a form. Required and InURL are those
+// of the form.
+type URLField struct {
+	ParamInfo
+	Path  bool // of KindList: the items are the segments of a path
+	Split bool // of KindList: a comma separates items
+
+	// Elsewhere means that the parameter has a place in another form of the
+	// service's URLs, and not in this one. It is of little use here, and can be
+	// left out unless it has a value.
+	Elsewhere bool
+}
+
+// URLValues are the values of a form.
+type URLValues struct {
+	// Scheme is one of the service's schemes; "" means the first of the form.
+	Scheme string
+
+	// Texts has the values by the names of their parameters: one text, or the
+	// items of a list. A parameter without an entry has its default. An empty
+	// text means the same, except that a password that is empty differs from none:
+	// see [Server.Login].
+	Texts map[string][]string
+
+	// Maps has the entries of the parameters that are maps, by the names of
+	// these parameters.
+	Maps map[string]map[string]string
+
+	// Slash reports whether the path ends in a slash.
+	Slash bool
+}
+
+// URLForms returns the forms of the service that has a scheme, or nil if no
+// service has it.
+func URLForms(scheme string) []*URLForm {
+	e := registry.byScheme[strings.ToLower(scheme)]
+	if e == nil {
+		return nil
+	}
+	var forms []*URLForm
+	for _, t := range e.schema.templates {
+		forms = append(forms, e.form(t))
+	}
+	return forms
+}
+
+// Form returns the form that the URL of d is written by, and the values in it,
+// which include the secrets.
+func (d *Destination) Form() (*URLForm, URLValues) {
+	v := URLValues{Scheme: d.scheme.name, Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
+	for _, p := range d.schema.params {
+		switch {
+		case !d.has(p):
+		case p.kind == KindMap:
+			v.Maps[p.name] = maps.Clone(*d.entries(p))
+		case p.kind == KindList || d.template.has(p.name) || d.value(p) != d.schema.defaultOf(p):
+			v.Texts[p.name] = d.texts(p)
+		}
+	}
+	if server := d.server(); server != nil && server.hasPassword && server.Password == "" {
+		v.Texts["password"] = []string{""}
+	}
+	if slash := d.slash(); slash != nil {
+		v.Slash = *slash
+	}
+	return d.entry.form(d.template), v
+}
+
+// form returns the form of a template.
+func (e *entry) form(t *template) *URLForm {
+	s := e.schema
+	f := &URLForm{Service: s.Name, Template: t.text, Slash: s.slash != nil, entry: e, template: t}
+	for _, secure := range []bool{true, false} {
+		if i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.secure == secure }); i >= 0 {
+			f.Schemes = append(f.Schemes, URLScheme{t.schemes[i].name, secure})
+		}
+	}
+	required := t.required()
+	t.places(func(name string, _ bool) {
+		if !slices.ContainsFunc(f.Fields, func(x URLField) bool { return x.Name == name }) {
+			f.Fields = append(f.Fields, s.field(s.byName[name], true, required[name]))
+		}
+	})
+	for _, p := range s.params {
+		ofServer := s.server != nil && slices.Contains([]string{"user", "password", "host", "port"}, p.name)
+		if !t.has(p.name) && !ofServer {
+			f.Fields = append(f.Fields, s.field(p, false, false))
+		}
+	}
+	return f
+}
+
+func (s *Schema) field(p *Param, inURL, required bool) URLField {
+	f := URLField{ParamInfo: s.paramInfo(p)}
+	f.Elsewhere = f.InURL && !inURL && p.kind != KindList
+	f.InURL, f.Required = inURL, required || p.required
+	if p.kind == KindList {
+		f.Path, f.Split = p.list.repeats, len(p.list.split("a,b")) > 1
+	}
+	return f
+}
+
+// required returns the names of the parameters whose places in t must have a
+// value.
+func (t *template) required() map[string]bool {
+	required := map[string]bool{}
+	t.places(func(name string, optional bool) { required[name] = required[name] || !optional })
+	return required
+}
+
+// Build returns the URL with these values in its canonical form. The URL has been
+// parsed again, and has exactly these values. Otherwise Build returns what is
+// wrong, with the parameter if it is about one.
+func (f *URLForm) Build(v URLValues) (url string, problems []*URLError) {
+	if v.Scheme == "" {
+		v.Scheme = f.Schemes[0].Name
+	}
+	scheme, ok := f.template.scheme(v.Scheme)
+	if !ok {
+		return "", []*URLError{{Service: f.Service, Problem: "this form of the URL does not have the scheme " + v.Scheme + "://"}}
+	}
+	d := f.entry.newDestination(f.template, scheme)
+	if problems := d.fill(v); len(problems) > 0 {
+		return "", problems
+	}
+	err := d.readFiles(Files{})
+	if err == nil {
+		err = d.finish()
+	}
+	if err != nil {
+		return "", []*URLError{d.urlError(err)}
+	}
+	url = d.print(false)
+	again, err := Parse(url, nil)
+	if err != nil {
+		return "", []*URLError{d.urlError(err)}
+	}
+	if name := d.differs(again); name != "" {
+		return "", []*URLError{{Service: f.Service, Param: name, Problem: name + " has a value that this form of the URL cannot hold", Fix: "remove white space at its beginning and end, or choose another form"}}
+	}
+	return url, nil
+}
+
+// urlError returns an error about the URL of d as a [*URLError].
+func (d *Destination) urlError(err error) *URLError {
+	if e, ok := errors.AsType[*URLError](err); ok {
+		return e
+	}
+	return &URLError{Service: d.schema.Name, Problem: err.Error()}
+}
+
+// fill sets the parameters to the values of a form, and returns all mistakes.
+func (d *Destination) fill(v URLValues) (problems []*URLError) {
+	s, required := d.schema, d.template.required()
+	if server := d.server(); server != nil {
+		_, server.hasPassword = v.Texts["password"]
+	}
+	if slash := d.slash(); slash != nil {
+		*slash = v.Slash
+	}
+	for _, p := range s.params {
+		mistake := func(problem string) { problems = append(problems, d.urlError(s.errValue(p, problem))) }
+		switch p.kind {
+		case KindMap:
+			for _, key := range slices.Sorted(maps.Keys(v.Maps[p.name])) {
+				if err := d.put(p, p.dict.prefix+key, v.Maps[p.name][key]); err != nil {
+					mistake(err.Error())
+				}
+			}
+			continue
+		case KindList:
+			warnings, err := d.setList(p, v.Texts[p.name], false)
+			if err != nil {
+				warnings = []string{err.Error()}
+			}
+			for _, w := range warnings {
+				mistake(w)
+			}
+			if len(warnings) > 0 {
+				continue
+			}
+		default:
+			if texts := v.Texts[p.name]; len(texts) > 0 && texts[0] != "" {
+				if err := d.set(p, texts[0]); err != nil {
+					mistake(p.name + " " + err.Error())
+					continue
+				}
+			}
+		}
+		if (required[p.name] || p.required) && !d.has(p) {
+			problems = append(problems, &URLError{Service: s.Name, Param: p.name, Problem: p.name + " is missing"})
+		}
+	}
+	return problems
+}
+
+// differs returns the name of a parameter that has different values in two
+// destinations of a service, or "" if there is none.
+func (d *Destination) differs(o *Destination) string {
+	for _, p := range d.schema.params {
+		same := true
+		switch p.kind {
+		case KindMap:
+			same = maps.Equal(*d.entries(p), *o.entries(p))
+		default:
+			same = slices.Equal(d.texts(p), o.texts(p))
+		}
+		if !same {
+			return p.name
+		}
+	}
+	if a, b := d.server(), o.server(); a != nil && a.Secure != b.Secure {
+		return "host"
+	}
+	if a, b := d.slash(), o.slash(); a != nil && *a != *b {
+		return "path"
+	}
+	return ""
+}
