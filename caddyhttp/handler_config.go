@@ -121,7 +121,7 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 		}
 	}
 	if h.resolved.keys[a.key] != nil {
-		return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", a.key)
+		return errKeyFixed(a.key)
 	}
 	switch a.route {
 	case routeAdd:
@@ -131,8 +131,21 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 		return h.addConfig(w, r, a.key)
 	case routeDel:
 		return h.deleteConfig(w, r, a.key)
+	case routeKey:
+		switch query := r.URL.Query(); {
+		case query.Has(buildQuery):
+			return h.postBuilder(w, r, a.key)
+		case query.Has(draftQuery):
+			return h.serveDraft(w, r, a.key)
+		}
 	}
 	return h.getConfig(w, r, a.key)
+}
+
+// errKeyFixed returns the error for a key of the Caddyfile that is to be read or
+// changed.
+func errKeyFixed(key string) error {
+	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
 }
 
 // The reasons why a client may not manage saved configurations.

@@ -111,24 +111,11 @@ func newCheckedMistakes(mistakes []savedMistake) []checkedMistake {
 
 // checkConfig answers what is wrong with a configuration. It saves nothing.
 func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name string, fetch bool) error {
-	s := h.resolved.saved
-	c, err := api.ReadConfig(w, r, h.limits(false), s.MaxSize)
+	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
 	if err != nil {
 		return err
 	}
-	include := s.fetch
-	if !fetch && s.Include {
-		include = func(context.Context, string) ([]byte, error) { return nil, nil }
-	}
-	d := draft{Config: c}
-	k, warnings, err := s.parseWith(r.Context(), name, c.Format, c.Text, include)
-	d.warnings = warnings
-	if err != nil {
-		d.mistakes, _ = errors.AsType[savedMistakes](err)
-	} else {
-		d.urls = len(k.targets)
-		s.releaseTargets(k)
-	}
+	d := h.checkDraft(r.Context(), name, c, fetch)
 	switch {
 	case api.PrefersJSON(r):
 		return writeJSON(w, http.StatusOK, struct {
@@ -137,7 +124,7 @@ func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name strin
 			Warnings []checkedMistake `json:"warnings"`
 		}{d.urls, newCheckedMistakes(d.mistakes), newCheckedMistakes(d.warnings)})
 	case h.resolved.page && api.PrefersHTML(r):
-		return h.writeKeyPage(w, r, name, http.StatusOK, &d)
+		return h.writeKeyPage(w, r, name, http.StatusOK, d)
 	}
 	records := appendMistakes(nil, notifier.LevelError, d.mistakes)
 	if len(records) == 0 {
@@ -145,4 +132,24 @@ func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name strin
 	}
 	(&api.Response{Status: http.StatusOK, Records: appendMistakes(records, notifier.LevelWarning, d.warnings)}).Write(w, r)
 	return nil
+}
+
+// checkDraft returns the configuration c with what is wrong with it. Without
+// fetch, what it includes is not looked at.
+func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
+	s := h.resolved.saved
+	include := s.fetch
+	if !fetch && s.Include {
+		include = func(context.Context, string) ([]byte, error) { return nil, nil }
+	}
+	d := &draft{Config: c}
+	k, warnings, err := s.parseWith(ctx, name, c.Format, c.Text, include)
+	d.warnings = warnings
+	if err != nil {
+		d.mistakes, _ = errors.AsType[savedMistakes](err)
+	} else {
+		d.urls = len(k.targets)
+		s.releaseTargets(k)
+	}
+	return d
 }

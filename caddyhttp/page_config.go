@@ -32,7 +32,7 @@ var (
 var pageConfigScripts = []template.JS{template.JS(destinationsJS), template.JS(editorJS)}
 
 var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; img-src data:" +
-	"; script-src " + api.CSPHash(destinationsJS) + " " + api.CSPHash(editorJS) + "; style-src " + api.PageStyle
+	"; script-src " + api.CSPHash(destinationsJS) + " " + api.CSPHash(editorJS) + " " + api.CSPHash(builderJS) + "; style-src " + api.PageStyle
 
 // configPageData is the data of the template.
 type configPageData struct {
@@ -83,6 +83,9 @@ func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	}
 	if err := checkKeyName(name); err != nil {
 		return api.Errorf(http.StatusNotFound, "%w", err)
+	}
+	if r.URL.Query().Has(buildQuery) {
+		return h.serveBuilder(w, r, name)
 	}
 	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
 }

@@ -67,6 +67,9 @@ func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string)
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
+	if r.PostForm.Has("url") {
+		return h.testURL(w, r, name)
+	}
 	k, err := h.resolved.key(r.Context(), name)
 	if err != nil {
 		return err

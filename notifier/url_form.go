@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -230,8 +231,10 @@ func (d *Destination) differs(o *Destination) string {
 		switch p.kind {
 		case KindMap:
 			same = maps.Equal(*d.entries(p), *o.entries(p))
+		case KindList:
+			same = slices.Equal(d.items(p), o.items(p))
 		default:
-			same = slices.Equal(d.texts(p), o.texts(p))
+			same = cmp.Or(d.value(p), d.schema.defaultOf(p)) == cmp.Or(o.value(p), o.schema.defaultOf(p))
 		}
 		if !same {
 			return p.name
