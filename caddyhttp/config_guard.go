@@ -19,6 +19,7 @@ import (
 // warnUnguarded logs a warning about each notify handler that
 //
 //   - has keys, requires no authentication, and does not set stateless
+//   - lets anyone manage saved keys
 //   - requires authentication for one address of a key, but not for another:
 //     /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
 //
@@ -31,7 +32,7 @@ func (a *App) warnUnguarded() {
 		return // there is no http app, so there is no site
 	}
 	servers := app.(*caddyhttp.App).Servers
-	warned := map[*Handler]bool{} // about being open
+	warned, warnedManage := map[*Handler]bool{}, map[*Handler]bool{} // about being open, and about manage open
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		f := siteFinder{server: servers[name]}
 		f.find(f.server.Routes, site{})
@@ -39,6 +40,11 @@ func (a *App) warnUnguarded() {
 			if !warned[s.handler] && a.Stateless == nil && s.isOpen() {
 				warned[s.handler] = true
 				s.warn("anyone who can reach this site can send to notification URLs of their own with POST "+s.prefix+"/notify, because it requires no authentication; write stateless off, so that only keys can be used, or stateless on if this is intended",
+					zap.Strings("listen", s.server.Listen))
+			}
+			if path := s.openManagement(); path != "" && !warnedManage[s.handler] {
+				warnedManage[s.handler] = true
+				s.warn("anyone who can reach this site can read and change saved keys, as with POST "+s.prefix+path+", because it requires no authentication and configs has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
 			s.warnSpellings()
@@ -64,6 +70,21 @@ func (s site) isOpen() bool {
 	h := s.handler
 	return (len(h.resolved.keys) > 0 || h.resolved.configs != nil) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
+}
+
+// openManagement returns a path with which a stranger from outside can read or
+// change saved keys, or "".
+func (s site) openManagement() string {
+	c := s.handler.resolved.configs
+	if c == nil || c.Manage != manageOpen || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
+		return ""
+	}
+	for _, route := range []string{routeAdd, routeGet, routeKey, routeDel} {
+		if path := route + "KEY"; s.follow(path) == reached {
+			return path
+		}
+	}
+	return ""
 }
 
 // warnSpellings warns if authentication for an address does not apply to another
@@ -197,14 +218,17 @@ func (s site) follow(path string) (o outcome) {
 	}
 	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server)
 	f := follower{site: s, groups: map[string]bool{}}
-	f.key, _ = keyOfPath(path)
+	f.key, _ = s.handler.keyOf(path)
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
 }
 
-// keyOfPath returns the key in an address of a key or of a source. It reports
-// false for any other path.
-func keyOfPath(path string) (key string, ok bool) {
+// keyOf returns the key in a path that the handler answers, or "" if it has none.
+// It reports false for a path that the handler leaves to the next one.
+func (h *Handler) keyOf(path string) (key string, ok bool) {
 	if a, ok := sourceRoute(path); ok {
+		return a.key, true
+	}
+	if a, ok := configRoute(path); ok && h.resolved.configs != nil {
 		return a.key, true
 	}
 	return route(path)
@@ -252,7 +276,7 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		key, ok := keyOfPath(r.URL.Path)
+		key, ok := h.keyOf(r.URL.Path)
 		switch {
 		case !ok || hasEncodedSlash(r.URL):
 			return rest(r)

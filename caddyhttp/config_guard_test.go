@@ -150,3 +150,32 @@ func TestWarnSpellings(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnOpenManagement checks that a site gets a warning if anyone can read and
+// change its saved keys.
+func TestWarnOpenManagement(t *testing.T) {
+	notify := func(manage string) string {
+		return "notify {\nstateless on\nconfigs {\n" + manage + "\n}\n}\n"
+	}
+	for name, tt := range map[string]struct {
+		text string
+		want string // the path in the warning; "" for no warning
+	}{
+		"a port":              {":9470 {\n" + notify("manage open") + "}", "/add/KEY"},
+		"a prefix":            {":9470 {\nhandle_path /alerts/* {\n" + notify("manage open") + "}\n}", "/alerts/add/KEY"},
+		"half a password":     {":9470 {\n@add path /add/*\nbasic_auth @add" + account + notify("manage open") + "}", "/get/KEY"},
+		"a user is needed":    {":9470 {\n" + notify("manage") + "}", ""},
+		"nobody":              {":9470 {\n" + notify("") + "}", ""},
+		"a password":          {":9470 {\nbasic_auth" + account + notify("manage open") + "}", ""},
+		"this machine":        {"http://localhost:9470 {\nbind 127.0.0.1\n" + notify("manage open") + "}", ""},
+		"no saved keys":       {":9470 {\nnotify {\nstateless on\n}\n}", ""},
+		"a client of a proxy": {":9470 {\n@in remote_ip 10.0.0.0/8\nhandle @in {\n" + notify("manage open") + "}\n}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := warningsOfSites(t, tt.text)
+			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], "read and change saved keys, as with POST "+tt.want+",")) {
+				t.Errorf("the warnings are %q, want one about %q", got, tt.want)
+			}
+		})
+	}
+}

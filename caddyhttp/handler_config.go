@@ -2,6 +2,9 @@ package caddyhttp
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -241,7 +244,7 @@ func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request) error {
 
 // savedURL is an item of the answer of /json/urls.
 type savedURL struct {
-	ID       *string  `json:"id"` // the gateway has none
+	ID       *string  `json:"id"` // the same for the same URL; null while the storage cannot be read
 	Service  string   `json:"service_name"`
 	Enabled  bool     `json:"enabled"`
 	URL      string   `json:"url"` // with its secrets masked
@@ -268,17 +271,34 @@ func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 		Tags []string   `json:"tags"`
 		URLs []savedURL `json:"urls"`
 	}{[]string{}, []savedURL{}}
+	id := h.resolved.saved.idOf(r.Context())
 	for _, t := range targets {
 		tags := make([]string, 0, len(t.Tags))
 		for _, tag := range t.Tags {
 			tags = append(tags, strings.ToLower(tag))
 		}
 		out.Tags = append(out.Tags, tags...)
-		out.URLs = append(out.URLs, savedURL{Service: t.Service(), Enabled: true, URL: t.String(), Retry: t.Retry(), Optional: t.Optional(), Tags: tags})
+		out.URLs = append(out.URLs, savedURL{ID: id(t), Service: t.Service(), Enabled: true, URL: t.String(), Retry: t.Retry(), Optional: t.Optional(), Tags: tags})
 	}
 	slices.Sort(out.Tags)
 	out.Tags = slices.Compact(out.Tags)
 	return writeJSON(w, http.StatusOK, out)
+}
+
+// idOf returns a function that returns the ID of a URL: a keyed hash, so that
+// nobody can guess the URL from it.
+func (s *savedKeys) idOf(ctx context.Context) func(notifier.Target) *string {
+	key, err := s.store.IDKey(ctx)
+	if err != nil {
+		s.log.Error("URLs are listed without IDs", zap.Error(err))
+		return func(notifier.Target) *string { return nil }
+	}
+	return func(t notifier.Target) *string {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(t.URL()))
+		id := hex.EncodeToString(mac.Sum(nil)[:16])
+		return &id
+	}
 }
 
 // Changes of a saved configuration, for the log and the event.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -134,8 +136,11 @@ func TestSavedKeys(t *testing.T) {
 	if got, want := post(t, h, "/get/Home", "", "").body, `{"format":"text","config":" # a comment\r\nops=`+s.url("/a")+`\n"}`+"\n"; got != want {
 		t.Errorf("as JSON it is %s, want %s", got, want)
 	}
-	if got, want := get(t, h, "/json/urls/Home", "*/*").body, `{"tags":["ops"],"urls":[{"id":null,"service_name":"JSON","enabled":true,"url":"`+s.url("/a")+`","retry":0,"optional":false,"tags":["ops"]}]}`+"\n"; got != want {
-		t.Errorf("the URLs are %s, want %s", got, want)
+	list := get(t, h, "/json/urls/Home", "*/*").body
+	_, rest, _ := strings.Cut(list, `"id":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	if want := `{"tags":["ops"],"urls":[{"id":"` + id + `","service_name":"JSON","enabled":true,"url":"` + s.url("/a") + `","retry":0,"optional":false,"tags":["ops"]}]}` + "\n"; list != want || len(id) != 32 {
+		t.Errorf("the URLs are %s, want %s", list, want)
 	}
 	if r := get(t, h, "/json/urls/Home?tag=other", "*/*"); r.body != `{"tags":[],"urls":[]}`+"\n" {
 		t.Errorf("the URLs with another tag are %s", r.body)
@@ -150,6 +155,33 @@ func TestSavedKeys(t *testing.T) {
 		if r.status != http.StatusNotFound {
 			t.Errorf("a deleted key gets %d %s", r.status, r.body)
 		}
+	}
+}
+
+// TestURLIDs checks that the ID of a URL is the same at other instances and after
+// a restart, differs from other URLs', and depends on a key.
+func TestURLIDs(t *testing.T) {
+	ids := func(dir, secret string) (out []string) {
+		t.Helper()
+		h, _ := newConfigGateway(t, dir, "manage open"+secret, "")
+		for _, urls := range []string{"json://127.0.0.1/a,json://127.0.0.1/b", "json://127.0.0.1/a"} {
+			if r := post(t, h, "/add/ops", typeForm, "urls="+urls); r.status != http.StatusOK {
+				t.Fatal(r.body)
+			}
+			for _, m := range regexp.MustCompile(`"id":"(\w+)"`).FindAllStringSubmatch(get(t, h, "/json/urls/ops", "*/*").body, -1) {
+				out = append(out, m[1])
+			}
+		}
+		return out
+	}
+	dir := t.TempDir()
+	first, again, other := ids(dir, ""), ids(dir, ""), ids(t.TempDir(), "")
+	if len(first) != 3 || first[0] == first[1] || first[0] != first[2] || !slices.Equal(first, again) || first[0] == other[0] {
+		t.Errorf("IDs %q, at another instance %q, on another storage %q", first, again, other)
+	}
+	const secret = "\nsecret 0123456789abcdef"
+	if a, b := ids(t.TempDir(), secret), ids(t.TempDir(), secret); !slices.Equal(a, b) || a[0] == first[0] {
+		t.Errorf("IDs with a secret: %q and %q", a, b)
 	}
 }
 

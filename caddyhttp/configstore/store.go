@@ -4,6 +4,7 @@ package configstore
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
@@ -67,6 +68,7 @@ const storageTimeout = 5 * time.Second
 // zero value is ready for use.
 type Index struct {
 	writing sync.Mutex // held while a configuration is saved or deleted
+	idMu    sync.Mutex // held while the key for IDs is read
 	changes atomic.Int64
 
 	mu      sync.Mutex
@@ -85,6 +87,7 @@ type Store struct {
 	storage certmagic.Storage
 	index   *Index
 	sealer  *seal.Sealer // nil for no encryption
+	idKey   []byte       // nil until it is read
 }
 
 // New returns a Store. With a secret, which has at least 16 characters, it
@@ -98,6 +101,9 @@ func New(storage certmagic.Storage, index *Index, secret string) (*Store, error)
 	if s.sealer, err = seal.New(secret); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("IDs of URLs"))
+	s.idKey = mac.Sum(nil)
 	return s, nil
 }
 

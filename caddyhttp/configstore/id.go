@@ -1,0 +1,55 @@
+package configstore
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+)
+
+// The key for IDs of URLs.
+const (
+	idKeyName = "ids.key"
+	idKeySize = sha256.Size
+)
+
+// IDKey returns a key to make IDs of URLs with, which do not reveal them. It is
+// the same for all users of the storage and does not change. With a secret it
+// follows from that; otherwise it is random and stored when it is needed first.
+func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
+	s.index.idMu.Lock()
+	defer s.index.idMu.Unlock()
+	if s.idKey != nil {
+		return s.idKey, nil
+	}
+	key, err := s.loadIDKey(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.write(ctx, func(ctx context.Context) error {
+			// Another process may have stored it meanwhile.
+			if key, err = s.loadIDKey(ctx); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			key = make([]byte, idKeySize)
+			_, _ = rand.Read(key) // it never fails
+			return s.storage.Store(ctx, path.Join(folder, idKeyName), key)
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the key for the IDs of URLs: %w", err)
+	}
+	s.idKey = key
+	return key, nil
+}
+
+func (s *Store) loadIDKey(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	key, err := s.storage.Load(ctx, path.Join(folder, idKeyName))
+	if err == nil && len(key) != idKeySize {
+		return nil, errors.New("it is damaged; delete it")
+	}
+	return key, err
+}
