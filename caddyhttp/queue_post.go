@@ -22,7 +22,9 @@ func (a *App) enqueue(k *key, d delivery) bool {
 		return false
 	}
 	if len(s.direct) > 0 { // of chains
-		s.send(context.Background())
+		ctx := context.Background()
+		sending, trace := s.start(ctx)
+		s.finish(ctx, sending.Wait(nil), trace)
 		return true
 	}
 	a.shared.finish(s.delivery, nil, s.reportSoFar(nil))

@@ -53,10 +53,15 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*a
 		resp = h.errorResponse(queueError(err))
 		resp.Records, resp.Results = report.Records, report.Results
 	} else {
-		resp.SetQueued(s.id.String(), messageAddress(r, s.id.String()), prefer)
+		setQueued(resp, r, s.id.String(), prefer)
 	}
 	resp.Stream = stream
 	return resp, nil
+}
+
+// setQueued makes resp the response to a request whose message has an ID.
+func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference) {
+	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
 }
 
 // stream begins a stream of results if the client prefers one.
@@ -80,7 +85,7 @@ func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateErro
 	m := queuedMessage(stored)
 	report := &notifier.Report{Results: storedResults(m), Records: m.Response().Records}
 	resp := api.NewResponse(report)
-	resp.SetQueued(m.ID, messageAddress(r, m.ID), p)
+	setQueued(resp, r, m.ID, p)
 	return resp, nil
 }
 
@@ -109,9 +114,6 @@ type queuedSend struct {
 	err     error
 	entry   *queue.Entry
 
-	done   chan struct{}    // closed when nothing is under way; then report is set
-	report *notifier.Report // on all results of the direct targets
-
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
 	answered bool // results come too late for the response
@@ -136,7 +138,7 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 	d.id = queue.NewID()
 	return &queuedSend{
 		delivery: d, q: q, shared: shared, targets: make([]sentTarget, len(d.to.Targets)),
-		done: make(chan struct{}), decided: make(chan struct{}),
+		decided: make(chan struct{}),
 	}
 }
 
@@ -192,14 +194,13 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 		s.shared.finish(s.delivery, nil, report)
 		return report, nil
 	}
-	go s.send(ctx)
+	sending, trace := s.start(ctx)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-s.done:
-		return s.report, s.err
-	case <-timer.C:
+	if sent := sending.Wait(timer.C); sent != nil {
+		return s.finish(ctx, sent, trace), s.err
 	}
+	go func() { s.finish(ctx, sending.Wait(nil), trace) }()
 	if s.giveUp() {
 		s.store(ctx)
 	}
@@ -236,19 +237,26 @@ func (s *queuedSend) store(ctx context.Context) {
 	close(s.decided)
 }
 
-// send sends to the direct targets, and then stores the message, if it is not
-// final, or else its results.
-func (s *queuedSend) send(ctx context.Context) {
-	defer close(s.done)
-	defer s.release()
-	d, to := s.delivery, *s.to
-	to.Targets = make([]notifier.Target, len(s.direct))
-	for k, i := range s.direct {
-		to.Targets[k] = s.to.Targets[i]
-		to.Targets[k].Progress = s.targets[i].progress
+// start begins to send to the direct targets.
+func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace) {
+	d := s.delivery
+	d.done = s.end
+	if len(s.direct) < len(s.targets) || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
+		to := *s.to
+		to.Targets = make([]notifier.Target, len(s.direct))
+		for k, i := range s.direct {
+			to.Targets[k] = s.to.Targets[i]
+			to.Targets[k].Progress = s.targets[i].progress
+		}
+		d.to = &to
 	}
-	d.to, d.done = &to, s.end
-	sent, trace := s.shared.deliver(ctx, d)
+	return s.shared.start(ctx, d)
+}
+
+// finish stores the message after the last delivery, if it is not final, or else
+// its results. It returns the report on all targets.
+func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *messageTrace) *notifier.Report {
+	defer s.release()
 	if s.decide() {
 		if s.entry == nil {
 			close(s.decided)
@@ -258,17 +266,18 @@ func (s *queuedSend) send(ctx context.Context) {
 	}
 	<-s.decided
 	s.mu.Lock()
-	s.report = s.reportSoFar(sent.Records)
+	report := s.reportSoFar(sent.Records)
 	s.mu.Unlock()
 	if s.entry == nil {
-		s.q.Record(s.id, s.message.Time, finalJobs(s.report.Results))
+		s.q.Record(s.id, s.message.Time, finalJobs(report.Results))
 	}
 	made := make([]notifier.Result, len(s.direct))
 	for k, i := range s.direct {
 		made[k] = s.shown(i)
 	}
-	trace.end(!slices.ContainsFunc(s.report.Results, api.Failed))
-	s.shared.finish(s.delivery, made, s.report)
+	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
+	s.shared.finish(s.delivery, made, report)
+	return report
 }
 
 // decide reports whether the caller stores the message, now that all results are

@@ -66,6 +66,13 @@ func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
 
 // deliver sends a message. The caller ends the trace and calls finish.
 func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *messageTrace) {
+	sending, trace := s.start(ctx, d)
+	return sending.Wait(nil), trace
+}
+
+// start begins to send a message. The caller waits for the deliveries, ends the
+// trace and calls finish.
+func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *messageTrace) {
 	if d.message.Time.IsZero() {
 		d.message.Time = time.Now()
 	}
@@ -77,7 +84,7 @@ func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *me
 	if d.done != nil {
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { d.done(i, r) }})
 	}
-	return s.sender.Send(ctx, d.message, d.to.Targets, notifier.Options{
+	return s.sender.Start(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -68,6 +69,12 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 // has ended. It does not stop when ctx ends, because a message that is begun is
 // finished; each target has the time of o.Timeout.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
+	return s.Start(ctx, m, targets, o).Wait(nil)
+}
+
+// Start begins to send as [Sender.Send] does, and returns at once. The caller
+// calls [Sending.Wait] until it returns the report.
+func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Options) Sending {
 	ctx = context.WithoutCancel(ctx)
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -76,7 +83,7 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
-		defer free()
+		x.free = free
 		x.slots, x.bodies = slices.Insert(x.slots, 0, copies), newSharedBodies()
 	}
 	if o.Limits != nil {
@@ -84,7 +91,16 @@ func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Optio
 		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests, maxRepeated: limits.Bytes}
 	}
 	if Chained(targets) {
-		return x.runChains(ctx, targets)
+		x.startChains(ctx, targets)
+	} else {
+		x.start(ctx, targets)
 	}
-	return x.run(ctx, targets)
+	return Sending{x}
 }
+
+// Sending is a message on its way. [Sender.Start] returns it.
+type Sending struct{ x *sending }
+
+// Wait returns the report when the last delivery has ended, or nil if limit
+// receives a value before. A nil limit is none.
+func (s Sending) Wait(limit <-chan time.Time) *Report { return s.x.wait(limit) }

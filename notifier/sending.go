@@ -21,16 +21,23 @@ type sending struct {
 	deliveries []delivery
 	left       atomic.Int64  // deliveries that have not ended
 	done       chan struct{} // closed when none is left
+	chains     *Report       // of a message with chains, when done is closed
+
+	ctx    context.Context // of the deliveries
+	cancel context.CancelFunc
+	free   func() // gives memory back at the end; nil if none was taken
 }
 
-// run delivers to all targets at once. It returns soon after the timeout, even
-// if services ignore their context.
-func (x *sending) run(ctx context.Context, targets []Target) *Report {
+// start delivers to all targets at once. They end soon after the timeout, even
+// if services ignore their context, if the caller calls wait.
+func (x *sending) start(ctx context.Context, targets []Target) {
 	if len(targets) == 0 {
-		return &Report{Results: []Result{}}
+		x.ctx, x.cancel = ctx, func() {}
+		close(x.done)
+		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, x.options.Timeout, timeoutError(x.options.Timeout))
-	defer cancel()
+	x.ctx, x.cancel = ctx, cancel
 	x.deliveries = make([]delivery, len(targets))
 	x.left.Store(int64(len(targets)))
 	now := time.Now()
@@ -42,10 +49,24 @@ func (x *sending) run(ctx context.Context, targets []Target) *Report {
 		}
 		x.sender.workers.do(work{d, ctx})
 	}
+}
+
+// wait returns the report when the last delivery has ended, or nil if limit
+// receives a value before.
+func (x *sending) wait(limit <-chan time.Time) *Report {
 	select {
 	case <-x.done:
-	case <-ctx.Done():
-		x.abandon(context.Cause(ctx))
+	case <-limit:
+		return nil
+	case <-x.ctx.Done():
+		x.abandon(context.Cause(x.ctx))
+	}
+	x.cancel()
+	if x.free != nil {
+		x.free()
+	}
+	if x.chains != nil {
+		return x.chains
 	}
 	return x.report()
 }

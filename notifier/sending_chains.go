@@ -14,8 +14,16 @@ func Chained(targets []Target) bool {
 	return slices.ContainsFunc(targets, func(t Target) bool { return t.Number != targets[0].Number })
 }
 
-// runChains delivers to the targets of each chain in the order of their numbers.
-// See [TagExpr.Select].
+// startChains delivers to the targets of each chain in the order of their
+// numbers. See [TagExpr.Select].
+func (x *sending) startChains(ctx context.Context, targets []Target) {
+	x.ctx, x.cancel = ctx, func() {} // each number has its own timeout
+	go func() {
+		defer close(x.done)
+		x.chains = x.runChains(ctx, targets)
+	}()
+}
+
 func (x *sending) runChains(ctx context.Context, targets []Target) *Report {
 	report := &Report{Results: make([]Result, len(targets))}
 	var mu sync.Mutex // of report.Records
@@ -106,7 +114,8 @@ func (c *chain) send(ctx context.Context, group []int) (ok bool) {
 	for k, i := range group {
 		targets[k] = c.targets[i]
 	}
-	report := x.run(ctx, targets)
+	x.start(ctx, targets)
+	report := x.wait(nil)
 	for k, i := range group {
 		c.results[i] = report.Results[k]
 	}

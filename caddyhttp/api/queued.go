@@ -37,10 +37,10 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	return out
 }
 
-// SetQueued makes r the response for a message that the queue knows. location is
-// the address of the message. If a delivery is queued and the client prefers not
-// to wait, the status is 202.
-func (r *Response) SetQueued(id, location string, p Preference) {
+// SetQueued makes r the response for a message that the queue knows. location
+// returns the address of the message. If a delivery is queued and the client
+// prefers not to wait, the status is 202.
+func (r *Response) SetQueued(id string, location func() string, p Preference) {
 	r.ID = id
 	queued := false
 	for _, result := range r.Results {
@@ -49,7 +49,7 @@ func (r *Response) SetQueued(id, location string, p Preference) {
 	if !queued {
 		return
 	}
-	r.location = location
+	r.location = location()
 	if p.Async && r.Status == http.StatusOK {
 		r.Status = http.StatusAccepted
 		r.applied = p.Applied()

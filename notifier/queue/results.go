@@ -17,8 +17,8 @@ import (
 // The bounds of results that are not stored yet.
 const (
 	recordEvery = time.Second
-	flushAt     = 256 << 10 // bytes that are stored without waiting for recordEvery
-	maxResults  = 4 << 20   // bytes; what comes beyond that is dropped
+	flushAt     = 1 << 20 // bytes that are stored without waiting for recordEvery
+	maxResults  = 4 << 20 // bytes; what comes beyond that is dropped
 )
 
 // results holds final results, encoded, until they are stored.
