@@ -8,19 +8,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
-
-// encoded returns an entry as an encoder of zap writes it.
-func encoded(t *testing.T, e zapcore.Encoder, level zapcore.Level, logger, message string, fields ...zap.Field) []byte {
-	t.Helper()
-	b, err := e.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now(), LoggerName: logger, Message: message}, fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func jsonEncoder() zapcore.Encoder { return zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()) }
 
 // TestOwnEntries checks that the gateway recognizes its own entries in every
 // encoding. Sending them would cause more of them without end.
@@ -30,7 +19,7 @@ func TestOwnEntries(t *testing.T) {
 	colours := zap.NewDevelopmentEncoderConfig()
 	colours.EncodeLevel = zapcore.CapitalColorLevelEncoder
 	for name, encoder := range map[string]zapcore.Encoder{
-		"json": jsonEncoder(), "renamed": zapcore.NewJSONEncoder(renamed),
+		"json": logtest.JSON(), "renamed": zapcore.NewJSONEncoder(renamed),
 		"console": zapcore.NewConsoleEncoder(zap.NewDevelopmentEncoderConfig()), "colours": zapcore.NewConsoleEncoder(colours),
 	} {
 		for logger, own := range map[string]bool{
@@ -38,13 +27,13 @@ func TestOwnEntries(t *testing.T) {
 			"caddy.logging.writers.notify": true, "admin.api.notify": true,
 			"notifyd": false, "http.handlers.notify_me": false, "http.log.error": false, "events": false, "tls": false,
 		} {
-			line := encoded(t, encoder, zap.ErrorLevel, logger, "delivery failed", zap.String("name", "unhealthy"))
+			line := logtest.Encode(t, encoder, zap.ErrorLevel, logger, "delivery failed", zap.String("name", "unhealthy"))
 			if e := logdigest.ReadEntry(line, time.Now()); isOwnEntry(&e, line) != own {
 				t.Errorf("%s: an entry of %s counts as own: %v", name, logger, !own)
 			}
 		}
 	}
-	line := encoded(t, jsonEncoder(), zap.DebugLevel, "events", "event", zap.String("name", "notify_failed"))
+	line := logtest.Encode(t, logtest.JSON(), zap.DebugLevel, "events", "event", zap.String("name", "notify_failed"))
 	if e := logdigest.ReadEntry(line, time.Now()); !isOwnEntry(&e, line) {
 		t.Error("Caddy's entry about an event of the gateway does not count as own")
 	}

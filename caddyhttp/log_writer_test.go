@@ -16,6 +16,8 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
 
 // entriesOf returns the number of log entries that a message has.
@@ -230,7 +232,7 @@ func TestLogWithoutApp(t *testing.T) {
 	s.stderr = &errs
 	write := func(level zapcore.Level, logger, message string) string {
 		errs.Reset()
-		if _, err := s.Write(encoded(t, jsonEncoder(), level, logger, message)); err != nil {
+		if _, err := s.Write(logtest.Encode(t, logtest.JSON(), level, logger, message)); err != nil {
 			t.Fatal(err)
 		}
 		return errs.String()

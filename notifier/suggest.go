@@ -31,9 +31,9 @@ func FindService(name string) *ServiceInfo {
 // name, each as its first scheme, the most similar first.
 func SimilarServices(name string) []string {
 	word, best := letters(name), distances{}
-	for _, s := range Services() {
-		for _, candidate := range append([]string{letters(s.Name)}, s.Schemes...) {
-			best.add(s.Schemes[0], word, candidate)
+	for _, e := range registry.entries {
+		for _, candidate := range append([]string{letters(e.schema.Name)}, e.schemes...) {
+			best.add(e.schemes[0], word, candidate)
 		}
 	}
 	return best.nearest()
@@ -57,11 +57,11 @@ func WithSuggestion(url string, err error) error {
 // first.
 func similarSchemes(word string) []string {
 	best := distances{}
-	for _, s := range Services() {
-		for _, scheme := range s.Schemes {
+	for _, e := range registry.entries {
+		for _, scheme := range e.schemes {
 			best.add(scheme, strings.ToLower(word), scheme)
 		}
-		best.add(s.Schemes[0], letters(word), letters(s.Name))
+		best.add(e.schemes[0], letters(word), letters(e.schema.Name))
 	}
 	return best.nearest()
 }

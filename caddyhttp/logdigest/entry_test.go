@@ -9,19 +9,9 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
-
-// encoded returns an entry as an encoder of zap writes it.
-func encoded(t *testing.T, e zapcore.Encoder, level zapcore.Level, logger, message string, fields ...zap.Field) []byte {
-	t.Helper()
-	b, err := e.EncodeEntry(zapcore.Entry{Level: level, Time: time.Now(), LoggerName: logger, Message: message}, fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func jsonEncoder() zapcore.Encoder { return zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()) }
 
 func consoleEncoder(colours bool) zapcore.Encoder {
 	c := zap.NewDevelopmentEncoderConfig()
@@ -35,15 +25,15 @@ func consoleEncoder(colours bool) zapcore.Encoder {
 // and that the text of other encoders becomes the message.
 func TestReadEntry(t *testing.T) {
 	fields := []zap.Field{zap.String("host", "h\nh"), zap.Error(errors.New("no \"route\"")), zap.Int("n", 3), zap.Any("request", map[string]any{"method": "GET", "host": "example.com", "uri": "/x?y", "client_ip": "192.0.2.1", "headers": map[string]any{"Cookie": []string{"secretsecret"}}})}
-	for name, encoder := range map[string]zapcore.Encoder{"json": jsonEncoder(), "console": consoleEncoder(false), "colours": consoleEncoder(true)} {
-		e := ReadEntry(encoded(t, encoder, zap.WarnLevel, "tls.obtain", "will retry", fields...), time.Now())
+	for name, encoder := range map[string]zapcore.Encoder{"json": logtest.JSON(), "console": consoleEncoder(false), "colours": consoleEncoder(true)} {
+		e := ReadEntry(logtest.Encode(t, encoder, zap.WarnLevel, "tls.obtain", "will retry", fields...), time.Now())
 		if e.Level != zap.WarnLevel || e.Logger != "tls.obtain" || e.Message != "will retry" {
 			t.Errorf("%s: %+v", name, e)
 		}
 		if got, want := e.joinFields(1000), `host: h h, error: no "route", n: 3, request: GET example.com/x?y from 192.0.2.1`; got != want {
 			t.Errorf("%s: fields %q, want %q", name, got, want)
 		}
-		e = ReadEntry(encoded(t, encoder, zap.ErrorLevel, "", "config is\tbad"), time.Now())
+		e = ReadEntry(logtest.Encode(t, encoder, zap.ErrorLevel, "", "config is\tbad"), time.Now())
 		if e.Level != zap.ErrorLevel || !strings.HasSuffix(e.Message, "bad") || e.joinFields(1000) != "" {
 			t.Errorf("%s without logger: %+v", name, e)
 		}

@@ -1,51 +1,43 @@
 package services
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // jsmServer is a fake of the API. The IDs of its alerts differ from the IDs of
 // the requests that created them, and it refuses actions on unknown alerts.
 type jsmServer struct {
-	mu     sync.Mutex
 	alerts int
 	steps  []string
 }
 
-func (s *jsmServer) RoundTrip(q *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *jsmServer) answer(q *http.Request, body string) (int, string) {
 	path := strings.TrimPrefix(q.URL.Path, "/v2/alerts")
-	code, body := 202, `{"requestId":"step"}`
+	code, answer := 202, `{"requestId":"step"}`
 	request, isStatus := strings.CutPrefix(path, "/requests/request-")
 	alert, step, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch {
 	case path == "":
 		s.alerts++
-		body = fmt.Sprintf(`{"requestId":"request-%d"}`, s.alerts)
+		answer = fmt.Sprintf(`{"requestId":"request-%d"}`, s.alerts)
 	case isStatus:
-		code, body = 200, fmt.Sprintf(`{"data":{"alertId":"alert-%s"}}`, request)
+		code, answer = 200, fmt.Sprintf(`{"data":{"alertId":"alert-%s"}}`, request)
 	case strings.HasPrefix(alert, "request-"):
-		code, body = 404, `{"message":"no such alert"}`
+		code, answer = 404, `{"message":"no such alert"}`
 	default:
 		var payload struct{ Note string }
-		if q.Body != nil {
-			_ = json.NewDecoder(q.Body).Decode(&payload)
-		}
+		_ = json.Unmarshal([]byte(body), &payload) // a DELETE has no body
 		s.steps = append(s.steps, strings.Join([]string{q.Method, alert, step, q.URL.Query().Get("identifierType"), payload.Note}, " "))
 	}
-	return &http.Response{StatusCode: code, Request: q, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}, nil
+	return code, answer
 }
 
 // TestJSMActions sends messages to an Opsgenie URL one after the other.
@@ -69,20 +61,15 @@ func TestJSMActions(t *testing.T) {
 		{"delete once", "opsgenie://key1?:success=delete", "fss", 1, []string{"DELETE alert-1  id "}},
 	} {
 		server := &jsmServer{}
-		sender := notifier.NewSender(egress.NewPoolWithTransport("test", server), 0)
-		d, err := sender.Parse(c.url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		send := servicetest.API(server.answer).Destination(t, c.url)
 		for _, kind := range c.types {
 			m := &notifier.Message{Title: "disk full", Body: "b"}
 			if kind < 'a' {
 				m.Title = "other"
 			}
 			m.Type = map[string]notifier.Type{"i": notifier.Info, "s": notifier.Success, "w": notifier.Warning, "f": notifier.Failure}[strings.ToLower(string(kind))]
-			report := sender.Send(context.Background(), m, []notifier.Target{{Destination: d}}, notifier.Options{})
-			if !report.OK() {
-				t.Errorf("%s: %v", c.name, report.Results[0].Err)
+			if err := send(m); err != nil {
+				t.Errorf("%s: %v", c.name, err)
 			}
 		}
 		slices.Sort(server.steps)
@@ -101,12 +88,7 @@ func TestJSMSkips(t *testing.T) {
 		"opsgenie://key1?action=delete":  "would delete an alert about the same subject, and no such alert is known; send a message of type failure first, or add action=new to the URL",
 		"jira://key1?action=acknowledge": "would acknowledge an alert",
 	} {
-		sender := notifier.NewSender(egress.NewPoolWithTransport("test", &jsmServer{}), 0)
-		d, err := sender.Parse(address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		report := sender.Send(context.Background(), &notifier.Message{Body: "b"}, []notifier.Target{{Destination: d}}, notifier.Options{})
+		report := servicetest.API(new(jsmServer).answer).Report(t, address, &notifier.Message{Body: "b"})
 		if r := report.Records[0]; !report.OK() || len(report.Records) > 1 || r.Level != notifier.LevelWarning || !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %v", address, report.Records)
 		}

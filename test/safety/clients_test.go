@@ -218,7 +218,7 @@ func TestLyingClients(t *testing.T) {
 func TestLyingAttachments(t *testing.T) {
 	t.Parallel()
 	fine := swallower(t)
-	g := start(t, "", "timeout 1s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	g := start(t, "", "timeout 2s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	megabyte := strings.Repeat("gigabyte", 1<<17)
 	for _, tt := range []struct {
@@ -229,8 +229,8 @@ func TestLyingAttachments(t *testing.T) {
 		{"a gigabyte with its length", forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"a gigabyte that does not", forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"less than its length", answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"), "EOF"},
-		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 1s"},
-		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 1s"},
+		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 2s"},
+		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 2s"},
 		{"a circle", answering(status("302 Found", "Location: /x")), "redirects"},
 		{"404", answering(status("404 No")), "404"},
 		{"a bomb", answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\nConnection: close\r\n\r\n\x1f\x8b\x08"), ""},

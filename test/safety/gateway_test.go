@@ -33,6 +33,10 @@ var program string
 // build of the gateway.
 const programVariable = "SAFETY_PROGRAM"
 
+// soak is set by SAFETY_SOAK=1, as .ci/run does. The tests whose comments name
+// it then do more of the same.
+var soak = os.Getenv("SAFETY_SOAK") != ""
+
 func TestMain(m *testing.M) {
 	// A test that runs itself again in a network namespace passes the program on.
 	if program = os.Getenv(programVariable); program != "" {
@@ -62,7 +66,7 @@ func TestMain(m *testing.M) {
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
 	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)

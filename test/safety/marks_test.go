@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
@@ -145,11 +146,27 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 // as APRS. Numbers of five digits with a leading 0 do not occur elsewhere.
 func numeral(number int) string { return fmt.Sprintf("%05d", number%10_000) }
 
+const numeralLength = 5
+
 var isNumeral = regexp.MustCompile(`^0\d{4}$`)
 
-// numerals finds numerals that are not part of a longer number or word and do
-// not follow a decimal point.
-var numerals = regexp.MustCompile(`(?:^|[^0-9A-Za-z.])(0\d{4})(?:[^0-9A-Za-z]|$)`)
+// numeralsIn returns the positions of the numerals in text that are not part of
+// a longer number or word and do not follow a decimal point.
+func numeralsIn(text string) iter.Seq[int] {
+	inWord := func(i int) bool {
+		return i < len(text) && (text[i] >= '0' && text[i] <= '9' || text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z')
+	}
+	return func(yield func(int) bool) {
+		for i := 0; i+numeralLength <= len(text); i++ {
+			if text[i] != '0' || i > 0 && (inWord(i-1) || text[i-1] == '.') || inWord(i+numeralLength) {
+				continue
+			}
+			if isNumeral.MatchString(text[i:i+numeralLength]) && !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // similar returns a text of the same length with the same kinds of
 // characters.
@@ -212,9 +229,9 @@ func (m marked) revealedIn(text string) string {
 	if !m.numerals {
 		return ""
 	}
-	for _, at := range numerals.FindAllStringSubmatchIndex(text, -1) {
-		if number := text[at[2]:at[3]]; slices.Contains(m.marks, number) {
-			return excerpt(number, text, at[2], at[3])
+	for at := range numeralsIn(text) {
+		if number := text[at : at+numeralLength]; slices.Contains(m.marks, number) {
+			return excerpt(number, text, at, at+numeralLength)
 		}
 	}
 	return ""
@@ -250,9 +267,10 @@ func checkNoMarks(t *testing.T, where, text string, all []marked) {
 			}
 		}
 	}
-	for _, at := range numerals.FindAllStringSubmatchIndex(text, -1) {
-		if service, ours := numbers[text[at[2]:at[3]]]; ours {
-			leak(service, text[at[2]:at[3]], at[2], at[3])
+	for at := range numeralsIn(text) {
+		number := text[at : at+numeralLength]
+		if service, ours := numbers[number]; ours {
+			leak(service, number, at, at+numeralLength)
 		}
 	}
 }

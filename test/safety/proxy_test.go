@@ -75,13 +75,14 @@ func (p *proxy) answerWith(file []byte) {
 }
 
 // environment returns an environment in which a program uses the proxy and
-// trusts its certificates.
+// trusts its certificates. The program makes no key for post-quantum key
+// exchange, which takes long and which the proxy does not use.
 func (p *proxy) environment() []string {
-	return []string{"HTTP_PROXY=http://" + p.address, "HTTPS_PROXY=http://" + p.address, "SSL_CERT_FILE=" + p.ca}
+	return []string{"GODEBUG=tlsmlkem=0", "HTTP_PROXY=http://" + p.address, "HTTPS_PROXY=http://" + p.address, "SSL_CERT_FILE=" + p.ca}
 }
 
 func (p *proxy) serve(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	in := bufio.NewReader(c)
 	r, err := http.ReadRequest(in)
 	if err != nil {
@@ -107,9 +108,16 @@ func (p *proxy) serve(c net.Conn) {
 		if r, err = http.ReadRequest(in); err != nil {
 			return
 		}
-		way = *p.way.Load()
 	}
-	switch way {
+	// A handshake takes longer than a response, so connections are used again.
+	for err == nil && p.answer(c, in, r) {
+		r, err = http.ReadRequest(in)
+	}
+}
+
+// answer answers a request. It reports whether the connection can be used again.
+func (p *proxy) answer(c net.Conn, in *bufio.Reader, r *http.Request) bool {
+	switch way := *p.way.Load(); way {
 	case "silence":
 		_, _ = io.Copy(io.Discard, in)
 	case "reset", "no such host", "TLS":
@@ -120,8 +128,10 @@ func (p *proxy) serve(c net.Conn) {
 		fmt.Fprintf(c, "%s\r\n%s\r\n", r.URL, wire(r))
 	default:
 		text := wire(r)
-		fmt.Fprintf(c, "HTTP/1.1 %s %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", way, r.URL.EscapedPath(), len(text), text)
+		_, err := fmt.Fprintf(c, "HTTP/1.1 %s %s\r\nContent-Length: %d\r\n\r\n%s", way, r.URL.EscapedPath(), len(text), text)
+		return err == nil && len(text) < 1<<20 // wire does not read the rest of a longer body
 	}
+	return false
 }
 
 func (p *proxy) certificate(host string) (*tls.Certificate, error) {

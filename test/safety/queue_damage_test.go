@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestQueueFlippedBits flips a bit of the queue's file, 100 times. The gateway starts
-// each time. A message that does not arrive is in the log with its ID or the hash
-// of its idempotency key.
+// TestQueueFlippedBits flips a bit of the queue's file, 10 times, or 100 times if
+// soak is set. The gateway starts each time. A message that does not arrive is in
+// the log with its ID or the hash of its idempotency key.
 //
 // The file has eight messages, so that the gateway reads each of them soon after
 // the start.
@@ -24,9 +24,9 @@ func TestQueueFlippedBits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	flips := 100
-	if raceEnabled {
-		flips = 10
+	flips := 10
+	if soak {
+		flips = 100
 	}
 	folder, c := newFolder(t), newReceiver(t, nil)
 	c.silence()

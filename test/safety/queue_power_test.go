@@ -41,8 +41,9 @@ func runWithoutSync() error {
 	return syscall.Exec(program, os.Args, os.Environ())
 }
 
-// TestQueuePowerCut cuts the power 20 times: it copies the disk of a gateway that
-// has just accepted messages, and starts it with the copy. All messages arrive.
+// TestQueuePowerCut cuts the power 4 times, or 20 times if soak is set: it copies
+// the disk of a gateway that has just accepted messages, and starts it with the
+// copy. All messages arrive.
 // What was not synced is not on the disk, so messages are lost in a control run
 // in which fsync does nothing.
 func TestQueuePowerCut(t *testing.T) {
@@ -56,7 +57,11 @@ func TestQueuePowerCut(t *testing.T) {
 	if !inNamespace(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	const cuts, maxControls = 20, 3
+	const maxControls = 3
+	cuts := 4
+	if soak {
+		cuts = 20
+	}
 	accepted, lost := 0, 0
 	for range cuts {
 		n, l := cutPower(t, false)

@@ -9,16 +9,20 @@ import (
 	"time"
 )
 
-// TestQueueReload reloads the configuration a hundred times while messages
-// come in, some of which are stored while they are sent. Each arrives once.
+// TestQueueReload reloads the configuration 30 times, or 100 times if soak is
+// set, while messages come in, some of which are stored while they are sent.
+// Each arrives once.
 func TestQueueReload(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	reloads, rate := 100, 200
+	reloads, rate := 30, 200
 	if raceEnabled {
-		reloads, rate = 30, 40
+		rate = 40
+	}
+	if soak {
+		reloads = 100
 	}
 	c := &counter{step: 10 * time.Millisecond, got: map[string]int{}}
 	s := serveHTTP(t, "127.0.0.1", c.ServeHTTP)
@@ -100,16 +104,16 @@ func TestQueueStop(t *testing.T) {
 	}
 }
 
-// TestQueueSilentDestination queues 2,000 messages for a destination that never
-// answers. Messages for others arrive while it has not even ended the first four.
+// TestQueueSilentDestination queues 500 messages, or 2000 if soak is set, for a
+// destination that never answers. Messages for others arrive while it has not even ended the first four.
 func TestQueueSilentDestination(t *testing.T) {
 	t.Parallel()
 	silent, fine := newReceiver(t, nil), newReceiver(t, nil)
 	silent.silence()
 	g := start(t, queueOption(newFolder(t)), "timeout 10m\nkey silent {\nurl "+silent.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
-	jobs := 2000
-	if raceEnabled {
-		jobs = 500
+	jobs := 500
+	if soak {
+		jobs = 2000
 	}
 	g.queueUp("/notify/silent", 1, jobs)
 	const others = 100

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	pgppacket "github.com/ProtonMail/go-crypto/openpgp/packet"
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
+	"github.com/caddy-notify/caddy-notify/internal/pgptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
@@ -198,41 +198,10 @@ func TestEncryptionTakesTurns(t *testing.T) {
 	}
 }
 
-// keyWithSignatures returns a key of at most 64 KiB with as many invalid
-// signatures as have room.
-func keyWithSignatures(t *testing.T) []byte {
-	t.Helper()
-	e, err := openpgp.NewEntity("a", "", "a@b.example", &pgppacket.Config{Algorithm: pgppacket.PubKeyAlgoECDSA, Curve: pgppacket.CurveBrainpoolP512})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var key bytes.Buffer
-	if err := e.Serialize(&key); err != nil {
-		t.Fatal(err)
-	}
-	var last bytes.Buffer
-	for r := pgppacket.NewOpaqueReader(bytes.NewReader(key.Bytes())); ; {
-		p, err := r.Next()
-		if err != nil {
-			break
-		}
-		last.Reset()
-		if err := p.Serialize(&last); err != nil {
-			t.Fatal(err)
-		}
-	}
-	last.Bytes()[last.Len()-1] ^= 1
-	data := key.Bytes()[:key.Len()-last.Len()]
-	for len(data)+last.Len() <= maxKeySize {
-		data = append(data, last.Bytes()...)
-	}
-	return data
-}
-
 // TestKeySelectionTakesTurns checks that the signatures of a key are verified in
 // turn with other work: 64 KiB of them take two seconds.
 func TestKeySelectionTakesTurns(t *testing.T) {
-	m := &service{pgp: pgpEncrypt, keys: &pgpKeys{public: pgpKey{data: keyWithSignatures(t)}}}
+	m := &service{pgp: pgpEncrypt, keys: &pgpKeys{public: pgpKey{data: pgptest.KeyWithSignatures(t, maxKeySize)}}}
 	err := callAsClient(t, func(ctx context.Context, c *notifier.Client) error {
 		if _, err := m.keys.public.read(ctx, c); err != nil {
 			return err
