@@ -1,21 +1,109 @@
 package source
 
+import (
+	"bytes"
+	"encoding/base64"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
 func init() {
 	register(Format{
 		Name:    "cloudevents",
 		Program: "CloudEvents",
 		Doc:     "https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md",
+		Checked: "1.0.2 and the working draft of 2026-07-23",
 		Tokens:  []TokenPlace{{Query: "access_token"}},
+		payload: readCloudEvents,
 		Templates: Templates{
-			Title: `{{ default (default "CloudEvent" (header "Ce-Type")) .type }}`,
-			Body: `{{ $structured := .specversion }}{{ $data := . }}{{ if $structured }}{{ $data = .data }}{{ end -}}
-{{ with default (default (default (json $data) $data.text) $data.msg) $data.message }}{{ if not (eq . "null" "{}") }}{{ cut 2000 . }}
+			Title: `{{ if .events }}{{ $first := index .events 0 }}{{ default "CloudEvent" $first.type }}{{ with more 1 .events }} and {{ . }} more{{ end }}
+{{- else }}{{ default "CloudEvent" .type }}{{ end }}`,
+			Body: `{{- define "event" -}}
+{{ with default (default (default (print .data) .data.text) .data.msg) .data.message }}{{ if ne . "{}" }}{{ cut 2000 . }}
 {{ end }}{{ end }}
-{{- with default (header "Ce-Source") .source }}Source: {{ . }}
+{{- with .source }}Source: {{ . }}
 {{ end }}
-{{- with default (header "Ce-Subject") .subject }}Subject: {{ . }}{{ end }}`,
-			Type: `{{ $data := . }}{{ if .specversion }}{{ $data = .data }}{{ end -}}
+{{- with .subject }}Subject: {{ . }}
+{{ end }}
+{{- end -}}
+{{ if .events }}{{ range first 10 .events }}{{ .type }}
+{{ template "event" . }}
+{{ end }}{{ with more 10 .events }}and {{ . }} more{{ end }}
+{{- else }}{{ template "event" . }}{{ end }}`,
+			Type: `{{ $data := .data }}{{ if .events }}{{ $first := index .events 0 }}{{ $data = $first.data }}{{ end -}}
 {{ type (default (default (default $data.status $data.state) $data.level) $data.severity) }}`,
 		},
 	})
+}
+
+// readCloudEvents returns an event of any content mode as one of the structured
+// mode. A batch is an object with the events of the batch.
+func readCloudEvents(r *Request) (any, error) {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	text := bytes.TrimPrefix(bytes.TrimSpace(r.Body), []byte("\xEF\xBB\xBF"))
+	if r.Form != nil {
+		return fields(r.Form), nil
+	}
+	structured := strings.HasPrefix(media, "application/cloudevents")
+	data, err := decodeJSON(text)
+	if err != nil && (structured || r.Header.Get("Ce-Type") == "") {
+		return nil, errorf(http.StatusBadRequest, "the payload of CloudEvents must be JSON: %w", err)
+	}
+	if events, ok := data.([]any); ok && strings.HasPrefix(media, "application/cloudevents-batch") {
+		for _, e := range events {
+			decodeEventData(e)
+		}
+		return map[string]any{"events": events}, nil
+	}
+	if event, ok := data.(map[string]any); ok && (structured || event["specversion"] != nil) {
+		decodeEventData(event)
+		return event, nil
+	}
+	if err != nil && utf8.Valid(text) {
+		data = string(text)
+	}
+	event := map[string]any{}
+	for name, values := range r.Header {
+		if attribute, ok := strings.CutPrefix(name, "Ce-"); ok && len(values) > 0 {
+			event[strings.ToLower(attribute)] = eventAttribute(values[0])
+		}
+	}
+	if data = or(data, nil); data != nil {
+		event["data"] = data
+	}
+	return event, nil
+}
+
+// decodeEventData replaces the base64 of binary data by the text that it encodes,
+// if it is a text.
+func decodeEventData(v any) {
+	event, _ := v.(map[string]any)
+	encoded, ok := event["data_base64"].(string)
+	if !ok {
+		return
+	}
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || !utf8.Valid(raw) {
+		return
+	}
+	event["data"] = string(raw)
+	if data, err := decodeJSON(raw); err == nil && data != nil {
+		event["data"] = data
+	}
+	delete(event, "data_base64")
+}
+
+// eventAttribute decodes the value of a header of the binary mode: it may be
+// quoted, and is percent-encoded.
+func eventAttribute(s string) string {
+	if len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"' {
+		s = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[1 : len(s)-1])
+	}
+	if decoded, err := url.PathUnescape(s); err == nil {
+		s = decoded
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -11,6 +11,7 @@ func init() {
 		Name:    "discord",
 		Program: "Discord",
 		Doc:     "https://docs.discord.com/developers/resources/webhook#execute-webhook",
+		Checked: "2026-08-06",
 		Tokens:  []TokenPlace{{Path: true}},
 		api: &api{
 			paths: []string{"*", "*/*", "api/webhooks/*/*", "api/*/webhooks/*/*"},
@@ -57,8 +58,57 @@ func readDiscord(r *Request) (*Message, error) {
 	if more := len(embeds) - maxEmbeds; more > 0 {
 		body.add("and " + strconv.Itoa(more) + " more")
 	}
+	left := maxNested
+	m.discordComponents(get(data, "components"), &body, &left)
+	if question := text(get(data, "poll", "question", "text")); question != "" {
+		body.add(question)
+		for _, a := range list(get(data, "poll", "answers"), maxEmbeds) {
+			body.add("- " + text(get(a, "poll_media", "text")))
+		}
+	}
 	m.Body = body.String()
 	return m.check("Discord", r)
+}
+
+// The types of components that have something to show.
+const (
+	discordButton    = 2
+	discordText      = 10
+	discordThumbnail = 11
+	discordGallery   = 12
+)
+
+// discordComponents adds the texts, links and images of components, which a
+// message has in place of content and embeds. It stops when left, which counts
+// components, is used up.
+func (m *Message) discordComponents(v any, body *lines, left *int) {
+	for _, c := range list(v, maxNested) {
+		if *left--; *left < 0 {
+			return
+		}
+		switch toInt(c["type"]) {
+		case discordButton:
+			if address := text(c["url"]); isAddress(address) {
+				body.link(text(c["label"]), address)
+			}
+		case discordText:
+			body.add(text(c["content"]))
+		case discordThumbnail:
+			m.image(get(c, "media", "url"))
+		case discordGallery:
+			for _, item := range list(c["items"], maxEmbeds) {
+				body.add(text(item["description"]))
+				m.image(get(item, "media", "url"))
+			}
+		}
+		if color, ok := toFloat(c["accent_color"]); ok {
+			m.raise(typeOfColor(int64(toInt(color))))
+		}
+		m.discordComponents(c["components"], body, left)
+		if accessory := c["accessory"]; accessory != nil {
+			m.discordComponents([]any{accessory}, body, left)
+		}
+	}
 }
 
 // replyDiscord answers with 204, or with the message if ?wait=true.

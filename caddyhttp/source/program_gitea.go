@@ -5,34 +5,53 @@ func init() {
 		Name:    "gitea",
 		Program: "Gitea and Forgejo",
 		Doc:     "https://docs.gitea.com/usage/webhooks",
+		Checked: "1.27.3; Forgejo 15.0.1",
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{
 			Title: `{{ $event := capitalize (replace "_" " " (header "X-Gitea-Event")) -}}
-{{ if .commits }}{{ default "Somebody" (default .sender.login .pusher.login) }} pushed to {{ replace "refs/heads/" "" .ref }}
-{{- else if .workflow_run }}{{ .workflow_run.display_title }} {{ default (default .action .workflow_run.status) .workflow_run.conclusion }}
-{{- else if .pull_request }}Pull request {{ .pull_request.number }} {{ if .pull_request.merged }}merged{{ else }}{{ .action }}{{ end }}
-{{- else if .issue }}Issue {{ .issue.number }} {{ if .comment }}commented{{ else }}{{ .action }}{{ end }}
+{{ $who := default "Somebody" (default .pusher.login .sender.login) -}}
+{{ if .workflow_run }}{{ default "Workflow" .workflow_run.display_title }} {{ replace "_" " " (default (default .action .workflow_run.status) .workflow_run.conclusion) }}
+{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status) .workflow_job.conclusion) }}
+{{- else if .run }}{{ default "Workflow" .run.title }} {{ if eq .action "recover" }}recovered{{ else }}{{ .action }}{{ end }}
+{{- else if .context }}{{ .context }} {{ .state }}
+{{- else if or .pull_request .issue }}{{ if or .pull_request .is_pull }}Pull request{{ else }}Issue{{ end }} {{ default (default .number .issue.number) .pull_request.number }} ` + commentOrAction + `
 {{- else if .release }}Release {{ .release.tag_name }} {{ .action }}
-{{- else }}{{ default "Gitea" $event }} {{ .action }}{{ end }}
-{{- with .repository.full_name }}: {{ . }}{{ end }}`,
-			Body: `{{ if .commits }}{{ range first 10 .commits }}{{ line .message }} ({{ .author.name }})
-{{ end }}{{ with more 10 .commits }}and {{ . }} more
-{{ end }}{{ .compare_url }}
-{{- else if .workflow_run }}Branch: {{ .workflow_run.head_branch }}
+{{- else if .package }}Package {{ .package.name }} {{ .package.version }} {{ .action }}
+{{- else if .forkee }}{{ $who }} forked
+{{- else if .ref_type }}{{ $who }} {{ if eq $event "Delete" }}deleted{{ else }}created{{ end }} {{ .ref_type }} {{ .ref }}
+{{- else if or .after .commits }}{{ $who }} ` + pushTitle + `
+{{- else if .page }}Wiki page {{ .page }} {{ .action }}
+{{- else }}{{ default "Gitea" $event }}{{ with .action }} {{ . }}{{ end }}{{ end }}
+{{- with default (default .package.owner.login .run.repository.full_name) .repository.full_name }}: {{ . }}{{ end }}`,
+			Body: `{{ if .workflow_run }}Branch: {{ .workflow_run.head_branch }}
 {{ .workflow_run.html_url }}
-{{- else if .pull_request }}{{ .pull_request.title }}
-{{ .pull_request.html_url }}
-{{- else if .issue }}{{ .issue.title }}
-{{- with .comment.body }}
+{{- else if .workflow_job }}Branch: {{ .workflow_job.head_branch }}
+{{ .workflow_job.html_url }}
+{{- else if .run }}Branch: {{ .run.prettyref }}
+{{ .run.html_url }}
+{{- else if .context }}{{ with .description }}{{ . }}
+{{ end }}{{ line .commit.message }}
+{{ default .commit.url .target_url }}
+{{- else if or .pull_request .issue }}{{ default .issue.title .pull_request.title }}
+{{- with default .review.content .comment.body }}
 {{ cut 500 . }}{{ end }}
-{{ default .issue.html_url .comment.html_url }}
+{{ default (default .issue.html_url .pull_request.html_url) .comment.html_url }}
 {{- else if .release }}{{ .release.name }}
 {{ .release.html_url }}
-{{- else }}{{ with .sender.login }}by {{ . }}
-{{ end }}{{ with .ref }}Ref: {{ . }}
+{{- else if .package }}{{ with .sender.login }}by {{ . }}
+{{ end }}{{ .package.html_url }}
+{{- else if .commits }}{{ range first 10 .commits }}{{ line .message }} ({{ .author.name }})
+{{ end }}{{ if gt .total_commits (len .commits) }}{{ .total_commits }} commits in all
+{{ else }}{{ with more 10 .commits }}and {{ . }} more
+{{ end }}{{ end }}{{ .compare_url }}
+{{- else }}{{ with .comment }}{{ . }}
+{{ end }}{{ with .sender.login }}by {{ . }}
 {{ end }}{{ .repository.html_url }}{{ end }}`,
-			Type: `{{ type .workflow_run.conclusion }}`,
+			Type: `{{ if .workflow_run }}{{ type .workflow_run.conclusion }}
+{{- else if .workflow_job }}{{ type .workflow_job.conclusion }}
+{{- else if .run }}{{ if eq .action "recover" }}success{{ else }}{{ type .action }}{{ end }}
+{{- else if .context }}{{ type .state }}{{ end }}`,
 		},
 	})
 }

@@ -5,23 +5,29 @@ func init() {
 		Name:    "github",
 		Program: "GitHub",
 		Doc:     "https://docs.github.com/en/webhooks/webhook-events-and-payloads",
+		Checked: "2026-06-22",
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{
-			Title: `{{ $event := capitalize (replace "_" " " (header "X-GitHub-Event")) -}}
-{{ if .workflow_run }}{{ .workflow_run.name }} {{ default (default .action .workflow_run.status) .workflow_run.conclusion }}
-{{- else if .workflow_job }}{{ .workflow_job.name }} {{ default (default .action .workflow_job.status) .workflow_job.conclusion }}
-{{- else if .check_run }}{{ .check_run.name }} {{ default (default .action .check_run.status) .check_run.conclusion }}
-{{- else if .check_suite }}Checks {{ default (default .action .check_suite.status) .check_suite.conclusion }}
-{{- else if .deployment_status }}Deployment to {{ .deployment_status.environment }} {{ .deployment_status.state }}
-{{- else if .pull_request }}Pull request {{ .pull_request.number }} {{ if .pull_request.merged }}merged{{ else }}{{ .action }}{{ end }}
-{{- else if .issue }}Issue {{ .issue.number }} {{ if .comment }}commented{{ else }}{{ .action }}{{ end }}
-{{- else if .release }}Release {{ .release.tag_name }} {{ .action }}
-{{- else if .alert }}{{ $event }} {{ .action }}
+			Title: `{{ $event := header "X-GitHub-Event" -}}
+{{ $action := replace "_" " " .action -}}
+{{ $who := default "Somebody" (default .pusher.name .sender.login) -}}
+{{ if .workflow_run }}{{ default "Workflow" .workflow_run.name }} {{ replace "_" " " (default (default .action .workflow_run.status) .workflow_run.conclusion) }}
+{{- else if .workflow_job }}{{ default "Job" .workflow_job.name }} {{ replace "_" " " (default (default .action .workflow_job.status) .workflow_job.conclusion) }}
+{{- else if .check_run }}{{ default "Check" .check_run.name }} {{ replace "_" " " (default (default .action .check_run.status) .check_run.conclusion) }}
+{{- else if .check_suite }}Checks {{ replace "_" " " (default (default .action .check_suite.status) .check_suite.conclusion) }}
+{{- else if .deployment_status }}Deployment to {{ .deployment_status.environment }} {{ replace "_" " " .deployment_status.state }}
+{{- else if or .pull_request .issue }}{{ if or .pull_request .issue.pull_request }}Pull request{{ else }}Issue{{ end }} {{ default .issue.number .pull_request.number }} ` + commentOrAction + `
+{{- else if .discussion }}Discussion {{ .discussion.number }} ` + commentOrAction + `
+{{- else if .release }}Release {{ .release.tag_name }} {{ $action }}
 {{- else if .zen }}Webhook added
-{{- else if .commits }}{{ default "Somebody" (default .sender.login .pusher.name) }} pushed to {{ replace "refs/heads/" "" .ref }}
-{{- else }}{{ default "GitHub" $event }} {{ .action }}{{ end }}
-{{- with .repository.full_name }}: {{ . }}{{ end }}`,
+{{- else if .build }}Pages {{ .build.status }}
+{{- else if .context }}{{ .context }} {{ .state }}
+{{- else if .forkee }}{{ $who }} forked
+{{- else if .ref_type }}{{ $who }} {{ if eq $event "delete" }}deleted{{ else }}created{{ end }} {{ .ref_type }} {{ .ref }}
+{{- else if or .after .commits }}{{ $who }} ` + pushTitle + `
+{{- else }}{{ default "GitHub" (capitalize (replace "_" " " $event)) }}{{ with $action }} {{ . }}{{ end }}{{ end }}
+{{- with default .organization.login .repository.full_name }}: {{ . }}{{ end }}`,
 			Body: `{{ if .workflow_run }}{{ with .workflow_run }}{{ .display_title }}
 Branch: {{ .head_branch }}
 {{ .html_url }}{{ end }}
@@ -30,30 +36,46 @@ Branch: {{ .head_branch }}
 {{- else if .check_run }}{{ .check_run.output.title }}
 {{ .check_run.html_url }}
 {{- else if .check_suite }}Branch: {{ .check_suite.head_branch }}
-{{- else if .deployment_status }}{{ .deployment_status.description }}
-{{ default .deployment_status.log_url .deployment_status.target_url }}
-{{- else if .pull_request }}{{ .pull_request.title }}
-{{ .pull_request.html_url }}
-{{- else if .issue }}{{ .issue.title }}
-{{- with .comment.body }}
+{{- else if .deployment_status }}{{ with .deployment_status.description }}{{ . }}
+{{ end }}{{ with .deployment.ref }}Ref: {{ . }}
+{{ end }}{{ default .deployment_status.log_url .deployment_status.target_url }}
+{{- else if or .pull_request .issue .discussion }}{{ default (default .discussion.title .issue.title) .pull_request.title }}
+{{- with default .review.body .comment.body }}
 {{ cut 500 . }}{{ end }}
-{{ default .issue.html_url .comment.html_url }}
+{{ default (default (default (default .discussion.html_url .issue.html_url) .pull_request.html_url) .review.html_url) .comment.html_url }}
 {{- else if .release }}{{ .release.name }}
 {{ .release.html_url }}
-{{- else if .alert }}{{ with .alert }}{{ default (default (default .secret_type_display_name .rule.description) .security_advisory.summary) .affected_package_name }}
-{{ .html_url }}{{ end }}
+{{- else if .alert }}{{ with .alert }}{{ default (default (default (default .affected_package_name .secret_type) .secret_type_display_name) .rule.description) .security_advisory.summary }}
+{{ default .external_reference .html_url }}{{ end }}
+{{- else if .security_advisory }}{{ .security_advisory.summary }}
+{{ .security_advisory.html_url }}
 {{- else if .zen }}{{ .zen }}
+{{- else if .context }}{{ with .description }}{{ . }}
+{{ end }}{{ line .commit.commit.message }}
+{{ default .commit.html_url .target_url }}
+{{- else if .build }}{{ with .build.error.message }}{{ . }}
+{{ end }}{{ .repository.html_url }}
+{{- else if .comment }}{{ cut 500 .comment.body }}
+{{ .comment.html_url }}
 {{- else if .commits }}{{ range first 10 .commits }}{{ line .message }} ({{ .author.name }})
 {{ end }}{{ with more 10 .commits }}and {{ . }} more
 {{ end }}{{ .compare }}
-{{- else }}{{ with .sender.login }}by {{ . }}
+{{- else if .pages }}{{ range first 10 .pages }}{{ .title }} {{ .action }}
+{{ end }}{{ .repository.html_url }}/wiki
+{{- else }}{{ with default .membership.user.login .member.login }}{{ . }}
+{{ end }}{{ with .sender.login }}by {{ . }}
 {{ end }}{{ .repository.html_url }}{{ end }}`,
 			Type: `{{ if .workflow_run }}{{ type .workflow_run.conclusion }}
 {{- else if .workflow_job }}{{ type .workflow_job.conclusion }}
 {{- else if .check_run }}{{ type .check_run.conclusion }}
 {{- else if .check_suite }}{{ type .check_suite.conclusion }}
 {{- else if .deployment_status }}{{ type .deployment_status.state }}
-{{- else if .alert }}{{ if eq .action "fixed" "resolved" "dismissed" "auto_dismissed" "closed_by_user" }}success{{ else }}{{ default "warning" (type (default .alert.security_advisory.severity .alert.rule.security_severity_level)) }}{{ end }}{{ end }}`,
+{{- else if .alert }}{{ if eq .action "fixed" "resolved" "resolve" "dismissed" "dismiss" "auto_dismissed" "closed_by_user" "revoked" }}success
+	{{- else if eq .action "assignees_changed" "updated_assignment" }}info
+	{{- else }}{{ default "warning" (type (default (default .alert.severity .alert.rule.security_severity_level) .alert.security_advisory.severity)) }}{{ end }}
+{{- else if .security_advisory }}{{ if ne .action "withdrawn" }}{{ type .security_advisory.severity }}{{ end }}
+{{- else if .build }}{{ type .build.status }}
+{{- else if .context }}{{ type .state }}{{ end }}`,
 		},
 	})
 }

@@ -5,10 +5,12 @@ func init() {
 		Name:    "proxmox",
 		Program: "Proxmox VE and Backup Server",
 		Doc:     "https://pve.proxmox.com/pve-docs/chapter-notifications.html",
+		Checked: "9.1.3",
 		Templates: Templates{
 			Title: `{{ default "Proxmox" .title }}`,
 			Body:  `{{ .message }}`,
-			Type:  `{{ .severity }}`,
+			// Mail to root, such as that of smartd, has the severity unknown.
+			Type: `{{ if eq .severity "unknown" }}warning{{ else }}{{ .severity }}{{ end }}`,
 		},
 	})
 }

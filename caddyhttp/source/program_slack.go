@@ -13,6 +13,7 @@ func init() {
 		Name:    "slack",
 		Program: "Slack, Mattermost and Rocket.Chat",
 		Doc:     "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks/",
+		Checked: "2026-11-05",
 		Tokens:  []TokenPlace{{Path: true}, {Field: "token"}},
 		Scheme:  schemeSlack,
 		api: &api{
@@ -28,7 +29,9 @@ func init() {
 const (
 	maxBlocks = 50  // Slack's own limit
 	maxFacts  = 25  // fields of an attachment
-	maxNested = 200 // elements of rich text
+	maxNested = 200 // elements of one list of rich text
+
+	maxElements = 1000 // blocks and elements of a message or an attachment
 )
 
 func readSlack(r *Request) (*Message, error) {
@@ -38,9 +41,16 @@ func readSlack(r *Request) (*Message, error) {
 	}
 	m := &Message{Format: "markdown"}
 	var body lines
-	blocks := m.slackBlocks(list(get(data, "blocks"), maxBlocks), &body)
+	left := maxElements
+	blocks := m.slackBlocks(list(get(data, "blocks"), maxBlocks), &body, &left)
 	if blocks == 0 { // with blocks, the text is for notifications that cannot show them
-		body.add(slackMarkup(text(get(data, "text"))))
+		body.add(slackMarkup(text(or(get(data, "text"), get(data, "msg"))))) // msg is Rocket.Chat's
+	}
+	switch text(get(data, "priority", "priority")) { // Mattermost's
+	case "urgent":
+		m.raise(notifier.Failure)
+	case "important":
+		m.raise(notifier.Warning)
 	}
 	attachments, _ := get(data, "attachments").([]any)
 	if one, ok := get(data, "attachments").(map[string]any); ok {
@@ -62,16 +72,22 @@ func (m *Message) slackAttachment(a map[string]any, body *lines) {
 	body.add(slackMarkup(text(a["pretext"])))
 	body.link(text(a["author_name"]), text(a["author_link"]))
 	body.link(slackMarkup(text(a["title"])), text(a["title_link"]))
-	body.add(slackMarkup(text(a["text"])))
+	body.add(slackMarkup(text(or(a["text"], a["msg"])))) // msg is Rocket.Chat's
 	for _, f := range list(a["fields"], maxFacts) {
 		body.add(fact(slackMarkup(text(f["title"])), slackMarkup(text(f["value"]))))
 	}
-	blocks := m.slackBlocks(list(a["blocks"], maxBlocks), body)
+	left := maxElements
+	blocks := m.slackBlocks(list(a["blocks"], maxBlocks), body, &left)
 	if blocks == 0 && text(a["title"]) == "" && text(a["text"]) == "" && text(a["pretext"]) == "" && len(list(a["fields"], 1)) == 0 {
 		body.add(slackMarkup(text(a["fallback"])))
 	}
+	for _, action := range list(a["actions"], maxFacts) {
+		if isAddress(text(action["url"])) {
+			body.link(text(action["text"]), text(action["url"]))
+		}
+	}
 	body.add(slackMarkup(text(a["footer"])))
-	m.image(a["image_url"])
+	m.image(or(a["image_url"], a["thumb_url"]))
 }
 
 func fact(name, value string) string {
@@ -109,10 +125,14 @@ func slackColor(color string) notifier.Type {
 	return typeOfColor(parseColor(color))
 }
 
-// slackBlocks adds blocks of Block Kit and returns how many had a text.
-func (m *Message) slackBlocks(blocks []map[string]any, body *lines) int {
+// slackBlocks adds blocks of Block Kit and returns how many had a text. It stops
+// when left, which counts blocks and elements, is used up.
+func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) int {
 	shown := 0
 	for _, b := range blocks {
+		if *left--; *left < 0 {
+			break
+		}
 		before := len(body.parts)
 		switch text(b["type"]) {
 		case "header":
@@ -127,6 +147,7 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines) int {
 			for _, f := range list(b["fields"], maxFacts) {
 				body.add(slackText(f))
 			}
+			m.slackElement(b["accessory"], body)
 		case "context":
 			var parts []string
 			for _, e := range list(b["elements"], maxFacts) {
@@ -138,23 +159,87 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines) int {
 		case "markdown":
 			body.add(text(b["text"]))
 		case "rich_text":
-			left := maxNested
-			body.add(richText(b["elements"], &left))
+			body.add(richText(b["elements"], left))
 		case "image":
 			body.add(slackText(b["title"]))
-			m.image(b["image_url"])
+			m.image(or(b["image_url"], get(b, "slack_file", "url")))
 		case "actions":
 			for _, e := range list(b["elements"], maxFacts) {
-				if isAddress(text(e["url"])) {
-					body.link(slackText(e["text"]), text(e["url"]))
-				}
+				m.slackElement(e, body)
 			}
+		case "alert":
+			body.add(slackText(b["text"]))
+			switch text(b["level"]) {
+			case "error":
+				m.raise(notifier.Failure)
+			case "warning":
+				m.raise(notifier.Warning)
+			case "success":
+				m.raise(notifier.Success)
+			}
+		case "card":
+			for _, name := range []string{"title", "subtitle", "body", "subtext"} {
+				body.add(slackText(b[name]))
+			}
+			m.image(get(b, "hero_image", "image_url"))
+			for _, e := range list(b["actions"], maxFacts) {
+				m.slackElement(e, body)
+			}
+		case "carousel":
+			m.slackBlocks(list(b["elements"], maxBlocks), body, left)
+		case "container":
+			body.add(slackText(b["title"]))
+			body.add(slackText(b["subtitle"]))
+			m.slackBlocks(list(b["child_blocks"], maxBlocks), body, left)
+		case "plan":
+			body.add(text(b["title"]))
+			m.slackBlocks(list(b["tasks"], maxBlocks), body, left)
+		case "task_card":
+			body.add(fact(text(b["status"]), text(b["title"])))
+			body.add(richText(get(b, "output", "elements"), left))
+		case "table", "data_table":
+			body.add(text(b["caption"]))
+			rows, _ := b["rows"].([]any)
+			for _, row := range rows[:min(len(rows), maxBlocks)] {
+				body.add(slackRow(row, left))
+			}
+		case "layout":
+			body.add(text(b["label"]))
+			m.slackBlocks(list(b["fallback"], maxBlocks), body, left)
+		case "video":
+			body.link(text(get(b, "title", "text")), text(or(b["title_url"], b["video_url"])))
+			body.add(text(get(b, "description", "text")))
+			m.image(b["thumbnail_url"])
 		}
 		if len(body.parts) > before {
 			shown++
 		}
 	}
 	return shown
+}
+
+// slackElement adds a button with an address, or the image of an element.
+func (m *Message) slackElement(v any, body *lines) {
+	if address := text(get(v, "url")); isAddress(address) {
+		body.link(slackText(get(v, "text")), address)
+	}
+	m.image(get(v, "image_url"))
+}
+
+// slackRow returns the cells of a row of a table.
+func slackRow(row any, left *int) string {
+	var cells []string
+	for _, c := range list(row, maxFacts) {
+		if *left--; *left < 0 {
+			break
+		}
+		s := text(or(c["text"], c["value"]))
+		if text(c["type"]) == "rich_text" {
+			s = strings.TrimSpace(richText(c["elements"], left))
+		}
+		cells = append(cells, s)
+	}
+	return strings.Join(cells, " | ")
 }
 
 // slackText returns a text object as Markdown.
@@ -190,6 +275,10 @@ func richText(v any, left *int) string {
 			b.WriteString("@" + text(e["user_id"]) + text(e["channel_id"]) + text(e["usergroup_id"]))
 		case "broadcast":
 			b.WriteString("@" + text(e["range"]))
+		case "date":
+			b.WriteString(text(e["fallback"]))
+		case "color":
+			b.WriteString(text(e["value"]))
 		default:
 			s := text(e["text"])
 			if get(e, "style", "bold") == true && strings.TrimSpace(s) != "" {

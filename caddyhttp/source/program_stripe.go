@@ -5,19 +5,24 @@ func init() {
 		Name:    "stripe",
 		Program: "Stripe",
 		Doc:     "https://docs.stripe.com/api/events/object",
+		Checked: "2026-07-29.dahlia",
 		Scheme:  schemeStripe,
 		Templates: Templates{
 			Title: `{{ default "Stripe" .type }}`,
 			Body: `{{ with .data.object }}{{ .object }} {{ .id }}
-{{ with default (default (default .customer .billing_details.email) .receipt_email) .customer_email }}Customer: {{ . }}
+{{ with default (default (default (default .customer .customer_details.email) .billing_details.email) .receipt_email) .customer_email }}Customer: {{ . }}
 {{ end }}
-{{- with default .amount .amount_due }}Amount: {{ . }} {{ upper $.data.object.currency }} (smallest unit)
+{{- with default (default .amount_total .amount) .amount_due }}Amount: {{ . }} {{ upper $.data.object.currency }} (smallest unit)
 {{ end }}
-{{- with default .last_payment_error.message .failure_message }}{{ . }}
+{{- with default (default .last_finalization_error.message .last_payment_error.message) .failure_message }}{{ . }}
 {{ end }}
-{{- .hosted_invoice_url }}{{ end }}
-{{- if eq .livemode false }}
-This is test data.{{ end }}`,
+{{- with .hosted_invoice_url }}{{ . }}
+{{ end }}{{ end }}
+{{- with .related_object }}{{ .type }} {{ .id }}
+{{ end }}
+{{- with .account }}Account: {{ . }}
+{{ end }}
+{{- if eq .livemode false }}This is test data.{{ end }}`,
 			Type: `{{ if hasSuffix "failed" .type }}failure{{ else if hasSuffix "dispute.created" .type }}warning{{ else }}info{{ end }}`,
 		},
 	})

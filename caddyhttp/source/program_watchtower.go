@@ -5,10 +5,21 @@ func init() {
 		Name:    "watchtower",
 		Program: "Watchtower",
 		Doc:     "https://watchtower.nickfedor.com/latest/notifications/overview/",
+		Checked: "1.21.0; shoutrrr 0.13.2 and containrrr/shoutrrr 0.8.0",
+		Text:    "message",
 		Templates: Templates{
-			Title: `{{ default "Watchtower" .title }}`,
-			Body:  `{{ .message }}`,
-			Type:  `info`,
+			Title: `{{ default (default "Watchtower" .host) .title }}`,
+			// Without report, as from the notification template json.v1, the
+			// message is a text.
+			Body: `{{ if .report }}{{ range first 20 .report.updated }}Updated: {{ .name }} ({{ .imageName }})
+{{ end }}{{ with more 20 .report.updated }}and {{ . }} more
+{{ end }}{{ range first 20 .report.failed }}Failed: {{ .name }} ({{ .imageName }}){{ with .error }}: {{ . }}{{ end }}
+{{ end }}{{ with more 20 .report.failed }}and {{ . }} more failed
+{{ end }}{{ len .report.scanned }} scanned
+{{- else if .entries }}{{ range first 20 .entries }}{{ .message }}
+{{ end }}{{ with more 20 .entries }}and {{ . }} more{{ end }}
+{{- else }}{{ .message }}{{ end }}`,
+			Type: `{{ if .report.failed }}failure{{ else if or (where "level" "error" .entries) (where "level" "fatal" .entries) }}failure{{ else }}info{{ end }}`,
 		},
 	})
 }

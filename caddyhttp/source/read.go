@@ -12,9 +12,11 @@ import (
 // maxFields bounds the fields of a form.
 const maxFields = 1000
 
-// payload returns what the templates get: the JSON of the body, of a field of a
-// form, or the fields of a form or of the query string.
+// payload returns what the templates get.
 func (s *Source) payload(r *Request) (any, error) {
+	if s.Format.payload != nil {
+		return s.Format.payload(r)
+	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	form := r.Form
 	if form == nil && media == "application/x-www-form-urlencoded" && !looksLikeJSON(r.Body) {
@@ -36,6 +38,9 @@ func (s *Source) payload(r *Request) (any, error) {
 
 func (s *Source) decode(text []byte) (any, error) {
 	data, err := decodeJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	if err != nil && s.Format.Text != "" {
+		return map[string]any{s.Format.Text: strings.ToValidUTF8(string(text), "\uFFFD")}, nil
+	}
 	if err != nil {
 		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", s.Format.Program, err)
 	}

@@ -127,16 +127,59 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// Bodies that are not JSON make a message if the program sends such bodies.
+func TestTextPayloads(t *testing.T) {
+	const header, value = "Content-Type", "text/plain"
+	event := http.Header{header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"}, "Ce-Source": {"/hosts/db1"}}
+	structured := http.Header{header: {"application/cloudevents+json"}}
+	for name, tt := range map[string]struct {
+		source, body string
+		header       http.Header
+		want         string // title and body; "" for an error
+	}{
+		"watchtower, the old generic+https URL": {"watchtower", "Found new image\nStopping", http.Header{header: {"application/json"}}, "Watchtower\nFound new image\nStopping"},
+		"watchtower, text/plain":                {"watchtower", "Found new image", http.Header{header: {value}}, "Watchtower\nFound new image"},
+		"an event with a text":                  {"cloudevents", "91% full", event, "net.example.disk\n91% full\nSource: /hosts/db1"},
+		"an event with XML":                     {"cloudevents", "<disk/>", event, "net.example.disk\n<disk/>\nSource: /hosts/db1"},
+		"an event with binary data":             {"cloudevents", "\xff\x00", event, "net.example.disk\nSource: /hosts/db1"},
+		"an event without data":                 {"cloudevents", "", event, "net.example.disk\nSource: /hosts/db1"},
+		"an event without a type":               {"cloudevents", "91% full", http.Header{header: {value}}, ""},
+		"a structured event that is cut":        {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
+		"an event with nothing":                 {"cloudevents", `{}`, structured, ""},
+		"a program that sends JSON only":        {"proxmox", "text", http.Header{header: {value}}, ""},
+	} {
+		s, err := Builtin(tt.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.Read(request{body: []byte(tt.body), header: tt.header}.new())
+		if err != nil {
+			if tt.want != "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if got := m.Title + "\n" + m.Body; got != tt.want {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
 // hostile returns variants of a payload: each value missing, null, of other
-// types, very long, or an array of 100,000 items.
-func hostile(v any) []any {
+// types, very long, or an array of 100,000 items. A value of the first level
+// becomes long only if its name is not in seen.
+func hostile(v any, seen map[string]bool) []any {
 	long := make([]any, 100_000) // as decodeJSON returns it
 	for i := range maxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
 	}
 	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{}, map[string]any{"": nil}}
 	replacements := append([]any{strings.Repeat("x", 1<<20), long}, types...)
-	out := append([]any(nil), replacements...)
+	out := append([]any(nil), types...)
+	if len(seen) == 0 {
+		out = append(out, replacements[:2]...)
+	}
+	first := true
 	var walk func(v any, put func(any) any)
 	walk = func(v any, put func(any) any) {
 		switch v := v.(type) {
@@ -147,11 +190,15 @@ func hostile(v any) []any {
 					c[name] = x
 					return put(c)
 				}
-				for _, r := range replacements {
+				some := types
+				if first && !seen[name] {
+					some, seen[name] = replacements, true
+				}
+				for _, r := range some {
 					out = append(out, with(r))
 				}
 			}
-			replacements = types // long ones at the first level only
+			first = false
 			for name := range v {
 				walk(v[name], func(x any) any {
 					c := maps.Clone(v)
@@ -172,15 +219,19 @@ func hostile(v any) []any {
 // A payload with missing fields, wrong types and long lists makes a message or an
 // error of the client, within the limits of templates and payloads.
 func TestHostilePayloads(t *testing.T) {
+	seen := map[string]map[string]bool{}
 	for _, sample := range samples(t) {
 		s := withImages(t, sample.source)
 		data, err := decodeJSON(sample.body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, variant := range hostile(data) {
+		if seen[sample.source] == nil {
+			seen[sample.source] = map[string]bool{}
+		}
+		for _, variant := range hostile(data, seen[sample.source]) {
 			req := sample.new()
-			if s.Format.api != nil {
+			if s.Format.api != nil || s.Format.payload != nil {
 				req.Body = []byte(encodeJSON(variant))
 				check(t, sample.path, s, req)
 				continue

@@ -39,6 +39,10 @@ type Format struct {
 	// Field is the field of a form that holds the payload as JSON.
 	Field string
 
+	// Text is the field of the payload that gets a body that is not JSON. If it
+	// is empty, such a body is refused.
+	Text string
+
 	// Tokens are the places where the program can put a token, in addition to
 	// the usual ones.
 	Tokens []TokenPlace
@@ -49,6 +53,10 @@ type Format struct {
 	// Signed demands a signature without a setting. It is for schemes that need
 	// no secret.
 	Signed bool
+
+	// payload returns what the templates get. If it is nil, they get the JSON of
+	// the body or of Field, or else the fields of a form or of the query string.
+	payload func(r *Request) (any, error)
 
 	api *api
 }

@@ -1,0 +1,84 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+)
+
+// Payloads with missing fields, wrong types and 100,000 items, and garbage, get
+// the answer 2xx or 4xx from every source, and never 2xx from one whose requests
+// are signed. What a payload can cost is bounded by the limits of templates.
+func TestHostileRequests(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "from grafana {\nimages on\n}")
+	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
+	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}", `"` + strings.Repeat("x", 64<<10) + `"`}
+	garbage := []string{"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%", strings.Repeat("[", 20_000), many}
+	for _, f := range source.Formats() {
+		address := "/notify/ops/" + f.Name
+		if f.Name == "gotify" {
+			address += "/message"
+		}
+		check := func(media, body string) {
+			t.Helper()
+			got := post(t, h, address, media, body)
+			if class := got.status / 100; class != 2 && class != 4 || f.Signed && class == 2 {
+				t.Errorf("%s: %s %.300s: status %d: %s", f.Name, media, body, got.status, got.body)
+			}
+			s.take()
+		}
+		for _, body := range garbage {
+			for _, media := range []string{typeJSON, typeForm, "text/plain", "application/cloudevents-batch+json", "multipart/form-data; boundary=x", "nonsense", ""} {
+				check(media, body)
+				if len(body) > 1<<20 {
+					break
+				}
+			}
+		}
+		files, err := filepath.Glob("source/testdata/" + f.Name + "/*.json")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no samples", f.Name)
+		}
+		seen := map[string]bool{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var fields map[string]json.RawMessage
+			if err := json.Unmarshal(text, &fields); err != nil {
+				continue // an array
+			}
+			for name := range fields {
+				if seen[name] {
+					continue
+				}
+				seen[name] = true
+				with := func(value string) string {
+					changed := maps.Clone(fields)
+					if changed[name] = json.RawMessage(value); value == "" {
+						delete(changed, name)
+					}
+					body, err := json.Marshal(changed)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return string(body)
+				}
+				check(typeJSON, with(""))
+				for _, value := range replacements {
+					check(typeJSON, with(value))
+				}
+				if value := fields[name]; value[0] == '[' {
+					check(typeJSON, with(many))
+				}
+			}
+		}
+	}
+}
