@@ -5,6 +5,7 @@ func init() {
 		Name:    "grafana",
 		Program: "Grafana",
 		Doc:     "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+		Checked: "2026-08-06",
 		Scheme:  schemeGrafana,
 		Templates: Templates{
 			Title: `{{ default ` + alertsTitle + ` .title }}`,
