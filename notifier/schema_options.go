@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,12 +61,43 @@ func (s *Schema) options(o *options) {
 	}
 }
 
+// timeZone returns the name of a time zone as the database has it. As in Apprise,
+// the case of letters does not count, and the region may be missing, as in berlin.
 func timeZone(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	if _, err := time.LoadLocation(name); err != nil || strings.EqualFold(name, "local") {
-		return "", errors.New("is not the name of a time zone")
+	if strings.EqualFold(name, "z") {
+		return "UTC", nil
 	}
-	return name, nil
+	written := capitalized(name)
+	candidates := []string{name, strings.ToUpper(name), written}
+	for _, region := range []string{"Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian", "Antarctica", "Arctic", "US", "Canada"} {
+		candidates = append(candidates, region+"/"+written)
+	}
+	for _, c := range candidates {
+		if _, err := time.LoadLocation(c); err == nil && !strings.EqualFold(c, "local") {
+			return c, nil
+		}
+	}
+	return "", errors.New("is not the name of a time zone")
+}
+
+// capitalized returns the name of a place with capital letters where such names
+// have them: America/Port_of_Spain.
+func capitalized(name string) string {
+	b := []byte(strings.ToLower(name))
+	for at, end := 0, 0; at < len(b); at = end + 1 {
+		for end = at; end < len(b) && b[end] != '/' && b[end] != '_' && b[end] != '-'; end++ {
+		}
+		switch word := string(b[at:end]); {
+		case word == "":
+		case word == "us" && at == 0: // US/Eastern
+			copy(b[at:], "US")
+		case at > 0 && slices.Contains([]string{"of", "es", "au"}, word):
+		default:
+			b[at] = strings.ToUpper(word[:1])[0]
+		}
+	}
+	return string(b)
 }

@@ -222,17 +222,29 @@ func formatBool(b bool) string {
 	return "no"
 }
 
+// The words for the two values of a switch, as in Apprise.
+var (
+	yesWords = []string{"yes", "true", "on", "1", "enable", "enabled", "allow", "always"}
+	noWords  = []string{"no", "false", "off", "0", "disable", "disabled", "deny", "never"}
+)
+
+// YesNo returns two choices with the words of a [Schema.Bool], for a switch whose
+// default depends on other parameters.
+func YesNo(yes, no int) []Choice {
+	return []Choice{{Name: "yes", Value: yes, Synonyms: yesWords[1:]}, {Name: "no", Value: no, Synonyms: noWords[1:]}}
+}
+
 func parseBool(text string) (b, ok bool) {
 	text = strings.ToLower(text)
 	if text == "" {
 		return false, false
 	}
-	for _, word := range []string{"yes", "true", "on", "1", "enable", "enabled", "allow", "always"} {
+	for _, word := range yesWords {
 		if strings.HasPrefix(word, text) && text != "o" && text != "e" && text != "a" {
 			return true, true
 		}
 	}
-	for _, word := range []string{"no", "false", "off", "0", "disable", "disabled", "deny", "never"} {
+	for _, word := range noWords {
 		if strings.HasPrefix(word, text) && text != "o" && text != "d" {
 			return false, true
 		}

@@ -291,3 +291,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Names of time zones are read as Apprise reads them.
+func TestTimeZone(t *testing.T) {
+	for name, want := range map[string]string{
+		"Europe/Berlin": "Europe/Berlin", "europe/berlin": "Europe/Berlin", "berlin": "Europe/Berlin", "america/port_of_spain": "America/Port_of_Spain",
+		"utc": "UTC", "Z": "UTC", "gmt0": "GMT0", "us/eastern": "US/Eastern", "eastern": "US/Eastern", "argentina/buenos_aires": "America/Argentina/Buenos_Aires",
+		"port-au-prince": "America/Port-au-Prince", "": "", "local": "-", "pst": "-", "../etc": "-", "/": "-", "x//y": "-",
+	} {
+		got, err := timeZone(name)
+		if err != nil {
+			got = "-"
+		}
+		if got != want {
+			t.Errorf("%q is read as %q, want %q", name, got, want)
+		}
+	}
+}

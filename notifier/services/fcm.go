@@ -47,10 +47,7 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Choice(&f.mode, "mode", "", []string{"legacy", "oauth2"}, "API to use; default: oauth2 with a key file, else legacy")
 	s.Choice(&f.priority, "priority", "", []string{"min", "low", "normal", "high", "max"}, "priority of the message")
 	s.String(&f.color, "color", "no", "colour as #rrggbb, or yes for the colour of the message type").Normalize(fcmColor).Lenient()
-	s.Enum(&f.image, "image", "", []notifier.Choice{
-		{Name: "yes", Value: fcmImage, Synonyms: []string{"true", "on"}},
-		{Name: "no", Value: fcmNoImage, Synonyms: []string{"false", "off", "0"}},
-	}, "show a picture; default: yes if there is an image_url")
+	s.Enum(&f.image, "image", "", notifier.YesNo(fcmImage, fcmNoImage), "show a picture; default: yes if there is an image_url").Lenient()
 	s.String(&f.imageURL, "image_url", "", "address of the picture; default: that of the message type")
 	s.Map(&f.data, "+", "data", "data field for the app")
 }

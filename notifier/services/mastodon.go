@@ -44,6 +44,7 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.String(&t.language, "language", "", "language of the status, as in en")
 	s.Bool(&t.sensitive, "sensitive", false, "hide pictures until the reader clicks on them")
 	s.Bool(&t.batch, "batch", true, "put up to 4 pictures into a status")
+	s.Ignore("cache", "the account of the token is always kept", "yes", "no")
 	s.Param("host").Example("mastodon.example.com")
 }
 

@@ -38,9 +38,7 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "@", Items: &r.users, Doc: "user"}).Alias("to").
 		Match(`^[#@]?[a-z0-9_.-]+$`).DropInvalid().Example("#general")
 	s.Choice(&r.mode, "mode", "", []string{"webhook", "token", "basic"}, "how to sign in; default: by the form of user and password")
-	s.Enum(&r.avatar, "avatar", "", []notifier.Choice{
-		{Name: "yes", Value: 1, Synonyms: []string{"true", "on"}}, {Name: "no", Value: 2, Synonyms: []string{"false", "off", "0"}},
-	}, "show the icon of the message's type; default: yes, except in mode basic")
+	s.Enum(&r.avatar, "avatar", "", notifier.YesNo(1, 2), "show the icon of the message's type; default: yes, except in mode basic").Lenient()
 	s.Param("host").Example("chat.example.com")
 }
 

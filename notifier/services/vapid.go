@@ -53,6 +53,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
+	s.Ignore("mode", "each subscription has the address of its push service")
 }
 
 func (v *vapid) Finish(*notifier.Schema) error {

@@ -49,10 +49,7 @@ func (x *service) Describe(s *notifier.Schema) {
 	s.Choice(&x.format, "format", "text", []string{"text", "markdown", "html"}, "format to convert the message to").Lenient()
 	s.Bool(&x.image, "image", false, "show an icon for the type of the message; t2bot and version 2 only")
 	s.Bool(&x.discovery, "discovery", true, "ask a matrixs:// server for the address of its API")
-	s.Enum(&x.e2ee, "e2ee", "", []notifier.Choice{
-		{Name: "yes", Value: e2eeYes, Synonyms: []string{"true", "on", "enable", "enabled", "allow", "always"}},
-		{Name: "no", Value: e2eeNo, Synonyms: []string{"false", "off", "0", "disable", "disabled", "deny", "never"}},
-	}, "encrypt for encrypted rooms; no: send in clear; default: yes").Lenient()
+	s.Enum(&x.e2ee, "e2ee", "", notifier.YesNo(e2eeYes, e2eeNo), "encrypt for encrypted rooms; no: send in clear; default: yes").Lenient()
 	s.Bool(&x.homeOnIDs, "hsreq", true, "add the user's server to the id of a room")
 }
 
