@@ -291,14 +291,14 @@ func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) e
 		return api.Errorf(http.StatusBadRequest, "%w", err)
 	}
 	defer s.sender.Release(t.Destination)
-	report, err := h.sendTest(r.Context(), &key{name: name, limits: s.limits, log: s.log}, t)
+	resp, err := h.sendTest(w, r, &key{name: name, limits: s.limits, log: s.log}, t)
 	if err != nil {
 		return err
 	}
 	if !api.PrefersHTML(r) {
-		api.NewResponse(report).Write(w, r)
+		resp.Write(w, r)
 		return nil
 	}
-	p.Status, p.Result = testResult(report)
+	p.Status, p.Result = testResult(resp.Results[0])
 	return writeConfigPage(w, r, http.StatusOK, builderURLTemplate, p)
 }

@@ -169,7 +169,7 @@ func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, key s
 		case !known && p.Problem == "":
 			p.Problem = upperFirst(text.Error())
 		case known && problems[e.Param] == "":
-			problems[e.Param] = upperFirst(text.Error())
+			problems[e.Param] = text.Error()
 		}
 	}
 	sections := []builderSection{{Open: true}, {Title: "More parameters of " + f.service.Name}, {Title: "Parameters that all services have"}}
@@ -196,7 +196,7 @@ func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, key s
 		Hint: "Separated by commas or spaces. Messages with one of the tags go to this destination.",
 	}
 	if f.tagsProblem != nil {
-		p.Tags.Problem = upperFirst(f.tagsProblem.Error())
+		p.Tags.Problem = f.tagsProblem.Error()
 	}
 	for i := range sections {
 		for k := range sections[i].Fields {

@@ -138,9 +138,9 @@ func TestBuilderMistakes(t *testing.T) {
 		form    url.Values
 		want    []string
 	}{
-		"a missing secret": {"discord", url.Values{"form": {"1"}, "p.webhook_id": {"4174216298"}}, []string{`id="p-webhook_token-problem">Webhook_token is missing.`, `value="4174216298"`}},
+		"a missing secret": {"discord", url.Values{"form": {"1"}, "p.webhook_id": {"4174216298"}}, []string{`id="p-webhook_token-problem">webhook_token is missing.`, `value="4174216298"`}},
 		"several": {"gotify", url.Values{"form": {"1"}, "p.port": {"99999"}, "p.priority": {"x"}}, []string{
-			`id="p-port-problem">Port must be a whole number from 1 to 65535.`, `id="p-host-problem">`, `id="p-token-problem">`, `href="#p-port"`,
+			`id="p-port-problem">port must be a whole number from 1 to 65535.`, `id="p-host-problem">`, `id="p-token-problem">`, `href="#p-port"`,
 		}},
 		"an address that egress blocks": {"json", url.Values{"form": {"1"}, "p.host": {"10.1.2.3"}}, []string{`role="alert">`, "10.1.2.3 is private"}},
 		"a local file":                  {"fcm", url.Values{"form": {"1"}, "p.apikey": {"x"}, "p.targets": {"y"}, "p.keyfile": {"/etc/passwd"}, "p.project": {"p"}}, []string{`id="p-keyfile-problem"`}},

@@ -1,7 +1,6 @@
 package caddyhttp
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"net/http"
@@ -78,12 +77,12 @@ func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string)
 	if err != nil {
 		return err
 	}
-	report, err := h.sendTest(r.Context(), k, k.targets[n])
+	resp, err := h.sendTest(w, r, k, k.targets[n])
 	if err != nil {
 		return err
 	}
 	if !api.PrefersHTML(r) {
-		api.NewResponse(report).Write(w, r)
+		resp.Write(w, r)
 		return nil
 	}
 	p, err := h.keyPage(r, name)
@@ -91,7 +90,7 @@ func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string)
 		return err
 	}
 	if n < len(p.Targets) {
-		p.Targets[n].Status, p.Targets[n].Result = testResult(report)
+		p.Targets[n].Status, p.Targets[n].Result = testResult(resp.Results[0])
 	}
 	return writeConfigPage(w, r, http.StatusOK, pageConfigTemplate, p)
 }
@@ -111,7 +110,7 @@ func (k *key) tested(r *http.Request) (n int, err error) {
 
 // sendTest sends a test message to one target under the rules of its key. It
 // does not use the queue, so that the result is that of one attempt.
-func (h *Handler) sendTest(ctx context.Context, k *key, t notifier.Target) (*notifier.Report, error) {
+func (h *Handler) sendTest(w http.ResponseWriter, r *http.Request, k *key, t notifier.Target) (*api.Response, error) {
 	m := &notifier.Message{
 		Title: "Test from " + h.resolved.identity.Name, Body: "If you can read this, a destination of the key " + k.name + " works.",
 		Type: notifier.Info, Identity: h.resolved.identity, Time: time.Now(),
@@ -120,21 +119,22 @@ func (h *Handler) sendTest(ctx context.Context, k *key, t notifier.Target) (*not
 	if err := to.Check(m); err != nil {
 		return nil, err
 	}
-	return h.shared.send(ctx, delivery{message: m, to: to, settings: h.resolved, logger: k.log, source: sourceTest, key: k.name}), nil
+	d := delivery{message: m, to: to, settings: h.resolved, logger: k.log, source: sourceTest, key: k.name}
+	stream := d.stream(w, r)
+	resp := api.NewResponse(h.shared.send(r.Context(), d))
+	resp.Stream = stream
+	return resp, nil
 }
 
 // testResult returns the result of a test for the page.
-func testResult(report *notifier.Report) (notifier.Status, string) {
-	r := report.Results[0]
-	elapsed := fmt.Sprintf("%d ms", r.Elapsed.Milliseconds())
-	if r.Elapsed >= time.Second {
-		elapsed = fmt.Sprintf("%.1f s", r.Elapsed.Seconds())
-	}
+func testResult(r notifier.Result) (notifier.Status, string) {
 	switch {
 	case r.Err != nil:
-		return notifier.Failed, "Failed after " + elapsed + ": " + r.Err.Error()
-	case r.Status == notifier.Delivered:
-		return r.Status, "Delivered in " + elapsed + "."
+		return notifier.Failed, "Failed: " + r.Err.Error() + "."
+	case r.Status != notifier.Delivered:
+		return r.Status, "Nothing to send."
+	case r.Elapsed < time.Second:
+		return r.Status, fmt.Sprintf("Delivered in %d ms.", r.Elapsed.Milliseconds())
 	}
-	return r.Status, "Nothing to send."
+	return r.Status, fmt.Sprintf("Delivered in %.1f s.", r.Elapsed.Seconds())
 }

@@ -8,12 +8,13 @@ for (const form of document.querySelectorAll("form.test")) {
 	async function test() {
 		const address = new URL(form.action);
 		address.hash = "";
-		const r = await fetch(address, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
-		const answer = await r.json();
+		const r = await fetch(address, { method: "POST", headers: { Accept: "application/x-ndjson" }, body: new URLSearchParams(new FormData(form)) });
+		const answer = JSON.parse((await r.text()).trimEnd().split("\n").pop());
 		const x = answer.results[0];
 		if (!x) return ["failed", `Not tested: ${answer.error}.`];
+		if (x.error) return ["failed", `Failed: ${x.error}.`];
 		const time = x.elapsed_ms < 1000 ? `${x.elapsed_ms} ms` : `${(x.elapsed_ms / 1000).toFixed(1)} s`;
-		return x.error ? ["failed", `Failed after ${time}: ${x.error}`] : [x.status, x.status === "delivered" ? `Delivered in ${time}.` : "Nothing to send."];
+		return [x.status, x.status === "delivered" ? `Delivered in ${time}.` : "Nothing to send."];
 	}
 
 	form.addEventListener("submit", async (e) => {
