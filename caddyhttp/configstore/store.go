@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -178,35 +180,113 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 // Save stores the configuration of a key. If the key is new and maxKeys others
 // exist, it returns ErrTooMany.
 func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int) error {
+	content, err := s.content(key, format, text)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
+		if !s.storage.Exists(ctx, objectName(key)) {
+			full, err := s.isFull(ctx, maxKeys)
+			if err != nil {
+				return fmt.Errorf("counting the saved keys: %w", err)
+			}
+			if full {
+				return ErrTooMany
+			}
+		}
+		return s.store(ctx, key, content)
+	})
+}
+
+// importTimeout bounds how long Import takes.
+const importTimeout = 10 * time.Minute
+
+// Import stores the configurations of many keys, of which it needs Format and
+// Text. Unless replace is true, it leaves keys alone that exist, and returns
+// their names. It stores nothing and returns ErrTooMany if there would be more
+// than maxKeys keys.
+func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys int, replace bool) (existing []string, err error) {
+	err = s.write(ctx, importTimeout, func(ctx context.Context) error {
+		keys, err := s.list(ctx)
+		if err != nil {
+			return fmt.Errorf("listing the saved keys: %w", err)
+		}
+		exists := map[string]bool{}
+		for _, key := range keys {
+			exists[key] = true
+		}
+		var names []string
+		added := 0
+		for _, name := range slices.Sorted(maps.Keys(configs)) {
+			switch {
+			case !exists[name]:
+				added++
+			case !replace:
+				existing = append(existing, name)
+				continue
+			}
+			names = append(names, name)
+		}
+		if len(keys)+added > maxKeys {
+			return ErrTooMany
+		}
+		for _, name := range names {
+			content, err := s.content(name, configs[name].Format, configs[name].Text)
+			if err != nil {
+				return err
+			}
+			if err := s.store(ctx, name, content); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return existing, err
+}
+
+// content returns the stored form of a configuration.
+func (s *Store) content(key, format, text string) ([]byte, error) {
 	o := object{Version: objectVersion, Key: key, Format: format, Changed: time.Now().UTC(), Text: text}
 	if s.sealer != nil {
 		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), sealTable, []byte(key))
 	}
-	content, err := json.Marshal(o)
-	if err != nil {
-		return err
+	return json.Marshal(o)
+}
+
+func (s *Store) store(ctx context.Context, key string, content []byte) error {
+	if err := s.storage.Store(ctx, objectName(key), content); err != nil {
+		return fmt.Errorf("saving the configuration: %w", err)
 	}
-	return s.write(ctx, func(ctx context.Context) error {
-		if !s.storage.Exists(ctx, objectName(key)) {
-			keys, err := s.list(ctx)
-			if err != nil {
-				return fmt.Errorf("counting the saved keys: %w", err)
-			}
-			if len(keys) >= maxKeys {
-				return ErrTooMany
-			}
-		}
-		if err := s.storage.Store(ctx, objectName(key), content); err != nil {
-			return fmt.Errorf("saving the configuration: %w", err)
-		}
-		s.index.set(key, true)
-		return nil
-	})
+	s.index.set(key, true)
+	return nil
+}
+
+// countAge is how long a list of the keys is used to count them, while there are
+// far fewer than are allowed. Other processes can add some meanwhile.
+const countAge = time.Minute
+
+// isFull reports whether there are maxKeys keys. It does not list them each time,
+// because that takes as long as there are keys.
+func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
+	if s.index.hasRoom(maxKeys) {
+		return false, nil
+	}
+	before := s.index.Changes()
+	keys, err := s.list(ctx)
+	s.index.endList(keys, err, before)
+	return len(keys) >= maxKeys, err
+}
+
+// hasRoom reports whether a recent list has fewer than nine tenths of maxKeys.
+func (x *Index) hasRoom(maxKeys int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keys != nil && time.Since(x.listed) < countAge && len(x.keys) < maxKeys-maxKeys/10-1
 }
 
 // Delete removes the configuration of a key.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	return s.write(ctx, func(ctx context.Context) error {
+	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		if !s.storage.Exists(ctx, objectName(key)) {
 			return ErrNotFound
 		}
@@ -220,10 +300,10 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 // write runs a change, one at a time over all processes. A change that has
 // begun is finished when the client hangs up.
-func (s *Store) write(ctx context.Context, change func(context.Context) error) error {
+func (s *Store) write(ctx context.Context, timeout time.Duration, change func(context.Context) error) error {
 	s.index.writing.Lock()
 	defer s.index.writing.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	if err := s.storage.Lock(ctx, lockName); err != nil {
 		return fmt.Errorf("locking the saved configurations: %w", err)
@@ -322,7 +402,7 @@ func (x *Index) endList(keys []string, err error, before int64) {
 
 // Check reads and writes the storage, and returns what does not work.
 func (s *Store) Check(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context) error {
+	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		name := path.Join(folder, "check.tmp")
 		if err := s.storage.Store(ctx, name, []byte("ok")); err != nil {
 			return fmt.Errorf("writing: %w", err)

@@ -98,6 +98,71 @@ func TestMaxKeys(t *testing.T) {
 
 // TestConcurrentWriters checks that of many writers to one key, in two
 // processes, one whole text remains.
+// countingStorage counts lists.
+type countingStorage struct {
+	certmagic.FileStorage
+	lists int
+}
+
+func (s *countingStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
+	s.lists++
+	return s.FileStorage.List(ctx, path, recursive)
+}
+
+// TestCountKeys checks that saving new keys does not list all each time while
+// there is room, and that the limit holds.
+func TestCountKeys(t *testing.T) {
+	storage := &countingStorage{FileStorage: certmagic.FileStorage{Path: t.TempDir()}}
+	s, err := New(storage, new(Index), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const maxKeys = 100
+	for i := range 80 {
+		if err := s.Save(t.Context(), fmt.Sprint("key", i), FormatText, "x", maxKeys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if storage.lists != 1 {
+		t.Errorf("80 new keys took %d lists", storage.lists)
+	}
+	for i := 80; i < maxKeys; i++ {
+		if err := s.Save(t.Context(), fmt.Sprint("key", i), FormatText, "x", maxKeys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save(t.Context(), "more", FormatText, "x", maxKeys); !errors.Is(err, ErrTooMany) {
+		t.Errorf("one key too many: %v", err)
+	}
+}
+
+// TestImport checks that an import replaces keys only if it is told to, and
+// stores nothing if there would be too many.
+func TestImport(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		s := newStore(t, t.TempDir(), "0123456789abcdef")
+		save(t, s, "a", "old")
+		configs := map[string]Config{"a": {Format: FormatText, Text: "new"}, "b": {Format: FormatYAML, Text: "new"}}
+		if _, err := s.Import(t.Context(), configs, 1, replace); !errors.Is(err, ErrTooMany) {
+			t.Errorf("one key too many: %v", err)
+		}
+		if _, err := s.Load(t.Context(), "b"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("after an import that failed: %v", err)
+		}
+		existing, err := s.Import(t.Context(), configs, 2, replace)
+		if err != nil || slices.Equal(existing, []string{"a"}) == replace {
+			t.Errorf("replace %v: %q, %v", replace, existing, err)
+		}
+		want := map[bool]string{false: "old", true: "new"}[replace]
+		if c, err := s.Load(t.Context(), "a"); err != nil || c.Text != want {
+			t.Errorf("replace %v: %+v, %v", replace, c, err)
+		}
+		if c, err := s.Load(t.Context(), "b"); err != nil || c.Text != "new" || c.Format != FormatYAML {
+			t.Errorf("the new key: %+v, %v", c, err)
+		}
+	}
+}
+
 func TestConcurrentWriters(t *testing.T) {
 	dir := t.TempDir()
 	stores := []*Store{newStore(t, dir, ""), newStore(t, dir, "")}

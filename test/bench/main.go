@@ -3,7 +3,7 @@
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures
-//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, sizes, config, binary
+//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time is that of the Caddy
@@ -46,6 +46,7 @@ var groups = []struct {
 	{"queue", (*bench).queue},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
+	{"saved", (*bench).savedKeys},
 	{"binary", (*bench).binaries},
 }
 
