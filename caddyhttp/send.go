@@ -88,6 +88,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
+		Repeated:  d.id != uuid.UUID{}, // by the queue
 		Observers: observers,
 		Limits:    d.to.Limits,
 		Memory:    d.memory,

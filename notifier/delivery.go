@@ -168,6 +168,8 @@ func (d *delivery) log(r *Result) {
 	switch {
 	case r.Status == Skipped:
 		level, text = zapcore.WarnLevel, "nothing was sent"
+	case r.Err != nil && r.Temporary && d.options.Repeated:
+		level, text = zapcore.WarnLevel, "delivery failed; it is repeated later"
 	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
 	}

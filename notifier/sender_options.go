@@ -36,8 +36,11 @@ type Options struct {
 	// Transient means that the destinations are for this message only.
 	// Services then keep no session and sign out of those that they open.
 	Transient bool
-	// Logger gets an entry for each delivery. nil means no log.
+	// Logger gets an entry for each delivery: an error if it failed, a warning
+	// if that is temporary and Repeated is true. nil means no log.
 	Logger *zap.Logger
+	// Repeated means that the caller repeats what fails temporarily.
+	Repeated bool
 	// Observers watch the deliveries.
 	Observers []Observer
 	// Memory is what the request holds in memory. If the text is longer than

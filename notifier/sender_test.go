@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -133,5 +134,26 @@ func TestRecordsAndLog(t *testing.T) {
 	}
 	if got := buf.String(); strings.Contains(got, "tok-secret") || !strings.Contains(got, `"stack":`) || strings.Count(got, "\n") != 3 {
 		t.Error(got)
+	}
+}
+
+// TestLogOfRepeatedDeliveries checks that a failure that the caller repeats is a
+// warning, and any other failure an error.
+func TestLogOfRepeatedDeliveries(t *testing.T) {
+	for _, tt := range []struct {
+		status   int
+		repeated bool
+		want     zapcore.Level
+	}{
+		{http.StatusInternalServerError, true, zapcore.WarnLevel},
+		{http.StatusInternalServerError, false, zapcore.ErrorLevel},
+		{http.StatusNotFound, true, zapcore.ErrorLevel},
+	} {
+		base := target(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(tt.status) })
+		core, logs := observer.New(zapcore.DebugLevel)
+		send(t, newTestSender(t), hello, Options{Logger: zap.New(core), Repeated: tt.repeated}, base+"/tok")
+		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want {
+			t.Errorf("status %d, repeated %t: %v", tt.status, tt.repeated, got)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,7 +147,7 @@ func newQueueGateway(t *testing.T, p *postgres, destination string) *queueGatewa
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	keys := ""
+	keys := fmt.Sprintf("key closed {\nurl json://user:%s@127.0.0.1:%d\n}\n", postgresMarks["password"], freePort(t))
 	for k := range 4 {
 		keys += fmt.Sprintf("key k%d {\nurl %s/%[1]d\n}\n", k, destination)
 	}
@@ -164,6 +167,71 @@ http://127.0.0.1:%d {
 }
 `, p.port, port, keys))
 	return &queueGateway{server: start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile"), url: fmt.Sprintf("http://127.0.0.1:%d", port)}
+}
+
+// postgresMarks are texts that must not be in the database in plain, by what they
+// are part of.
+var postgresMarks = map[string]string{
+	"password": "swordfish-of-the-url", "title": "the mark in the title", "body": "the mark in the body",
+	"file": "the mark in the file", "file name": "marked-name.txt", "Idempotency-Key": "the mark in the header",
+}
+
+// inDatabase returns the marks that a dump of the database has, in plain or as
+// the digits in which it writes bytes, and the number of rows of each table.
+func (p *postgres) inDatabase(t *testing.T) (found []string, rows map[string]int) {
+	t.Helper()
+	dump, err := p.command("pg_dump", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", "--inserts", "postgres").Output()
+	if err != nil {
+		t.Fatalf("pg_dump: %v", err)
+	}
+	for name, text := range postgresMarks {
+		if bytes.Contains(dump, []byte(text)) || bytes.Contains(dump, fmt.Appendf(nil, "%x", text)) {
+			found = append(found, name)
+		}
+	}
+	rows = map[string]int{}
+	for _, insert := range regexp.MustCompile(`(?m)^INSERT INTO \S*?(\w+) VALUES`).FindAllSubmatch(dump, -1) {
+		rows[string(insert[1])]++
+	}
+	return found, rows
+}
+
+// TestQueuePostgresInPlain checks that nothing of a message that waits is in the
+// database in plain: not its text, its files, nor the URL it goes to.
+func TestQueuePostgresInPlain(t *testing.T) {
+	p := newPostgres(t)
+	g := newQueueGateway(t, p, "json://127.0.0.1:1")
+	body, err := json.Marshal(map[string]any{
+		"title": postgresMarks["title"], "body": postgresMarks["body"],
+		"attach": map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(postgresMarks["file"])), "filename": postgresMarks["file name"]},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost, g.url+"/notify/closed", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", postgresMarks["Idempotency-Key"])
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(text), "Queued") {
+		t.Fatalf("%d %s", resp.StatusCode, text)
+	}
+	found, rows := p.inDatabase(t)
+	if len(found) > 0 {
+		t.Errorf("in plain: %v", found)
+	}
+	for _, table := range []string{"notify_queue_messages", "notify_queue_jobs", "notify_queue_files"} {
+		if rows[table] == 0 {
+			t.Errorf("%s is empty: %v", table, rows)
+		}
+	}
 }
 
 // post sends a message, which is stored before the answer if async is true.
