@@ -45,7 +45,7 @@ func (a *App) findQueued(ctx context.Context, name, hash string) (queueTarget, e
 			}
 		}
 		for _, t := range k.targets {
-			if destinationHash(t.Destination) == hash {
+			if t.Hash() == hash {
 				return queueTarget{t, site, k.limits, k.fallback, k.log}, nil
 			}
 		}

@@ -1,8 +1,6 @@
 package caddyhttp
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,12 +58,6 @@ type queuedState struct {
 	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
-// destinationHash returns a text that identifies a URL and does not reveal it.
-func destinationHash(d *notifier.Destination) string {
-	sum := sha256.Sum256([]byte(d.URL()))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
 // mustJSON returns v as JSON. The types of this file always marshal.
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
@@ -115,7 +107,7 @@ func (d *delivery) state(t notifier.Target) queuedState {
 	if d.to.Transient {
 		s.URL = t.URL()
 	} else {
-		s.Hash = destinationHash(t.Destination)
+		s.Hash = t.Hash()
 	}
 	return s
 }

@@ -416,7 +416,7 @@ func (s *queuedSend) makeEntry() {
 func (s *queuedSend) setJob(j *queue.Job, i int) {
 	t := s.to.Targets[i]
 	s.states[i] = s.state(t)
-	j.Destination = destinationHash(t.Destination)
+	j.Destination = t.Hash()
 	j.State = s.states[i].with(s.targets[i].progress)
 	switch r := s.targets[i].result; {
 	case r != nil:

@@ -1,6 +1,8 @@
 package notifier
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -33,8 +35,21 @@ type Destination struct {
 	recipients int32
 	uses       int32 // of sharedDestinations, under its lock
 
-	redacted atomic.Pointer[string]        // of String; nil until it is needed
-	masks    atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
+	printed atomic.Pointer[printed]       // nil until it is needed
+	masks   atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
+}
+
+// printed is what a destination has printed. A field is empty until it is needed.
+type printed struct{ redacted, hash string }
+
+// with returns a copy that set has changed. p may be nil.
+func (p *printed) with(set func(*printed)) *printed {
+	var out printed
+	if p != nil {
+		out = *p
+	}
+	set(&out)
+	return &out
 }
 
 // copy returns the destination without what its service keeps.
@@ -77,16 +92,28 @@ func (d *Destination) Schemes() []string { return d.entry.schemes }
 
 // String returns the URL with every secret masked.
 func (d *Destination) String() string {
-	if text := d.redacted.Load(); text != nil {
-		return *text
+	p := d.printed.Load()
+	if p == nil || p.redacted == "" {
+		p = p.with(func(p *printed) { p.redacted = d.print(true) })
+		d.printed.Store(p)
 	}
-	text := d.print(true)
-	d.redacted.Store(&text)
-	return text
+	return p.redacted
 }
 
 // URL returns the URL in its canonical form, with its secrets.
 func (d *Destination) URL() string { return d.print(false) }
+
+// Hash returns a text that identifies the URL and does not reveal it: the SHA-256
+// of what [Destination.URL] returns, as base64url (RFC 4648).
+func (d *Destination) Hash() string {
+	p := d.printed.Load()
+	if p == nil || p.hash == "" {
+		sum := sha256.Sum256([]byte(d.URL()))
+		p = p.with(func(p *printed) { p.hash = base64.RawURLEncoding.EncodeToString(sum[:]) })
+		d.printed.Store(p)
+	}
+	return p.hash
+}
 
 // masker returns the masker of the destination's secrets.
 func (d *Destination) masker() *redact.Masker {

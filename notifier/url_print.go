@@ -119,7 +119,7 @@ func complete(nodes []pathNode, values func(string) []string) bool {
 }
 
 func escapeSegment(s string) string {
-	return strings.NewReplacer("+", "%2B", ":", "%3A").Replace(url.PathEscape(s))
+	return strings.ReplaceAll(strings.ReplaceAll(url.PathEscape(s), "+", "%2B"), ":", "%3A")
 }
 
 func escapeUser(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

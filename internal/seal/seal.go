@@ -106,6 +106,31 @@ func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
 	return s.aead(out).Seal(out, out[derivedSize:nonceSize], plain, place(table, id))
 }
 
+// Batch seals records that are written together. It derives one key for all of
+// them: their nonces begin with the same random 12 bytes, and the random 12 bytes
+// that follow are for AES-GCM, which is safe for 2^32 records under one key (NIST
+// SP 800-38D, section 8.3). A Batch is not safe for concurrent use.
+type Batch struct {
+	aead   cipher.AEAD
+	prefix [derivedSize]byte
+}
+
+// Batch returns a new batch.
+func (s *Sealer) Batch() *Batch {
+	b := &Batch{}
+	rand.Read(b.prefix[:]) // never returns an error
+	b.aead = s.aead(b.prefix[:])
+	return b
+}
+
+// Seal seals a record as [Sealer.Seal] does.
+func (b *Batch) Seal(plain []byte, table string, id []byte) []byte {
+	out := make([]byte, nonceSize, len(plain)+Overhead)
+	copy(out, b.prefix[:])
+	rand.Read(out[derivedSize:])
+	return b.aead.Seal(out, out[derivedSize:nonceSize], plain, place(table, id))
+}
+
 // Open returns the content of a record. The error is [ErrOpen].
 func (s *Sealer) Open(sealed []byte, table string, id []byte) ([]byte, error) {
 	if len(sealed) < Overhead {

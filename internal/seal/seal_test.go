@@ -81,6 +81,27 @@ func TestRecordsAreBoundToTheirPlace(t *testing.T) {
 	}
 }
 
+func TestBatch(t *testing.T) {
+	s := newTest(t, "a secret of a test")
+	nonces := map[string]bool{}
+	for range 2 {
+		b := s.Batch()
+		for range 3 {
+			sealed := b.Seal([]byte("text"), "table", []byte("id"))
+			if plain, err := s.Open(sealed, "table", []byte("id")); err != nil || string(plain) != "text" {
+				t.Errorf("%q, %v", plain, err)
+			}
+			if _, err := s.Open(sealed, "table", []byte("other")); !errors.Is(err, ErrOpen) {
+				t.Errorf("at another place: %v", err)
+			}
+			nonces[string(sealed[:nonceSize])] = true
+		}
+	}
+	if len(nonces) != 6 {
+		t.Errorf("%d nonces for 6 records", len(nonces))
+	}
+}
+
 func TestHashesDependOnPurposeAndSecret(t *testing.T) {
 	s := newTest(t, "a secret of some length")
 	h := s.Hash("destination", "json://host")

@@ -47,11 +47,17 @@ type change struct {
 type batch struct {
 	store  *Store
 	tx     *bbolt.Tx
+	seal   *seal.Batch
+	open   map[string]*bbolt.Bucket
 	counts map[uuid.UUID]*counts
 	bytes  int64 // added to the size of the waiting messages
 	kept   int64 // added to the size of the finished messages
 	then   []func(x *index)
 	files  []string // to be removed after the commit
+}
+
+func newBatch(s *Store, tx *bbolt.Tx) *batch {
+	return &batch{store: s, tx: tx, seal: s.sealer.Batch(), open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
 }
 
 // counts are the jobs of a message as the transaction sees them.
@@ -144,7 +150,7 @@ func (s *Store) commit(changes []*change) error {
 		db = s.database()
 	}
 	var before, after int
-	b := &batch{store: s, counts: map[uuid.UUID]*counts{}}
+	b := newBatch(s, nil)
 	err := guard(func() error {
 		tx, err := db.Begin(true)
 		if err != nil {
@@ -261,21 +267,31 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-func (b *batch) get(bucket string, key []byte) []byte {
-	return b.tx.Bucket([]byte(bucket)).Get(key)
+// fillPercent is how full bbolt leaves the pages that it splits. Keys begin with
+// times, so nearly all new ones come last, and no room is needed between others.
+const fillPercent = 0.9
+
+func (b *batch) bucket(name string) *bbolt.Bucket {
+	bucket := b.open[name]
+	if bucket == nil {
+		bucket = b.tx.Bucket([]byte(name))
+		bucket.FillPercent = fillPercent
+		b.open[name] = bucket
+	}
+	return bucket
 }
+
+func (b *batch) get(bucket string, key []byte) []byte { return b.bucket(bucket).Get(key) }
 
 func (b *batch) put(bucket string, key, plain []byte) error {
-	return b.tx.Bucket([]byte(bucket)).Put(key, b.store.sealer.Seal(plain, bucket, key))
+	return b.bucket(bucket).Put(key, b.seal.Seal(plain, bucket, key))
 }
 
-func (b *batch) delete(bucket string, key []byte) error {
-	return b.tx.Bucket([]byte(bucket)).Delete(key)
-}
+func (b *batch) delete(bucket string, key []byte) error { return b.bucket(bucket).Delete(key) }
 
 // deletePrefix deletes all keys of a bucket that begin with prefix.
 func (b *batch) deletePrefix(bucket string, prefix []byte) error {
-	c := b.tx.Bucket([]byte(bucket)).Cursor()
+	c := b.bucket(bucket).Cursor()
 	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Seek(prefix) {
 		if err := c.Delete(); err != nil {
 			return err

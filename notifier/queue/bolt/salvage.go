@@ -448,7 +448,7 @@ func (v *salvager) compare() error {
 	var kept int64
 	for part := range slices.Chunk(fixes, 10_000) {
 		err := v.db.Update(func(tx *bbolt.Tx) error {
-			b := &batch{store: v.store, tx: tx}
+			b := newBatch(v.store, tx)
 			for _, f := range part {
 				if err := f(b); err != nil {
 					return err

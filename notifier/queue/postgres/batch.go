@@ -121,6 +121,7 @@ func isDuplicate(err error) bool {
 func (s *Store) insertion(entries []*queue.Entry) call {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
 	var j struct{ message, index, destination, status, due, expires, record array }
+	sealer := s.sealer.Batch()
 	for _, e := range entries {
 		id := e.Message.ID
 		m.id.uuid(id)
@@ -134,7 +135,7 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 			m.key.bytes(nil)
 		}
 		r := record.NewMessage(e, hash)
-		m.head.bytes(s.sealer.Seal(r.Encode(), placeHead, id[:]))
+		m.head.bytes(sealer.Seal(r.Encode(), placeHead, id[:]))
 		waiting, dead := 0, 0
 		for i := range e.Jobs {
 			job := &e.Jobs[i]
@@ -153,7 +154,7 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 			j.status.bigint(int64(job.Status))
 			j.due.bigint(job.Due.UnixMicro())
 			j.expires.bigint(job.Expires.UnixMicro())
-			j.record.bytes(s.sealJob(queue.JobID{Message: id, Index: i}, job))
+			j.record.bytes(sealJob(sealer, queue.JobID{Message: id, Index: i}, job))
 		}
 		m.size.bigint(r.Size)
 		m.jobs.bigint(int64(len(e.Jobs)))
@@ -168,7 +169,7 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 			m.finished.bigint(e.Message.Created.UnixMicro())
 		}
 		if waiting+dead > 0 {
-			m.body.bytes(s.sealer.Seal(e.Message.Body, placeBody, id[:]))
+			m.body.bytes(sealer.Seal(e.Message.Body, placeBody, id[:]))
 		} else {
 			m.body.bytes(nil)
 		}
@@ -305,13 +306,14 @@ func (c *conn) settle(ctx context.Context, update, count call, note func([][][]b
 // settlement returns the statements for jobs and for their messages.
 func (s *Store) settlement(jobs []*settling, token uuid.UUID) (update, count call) {
 	var message, index, status, due, expires, sealed, updated array
+	sealer := s.sealer.Batch()
 	for _, j := range jobs {
 		message.uuid(j.job.Message)
 		index.bigint(int64(j.job.Index))
 		status.bigint(int64(j.job.Status))
 		due.bigint(j.job.Due.UnixMicro())
 		expires.bigint(j.job.Expires.UnixMicro())
-		sealed.bytes(s.sealJob(j.job.JobID, j.job))
+		sealed.bytes(sealJob(sealer, j.job.JobID, j.job))
 		updated.bigint(j.job.Updated.UnixMicro())
 	}
 	return call{settleJobs, []any{message, index, status, due, expires, sealed, s.owner, token}},

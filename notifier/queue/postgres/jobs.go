@@ -147,8 +147,8 @@ func (s *Store) insertAll(ctx context.Context, c *conn, entries []*queue.Entry) 
 	return nil
 }
 
-func (s *Store) sealJob(id queue.JobID, j *queue.Job) []byte {
-	return s.sealer.Seal(record.EncodeJob(j, 0), placeJob, record.JobKey(id))
+func sealJob(b *seal.Batch, id queue.JobID, j *queue.Job) []byte {
+	return b.Seal(record.EncodeJob(j, 0), placeJob, record.JobKey(id))
 }
 
 // openJob opens the record of a job. Its status is that of the table.
@@ -547,6 +547,7 @@ func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.
 	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
 	size, files = number(row[3]), number(row[4])
 	before := waiting
+	sealer := s.sealer.Batch()
 	var calls []call
 	for _, row := range results[0].Rows {
 		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
@@ -564,7 +565,7 @@ func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.
 		if j.Status.Waits() {
 			waiting++
 		}
-		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), j.Expires.UnixMicro(), s.sealJob(jid, j)}})
+		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), j.Expires.UnixMicro(), sealJob(sealer, jid, j)}})
 	}
 	var finished any
 	var kept int64
