@@ -43,7 +43,15 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAd
 	if err == nil && (s == nil || !s.Accepts(a.rest)) {
 		err, s = errNoSource, nil
 	}
-	if err == nil && r.Method != http.MethodPost && r.Method != http.MethodPut {
+	if err == nil && s.Format.Handshake && r.Method == http.MethodOptions && r.Header.Get(originHeader) != "" {
+		if err = h.allowSender(r, a, s); err == nil {
+			w.Header().Set("Allow", "POST, PUT")
+			w.Header().Set("WebHook-Allowed-Origin", r.Header.Get(originHeader))
+			w.Header().Set("WebHook-Allowed-Rate", "*")
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}
+	} else if err == nil && r.Method != http.MethodPost && r.Method != http.MethodPut {
 		w.Header().Set("Allow", "POST, PUT")
 		err = api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST")
 	}
@@ -76,6 +84,29 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAd
 	}
 	resp.WriteAs(w, reply.Status, reply.ContentType, reply.Body)
 	return nil
+}
+
+// originHeader names the sender of webhooks in its request for permission. See
+// https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, section 4.
+const originHeader = "WebHook-Request-Origin"
+
+// allowSender returns an error if a sender that asks for permission could not
+// post to the address of a source.
+func (h *Handler) allowSender(r *http.Request, a sourceAddress, s *source.Source) error {
+	e, err := h.enter(r, a.key)
+	if err != nil {
+		return err
+	}
+	defer e.leave()
+	k, err := h.resolved.key(r.Context(), a.key)
+	if err != nil {
+		return err
+	}
+	if err := k.checkSource(a.source); err != nil {
+		return err
+	}
+	req := &source.Request{Header: r.Header, Query: r.URL.Query(), Path: a.rest, Time: time.Now()}
+	return sourceError(s.Authenticate(r.Context(), req, h.fetchSource))
 }
 
 // deliverSource reads a request in the format of s, and sends its message. It

@@ -101,6 +101,40 @@ func hexSum(secret, text string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
+// A sender of CloudEvents that asks for permission gets it if it could post.
+func TestSourceHandshake(t *testing.T) {
+	s := newStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nkey other {\naccept grafana\nurl "+s.url("/ops")+"\n}\nfrom cloudevents {\ntoken secret\n}", "")
+	for _, tt := range []struct {
+		target, origin string
+		want           int
+	}{
+		{"/notify/ops/cloudevents?access_token=secret", "events.example.net", 200},
+		{"/notify/ops/cloudevents?access_token=other", "events.example.net", 401},
+		{"/notify/ops/cloudevents", "events.example.net", 401},
+		{"/notify/other/cloudevents?access_token=secret", "events.example.net", 403},
+		{"/notify/none/cloudevents?access_token=secret", "events.example.net", 404},
+		{"/notify/ops/cloudevents?access_token=secret", "", 405},
+		{"/notify/ops/grafana", "events.example.net", 405},
+	} {
+		r := httptest.NewRequest(http.MethodOptions, tt.target, nil)
+		if tt.origin != "" {
+			r.Header.Set("WebHook-Request-Origin", tt.origin)
+		}
+		got := do(t, h, r)
+		allowed := ""
+		if tt.want == 200 {
+			allowed = tt.origin
+		}
+		if got.status != tt.want || got.header.Get("WebHook-Allowed-Origin") != allowed || (got.header.Get("WebHook-Allowed-Rate") == "*") != (tt.want == 200) {
+			t.Errorf("%s from %q: status %d, %v", tt.target, tt.origin, got.status, got.header)
+		}
+	}
+	if got := s.take(); len(got) > 0 {
+		t.Errorf("arrived %+v", got)
+	}
+}
+
 // A request without the signature or the token of its source sends nothing.
 func TestSourceChecks(t *testing.T) {
 	s := newStation(t)

@@ -12,12 +12,13 @@ import (
 
 func init() {
 	register(Format{
-		Name:    "cloudevents",
-		Program: "CloudEvents",
-		Doc:     "https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md",
-		Checked: "1.0.2 and the working draft of 2026-07-23",
-		Tokens:  []TokenPlace{{Query: "access_token"}},
-		payload: readCloudEvents,
+		Name:      "cloudevents",
+		Program:   "CloudEvents",
+		Doc:       "https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md",
+		Checked:   "1.0.2 and the working draft of 2026-07-23",
+		Tokens:    []TokenPlace{{Query: "access_token"}},
+		Handshake: true,
+		payload:   readCloudEvents,
 		Templates: Templates{
 			Title: `{{ if .events }}{{ $first := index .events 0 }}{{ default "CloudEvent" $first.type }}{{ with more 1 .events }} and {{ . }} more{{ end }}
 {{- else }}{{ default "CloudEvent" .type }}{{ end }}`,

@@ -296,11 +296,18 @@ func FuzzRead(f *testing.F) {
 		all = append(all, withImages(f, format.Name))
 	}
 	for _, s := range samples(f) {
-		f.Add(s.body)
+		f.Add(s.body, s.header.Get("Content-Type"), "")
+		f.Add(s.body, "application/x-www-form-urlencoded", s.header.Get("X-Github-Event"))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	f.Fuzz(func(t *testing.T, body []byte, media, event string) {
+		header := http.Header{"Content-Type": {media}}
+		if event != "" {
+			for _, name := range []string{"Ce-Type", "Ce-Subject", "X-Github-Event", "X-Gitea-Event", "Sentry-Hook-Resource"} {
+				header.Set(name, event)
+			}
+		}
 		for _, s := range all {
-			check(t, s.Format.Name, s, request{body: body, header: http.Header{}}.new())
+			check(t, s.Format.Name, s, request{body: body, header: header}.new())
 		}
 	})
 }

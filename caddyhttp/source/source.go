@@ -54,6 +54,10 @@ type Format struct {
 	// no secret.
 	Signed bool
 
+	// Handshake means that senders ask with OPTIONS and the header
+	// WebHook-Request-Origin whether they may post.
+	Handshake bool
+
 	// payload returns what the templates get. If it is nil, they get the JSON of
 	// the body or of Field, or else the fields of a form or of the query string.
 	payload func(r *Request) (any, error)
