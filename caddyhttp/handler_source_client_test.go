@@ -74,3 +74,35 @@ func TestDiscordClient(t *testing.T) {
 		t.Errorf("a wrong token is accepted: %v", answers)
 	}
 }
+
+// The gateway's own services for the webhooks of Slack and of programs with the
+// same API are clients of the source slack.
+func TestSlackClients(t *testing.T) {
+	s := newStation(t)
+	const token = "TIiajkdnlazkcOXrIdevi7FQ"
+	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"?format=markdown\n}\nfrom slack {\ntoken "+token+"\n}", "")
+	slack := servicetest.API(func(q *http.Request, body string) (int, string) {
+		r := httptest.NewRequest(q.Method, "/notify/ops/slack"+q.URL.RequestURI(), strings.NewReader(body))
+		maps.Copy(r.Header, q.Header)
+		got := do(t, h, r)
+		return got.status, got.body
+	})
+	const text = "**91%** on [db1](https://db1.example.net)"
+	for url, want := range map[string]arrived{
+		"slack://T1JJ3T3L2/A1BRTD4JD/" + token:                    {Message: "Disk full\n" + text + "\nCaddy", Type: "failure"},
+		"slack://T1JJ3T3L2/A1BRTD4JD/" + token + "?blocks=yes":    {Title: "Disk full", Message: text + "\nCaddy", Type: "failure"},
+		"mmosts://mattermost.example.net/" + token:                {Message: "Disk full\n" + text, Type: "info"},
+		"rockets://chat.example.net/general?webhook=abc/" + token: {Message: "Disk full\n" + text, Type: "info"},
+	} {
+		if err := slack.Destination(t, url)(&notifier.Message{Title: "Disk full", Body: text, Type: notifier.Failure, Format: notifier.Markdown}); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+		got := s.take()
+		if len(got) != 1 || got[0].Title != want.Title || strings.ReplaceAll(got[0].Message, "\r", "") != want.Message || got[0].Type != want.Type {
+			t.Errorf("%s: arrived %+v", url, got)
+		}
+	}
+	if err := slack.Destination(t, "rockets://chat.example.net/general?webhook=abc/another")(&notifier.Message{Body: "x"}); err == nil || len(s.take()) > 0 {
+		t.Error("a wrong token is accepted")
+	}
+}

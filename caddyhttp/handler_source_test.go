@@ -295,6 +295,8 @@ func TestAPIAnswers(t *testing.T) {
 	}{
 		{"POST", "/notify/ops/slack", typeJSON, `{"text":"x"}`, 200, "text/plain; charset=utf-8", "ok"},
 		{"POST", "/notify/ops/slack/hooks/abc", typeForm, `payload=%7B%22text%22%3A%22x%22%7D`, 200, "text/plain; charset=utf-8", "ok"},
+		{"POST", "/notify/ops/slack/hooks/1/abc", typeJSON, `{"text":"x"}`, 200, "application/json", `{"success":true}`},
+		{"POST", "/notify/ops/slack/hooks/1/abc", typeJSON, `{"text":""}`, 400, "application/json", `"success":false`},
 		{"POST", "/notify/ops/slack", typeJSON, `{}`, 400, "text/plain; charset=utf-8", "has no text"},
 		{"POST", "/notify/bad/slack", typeJSON, `{"text":"x"}`, 424, "text/plain; charset=utf-8", "could not be sent"},
 		{"POST", "/notify/ops/discord/1/abc", typeJSON, `{"content":"x"}`, 204, "", ""},

@@ -329,8 +329,15 @@ func slackMarkup(s string) string {
 	return slackEntities.Replace(s)
 }
 
-// replySlack answers as Slack does: ok, or a word or sentence.
+// replySlack answers as Slack does: ok, or a word or sentence. The addresses of
+// Rocket.Chat, /hooks/ID/TOKEN, get an answer in JSON.
 func replySlack(o Outcome) Reply {
+	if strings.HasPrefix(o.Request.Path, "hooks/") && strings.Count(o.Request.Path, "/") == 2 {
+		if o.Error != "" {
+			return jsonReply(o.Status, map[string]any{"success": false, "error": o.Error})
+		}
+		return jsonReply(http.StatusOK, map[string]any{"success": true})
+	}
 	r := Reply{Status: o.Status, ContentType: "text/plain; charset=utf-8", Body: []byte(o.Error)}
 	if o.Error == "" {
 		r.Status, r.Body = http.StatusOK, []byte("ok")
