@@ -22,13 +22,18 @@ type migrateFlags struct {
 	secretKey string
 	keys      []string
 	force     bool
+
+	// Of --save.
+	save    bool
+	config  string
+	adapter string
 }
 
 func migrateCommand() *cobra.Command {
 	f := new(migrateFlags)
 	cmd := &cobra.Command{
-		Use:   "migrate [--out <folder>] [--env-file <file>] [--key <name>]... <folder>|<url>",
-		Short: "Writes a Caddyfile that does what an Apprise API does",
+		Use:   "migrate [--out <folder> | --save --config <file>] [--env-file <file>] [--key <name>]... <folder>|<url>",
+		Short: "Moves the keys of an Apprise API into a Caddyfile or into saved keys",
 		Long: `
 Reads the saved configurations and the settings of an Apprise API, and writes a
 Caddyfile with the same keys, tags and settings. Notification URLs go into files
@@ -43,18 +48,25 @@ APPRISE_DEFAULT_CONFIG_ID (by default, apprise) is looked for in any case.
 The settings are the variables of the container, such as APPRISE_STATELESS_URLS.
 They come from --env-file or, without it, from the environment.
 
+With --save, the command writes no Caddyfile. It saves the keys where a site with
+configs keeps its own: in the storage of the configuration of --config, under the
+limits and the secret of configs. The site may be running. Run the command as the
+user who runs Caddy. The settings of the Apprise API are not moved then.
+
 The output lists what is different and what was not moved, with the reason. It
-contains no secrets. Existing files are not replaced without --force.
+contains no secrets. Existing files and saved keys are not replaced without
+--force.
 
 Exit codes:
 
   0  everything was moved
   1  nothing was written, or the Caddyfile does not load; the error tells why
-  2  the Caddyfile was written, but something was not moved
+  2  the Caddyfile or keys were written, but something was not moved
 `,
 		Example: `  caddy notify migrate /srv/apprise/config --out /etc/caddy/notify
   docker exec apprise env | caddy notify migrate --env-file - --key ops --key home ./config
-  caddy notify migrate --key ops http://apprise.example.com:8000`,
+  caddy notify migrate --key ops http://apprise.example.com:8000
+  caddy notify migrate --save --config /etc/caddy/Caddyfile --key ops ./config`,
 		RunE: withExitCode(f.run),
 	}
 	flags := cmd.Flags()
@@ -62,7 +74,10 @@ Exit codes:
 	flags.StringVar(&f.envFile, "env-file", "", "A file with the variables of the Apprise API, one NAME=value on each line; - is standard input (default: the environment)")
 	flags.StringSliceVarP(&f.keys, "key", "k", nil, "A key to move; may be repeated (default: every key that the folder or server lists)")
 	flags.StringVar(&f.secretKey, "secret-key", "", "SECRET_KEY of the Apprise API, for a folder in hash mode; {env.NAME} and {file./path} are replaced (default: the variable, or the default of Apprise API)")
-	flags.BoolVarP(&f.force, "force", "f", false, "Replace existing files")
+	flags.BoolVarP(&f.force, "force", "f", false, "Replace existing files, or with --save existing keys")
+	flags.BoolVar(&f.save, "save", false, "Save the keys into the storage of --config instead of writing a Caddyfile")
+	flags.StringVarP(&f.config, "config", "c", "", "The configuration with configs, for --save (default: Caddyfile)")
+	flags.StringVarP(&f.adapter, "adapter", "a", "", "The adapter of --config (default: caddyfile, unless it is JSON)")
 	return cmd
 }
 
@@ -70,8 +85,11 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("give one argument: the configuration folder of the Apprise API, or its address, such as http://apprise.example.com:8000")
 	}
+	if f.save != (f.config != "") || f.save && cmd.Flags().Changed("out") {
+		return errors.New("--save needs --config and writes no Caddyfile: give --save with --config, or --out alone")
+	}
 	out, err := f.folder()
-	if err != nil {
+	if err != nil && !f.save {
 		return err
 	}
 	env, err := f.environment(cmd.InOrStdin())
@@ -86,6 +104,9 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.save {
+		return f.saveKeys(cmd, m, saved)
+	}
 	for _, s := range saved {
 		m.addKey(cmd.Context(), s)
 	}
@@ -96,13 +117,8 @@ func (f *migrateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := checkWritten(filepath.Join(out, caddyfileName)); err != nil {
 		return fmt.Errorf("the files are written, but the Caddyfile does not load: %w", err)
 	}
-	if err := m.report(cmd.OutOrStdout(), out, len(files)-1); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	if n := len(m.unmoved); n > 0 {
-		return &partialError{fmt.Sprintf("not moved: %d, see the list above", n)}
-	}
-	return nil
+	return m.report(cmd.OutOrStdout(), fmt.Sprintf("Written: %s, and %s with secrets in %s", filepath.Join(out, caddyfileName),
+		count(len(files)-1, "file"), filepath.Join(out, secretsFolder)))
 }
 
 // folder returns the absolute path of --out.
@@ -163,10 +179,11 @@ func checkWritten(name string) error {
 	return nil
 }
 
-// report writes what was moved, what is different and what was not moved.
-func (m *migration) report(w io.Writer, out string, secrets int) error {
+// report writes where the keys are, what was moved, what is different and what
+// was not moved. It returns a partialError if something was not moved.
+func (m *migration) report(w io.Writer, where string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Written: %s, and %s with secrets in %s\n\n", filepath.Join(out, caddyfileName), count(secrets, "file"), filepath.Join(out, secretsFolder))
+	b.WriteString(where + "\n\n")
 	for _, k := range m.keys {
 		fmt.Fprintf(&b, "  key %s: %s", k.name, count(len(k.urls), "URL"))
 		if n := len(k.includes); n > 0 {
@@ -191,8 +208,13 @@ func (m *migration) report(w io.Writer, out string, secrets int) error {
 			b.WriteString("  - " + line + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if n := len(m.unmoved); n > 0 {
+		return &partialError{fmt.Sprintf("not moved: %d, see the list above", n)}
+	}
+	return nil
 }
 
 // count returns "1 URL" or "2 URLs".

@@ -76,7 +76,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
 		return logRejected(h.log, err)
 	}
-	if h.resolved.saved, err = h.app.newSavedKeys(h.resolved, h.log); err != nil {
+	if h.resolved.saved, err = newSavedKeys(h.resolved, h.app.saved, h.shared.sender, h.log); err != nil {
 		return logRejected(h.log, h.Caddyfile.locate("configs", prefixError("configs", err)))
 	}
 	h.Caddyfile.trim()

@@ -72,12 +72,12 @@ func (s *savedStorage) check(ctx context.Context, store *configstore.Store) erro
 
 // newSavedKeys returns the saved keys of a site with the settings r, or nil if
 // they are not turned on.
-func (a *App) newSavedKeys(r *resolved, log *zap.Logger) (*savedKeys, error) {
+func newSavedKeys(r *resolved, in *savedStorage, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
 	if r.configs == nil {
 		return nil, nil
 	}
 	s := &savedKeys{
-		Configs: r.configs, index: &a.saved.index, sender: a.shared.sender, services: r.services, log: log,
+		Configs: r.configs, index: &in.index, sender: sender, services: r.services, log: log,
 		keys: map[string]*savedKey{},
 	}
 	if s.Trust == trustClient {
@@ -89,7 +89,7 @@ func (a *App) newSavedKeys(r *resolved, log *zap.Logger) (*savedKeys, error) {
 		}
 	}
 	var err error
-	s.store, err = configstore.New(a.saved.storage, s.index, s.Secret)
+	s.store, err = configstore.New(in.storage, s.index, s.Secret)
 	return s, err
 }
 
