@@ -134,6 +134,11 @@ func findServices(all []notifier.ServiceInfo, text string) (found []notifier.Ser
 
 // postBuilder handles a form of these pages.
 func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+	e, err := h.enter(r, "") // it is no alert, so it counts like a message without a key
+	if err != nil {
+		return err
+	}
+	defer e.leave()
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}
@@ -244,6 +249,11 @@ func (h *Handler) postedURL(r *http.Request, key string) (p builderURLPage, tags
 // serveDraft writes the page of a key with a URL appended to the text in the
 // editor. It saves nothing.
 func (h *Handler) serveDraft(w http.ResponseWriter, r *http.Request, key string) error {
+	e, err := h.enter(r, "") // as in postBuilder
+	if err != nil {
+		return err
+	}
+	defer e.leave()
 	if err := h.readPageForm(w, r); err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func (d *Destination) fill(v URLValues) (problems []*URLError) {
 // destinations of a service, or "" if there is none.
 func (d *Destination) differs(o *Destination) string {
 	for _, p := range d.schema.params {
-		same := true
+		var same bool
 		switch p.kind {
 		case KindMap:
 			same = maps.Equal(*d.entries(p), *o.entries(p))

@@ -1,0 +1,73 @@
+package safety
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestSecretsOfForms types secrets of every service into the forms that make a
+// URL, tests the URLs and puts them into the editor. It checks that no secret is
+// in what can be read from the program, nor in the result of a test.
+func TestSecretsOfForms(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t)
+	p.is("500")
+	all := web(t)
+	g := start(t, tracing, "timeout 2s\nkey fixed {\nurl json://127.0.0.1:1/\n}\nconfigs {\nmanage open\n}", p.environment()...)
+	submit := func(query, accept string, form url.Values) reply {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodPost, g.url+"/cfg/ops?"+query, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Accept", accept)
+		got := g.ask(r)
+		if cache := got.Header.Get("Cache-Control"); cache != "no-store" {
+			t.Errorf("?%s: Cache-Control: %s", query, cache)
+		}
+		return got
+	}
+	var said strings.Builder
+	for _, m := range all {
+		d, err := notifier.Parse(m.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service := d.Schemes()[0]
+		if r := submit("build", "text/html", url.Values{"do": {"read"}, "url": {m.url}}); r.Status != http.StatusOK {
+			t.Errorf("%s: %d", m.service, r.Status)
+		}
+		_, values := d.Form()
+		form := url.Values{"form": {"1"}, "tags": {"a.b"}}
+		for name, texts := range values.Texts {
+			form.Set("p."+name, strings.Join(texts, "\n"))
+		}
+		for name, entries := range values.Maps {
+			for key, value := range entries {
+				form.Add("k."+name, key)
+				form.Add("v."+name, value)
+			}
+		}
+		if r := submit("build="+service, "text/html", form); !strings.Contains(r.Body, `id="own-tags-problem"`) {
+			t.Errorf("%s: %d, without the mistake", m.service, r.Status)
+		}
+		if r := submit("draft", "text/html", url.Values{"url": {m.url}}); r.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", m.service, r.Status, r.Error)
+		}
+		submit("draft", "text/html", url.Values{"url": {"no" + m.url}})
+		said.WriteString(submit("test", "application/json", url.Values{"url": {m.url}}).Body)
+		said.WriteString(submit("test", "application/json", url.Values{"url": {"no" + m.url}}).Body)
+	}
+	if !strings.Contains(said.String(), `"status":"failed"`) {
+		t.Error("no test was sent")
+	}
+	g.test("fixed", "")
+	eventually(t, "the log has the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
+	checkNoMarks(t, "the result of a test", said.String(), all)
+	checkNoMarks(t, "the gateway", g.exposed("fixed"), all)
+}
