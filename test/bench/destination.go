@@ -20,6 +20,7 @@ type destination struct {
 	held    atomic.Int32 // requests that wait for release
 	release chan struct{}
 	total   atomic.Int64 // requests
+	last    atomic.Int64 // when the last request arrived, in nanoseconds since 1970
 }
 
 const largeRequest = 50 << 20
@@ -34,6 +35,7 @@ func startDestination() *destination {
 		if n, _ := io.Copy(io.Discard, r.Body); n > largeRequest {
 			d.large.Add(1)
 		}
+		d.last.Store(time.Now().UnixNano())
 		d.total.Add(1)
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/slow"):
@@ -49,3 +51,6 @@ func startDestination() *destination {
 	go func() { _ = d.server.Serve(l) }()
 	return d
 }
+
+// lastArrival returns when the last request arrived.
+func (d *destination) lastArrival() time.Time { return time.Unix(0, d.last.Load()) }

@@ -45,11 +45,13 @@ func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
 }
 
 // median returns the median of each value.
-func (r *row) median() measure {
+func (r *row) median() measure { return medianOf(r.rounds) }
+
+func medianOf(rounds []measure) measure {
 	var out measure
 	get := func(f func(measure) float64) float64 {
-		values := make([]float64, len(r.rounds))
-		for i, m := range r.rounds {
+		values := make([]float64, len(rounds))
+		for i, m := range rounds {
 			values[i] = f(m)
 		}
 		return median(values)

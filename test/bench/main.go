@@ -3,7 +3,7 @@
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures
-//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, sizes, config, saved, binary
+//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, postgres, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time is that of the Caddy
@@ -33,6 +33,8 @@ type bench struct {
 	rounds   int    // the median counts
 	queued   int    // messages in the queue when it is full
 	dest     *destination
+
+	temporary []string // other folders, removed at the end
 }
 
 // groups are the groups of measurements, in the order of the tables.
@@ -44,6 +46,7 @@ var groups = []struct {
 	{"fanout", (*bench).fanOut},
 	{"sources", (*bench).sources},
 	{"queue", (*bench).queue},
+	{"postgres", (*bench).queuePostgres},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
 	{"saved", (*bench).savedKeys},
@@ -70,7 +73,11 @@ func (b *bench) run(only string) error {
 	if b.dir, err = os.MkdirTemp("", "notify-bench-*"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
+	defer func() {
+		for _, dir := range append(b.temporary, b.dir) {
+			_ = os.RemoveAll(dir)
+		}
+	}()
 	if b.binary == "" {
 		b.binary = filepath.Join(b.dir, "caddy")
 		if err := build(b.binary, "./cmd/caddy"); err != nil {

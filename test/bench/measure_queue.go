@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"net/http"
+	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // sources measures a message in the format of another program.
@@ -31,65 +35,237 @@ func (b *bench) sources() error {
 	return nil
 }
 
-// queue measures messages with a queue, when it is empty and when many messages
-// wait in it. A queue in Postgres is not measured here.
+// queueOption returns the global option with a queue in a folder.
+func (b *bench) queueOption(name string) string {
+	return "notify {\n\t\tqueue {\n\t\t\tpath " + filepath.Join(b.dir, name) + "\n\t\t}\n\t}"
+}
+
+// queueClients is how many clients send messages to a queue at once.
+const queueClients = 64
+
+// queue measures messages with a queue in a folder.
 func (b *bench) queue() error {
-	global := "notify {\n\t\tqueue {\n\t\t\tpath " + filepath.Join(b.dir, "queue") + "\n\t\t}\n\t}"
-	c, err := b.start(b.binary, siteConfig{keys: b.destinationKey("one", "", 1) + b.destinationKey("down", "/down", 1), global: global})
-	if err != nil {
-		return err
-	}
-	defer c.stop()
-	async := http.Header{"Prefer": {"respond-async"}}
-	rows := func(when string) []*row {
-		return []*row{
-			{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"},
-			{name: "delivered, " + when, address: "http://" + c.gateway + "/notify/one", body: message + "}"},
-			{name: "respond-async, " + when, address: "http://" + c.gateway + "/notify/one", body: message + "}", header: async},
+	keys := b.destinationKey("one", "", 1) + b.destinationKey("hold", "/hold", 1)
+	for _, part := range []func(keys string) error{b.queueFast, b.queueAccept, b.queueWaiting} {
+		if err := part(keys); err != nil {
+			return err
 		}
+		fmt.Println()
 	}
-	empty := rows("queue empty")
-	if err := b.measureRows(c, empty, b.requests/2); err != nil {
-		return err
-	}
-	printRows("with a queue", empty)
-	if b.queued == 0 {
-		return nil
-	}
-	if err := b.fill(c, b.queued); err != nil {
-		return err
-	}
-	full := rows(fmt.Sprintf("%d wait", b.queued))
-	if err := b.measureRows(c, full, b.requests/2); err != nil {
-		return err
-	}
-	fmt.Println()
-	printRows("with a queue", full)
-	fmt.Printf("with %d messages in the queue: %.1f MiB resident\n", b.queued, c.memory("VmRSS"))
 	return nil
 }
 
-// fill sends n messages to a destination that is down, so that they stay in the
-// queue.
-func (b *bench) fill(c *caddy, n int) error {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: b.clients}}
-	defer client.CloseIdleConnections()
-	r := &row{address: "http://" + c.gateway + "/notify/down", body: strings.TrimSpace(message) + "}", header: http.Header{"Prefer": {"respond-async"}}}
+// queueFast compares messages to a fast destination with and without a queue.
+// Nothing of them is stored before the response.
+func (b *bench) queueFast(keys string) error {
+	without, err := b.start(b.binary, siteConfig{keys: keys})
+	if err != nil {
+		return err
+	}
+	defer without.stop()
+	with, err := b.start(b.binary, siteConfig{keys: keys, global: b.queueOption("fast")})
+	if err != nil {
+		return err
+	}
+	defer with.stop()
+	rows := []*queueRow{
+		{name: "without a queue", processes: []*caddy{without}, paths: []string{"/notify/one"}},
+		{name: "with a queue", processes: []*caddy{with}, paths: []string{"/notify/one"}},
+	}
+	if err := b.measureQueueRows(rows, b.clients, b.requests); err != nil {
+		return err
+	}
+	printQueueRows("a message to a fast destination", rows)
+	return nil
+}
+
+// queueAccept measures messages that are stored before the response, beside what
+// bbolt stores when as many goroutines write. The destination does not answer, or
+// answers at once, so that each message is stored a second time.
+func (b *bench) queueAccept(keys string) error {
+	c, err := b.start(b.binary, siteConfig{keys: keys, global: b.queueOption("accept")})
+	if err != nil {
+		return err
+	}
+	defer b.stopHeld(c)
+	processes := []*caddy{c}
+	held := &queueRow{name: "stored; the destination hangs", processes: processes, paths: []string{"/notify/hold"}, async: true}
+	fast := &queueRow{name: "stored and delivered", processes: processes, paths: []string{"/notify/one"}, async: true, drained: true}
+	rows := []*queueRow{held, fast}
+	var grouped, batched []float64
+	for range b.rounds {
+		for _, r := range rows {
+			m, err := b.rawLoad(r, queueClients, b.requests)
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			r.rounds = append(r.rounds, m)
+		}
+		rate, err := b.commits(b.requests, groupCommit)
+		if err != nil {
+			return err
+		}
+		grouped = append(grouped, rate)
+		if rate, err = b.commits(b.requests, batchCommit); err != nil {
+			return err
+		}
+		batched = append(batched, rate)
+	}
+	printQueueRows(fmt.Sprintf("respond-async, %d clients", queueClients), rows)
+	m := medianOf(held.rounds)
+	fmt.Printf("%d goroutines that store 1 KB each in bbolt: %.0f/s with one that commits what waits, %.0f/s with Batch; the first row is %.2f and %.2f of that, and its CPU time would allow %.0f/s on each CPU\n",
+		queueClients, median(grouped), median(batched), m.perSecond/median(grouped), m.perSecond/median(batched), float64(time.Second)/float64(m.cpu))
+	return nil
+}
+
+// stopHeld stops a process that waits for the destination.
+func (b *bench) stopHeld(c *caddy) {
+	stopped := make(chan struct{})
+	go func() {
+		c.stop()
+		close(stopped)
+	}()
+	for {
+		select {
+		case b.dest.release <- struct{}{}:
+		case <-stopped:
+			return
+		}
+	}
+}
+
+// commits stores n values of 1 KB in a new database and returns how many it
+// stored in a second. store makes the function that stores one, and one that is
+// called at the end.
+func (b *bench) commits(n int, store func(*bbolt.DB) (put func(key []byte) error, end func())) (float64, error) {
+	path := filepath.Join(b.dir, "control.db")
+	defer os.Remove(path)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(controlBucket); return err }); err != nil {
+		return 0, err
+	}
+	put, end := store(db)
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make([]error, b.clients)
-	for i := range b.clients {
+	errs := make([]error, queueClients)
+	begin := time.Now()
+	for i := range queueClients {
 		group.Go(func() {
-			for errs[i] == nil && next.Add(1) <= int64(n) {
-				errs[i] = r.send(client)
+			for k := next.Add(1); k <= int64(n) && errs[i] == nil; k = next.Add(1) {
+				errs[i] = put(binary.BigEndian.AppendUint64(nil, uint64(k)))
 			}
 		})
 	}
 	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return fmt.Errorf("filling the queue: %w", err)
-		}
+	took := time.Since(begin)
+	end()
+	return float64(n) / took.Seconds(), errors.Join(errs...)
+}
+
+var controlBucket = []byte("values")
+
+func putControl(tx *bbolt.Tx, key []byte) error {
+	return tx.Bucket(controlBucket).Put(key, make([]byte, 1000))
+}
+
+// batchCommit stores with bbolt's Batch.
+func batchCommit(db *bbolt.DB) (put func(key []byte) error, end func()) {
+	return func(key []byte) error {
+		return db.Batch(func(tx *bbolt.Tx) error { return putControl(tx, key) })
+	}, func() {}
+}
+
+// groupCommit stores with one goroutine that commits all values that wait.
+func groupCommit(db *bbolt.DB) (put func(key []byte) error, end func()) {
+	type value struct {
+		key  []byte
+		done chan error
 	}
+	values := make(chan value)
+	go func() {
+		for first := range values {
+			all := []value{first}
+			err := db.Update(func(tx *bbolt.Tx) error {
+				for i := 0; i < len(all); i++ {
+					if err := putControl(tx, all[i].key); err != nil {
+						return err
+					}
+					select {
+					case v, ok := <-values:
+						if ok {
+							all = append(all, v)
+						}
+					default:
+					}
+				}
+				return nil
+			})
+			for _, v := range all {
+				v.done <- err
+			}
+		}
+	}()
+	put = func(key []byte) error {
+		v := value{key, make(chan error, 1)}
+		values <- v
+		return <-v.done
+	}
+	return put, func() { close(values) }
+}
+
+// queueWaiting measures messages while others wait, and then the start of a
+// process that finds them.
+func (b *bench) queueWaiting(keys string) error {
+	config := siteConfig{keys: keys, global: b.queueOption("waiting")}
+	c, err := b.start(b.binary, config)
+	if err != nil {
+		return err
+	}
+	var rows []*queueRow
+	waiting := 0
+	for _, n := range []int{0, 10_000, b.queued} {
+		if n < waiting {
+			continue
+		}
+		fill := &queueRow{name: "filling the queue", processes: []*caddy{c}, paths: []string{"/notify/hold"}, async: true}
+		if n > waiting {
+			if _, err := b.rawLoad(fill, queueClients, n-waiting); err != nil {
+				b.stopHeld(c)
+				return err
+			}
+			waiting = n
+		}
+		at := []*queueRow{
+			{name: fmt.Sprintf("delivered; %d wait", n), processes: fill.processes, paths: []string{"/notify/one"}},
+			{name: fmt.Sprintf("respond-async; %d wait", n), processes: fill.processes, paths: []string{"/notify/one"}, async: true, drained: true},
+		}
+		if err := b.measureQueueRows(at, b.clients, b.requests/2); err != nil {
+			b.stopHeld(c)
+			return err
+		}
+		rows = append(rows, at...)
+	}
+	printQueueRows("messages while others wait", rows)
+	fmt.Printf("%d messages wait: %.1f MiB resident\n", waiting, c.memory("VmRSS"))
+	b.stopHeld(c)
+
+	var first, resident, heap []float64
+	for range b.rounds {
+		if c, err = b.start(b.binary, config); err != nil {
+			return err
+		}
+		first, resident = append(first, ms(c.answered)), append(resident, c.memory("VmRSS"))
+		u, err := c.usage(true)
+		b.stopHeld(c)
+		if err != nil {
+			return err
+		}
+		heap = append(heap, u.settled/1e6)
+	}
+	fmt.Printf("a start with %d messages that wait: first answer after %.0f ms, %.1f MiB resident, Go heap %.1f MB\n", waiting, median(first), median(resident), median(heap))
 	return nil
 }
