@@ -25,8 +25,8 @@ type draft struct {
 	*api.Config
 	urls     int    // of a configuration without mistakes
 	problem  string // why it is not saved, if it has no mistakes
-	mistakes []savedMistake
-	warnings []savedMistake
+	mistakes []savedError
+	warnings []savedError
 }
 
 // addConfig saves the configuration of a key in place of the one that it has.
@@ -58,7 +58,7 @@ func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
 	k, warnings, err := s.parse(r.Context(), name, d.Format, d.Text)
 	d.warnings = warnings
 	if err != nil {
-		d.mistakes, _ = errors.AsType[savedMistakes](err)
+		d.mistakes, _ = errors.AsType[savedErrors](err)
 		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
 	}
 	d.urls = len(k.targets)
@@ -75,7 +75,7 @@ func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
 }
 
 // writeChanged writes the answer to a change.
-func writeChanged(w http.ResponseWriter, r *http.Request, title, text string, warnings []savedMistake) {
+func writeChanged(w http.ResponseWriter, r *http.Request, title, text string, warnings []savedError) {
 	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	(&api.Response{
 		Status: http.StatusOK, Title: title, BackURL: configPage(r),
@@ -84,7 +84,7 @@ func writeChanged(w http.ResponseWriter, r *http.Request, title, text string, wa
 }
 
 // appendMistakes appends a record for each mistake.
-func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []savedMistake) []notifier.Record {
+func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []savedError) []notifier.Record {
 	for _, m := range mistakes {
 		text := m.text()
 		if m.line > 0 {
@@ -101,7 +101,7 @@ type checkedMistake struct {
 	Text string `json:"text"`
 }
 
-func newCheckedMistakes(mistakes []savedMistake) []checkedMistake {
+func newCheckedMistakes(mistakes []savedError) []checkedMistake {
 	out := make([]checkedMistake, 0, len(mistakes)) // never nil, which would be null in JSON
 	for _, m := range mistakes {
 		out = append(out, checkedMistake{m.line, m.text()})
@@ -146,7 +146,7 @@ func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fe
 	k, warnings, err := s.parseWith(ctx, name, c.Format, c.Text, include)
 	d.warnings = warnings
 	if err != nil {
-		d.mistakes, _ = errors.AsType[savedMistakes](err)
+		d.mistakes, _ = errors.AsType[savedErrors](err)
 	} else {
 		d.urls = len(k.targets)
 		s.releaseTargets(k)

@@ -18,16 +18,16 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// savedMistake is a mistake in a saved configuration, or a warning about it. It
+// savedError is a mistake in a saved configuration, or a warning about it. It
 // does not repeat the configuration.
-type savedMistake struct {
+type savedError struct {
 	line int // from 1 on; 0 for the configuration as a whole
 	url  int // the number of the URL, from 1 on; 0 if it is unknown
 	err  error
 }
 
 // Error returns what is wrong, with the place.
-func (m savedMistake) Error() string {
+func (m savedError) Error() string {
 	switch {
 	case m.line == 0:
 		return m.err.Error()
@@ -38,36 +38,36 @@ func (m savedMistake) Error() string {
 }
 
 // Unwrap returns the error without the place.
-func (m savedMistake) Unwrap() error { return m.err }
+func (m savedError) Unwrap() error { return m.err }
 
 // text returns what is wrong without the place, for a client.
-func (m savedMistake) text() string { return errs.PublicText(m.err) }
+func (m savedError) text() string { return errs.PublicText(m.err) }
 
-// savedMistakes are the mistakes in a saved configuration, in the order of their
+// savedErrors are the mistakes in a saved configuration, in the order of their
 // lines. There is at least one.
-type savedMistakes []savedMistake
+type savedErrors []savedError
 
 // Error returns the first mistake.
-func (m savedMistakes) Error() string { return m[0].Error() }
+func (m savedErrors) Error() string { return m[0].Error() }
 
 // Unwrap returns the first mistake, because Error returns its text.
-func (m savedMistakes) Unwrap() error { return m[0] }
+func (m savedErrors) Unwrap() error { return m[0] }
 
-// newSavedMistake returns a mistake at a line of the configuration, or of a file
+// newSavedError returns a mistake at a line of the configuration, or of a file
 // that it includes in the line include.
-func newSavedMistake(line, include int, err error) savedMistake {
+func newSavedError(line, include int, err error) savedError {
 	if include == 0 {
-		return savedMistake{line: line, err: err}
+		return savedError{line: line, err: err}
 	}
 	if line > 0 {
 		err = fmt.Errorf("the included file, line %d: %w", line, err)
 	}
-	return savedMistake{line: include, err: err}
+	return savedError{line: include, err: err}
 }
 
 // sortMistakes sorts mistakes by line.
-func sortMistakes(m []savedMistake) {
-	slices.SortStableFunc(m, func(a, b savedMistake) int { return a.line - b.line })
+func sortMistakes(m []savedError) {
+	slices.SortStableFunc(m, func(a, b savedError) int { return a.line - b.line })
 }
 
 // errSavedInclude is the error of a saved configuration that includes another.
@@ -75,7 +75,7 @@ var errSavedInclude = errors.New("saved configurations cannot include others her
 
 // entries returns the entries of a saved configuration. fetch returns the
 // content of an address that it includes.
-func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []savedMistake) {
+func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func(context.Context, string) ([]byte, error)) (entries []appriseconfig.Entry, mistakes, warnings []savedError) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), importTimeout)
 	defer cancel()
 	location := "file://configuration.txt?format=text"
@@ -92,12 +92,12 @@ func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func
 	})
 	if all, ok := errors.AsType[appriseconfig.Errors](err); ok {
 		for _, e := range all {
-			mistakes = append(mistakes, newSavedMistake(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
+			mistakes = append(mistakes, newSavedError(e.Line, e.Include, cmp.Or(e.Err, errors.New(e.Problem))))
 		}
 	}
 	for _, w := range ignored {
 		if w.Line > 0 && w.Include == 0 {
-			warnings = append(warnings, savedMistake{line: w.Line, err: errors.New(w.Problem)})
+			warnings = append(warnings, savedError{line: w.Line, err: errors.New(w.Problem)})
 		}
 	}
 	return entries, mistakes, warnings
@@ -105,31 +105,31 @@ func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func
 
 // parse makes a key of a saved configuration. The caller releases its
 // destinations. URLs of services that have ended are left out with a warning.
-// The error is a savedMistakes.
-func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *key, warnings []savedMistake, err error) {
+// The error is a savedErrors.
+func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *key, warnings []savedError, err error) {
 	return s.parseWith(ctx, name, format, text, s.fetch)
 }
 
-func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*key, []savedMistake, error) {
+func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*key, []savedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
 	if n := len(entries); n > s.MaxURLs {
 		e := entries[s.MaxURLs]
-		mistakes = append(mistakes, newSavedMistake(cmp.Or(e.Include, e.Line), 0, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)))
+		mistakes = append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)))
 		entries = entries[:s.MaxURLs]
 	}
-	var ended []savedMistake // services
+	var ended []savedError // services
 	k := &key{name: name, limits: s.limits, log: s.log.WithLazy(zap.String("key", name))}
 	for i, e := range entries {
 		t, err := s.target(e)
 		if err == nil {
 			for _, w := range t.Warnings() {
-				warnings = append(warnings, newSavedMistake(e.Line, e.Include, errors.New(w)))
+				warnings = append(warnings, newSavedError(e.Line, e.Include, errors.New(w)))
 			}
 			k.targets = append(k.targets, t)
 			continue
 		}
-		m := newSavedMistake(e.Line, e.Include, err)
+		m := newSavedError(e.Line, e.Include, err)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
 			ended = append(ended, m)
 			continue
@@ -145,13 +145,13 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 	case len(ended) > 0:
 		mistakes = ended // no URL is left
 	default:
-		mistakes = []savedMistake{{err: errors.New("the configuration has no notification URL; add one")}}
+		mistakes = []savedError{{err: errors.New("the configuration has no notification URL; add one")}}
 	}
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
 	if len(mistakes) > 0 {
 		s.releaseTargets(k)
-		return nil, warnings, savedMistakes(mistakes)
+		return nil, warnings, savedErrors(mistakes)
 	}
 	k.defaultTargets = k.targets
 	return k, warnings, nil
