@@ -91,7 +91,7 @@ func (m *migration) savedForm(ctx context.Context, s *savedKeys, c savedConfig) 
 	for _, e := range entries {
 		t, err := s.target(e)
 		if err != nil {
-			mistakes = append(mistakes, newSavedMistake(e.Line, e.Include, err))
+			mistakes = append(mistakes, newSavedError(e.Line, e.Include, err))
 			continue
 		}
 		k.urls = append(k.urls, migratedURL{label: label(t.Destination)})

@@ -71,3 +71,42 @@ func TestSecretsOfForms(t *testing.T) {
 	checkNoMarks(t, "the result of a test", said.String(), all)
 	checkNoMarks(t, "the gateway", g.exposed("fixed"), all)
 }
+
+// TestSecretsOfMistakes saves and checks configurations with a mistake beside the
+// secrets of every service. It checks that no secret is in an answer for
+// programs or in what can be read from the program.
+func TestSecretsOfMistakes(t *testing.T) {
+	t.Parallel()
+	all := web(t)
+	g := start(t, tracing, "key fixed {\nurl json://127.0.0.1:1/\n}\nconfigs {\nmanage open\n}")
+	var answers strings.Builder
+	for _, m := range all {
+		for _, c := range []struct{ format, text string }{
+			{"text", "no" + m.url + "\nops " + m.url + "\n" + m.url + " =\ninclude " + m.url + "\n"},
+			{"text", "tag!=" + m.url + "\n" + strings.Replace(m.url, "://", ":/", 1)},
+			{"yaml", "urls:\n- no" + m.url + "\n- '" + m.url + "':\n    tag: '!'\n- x " + m.url + "\n" + m.url + ": x\n"},
+			{"yaml", "urls: [" + m.url + "\n"},
+		} {
+			for _, path := range []string{"/add/ops", "/add/ops?check", "/add/ops?check=local"} {
+				r, err := http.NewRequest(http.MethodPost, g.url+path, strings.NewReader(url.Values{"config": {c.text}, "format": {c.format}}.Encode()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				r.Header.Set("Accept", "application/json")
+				got := g.ask(r)
+				if got.Status >= http.StatusInternalServerError {
+					t.Errorf("%s: %d %s", m.service, got.Status, got.Body)
+				}
+				answers.WriteString(got.Body)
+			}
+		}
+	}
+	if !strings.Contains(answers.String(), `"line":2`) {
+		t.Error("the answers have no lines")
+	}
+	g.test("fixed", "")
+	eventually(t, "the log has the delivery", func() bool { return strings.Contains(g.log(), "delivery failed") })
+	checkNoMarks(t, "an answer", answers.String(), all)
+	checkNoMarks(t, "the gateway", g.exposed("fixed"), all)
+}
