@@ -212,6 +212,17 @@ func configCalls(t *testing.T, s *station) map[string][]describedCall {
 		"GET /cfg": {
 			{h: h, target: "/cfg", before: saved}, {h: locked, target: "/cfg"}, {h: broken, target: "/cfg"},
 		},
+		"POST /cfg/{KEY}": {
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1", before: saved},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=9"},
+			{h: locked, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1"},
+			{h: h, target: "/cfg/none?test", contentType: typeForm, body: "destination=1"},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1", slow: true},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1&shown=json://other"},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: strings.Repeat("x", maxPageForm+1)},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "url=" + s.url("/refuse")},
+			{h: broken, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1"},
+		},
 		"GET /json/urls/{KEY}": {
 			{h: h, target: "/json/urls/ops", before: saved},
 			{h: h, target: "/json/urls/ops?tag=a!b", before: saved},
