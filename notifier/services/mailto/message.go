@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content 
 	if msg.Identity != nil {
 		field("X-Application", encodeText(msg.Identity.Name))
 	}
+	// A gateway that takes mails recognizes a message that goes in circles by it.
+	b.WriteString(foldField(notifier.HopsHeader, strconv.Itoa(msg.Hops+1)))
 	for _, name := range slices.Sorted(maps.Keys(m.header)) {
 		if value := own[strings.ToLower(name)]; value != "" {
 			b.WriteString(foldField(name, value))
