@@ -28,6 +28,9 @@ type App struct {
 	// Default: none; a client that needs to know reads the response.
 	Queue *Queue `json:"queue,omitempty"`
 
+	// Takes messages as mails. Default: none.
+	SMTP *SMTP `json:"smtp,omitempty"`
+
 	shared   sharedRef
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
@@ -37,6 +40,7 @@ type App struct {
 	started       chan struct{}  // closed when queue is set or failed to open
 	ready         func()         // closes started
 	queue         *openQueue     // nil if it is not open
+	mail          *mailServer    // nil for none
 
 	log     *zap.Logger
 	emitter emitter
@@ -90,8 +94,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	// Last, because loading the events app provisions its handlers, which look
 	// up keys in this app.
-	a.emitter, err = newEmitter(ctx)
-	return err
+	if a.emitter, err = newEmitter(ctx); err != nil {
+		return err
+	}
+	return logRejected(a.log, a.provisionSMTP(ctx))
 }
 
 // Start implements caddy.App. From now on the admin API shows this app, and
@@ -101,6 +107,10 @@ func (a *App) Start() error {
 	defer a.ready()
 	if err := a.openQueue(); err != nil {
 		return logRejected(a.log, a.Caddyfile.locate("queue", err))
+	}
+	if err := a.startSMTP(); err != nil {
+		a.leaveQueue()
+		return logRejected(a.log, err)
 	}
 	a.shared.apps.add(a)
 	a.warnUnguarded()
@@ -128,6 +138,9 @@ func (a *App) Stop() error {
 	if a.stopSweep != nil {
 		a.stopSweep()
 	}
+	if a.mail != nil {
+		a.mail.stop(a.shared.apps.newest() != a)
+	}
 	a.finish()
 	a.shared.apps.remove(a)
 	a.leaveQueue()
@@ -141,6 +154,9 @@ func (a *App) Stop() error {
 func (a *App) Cleanup() error {
 	if a.ready != nil {
 		a.ready()
+	}
+	if a.resolved != nil {
+		a.resolved.saved.close()
 	}
 	return errors.Join(a.releaseQueue(), a.shared.release())
 }

@@ -107,7 +107,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			default_tag <expression>|untagged
 //			queue off
 //			fallback <key>
-//			accept direct|<source...>
+//			accept direct|smtp|<source...>
 //		}
 //		from <source> {
 //			sign <scheme> [<secret>]
@@ -191,6 +191,19 @@ func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 //		wait <duration>
 //		keep <duration>
 //	}
+//	smtp <address...> {
+//		implicit_tls <address...>
+//		hostname <name>
+//		tls <domain>, or tls <certificate> <key>
+//		auth {
+//			<user> <hash> [<keys...>]
+//		}
+//		trusted_clients <cidr...>|private_ranges|none
+//		max_size <size>
+//		max_recipients <n>
+//		max_connections <n>
+//		timeout <duration>
+//	}
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return a.unmarshal(d, nil, a)
 }
@@ -208,11 +221,7 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *A
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
-	var texts []string
-	if app != nil && app.Queue != nil {
-		texts = []string{app.Queue.Postgres, app.Queue.Path, app.Queue.Secret}
-	}
-	s.Caddyfile.Files = s.fingerprint(texts...)
+	s.Caddyfile.Files = s.fingerprint(app)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
 	}
@@ -267,6 +276,7 @@ func (b *settingsBlock) options() options {
 			return nil
 		}},
 		"queue":           {usage: "queue [postgres <dsn>] [{ … }]", max: 2, block: b.readQueue},
+		"smtp":            {usage: "smtp <address...> [{ … }]", max: math.MaxInt, block: b.readSMTP},
 		"services":        {usage: "services { … }", block: b.readServices},
 		"egress":          {usage: "egress { … }", block: b.readEgress},
 		"attachments":     {usage: "attachments { … }", block: b.readAttachments},
@@ -444,9 +454,9 @@ func (k *keyBlock) options() options {
 			return nil
 		}},
 		"queue": {usage: "queue on|off", min: 1, max: 1, line: onOff(&k.Queue)},
-		"accept": {usage: "accept direct|<source...>", min: 1, max: math.MaxInt, repeat: true, line: func(names []string) error {
+		"accept": {usage: "accept direct|smtp|<source...>", min: 1, max: math.MaxInt, repeat: true, line: func(names []string) error {
 			for _, name := range names {
-				if name != sourceDirect {
+				if name != sourceDirect && name != sourceSMTP {
 					if err := checkSourceName(name); err != nil {
 						return err
 					}

@@ -30,7 +30,7 @@ type option struct {
 }
 
 // readBlock reads the block of the directive or subdirective called name, which
-// opens after the current token. Only notify, queue and configs may do
+// opens after the current token. Only notify, queue, configs and smtp may do
 // without a block or have an empty one.
 //
 // Errors do not show tokens that could be a URL or a secret in the wrong place.
@@ -57,7 +57,7 @@ func readBlock(d *caddyfile.Dispenser, name string, known options) error {
 			return err
 		}
 	}
-	if len(seen) == 0 && name != "notify" && name != "queue" && name != "configs" {
+	if len(seen) == 0 && name != "notify" && name != "queue" && name != "configs" && name != "smtp" {
 		return start.Errf("%s needs a block with at least one of %s", name, known.names())
 	}
 	return nil

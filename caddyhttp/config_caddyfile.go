@@ -50,18 +50,22 @@ func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 // which can be as many as there are URLs.
 func (c *CaddyfileInfo) trim() {
 	if c != nil {
-		c.Lines = map[string]string{blockLine: c.Lines[blockLine]}
+		c.Lines = map[string]string{blockLine: c.Lines[blockLine], "smtp": c.Lines["smtp"]}
 	}
+}
+
+// at returns the position of a setting with ": " after it, or "" if it is
+// unknown.
+func (c *CaddyfileInfo) at(setting string) string {
+	if c == nil || c.Lines[setting] == "" {
+		return ""
+	}
+	return c.Lines[setting] + ": "
 }
 
 // position returns the position of the block with ": " after it, or "" if it is
 // unknown.
-func (c *CaddyfileInfo) position() string {
-	if c == nil || c.Lines[blockLine] == "" {
-		return ""
-	}
-	return c.Lines[blockLine] + ": "
-}
+func (c *CaddyfileInfo) position() string { return c.at(blockLine) }
 
 // locate returns err with the position of a setting or, if that has none, of
 // the block. An error that has a position stays as it is. A nil c has no
@@ -192,11 +196,16 @@ func (f *fileFingerprint) addNamed(url, dir string) {
 }
 
 // fingerprint returns the fingerprint of the files that the settings name, and
-// the placeholders in texts.
-func (s *Settings) fingerprint(texts ...string) string {
+// those that the queue and the mail server of app name. app may be nil.
+func (s *Settings) fingerprint(app *App) string {
 	var f fileFingerprint
-	for _, text := range texts {
-		f.addPlaceholders(text)
+	if app != nil && app.Queue != nil {
+		for _, text := range []string{app.Queue.Postgres, app.Queue.Path, app.Queue.Secret} {
+			f.addPlaceholders(text)
+		}
+	}
+	if app != nil && app.SMTP != nil {
+		app.SMTP.addFiles(&f)
 	}
 	for _, url := range s.DefaultURLs {
 		f.addURL(url, s.DefaultURLsDir)

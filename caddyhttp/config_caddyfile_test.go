@@ -72,13 +72,13 @@ func TestFileFingerprint(t *testing.T) {
 		{"a folder in its place", func() { _ = os.Mkdir(path("included"), 0o700) }, false},
 	} {
 		step.do()
-		got := settings.fingerprint()
+		got := settings.fingerprint(nil)
 		if other, ok := seen[got]; ok != step.same || got == "" {
 			t.Errorf("%s: the fingerprint %q is that of %q", step.name, got, other)
 		}
 		seen[got] = step.name
 	}
-	if got := (&Settings{DefaultURLs: []string{"json://h/{env.HOME}"}}).fingerprint(); got != "" {
+	if got := (&Settings{DefaultURLs: []string{"json://h/{env.HOME}"}}).fingerprint(nil); got != "" {
 		t.Errorf("a fingerprint %q without files", got)
 	}
 }

@@ -38,9 +38,9 @@ type Key struct {
 	// for messages that are worthless later. Default: true.
 	Queue *bool `json:"queue,omitempty"`
 
-	// How messages may come in over HTTP: `direct`, for `POST /notify/{KEY}`, and
-	// names of sources. Other requests get a 403. Example: `["grafana"]`. Default:
-	// any way.
+	// How messages may come in: `direct`, for `POST /notify/{KEY}`, `smtp`, for
+	// mails, and names of sources. Other requests get a 403, and other mails a 550.
+	// Example: `["grafana"]`. Default: any way.
 	Accept []string `json:"accept,omitempty"`
 
 	// The name of a key of the same site or of the app that gets a message when

@@ -44,7 +44,7 @@ type resolved struct {
 	originCheck    *http.CrossOriginProtection // nil for no check
 	identity       *notifier.Identity
 	configs        *Configs   // with its defaults; nil if they are off
-	saved          *savedKeys // of a handler; nil if they are off
+	saved          *savedKeys // of a handler, or of the app for mails; nil if they are off
 }
 
 // key returns a key of the configuration or, if there is none, a saved one. The

@@ -95,6 +95,9 @@ func checkSourceName(name string) error {
 	if !sourceName.MatchString(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
 	}
+	if name == sourceSMTP {
+		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
+	}
 	if name == sourceDirect {
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
 	}
@@ -188,8 +191,8 @@ func (s *Settings) resolveSources(r *resolved) error {
 // checkAccept returns an error if a key accepts a source that does not exist.
 func (r *resolved) checkAccept(accept []string) error {
 	for _, name := range accept {
-		if name != sourceDirect && r.sources[name] == nil && source.Lookup(name) == nil {
-			return fmt.Errorf("accept: there is no source %s; write direct, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
+		if name != sourceDirect && name != sourceSMTP && r.sources[name] == nil && source.Lookup(name) == nil {
+			return fmt.Errorf("accept: there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
 		}
 	}
 	return nil

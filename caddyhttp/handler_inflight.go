@@ -122,16 +122,22 @@ func errTooMany(format string, limit int) *api.Error {
 }
 
 // clientAddress returns the address of the client that Caddy determined, with
-// trusted_proxies if they are set: an IPv4 address, or the /64 network of an
-// IPv6 address, because one client has all of that. It returns the zero Addr if
-// the client has no IP address.
+// trusted_proxies if they are set, as [clientNetwork] does. It returns the zero
+// Addr if the client has no IP address.
 func clientAddress(r *http.Request) netip.Addr {
 	text, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
 		return netip.Addr{}
 	}
-	if addr = addr.Unmap(); addr.Is4() {
+	return clientNetwork(addr)
+}
+
+// clientNetwork returns the address that stands for a client: an IPv4 address, or
+// the /64 network of an IPv6 address, because one client has all of that. The zero
+// Addr stays.
+func clientNetwork(addr netip.Addr) netip.Addr {
+	if addr = addr.Unmap(); !addr.Is6() {
 		return addr
 	}
 	const oneClient = 64 // bits

@@ -148,7 +148,7 @@ func (h *history) addRefusal(f refusal) {
 
 func (r recentRefusal) entry() historyEntry {
 	e := historyEntry{
-		Time: r.last.time, Source: sourceHTTP, Outcome: outcomeRefused, Results: []api.Result{},
+		Time: r.last.time, Source: r.last.source, Outcome: outcomeRefused, Results: []api.Result{},
 		Reason: r.last.reason, Status: r.last.status, Error: r.last.text, Server: r.last.server, Client: r.last.client, Count: r.count,
 	}
 	if r.last.key != "" {

@@ -64,6 +64,33 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
 }
 
+// sendOrQueue sends a message to a key for a client that waits, and returns the
+// report and the ID in the queue, if there is one. With a queue, what is not
+// final in time is stored and delivered later. sendOrQueue calls d.release when no
+// delivery is under way any more, which can be after it returns.
+func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
+	q, err := a.durable(k)
+	if err != nil {
+		d.release()
+		return nil, "", err
+	}
+	if q == nil {
+		defer d.release()
+		return a.shared.send(ctx, d), "", nil
+	}
+	wait := q.app.Load().queueSettings.wait
+	s := newQueuedSend(d, q, a.shared.shared)
+	if err := s.begin(ctx, wait > 0); err != nil {
+		d.release()
+		return nil, "", queueError(err)
+	}
+	report, err := s.run(ctx, wait)
+	if err != nil {
+		return nil, "", queueError(err)
+	}
+	return report, s.id.String(), nil
+}
+
 // stream begins a stream of results if the client prefers one.
 func (d *delivery) stream(w http.ResponseWriter, r *http.Request) *api.Stream {
 	stream := api.NewStream(w, r, d.to.Targets)

@@ -75,16 +75,17 @@ func refusalReason(status int, err error) string {
 // refusalID is what refusals have in common that are logged and listed as one.
 // It holds nothing that a client chooses freely, so that there are few.
 type refusalID struct {
+	source string // sourceHTTP or sourceSMTP
 	server string // the name of the HTTP server; "" if unknown
 	key    string // "" for a message without a key, or with a key that does not exist
 	reason string
 }
 
-// refusal is a request that was refused.
+// refusal is a request, or a command of a mail client, that was refused.
 type refusal struct {
 	refusalID
 	time   time.Time
-	status int
+	status int    // of HTTP, or the code of SMTP
 	text   string // the error that the client got
 	cause  string // what the client did not get: the text of an error of the network or of a file; "" if there is none
 	client string // its address; "" if unknown
@@ -94,7 +95,7 @@ type refusal struct {
 // the key in the address, which may not exist.
 func (h *Handler) refuse(r *http.Request, name string, status int, text string, err error) {
 	f := refusal{
-		refusalID: refusalID{reason: refusalReason(status, err)},
+		refusalID: refusalID{source: sourceHTTP, reason: refusalReason(status, err)},
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
 		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
 	}
@@ -105,9 +106,14 @@ func (h *Handler) refuse(r *http.Request, name string, status int, text string, 
 		f.server = server.Name()
 	}
 	f.client, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	h.shared.metrics.refused(f.reason)
-	h.shared.history.addRefusal(f)
-	h.refusals.add(f, h.log)
+	h.shared.recordRefusal(f, h.refusals, h.log)
+}
+
+// recordRefusal records a refusal in metrics, the history and a log.
+func (s *shared) recordRefusal(f refusal, l *refusalLog, log *zap.Logger) {
+	s.metrics.refused(f.reason)
+	s.history.addRefusal(f)
+	l.add(f, log)
 }
 
 // refusalLog logs refusals: the first at once, and then at most one line a

@@ -20,6 +20,7 @@ const (
 	sourceOwnEvent = "own_event" // an event of this module
 	sourceLog      = "log"       // entries of Caddy's log
 	sourceFallback = "fallback"  // a delivery that the queue has given up
+	sourceSMTP     = "smtp"      // a mail
 )
 
 // delivery is a message with all that sending it needs.

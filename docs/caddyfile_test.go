@@ -20,19 +20,21 @@ import (
 
 // environment has a value for each placeholder {env.NAME} of the pages.
 var environment = map[string]string{
-	"CONFIG_PASSWORD": "secret",
-	"DATABASE_URL":    "postgres://notify@127.0.0.1/notify",
-	"DISCORD_URL":     "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
-	"GRAFANA_SECRET":  "secret",
-	"MAIL_PASSWORD":   "secret",
-	"MAIL_URL":        "mailtos://user:secret@smtp.example.com",
-	"MAIL_USER":       "user",
-	"NTFY_TOPIC":      "topic",
-	"OPS_TELEGRAM":    "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
-	"PHONE_URL":       "ntfys://ntfy.sh/topic",
-	"SLACK_TOKEN":     "secret",
-	"TELEGRAM_CHAT":   "12315544",
-	"TELEGRAM_TOKEN":  "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
+	"CAMERA_PASSWORD_HASH": "$2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG",
+	"CONFIG_PASSWORD":      "secret",
+	"DATABASE_URL":         "postgres://notify@127.0.0.1/notify",
+	"DISCORD_URL":          "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+	"GRAFANA_SECRET":       "secret",
+	"MAIL_PASSWORD":        "secret",
+	"MAIL_URL":             "mailtos://user:secret@smtp.example.com",
+	"MAIL_USER":            "user",
+	"NTFY_TOPIC":           "topic",
+	"OPS_TELEGRAM":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
+	"PHONE_URL":            "ntfys://ntfy.sh/topic",
+	"SLACK_TOKEN":          "secret",
+	"TELEGRAM_CHAT":        "12315544",
+	"TELEGRAM_TOKEN":       "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
+	"TELEGRAM_URL":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
 }
 
 // secretFiles has the content of each {file./run/secrets/name} of the pages.

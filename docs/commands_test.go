@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/smtp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,17 @@ type output struct {
 // programs lists programs that the test does not run.
 var programs = []string{"go", "xcaddy", "./xcaddy.sh", "export", "source", "df", "journalctl", "docker", "install", "mkdir", "echo", "sha256sum", "systemctl", "useradd"}
 
+// runSwaks sends the mail of a swaks command.
+func (g *gateway) runSwaks(words []string) error {
+	option := map[string]string{}
+	for i := 1; i+1 < len(words); i += 2 {
+		option[words[i]] = words[i+1]
+	}
+	address := g.ports[strings.Replace(option["--server"], "localhost", "127.0.0.1", 1)]
+	mail := option["--header"] + "\r\n\r\n" + option["--body"] + "\r\n"
+	return smtp.SendMail(address, nil, "docs@example.com", []string{option["--to"]}, []byte(mail))
+}
+
 // runBlock runs the commands of a block.
 func (g *gateway) runBlock(t *testing.T, b block) (*output, error) {
 	out := &output{}
@@ -100,6 +112,8 @@ func (g *gateway) runBlock(t *testing.T, b block) (*output, error) {
 				err = pathsExist(words)
 			case words[0] == "curl" && last:
 				err = g.runCurl(words, out)
+			case words[0] == "swaks" && last:
+				err = g.runSwaks(words)
 			case words[0] == "caddy" && last:
 				err = g.runCaddy(t, words, stdin, out)
 			default:

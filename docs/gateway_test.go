@@ -86,6 +86,7 @@ const (
 	exampleAddress = "127.0.0.1:8080"
 	prefixAddress  = "127.0.0.1:8081"
 	standInAddress = "127.0.0.1:9000"
+	mailAddress    = "127.0.0.1:2525"
 	adminAddress   = "localhost:2019"
 	alertsAddress  = "alerts.example.com"
 )
@@ -99,7 +100,7 @@ func startGateway(t *testing.T) *gateway {
 	}
 	for try := 1; ; try++ {
 		g := &gateway{dir: t.TempDir(), recorder: newRecorder(t)}
-		g.ports = freePorts(t, exampleAddress, prefixAddress, standInAddress, adminAddress, alertsAddress)
+		g.ports = freePorts(t, exampleAddress, prefixAddress, standInAddress, mailAddress, adminAddress, alertsAddress)
 		g.client = &http.Client{Timeout: 20 * time.Second}
 		g.config = filepath.Join(g.dir, "Caddyfile")
 		writeFile(t, g.config, g.example(string(content)))
@@ -150,7 +151,7 @@ func freePorts(t *testing.T, names ...string) map[string]string {
 
 // example returns Caddyfile.example with other ports.
 func (g *gateway) example(text string) string {
-	for _, address := range []string{exampleAddress, prefixAddress, standInAddress} {
+	for _, address := range []string{exampleAddress, prefixAddress, standInAddress, mailAddress} {
 		_, port, _ := net.SplitHostPort(address)
 		_, free, _ := net.SplitHostPort(g.ports[address])
 		text = strings.ReplaceAll(text, ":"+port, ":"+free)

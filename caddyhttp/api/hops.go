@@ -27,7 +27,9 @@ func Hops(r *http.Request, product string) (int, error) {
 	}
 	n, err := strconv.Atoi(text) // it fails only if the number is too large
 	if n = max(n, own); err != nil || n > maxHops {
-		return 0, Errorf(http.StatusLoopDetected, "the message has passed through too many gateways (X-Apprise-Recursion-Count above %d); check that they do not send to each other in a circle", maxHops)
+		return 0, errLoop
 	}
 	return n, nil
 }
+
+var errLoop = Errorf(http.StatusLoopDetected, "the message has passed through too many gateways (X-Apprise-Recursion-Count above %d); check that they do not send to each other in a circle", maxHops)

@@ -44,14 +44,14 @@ func NewPolicy(allow, deny []string) (*Policy, error) {
 			p.allow = append(p.allow, allRanges...)
 			continue
 		}
-		ranges, err := parseRanges(entry)
+		ranges, err := ParseRanges(entry)
 		if err != nil {
 			return nil, fmt.Errorf("egress allow %q: %w, or all", entry, err)
 		}
 		p.allow = append(p.allow, ranges...)
 	}
 	for _, entry := range deny {
-		ranges, err := parseRanges(entry)
+		ranges, err := ParseRanges(entry)
 		if err != nil {
 			return nil, fmt.Errorf("egress deny %q: %w", entry, err)
 		}

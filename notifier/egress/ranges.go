@@ -74,8 +74,9 @@ var specialRanges = []struct {
 	{"multicast", netip.MustParsePrefix("ff00::/8")},
 }
 
-// parseRanges returns the ranges of an entry of an allow or deny list.
-func parseRanges(entry string) ([]netip.Prefix, error) {
+// ParseRanges returns the ranges that an entry of a list stands for: an IP
+// address, a range in CIDR notation, or private_ranges.
+func ParseRanges(entry string) ([]netip.Prefix, error) {
 	entry = strings.TrimSpace(entry)
 	if entry == "private_ranges" {
 		return privateRanges, nil

@@ -1,0 +1,103 @@
+package mail
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// text is a text of a mail.
+type text struct {
+	text   string
+	format markup.Format
+}
+
+// texts are the texts of a mail or of a part, in order.
+type texts []text
+
+// plain reports whether there are texts and all of them are plain.
+func (t texts) plain() bool {
+	for _, s := range t {
+		if s.format != markup.Text {
+			return false
+		}
+	}
+	return len(t) > 0
+}
+
+// better returns the alternative to show: t, or o which follows it. Plain text
+// is better than HTML.
+func (t texts) better(o texts) texts {
+	if t.plain() || len(o) == 0 {
+		return t
+	}
+	if o.plain() || len(t) == 0 {
+		return o
+	}
+	return t
+}
+
+// join returns all texts as one. If some of them are plain text and others
+// HTML, the result is plain text.
+func (t texts) join() (string, markup.Format) {
+	format := markup.Text
+	if len(t) > 0 && t[0].format == markup.HTML {
+		format = markup.HTML
+		for _, s := range t {
+			if s.format != markup.HTML {
+				format = markup.Text
+			}
+		}
+	}
+	separator := "\n\n"
+	if format == markup.HTML {
+		separator = "<br>\n"
+	}
+	all := make([]string, len(t))
+	for i, s := range t {
+		all[i] = s.text
+		if s.format != format {
+			all[i] = markup.Convert(s.text, s.format, format)
+		}
+	}
+	return strings.Join(all, separator), format
+}
+
+// validText returns s as UTF-8. A text that is not UTF-8 is taken for
+// Windows-1252, which is what programs send that do not name a charset.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	decoded, err := charmap.Windows1252.NewDecoder().String(s)
+	if err != nil {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return decoded
+}
+
+// unflow joins the lines of a text with format=flowed (RFC 3676): those that
+// end with a space go on in the next line. delsp removes that space. Quoted lines
+// stay as they are.
+func unflow(s string, delsp bool) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		line, ended := strings.CutSuffix(line, "\n")
+		quoted := strings.HasPrefix(line, ">")
+		if !quoted {
+			line = strings.TrimPrefix(line, " ") // stuffed
+		}
+		flows := ended && !quoted && line != "-- " && strings.HasSuffix(line, " ")
+		if flows && delsp {
+			line = line[:len(line)-1]
+		}
+		b.WriteString(line)
+		if ended && !flows {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

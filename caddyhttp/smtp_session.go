@@ -1,0 +1,335 @@
+package caddyhttp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// mailSession is the conversation with a mail client.
+type mailSession struct {
+	server *mailServer
+	conn   *mailConn
+
+	mu       sync.Mutex // Data can run while a client that went away is forgotten
+	account  *mailAccount
+	failures int // of authentication
+	from     string
+	to       []mailRecipient
+}
+
+// newSession begins a session. It implements smtp.Backend.
+func (s *mailServer) newSession(c *smtp.Conn) (smtp.Session, error) {
+	conn := c.Conn()
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	return &mailSession{server: s, conn: conn.(*mailConn)}, nil
+}
+
+// AuthMechanisms implements smtp.AuthSession.
+func (m *mailSession) AuthMechanisms() []string {
+	if len(m.server.settings.accounts) == 0 {
+		return nil
+	}
+	return []string{sasl.Plain, sasl.Login}
+}
+
+// Auth implements smtp.AuthSession. Package smtp calls it only over TLS.
+func (m *mailSession) Auth(mechanism string) (sasl.Server, error) {
+	if !slices.Contains(m.AuthMechanisms(), mechanism) {
+		return nil, smtp.ErrAuthUnknownMechanism
+	}
+	if mechanism == sasl.Login {
+		return &loginServer{authenticate: m.logIn}, nil
+	}
+	return sasl.NewPlainServer(func(identity, user, password string) error {
+		if identity != "" && identity != user {
+			return m.refuse("", errMailPassword, refusalForbidden)
+		}
+		return m.logIn(user, password)
+	}), nil
+}
+
+// maxMailFailures is how often a client may fail to authenticate in one
+// connection.
+const maxMailFailures = 3
+
+func (m *mailSession) logIn(user, password string) error {
+	account := m.server.settings.accounts[user]
+	if m.server.passwords.check(account, password) {
+		m.mu.Lock()
+		m.account = account
+		m.mu.Unlock()
+		return nil
+	}
+	m.mu.Lock()
+	m.failures++
+	last := m.failures >= maxMailFailures
+	m.mu.Unlock()
+	if last {
+		m.conn.endAt(time.Now(), true)
+	}
+	return m.refuse("", errMailPassword, refusalForbidden)
+}
+
+// Mail implements smtp.Session.
+func (m *mailSession) Mail(from string, _ *smtp.MailOptions) error {
+	m.mu.Lock()
+	account := m.account
+	m.from, m.to = from, nil
+	m.mu.Unlock()
+	if account == nil && !m.conn.trusted {
+		return m.refuse("", errMailAccount, refusalForbidden)
+	}
+	return nil
+}
+
+// Rcpt implements smtp.Session.
+func (m *mailSession) Rcpt(address string, _ *smtp.RcptOptions) error {
+	r, refused := parseMailRecipient(address)
+	if refused != nil {
+		return m.refuse("", refused, refusalUnknownKey)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.account != nil && !m.account.mayUse(r.key) {
+		return m.refuse("", errMailForbid, refusalForbidden)
+	}
+	if _, _, err := m.server.find(r); err != nil {
+		e, ok := errors.AsType[*api.Error](err)
+		switch {
+		case errors.Is(err, errNoKey):
+			return m.refuse("", errMailKey, refusalUnknownKey)
+		case !ok:
+			m.server.log.Error("recipient not accepted", zap.Error(err))
+			return m.refuse(r.key, errMailFault, refusalError)
+		}
+		return m.refuse(r.key, answerOf(e), refusalReason(e.Status, err))
+	}
+	m.to = append(m.to, r)
+	return nil
+}
+
+// find returns the key of a recipient and the targets in it. The error is an
+// [*api.Error].
+func (s *mailServer) find(r mailRecipient) (*key, []notifier.Target, error) {
+	k, err := s.app.resolved.key(context.Background(), r.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := k.checkSource(sourceSMTP); err != nil {
+		return nil, nil, err
+	}
+	targets, err := k.choose(r.tags)
+	if err != nil {
+		return nil, nil, api.Errorf(http.StatusFailedDependency, "%w", err)
+	}
+	return k, targets, nil
+}
+
+// Reset implements smtp.Session.
+func (m *mailSession) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.from, m.to = "", nil
+}
+
+// Logout implements smtp.Session.
+func (m *mailSession) Logout() error { return nil }
+
+// Data implements smtp.Session. It returns when every destination, or the queue,
+// has the message.
+func (m *mailSession) Data(r io.Reader) error {
+	m.mu.Lock()
+	from, to := m.from, m.to
+	m.mu.Unlock()
+	begun := time.Now()
+	m.conn.beginMail(m.server.settings.timeout)
+	counted := &countingReader{r: r}
+	answer, err := m.take(counted, to)
+	if err != nil {
+		answer = m.refuseMail(to[0].key, err, counted.err)
+	}
+	m.conn.endMail()
+	keys := make([]string, len(to))
+	for i, r := range to {
+		keys[i] = r.key
+	}
+	m.server.log.Info("mail", zap.Int("code", answer.Code), zap.String("answer", answer.Message), zap.Stringer("client_ip", m.conn.client),
+		zap.String("from", mailText(from)), zap.Strings("keys", keys), zap.Int64("size", counted.n), zap.Duration("duration", time.Since(begun)))
+	return answer
+}
+
+// countingReader counts what is read from r, and keeps the error that ended the
+// reading early.
+type countingReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && err != io.EOF {
+		c.err = err
+	}
+	return n, err
+}
+
+// take reads a mail and sends it. It returns the answer, or why it was not sent.
+func (m *mailSession) take(r io.Reader, to []mailRecipient) (*smtp.SMTPError, error) {
+	app := m.server.app
+	e, err := app.shared.inFlight.enter(app.resolved.inFlight)
+	if err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	limits := app.resolved.limits
+	limits.Memory = app.shared.memory.Allocation(app.resolved.memory, false)
+	q, hops, err := api.ReadMail(r, limits)
+	if err != nil {
+		return nil, err
+	}
+	return m.send(q, hops, to)
+}
+
+// refuseMail returns the answer for a mail that was not sent because of err.
+// cut is the error that ended the reading of the mail, or nil.
+func (m *mailSession) refuseMail(key string, err, cut error) *smtp.SMTPError {
+	metrics := m.server.app.shared.metrics
+	if e, ok := errors.AsType[*smtp.SMTPError](err); ok { // it is too large
+		metrics.notSent(http.StatusRequestEntityTooLarge)
+		return m.refuse(key, e, refusalTooLarge)
+	}
+	if e, ok := errors.AsType[*api.Error](err); ok && cut == nil {
+		if e.Fault != nil {
+			m.server.log.Error("mail not accepted", zap.Error(e.Fault))
+		}
+		metrics.notSent(e.Status)
+		return m.refuse(key, answerOf(e), refusalReason(e.Status, err))
+	}
+	switch {
+	case errors.Is(cut, smtp.ErrTooLongLine):
+		metrics.notSent(http.StatusBadRequest)
+		return m.refuse(key, errMailLine, refusalBadRequest)
+	case cut != nil:
+		metrics.notSent(http.StatusRequestTimeout)
+		return m.refuse(key, errMailCut, refusalTimeout)
+	}
+	metrics.notSent(http.StatusInternalServerError)
+	m.server.log.Error("mail not accepted", zap.Error(err))
+	return m.refuse(key, errMailFault, refusalError)
+}
+
+// refuse records a refusal and returns its answer.
+func (m *mailSession) refuse(key string, answer *smtp.SMTPError, reason string) *smtp.SMTPError {
+	m.server.refuse(m.conn.client, key, answer, reason)
+	return answer
+}
+
+// refuse records that a client got an answer and nothing was sent. key is "" if
+// it may not exist.
+func (s *mailServer) refuse(client netip.Addr, key string, answer *smtp.SMTPError, reason string) {
+	f := refusal{
+		refusalID: refusalID{source: sourceSMTP, key: key, reason: reason},
+		time:      time.Now(), status: answer.Code, text: answer.Message,
+	}
+	if client.IsValid() {
+		f.client = client.String()
+	}
+	s.app.shared.recordRefusal(f, &s.refusals, s.log)
+}
+
+// mailReport is what happened to a mail at one recipient.
+type mailReport struct {
+	report *notifier.Report
+	id     string // of the message in the queue; "" without a queue
+	err    error
+}
+
+// send sends a mail to all recipients at once and returns the answer. It closes q
+// when no delivery is under way.
+func (m *mailSession) send(q *api.Request, hops int, to []mailRecipient) (*smtp.SMTPError, error) {
+	app := m.server.app
+	var users atomic.Int32
+	users.Store(1)
+	release := func() {
+		if users.Add(-1) == 0 {
+			q.Close()
+		}
+	}
+	defer release()
+	message, err := q.Message()
+	if err != nil {
+		return nil, err
+	}
+	if message.Attachments, err = q.Attachments(context.Background(), app.shared.sender.Pool()); err != nil {
+		return nil, err
+	}
+	message.Hops, message.Identity, message.Time = hops, app.resolved.identity, time.Now()
+	var wg sync.WaitGroup
+	reports := make([]mailReport, len(to))
+	for i, r := range to {
+		users.Add(1)
+		wg.Go(func() { reports[i] = m.sendTo(r, *message, q.Memory(), release) })
+	}
+	wg.Wait()
+	var o mailOutcome
+	var refused *api.Error
+	for i := range reports {
+		if err := reports[i].err; err == nil {
+			o.add(&reports[i])
+		} else if e, ok := errors.AsType[*api.Error](err); !ok {
+			return nil, err
+		} else if refused == nil || mayPass(e) {
+			refused = e
+		}
+	}
+	// If one recipient can get the mail later, it is sent again to all of them.
+	if refused != nil && (mayPass(refused) || !o.temporary) {
+		return nil, refused
+	}
+	return o.answer(), nil
+}
+
+// mayPass reports whether the answer to an error asks the client to try again.
+func mayPass(e *api.Error) bool { return answerOf(e).Temporary() }
+
+// sendTo sends a mail to one recipient. It calls release when no delivery is
+// under way.
+func (m *mailSession) sendTo(r mailRecipient, message notifier.Message, memory *notifier.Allocation, release func()) mailReport {
+	app := m.server.app
+	message.Type = r.typ
+	k, targets, err := m.server.find(r)
+	to := &api.Selection{Targets: targets}
+	if err == nil {
+		to.Limits = k.limits
+		err = to.Check(&message)
+	}
+	if err != nil {
+		release()
+		return mailReport{err: err}
+	}
+	d := delivery{
+		message: &message, to: to, settings: app.resolved, logger: k.log, source: sourceSMTP, key: r.key,
+		memory: memory, release: release,
+	}
+	report, id, err := app.sendOrQueue(context.Background(), k, d)
+	return mailReport{report, id, err}
+}

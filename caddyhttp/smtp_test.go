@@ -1,0 +1,545 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// newMailServer starts an app with the global options and a mail server with the
+// options of the block, and returns its address.
+func newMailServer(t *testing.T, global, block string) (h *Handler, address string) {
+	t.Helper()
+	address = freeAddress(t)
+	h = newGateway(t, "", global+"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}")
+	if err := h.app.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.app.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h, address
+}
+
+// freeAddress returns an address that is free to listen on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func dialMail(t *testing.T, address string) *smtp.Client {
+	t.Helper()
+	c, err := smtp.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// sendMail sends a mail and returns the last answer, as the code, the enhanced
+// code and the text.
+func sendMail(t *testing.T, address, mail string, to ...string) string {
+	t.Helper()
+	return sendOver(t, dialMail(t, address), mail, to...)
+}
+
+func sendOver(t *testing.T, c *smtp.Client, mail string, to ...string) string {
+	t.Helper()
+	if err := c.Mail("sender@example.com", nil); err != nil {
+		return answerText(t, err)
+	}
+	for _, r := range to {
+		if err := c.Rcpt(r, nil); err != nil {
+			return answerText(t, err)
+		}
+	}
+	w, err := c.Data()
+	if err != nil {
+		return answerText(t, err)
+	}
+	if _, err := w.Write(bytes.ReplaceAll([]byte(mail), []byte("\n"), []byte("\r\n"))); err != nil {
+		return answerText(t, err)
+	}
+	r, err := w.CloseWithResponse()
+	if err != nil {
+		return answerText(t, err)
+	}
+	return "250 " + r.StatusText
+}
+
+func answerText(t *testing.T, err error) string {
+	t.Helper()
+	e, ok := errors.AsType[*smtp.SMTPError](err)
+	if !ok {
+		t.Fatalf("not an answer: %v", err)
+	}
+	return fmt.Sprintf("%d %d.%d.%d %s", e.Code, e.EnhancedCode[0], e.EnhancedCode[1], e.EnhancedCode[2], e.Message)
+}
+
+const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
+
+func TestMailRecipients(t *testing.T) {
+	s := newStation(t)
+	h, address := newMailServer(t, `
+		key ops {
+			url `+s.url("/all")+`
+			url `+s.url("/disk")+` disk
+			url `+s.url("/disk-raid")+` disk raid
+			default_tag untagged
+		}
+		key Ops_2-x {
+			url `+s.url("/two")+`
+		}
+		key web {
+			url `+s.url("/web")+`
+			accept direct grafana
+		}
+		key mail {
+			url `+s.url("/mail")+`
+			accept smtp
+		}`, "")
+	before := mailRefusals(h)
+	for to, want := range map[string]struct {
+		answer, paths string
+		typ           notifier.Type
+	}{
+		"ops@localhost":                 {"250 ", "all", "info"},
+		"ops@[192.0.2.1]":               {"250 ", "all", "info"},
+		"ops.failure@x":                 {"250 ", "all", "failure"},
+		"ops.RESOLVED@x":                {"250 ", "all", "success"},
+		"ops.warn+disk@x":               {"250 ", "disk disk-raid", "warning"},
+		"ops+disk@x":                    {"250 ", "disk disk-raid", "info"},
+		"ops+DISK+raid@x":               {"250 ", "disk-raid", "info"},
+		"ops+none|raid@x":               {"250 ", "disk-raid", "info"},
+		"ops+all@x":                     {"250 ", "all disk disk-raid", "info"},
+		"Ops_2-x@x":                     {"250 ", "two", "info"},
+		"mail@x":                        {"250 ", "mail", "info"},
+		"web@x":                         {"550 5.7.1 ", "", ""},
+		"ops_2-x@x":                     {"550 5.1.1 there is no such key", "", ""},
+		"none@x":                        {"550 5.1.1 there is no such key", "", ""},
+		`"ops; rm"@x`:                   {"550 5.1.1 ", "", ""},
+		"ops.odd@x":                     {"550 5.1.3 ", "", ""},
+		"ops.@x":                        {"550 5.1.3 ", "", ""},
+		"ops.failure.odd@x":             {"550 5.1.3 ", "", ""},
+		"ops+@x":                        {"550 5.1.3 ", "", ""},
+		"ops+none@x":                    {"550 5.1.1 none of the 3 destinations", "", ""},
+		strings.Repeat("k", 129) + "@x": {"550 5.1.1 ", "", ""},
+	} {
+		if got := sendMail(t, address, simpleMail, to); !strings.HasPrefix(got, want.answer) {
+			t.Errorf("%s: got %s, want %s", to, got, want.answer)
+		}
+		var paths []string
+		for _, a := range s.take() {
+			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
+			if a.Type != string(want.typ) || a.Title != "Disk full" || a.Message != "The disk is full." {
+				t.Errorf("%s: got %+v", to, a)
+			}
+		}
+		if got := strings.Join(paths, " "); got != want.paths {
+			t.Errorf("%s: arrived at %q, want %q", to, got, want.paths)
+		}
+	}
+	sent := false
+	for _, e := range h.app.shared.history.list() {
+		sent = sent || e.Source == sourceSMTP && e.Outcome == outcomeDelivered && *e.Key == "ops"
+	}
+	if n := mailRefusals(h) - before; n != 10 || !sent {
+		t.Errorf("the history has %d refusals, and mails that were sent: %t", n, sent)
+	}
+}
+
+// mailRefusals returns the number of refusals of mails in the history, which all
+// tests share.
+func mailRefusals(h *Handler) (n int) {
+	for _, e := range h.app.shared.history.list() {
+		if e.Source == sourceSMTP && e.Outcome == outcomeRefused {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+// TestMailAnswers makes sure that a sender repeats a mail exactly if that can
+// help.
+func TestMailAnswers(t *testing.T) {
+	s := newStation(t)
+	gone := httptest.NewServer(nil)
+	t.Cleanup(gone.Close)
+	_, address := newMailServer(t, `
+		key ok {
+			url `+s.url("/ok")+`
+		}
+		key down {
+			url `+s.url("/ok")+`
+			url `+s.url("/refuse?retry=0")+`
+		}
+		key wrong {
+			url `+s.url("/ok")+`
+			url `+strings.Replace(gone.URL, "http://", "json://", 1)+`/gone
+		}
+		key optional {
+			url `+s.url("/refuse?retry=0&optional=yes")+`
+		}`, "max_recipients 3")
+	for to, want := range map[string]string{
+		"ok@x":                   "250 2.0.0 delivered",
+		"optional@x":             "250 2.0.0 delivered",
+		"ok@x ok.failure@x":      "250 2.0.0 delivered",
+		"down@x":                 "451 4.4.0 1 of 2 destinations",
+		"wrong@x":                "554 5.4.0 1 of 2 destinations",
+		"wrong@x down@x":         "451 4.4.0 2 of 4 destinations",
+		"ok@x down@x wrong@x":    "451 4.4.0 2 of 5 destinations",
+		"ok@x ok@y ok@z wrong@x": "452 4.5.3 ",
+	} {
+		if got := sendMail(t, address, simpleMail, strings.Fields(to)...); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %s, want %s", to, got, want)
+		}
+	}
+}
+
+// TestMailQueue makes sure that a mail is accepted when the queue has it.
+func TestMailQueue(t *testing.T) {
+	s := newStation(t)
+	h, address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
+		key ops {
+			url `+s.url("/ok")+`
+			url `+s.url("/refuse?retry=0")+`
+		}
+		key off {
+			url `+s.url("/refuse?retry=0")+`
+			queue off
+		}`, "")
+	t.Cleanup(func() { _ = h.app.Cleanup() })
+	got := sendMail(t, address, simpleMail, "ops@x")
+	id, ok := strings.CutPrefix(got, "250 2.0.0 queued as ")
+	if !ok {
+		t.Fatal(got)
+	}
+	r := httptest.NewRequest("GET", "/notify/messages/"+id, nil)
+	r.Header.Set("Accept", "application/json")
+	if a := do(t, h, r); a.status != 200 || !strings.Contains(a.body, `"state":"queued"`) {
+		t.Errorf("the queue has no message %s: %d %s", id, a.status, a.body)
+	}
+	if got := sendMail(t, address, simpleMail, "off@x"); !strings.HasPrefix(got, "451 4.4.0") {
+		t.Errorf("without the queue: %s", got)
+	}
+	if got := sendMail(t, address, simpleMail, "off@x", "ops@x"); !strings.HasPrefix(got, "451 4.4.0") {
+		t.Errorf("one with and one without the queue: %s", got)
+	}
+}
+
+// TestMailContent makes sure that a mail becomes a message, and that attachments
+// beyond the limits do not hold up the text.
+func TestMailContent(t *testing.T) {
+	s := newStation(t)
+	_, address := newMailServer(t, `
+		max_body 10KiB
+		attachments {
+			max_size 1KiB
+			max_count 2
+		}
+		key ops {
+			url `+s.url("/ok")+`
+		}`, "max_size 20KiB")
+	mixed := func(parts ...string) string {
+		return "Subject: Scan\nContent-Type: multipart/mixed; boundary=b\n\n--b\n" + strings.Join(parts, "\n--b\n") + "\n--b--\n"
+	}
+	file := func(name string, size int) string {
+		return "Content-Type: application/pdf; name=" + name + "\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(make([]byte, size))
+	}
+	for name, tt := range map[string]struct {
+		mail, answer       string
+		title, text, files string
+	}{
+		"text":                 {simpleMail, "250", "Disk full", "The disk is full.", ""},
+		"only a subject":       {"Subject: Paper jam\n\n", "250", "", "Paper jam", ""},
+		"only a text":          {"Paper jam, tray 2\n", "250", "", "Paper jam, tray 2", ""},
+		"dots":                 {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
+		"files":                {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
+		"only a file":          {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
+		"a file too large":     {mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan", "see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf"},
+		"too many files":       {mixed("\nsee", file("a", 1), file("b", 1), file("c", 1), file("d", 1)), "250", "Scan", "see\n\nLeft out: c, d (the message has too many attachments; send at most 2)", "a b"},
+		"a long subject":       {"Subject: " + strings.Repeat("word ", 500) + "\n\nx\n", "250", strings.TrimSpace(strings.Repeat("word ", 500))[:1000], "x", ""},
+		"empty":                {"X: y\n\n", "554 5.6.0 the mail is empty", "", "", ""},
+		"a text too large":     {"Subject: x\n\n" + strings.Repeat("line\n", 3<<10), "552 5.3.4 the text of the mail is larger than 10 KiB", "", "", ""},
+		"a mail too large":     {mixed(file("a.pdf", 20<<10)), "552 5.3.4 Maximum message size exceeded", "", "", ""},
+		"an endless line":      {"Subject: x\n\n" + strings.Repeat("x", 70<<10), "55", "", "", ""},
+		"from another gateway": {"X-Apprise-Recursion-Count: 1\nSubject: x\n\ny\n", "250", "x", "y", ""},
+		"in circles":           {"X-Apprise-Recursion-Count: 2\nSubject: x\n\ny\n", "554 5.4.6 the message has passed through too many gateways", "", "", ""},
+		"through many servers": {strings.Repeat("Received: x\n", 101) + "Subject: x\n\ny\n", "554 5.4.6", "", "", ""},
+	} {
+		if got := sendMail(t, address, tt.mail, "ops@x"); !strings.HasPrefix(got, tt.answer) {
+			t.Errorf("%s: got %s, want %s", name, got, tt.answer)
+		}
+		got := s.take()
+		if tt.title+tt.text+tt.files == "" {
+			if len(got) > 0 {
+				t.Errorf("%s: a refused mail was sent: %+v", name, got)
+			}
+			continue
+		}
+		if len(got) != 1 {
+			t.Errorf("%s: %d messages arrived", name, len(got))
+			continue
+		}
+		var files []string
+		for _, a := range got[0].Attachments {
+			files = append(files, a.Filename)
+		}
+		if title := strings.TrimSuffix(got[0].Title, "…"); !strings.HasPrefix(tt.title, title) || title == "" && tt.title != "" || got[0].Message != tt.text || strings.Join(files, " ") != tt.files {
+			t.Errorf("%s: got %q, %q, %v", name, got[0].Title, got[0].Message, files)
+		}
+	}
+}
+
+// certificate writes a certificate for example.com with its key, and returns
+// their paths and a client's settings that trust it.
+func certificate(t *testing.T) (files string, client *tls.Config) {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	c := s.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, b := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
+		path := filepath.Join(dir, name)
+		files += " " + path
+		if err := os.WriteFile(path, pem.EncodeToMemory(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	return filepath.Join(dir, "cert.pem") + " " + filepath.Join(dir, "key.pem"), &tls.Config{RootCAs: pool, ServerName: "example.com"}
+}
+
+func TestMailAuthentication(t *testing.T) {
+	s := newStation(t)
+	files, config := certificate(t)
+	hash, err := bcrypt.GenerateFromPassword([]byte("tray-2"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	implicit := freeAddress(t)
+	h, address := newMailServer(t, `
+		key ops {
+			url `+s.url("/ops")+`
+		}
+		key other {
+			url `+s.url("/other")+`
+		}`, `
+		trusted_clients none
+		implicit_tls `+implicit+`
+		tls `+files+`
+		auth {
+			printer `+string(hash)+` ops
+			nas `+string(hash)+`
+		}`)
+	dial := func() *smtp.Client {
+		t.Helper()
+		c, err := smtp.DialStartTLS(address, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+
+	t.Run("required", func(t *testing.T) {
+		if got := sendMail(t, address, simpleMail, "ops@x"); !strings.HasPrefix(got, "530 5.7.0") {
+			t.Error(got)
+		}
+	})
+	t.Run("not without TLS", func(t *testing.T) {
+		c := dialMail(t, address)
+		if ok, _ := c.Extension("AUTH"); ok {
+			t.Error("AUTH is offered without TLS")
+		}
+		if ok, _ := c.Extension("STARTTLS"); !ok {
+			t.Error("STARTTLS is not offered")
+		}
+		if err := c.Auth(sasl.NewPlainClient("", "nas", "tray-2")); err == nil || !strings.HasPrefix(answerText(t, err), "523") {
+			t.Errorf("AUTH without TLS: %v", err)
+		}
+	})
+	for name, client := range map[string]sasl.Client{"PLAIN": sasl.NewPlainClient("", "nas", "tray-2"), "LOGIN": sasl.NewLoginClient("nas", "tray-2")} {
+		t.Run(name, func(t *testing.T) {
+			c := dial()
+			if err := c.Auth(client); err != nil {
+				t.Fatal(err)
+			}
+			if got := sendOver(t, c, simpleMail, "other@x"); got != "250 2.0.0 delivered" {
+				t.Error(got)
+			}
+		})
+	}
+	t.Run("at once", func(t *testing.T) {
+		c, err := smtp.DialTLS(implicit, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := c.Auth(sasl.NewPlainClient("", "printer", "tray-2")); err != nil {
+			t.Fatal(err)
+		}
+		if got := sendOver(t, c, simpleMail, "ops@x"); got != "250 2.0.0 delivered" {
+			t.Error(got)
+		}
+		if got := sendOver(t, c, simpleMail, "other@x"); !strings.HasPrefix(got, "550 5.7.1 the account may not") {
+			t.Errorf("a key that the account may not use: %s", got)
+		}
+	})
+	t.Run("wrong", func(t *testing.T) {
+		c := dial()
+		for _, client := range []sasl.Client{
+			sasl.NewPlainClient("", "nas", "tray-3"), sasl.NewPlainClient("", "nobody", "tray-2"), sasl.NewPlainClient("nas", "printer", "tray-2"),
+		} {
+			if err := c.Auth(client); err == nil || answerText(t, err) != "535 5.7.8 the user name or the password is wrong" {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+	t.Run("guessing", func(t *testing.T) {
+		c := dial()
+		for range maxMailFailures {
+			if err := c.Auth(sasl.NewPlainClient("", "nas", "guess")); err == nil {
+				t.Fatal("a wrong password is accepted")
+			}
+		}
+		if err := c.Auth(sasl.NewPlainClient("", "nas", "tray-2")); err == nil {
+			t.Error("the connection goes on after three wrong passwords")
+		}
+	})
+	reasons := map[string]bool{}
+	for _, e := range h.app.shared.history.list() {
+		reasons[e.Reason] = true
+		if strings.Contains(fmt.Sprint(e), "tray") || strings.Contains(fmt.Sprint(e), "guess") {
+			t.Errorf("the history has a password: %+v", e)
+		}
+	}
+	if !reasons[refusalForbidden] {
+		t.Errorf("no refusal is recorded: %v", reasons)
+	}
+}
+
+// TestMailConnections makes sure that clients that need an account leave
+// connections to the others.
+func TestMailConnections(t *testing.T) {
+	conns, local := &mailConns{max: 16, open: map[*mailConn]bool{}, byAddress: map[netip.Addr]int{}}, 0
+	var open []*mailConn
+	for i := range 40 {
+		c := &mailConn{client: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", i/4))}
+		if conns.add(c) {
+			open = append(open, c)
+		}
+	}
+	if len(open) != 8 {
+		t.Errorf("clients that need an account have %d of 16 connections, want 8, 2 of an address", len(open))
+	}
+	for range 20 {
+		if conns.add(&mailConn{client: netip.MustParseAddr("127.0.0.1"), trusted: true}) {
+			local++
+		}
+	}
+	if local != 8 {
+		t.Errorf("the others have %d connections, want 8", local)
+	}
+	for _, c := range open {
+		c.leave()
+	}
+	if !conns.add(&mailConn{client: netip.MustParseAddr("203.0.113.1")}) {
+		t.Error("no connection is free after others have ended")
+	}
+}
+
+// TestMailSaved makes sure that mails reach saved keys if the global option has
+// configs.
+func TestMailSaved(t *testing.T) {
+	s := newStation(t)
+	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.url("/k")+"\n}", "")
+	if got := post(t, h, "/add/saved", typeJSON, `{"urls":"`+s.url("/saved")+`"}`); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := sendMail(t, address, simpleMail, "saved.failure@x"); got != "250 2.0.0 delivered" {
+		t.Fatal(got)
+	}
+	if got := s.one(t); got.Path != "/saved" || got.Type != "failure" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSMTPCaddyfile(t *testing.T) {
+	const key = "key k {\nurl json://localhost\n}\n"
+	hash, err := bcrypt.GenerateFromPassword([]byte("x"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := "auth {\nuser " + string(hash) + "\n}\n"
+	for block, want := range map[string]string{
+		"smtp":                                            "it has no address",
+		"smtp localhost":                                  "it is not an address to listen on",
+		"smtp udp/:25":                                    "it is not an address to listen on",
+		"smtp :99999":                                     "it is not an address to listen on",
+		"smtp :25\nsmtp :26":                              "smtp occurs twice",
+		"smtp :25 {\nport 25\n}":                          `unknown subdirective "port" in smtp`,
+		"smtp :25 {\nhostname a_b/c\n}":                   "hostname: it must be a host name",
+		"smtp {\nimplicit_tls :465\n}":                    "implicit_tls needs a certificate",
+		"smtp :25 {\n" + account + "}":                    "auth needs a certificate",
+		"smtp :25 {\ntls a@b\n}":                          "tls: Caddy cannot obtain a certificate for it",
+		"smtp :25 {\ntls a b c\n}":                        "wrong number of arguments; expected tls <domain>",
+		"smtp :25 {\ntls none.pem none.key\n}":            "",
+		"smtp :25 {\ntls a.example.com\n" + account + "}": "",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser secret\n}\n}":                                          "auth: the password is not a hash",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser\n}\n}":                                                 "the hash of the password is missing",
+		"smtp :25 {\ntls a.example.com\nauth {\n}\n}":                                                       "auth needs a block",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser " + string(hash) + "\nuser " + string(hash) + "\n}\n}": "auth: the user user occurs twice",
+		"smtp :25 {\ntls a.example.com\nauth {\nuser {env.HASH}\n}\n}":                                      "",
+		"smtp :25 {\ntrusted_clients home\n}":                                                               "trusted_clients: expected an IP address",
+		"smtp :25 {\ntrusted_clients none 10.0.0.0/8\n}":                                                    "trusted_clients: none stands alone",
+		"smtp :25 {\ntrusted_clients private_ranges 2001:db8::1\n}":                                         "",
+		"smtp :25 {\nmax_size 0\n}":                                                                         "max_size: it must be a size above 0",
+		"smtp :25 {\nmax_recipients 0\n}":                                                                   "max_recipients: it must be a whole number",
+		"smtp :25 {\nmax_connections -1\n}":                                                                 "max_connections: it must be a whole number",
+		"smtp :25 {\ntimeout 0\n}":                                                                          "timeout: it must be a duration above 0",
+		"smtp unix//run/notify.sock tcp6/:25":                                                               "",
+	} {
+		err := new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\n" + key + block + "\n}"))
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s\ngot %v, want %q", block, err, want)
+		case err != nil && (strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "Testfile:")):
+			t.Errorf("%s\nthe error shows the password, or has no line: %v", block, err)
+		}
+	}
+	if err := new(Settings).UnmarshalCaddyfile(caddyfile.NewTestDispenser("notify {\nsmtp :25\n}")); err == nil || !strings.Contains(err.Error(), "smtp belongs into the global option notify") {
+		t.Errorf("in a site: %v", err)
+	}
+}
