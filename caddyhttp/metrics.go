@@ -103,10 +103,28 @@ func (m *metrics) sent(d delivery, outcome string, made []notifier.Result) {
 			m.bytes.Add(float64(a.Size))
 		}
 	}
-	for _, r := range made {
-		m.deliveries.WithLabelValues(r.Service, string(r.Status)).Inc()
-		m.seconds.WithLabelValues(r.Service).Observe(r.Elapsed.Seconds())
-		m.attempts.WithLabelValues(r.Service).Add(float64(r.Attempts))
+	m.made(made)
+}
+
+// made counts deliveries. Those of a message often have the same service and the
+// same outcome, whose collectors are then looked up once.
+func (m *metrics) made(results []notifier.Result) {
+	var service string
+	var status notifier.Status
+	var deliveries, attempts prometheus.Counter
+	var seconds prometheus.Observer
+	for _, r := range results {
+		if deliveries == nil || r.Service != service {
+			seconds, attempts = m.seconds.WithLabelValues(r.Service), m.attempts.WithLabelValues(r.Service)
+			deliveries = nil
+		}
+		if deliveries == nil || r.Status != status {
+			deliveries = m.deliveries.WithLabelValues(r.Service, string(r.Status))
+		}
+		service, status = r.Service, r.Status
+		deliveries.Inc()
+		seconds.Observe(r.Elapsed.Seconds())
+		attempts.Add(float64(r.Attempts))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // values returns the metrics by name and labels; for a histogram its count.
@@ -97,5 +99,27 @@ func TestMetricsOfOverload(t *testing.T) {
 	const overloaded = "messages_total outcome=overloaded"
 	if after[overloaded]-before[overloaded] != 1 || after["in_flight"] != 0 {
 		t.Errorf("overloaded: %v more; in flight: %v", after[overloaded]-before[overloaded], after["in_flight"])
+	}
+}
+
+// TestMetricsOfServices checks the deliveries of a message to several services,
+// whose collectors are not looked up for each delivery.
+func TestMetricsOfServices(t *testing.T) {
+	h := newGateway(t, open, "")
+	result := func(service string, status notifier.Status) notifier.Result {
+		return notifier.Result{Service: service, Status: status, Attempts: 1}
+	}
+	h.shared.metrics.made([]notifier.Result{
+		result("A", notifier.Delivered), result("A", notifier.Failed), result("B", notifier.Failed), result("B", notifier.Failed), result("A", notifier.Failed),
+	})
+	after := values(t, h.shared.shared)
+	for name, want := range map[string]float64{
+		"deliveries_total outcome=delivered service=A": 1, "deliveries_total outcome=failed service=A": 2, "deliveries_total outcome=failed service=B": 2,
+		"delivery_duration_seconds service=A": 3, "delivery_duration_seconds service=B": 2,
+		"attempts_total service=A": 3, "attempts_total service=B": 2,
+	} {
+		if after[name] != want {
+			t.Errorf("%s: %v, want %v", name, after[name], want)
+		}
 	}
 }

@@ -225,15 +225,27 @@ func (r *Response) lines() []notifier.Record {
 
 // text returns the body in plain text: a line for each record.
 func (r *Response) text() []byte {
-	var b []byte
-	for _, l := range r.lines() {
-		b = fmt.Appendf(b, "%s [%s] %s\n", formatTime(l.Time), l.Level, markup.OneLine(l.Text))
+	lines, size := r.lines(), 0
+	for _, l := range lines {
+		size += len(timeLayout) + len(l.Level) + len(l.Text) + len(" [] \n")
+	}
+	b := make([]byte, 0, size)
+	for _, l := range lines {
+		b = l.Time.Local().AppendFormat(b, timeLayout)
+		b = append(b, " ["...)
+		b = append(b, l.Level...)
+		b = append(b, "] "...)
+		b = append(b, markup.OneLine(l.Text)...)
+		b = append(b, '\n')
 	}
 	return b
 }
 
-// formatTime formats t as Apprise API does, in local time.
-func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05,000") }
+// timeLayout is the layout of times in responses, which is that of Apprise API.
+const timeLayout = "2006-01-02 15:04:05,000"
+
+// formatTime formats t with timeLayout, in local time.
+func formatTime(t time.Time) string { return t.Local().Format(timeLayout) }
 
 // formatSize formats a number of bytes, such as 8.0 MiB.
 func formatSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,13 @@ func TestTextHasOneLinePerRecord(t *testing.T) {
 	r := &Response{Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelError, Text: "a\nb\r\nc"}}}
 	if got := string(r.text()); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, "a b c\n") {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestTextAllocatesOnce(t *testing.T) {
+	r := &Response{Records: slices.Repeat([]notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: "Sent JSON notification."}}, 100)}
+	if n := testing.AllocsPerRun(10, func() { r.text() }); n != 1 {
+		t.Errorf("100 records cost %v allocations", n)
 	}
 }
 

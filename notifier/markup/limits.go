@@ -112,6 +112,11 @@ type Part struct{ Title, Body string }
 // point. It divides an HTML tag, a character reference or a Markdown link only
 // if that is longer than a part.
 func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []Part {
+	return l.AppendFit(nil, title, body, format, source, mode)
+}
+
+// AppendFit appends the parts that [Limits.Fit] returns to parts.
+func (l Limits) AppendFit(parts []Part, title, body string, format, source Format, mode Overflow) []Part {
 	title = strings.TrimSpace(title)
 	body = trimEnd(body)
 	if l.Title <= 0 && title != "" {
@@ -119,23 +124,23 @@ func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []
 	}
 	body = firstLines(body, l.Lines)
 	if l.Body <= 0 || mode != OverflowTruncate && mode != OverflowSplit {
-		return []Part{{title, body}}
+		return append(parts, Part{title, body})
 	}
 
 	titleRoom := l.titleRoom(title)
 	title = trimEnd(title[:l.Unit.index(title, titleRoom)])
 	room := l.bodyRoom(title, titleRoom)
 	if body == "" || l.Unit.index(body, room) == len(body) {
-		return []Part{{title, body}}
+		return append(parts, Part{title, body})
 	}
 	c := newCutter(format, source, l.Unit)
 	if mode == OverflowTruncate {
-		return []Part{{title, trimPart(c.head(body, room))}}
+		return append(parts, Part{title, trimPart(c.head(body, room))})
 	}
 	if l.titleOnce(room) {
-		return l.splitAfterTitle(c, title, body, room)
+		return append(parts, l.splitAfterTitle(c, title, body, room)...)
 	}
-	return l.splitWithTitle(c, title, body, titleRoom, room)
+	return append(parts, l.splitWithTitle(c, title, body, titleRoom, room)...)
 }
 
 // merge returns the body with the title as its first line.
