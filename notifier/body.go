@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"sync/atomic"
 )
 
 // Body is the body of a request. It can be read again for another attempt.
@@ -21,7 +22,16 @@ type Body struct {
 	segments []segment
 	first    [1]segment // most bodies have one
 	err      error      // returned when the request is sent, so that a body can be made in an expression
+
+	reader bytes.Reader // for the first request with the body
+	opened atomic.Bool  // reader is used
 }
+
+// Content types of bodies.
+const (
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
 
 // segment is a run of bytes, or a file.
 type segment struct {
@@ -101,7 +111,12 @@ func (b *Body) open() io.ReadCloser {
 	if len(b.segments) == 1 && b.segments[0].file == nil {
 		// Of this type, net/http knows that it does not block, and sends it
 		// together with the header.
-		return io.NopCloser(bytes.NewReader(b.segments[0].bytes))
+		r := &b.reader
+		if !b.opened.CompareAndSwap(false, true) {
+			r = new(bytes.Reader)
+		}
+		r.Reset(b.segments[0].bytes)
+		return io.NopCloser(r)
 	}
 	readers := make([]io.Reader, len(b.segments))
 	for i, s := range b.segments {
@@ -139,13 +154,23 @@ func File(contentType string, a *Attachment) *Body {
 // JSON returns a body with v as JSON, in which <, > and & are not escaped. A
 // string in v may be or contain the [Base64] of one of files.
 func JSON(v any, files ...*Attachment) *Body {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
+	b := &Body{ContentType: jsonType}
+	enc := json.NewEncoder((*jsonWriter)(b))
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return &Body{err: fmt.Errorf("writing JSON: %w", err)}
+		b.err = fmt.Errorf("writing JSON: %w", err)
+		return b
 	}
-	return Splice("application/json", bytes.TrimSuffix(buf.Bytes(), []byte("\n")), files...)
+	b.splice(bytes.TrimSuffix(b.first[0].bytes, []byte("\n")), files, Base64, encodeBase64)
+	return b
+}
+
+// jsonWriter is a body that an encoder writes its text into.
+type jsonWriter Body
+
+func (w *jsonWriter) Write(text []byte) (int, error) {
+	w.first[0].bytes = append(w.first[0].bytes, text...)
+	return len(text), nil
 }
 
 // Base64 returns a placeholder for the base64 encoding of a, so that a body can
@@ -206,7 +231,7 @@ func (b *Body) splice(text []byte, files []*Attachment, placeholder func(*Attach
 // Form returns an application/x-www-form-urlencoded body. A value in v may be
 // or contain the [Base64] of one of files.
 func Form(v url.Values, files ...*Attachment) *Body {
-	b := &Body{ContentType: "application/x-www-form-urlencoded"}
+	b := &Body{ContentType: formType}
 	b.splice([]byte(v.Encode()), files, func(a *Attachment) string { return url.QueryEscape(Base64(a)) }, encodeForm)
 	return b
 }

@@ -27,6 +27,7 @@ type Client struct {
 	compute *computeSlots // nil in a dry run: no limit
 	target  *Destination
 	options *options // of target
+	headers commonHeaders
 	log     recorder
 
 	states    StateStore      // nil if the destination keeps none

@@ -61,6 +61,13 @@ const maxResponse = 1 << 20
 // If the address must not be reached, the error is an [*egress.BlockedError].
 // No error contains the request's URL.
 func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
+	// This is inlined, so that a response that the caller does not use is not
+	// allocated.
+	return c.do(ctx, q, new(Response))
+}
+
+// do is [Client.Do]. The response is answer.
+func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Response, error) {
 	r, cancel, err := c.request(ctx, q)
 	if err != nil {
 		return nil, err
@@ -81,7 +88,7 @@ func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
 	if len(body) > maxResponse {
 		return nil, errLongAnswer
 	}
-	answer := &Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
+	*answer = Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
 	accept := q.Accept
 	if accept == nil {
 		accept = func(code int) bool { return code/100 == 2 }
@@ -145,58 +152,22 @@ func (c *Client) request(ctx context.Context, q *Request) (*http.Request, contex
 		}
 		r.URL.RawQuery += q.Query.Encode()
 	}
-	// The other side may close an idle connection at the moment it is used
-	// again. With this header, which is not sent, net/http then repeats the
-	// request.
-	r.Header["Idempotency-Key"] = nil
-	if q.Body != nil {
-		if q.Body.err != nil {
+	contentType := ""
+	if b := q.Body; b != nil {
+		if b.err != nil {
 			cancel(nil)
-			return nil, nil, q.Body.err
+			return nil, nil, b.err
 		}
-		c.bodies.share(q.Body)
-		r.ContentLength = q.Body.size
+		c.bodies.share(b)
+		r.ContentLength = b.size
 		if r.ContentLength > 0 {
-			r.Body = q.Body.open()
-			r.GetBody = func() (io.ReadCloser, error) { return q.Body.open(), nil }
+			r.Body = b.open()
+			r.GetBody = func() (io.ReadCloser, error) { return b.open(), nil }
 		}
-		if q.Body.ContentType != "" {
-			r.Header.Set("Content-Type", q.Body.ContentType)
-		}
+		contentType = b.ContentType
 	}
-	c.setHeader(ctx, r, q)
+	c.setHeader(ctx, r, q, contentType)
 	return r, cancel, nil
-}
-
-// setHeader sets the header fields of r, except that of the body.
-func (c *Client) setHeader(ctx context.Context, r *http.Request, q *Request) {
-	if c.header != nil {
-		for name, value := range c.header(ctx) {
-			r.Header.Set(name, value)
-		}
-	}
-	for name, value := range q.Header {
-		switch {
-		case value == "":
-		case http.CanonicalHeaderKey(name) == "Host":
-			r.Host = value
-		default:
-			r.Header.Set(name, strings.TrimSpace(singleLine(value)))
-		}
-	}
-	if c.transient && c.hops > 0 {
-		// A gateway that gets this refuses the message: clients cannot have it
-		// forwarded twice.
-		r.Header.Set(HopsHeader, strconv.Itoa(c.hops+1))
-	}
-	r.Header["User-Agent"] = []string{c.userAgent(r.Header.Get("User-Agent"))}
-	user, password := q.User, q.Password
-	if q.Login != nil {
-		user, password = q.Login.Login()
-	}
-	if user != "" || password != "" {
-		r.SetBasicAuth(user, password)
-	}
 }
 
 // withAnswerTimeout returns a context that is cancelled if the answer does not

@@ -31,7 +31,12 @@ type delivery struct {
 	records []Record
 	result  Result
 
-	firstRecord [1]Record // most deliveries have one
+	rendered Message // in the format of the destination
+
+	// Most deliveries have one part and one record.
+	oneMessage [1]*Message
+	onePart    [1]part
+	oneRecord  [1]Record
 }
 
 // record adds a record after masking the destination's secrets in its text.
@@ -53,7 +58,7 @@ func (d *delivery) add(level Level, text string) {
 	defer d.mu.Unlock()
 	if !d.known {
 		if d.records == nil {
-			d.records = d.firstRecord[:0]
+			d.records = d.oneRecord[:0]
 		}
 		d.records = append(d.records, Record{time.Now(), level, text, d.target.Optional()})
 	}

@@ -25,9 +25,9 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	f := d.progress.begin(d.target.Destination, d.message)
-	parts := d.progress.divide(f, t.divide(whole, f))
+	parts := d.progress.divide(f, t.divide(d.oneMessage[:], whole, f), d.onePart[:0])
 	d.client = Client{
-		pool: d.sender.pool, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
+		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
 		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
 	tries, wait := d.retries(t)

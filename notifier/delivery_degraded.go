@@ -22,7 +22,7 @@ func (d *delivery) sendDegraded(ctx context.Context, t *Destination, f form, par
 		n++
 		first := err
 		f = form{Overflow: overflow, Refusal: d.text(first)}
-		parts = d.progress.divide(f, messages)
+		parts = d.progress.divide(f, messages, nil)
 		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
 			if overflow == markup.OverflowSplit {
 				d.record(LevelWarning, fmt.Sprintf("%s refused the text in one piece, so that it went in parts: %s", t.Service(), d.text(first)))
@@ -68,12 +68,12 @@ func (d *Destination) divideRefused(f form, parts []part) (markup.Overflow, []*M
 	if f.Overflow != "" || len(parts) != 1 || parts[0].steps.anySent() || markup.Overflow(d.options.overflow) != markup.OverflowUpstream {
 		return "", nil
 	}
-	messages := d.schema.fit(parts[0].message, markup.OverflowSplit)
+	messages := d.schema.fit(nil, parts[0].message, markup.OverflowSplit)
 	switch n := len(messages); {
 	case n == 1:
 		return "", nil
 	case n > maxDegradedParts:
-		return markup.OverflowTruncate, d.schema.fit(parts[0].message, markup.OverflowTruncate)
+		return markup.OverflowTruncate, d.schema.fit(nil, parts[0].message, markup.OverflowTruncate)
 	}
 	return markup.OverflowSplit, messages
 }

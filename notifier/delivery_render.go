@@ -57,14 +57,15 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	if len(m.Attachments) > 0 && !s.Attachments {
 		d.record(LevelWarning, fmt.Sprintf("%s cannot send files; the message goes without them", s.Name))
 	}
-	c := *m
+	c := &d.rendered
+	*c = *m
 	c.Title, c.Body = d.texts.get(t.rendering())
 	c.Format = t.format()
 	c.Time = m.Time.In(t.location)
 	if !s.Attachments {
 		c.Attachments = nil
 	}
-	return &c, nil
+	return c, nil
 }
 
 // format returns the format that the destination takes.
@@ -77,11 +78,12 @@ func (d *Destination) rendering() rendering {
 	return rendering{d.format(), d.options.emojis, d.schema.Limits.Title <= 0}
 }
 
-// divide returns the parts of a rendered message in the form f.
-func (d *Destination) divide(m *Message, f form) []*Message {
-	parts := d.schema.fit(m, markup.Overflow(d.options.overflow))
+// divide returns the parts of a rendered message in the form f. They are in buf if
+// they fit.
+func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
+	parts := d.schema.fit(buf[:0], m, markup.Overflow(d.options.overflow))
 	if f.Overflow != "" && len(parts) == 1 {
-		parts = d.schema.fit(parts[0], f.Overflow)
+		parts = d.schema.fit(nil, parts[0], f.Overflow)
 	}
 	if f.FilesLeft {
 		for i, p := range parts {
@@ -91,21 +93,21 @@ func (d *Destination) divide(m *Message, f form) []*Message {
 	return parts
 }
 
-// fit divides a message into messages within the limits. The last one has the
-// files.
-func (s *Schema) fit(m *Message, mode markup.Overflow) []*Message {
-	texts := s.Limits.Fit(m.Title, m.Body, m.Format, m.Source, mode)
+// fit divides a message into messages within the limits and appends them to
+// parts. The last one has the files.
+func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Message {
+	var one [1]markup.Part // most messages have one part
+	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode)
 	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
-		return []*Message{m}
+		return append(parts, m)
 	}
-	parts := make([]*Message, len(texts))
 	for i, text := range texts {
 		c := *m
 		c.Title, c.Body = text.Title, text.Body
 		if i < len(texts)-1 {
 			c.Attachments = nil
 		}
-		parts[i] = &c
+		parts = append(parts, &c)
 	}
 	return parts
 }

@@ -66,10 +66,10 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 		warn(line.Level, line.Text)
 	}
 	if err == nil {
-		r.Messages = t.divide(whole, form{})
+		r.Messages = t.divide(nil, whole, form{})
 		network := &dryRunNetwork{destination: t}
 		client := &Client{pool: egress.NewPoolWithTransport(userAgent, network), target: t, options: t.options, log: warn}
-		err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages))
+		err = sendParts(ctx, t.service, client, new(Progress).divide(form{}, r.Messages, nil))
 		r.Requests, r.Connections = network.recorded()
 	}
 	if err != nil {

@@ -36,6 +36,10 @@ type Progress struct {
 	// What id is made of, until it is.
 	destination *Destination
 	message     *Message
+
+	// The part of a message in one part, and its steps. They are used once.
+	onePart  [1]progressPart
+	oneSteps Steps
 }
 
 // progressPart is a part of the message and its steps.
@@ -64,14 +68,18 @@ func (p *Progress) begin(d *Destination, m *Message) form {
 	return p.form
 }
 
-// divide sets the form and the parts of the message. A part with the same text
-// as before keeps its steps.
-func (p *Progress) divide(f form, messages []*Message) []part {
+// divide sets the form and the parts of the message, and appends the parts to
+// parts. A part with the same text as before keeps its steps.
+func (p *Progress) divide(f form, messages []*Message, parts []part) []part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := p.parts
-	p.form, p.parts = f, make([]progressPart, len(messages))
-	parts := make([]part, len(messages))
+	if p.form = f; old == nil && len(messages) == 1 && p.onePart[0].steps == nil {
+		p.onePart[0] = progressPart{messages[0], "", &p.oneSteps}
+		p.parts = p.onePart[:]
+		return append(parts, part{messages[0], &p.oneSteps})
+	}
+	p.parts = make([]progressPart, len(messages))
 	for i, m := range messages {
 		fresh := &p.parts[i]
 		fresh.message = m
@@ -80,8 +88,9 @@ func (p *Progress) divide(f form, messages []*Message) []part {
 		} else {
 			fresh.steps = new(Steps)
 		}
-		parts[i] = part{m, fresh.steps}
+		parts = append(parts, part{m, fresh.steps})
 	}
+	p.onePart[0].message = nil
 	return parts
 }
 

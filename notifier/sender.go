@@ -13,6 +13,7 @@ import (
 // once and within a limit for the process.
 type Sender struct {
 	pool    *egress.Pool
+	headers commonHeaders
 	slots   senderSlots
 	workers workers[work]
 	compute computeSlots
@@ -34,7 +35,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, slots: newSenderSlots(concurrency), workers: newWorkers(work.run), compute: newComputeSlots()}
+	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: newWorkers(work.run), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.

@@ -125,7 +125,7 @@ func (d *Destination) parts(texts *renderings) int64 {
 	m := *texts.m
 	m.Format, m.Source = d.format(), cmp.Or(m.Format, Text)
 	m.Title, m.Body = texts.get(d.rendering())
-	return int64(len(d.schema.fit(&m, markup.OverflowSplit)))
+	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit)))
 }
 
 // Warnings returns what l changes in the parameters of d, one sentence each.

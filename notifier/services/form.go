@@ -57,7 +57,7 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	default:
 		q.Body = notifier.Form(values(form))
 	}
-	_, err := c.Do(ctx, q)
+	_, err := c.Do(ctx, &q)
 	return err
 }
 

@@ -44,12 +44,12 @@ func webhookToken(segment string) (public, secret string) {
 }
 
 // request returns the request that sends body to the webhook.
-func (w *webhook) request(body *notifier.Body) *notifier.Request {
+func (w *webhook) request(body *notifier.Body) notifier.Request {
 	address := w.URL(w.path...)
 	if w.slash {
 		address += "/"
 	}
-	return &notifier.Request{Method: w.method, URL: address, Header: w.header, Login: &w.Server, Body: body}
+	return notifier.Request{Method: w.method, URL: address, Header: w.header, Login: &w.Server, Body: body}
 }
 
 // describeParams binds the query parameters of a webhook's URL.

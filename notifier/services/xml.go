@@ -44,7 +44,8 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		b.WriteString("</Attachments>")
 	}
 	b.WriteString(envelopeEnd)
-	_, err := c.Do(ctx, x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...)))
+	q := x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...))
+	_, err := c.Do(ctx, &q)
 	return err
 }
 

@@ -1,0 +1,52 @@
+package services_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+)
+
+// okTransport answers every request without a connection, as [http.Transport]
+// answers one whose body is read.
+type okTransport struct{ answer *http.Response }
+
+func (t okTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	_, err := io.Copy(io.Discard, r.Body)
+	_ = r.Body.Close()
+	return t.answer, err
+}
+
+// TestDeliveryAllocations bounds the allocations of each further destination of
+// a message, without those of [http.Transport]. It makes 9; the race detector adds
+// some.
+func TestDeliveryAllocations(t *testing.T) {
+	const n = 101
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
+	s := notifier.NewSender(egress.NewPoolWithTransport("test", okTransport{answer}), 0)
+	targets := make([]notifier.Target, n)
+	for i := range targets {
+		d, err := notifier.Parse(fmt.Sprintf("json://192.0.2.1/hook/%d", i), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets[i].Destination = d
+	}
+	m := &notifier.Message{Title: "Disk almost full", Body: "Volume /data is at 91%", Type: notifier.Warning}
+	allocs := func(targets []notifier.Target) float64 {
+		return testing.AllocsPerRun(100, func() {
+			if report := s.Send(t.Context(), m, targets, notifier.Options{}); !report.OK() {
+				t.Fatal(report.Results[0].Err)
+			}
+		})
+	}
+	allocs(targets) // starts the workers
+	further := (allocs(targets) - allocs(targets[:1])) / (n - 1)
+	t.Logf("%.2f allocations", further)
+	if further > 12 {
+		t.Errorf("a further destination costs %.2f allocations, more than 12", further)
+	}
+}
