@@ -20,14 +20,14 @@ type delivery struct {
 	target   Target
 	progress *Progress
 	start    time.Time
+	ctx      context.Context // as the observers return it
+	taken    bool            // it has its slots
 	client   Client
 	skipped  bool // set by attempts
 
 	mu      sync.Mutex
-	ctx     context.Context // as the observers return it; nil until they have
-	taken   bool            // it has its slots
-	ending  bool            // the result is about to be set
-	known   bool            // the result is set, and later records are dropped
+	ending  bool // the result is about to be set
+	known   bool // the result is set, and later records are dropped
 	records []Record
 	result  Result
 
@@ -68,26 +68,22 @@ func (d *delivery) add(level Level, text string) {
 // delivery ends without it.
 const abandonAfter = 2 * time.Second
 
-// run delivers. It returns when the service does, which may be after the end of
-// the delivery.
-func (d *delivery) run(ctx context.Context) {
+// begin tells the observers of the delivery.
+func (d *delivery) begin(ctx context.Context) {
 	for _, o := range d.options.Observers {
 		if o.Begin != nil {
 			ctx = o.Begin(ctx, d.index, d.target)
 		}
 	}
-	d.begin(ctx)
-	if !takeSlots(ctx, d.slots) {
-		d.end(0, errNoRoom)
-		return
-	}
-	if !d.take() {
-		giveBack(d.slots)
-		return
-	}
+	d.ctx = ctx
+}
+
+// run delivers. It returns when the service does, which may be after the end of
+// the delivery.
+func (d *delivery) run() {
 	var attempts int
 	var err error
-	if e := protect(func() error { attempts, err = d.attempts(ctx); return nil }); e != nil {
+	if e := protect(func() error { attempts, err = d.attempts(d.ctx); return nil }); e != nil {
 		err = e
 	}
 	d.end(attempts, err)
@@ -95,40 +91,24 @@ func (d *delivery) run(ctx context.Context) {
 
 var errNoRoom = errors.New("the gateway had no room for the delivery within the timeout")
 
-// begin records that the observers know of the delivery.
-func (d *delivery) begin(ctx context.Context) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ctx = ctx
-}
-
-// take records that the delivery has its slots. It reports false if the
-// delivery has ended already.
-func (d *delivery) take() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.taken = !d.ending
-	return d.taken
-}
-
 // end ends the delivery and reports to the observers. Only the first call has
 // an effect: a service that ignores its context may return after the delivery
 // has ended without it.
 func (d *delivery) end(attempts int, err error) {
 	d.mu.Lock()
-	ctx, taken, first := d.ctx, d.taken, !d.ending
+	first := !d.ending
 	d.ending = true
 	d.mu.Unlock()
 	if !first {
 		return
 	}
 	d.finish(attempts, err)
-	if taken {
+	if d.taken {
 		giveBack(d.slots)
 	}
 	for _, o := range d.options.Observers {
-		if o.End != nil && ctx != nil {
-			o.End(ctx, d.index, d.result)
+		if o.End != nil {
+			o.End(d.ctx, d.index, d.result)
 		}
 	}
 	d.sending.ended()

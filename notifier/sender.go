@@ -15,7 +15,7 @@ type Sender struct {
 	pool    *egress.Pool
 	headers commonHeaders
 	slots   senderSlots
-	workers workers[work]
+	workers workers[*delivery]
 	compute computeSlots
 	shared  sharedDestinations         // of the operator
 	recent  recentDestinations         // of clients
@@ -35,7 +35,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: newWorkers(work.run), compute: newComputeSlots()}
+	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: newWorkers((*delivery).run), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -121,4 +124,43 @@ func TestLongTextsTakeTurns(t *testing.T) {
 			t.Errorf("%d bytes are held after the end", n)
 		}
 	}
+}
+
+// heldTransport answers requests when release is closed.
+type heldTransport struct{ release chan struct{} }
+
+func (h heldTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-h.release
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// TestDeliveriesWaitWithoutGoroutine checks that a delivery that waits for a slot
+// has no goroutine: a thousand of them had as many stacks.
+func TestDeliveriesWaitWithoutGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := heldTransport{make(chan struct{})}
+		s := NewSender(egress.NewPoolWithTransport("test", held), 4)
+		d, err := Parse("probe://192.0.2.1/token", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan *Report)
+		go func() { ended <- s.Send(t.Context(), hello, slices.Repeat([]Target{{Destination: d}}, 100), Options{}) }()
+		synctest.Wait()
+		n := 0
+		stacks := make([]byte, 4<<20)
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			if strings.Contains(stack, "synctest bubble") && strings.Contains(stack, "(*delivery).run(") {
+				n++
+			}
+		}
+		if n != 4 {
+			t.Errorf("%d goroutines deliver, want 4", n)
+		}
+		close(held.release)
+		if r := <-ended; !r.OK() || len(r.Results) != 100 {
+			t.Errorf("%+v", r.Results)
+		}
+		time.Sleep(2 * workerIdle) // the workers end
+	})
 }

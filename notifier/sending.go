@@ -51,7 +51,18 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 			}
 			d.progress = &progress[i]
 		}
-		x.sender.workers.do(work{d, ctx})
+		d.begin(ctx)
+	}
+	// A delivery has its slots before it has a goroutine, so that there are no
+	// more goroutines than slots.
+	for i := range x.deliveries {
+		d := &x.deliveries[i]
+		if !takeSlots(d.ctx, x.slots) {
+			d.end(0, errNoRoom)
+			continue
+		}
+		d.taken = true
+		x.sender.workers.do(d)
 	}
 }
 
@@ -90,14 +101,6 @@ func (x *sending) abandon(cause error) {
 	}
 	<-x.done // a delivery may just have begun to end by itself
 }
-
-// work is a delivery and the context to deliver under.
-type work struct {
-	delivery *delivery
-	ctx      context.Context
-}
-
-func (w work) run() { w.delivery.run(w.ctx) }
 
 // ended records that a delivery has ended.
 func (x *sending) ended() {
