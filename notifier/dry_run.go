@@ -59,8 +59,8 @@ func (d *Destination) DryRun(ctx context.Context, userAgent string, m *Message) 
 			r.Warnings = append(r.Warnings, t.redact(text))
 		}
 	})
-	m = m.withDefaults()
-	delivery := &delivery{sending: &sending{message: m, texts: renderings{m: m}}, target: Target{Destination: t}}
+	c := m.withDefaults()
+	delivery := &delivery{sending: &sending{message: &c, texts: renderings{m: &c}}, target: Target{Destination: t}}
 	whole, err := delivery.render(t)
 	for _, line := range delivery.records {
 		warn(line.Level, line.Text)

@@ -55,7 +55,7 @@ type Message struct {
 }
 
 // withDefaults returns a copy of m with its defaults filled in.
-func (m *Message) withDefaults() *Message {
+func (m *Message) withDefaults() Message {
 	c := *m
 	c.Type = cmp.Or(c.Type, Info)
 	c.Format = cmp.Or(c.Format, Text)
@@ -67,7 +67,7 @@ func (m *Message) withDefaults() *Message {
 	if c.Time.IsZero() {
 		c.Time = time.Now()
 	}
-	return &c
+	return c
 }
 
 // withoutFiles returns a copy of m without its attachments.

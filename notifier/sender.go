@@ -80,7 +80,9 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	x := &sending{sender: s, message: m.withDefaults(), options: &o, slots: s.slots.forMessage(o.Transient), done: make(chan struct{})}
+	x := &sending{sender: s, options: o, slots: s.slots.forMessage(o.Transient, len(targets)), done: make(chan struct{})}
+	x.own.message = m.withDefaults()
+	x.message = &x.own.message
 	x.texts.m = x.message
 	if n := len(m.Title) + len(m.Body); n > SmallText {
 		copies, free := takeCopies(o.Memory, n, len(targets))
@@ -88,8 +90,9 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 		x.slots, x.bodies = slices.Insert(x.slots, 0, copies), newSharedBodies()
 	}
 	if o.Limits != nil {
-		limits := o.Limits.of(m)
-		o.Limits, x.requests = &limits, &requestCounter{max: limits.Requests, maxRepeated: limits.Bytes}
+		x.own.limits = o.Limits.of(m)
+		x.own.requests.max, x.own.requests.maxRepeated = x.own.limits.Requests, x.own.limits.Bytes
+		x.options.Limits, x.requests = &x.own.limits, &x.own.requests
 	}
 	if Chained(targets) {
 		x.startChains(ctx, targets)

@@ -7,23 +7,27 @@ type senderSlots struct {
 	all       slots
 	transient slots   // in addition, for transient destinations
 	operator  []slots // all alone
+	client    []slots // transient and all
 }
 
 // slots is a semaphore: each value in it is a slot that is taken.
 type slots chan struct{}
 
 func newSenderSlots(n int) senderSlots {
-	all := make(slots, n)
-	return senderSlots{all, make(slots, (n+1)/2), []slots{all}}
+	all, transient := make(slots, n), make(slots, (n+1)/2)
+	return senderSlots{all, transient, []slots{all}, []slots{transient, all}}
 }
 
-// forMessage returns the semaphores that each delivery of one message takes a
-// slot of.
-func (s senderSlots) forMessage(transient bool) []slots {
+// forMessage returns the semaphores that each of n deliveries of one message
+// takes a slot of.
+func (s senderSlots) forMessage(transient bool, n int) []slots {
 	if !transient {
 		return s.operator
 	}
-	return []slots{make(slots, max(cap(s.transient)/4, 1)), s.transient, s.all}
+	if limit := max(cap(s.transient)/4, 1); n > limit {
+		return []slots{make(slots, limit), s.transient, s.all}
+	}
+	return s.client
 }
 
 // copiesOfText is how often a text is in memory for a delivery: encoded, and

@@ -12,11 +12,19 @@ import (
 type sending struct {
 	sender   *Sender
 	message  *Message
-	options  *Options
+	options  Options
 	texts    renderings
 	slots    []slots
-	requests *requestCounter
-	bodies   *sharedBodies // nil for a short message
+	requests *requestCounter // nil for no limit
+	bodies   *sharedBodies   // nil for a short message
+
+	// What message, options.Limits and requests point to, unless this is the
+	// sending of a chain.
+	own struct {
+		message  Message
+		limits   Limits
+		requests requestCounter
+	}
 
 	deliveries []delivery
 	left       atomic.Int64  // deliveries that have not ended

@@ -103,12 +103,12 @@ func (c *chain) run(ctx context.Context, numbers [][]int) {
 // send sends to the targets of one number at once and reports whether all are
 // OK.
 func (c *chain) send(ctx context.Context, group []int) (ok bool) {
-	options := *c.options
+	options := c.options
 	options.Observers = nil
 	for _, o := range c.options.Observers {
 		options.Observers = append(options.Observers, c.observer(o, group))
 	}
-	x := &sending{sender: c.sender, message: c.message, options: &options, slots: c.slots, requests: c.requests, done: make(chan struct{})}
+	x := &sending{sender: c.sender, message: c.message, options: options, slots: c.slots, requests: c.requests, done: make(chan struct{})}
 	x.texts.m = c.message
 	targets := make([]Target, len(group))
 	for k, i := range group {

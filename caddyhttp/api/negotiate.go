@@ -30,7 +30,11 @@ func PrefersHTML(r *http.Request) bool { return negotiate(r) == mediaHTML }
 // named most specifically, then the one named first, then plain text. If none
 // of them is accepted, it returns plain text.
 func negotiate(r *http.Request) string {
-	ranges := parseAccept(strings.Join(r.Header.Values("Accept"), ","))
+	headers := r.Header["Accept"]
+	if len(headers) == 0 {
+		return mediaText
+	}
+	ranges := parseAccept(strings.Join(headers, ","))
 	best, bestRange := mediaText, acceptRange{}
 	for _, media := range []string{mediaText, mediaJSON, mediaHTML, mediaStream} {
 		if r := matchRange(media, ranges); r.betterThan(bestRange) {
