@@ -72,23 +72,28 @@ func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
 		return nil, err
 	}
 	c.command = exec.Command(binary, "run", "--config", file, "--adapter", "caddyfile") //nolint:gosec // the program to measure
-	c.command.Stderr = &c.output
 	c.command.Env = append(os.Environ(), "HOME="+b.dir, "XDG_DATA_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
+	return c, c.begin()
+}
+
+// begin starts the process and waits until it answers.
+func (c *caddy) begin() error {
+	c.command.Stderr = &c.output
 	begin := time.Now()
 	if err := c.command.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	for time.Since(begin) < time.Minute {
 		resp, err := http.Get("http://" + c.gateway + "/")
 		if err == nil {
 			_ = resp.Body.Close()
 			c.answered = time.Since(begin)
-			return c, nil
+			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
 	c.stop()
-	return nil, fmt.Errorf("caddy did not start:\n%s", c.output.String())
+	return fmt.Errorf("%s did not start:\n%s", c.command.Path, c.output.String())
 }
 
 func (c *caddy) stop() {

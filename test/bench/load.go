@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,10 +21,16 @@ type measure struct {
 	bytes     float64 // allocated
 }
 
+func (m measure) rate() float64        { return m.perSecond }
+func (m measure) cpuTime() float64     { return float64(m.cpu) }
+func (m measure) allocations() float64 { return m.allocs }
+
 // row is a row of a table: a request that is repeated.
 type row struct {
 	name, address, body string
 	header              http.Header // in addition
+	process             *caddy      // nil for the one that is passed to measureRows
+	requests            int         // in each round; 0 for the number that is passed to measureRows
 	rounds              []measure
 }
 
@@ -32,7 +39,7 @@ type row struct {
 func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
 	for round := range b.rounds + 1 {
 		for _, r := range rows {
-			m, err := b.load(c, r, requests)
+			m, err := b.load(cmp.Or(r.process, c), r, cmp.Or(r.requests, requests))
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -63,6 +70,16 @@ func medianOf(rounds []measure) measure {
 	out.allocs = get(func(m measure) float64 { return m.allocs })
 	out.bytes = get(func(m measure) float64 { return m.bytes })
 	return out
+}
+
+// ratio returns the median of the ratios of a value to that of base in the same
+// round, since the two were measured one after the other.
+func (r *row) ratio(base *row, value func(measure) float64) float64 {
+	ratios := make([]float64, len(r.rounds))
+	for i, m := range r.rounds {
+		ratios[i] = value(m) / value(base.rounds[i])
+	}
+	return median(ratios)
 }
 
 // load makes the requests of a round.

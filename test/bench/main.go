@@ -61,8 +61,12 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 32, "requests under way at once")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
 	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
+	destination := flag.String("bare", "", "serve as the server that sends with net/http alone, to this address; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")
 	flag.Parse()
+	if *destination != "" {
+		log.Fatal("bench: ", serveBare(*destination))
+	}
 	if err := b.run(*only); err != nil {
 		log.Fatal("bench: ", err)
 	}

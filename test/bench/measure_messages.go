@@ -43,15 +43,15 @@ func (b *bench) messages() error {
 // printRows prints rows beside the first one, which is that of reverse_proxy.
 func printRows(title string, rows []*row) {
 	fmt.Printf("%-34s %8s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "KB", "of reverse_proxy: CPU, allocs, req/s")
-	base := rows[0].median()
 	for _, r := range rows {
 		m := r.median()
 		fmt.Printf("%-34s %8.0f %8.2f %8.2f %8.0f %8.0f %8.1f   %.2f, %.2f, %.2f\n", r.name, m.perSecond, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs, m.bytes/1000,
-			float64(m.cpu)/float64(base.cpu), m.allocs/base.allocs, m.perSecond/base.perSecond)
+			r.ratio(rows[0], measure.cpuTime), r.ratio(rows[0], measure.allocations), r.ratio(rows[0], measure.rate))
 	}
 }
 
-// fanOut measures messages to many destinations.
+// fanOut measures messages to many destinations, and beside them a server that
+// makes as many requests with net/http alone.
 func (b *bench) fanOut() error {
 	counts := []int{1, 10, 100, 1000}
 	var keys strings.Builder
@@ -64,27 +64,38 @@ func (b *bench) fanOut() error {
 		return err
 	}
 	defer c.stop()
-	proxy := &row{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"}
-	var base, one measure
+	bare, err := b.startBare()
+	if err != nil {
+		return err
+	}
+	defer bare.stop()
+	rows := []*row{{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"}}
+	for _, n := range counts {
+		requests := max(b.requests/n, 20)
+		rows = append(rows,
+			&row{name: fmt.Sprintf("%d destinations", n), address: fmt.Sprintf("http://%s/notify/fast%d", c.gateway, n), body: message + "}", requests: requests},
+			&row{name: fmt.Sprintf("net/http alone, %d", n), address: fmt.Sprintf("http://%s/%d", bare.gateway, n), body: message + "}", process: bare, requests: requests})
+	}
+	if err := b.measureRows(c, rows, b.requests); err != nil {
+		return err
+	}
+	base := rows[0].median()
 	fmt.Printf("%-28s %8s %8s   %-36s   %s\n", "a message to", "CPU µs", "allocs", "each further: CPU µs, allocs, of r_p", "50 ms each: p50 ms, worst ms")
-	for i, n := range counts {
-		r := &row{name: fmt.Sprintf("%d destinations", n), address: fmt.Sprintf("http://%s/notify/fast%d", c.gateway, n), body: message + "}"}
-		if err := b.measureRows(c, []*row{proxy, r}, max(b.requests/n, 20)); err != nil {
-			return err
-		}
-		m := r.median()
-		further := ""
-		if i == 0 {
-			base, one = proxy.median(), m
-		} else {
+	for i, r := range rows[1:] {
+		m, n, one := r.median(), counts[i/2], rows[1+i%2].median()
+		further, slow := "", ""
+		if n > 1 {
 			cpu, allocs := float64(m.cpu-one.cpu)/float64(n-1), (m.allocs-one.allocs)/float64(n-1)
 			further = fmt.Sprintf("%.1f, %.1f, %.2f", cpu/1000, allocs, cpu/float64(base.cpu))
 		}
-		p50, worst, err := b.slow(c, n)
-		if err != nil {
-			return err
+		if r.process == nil {
+			p50, worst, err := b.slow(c, n)
+			if err != nil {
+				return err
+			}
+			slow = fmt.Sprintf("%.0f, %.0f", ms(p50), ms(worst))
 		}
-		fmt.Printf("%-28s %8.0f %8.0f   %-36s   %.0f, %.0f\n", r.name, us(m.cpu), m.allocs, further, ms(p50), ms(worst))
+		fmt.Printf("%-28s %8.0f %8.0f   %-36s   %s\n", r.name, us(m.cpu), m.allocs, further, slow)
 	}
 	return nil
 }

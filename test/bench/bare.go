@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+// startBare starts this program as the server of [serveBare]. It stands for what
+// net/http itself costs: no gateway that sends with net/http can cost less.
+func (b *bench) startBare() (*caddy, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	c := &caddy{admin: address, gateway: address, command: exec.Command(self, "-bare", b.dest.address)} //nolint:gosec // this program
+	c.command.Env = append(os.Environ(), "BENCH_BARE_LISTEN="+address)
+	return c, c.begin()
+}
+
+// serveBare answers POST /n after n requests to destination at once, each with
+// the body of the request, and GET /metrics with the counters that
+// [caddy.usage] reads. The requests run on goroutines that stay, as the
+// deliveries of the gateway do.
+func serveBare(destination string) error {
+	const deliveries = 1024 // as many as the gateway has under way
+	t := &http.Transport{MaxIdleConns: deliveries, MaxIdleConnsPerHost: deliveries}
+	jobs := make(chan func())
+	for range deliveries {
+		go func() {
+			for work := range jobs {
+				work()
+			}
+		}()
+	}
+	server := &http.Server{Addr: os.Getenv("BENCH_BARE_LISTEN"), ReadHeaderTimeout: time.Minute}
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			_, _ = fmt.Fprintf(w, "go_memstats_mallocs_total %d\ngo_memstats_alloc_bytes_total %d\n", m.Mallocs, m.TotalAlloc)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		n, _ := strconv.Atoi(r.URL.Path[1:])
+		done := make(chan error, n)
+		work := func() { done <- roundTrip(t, "http://"+destination+"/", body) }
+		for range n {
+			jobs <- work
+		}
+		for range n {
+			err = errors.Join(err, <-done)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	})
+	return server.ListenAndServe()
+}
+
+// roundTrip sends a request as a program does that has nothing but the address
+// and the body.
+func roundTrip(t *http.Transport, address string, body []byte) error {
+	q, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	resp, err := t.RoundTrip(q)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
