@@ -5,21 +5,27 @@ func init() {
 		Name:    "uptimerobot",
 		Program: "UptimeRobot",
 		Doc:     "https://help.uptimerobot.com/en/articles/14498593-webhook-integration",
+		// The date is that of UptimeRobot's Terraform provider, which names
+		// variables. Their values are those of messages that were sent.
+		Checked: "2026-08-20",
 		Templates: Templates{
-			// UptimeRobot sends the name of a variable, such as *sslExpiryDate*,
-			// if an alert has no value for it.
-			Title: `{{ default "A monitor" .monitorFriendlyName }}
-{{- if eq .alertType 3 }}: {{ default "certificate or domain" .alertTypeFriendlyName }}{{ else }} is {{ lower (default "unknown" .alertTypeFriendlyName) }}{{ end }}`,
-			Body: `{{ with .alertDetails }}{{ if not (hasPrefix "*" .) }}{{ . }}
+			// UptimeRobot sends the name of a variable, such as *sslExpiryDate* or
+			// $sslExpiryDate, if an alert has no value for it.
+			Title: `{{ $state := default .monitorStatusFullName .alertTypeFriendlyName -}}
+{{ default "A monitor" .monitorFriendlyName }}
+{{- if eq .alertType 3 }}: {{ default "certificate or domain" $state }}
+{{- else if eq .alertType 1 2 }} is {{ if eq .alertType 1 }}{{ lower (default "down" $state) }}{{ else }}{{ lower (default "up" $state) }}{{ end }}
+{{- else }} is {{ lower (default (default "unknown" .alertType) $state) }}{{ end }}`,
+			Body: `{{ with .alertDetails }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}{{ . }}
 {{ end }}{{ end }}
-{{- with .alertDuration }}{{ if and (ne . "0") (not (hasPrefix "*" .)) }}After {{ duration . }}
+{{- with .alertDuration }}{{ if not (or (eq . "0") (hasPrefix "*" .) (hasPrefix "$" .)) }}After {{ duration . }}
 {{ end }}{{ end }}
-{{- with .sslExpiryDate }}{{ if not (hasPrefix "*" .) }}Certificate expires: {{ . }}
+{{- with .sslExpiryDate }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}Certificate expires: {{ . }}
 {{ end }}{{ end }}
-{{- with .domainExpireDate }}{{ if not (hasPrefix "*" .) }}Domain expires: {{ . }}
+{{- with .domainExpireDate }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}Domain expires: {{ . }}
 {{ end }}{{ end }}
 {{- .monitorURL }}`,
-			Type: `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type .alertTypeFriendlyName }}{{ end }}`,
+			Type: `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type (default .alertType .alertTypeFriendlyName) }}{{ end }}`,
 		},
 	})
 }

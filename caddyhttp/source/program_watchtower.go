@@ -4,7 +4,7 @@ func init() {
 	register(Format{
 		Name:    "watchtower",
 		Program: "Watchtower",
-		Doc:     "https://watchtower.nickfedor.com/latest/notifications/overview/",
+		Doc:     "https://watchtower.nickfedor.com/latest/notifications/introduction/",
 		Checked: "1.21.0; shoutrrr 0.13.2 and containrrr/shoutrrr 0.8.0",
 		Text:    "message",
 		Templates: Templates{
