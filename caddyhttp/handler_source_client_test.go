@@ -37,17 +37,20 @@ func TestDiscordClient(t *testing.T) {
 		{
 			"content", "discord://1/secret?format=text",
 			notifier.Message{Title: "Disk full", Body: "91% é 漢字"},
-			[]arrived{{Message: "Disk full\n91% é 漢字", Type: "info"}}, 0,
+			[]arrived{{Message: "Disk full\n91% é 漢字", Type: "info"}},
+			0,
 		},
 		{
 			"an embed with a field and a footer", "discord://1/secret?format=markdown&footer=yes",
 			notifier.Message{Title: "Disk full", Body: "91% used\n# Host\ndb1", Type: notifier.Failure, Format: notifier.Markdown},
-			[]arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)\n91% used\nHost: ```md\ndb1\n```\nCaddy Notifications", Type: "failure"}}, 0,
+			[]arrived{{Title: "Disk full", Message: "[Caddy](https://caddyserver.com/)\n91% used\nHost: ```md\ndb1\n```\nCaddy Notifications", Type: "failure"}},
+			0,
 		},
 		{
 			"files", "discord://1/secret?format=text",
 			notifier.Message{Body: "see the graph", Attachments: []*notifier.Attachment{file(), file()}},
-			[]arrived{{Message: "see the graph", Type: "info"}, {Type: "info"}}, 2,
+			[]arrived{{Message: "see the graph", Type: "info"}, {Type: "info"}},
+			2,
 		},
 	} {
 		answers = nil
