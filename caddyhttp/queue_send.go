@@ -292,15 +292,20 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 		}
 	}
 	<-s.decided
-	s.mu.Lock()
-	report := s.reportSoFar(sent.Records)
-	s.mu.Unlock()
+	var report *notifier.Report
+	var made []notifier.Result
+	if s.entry == nil && len(s.direct) == len(s.targets) {
+		report, made = s.to.Report(sent), sent.Results
+	} else {
+		s.mu.Lock()
+		report = s.reportSoFar(sent.Records)
+		s.mu.Unlock()
+		for _, i := range s.direct {
+			made = append(made, s.shown(i))
+		}
+	}
 	if s.entry == nil {
 		s.q.Record(s.id, s.message.Time, finalJobs(report.Results))
-	}
-	made := make([]notifier.Result, len(s.direct))
-	for k, i := range s.direct {
-		made[k] = s.shown(i)
 	}
 	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
 	s.shared.finish(s.delivery, made, report)

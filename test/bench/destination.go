@@ -12,7 +12,8 @@ import (
 
 // destination stands for a service: it reads each request and answers 200.
 // Paths that begin with /slow are answered after 50 ms, those that begin with
-// /hold when a value is received from release, and /down with 503.
+// /hold when a value is received from release, and those that begin with /hang
+// never.
 type destination struct {
 	server  *http.Server
 	address string
@@ -31,7 +32,7 @@ func startDestination() *destination {
 		log.Fatal(err)
 	}
 	d := &destination{address: l.Addr().String(), release: make(chan struct{})}
-	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if n, _ := io.Copy(io.Discard, r.Body); n > largeRequest {
 			d.large.Add(1)
 		}
@@ -44,8 +45,8 @@ func startDestination() *destination {
 			d.held.Add(1)
 			<-d.release
 			d.held.Add(-1)
-		case strings.HasPrefix(r.URL.Path, "/down"):
-			w.WriteHeader(http.StatusServiceUnavailable)
+		case strings.HasPrefix(r.URL.Path, "/hang"):
+			<-r.Context().Done()
 		}
 	})}
 	go func() { _ = d.server.Serve(l) }()

@@ -45,7 +45,7 @@ const queueClients = 64
 
 // queue measures messages with a queue in a folder.
 func (b *bench) queue() error {
-	keys := b.destinationKey("one", "", 1) + b.destinationKey("hold", "/hold", 1)
+	keys := b.destinationKey("one", "", 1) + b.destinationKey("hang", "/hang", 1)
 	for _, part := range []func(keys string) error{b.queueFast, b.queueAccept, b.queueWaiting} {
 		if err := part(keys); err != nil {
 			return err
@@ -87,9 +87,9 @@ func (b *bench) queueAccept(keys string) error {
 	if err != nil {
 		return err
 	}
-	defer b.stopHeld(c)
+	defer c.stop()
 	processes := []*caddy{c}
-	held := &queueRow{name: "stored; the destination hangs", processes: processes, paths: []string{"/notify/hold"}, async: true}
+	held := &queueRow{name: "stored; the destination hangs", processes: processes, paths: []string{"/notify/hang"}, async: true}
 	fast := &queueRow{name: "stored and delivered", processes: processes, paths: []string{"/notify/one"}, async: true, drained: true}
 	rows := []*queueRow{held, fast}
 	var grouped, batched []float64
@@ -116,22 +116,6 @@ func (b *bench) queueAccept(keys string) error {
 	fmt.Printf("%d goroutines that store 1 KB each in bbolt: %.0f/s with one that commits what waits, %.0f/s with Batch; the first row is %.2f and %.2f of that, and its CPU time would allow %.0f/s on each CPU\n",
 		queueClients, median(grouped), median(batched), m.perSecond/median(grouped), m.perSecond/median(batched), float64(time.Second)/float64(m.cpu))
 	return nil
-}
-
-// stopHeld stops a process that waits for the destination.
-func (b *bench) stopHeld(c *caddy) {
-	stopped := make(chan struct{})
-	go func() {
-		c.stop()
-		close(stopped)
-	}()
-	for {
-		select {
-		case b.dest.release <- struct{}{}:
-		case <-stopped:
-			return
-		}
-	}
 }
 
 // commits stores n values of 1 KB in a new database and returns how many it
@@ -231,10 +215,10 @@ func (b *bench) queueWaiting(keys string) error {
 		if n < waiting {
 			continue
 		}
-		fill := &queueRow{name: "filling the queue", processes: []*caddy{c}, paths: []string{"/notify/hold"}, async: true}
+		fill := &queueRow{name: "filling the queue", processes: []*caddy{c}, paths: []string{"/notify/hang"}, async: true}
 		if n > waiting {
 			if _, err := b.rawLoad(fill, queueClients, n-waiting); err != nil {
-				b.stopHeld(c)
+				c.stop()
 				return err
 			}
 			waiting = n
@@ -244,14 +228,14 @@ func (b *bench) queueWaiting(keys string) error {
 			{name: fmt.Sprintf("respond-async; %d wait", n), processes: fill.processes, paths: []string{"/notify/one"}, async: true, drained: true},
 		}
 		if err := b.measureQueueRows(at, b.clients, b.requests/2); err != nil {
-			b.stopHeld(c)
+			c.stop()
 			return err
 		}
 		rows = append(rows, at...)
 	}
 	printQueueRows("messages while others wait", rows)
 	fmt.Printf("%d messages wait: %.1f MiB resident\n", waiting, c.memory("VmRSS"))
-	b.stopHeld(c)
+	c.stop()
 
 	var first, resident, heap []float64
 	for range b.rounds {
@@ -260,7 +244,7 @@ func (b *bench) queueWaiting(keys string) error {
 		}
 		first, resident = append(first, ms(c.answered)), append(resident, c.memory("VmRSS"))
 		u, err := c.usage(true)
-		b.stopHeld(c)
+		c.stop()
 		if err != nil {
 			return err
 		}
