@@ -33,6 +33,10 @@ func newGateway(t *testing.T, block, global string) *Handler {
 	return h
 }
 
+// provisioning is locked while Caddy provisions a configuration, which sets its
+// global variables.
+var provisioning sync.Mutex
+
 func provision(t *testing.T, block, global string) (*Handler, error) {
 	t.Helper()
 	var site Handler
@@ -43,6 +47,8 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 		}
 	}
 	off := false
+	provisioning.Lock()
+	defer provisioning.Unlock()
 	ctx, err := caddy.ProvisionContext(&caddy.Config{
 		Admin:   &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}},
 		AppsRaw: caddy.ModuleMap{"notify": caddyconfig.JSON(app, nil)},

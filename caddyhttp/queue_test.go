@@ -198,6 +198,7 @@ func TestQueueChain(t *testing.T) {
 // The numbers of tags keep their order when the queue makes the deliveries, as
 // after a crash: all jobs of the message wait, and none has been tried.
 func TestQueueChainStored(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		first int // the status of the destination with the lowest number
@@ -213,6 +214,7 @@ func TestQueueChainStored(t *testing.T) {
 		{"all fail for good", 400, 400, [3]int{1, 1, 1}, "failed", "failed failed failed", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			if testing.Short() && tt.first != 200 {
 				t.Skip("waits for another attempt")
 			}
@@ -252,6 +254,7 @@ func TestQueueChainStored(t *testing.T) {
 // A temporary failure is queued and tried again, also by a gateway that was
 // started later. The text is not readable in the folder.
 func TestQueueTriesAgain(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for another attempt")
 	}
@@ -322,6 +325,7 @@ func TestQueueSlowDestination(t *testing.T) {
 // A destination with several late deliveries gets further messages through the
 // queue, which makes four deliveries at once.
 func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
+	t.Parallel()
 	slow := newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+slow.url()+"\n}")
@@ -446,6 +450,7 @@ func TestQueueCancel(t *testing.T) {
 // A delivery whose destination is no longer in the configuration is given up,
 // and the reason is told.
 func TestQueueDestinationRemoved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p, other := newPager(t, http.StatusBadGateway), newPager(t, http.StatusOK)
 	p.header = http.Header{"Retry-After": {"1"}}
@@ -467,6 +472,7 @@ func TestQueueDestinationRemoved(t *testing.T) {
 
 // URLs of clients are delivered under the egress rules that hold at that time.
 func TestQueueEgressRules(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
 	h := newQueueGateway(t, dir, open, "")
@@ -584,6 +590,7 @@ func TestQueuePage(t *testing.T) {
 // Messages for saved keys are delivered later as well, to the URLs that the key
 // has then.
 func TestQueueSavedKey(t *testing.T) {
+	t.Parallel()
 	p := newPager(t, http.StatusBadGateway)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "queue {\npath "+t.TempDir()+"\n}")
 	startApp(t, h)
