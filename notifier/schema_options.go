@@ -87,8 +87,9 @@ func timeZone(name string) (string, error) {
 // have them: America/Port_of_Spain.
 func capitalized(name string) string {
 	b := []byte(strings.ToLower(name))
-	for at, end := 0, 0; at < len(b); at = end + 1 {
-		for end = at; end < len(b) && b[end] != '/' && b[end] != '_' && b[end] != '-'; end++ {
+	for at := 0; at < len(b); {
+		end := at
+		for ; end < len(b) && b[end] != '/' && b[end] != '_' && b[end] != '-'; end++ {
 		}
 		switch word := string(b[at:end]); {
 		case word == "":
@@ -98,6 +99,7 @@ func capitalized(name string) string {
 		default:
 			b[at] = strings.ToUpper(word[:1])[0]
 		}
+		at = end + 1
 	}
 	return string(b)
 }
