@@ -13,7 +13,7 @@ import (
 // last worked, in pages, with a search, and without keeping unused keys in memory.
 func TestKeyList(t *testing.T) {
 	s := newStation(t)
-	h, storage := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1000", "key fixed {\nurl "+s.url("/a")+"\nurl "+s.url("/b")+"\n}")
+	h, storage := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1000", "key fixed-here {\nurl "+s.url("/a")+"\nurl "+s.url("/b")+"\n}")
 	page := func(query string) string {
 		t.Helper()
 		r := get(t, h, "/cfg"+query, "text/html")
@@ -60,9 +60,9 @@ func TestKeyList(t *testing.T) {
 			t.Errorf("%s: %d", query, r.status)
 		}
 	}
-	post(t, h, "/notify/fixed", typeForm, "body=x")
+	post(t, h, "/notify/fixed-here", typeForm, "body=x")
 	post(t, h, "/notify/key000", typeForm, "body=x") // nothing listens for the second URL
-	for search, want := range map[string]string{"fixed": "Last delivered", "key000": "Last failed"} {
+	for search, want := range map[string]string{"fixed-here": "Last delivered", "key000": "Last failed"} {
 		if body := page("?search=" + search); strings.Count(body, "Last ") != 1 || !strings.Contains(body, want) {
 			t.Errorf("the key %s: %s", search, body)
 		}
