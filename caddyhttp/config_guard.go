@@ -47,7 +47,9 @@ func (a *App) warnUnguarded() {
 				s.warn("anyone who can reach this site can read and change saved keys, as with POST "+s.prefix+path+", because it requires no authentication and configs has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
-			s.warnSpellings()
+			if f.guarded {
+				s.warnSpellings()
+			}
 		}
 	}
 }
@@ -141,8 +143,9 @@ func isOutside(listen string) bool {
 
 // siteFinder finds the notify handlers in the routes of a server.
 type siteFinder struct {
-	server *caddyhttp.Server
-	sites  []site
+	server  *caddyhttp.Server
+	sites   []site
+	guarded bool // a handler in the routes authenticates requests
 }
 
 // find appends the handlers in routes to f.sites, and returns the prefix that
@@ -164,6 +167,7 @@ func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
 					in.prefix += "/" + strings.TrimPrefix(h.StripPathPrefix, "/")
 				}
 			}
+			f.guarded = f.guarded || authenticates(handler)
 		}
 		if len(route.MatcherSets) == 0 {
 			at.prefix = in.prefix
@@ -286,19 +290,15 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 		return unclear
 	case *caddyhttp.Subroute:
 		return f.routes(h.Routes, r, rest)
-	case *reverseproxy.Handler:
-		if len(h.HandleResponse) > 0 {
-			return guarded // forward_auth
-		}
-		return unclear
+	}
+	if authenticates(handlers[0]) {
+		return guarded
 	}
 	m, ok := handlers[0].(caddy.Module)
 	if !ok {
 		return unclear
 	}
 	switch m.CaddyModule().ID {
-	case "http.handlers.authentication":
-		return guarded
 	case "http.handlers.encode", "http.handlers.intercept", "http.handlers.log_append", "http.handlers.push",
 		"http.handlers.request_body", "http.handlers.templates", "http.handlers.tracing":
 		return rest(r) // they leave the request to the next handler
@@ -314,6 +314,16 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 		return o
 	}
 	return unclear
+}
+
+// authenticates reports whether a handler may refuse a request that is not
+// authenticated.
+func authenticates(handler caddyhttp.MiddlewareHandler) bool {
+	if h, ok := handler.(*reverseproxy.Handler); ok {
+		return len(h.HandleResponse) > 0 // forward_auth
+	}
+	m, ok := handler.(caddy.Module)
+	return ok && m.CaddyModule().ID == "http.handlers.authentication"
 }
 
 // matchAny reports whether one of the sets matches the request, and whether that
