@@ -28,6 +28,7 @@ type results struct {
 	mu      sync.Mutex
 	pending encodedResults
 	writing encodedResults // being stored
+	spare   encodedResults // empty, with room for the next
 	dropped int
 }
 
@@ -101,7 +102,7 @@ func (q *Queue) flush() {
 	for {
 		r.mu.Lock()
 		if len(r.writing.ids) == 0 {
-			r.writing, r.pending = r.pending, encodedResults{}
+			r.writing, r.pending, r.spare = r.pending, r.spare, encodedResults{}
 		}
 		writing, dropped := r.writing, r.dropped
 		r.mu.Unlock()
@@ -115,6 +116,7 @@ func (q *Queue) flush() {
 			return // they are stored later
 		}
 		r.mu.Lock()
+		r.spare = encodedResults{r.writing.data[:0], r.writing.ids[:0]}
 		r.writing = encodedResults{}
 		r.dropped -= dropped
 		r.mu.Unlock()
