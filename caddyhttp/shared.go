@@ -28,6 +28,7 @@ type shared struct {
 	apps       startedApps
 	background background
 	logs       logSinks
+	mail       replacedMail
 	parsed     atomic.Int64 // URLs of configurations since the last app started
 }
 

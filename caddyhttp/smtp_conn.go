@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"sync"
@@ -127,4 +128,16 @@ func (m *mailConns) all() []*mailConn {
 		out = append(out, c)
 	}
 	return out
+}
+
+// wait returns when no connection is open, or with the error of ctx.
+func (m *mailConns) wait(ctx context.Context) error {
+	for len(m.all()) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -167,31 +168,65 @@ const (
 
 // stop ends listening. If another configuration replaces this one, connections go
 // on for a while, so that a client that has begun need not repeat its mail.
-// Otherwise stop returns when the deliveries under way are made.
+// Otherwise stop returns when the mails under way are answered, also those of
+// configurations that were replaced before.
 func (s *mailServer) stop(replaced bool) {
+	servers := s.app.shared.mail.leave(s, replaced)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if replaced {
-		for _, c := range s.conns.all() {
-			c.endAt(time.Now().Add(mailReloadTime), false)
-		}
+		s.endAt(time.Now().Add(mailReloadTime), false)
 		cancel() // do not wait for connections
 	} else {
-		for _, c := range s.conns.all() {
-			c.endAt(time.Now(), false)
+		for _, server := range servers {
+			server.endAt(time.Now(), false)
 		}
 		timer := time.AfterFunc(mailExitTime, func() {
-			for _, c := range s.conns.all() {
-				c.endAt(time.Now(), true)
+			for _, server := range servers {
+				server.endAt(time.Now(), true)
 			}
 		})
 		defer timer.Stop()
 		limit := time.AfterFunc(mailExitTime+s.app.resolved.timeout, cancel)
 		defer limit.Stop()
 	}
-	if err := s.smtp.Shutdown(ctx); err != nil && !replaced {
+	err := s.smtp.Shutdown(ctx)
+	if replaced {
+		return
+	}
+	for _, server := range servers {
+		err = errors.Join(err, server.conns.wait(ctx))
+	}
+	if err != nil {
 		s.log.Error("mails were not answered before Caddy stopped", zap.Error(err))
 	}
+}
+
+// endAt ends the reading of commands at t. all includes mails.
+func (s *mailServer) endAt(t time.Time, all bool) {
+	for _, c := range s.conns.all() {
+		c.endAt(t, all)
+	}
+}
+
+// replacedMail are the mail servers of configurations that were replaced, while
+// they have connections.
+type replacedMail struct {
+	mu      sync.Mutex
+	servers []*mailServer
+}
+
+// leave returns the servers that have connections when s stops, with s. If s is
+// replaced, it is one of them from now on.
+func (r *replacedMail) leave(s *mailServer, replaced bool) []*mailServer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.servers = slices.DeleteFunc(r.servers, func(s *mailServer) bool { return len(s.conns.all()) == 0 })
+	all := append(slices.Clone(r.servers), s)
+	if replaced {
+		r.servers = all
+	}
+	return all
 }
 
 // mailListener accepts connections of mail clients.

@@ -196,8 +196,12 @@ func TestMailFloods(t *testing.T) {
 	}
 	for i, c := range open {
 		_, _ = c.Write([]byte("EHLO x"[:i%7])) // never a whole line
-		if got := c.read(); !strings.HasPrefix(got, "421") {
-			t.Errorf("a slow client gets %q", got)
+		got := c.read()
+		for got != "" && !strings.HasPrefix(got, "421") { // the answer to the part of the command
+			got = c.read()
+		}
+		if got == "" {
+			t.Error("the connection of a slow client ends without a 421")
 		}
 	}
 	if _, greeting := dialMail(t, address); !strings.HasPrefix(greeting, "220 gateway.test") {
