@@ -89,7 +89,7 @@ func TestMappings(t *testing.T) {
 // which the user writes the request.
 func TestTemplates(t *testing.T) {
 	g := startGateway(t)
-	placeholders := regexp.MustCompile(`\{\{[^}]*\}\}|\$STATUS|…`)
+	placeholders := regexp.MustCompile(`\{\{[^}]*\}\}|\*\w+\*|\$STATUS|…`)
 	p := readPage(t, "docs/programs.md")
 	bodies := regexp.MustCompile("(?m)`(\\{\".*\\})` \\|$").FindAllStringSubmatch(p.prose, -1)
 	if len(bodies) < 4 {
@@ -99,8 +99,11 @@ func TestTemplates(t *testing.T) {
 		body := placeholders.ReplaceAllString(m[1], "some text")
 		body = strings.ReplaceAll(body, "$NAME_JSON", `"a \"name\""`)
 		address := addressOfOps
-		if !strings.Contains(body, `"body"`) {
-			address += "/proxmox" // the only source with a body to enter
+		switch {
+		case strings.Contains(body, `"monitorURL"`):
+			address += "/uptimerobot"
+		case !strings.Contains(body, `"body"`):
+			address += "/proxmox"
 		}
 		if err := g.post(address, body); err != nil {
 			t.Errorf("%s: %v", m[1], err)
