@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// TestOutbox checks that a background has limits, and that close waits for what
-// is being sent.
-func TestOutbox(t *testing.T) {
+// TestBackgroundLimits checks that the background queue is bounded, and that wait
+// waits until everything is sent.
+func TestBackgroundLimits(t *testing.T) {
 	var o background
 	if left := o.wait(0); left != 0 {
-		t.Errorf("%d left of nothing", left)
+		t.Errorf("an empty queue: %d left", left)
 	}
 	release, done := make(chan struct{}), make(chan struct{}, maxBackground+maxQueued)
 	for i := range maxBackground + maxQueued {
 		if !o.add(func() { <-release; done <- struct{}{} }) {
-			t.Fatalf("the background is full with %d", i)
+			t.Fatalf("the queue is full with %d messages", i)
 		}
 	}
 	if o.add(func() { t.Error("a refused message was sent") }) {
@@ -33,7 +33,7 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("%d left, %d done", left, len(done))
 	}
 	if !o.add(func() {}) || o.wait(time.Minute) != 0 {
-		t.Error("nothing can be added any more")
+		t.Error("the empty queue takes no message")
 	}
 }
 
@@ -48,7 +48,7 @@ func TestEventsNeverBlock(t *testing.T) {
 		got <- struct{}{}
 	}))
 	defer slow.Close()
-	notify, emit := eventful(t, `
+	notify, emit := startEventApps(t, `
 	notify {
 		key slow {
 			url json://`+strings.TrimPrefix(slow.URL, "http://")+`
@@ -71,7 +71,7 @@ func TestEventsNeverBlock(t *testing.T) {
 	close(release)
 	sent(t, notify)
 	if len(got) != maxBackground+maxQueued {
-		t.Errorf("%d messages were sent, want as many as the background takes: %d", len(got), maxBackground+maxQueued)
+		t.Errorf("%d messages were sent, want as many as the queue takes: %d", len(got), maxBackground+maxQueued)
 	}
 	lost.mu.Lock()
 	defer lost.mu.Unlock()
@@ -80,6 +80,6 @@ func TestEventsNeverBlock(t *testing.T) {
 		want-- // the first was reported at once
 	}
 	if lost.count != want {
-		t.Errorf("%d lost messages are still to be told, want %d", lost.count, want)
+		t.Errorf("%d dropped messages are not reported yet, want %d", lost.count, want)
 	}
 }

@@ -24,7 +24,7 @@ func init() {
 }
 
 // parseRoute does what httpcaddyfile.RegisterHandlerDirective does for
-// parseDirective, and rejects a matcher that no message can pass. It does not
+// parseDirective, and also rejects a matcher that no message can pass. It does not
 // call Helper.NewRoute, which encodes and decodes the handler once more:
 // handlers with thousands of keys are large.
 func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
@@ -208,7 +208,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return a.unmarshal(d, nil, a)
 }
 
-// unmarshal is UnmarshalCaddyfile with the services that hold if the block sets
+// unmarshal is UnmarshalCaddyfile with the services that apply if the block sets
 // none. app is nil for the directive.
 func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *App) error {
 	d.Next() // the directive's name

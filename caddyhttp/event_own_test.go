@@ -20,7 +20,7 @@ func TestOwnEvents(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	gone := strings.Replace(closed.URL, "http", "json", 1)
-	notify, emit := eventful(t, `
+	notify, emit := startEventApps(t, `
 	notify {
 		key ok {
 			url `+s.url("/ok")+`
@@ -79,7 +79,7 @@ func TestOwnEvents(t *testing.T) {
 // without its text.
 func TestOwnEventsOverHTTP(t *testing.T) {
 	s := newStation(t)
-	_, _ = eventful(t, `
+	_, _ = startEventApps(t, `
 	notify {
 		key meta {
 			url `+s.url("/meta")+`

@@ -30,9 +30,9 @@ func adapted(t *testing.T, text string) *caddy.Config {
 	return &c
 }
 
-// eventful runs the apps notify and events with global options, without
+// startEventApps runs the apps notify and events with global options, without
 // servers.
-func eventful(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {
+func startEventApps(t *testing.T, options string) (notify *App, emit func(name string, data map[string]any) caddy.Event) {
 	t.Helper()
 	ctx, err := caddy.ProvisionContext(adapted(t, "{\nadmin off\npersist_config off\n"+options+"\n}\n"))
 	if err != nil {
@@ -74,7 +74,7 @@ func TestEventMessages(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
 	s := newStation(t)
-	notify, emit := eventful(t, `
+	notify, emit := startEventApps(t, `
 	notify {
 		key k {
 			url `+s.url("/a")+`?format=html a
@@ -129,7 +129,7 @@ func emitAs(a *App, name string, data map[string]any) {
 // TestEventsLeftOut checks which events cause no message.
 func TestEventsLeftOut(t *testing.T) {
 	s := newStation(t)
-	notify, emit := eventful(t, `
+	notify, emit := startEventApps(t, `
 	notify {
 		key k {
 			url `+s.url("/k")+`
@@ -168,8 +168,8 @@ func (s *station) arrives(t *testing.T, title string) arrived {
 	return arrived{}
 }
 
-// boot runs Caddy with global options and sites.
-func boot(t *testing.T, options, sites string) {
+// startCaddy runs Caddy with global options and sites.
+func startCaddy(t *testing.T, options, sites string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
 	admin localhost:2999
@@ -199,7 +199,7 @@ func TestFailingIssuance(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	ca := strings.TrimPrefix(closed.URL, "http://")
-	boot(t, "storage file_system "+dir+`
+	startCaddy(t, "storage file_system "+dir+`
 	notify {
 		key ops {
 			url `+s.url("/ops")+`
@@ -209,22 +209,22 @@ func TestFailingIssuance(t *testing.T) {
 		on cert_failed notify ops
 	}`, "fails.example.com:9443 {\ntls {\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
 	got := s.arrives(t, "No certificate for fails.example.com")
-	boot(t, "", emptySite) // so that it does not try again
+	startCaddy(t, "", emptySite) // so that it does not try again
 	if got.Type != "failure" || !strings.Contains(got.Message, "connection refused") || !strings.Contains(got.Message, "Issuers: "+ca) {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// TestUpstreamGoesAway checks that a message is sent when an upstream becomes
+// TestUpstreamHealth checks that a message is sent when an upstream becomes
 // unhealthy, and another when it is healthy again.
-func TestUpstreamGoesAway(t *testing.T) {
+func TestUpstreamHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
 	s := newStation(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	address := upstream.Listener.Addr().String()
-	boot(t, `
+	startCaddy(t, `
 	notify {
 		key ops {
 			url `+s.url("/ops")+`
@@ -250,7 +250,7 @@ func TestUpstreamGoesAway(t *testing.T) {
 	if got := s.arrives(t, "Upstream "+address+" is up"); got.Type != "success" {
 		t.Errorf("got %+v", got)
 	}
-	boot(t, "", emptySite)
+	startCaddy(t, "", emptySite)
 }
 
 // TestStartAndReload checks that starts and reloads have different messages,
@@ -270,9 +270,9 @@ func TestStartAndReload(t *testing.T) {
 		on started notify ops
 		on stopping notify ops
 	}`
-	boot(t, options, emptySite)
-	boot(t, options, "http://localhost:9080 {\nrespond reloaded\n}\n")
-	boot(t, "", emptySite) // waits for what is under way
+	startCaddy(t, options, emptySite)
+	startCaddy(t, options, "http://localhost:9080 {\nrespond reloaded\n}\n")
+	startCaddy(t, "", emptySite) // waits for what is under way
 	var titles []string
 	for _, m := range s.take() {
 		titles = append(titles, m.Title)

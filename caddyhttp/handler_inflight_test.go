@@ -15,16 +15,16 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// jam is a destination that does not answer before release.
-type jam struct {
+// stalled is a destination that does not answer before release.
+type stalled struct {
 	*httptest.Server
 	arrived chan struct{}
 	release func()
 }
 
-func newJam(t *testing.T) *jam {
+func newStalled(t *testing.T) *stalled {
 	held := make(chan struct{})
-	j := &jam{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
+	j := &stalled{arrived: make(chan struct{}, 100), release: sync.OnceFunc(func() { close(held) })}
 	j.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		j.arrived <- struct{}{}
@@ -35,7 +35,7 @@ func newJam(t *testing.T) *jam {
 	return j
 }
 
-func (j *jam) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
+func (j *stalled) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
 
 // unread fails the test when it is read.
 type unread struct{ t *testing.T }
@@ -49,7 +49,7 @@ func (u unread) Read([]byte) (int, error) {
 // before they are read. Messages of all sites count; the limit is that of the
 // site.
 func TestOverload(t *testing.T) {
-	j := newJam(t)
+	j := newStalled(t)
 	h := newGateway(t, "max_in_flight 2\nkey k {\nurl "+j.url()+"\n}", "")
 	wider := newGateway(t, "", "max_in_flight 3\nkey k {\nurl "+j.url()+"\n}")
 	replies := make(chan int)

@@ -38,8 +38,8 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 		return nil, err
 	}
 	if name == "" {
-		// A message with URLs of a client counts until it is not sent to any of
-		// them, which may be later than the response.
+		// A message with URLs of a client counts until it is sent to none of them
+		// any more. That may be later than the response.
 		release := d.release
 		d.release = func() { release(); e.leave() }
 	} else {
@@ -162,8 +162,8 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
 
-// checkRoute returns an error if the key does not exist or cannot be read or, for "", if messages
-// without a key are turned off.
+// checkRoute returns an error if the key does not exist or cannot be read or, for
+// "", if messages without a key are turned off.
 func (h *Handler) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "":

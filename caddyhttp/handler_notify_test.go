@@ -168,7 +168,7 @@ func TestTags(t *testing.T) {
 		}
 	}
 	if got := post(t, gateways["never always"], "/notify/k", typeForm, "body=x&tag=z"); !strings.Contains(got.body, "tag") {
-		t.Errorf("the error does not speak of the tag: %s", got.body)
+		t.Errorf("the error does not name the tag: %s", got.body)
 	}
 }
 
@@ -235,12 +235,12 @@ func TestHopsAreCounted(t *testing.T) {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	if n := <-seen; n != "2" {
-		t.Errorf("the next gateway was told %q, want 2", n)
+		t.Errorf("the next gateway got %q, want 2", n)
 	}
 }
 
-// TestEgress checks that URLs of clients do not reach private networks, by
-// redirects neither, unless egress allows it, and that URLs of the operator do.
+// TestEgress checks that URLs of clients do not reach private networks, even by
+// redirects, unless egress allows it, and that URLs of the operator do.
 func TestEgress(t *testing.T) {
 	s := newStation(t)
 	redirect := httptest.NewServer(http.RedirectHandler(s.URL+"/redirected", http.StatusTemporaryRedirect))
@@ -370,8 +370,8 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 	}
 }
 
-// TestTemporaryFilesGo checks that no file is left after the response.
-func TestTemporaryFilesGo(t *testing.T) {
+// TestTemporaryFilesAreRemoved checks that no file is left after the response.
+func TestTemporaryFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	s := newStation(t)
@@ -388,9 +388,9 @@ func TestTemporaryFilesGo(t *testing.T) {
 	}
 }
 
-// TestClientGoesWhileFetching checks that nothing is sent if the client
+// TestClientDisconnectsWhileFetching checks that nothing is sent if the client
 // disconnects while its attachments are fetched.
-func TestClientGoesWhileFetching(t *testing.T) {
+func TestClientDisconnectsWhileFetching(t *testing.T) {
 	s, files := newStation(t), httptest.NewServer(http.NotFoundHandler())
 	defer files.Close()
 	h := newGateway(t, open+"default_urls "+s.url("/"), "")

@@ -76,7 +76,7 @@ func instance(t *testing.T, text string) any {
 	return v
 }
 
-func TestDescriptionIsWhole(t *testing.T) {
+func TestDescriptionIsComplete(t *testing.T) {
 	d := readDescription(t)
 	for name := range d.at("components", "schemas") {
 		d.schema(t, name)

@@ -70,7 +70,7 @@ func TestStreamIsLive(t *testing.T) {
 	next(&delivered)
 	next(&end)
 	if lines.Scan() {
-		t.Errorf("a line behind the last: %s", lines.Text())
+		t.Errorf("a line after the last: %s", lines.Text())
 	}
 	if len(begin.Sending) != 2 || begin.Sending[0].Service != "JSON" || begin.Sending[0].Tags[0] != "a" {
 		t.Errorf("first line %+v", begin)
@@ -135,7 +135,7 @@ func TestStreamIsNotRead(t *testing.T) {
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {
-			t.Errorf("%s: the client has all the time it wants", accept)
+			t.Errorf("%s: the time of the client is not limited", accept)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // history holds the outcomes of the last messages and the last refusals, for the
-// admin API and the pages. It holds no text of a message, unless the error of a destination
-// repeats it, and no secret. Refusals do not displace messages, because clients
-// that are refused may send any number of requests.
+// admin API and the pages. It holds no secret, and no text of a message unless
+// the error of a destination repeats it. Refusals do not displace messages,
+// because clients that are refused may send any number of requests.
 type history struct {
 	mu       sync.Mutex
 	messages []historyEntry // the oldest first

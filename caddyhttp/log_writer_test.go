@@ -70,7 +70,7 @@ func TestLogStorm(t *testing.T) {
 		t.Skip("starts a server")
 	}
 	s := newStation(t)
-	boot(t, logging(s.url("/refuse"), anInterval()), broken)
+	startCaddy(t, logging(s.url("/refuse"), anInterval()), broken)
 	const n = 200
 	for range n {
 		resp, err := http.Get(server + "/x")
@@ -88,7 +88,7 @@ func TestLogStorm(t *testing.T) {
 	}
 	// If the next configuration has no gateway, the reload waits until the
 	// collected entries are sent.
-	boot(t, "", emptySite)
+	startCaddy(t, "", emptySite)
 	total, posted := 0, 0
 	messages := s.take()
 	for _, m := range messages {
@@ -114,8 +114,8 @@ func TestLogWriterAfterReload(t *testing.T) {
 	}
 	s := newStation(t)
 	interval := anInterval()
-	boot(t, logging(s.url("/old"), interval), broken)
-	boot(t, logging(s.url("/new"), interval), broken)
+	startCaddy(t, logging(s.url("/old"), interval), broken)
+	startCaddy(t, logging(s.url("/new"), interval), broken)
 	resp, err := http.Get(server + "/x")
 	for try := 0; err != nil && try < 10; try++ {
 		// During a reload, Caddy may reset connections at the old socket.
@@ -125,7 +125,7 @@ func TestLogWriterAfterReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	boot(t, "", emptySite)
+	startCaddy(t, "", emptySite)
 	if got := s.one(t); got.Path != "/new" || !strings.Contains(got.Message, "GET localhost:9080/x") {
 		t.Errorf("got %+v", got)
 	}

@@ -82,8 +82,8 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 	return m
 }
 
-// register adds the collectors to the registry of a configuration. It accepts
-// that they are in it.
+// register adds the collectors to the registry of a configuration. Collectors
+// that are registered already are not an error.
 func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{m.messages, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory, m.queue} {
 		err := r.Register(c)

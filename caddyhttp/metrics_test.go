@@ -81,7 +81,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestMetricsOfOverload(t *testing.T) {
-	j := newJam(t)
+	j := newStalled(t)
 	h := newGateway(t, "max_in_flight 1\nkey k {\nurl "+j.url()+"\n}", "")
 	done := make(chan int)
 	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()

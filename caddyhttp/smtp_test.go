@@ -277,8 +277,8 @@ func TestMailContent(t *testing.T) {
 		title, text, files string
 	}{
 		"text":                 {simpleMail, "250", "Disk full", "The disk is full.", ""},
-		"only a subject":       {"Subject: Paper jam\n\n", "250", "", "Paper jam", ""},
-		"only a text":          {"Paper jam, tray 2\n", "250", "", "Paper jam, tray 2", ""},
+		"only a subject":       {"Subject: Paper stalled\n\n", "250", "", "Paper stalled", ""},
+		"only a text":          {"Paper stalled, tray 2\n", "250", "", "Paper stalled, tray 2", ""},
 		"dots":                 {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
 		"files":                {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
 		"only a file":          {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},

@@ -353,7 +353,8 @@ func TestDestinationSize(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// The query sets user and password of every service: ?user=, ?password=, ?pass=.
+// TestLoginInQuery checks that ?user=, ?password= and ?pass= set the user and the
+// password of every service.
 func TestLoginInQuery(t *testing.T) {
 	tested := 0
 	for _, s := range catalogue() {

@@ -104,7 +104,8 @@ func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Respons
 	return answer, nil
 }
 
-// readAnswer reads the body of resp, up to the first byte that is too many.
+// readAnswer reads the body of resp, at most maxResponse bytes and one more, by
+// which the caller sees that the body is too long.
 func readAnswer(resp *http.Response) ([]byte, error) {
 	if resp.Body == http.NoBody {
 		return nil, nil
@@ -198,17 +199,17 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// An error shows at most maxExcerpt characters of an answer, and looks at no more
-// than the first maxExcerptBytes for them.
+// An error shows at most maxExcerpt characters of an answer, taken from its first
+// maxExcerptBytes bytes.
 const (
 	maxExcerpt      = 300
 	maxExcerptBytes = 64 << 10
 )
 
-// Excerpt returns the beginning of what a server said, at most 300 characters on
-// one line, for an error text. Secrets of the URL are masked before it is cut,
-// because half a secret cannot be recognized: a service must not cut a
-// server's text itself.
+// Excerpt returns the beginning of a server's text for an error: at most 300
+// characters on one line. It masks the secrets of the URL before it cuts the
+// text, because a part of a secret cannot be recognized. So a service must not
+// cut a server's text itself.
 func (c *Client) Excerpt(text string) string {
 	s := strings.ToValidUTF8(c.target.masker().MaskPrefix(text, maxExcerptBytes), "")
 	return markup.Truncate(strings.Join(strings.Fields(s), " "), maxExcerpt)

@@ -108,7 +108,7 @@ func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
 			continue
 		}
 		errs = append(errs, err)
-		if askedToWait(err) > 0 { // which applies to the parts after it as well
+		if askedToWait(err) > 0 { // the later parts have to wait as well
 			break
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// maxDegradedParts is how many parts a text is sent in that the destination
-// refused as a whole. Of a longer text only the beginning is sent.
+// maxDegradedParts is the maximum number of parts of a text that the destination
+// has refused as a whole. Of a longer text only the beginning is sent.
 const maxDegradedParts = 10
 
 // sendDegraded sends as much as it can to a destination that refused the rest

@@ -1,8 +1,8 @@
 package notifier
 
-// desktop names, by scheme, the programs of Apprise's URLs that show messages on
-// the screen of the machine. They are not supported: nobody looks at the screen of
-// a server.
+// desktop maps schemes of Apprise to the programs that show a message on the
+// screen of the machine. They are not supported, because nobody looks at the
+// screen of a server.
 var desktop = map[string]string{
 	"windows": "Windows",
 	"macosx":  "macOS",

@@ -26,8 +26,8 @@ func TestDesktop(t *testing.T) {
 	}
 }
 
-// A URL of a service that has ended gets an error that says so, and no
-// suggestion of a service with a similar name.
+// TestRetired checks that the error for a URL of a service that has ended says so
+// and suggests no service with a similar name.
 func TestRetired(t *testing.T) {
 	for scheme := range retired {
 		u := strings.ToUpper(scheme) + "://token-secret/a"

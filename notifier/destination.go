@@ -17,9 +17,9 @@ import (
 // sends with. It holds what the service keeps between messages, such as a
 // session. It is safe for use by several goroutines.
 //
-// A configuration may have many thousand of them, most of which are rarely used.
-// So a destination shares what it can with its entry, and makes the rest when it
-// is first needed.
+// A configuration may have many thousands of destinations, and most are rarely
+// used. So a destination shares what it can with its entry, and makes the rest
+// when it is first needed.
 type Destination struct {
 	entry      *entry
 	schema     *Schema // the entry's, unless Finish has changed it
@@ -66,8 +66,8 @@ func (d *Destination) copy() (*Destination, error) {
 func (d *Destination) Retry() int { return d.options.retry }
 
 // CheckHost returns an error if the URL names its server by an address that the
-// policy of the destination blocks. What a name stands for is checked when it
-// is dialled.
+// policy of the destination blocks. The addresses of a host name are checked
+// when it is dialled.
 func (d *Destination) CheckHost() error {
 	s := d.server()
 	if s == nil || s.Host == "" {
@@ -158,7 +158,8 @@ func (d *Destination) Warnings() []string {
 
 // Mistake returns the first of the warnings that is about a mistake in the URL,
 // or "" if there is none. A program that loads URLs of an operator may refuse a
-// URL for it. What Apprise itself writes into its URLs is no mistake.
+// URL for it. What Apprise itself writes into its URLs is not
+// a mistake.
 func (d *Destination) Mistake() string {
 	if d.warnings == nil || d.warnings.mistakes == 0 {
 		return ""

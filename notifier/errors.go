@@ -32,7 +32,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Statuses returns the status errors that err consists of. If a message has
+// Statuses returns the status errors that err contains. If a message has
 // several targets, there can be one for each.
 func Statuses(err error) (out []*StatusError) {
 	switch e := err.(type) {
@@ -77,8 +77,8 @@ func refusal(code int) bool {
 }
 
 var (
-	// errLongAnswer is final: a destination that answers at such length may
-	// well have the message.
+	// errLongAnswer is permanent, because the destination may have accepted
+	// the message.
 	errLongAnswer = errors.New("the answer is longer than 1 MiB")
 
 	errUnusableAddress = errors.New("the parameters do not make a usable address")
@@ -150,8 +150,8 @@ func TargetError(i, n int, err error) error {
 	return fmt.Errorf("target %d of %d: %w", i+1, n, err)
 }
 
-// severalErrors is like the error of [errors.Join], but its text has a few of
-// the errors only, because a client decides how many there are.
+// severalErrors is like the error of [errors.Join], but its text contains only a
+// few of the errors, because a client decides how many there are.
 type severalErrors []error
 
 const maxErrorsShown = 10

@@ -34,7 +34,7 @@ type Allocation struct {
 
 // Allocation returns the allocation of one request, which is empty. max is how
 // many bytes all requests may hold together. Files take at most half of them,
-// because there is another place for them. Requests with URLs of clients, for
+// because they can also go to disk. Requests with URLs of clients, for
 // which client is true, take at most half as well, so that they leave room for
 // messages to keys. The caller closes the allocation.
 func (m *Memory) Allocation(max int64, client bool) Allocation {

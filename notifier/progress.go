@@ -20,8 +20,8 @@ import (
 //
 // A Progress can be saved as JSON at any time, also while a delivery uses it,
 // and restored in another process. It belongs to the message and the URL that
-// it was made with. A delivery of anything else, or of a part that is divided
-// differently by now, ignores the record and sends.
+// it was made with. A delivery of another message, to another URL, or of a part
+// that is now divided differently ignores the record and sends.
 //
 // The JSON names recipients and contains what services keep between steps,
 // such as IDs of uploaded files. It is as confidential as the URL.
@@ -49,8 +49,8 @@ type progressPart struct {
 	steps   *Steps
 }
 
-// form is how a message is divided for a destination that refused it the way
-// the URL's parameters ask for. The zero form follows the parameters.
+// form is how a message is divided after the destination has refused it in the
+// form that the URL's parameters ask for. The zero form follows the parameters.
 type form struct {
 	Overflow  markup.Overflow `json:"overflow,omitempty"` // in place of that of the URL
 	FilesLeft bool            `json:"files_left_out,omitempty"`
@@ -94,7 +94,7 @@ func (p *Progress) divide(f form, messages []*Message, parts []part) []part {
 	return parts
 }
 
-// setForm changes the form of parts that stay what they are.
+// setForm changes the form and leaves the parts as they are.
 func (p *Progress) setForm(f form) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func deliveryID(d *Destination, m *Message) string {
 	return h.id()
 }
 
-// idHash makes IDs of texts.
+// idHash makes an ID from texts.
 type idHash struct{ hash.Hash }
 
 func newIDHash() idHash { return idHash{sha256.New()} }

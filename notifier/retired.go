@@ -2,8 +2,8 @@ package notifier
 
 import "strings"
 
-// retired says, by scheme, what became of services of Apprise that have ended, and
-// what to use instead.
+// retired maps schemes of Apprise services that have ended to what happened and
+// to what to use instead.
 var retired = map[string]struct{ ended, instead string }{
 	"msteams": {"Microsoft has switched off the connectors of Teams (2026)", "create a workflow in Teams and use workflows://"},
 	"popcorn": {"PopcornNotify has ended (2026)", "use another service"},
@@ -18,9 +18,9 @@ var retired = map[string]struct{ ended, instead string }{
 	"nma":     {"Notify My Android has ended (2018)", "use another service, for example pover:// or ntfys://"},
 }
 
-// Retired returns the error for URLs of a service that Apprise has or had and that
-// cannot be used here: since when it is retired, or that it shows messages on a
-// desktop, and what to use instead. For any other scheme it returns nil.
+// Retired returns the error for a URL of an Apprise service that has ended or that
+// shows messages on a desktop. The error says why the service cannot be used and
+// what to use instead. For any other scheme, Retired returns nil.
 func Retired(scheme string) *URLError {
 	scheme = strings.ToLower(scheme)
 	problem := "the URL begins with " + scheme + "://, "

@@ -50,8 +50,8 @@ func (s *Sender) ParseWithFiles(text string, policy *egress.Policy, files Files)
 	return s.shared.acquire(text, policy, files)
 }
 
-// MayNameFiles reports whether the query of a URL has a parameter that a service
-// takes a file by.
+// MayNameFiles reports whether the query of a URL has a parameter by which a
+// service takes a file.
 func MayNameFiles(url string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(url)), "://")
 	entries := registry.entries

@@ -65,8 +65,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A configuration that is loaded again gets the destination of the one before,
-// unless a file that the URL names has changed.
+// TestChangedFile checks that a configuration that is loaded again gets the
+// destination of the one before, unless a file that the URL names has changed.
 func TestChangedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hook.json")
 	sender := notifier.NewSender(egress.NewPool("test"), 0)

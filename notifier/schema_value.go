@@ -78,7 +78,7 @@ type numberRules struct {
 }
 
 // Range demands that a number is between min and max, inclusive. An infinite
-// bound is none. For a [Schema.Enum], it accepts numbers without a name.
+// bound means no bound. For a [Schema.Enum], it accepts numbers without a name.
 func (p *Param) Range(min, max float64) *Param {
 	return p.change(func() {
 		if !math.IsInf(min, 0) {
@@ -289,8 +289,8 @@ func (v *choiceVar) text(*Param) string { return string(*v) }
 type enumVar int
 
 // Enum binds a number that has names, such as a priority. A URL may write the
-// number instead of the name. def is one of the names. It may also be "", which
-// is the number 0 and, if that is none of the choices, means "not given".
+// number instead of the name. def is one of the names, or "" for the number 0. If
+// 0 is not the number of a choice, it means "not given".
 func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *Param {
 	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[enumVar], enum: true, def: def, doc: doc}, unsafe.Pointer(v))
 	p.change(func() { p.choices = slices.Clone(choices) })

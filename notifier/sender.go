@@ -106,5 +106,5 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 type Sending struct{ x *sending }
 
 // Wait returns the report when the last delivery has ended, or nil if limit
-// receives a value before. A nil limit is none.
+// receives a value before. A nil limit means no limit.
 func (s Sending) Wait(limit <-chan time.Time) *Report { return s.x.wait(limit) }

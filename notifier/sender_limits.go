@@ -116,7 +116,7 @@ func (l *Limits) Check(m *Message, targets []Target) error {
 	return nil
 }
 
-// parts returns in how many parts the message is sent that texts are made of.
+// parts returns the number of parts in which the message of texts is sent to d.
 func (d *Destination) parts(texts *renderings) int64 {
 	limit := d.schema.Limits.Body
 	if markup.Overflow(d.options.overflow) != markup.OverflowSplit || limit <= 0 || len(texts.m.Title)+len(texts.m.Body) == 0 {

@@ -4,9 +4,9 @@ import "context"
 
 // senderSlots limits the deliveries under way.
 type senderSlots struct {
-	all       slots
-	transient slots   // in addition, for transient destinations
-	operator  []slots // all alone
+	all       slots   // for every delivery
+	transient slots   // for deliveries to transient destinations, in addition to all
+	operator  []slots // only all
 	client    []slots // transient and all
 }
 

@@ -89,15 +89,15 @@ func (c *chain) run(ctx context.Context, numbers [][]int) {
 			continue
 		}
 		for _, before := range numbers[:n] {
-			c.excuse(before)
+			c.ignoreFailures(before)
 		}
-		c.tellFailures()
+		c.reportFailures()
 		for _, later := range numbers[n+1:] {
 			c.omit(ctx, later)
 		}
 		return
 	}
-	c.tellFailures()
+	c.reportFailures()
 }
 
 // send sends to the targets of one number at once and reports whether all are
@@ -124,7 +124,7 @@ func (c *chain) send(ctx context.Context, group []int) (ok bool) {
 }
 
 // observer returns an observer of a group that calls o with the indexes of the
-// message's targets. It calls o.End of a failure from tellFailures.
+// message's targets. reportFailures calls o.End for failures.
 func (c *chain) observer(o Observer, group []int) (out Observer) {
 	if o.Begin != nil {
 		out.Begin = func(ctx context.Context, k int, t Target) context.Context { return o.Begin(ctx, group[k], t) }
@@ -144,17 +144,18 @@ func (c *chain) observer(o Observer, group []int) (out Observer) {
 	return out
 }
 
-func (c *chain) tellFailures() {
+// reportFailures tells the observers about the failures so far.
+func (c *chain) reportFailures() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, tell := range c.failed {
-		tell()
+	for _, report := range c.failed {
+		report()
 	}
 }
 
-// excuse makes the failures of a number not count, because a later number has
-// the message. A queue must not try them again.
-func (c *chain) excuse(group []int) {
+// ignoreFailures makes the failures of a number not count, because a later number
+// has the message. A queue must not try them again.
+func (c *chain) ignoreFailures(group []int) {
 	for i := range c.records {
 		c.records[i].Optional = c.records[i].Optional || c.records[i].Level == LevelError
 	}

@@ -79,7 +79,7 @@ func TestChains(t *testing.T) {
 			t.Errorf("%s for %v: sent to %q, OK %v, %q; want %q, %v, %q", tt.expr, tt.targets, g, report.OK(), status, tt.want, tt.ok, tt.status)
 		}
 		if !slices.Equal(ended, status) {
-			t.Errorf("%s for %v: observers are told %q, want %q", tt.expr, tt.targets, ended, status)
+			t.Errorf("%s for %v: the observers got %q, want %q", tt.expr, tt.targets, ended, status)
 		}
 		for _, r := range report.Records {
 			if tt.ok && r.Level == LevelError && !r.Optional {

@@ -191,7 +191,7 @@ func (s *Steps) save() savedSteps {
 	defer s.mu.Unlock()
 	saved := savedSteps{Done: s.done, Skipped: s.skipped}
 	if s.done {
-		return saved // the steps are of no more use
+		return saved // the steps are no longer needed
 	}
 	for key, result := range s.steps {
 		switch key.kind {

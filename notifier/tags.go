@@ -256,8 +256,8 @@ func canonicalGroup(g tagGroup) tagGroup {
 	return slices.Compact(g)
 }
 
-// uniqueGroups removes repeated groups. It keeps the order, which decides what
-// chain a destination belongs to.
+// uniqueGroups removes repeated groups. It keeps the order, because the order
+// decides which chain a destination belongs to.
 func uniqueGroups(groups []tagGroup) (out []tagGroup) {
 	seen := map[string]bool{}
 	for _, g := range groups {

@@ -12,7 +12,7 @@ package notifier
 //
 // An expression that has a number itself, such as 2:ops, matches only the tags
 // with this number, and there are no chains: all targets get the message at
-// once. So they do for the empty expression.
+// once. The same applies to the empty expression.
 //
 // A number after a tag, as in ops:3, is how often to try again, instead of what
 // the URLs say. A target has that of the first term that matches it.

@@ -241,7 +241,7 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-// The numbers of tags, as Apprise 1.13 treats them.
+// TestTagExprSelect checks that numbers of tags mean the same as in Apprise 1.13.
 func TestTagExprSelect(t *testing.T) {
 	// Each destination is written as its tags, and each result as the index of
 	// the destination, with chain, number and tries.

@@ -6,7 +6,7 @@ import "strings"
 // contains no more than the scheme, so that it can be shown and logged.
 type URLError struct {
 	Service string // the name of the service; "" if the URL has none
-	Param   string // the parameter that is wrong; "" if it is none in particular
+	Param   string // the parameter that is wrong; "" if no single parameter is wrong
 	Problem string // what is wrong
 	Fix     string // what to write instead; may be ""
 

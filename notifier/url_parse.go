@@ -184,7 +184,7 @@ func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
 
 // assign sets the parameters to the values at their places in the URL and to
 // those of the query. For a single value the query wins; lists get both. t is
-// nil for an address of the service's own.
+// nil for an address that the service gives out.
 func (d *Destination) assign(places map[string][]string, query []queryParam, t *template) error {
 	s := d.schema
 	values := map[*Param][]string{}
@@ -328,8 +328,8 @@ func (d *Destination) finish() error {
 	}
 	d.recipients = int32(min(recipients, math.MaxInt32))
 	// The URL is printed by the first template that has a place for each
-	// required value, which may not be the one that it was read by: the query
-	// may have set what another template has a place for.
+	// required value. It may have been read by another template, because the
+	// query may have set what this one has a place for.
 	if !d.hasRequired(d.template) {
 		for _, t := range s.templates {
 			if _, ok := t.scheme(d.scheme.name); ok && d.hasRequired(t) {

@@ -173,9 +173,9 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A value that is not valid does not keep a message from its destination. A
-// number is clipped, and anything else is the default. The canonical URL shows
-// the value that is used.
+// TestInvalidValues checks that a URL with an invalid value is accepted. A number
+// is clipped, and anything else becomes the default. The canonical URL has the
+// value that is used.
 func TestInvalidValues(t *testing.T) {
 	for _, tt := range []struct{ query, canonical, warning string }{
 		{"retry=60", "?retry=10", "retry must be a whole number from 0 to 10; 10 is used"},
@@ -219,8 +219,9 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// A parameter that Apprise writes into its URLs, and that has no effect here, is
-// no mistake unless its value asks for something.
+// TestIgnoredParameters checks that a parameter that Apprise writes into its URLs
+// and that has no effect here is not a mistake, unless its value asks for
+// something.
 func TestIgnoredParameters(t *testing.T) {
 	for _, tt := range []struct {
 		query, warnings string
@@ -249,7 +250,8 @@ func TestIgnoredParameters(t *testing.T) {
 	}
 }
 
-// The query sets the places before the host, whatever the service calls them.
+// TestLogin checks that the query sets the user and the password under the usual
+// names even if the service's parameters have other names.
 func TestLogin(t *testing.T) {
 	for url, want := range map[string]string{
 		"login://sid:auth@h/x":                           "login://sid:auth@h/x",
@@ -292,7 +294,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Names of time zones are read as Apprise reads them.
+// TestTimeZone checks that names of time zones are read as Apprise reads them.
 func TestTimeZone(t *testing.T) {
 	for name, want := range map[string]string{
 		"Europe/Berlin": "Europe/Berlin", "europe/berlin": "Europe/Berlin", "berlin": "Europe/Berlin", "america/port_of_spain": "America/Port_of_Spain",

@@ -185,8 +185,8 @@ func (t *template) scheme(name string) (*scheme, bool) {
 	return &t.schemes[i], true
 }
 
-// schemeFor returns the scheme for an address of the service's own: the last one
-// that is secure or not, as the address is, or else the first.
+// schemeFor returns the scheme for an address that the service gives out: the last
+// scheme whose secure equals the argument, or else the first scheme.
 func (t *template) schemeFor(secure bool) *scheme {
 	for i, s := range slices.Backward(t.schemes) {
 		if s.secure == secure {

@@ -68,7 +68,8 @@ func apprise(t *testing.T, args ...string) (ok bool, said string) {
 	return err == nil, string(out)
 }
 
-// The Apprise command sends through the gateway with apprise:// URLs.
+// TestApprise checks that the Apprise command sends through the gateway with
+// apprise:// URLs.
 func TestApprise(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, fmt.Sprintf("key ops {\nurl %s chat\nurl %s mail\nurl %s refuse\ndefault_tag chat\n}", hook.to("/chat"), hook.to("/mail"), hook.to("/refuse")))
@@ -126,8 +127,9 @@ func TestAppriseFiles(t *testing.T) {
 	}
 }
 
-// Programs that contain Apprise, as changedetection.io does, also reach the
-// gateway with json:// URLs. Parameters with a hyphen become its query string.
+// TestAppriseJSON checks that programs that contain Apprise, such as
+// changedetection.io, can also send to the gateway with json:// URLs. Parameters
+// with a hyphen become the query string.
 func TestAppriseJSON(t *testing.T) {
 	hook := newWebhook(t)
 	gateway := newGateway(t, "key ops {\nurl "+hook.to("/chat")+"\n}")
@@ -140,8 +142,8 @@ func TestAppriseJSON(t *testing.T) {
 	}
 }
 
-// A configuration file reaches the same destinations through the gateway as
-// through Apprise.
+// TestImportedConfiguration checks that a configuration file reaches the same
+// destinations through the gateway as through Apprise.
 func TestImportedConfiguration(t *testing.T) {
 	hook := newWebhook(t)
 	host := hook.to("")
@@ -180,8 +182,8 @@ urls:
 	}
 }
 
-// The numbers of tags decide about the same destinations as in Apprise, and
-// about the same outcome.
+// TestTagNumbers checks that the numbers of tags select the same destinations as
+// in Apprise, with the same outcome.
 func TestTagNumbers(t *testing.T) {
 	if _, version := apprise(t, "--version"); regexp.MustCompile(`v1\.([0-9]|10)\.`).MatchString(version) {
 		t.Skip("this version of Apprise does not have numbers in tags")

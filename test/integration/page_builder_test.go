@@ -18,8 +18,8 @@ func errorsOf(complaints []string) []string {
 	return slices.DeleteFunc(slices.Clone(complaints), func(text string) bool { return strings.HasPrefix(text, "[DOM]") })
 }
 
-// A URL is made, tested, added to a key and saved with the keyboard, and then the
-// destination is tested in place.
+// TestBuilderByKeyboard makes a URL, tests it, adds it to a key and saves it with
+// the keyboard, and then tests the destination on the page of the key.
 func TestBuilderByKeyboard(t *testing.T) {
 	address, hook := newKeyPages(t)
 	at, err := url.Parse(hook.URL)
@@ -79,8 +79,9 @@ func TestBuilderByKeyboard(t *testing.T) {
 	}
 }
 
-// Without scripts the address of a webhook fills in a form, a mistake is shown at
-// its field, and a test is a page with the result.
+// TestBuilderWithoutScript checks that, without scripts, the address of a webhook
+// fills in a form, a mistake is shown at its field, and a test is a page with the
+// result.
 func TestBuilderWithoutScript(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
@@ -111,8 +112,8 @@ func TestBuilderWithoutScript(t *testing.T) {
 	}
 }
 
-// The pages of the builder can be read and used by everyone: in both colour
-// schemes, on a phone, with the keyboard and with a screen reader.
+// TestBuilderForEveryone checks that the pages of the builder can be used in both
+// colour schemes, on a phone, with the keyboard and with a screen reader.
 func TestBuilderForEveryone(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, _ := newBrowser(t)

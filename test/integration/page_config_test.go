@@ -80,8 +80,8 @@ func open(address string) chromedp.Action {
 	return chromedp.Tasks{chromedp.Navigate(address), chromedp.WaitReady("h1", chromedp.ByQuery)}
 }
 
-// Mistakes are marked at their lines while a configuration is written, and a
-// link leads to the line.
+// TestKeyPageMistakes checks that the editor marks the lines with mistakes while a
+// configuration is written, and that a link leads to each line.
 func TestKeyPageMistakes(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
@@ -114,7 +114,8 @@ func TestKeyPageMistakes(t *testing.T) {
 	}
 }
 
-// Without scripts, Check and Save show the mistakes, and what was written stays.
+// TestKeyPageMistakesWithoutScript checks that, without scripts, Check and Save
+// show the mistakes and keep the text.
 func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	address, hook := newKeyPages(t)
 	ctx, complaints := newBrowser(t)
@@ -141,8 +142,8 @@ func TestKeyPageMistakesWithoutScript(t *testing.T) {
 	}
 }
 
-// What was given up can be tried again and dropped on the page of its key, and
-// dropping takes two steps.
+// TestKeyPageQueue checks that a delivery that was given up can be tried again and
+// dropped on the page of its key, and that dropping takes two steps.
 func TestKeyPageQueue(t *testing.T) {
 	address, _ := newKeyPages(t)
 	var status atomic.Int32
@@ -197,7 +198,7 @@ func TestKeyPageQueue(t *testing.T) {
 	}
 }
 
-// The list has pages and a search.
+// TestKeyListPages checks that the list of keys has pages and a search.
 func TestKeyListPages(t *testing.T) {
 	address, hook := newKeyPages(t)
 	for i := range 60 {
@@ -245,8 +246,9 @@ const contrast = `(() => {
 	return bad;
 })()`
 
-// The pages have a name for each control, follow the tab key, have contrast in
-// both colour schemes, and fit a telephone.
+// TestKeyPagesForEveryone checks that every control has a name, that the tab key
+// reaches the controls in order, that the contrast is high enough in both colour
+// schemes, and that the pages fit a phone.
 func TestKeyPagesForEveryone(t *testing.T) {
 	address, hook := newKeyPages(t)
 	postForm(t, address+"/add/ops", http.StatusOK, url.Values{"urls": {hook.to("/" + strings.Repeat("long", 50)), hook.to("/refuse")}})

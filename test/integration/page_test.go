@@ -179,8 +179,8 @@ func shows(t *testing.T, ctx context.Context, selector, want string) {
 	eventually(t, selector+" shows "+want, func() bool { return strings.Contains(text(t, ctx, selector), want) })
 }
 
-// A message can be written and sent with the keyboard alone, and the results
-// appear one by one.
+// TestPageByKeyboard checks that a message can be written and sent with the
+// keyboard alone, and that the results appear one by one.
 func TestPageByKeyboard(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -224,7 +224,8 @@ func TestPageByKeyboard(t *testing.T) {
 	}
 }
 
-// The page shows a message that is queued as such and follows along.
+// TestPageFollowsQueue checks that the page shows that a message is queued, and
+// then its outcome.
 func TestPageFollowsQueue(t *testing.T) {
 	address, hook := newPageWith(t, fmt.Sprintf("notify {\nqueue {\npath %q\nwait 500ms\n}\n}", t.TempDir()))
 	ctx, complaints := newBrowser(t)
@@ -263,7 +264,7 @@ func TestPageWithoutKey(t *testing.T) {
 	shows(t, ctx, "label[for=body]", "Body")
 }
 
-// Files can be chosen, dropped and removed.
+// TestPageFiles checks that files can be chosen, dropped and removed.
 func TestPageFiles(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -290,7 +291,8 @@ func TestPageFiles(t *testing.T) {
 	}
 }
 
-// The preview follows the text. Nothing in it runs or loads.
+// TestPagePreview checks that the preview follows the text, and that nothing in it
+// runs or is loaded.
 func TestPagePreview(t *testing.T) {
 	address, hook := newPage(t)
 	var loaded []string
@@ -322,8 +324,8 @@ func TestPagePreview(t *testing.T) {
 	}
 }
 
-// Without scripts the page is a form, and the response is a page with a link
-// back.
+// TestPageWithoutScript checks that, without scripts, the page is a form and the
+// response is a page with a link back.
 func TestPageWithoutScript(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -352,8 +354,8 @@ func TestPageWithoutScript(t *testing.T) {
 	}
 }
 
-// Every control has an accessible name, and the page uses the colour scheme that
-// the reader prefers.
+// TestPageForEveryone checks that every control has an accessible name, and that
+// the page uses the colour scheme that the reader prefers.
 func TestPageForEveryone(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
@@ -412,7 +414,8 @@ func colour(t *testing.T, ctx context.Context, selector string) string {
 	return eval[string](t, ctx, fmt.Sprintf("getComputedStyle(document.querySelector(%q)).borderLeftColor", selector))
 }
 
-// A failure that does not count does not look like one.
+// TestPageOptionalFailure checks that the failure of an optional destination does
+// not have the colour of a failure.
 func TestPageOptionalFailure(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
@@ -431,8 +434,8 @@ func TestPageOptionalFailure(t *testing.T) {
 	}
 }
 
-// On a phone, the button is in view, and nothing is said about a keyboard or
-// dropping files.
+// TestPageOnPhone checks that, on a phone, the button is in view and the page has
+// no hints about a keyboard or dropping files.
 func TestPageOnPhone(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
@@ -463,7 +466,7 @@ func TestPageOnPhone(t *testing.T) {
 	}
 }
 
-// The pages of errors have the look of the form.
+// TestPageOfErrors checks that error pages have the style of the form.
 func TestPageOfErrors(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, complaints := newBrowser(t)
@@ -480,7 +483,8 @@ func TestPageOfErrors(t *testing.T) {
 	shows(t, ctx, "ul.logs", "there is no such key")
 }
 
-// A page of another site cannot send a message through its reader's browser.
+// TestPageOfAnotherSite checks that a page of another site cannot send a message
+// with its reader's browser.
 func TestPageOfAnotherSite(t *testing.T) {
 	address, hook := newPage(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

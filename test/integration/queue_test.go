@@ -147,7 +147,7 @@ func newQueueGateway(t *testing.T, p *postgres, destination string) *queueGatewa
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	keys := fmt.Sprintf("key closed {\nurl json://user:%s@127.0.0.1:%d\n}\n", postgresMarks["password"], freePort(t))
+	keys := fmt.Sprintf("key closed {\nurl json://user:%s@127.0.0.1:%d\n}\n", postgresTexts["password"], freePort(t))
 	for k := range 4 {
 		keys += fmt.Sprintf("key k%d {\nurl %s/%[1]d\n}\n", k, destination)
 	}
@@ -169,22 +169,23 @@ http://127.0.0.1:%d {
 	return &queueGateway{server: start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile"), url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 
-// postgresMarks are texts that must not be in the database in plain, by what they
+// postgresTexts are texts that must not be in the database in plain, by what they
 // are part of.
-var postgresMarks = map[string]string{
+var postgresTexts = map[string]string{
 	"password": "swordfish-of-the-url", "title": "the mark in the title", "body": "the mark in the body",
 	"file": "the mark in the file", "file name": "marked-name.txt", "Idempotency-Key": "the mark in the header",
 }
 
-// inDatabase returns the marks that a dump of the database has, in plain or as
-// the digits in which it writes bytes, and the number of rows of each table.
+// inDatabase returns which of postgresTexts a dump of the database contains, in
+// plain or in the digits in which it writes bytes, and the number of rows of each
+// table.
 func (p *postgres) inDatabase(t *testing.T) (found []string, rows map[string]int) {
 	t.Helper()
 	dump, err := p.command("pg_dump", "-h", "127.0.0.1", "-p", strconv.Itoa(p.port), "-U", "postgres", "--inserts", "postgres").Output()
 	if err != nil {
 		t.Fatalf("pg_dump: %v", err)
 	}
-	for name, text := range postgresMarks {
+	for name, text := range postgresTexts {
 		if bytes.Contains(dump, []byte(text)) || bytes.Contains(dump, fmt.Appendf(nil, "%x", text)) {
 			found = append(found, name)
 		}
@@ -202,8 +203,8 @@ func TestQueuePostgresInPlain(t *testing.T) {
 	p := newPostgres(t)
 	g := newQueueGateway(t, p, "json://127.0.0.1:1")
 	body, err := json.Marshal(map[string]any{
-		"title": postgresMarks["title"], "body": postgresMarks["body"],
-		"attach": map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(postgresMarks["file"])), "filename": postgresMarks["file name"]},
+		"title": postgresTexts["title"], "body": postgresTexts["body"],
+		"attach": map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(postgresTexts["file"])), "filename": postgresTexts["file name"]},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +214,7 @@ func TestQueuePostgresInPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", postgresMarks["Idempotency-Key"])
+	r.Header.Set("Idempotency-Key", postgresTexts["Idempotency-Key"])
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +226,7 @@ func TestQueuePostgresInPlain(t *testing.T) {
 	}
 	found, rows := p.inDatabase(t)
 	if len(found) > 0 {
-		t.Errorf("in plain: %v", found)
+		t.Errorf("not encrypted: %v", found)
 	}
 	for _, table := range []string{"notify_queue_messages", "notify_queue_jobs", "notify_queue_files"} {
 		if rows[table] == 0 {

@@ -59,7 +59,8 @@ http://127.0.0.1:%d {
 	return fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", ntfyPort), hook
 }
 
-// Apprise takes the gateway for a server of ntfy, Gotify and Mattermost.
+// TestAppriseAPIs checks that Apprise can use the gateway as a server of ntfy,
+// Gotify and Mattermost.
 func TestAppriseAPIs(t *testing.T) {
 	gateway, ntfy, hook := apiGateway(t)
 	const text = "91% full é 漢字 😀 # ?"
@@ -94,7 +95,8 @@ func TestAppriseAPIs(t *testing.T) {
 	}
 }
 
-// The gateway's own services take the gateway for a server.
+// TestOwnServicesAsClients checks that the gateway's own services can use the
+// gateway as their server.
 func TestOwnServicesAsClients(t *testing.T) {
 	gateway, ntfy, hook := apiGateway(t)
 	s := newSender(t)
@@ -120,7 +122,8 @@ func TestOwnServicesAsClients(t *testing.T) {
 	}
 }
 
-// Alertmanager sends an alert when it fires and when it is resolved.
+// TestAlertmanager checks that Alertmanager sends an alert when it fires and when
+// it is resolved.
 func TestAlertmanager(t *testing.T) {
 	name := program(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	hook := newWebhook(t)

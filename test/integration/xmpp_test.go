@@ -199,7 +199,8 @@ func TestProsody(t *testing.T) {
 	}
 }
 
-// With TLS 1.2, Prosody supports channel binding.
+// TestProsodyChannelBinding uses TLS 1.2, with which Prosody supports channel
+// binding.
 func TestProsodyChannelBinding(t *testing.T) {
 	p := prosody(t, authority, "tlsv1_2")
 	bob := read(t, p.clear)

@@ -17,7 +17,7 @@ import (
 type requestCount struct {
 	authority string
 	n         atomic.Int32
-	last      atomic.Int32 // requests that no gateway forwards again
+	last      atomic.Int32 // requests with the header that stops forwarding
 }
 
 // newRequestCount starts a server that answers with the status and body.
@@ -65,7 +65,7 @@ func TestAmplification(t *testing.T) {
 		body   string
 		urls   []string
 		status int
-		says   string
+		want   string
 	}{
 		{
 			"URLs", "x", repeated(1000, func(i int) string { return fmt.Sprintf("json://%s/%d?retry=10&wait=0", c.authority, i) }),
@@ -90,8 +90,8 @@ func TestAmplification(t *testing.T) {
 		},
 	} {
 		got := g.post("/notify", message{"body": tt.body, "urls": tt.urls})
-		if got.Status != tt.status || !strings.Contains(got.Error, tt.says) {
-			t.Errorf("%s: %d %.300s, want %d %s", tt.name, got.Status, got.Error, tt.status, tt.says)
+		if got.Status != tt.status || !strings.Contains(got.Error, tt.want) {
+			t.Errorf("%s: %d %.300s, want %d %s", tt.name, got.Status, got.Error, tt.status, tt.want)
 		}
 		if n := c.n.Swap(0); n != 0 {
 			t.Errorf("%s: %d requests were sent", tt.name, n)
@@ -203,7 +203,7 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 		name     string
 		urls     []string
 		requests int32
-		says     string
+		want     string
 	}{
 		{
 			"many to many", repeated(30, func(i int) string { return nested(repeated(30, target)...) + fmt.Sprint("&:n=", i) }), 0,
@@ -213,7 +213,7 @@ func TestForwardedRequestsDoNotMultiply(t *testing.T) {
 		{"a third", []string{nested(nested(target(0)))}, 0, "too many gateways"},
 	} {
 		got := g.post("/notify", message{"body": "x", "urls": tt.urls})
-		if n := c.n.Swap(0); n != tt.requests || !strings.Contains(got.text(), tt.says) {
+		if n := c.n.Swap(0); n != tt.requests || !strings.Contains(got.text(), tt.want) {
 			t.Errorf("%s: %d requests, want %d: %d %.500s", tt.name, n, tt.requests, got.Status, got.text())
 		}
 		if n := c.last.Swap(0); n != tt.requests {

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// memory is the most memory, in bytes, that a gateway may use to refuse
-// requests.
+// memory is the maximum memory, in bytes, that a gateway may take while it
+// refuses requests.
 const memory = 160 << 20
 
 // form returns a multipart form and its media type.
@@ -133,9 +133,9 @@ func TestHostileClients(t *testing.T) {
 	g.waitFreed(heap)
 }
 
-// swallower returns a destination that accepts every request and closes the
+// newDiscard starts a destination that accepts every request and closes the
 // connection.
-func swallower(t *testing.T) *httptest.Server {
+func newDiscard(t *testing.T) *httptest.Server {
 	return serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Connection", "close")
@@ -143,25 +143,25 @@ func swallower(t *testing.T) *httptest.Server {
 }
 
 // raw sends text as it is, and returns what the gateway sends until it closes
-// the connection or until patience is over.
-func (g *gateway) raw(text string, patience time.Duration) string {
+// the connection or until the timeout is over.
+func (g *gateway) raw(text string, timeout time.Duration) string {
 	g.t.Helper()
 	c, err := net.Dial("tcp", "127.0.0.1:"+g.port)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(timeout))
 	go func() { _, _ = io.WriteString(c, text) }()
 	out, _ := io.ReadAll(bufio.NewReader(c))
 	return string(out)
 }
 
-// TestLyingClients checks requests whose headers contradict their bodies, and
+// TestContradictoryRequests checks requests whose headers contradict their bodies, and
 // requests that are not finished.
-func TestLyingClients(t *testing.T) {
+func TestContradictoryRequests(t *testing.T) {
 	t.Parallel()
-	fine := swallower(t)
+	fine := newDiscard(t)
 	g := start(t, "", "attachments {\nmax_size 1MiB\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before := g.goroutines()
 	head := "POST /notify/k HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
@@ -213,11 +213,11 @@ func TestLyingClients(t *testing.T) {
 	}
 }
 
-// TestLyingAttachments checks that fetched attachments are limited in size and
+// TestFalseAttachmentSizes checks that fetched attachments are limited in size and
 // time, even if the server announces other sizes.
-func TestLyingAttachments(t *testing.T) {
+func TestFalseAttachmentSizes(t *testing.T) {
 	t.Parallel()
-	fine := swallower(t)
+	fine := newDiscard(t)
 	g := start(t, "", "timeout 2s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	megabyte := strings.Repeat("gigabyte", 1<<17)

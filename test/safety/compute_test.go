@@ -26,8 +26,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/pgptest"
 )
 
-// randomOdd returns an odd number with the given number of bits. It is hardly
-// ever a prime.
+// randomOdd returns an odd number with the given number of bits. It is almost
+// never a prime.
 func randomOdd(t *testing.T, bits int) *big.Int {
 	t.Helper()
 	b := make([]byte, bits/8)
@@ -131,7 +131,7 @@ func (g *gateway) cpu() time.Duration {
 	return time.Duration(g.number(fields[11])+g.number(fields[12])) * tick
 }
 
-// cpuOf returns the CPU time that the gateway uses for f, with work that
+// cpuOf returns the CPU time that the gateway uses for f, including work that
 // continues after f has returned.
 func (g *gateway) cpuOf(f func()) time.Duration {
 	g.t.Helper()
@@ -170,7 +170,7 @@ func TestExpensiveKeys(t *testing.T) {
 	attacks := []struct {
 		what, url string
 		directory []byte // the key in the Web Key Directory
-		says      string
+		want      string
 		limit     time.Duration
 	}{
 		{"an RSA key of 32768 bits", serviceAccountURL(t, 32768), nil, "at most 8192 are allowed", little},
@@ -193,8 +193,8 @@ func TestExpensiveKeys(t *testing.T) {
 			for range n {
 				wg.Go(func() {
 					r := g.post("/notify", message{"body": "x", "urls": []string{a.url}})
-					if r.Status == http.StatusOK || !strings.Contains(r.Body, a.says) {
-						t.Errorf("%s: status %d %.300s, want an error with %q", a.what, r.Status, r.Body, a.says)
+					if r.Status == http.StatusOK || !strings.Contains(r.Body, a.want) {
+						t.Errorf("%s: status %d %.300s, want an error with %q", a.what, r.Status, r.Body, a.want)
 					}
 				})
 			}

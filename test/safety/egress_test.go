@@ -106,7 +106,7 @@ var names = []string{
 	"localhost", "LOCALHOST", "LocalHost.", "localhost.localdomain", "service.localhost", "ip6-localhost", "ｌｏｃａｌｈｏｓｔ", "good@localhost",
 }
 
-// none marks spellings that may also be refused because they are not valid
+// none is the rule of spellings that may also be refused because they are not valid
 // hosts.
 const none = "none"
 
@@ -151,26 +151,26 @@ func circled(a [4]byte) string {
 	}, dotted(a))
 }
 
-// place is one spelling of a host that clients must not reach.
-type place struct {
+// forbiddenHost is one spelling of a host that clients must not reach.
+type forbiddenHost struct {
 	host  string
 	rule  string // alternatives, one of which is in the error
 	none  bool   // the error may be that the host is invalid
 	usual bool   // the usual spelling, or 127.0.0.1
 }
 
-// places returns all addresses in all their spellings, and all names.
-func places() (out []place) {
+// forbiddenHosts returns all addresses in all their spellings, and all names.
+func forbiddenHosts() (out []forbiddenHost) {
 	for _, f := range forbidden {
 		a := netip.MustParseAddr(f.address)
 		if a.Is6() {
 			for i, write := range spellings6 {
-				out = append(out, place{write(a), f.rule, false, i == 0})
+				out = append(out, forbiddenHost{write(a), f.rule, false, i == 0})
 			}
 			continue
 		}
 		for _, s := range spellings {
-			p := place{s.write(a.As4()), s.rule, s.rule == none, s.name == "dotted" || f.address == "127.0.0.1"}
+			p := forbiddenHost{s.write(a.As4()), s.rule, s.rule == none, s.name == "dotted" || f.address == "127.0.0.1"}
 			switch s.rule {
 			case "":
 				p.rule = f.rule
@@ -181,7 +181,7 @@ func places() (out []place) {
 		}
 	}
 	for _, name := range names {
-		out = append(out, place{name, "loopback", false, true})
+		out = append(out, forbiddenHost{name, "loopback", false, true})
 	}
 	return out
 }
@@ -189,7 +189,9 @@ func places() (out []place) {
 // unreadable matches refusals of text that cannot be parsed as a host.
 const unreadable = `malformed|has the wrong form|to an invalid address|an attachment's address begins with|neither a name nor`
 
-func (p place) refusedIn(text string) bool { return regexp.MustCompile(p.rule).MatchString(text) }
+func (p forbiddenHost) refusedIn(text string) bool {
+	return regexp.MustCompile(p.rule).MatchString(text)
+}
 
 // redirector runs a server at an allowed address that redirects to the address
 // in its query.
@@ -237,7 +239,7 @@ var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 // egress allows the address, it is reached; with a proxy, the proxy is reached.
 func TestEgressMatrix(t *testing.T) {
 	t.Parallel()
-	all := places()
+	all := forbiddenHosts()
 	reachable := 0
 	for _, p := range all {
 		if !p.none {
@@ -261,7 +263,7 @@ func TestEgressMatrix(t *testing.T) {
 				environment = v.proxied()
 			}
 			g := start(t, "", "client_limits {\ndeliveries 1000\nrequests 5000\n}\negress {\n"+gate.egress+"\n}", environment...)
-			judge := func(way string, p place, delivered bool, text string) {
+			check := func(way string, p forbiddenHost, delivered bool, text string) {
 				switch {
 				case !gate.open && (delivered || !p.refusedIn(text)):
 					t.Errorf("%s %s: not refused with %s: %s", way, p.host, p.rule, text)
@@ -279,7 +281,7 @@ func TestEgressMatrix(t *testing.T) {
 					t.Fatalf("%s: status %d, %d results for %d URLs: %.300s", way, got.Status, len(got.Results), len(all), got.Body)
 				}
 				for i, r := range got.Results {
-					judge(way, all[i], r.Status == "delivered", r.Error)
+					check(way, all[i], r.Status == "delivered", r.Error)
 				}
 				if n := int(v.take()); gate.open && n < reachable || !gate.open && n > 0 {
 					t.Errorf("%s: %d connections, want one for each of %d URLs", way, n, len(all))
@@ -288,7 +290,7 @@ func TestEgressMatrix(t *testing.T) {
 			for way, write := range attachments {
 				for _, p := range all {
 					got := g.post("/notify", message{"body": "x", "urls": "json://" + from + "/taken", "attach": write(p.host + ":" + v.port)})
-					judge(way, p, got.Status == 200, got.text())
+					check(way, p, got.Status == 200, got.text())
 					if gate.open && v.take() == 0 && !p.none {
 						t.Errorf("%s %s: no connection, status %d: %s", way, p.host, got.Status, got.text())
 					}
@@ -363,7 +365,7 @@ func TestEgressMatrixOfTheOperator(t *testing.T) {
 	var block strings.Builder
 	hosts := 0
 	for way, write := range urls {
-		for _, p := range places() {
+		for _, p := range forbiddenHosts() {
 			u := write(p.host + ":" + v.port)
 			if d, err := notifier.Parse(u, nil); err != nil || len(d.Warnings()) > 0 || p.none || strings.HasSuffix(way, "TLS") {
 				continue
@@ -384,9 +386,9 @@ func TestEgressMatrixOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestEgressLeavesTheOperatorAlone checks that egress does not apply to the URLs
+// TestEgressIgnoresTheOperator checks that egress does not apply to the URLs
 // of the configuration, and that clients cannot use their connections.
-func TestEgressLeavesTheOperatorAlone(t *testing.T) {
+func TestEgressIgnoresTheOperator(t *testing.T) {
 	t.Parallel()
 	v := newGuarded(t)
 	from := redirector(t)

@@ -87,14 +87,14 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 	t.Parallel()
 	fine := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, r *http.Request) {})
 	var waiting atomic.Int32
-	deaf := listen(t, "127.0.0.1:0", func(c net.Conn) {
+	silent := listen(t, "127.0.0.1:0", func(c net.Conn) {
 		waiting.Add(1)
 		_, _ = io.Copy(io.Discard, c)
 	})
 	g := start(t, "", "timeout 40s\nclient_limits {\ndeliveries 1000\n}\nkey k {\nurl json://"+authority(fine)+"/\n}\negress {\nallow 127.0.0.1\n}")
 	urls := make([]string, 1000)
 	for i := range urls {
-		urls[i] = fmt.Sprintf("json://%s/%d", deaf, i)
+		urls[i] = fmt.Sprintf("json://%s/%d", silent, i)
 	}
 	body, err := json.Marshal(message{"body": "x", "urls": urls})
 	if err != nil {
@@ -147,14 +147,14 @@ func TestClientsDoNotStarveOthers(t *testing.T) {
 func TestLongTextToMany(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "timeout 1s\nclient_limits {\ndeliveries 1000\n}\negress {\nallow 127.0.0.1\n}")
-	deaf := listen(t, "127.0.0.1:0", func(c net.Conn) {
+	silent := listen(t, "127.0.0.1:0", func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		time.Sleep(5 * time.Second)
 	})
 	for _, tt := range []struct{ length, urls, status int }{{7 << 20, 1000, 413}, {7 << 20, 40, 413}, {7 << 20, 20, 424}, {7 << 20, 8, 424}, {60 << 10, 1000, 424}} {
 		urls := make([]string, tt.urls)
 		for i := range urls {
-			urls[i] = fmt.Sprintf("json://%s/%d", deaf, i)
+			urls[i] = fmt.Sprintf("json://%s/%d", silent, i)
 		}
 		got := g.post("/notify", message{"body": strings.Repeat("word ", tt.length/5), "urls": urls})
 		if got.Status != tt.status {

@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// TestMatrixInClear checks that no text goes in clear into a Matrix room that is
-// encrypted if it cannot be encrypted, over plain HTTP, too: the homeserver does
-// not tell the id of the device. With e2ee=no the text is sent.
-func TestMatrixInClear(t *testing.T) {
+// TestMatrixUnencrypted checks that a text for an encrypted Matrix room is not
+// sent if it cannot be encrypted, also over plain HTTP. It cannot be encrypted
+// here because the homeserver does not return the ID of the device. With e2ee=no
+// the text is sent unencrypted.
+func TestMatrixUnencrypted(t *testing.T) {
 	t.Parallel()
 	const text = "confidential text"
 	var clear atomic.Int64

@@ -102,12 +102,12 @@ func TestOverload(t *testing.T) {
 	g.waitFreed(heap)
 }
 
-// TestSlowClientsInTheirPlaces checks that unfinished requests count as in
+// TestSlowClientsTimeOut checks that unfinished requests count as in
 // flight only until the server's read timeout.
-func TestSlowClientsInTheirPlaces(t *testing.T) {
+func TestSlowClientsTimeOut(t *testing.T) {
 	t.Parallel()
 	const bound = 20
-	fine := swallower(t)
+	fine := newDiscard(t)
 	g := start(t, "servers {\ntimeouts {\nread_body 4s\n}\n}", fmt.Sprintf("max_in_flight %d\nkey k {\nurl json://%s/\n}", bound, authority(fine)))
 	before := g.goroutines()
 	slow := make([]net.Conn, bound)
@@ -120,14 +120,14 @@ func TestSlowClientsInTheirPlaces(t *testing.T) {
 		_, _ = io.WriteString(c, "POST /notify/k HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"body\":")
 		slow[i] = c
 	}
-	eventually(t, "there is no place left", func() bool {
+	eventually(t, "all places are taken", func() bool {
 		_, metrics := g.get(g.adminURL+"/metrics", "*/*")
 		return strings.Contains(metrics, fmt.Sprintf("caddy_notify_in_flight %d\n", bound))
 	})
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 503 {
 		t.Errorf("with slow clients: %d %s", got.Status, got.Body)
 	}
-	eventually(t, "there is place again", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
+	eventually(t, "a place is free", func() bool { return g.post("/notify/k", message{"body": "x"}).Status == 200 })
 	for _, c := range slow {
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 408 ") {

@@ -75,8 +75,8 @@ func (p *proxy) answerWith(file []byte) {
 }
 
 // environment returns an environment in which a program uses the proxy and
-// trusts its certificates. The program makes no key for post-quantum key
-// exchange, which takes long and which the proxy does not use.
+// trusts its certificates. Post-quantum key exchange is off, because its keys
+// take long to make and the proxy does not use them.
 func (p *proxy) environment() []string {
 	return []string{"GODEBUG=tlsmlkem=0", "HTTP_PROXY=http://" + p.address, "HTTPS_PROXY=http://" + p.address, "SSL_CERT_FILE=" + p.ca}
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // TestRefusals checks that a refused request is logged as a warning, listed
-// among the recent messages and counted in the metrics, each with its reason,
-// that the key is named only if it exists, and that many refusals for one
-// reason are one line.
+// among the recent messages and counted in the metrics, each with its reason.
+// The key is named only if it exists. Many refusals for one reason are one line.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	g := start(t, "", "stateless off\nmax_body 2KiB\nattachments {\nmax_count 0\n}\nkey ops {\nurl json://127.0.0.1:9/ a\n}")

@@ -20,11 +20,11 @@ var several = regexp.MustCompile(`,\w+://`)
 
 // web returns up to two URLs of each service that uses HTTP. Each leads to
 // another machine and is valid in a configuration.
-func web(t *testing.T) (out []marked) {
+func web(t *testing.T) (out []secretURL) {
 	per := map[string]int{}
 	for _, m := range catalogue(t) {
 		scheme, _, _ := strings.Cut(m.url, "://")
-		aside := isConversational(notifier.SchemesOf(scheme))
+		aside := isNonHTTP(notifier.SchemesOf(scheme))
 		local := strings.Contains(m.url, "localhost") || strings.Contains(m.url, "127.0.0.") || strings.Contains(m.url, "::1")
 		d, err := notifier.Parse(m.url, nil)
 		refused := err != nil || len(d.Warnings()) > 0 || several.MatchString(m.url)
@@ -35,7 +35,7 @@ func web(t *testing.T) (out []marked) {
 		out = append(out, m)
 	}
 	for _, s := range notifier.Services() {
-		if per[s.Name] == 0 && !isConversational(s.Schemes) {
+		if per[s.Name] == 0 && !isNonHTTP(s.Schemes) {
 			t.Errorf("%s has no URL that the operator could use here", s.Name)
 		}
 	}
@@ -194,9 +194,9 @@ func TestSecretsOfTheProgram(t *testing.T) {
 	}
 	heard := w.checkEvents(t, events)
 	eventually(t, "the log has the deliveries", func() bool { return strings.Contains(g.log(), "delivery failed") })
-	checkNoMarks(t, "an answer", said.String(), all)
-	checkNoMarks(t, "an event", heard, all)
-	checkNoMarks(t, "the gateway", g.exposed("all"), all)
+	checkNoSecrets(t, "an answer", said.String(), all)
+	checkNoSecrets(t, "an event", heard, all)
+	checkNoSecrets(t, "the gateway", g.exposed("all"), all)
 }
 
 // TestSecretsOfBrokenConfigurations checks that the error for a configuration
@@ -205,7 +205,7 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	t.Parallel()
 	g := start(t, tracing, "key k {\nurl json://127.0.0.1:1/\n}")
 	g.post("/notify/k", message{"body": "x"}) // so that there is a message to read about
-	var all []marked
+	var all []secretURL
 	for i, m := range web(t) {
 		if i%8 == 0 {
 			all = append(all, m)
@@ -228,7 +228,7 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 	}
 	for _, m := range all {
 		scheme, rest, _ := strings.Cut(m.url, "://")
-		for i, u := range []string{"no" + scheme + "://" + rest, m.url + "?&format=" + m.marks[0] + "&rto=" + m.marks[0], m.url + "%zz{env.NONE}"} {
+		for i, u := range []string{"no" + scheme + "://" + rest, m.url + "?&format=" + m.secrets[0] + "&rto=" + m.secrets[0], m.url + "%zz{env.NONE}"} {
 			quoted := "`" + u + "`"
 			load("text/caddyfile", g.caddyfile("", "key k {\nurl "+quoted+"\n}"))
 			if i > 0 {
@@ -239,6 +239,6 @@ func TestSecretsOfBrokenConfigurations(t *testing.T) {
 			load("application/json", fmt.Sprintf(`{"admin":{"listen":%q},"apps":{"notify":{"keys":{"k":{"urls":[{"url":%q,"tags":["a b"]}]}}}}}`, g.admin, u))
 		}
 	}
-	checkNoMarks(t, "an answer", said.String(), all)
-	checkNoMarks(t, "the gateway", g.exposed("k"), all)
+	checkNoSecrets(t, "an answer", said.String(), all)
+	checkNoSecrets(t, "the gateway", g.exposed("k"), all)
 }

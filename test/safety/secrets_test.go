@@ -150,7 +150,7 @@ func faultyNetworks(t *testing.T) map[string]faultyNetwork {
 	out["a server that echoes"] = connectingTo(t, func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) })
 	out["a server that closes the connection"] = connectingTo(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) })
 	out["a server that refuses with an error"] = connectingTo(t, func(c net.Conn) {
-		in := talk{bufio.NewReader(c), c}
+		in := serverConn{bufio.NewReader(c), c}
 		in.say("220 # :server NOTICE * :ready")
 		for line, ok := in.line(); ok; line, ok = in.line() {
 			in.say("535 # logresp %s unverified :I heard %s", line, plain(line))
@@ -247,11 +247,11 @@ func TestSecretsOfBrokenURLs(t *testing.T) {
 		if strings.Contains(m.url, "?") {
 			join = "&"
 		}
-		for _, mark := range m.marks {
-			for _, p := range []string{"format", "overflow", "tz", "rto", "cto", "retry", "wait", "verify", "emojis", "unknown", mark, "to", "from", "port", "mode", "method", "priority", "ttl", "url", "icon"} {
-				broken = append(broken, m.url+join+p+"="+mark, m.url+join+p+"="+mark+","+mark)
+		for _, secret := range m.secrets {
+			for _, p := range []string{"format", "overflow", "tz", "rto", "cto", "retry", "wait", "verify", "emojis", "unknown", secret, "to", "from", "port", "mode", "method", "priority", "ttl", "url", "icon"} {
+				broken = append(broken, m.url+join+p+"="+secret, m.url+join+p+"="+secret+","+secret)
 			}
-			broken = append(broken, strings.ReplaceAll(m.url, mark, mark+"%21%20%40"), strings.ReplaceAll(m.url, mark, "$"+mark+"$"), strings.ReplaceAll(m.url, mark, mark+"\x01"))
+			broken = append(broken, strings.ReplaceAll(m.url, secret, secret+"%21%20%40"), strings.ReplaceAll(m.url, secret, "$"+secret+"$"), strings.ReplaceAll(m.url, secret, secret+"\x01"))
 		}
 		for i := len(scheme); i < len(m.url); i++ {
 			broken = append(broken, m.url[:i], m.url[:i]+"?")

@@ -129,7 +129,7 @@ func TestMailEndsOnlyOnce(t *testing.T) {
 }
 
 // TestMailTLS checks with a certificate of Caddy that passwords are taken only
-// over TLS, and that nothing which is sent before TLS counts after it.
+// over TLS, and that commands sent before TLS have no effect after it.
 func TestMailTLS(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
@@ -175,8 +175,8 @@ func TestMailTLS(t *testing.T) {
 	}
 }
 
-// TestMailFloods checks that clients that need an account cannot keep the others
-// out, and that slow clients lose their connections.
+// TestMailFloods checks that clients that need an account cannot take the
+// connections of all others, and that slow clients are disconnected.
 func TestMailFloods(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
@@ -237,8 +237,9 @@ func TestMailFloods(t *testing.T) {
 	}
 }
 
-// TestMailBombs sends mails that would cost much memory, disk or time.
-func TestMailBombs(t *testing.T) {
+// TestExpensiveMails checks that mails made to cost much memory, disk or time are
+// refused or handled within the limits, and that the gateway keeps working.
+func TestExpensiveMails(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
 	g, address := mailGateway(t, "max_body 64KiB\nattachments {\nmax_size 1MiB\n}\nkey k {\nurl "+k.url+"/\n}", "max_size 4MiB")
@@ -271,7 +272,7 @@ func TestMailBombs(t *testing.T) {
 	}
 	c.expect("BDAT 99999999999999999999\r\n", "501")
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
-		t.Errorf("after the bombs: %d", got.Status)
+		t.Errorf("after the expensive mails: %d", got.Status)
 	}
 }
 
@@ -298,9 +299,9 @@ func TestMailSecrets(t *testing.T) {
 	}
 }
 
-// TestMailOverReload checks that a client that has begun can finish its mail when
-// the configuration changes, that new clients get the new one, and that Caddy
-// stops only when a mail under way is answered.
+// TestMailOverReload checks that a client can finish its mail when the
+// configuration changes meanwhile, that new clients get the new configuration,
+// and that Caddy waits for the answer to a mail before it stops.
 func TestMailOverReload(t *testing.T) {
 	t.Parallel()
 	h, k := newStalled(t), newRecorder(t)

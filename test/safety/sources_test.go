@@ -43,8 +43,8 @@ func (i *inbox) take() []string {
 	return got
 }
 
-// Without the token or the signature of its source, a request sends nothing, and
-// the secrets show in no answer and no line of the log.
+// TestSourceSecrets checks that a request without the token or the signature of
+// its source sends nothing, and that no answer and no log line shows a secret.
 func TestSourceSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cretsourcetoken"
@@ -67,8 +67,8 @@ func TestSourceSecrets(t *testing.T) {
 	}
 }
 
-// A payload is data: nothing in it is run, replaced or fetched, and one that is
-// made to be costly is answered like any other.
+// TestPayloadsAreData checks that nothing in a payload is run, replaced or
+// fetched, and that a payload made to be expensive is answered like any other.
 func TestPayloadsAreData(t *testing.T) {
 	t.Parallel()
 	to := newInbox(t)

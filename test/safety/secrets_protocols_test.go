@@ -16,25 +16,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// conversational lists a scheme of each service that uses another protocol than
-// HTTP. These do not use HTTP proxies.
-var conversational = []string{"mqtt", "irc", "xmpp", "smpp", "syslog", "rsyslog", "growl", "aprs", "mailto"}
+// nonHTTP lists a scheme of each service that uses a protocol other than HTTP.
+// These services use no HTTP proxy.
+var nonHTTP = []string{"mqtt", "irc", "xmpp", "smpp", "syslog", "rsyslog", "growl", "aprs", "mailto"}
 
-func isConversational(schemes []string) bool {
-	return slices.ContainsFunc(conversational, func(c string) bool { return slices.Contains(schemes, c) })
+// isNonHTTP reports whether the service with these schemes is one of nonHTTP.
+func isNonHTTP(schemes []string) bool {
+	return slices.ContainsFunc(nonHTTP, func(c string) bool { return slices.Contains(schemes, c) })
 }
 
-// talk is the server's side of a line-based protocol.
-type talk struct {
+// serverConn is the server's side of a line-based protocol.
+type serverConn struct {
 	in  *bufio.Reader
 	out io.Writer
 }
 
-func (c talk) say(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\r\n", args...) }
+func (c serverConn) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.out, format+"\r\n", args...)
+}
 
 // line returns the next line of the client. It reports false when the client
 // has closed the connection.
-func (c talk) line() (string, bool) {
+func (c serverConn) line() (string, bool) {
 	line, err := c.in.ReadString('\n')
 	return strings.TrimSpace(line), err == nil
 }
@@ -49,15 +52,15 @@ func plain(line string) string {
 	return line
 }
 
-// refusers are servers that refuse the password in the syntax of their protocol
-// and repeat it. With these URLs the password is sent in clear.
-var refusers = []struct {
+// refusingServers are servers that refuse the password in the syntax of their
+// protocol and repeat it. With these URLs the password is sent without TLS.
+var refusingServers = []struct {
 	url   string
 	tls   bool
 	quote bool // the result quotes the server
-	serve func(c talk)
+	serve func(c serverConn)
 }{
-	{"mailto://user:password@%s?from=me@example.com&to=you@example.com&mode=insecure", false, true, func(c talk) {
+	{"mailto://user:password@%s?from=me@example.com&to=you@example.com&mode=insecure", false, true, func(c serverConn) {
 		c.say("220 mail.example ESMTP")
 		for line, ok := c.line(); ok; line, ok = c.line() {
 			if strings.HasPrefix(line, "EHLO") {
@@ -67,26 +70,26 @@ var refusers = []struct {
 			c.say("535 5.7.8 I heard %s", plain(line))
 		}
 	}},
-	{"irc://user:password@%s/%%23ops?mode=server", false, true, func(c talk) {
+	{"irc://user:password@%s/%%23ops?mode=server", false, true, func(c serverConn) {
 		for line, ok := c.line(); ok; line, ok = c.line() {
 			c.say(":irc.example 464 * :I heard %s", line)
 		}
 	}},
-	{"growl://password@%s", false, true, func(c talk) {
+	{"growl://password@%s", false, true, func(c serverConn) {
 		line, _ := c.line()
 		c.say("GNTP/1.0 -ERROR NONE\r\nError-Code: 500\r\nError-Description: I heard %s password\r\n", line)
 	}},
-	{"mqtt://user:password@%s/topic", false, false, func(c talk) {
+	{"mqtt://user:password@%s/topic", false, false, func(c serverConn) {
 		_ = c.packet()
 		_, _ = c.out.Write([]byte{0x20, 2, 0, 5})
 	}},
-	{"mqtt://user:password@%s/topic?version=v5.0", false, true, func(c talk) {
+	{"mqtt://user:password@%s/topic?version=v5.0", false, true, func(c serverConn) {
 		reason := "I heard " + strings.ToValidUTF8(strings.ReplaceAll(string(c.packet()), "\x00", " "), " ")
 		reason = reason[:min(len(reason), 100)]
 		answer := binary.BigEndian.AppendUint16([]byte{0x20, byte(len(reason) + 6), 0, 0x87, byte(len(reason) + 3), 0x1f}, uint16(len(reason)))
 		_, _ = c.out.Write(append(answer, reason...))
 	}},
-	{"smpp://user:password@%s/15557654321/15551234567", false, false, func(c talk) {
+	{"smpp://user:password@%s/15557654321/15551234567", false, false, func(c serverConn) {
 		var head [16]byte
 		if _, err := io.ReadFull(c.in, head[:]); err != nil {
 			return
@@ -98,7 +101,7 @@ var refusers = []struct {
 		answer = append(answer, 0x80, 0, 0, 2, 0, 0, 0, 0x0e)
 		_, _ = c.out.Write(append(append(answer, head[12:]...), name...))
 	}},
-	{"xmpps://user:password@%s/bob?mode=tls&verify=no", true, true, func(c talk) {
+	{"xmpps://user:password@%s/bob?mode=tls&verify=no", true, true, func(c serverConn) {
 		c.until("version=")
 		c.until(">")
 		_, _ = io.WriteString(c.out, "<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' id='1' from='127.0.0.1' version='1.0'>"+
@@ -111,7 +114,7 @@ var refusers = []struct {
 }
 
 // until reads up to and including end, at most 4 KiB.
-func (c talk) until(end string) string {
+func (c serverConn) until(end string) string {
 	var b strings.Builder
 	for !strings.HasSuffix(b.String(), end) && b.Len() < 4096 {
 		x, err := c.in.ReadByte()
@@ -124,7 +127,7 @@ func (c talk) until(end string) string {
 }
 
 // packet reads an MQTT packet.
-func (c talk) packet() []byte {
+func (c serverConn) packet() []byte {
 	_, _ = c.in.ReadByte()
 	n, _ := binary.ReadUvarint(c.in)
 	body := make([]byte, min(n, 4096))
@@ -132,17 +135,17 @@ func (c talk) packet() []byte {
 	return body
 }
 
-// TestSecretsOfConversations is TestSecretsOfTheProgram for services that do
+// TestSecretsOfOtherProtocols is TestSecretsOfTheProgram for services that do
 // not use HTTP. Their servers are missing, hang up, stay silent, repeat what
 // they receive, or refuse the password in the syntax of their protocol.
-func TestSecretsOfConversations(t *testing.T) {
+func TestSecretsOfOtherProtocols(t *testing.T) {
 	t.Parallel()
-	var all []marked
+	var all []secretURL
 	quoting := map[string]bool{}
 	number := 100000
 	add := func(service, u string) string {
-		m := mark(service, "", u, &number)
-		if m.marks != nil && !slices.ContainsFunc(all, func(o marked) bool { return o.url == m.url }) {
+		m := withTestSecrets(service, "", u, &number)
+		if m.secrets != nil && !slices.ContainsFunc(all, func(o secretURL) bool { return o.url == m.url }) {
 			all = append(all, m)
 		}
 		return m.url
@@ -154,18 +157,18 @@ func TestSecretsOfConversations(t *testing.T) {
 		"127.0.0.1:" + freePort(t),
 	} {
 		for _, n := range servers() {
-			if isConversational(n.service.Schemes) {
+			if isNonHTTP(n.service.Schemes) {
 				add(n.service.Name, n.at(address))
 			}
 		}
 	}
 	p := newProxy(t)
-	for _, r := range refusers {
+	for _, r := range refusingServers {
 		address := listen(t, "127.0.0.1:0", func(c net.Conn) {
 			if r.tls {
 				c = tls.Server(c, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate("127.0.0.1") }})
 			}
-			r.serve(talk{bufio.NewReader(c), c})
+			r.serve(serverConn{bufio.NewReader(c), c})
 		})
 		scheme, _, _ := strings.Cut(r.url, "://")
 		d, err := notifier.Parse(fmt.Sprintf(r.url, address), nil)
@@ -211,7 +214,7 @@ func TestSecretsOfConversations(t *testing.T) {
 	}
 	wg.Wait()
 	heard := w.checkEvents(t, events)
-	checkNoMarks(t, "an answer", said.String(), all)
-	checkNoMarks(t, "an event", heard, all)
-	checkNoMarks(t, "the gateway", g.exposed("all"), all)
+	checkNoSecrets(t, "an answer", said.String(), all)
+	checkNoSecrets(t, "an event", heard, all)
+	checkNoSecrets(t, "the gateway", g.exposed("all"), all)
 }

@@ -16,37 +16,37 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// marked is a notification URL whose secrets are marks: unique texts in the
-// syntax that the service requires.
-type marked struct {
+// secretURL is a notification URL with test secrets: unique texts that a test
+// can find, in the syntax that the service requires.
+type secretURL struct {
 	service  string
 	url      string
-	marks    []string
-	needles  []needle // of all marks but numerals
-	numerals bool     // whether some mark is a numeral
+	secrets  []string
+	leaks    []leak // of all secrets except numerals
+	numerals bool   // some secret is a numeral
 }
 
-// needle is a text that reveals a mark.
-type needle struct{ mark, text string }
+// leak is a text that reveals a secret.
+type leak struct{ secret, text string }
 
 // catalogue returns URLs of all services, from their descriptions and from the
 // golden files. It is computed once for all tests.
-func catalogue(t *testing.T) []marked {
+func catalogue(t *testing.T) []secretURL {
 	t.Helper()
-	marking.Lock()
-	defer marking.Unlock()
-	if marking.all == nil {
-		marking.all = markCatalogue(t)
+	catalogueCache.Lock()
+	defer catalogueCache.Unlock()
+	if catalogueCache.all == nil {
+		catalogueCache.all = newCatalogue(t)
 	}
-	return marking.all
+	return catalogueCache.all
 }
 
-var marking struct {
+var catalogueCache struct {
 	sync.Mutex
-	all []marked
+	all []secretURL
 }
 
-func markCatalogue(t *testing.T) (out []marked) {
+func newCatalogue(t *testing.T) (out []secretURL) {
 	t.Helper()
 	golden := map[string][]string{}
 	for _, file := range servicetest.Files(t, "../../notifier/services") {
@@ -60,15 +60,15 @@ func markCatalogue(t *testing.T) (out []marked) {
 	for _, s := range notifier.Services() {
 		public := examples(s)
 		for _, u := range append(slices.Clone(s.Examples), golden[s.Name]...) {
-			if m := mark(s.Name, public, u, &number); m.marks != nil {
+			if m := withTestSecrets(s.Name, public, u, &number); m.secrets != nil {
 				out = append(out, m)
 			}
 		}
 	}
 	for _, s := range notifier.Services() {
-		secret := slices.ContainsFunc(s.Params, func(p notifier.ParamInfo) bool { return p.Secret && p.Kind != notifier.KindMap })
-		if secret && !slices.ContainsFunc(out, func(m marked) bool { return m.service == s.Name }) {
-			t.Errorf("%s has secrets, but no URL in which they can be marked", s.Name)
+		hasSecret := slices.ContainsFunc(s.Params, func(p notifier.ParamInfo) bool { return p.Secret && p.Kind != notifier.KindMap })
+		if hasSecret && !slices.ContainsFunc(out, func(m secretURL) bool { return m.service == s.Name }) {
+			t.Errorf("%s has secrets, but no URL that accepts test secrets", s.Name)
 		}
 	}
 	return out
@@ -84,40 +84,40 @@ func examples(s notifier.ServiceInfo) string {
 	return strings.Join(all, "\n")
 }
 
-// mark replaces the secrets of a URL, that is the parts hidden in its
-// redacted form, by marks if the service accepts the result. A public part of a
-// mark does not reveal it.
-func mark(service, public, u string, number *int) marked {
-	m := marked{service: service, url: u}
+// withTestSecrets returns the URL with test secrets in place of the parts that
+// its redacted form hides, if the service accepts them. A part of a secret that
+// public contains does not reveal it.
+func withTestSecrets(service, public, u string, number *int) secretURL {
+	m := secretURL{service: service, url: u}
 	begin := strings.Index(u, "://") + len("://")
 	for at := begin; at < len(m.url); {
 		end := at + strings.IndexAny(m.url[at:]+"/", "/:@?&=;,") // of one value
 		value := m.url[at:end]
-		if mark, ok := secretMark(service, m.url[:at], value, m.url[end:], number); ok {
-			m.url = m.url[:at] + mark + m.url[end:]
-			m.marks = append(m.marks, mark)
-			end = at + len(mark)
+		if secret, ok := testSecret(service, m.url[:at], value, m.url[end:], number); ok {
+			m.url = m.url[:at] + secret + m.url[end:]
+			m.secrets = append(m.secrets, secret)
+			end = at + len(secret)
 		}
 		at = end + 1
 	}
-	for _, mark := range m.marks {
-		if isNumeral.MatchString(mark) {
+	for _, secret := range m.secrets {
+		if isNumeral.MatchString(secret) {
 			m.numerals = true
 			continue
 		}
-		for _, text := range needles(mark) {
+		for _, text := range leaksOf(secret) {
 			if strings.Contains(public, text) {
 				continue
 			}
-			m.needles = append(m.needles, needle{mark, text})
+			m.leaks = append(m.leaks, leak{secret, text})
 		}
 	}
 	return m
 }
 
-// secretMark returns the first mark that the service accepts and hides in the
-// place of value. It reports whether there is one.
-func secretMark(service, before, value, after string, number *int) (string, bool) {
+// testSecret returns the first test secret that the service accepts and hides in
+// place of value, and reports whether there is one.
+func testSecret(service, before, value, after string, number *int) (string, bool) {
 	if len(value) < 4 {
 		return "", false
 	}
@@ -142,7 +142,7 @@ func secretMark(service, before, value, after string, number *int) (string, bool
 	return "", false
 }
 
-// numeral returns a mark for services that accept only a short number, such
+// numeral returns a secret for services that accept only a short number, such
 // as APRS. Numbers of five digits with a leading 0 do not occur elsewhere.
 func numeral(number int) string { return fmt.Sprintf("%05d", number%10_000) }
 
@@ -195,87 +195,87 @@ func similar(value string, number int) string {
 	return string(out)
 }
 
-// needles returns the texts that reveal a mark: the mark itself, its encodings,
-// and two thirds of it.
-func needles(mark string) (out []string) {
-	plain, err := url.PathUnescape(mark)
+// leaksOf returns the texts that reveal a secret: the secret itself, its
+// encodings, and two thirds of it.
+func leaksOf(secret string) (out []string) {
+	plain, err := url.PathUnescape(secret)
 	if err != nil {
-		plain = mark
+		plain = secret
 	}
-	all := []string{mark, plain, plain[:len(plain)*2/3], plain[len(plain)/3:], html.EscapeString(plain), url.QueryEscape(plain)}
+	all := []string{secret, plain, plain[:len(plain)*2/3], plain[len(plain)/3:], html.EscapeString(plain), url.QueryEscape(plain)}
 	for shift := range 3 { // a text inside a longer one has three base64 forms
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat(" ", shift) + plain))
 		all = append(all, encoded[4:len(encoded)-len(encoded)%4-4])
 	}
 	for _, f := range all {
-		if len(f) >= needleLength && !slices.Contains(out, f) {
+		if len(f) >= minLeak && !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// needleLength is the minimum length of a needle. Shorter ones occur by chance.
-const needleLength = 8
+// minLeak is the minimum length of a leak. Shorter texts occur by chance.
+const minLeak = 8
 
-// revealedIn returns a mark that text reveals, and where. It returns "" if text
+// revealedIn returns a secret that text reveals, and where. It returns "" if text
 // reveals none.
-func (m marked) revealedIn(text string) string {
-	for _, f := range m.needles {
+func (m secretURL) revealedIn(text string) string {
+	for _, f := range m.leaks {
 		if i := strings.Index(text, f.text); i >= 0 {
-			return excerpt(f.mark, text, i, i+len(f.text))
+			return excerpt(f.secret, text, i, i+len(f.text))
 		}
 	}
 	if !m.numerals {
 		return ""
 	}
 	for at := range numeralsIn(text) {
-		if number := text[at : at+numeralLength]; slices.Contains(m.marks, number) {
+		if number := text[at : at+numeralLength]; slices.Contains(m.secrets, number) {
 			return excerpt(number, text, at, at+numeralLength)
 		}
 	}
 	return ""
 }
 
-// checkNoMarks fails the test if text reveals a mark of one of the URLs. It
-// reads text once for any number of marks.
-func checkNoMarks(t *testing.T, where, text string, all []marked) {
+// checkNoSecrets fails the test if text reveals a secret of one of the URLs. It
+// reads text once for any number of secrets.
+func checkNoSecrets(t *testing.T, where, text string, all []secretURL) {
 	t.Helper()
 	type candidate struct{ service, text string }
 	begins, numbers := map[string][]candidate{}, map[string]string{}
 	for _, m := range all {
-		for _, f := range m.needles {
-			begins[f.text[:needleLength]] = append(begins[f.text[:needleLength]], candidate{m.service, f.text})
+		for _, f := range m.leaks {
+			begins[f.text[:minLeak]] = append(begins[f.text[:minLeak]], candidate{m.service, f.text})
 		}
-		for _, mark := range m.marks {
-			if isNumeral.MatchString(mark) {
-				numbers[mark] = m.service
+		for _, secret := range m.secrets {
+			if isNumeral.MatchString(secret) {
+				numbers[secret] = m.service
 			}
 		}
 	}
 	found := map[string]bool{} // once for each service is enough
-	leak := func(service, mark string, from, to int) {
+	report := func(service, secret string, from, to int) {
 		if !found[service] {
-			t.Errorf("%s: %s shows %s", service, where, excerpt(mark, text, from, to))
+			t.Errorf("%s: %s shows %s", service, where, excerpt(secret, text, from, to))
 		}
 		found[service] = true
 	}
-	for i := range max(0, len(text)-needleLength+1) {
-		for _, f := range begins[text[i:i+needleLength]] {
+	for i := range max(0, len(text)-minLeak+1) {
+		for _, f := range begins[text[i:i+minLeak]] {
 			if strings.HasPrefix(text[i:], f.text) {
-				leak(f.service, f.text, i, i+len(f.text))
+				report(f.service, f.text, i, i+len(f.text))
 			}
 		}
 	}
 	for at := range numeralsIn(text) {
 		number := text[at : at+numeralLength]
 		if service, ours := numbers[number]; ours {
-			leak(service, number, at, at+numeralLength)
+			report(service, number, at, at+numeralLength)
 		}
 	}
 }
 
-// excerpt quotes the part of text that reveals a mark.
-func excerpt(mark, text string, from, to int) string {
-	return fmt.Sprintf("%s in …%s…", mark, strings.ToValidUTF8(text[max(0, from-150):min(len(text), to+50)], ""))
+// excerpt quotes the part of text that reveals a secret.
+func excerpt(secret, text string, from, to int) string {
+	return fmt.Sprintf("%s in …%s…", secret, strings.ToValidUTF8(text[max(0, from-150):min(len(text), to+50)], ""))
 }

@@ -44,10 +44,10 @@ func repeating(text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// TestFaultsOfConversations is TestFaults for services that do not use HTTP.
-func TestFaultsOfConversations(t *testing.T) {
+// TestFaultsOfOtherProtocols is TestFaults for services that do not use HTTP.
+func TestFaultsOfOtherProtocols(t *testing.T) {
 	t.Parallel()
-	fine := swallower(t)
+	fine := newDiscard(t)
 	g := start(t, "", "timeout 2s\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	g.post("/notify/k", message{"body": "x"}) // what the first message starts is no leak
 	type try struct{ url, fault, want string }
@@ -58,7 +58,7 @@ func TestFaultsOfConversations(t *testing.T) {
 			address = listen(t, "127.0.0.1:0", f.serve)
 		}
 		for _, n := range servers() {
-			if isConversational(n.service.Schemes) && n.scheme != "rsyslog" { // UDP, without a response
+			if isNonHTTP(n.service.Schemes) && n.scheme != "rsyslog" { // UDP, without a response
 				all = append(all, try{n.at(address), f.name, f.want})
 			}
 		}
