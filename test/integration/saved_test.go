@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -54,8 +55,32 @@ func TestAppriseConfig(t *testing.T) {
 			t.Errorf("key %s, tag %q: success %t, messages at %q, want %q\n%s", c.key, c.tag, ok, got, c.arrives, said)
 		}
 	}
-	// Programs that send with a key, such as multi-scrobbler, ask whether it
-	// exists first; health checks ask for the status.
+	// Home Assistant gives Apprise's library the address of a key as its config.
+	const homeAssistant = `import apprise, sys
+config = apprise.AppriseConfig()
+assert config.add(sys.argv[1])
+a = apprise.Apprise()
+assert a.add(config)
+assert a.notify(body="The garage is open", title="Home Assistant", tag=sys.argv[2:] or None)
+`
+	for tag, arrives := range map[string]string{"ops": "ops", "dev": "dev"} {
+		out, err := exec.Command("/usr/bin/python3", "-c", homeAssistant, "http://"+gateway+"/get/yaml", tag).CombinedOutput()
+		if got := hook.paths(); err != nil || got != arrives {
+			t.Errorf("Home Assistant, tag %s: messages at %q, want %q: %v\n%s", tag, got, arrives, err, out)
+		}
+	}
+	// The bodies are those that the programs send if no tags and URLs are set.
+	for name, body := range map[string]string{
+		"Diun":            `{"body": "new image", "title": "Diun", "tags": null, "urls": null}`,
+		"multi-scrobbler": `{"title": "ms - Test", "body": "scrobbled", "tags": "", "type": "info"}`,
+	} {
+		status, answer := request(http.MethodPost, "/notify/yaml", "application/json", body)
+		if got := hook.paths(); status != http.StatusOK || got != "dev ops" {
+			t.Errorf("%s: %d %s, messages at %q", name, status, answer, got)
+		}
+	}
+	// multi-scrobbler asks first whether a key exists; health checks ask for the
+	// status.
 	if status, answer := request(http.MethodGet, "/json/urls/yaml", "", ""); status != http.StatusOK || !strings.Contains(answer, `"tags":["dev","ops"]`) {
 		t.Errorf("/json/urls: %d %s", status, answer)
 	}
