@@ -23,22 +23,22 @@ import (
 // CaddyfileInfo is what the Caddyfile adapter records about a block. Leave it
 // out of a JSON configuration.
 type CaddyfileInfo struct {
-	// Where the settings are, for errors: file and line, by the name that errors
-	// give the setting. `notify` is the line where the block begins. Example:
+	// The positions of the settings, for errors: file and line by the name of
+	// the setting. `notify` is the line where the block begins. Example:
 	// `{"notify": "Caddyfile:2", "key ops, URL 1": "Caddyfile:4"}`.
 	Lines map[string]string `json:"lines,omitempty"`
 
-	// A fingerprint of the files that the block reads, with `{file.…}` and
-	// `import_apprise`, and those that URLs name: of the time when each was modified, its size, and the
-	// target of symbolic links, but not of the content. It makes `caddy reload`
-	// load a configuration in which only such a file has changed.
+	// A fingerprint of the files that `{file.…}`, `import_apprise` and URLs in
+	// the block name. It covers the modification time, the size and the target
+	// of symbolic links, but not the content. With it, `caddy reload` loads a
+	// configuration again when only such a file has changed.
 	Files string `json:"files,omitempty"`
 }
 
 // blockLine is the name in CaddyfileInfo.Lines of the line where a block begins.
 const blockLine = "notify"
 
-// record records the position of d as that of a setting.
+// record records the position of d as the position of a setting.
 func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 	if c.Lines == nil {
 		c.Lines = map[string]string{}
@@ -87,8 +87,8 @@ func (c *CaddyfileInfo) locate(setting string, err error) error {
 	return &positionError{at, err}
 }
 
-// describe returns err with text before it but after its position, which is
-// that of the block if err has none.
+// describe returns err with text inserted between its position and its message.
+// If err has no position, it gets that of the block.
 func (c *CaddyfileInfo) describe(text string, err error) error {
 	if e, ok := errors.AsType[*positionError](err); ok {
 		return &positionError{e.at, fmt.Errorf("%s%w", text, e.err)}
@@ -108,7 +108,7 @@ func (e *positionError) Unwrap() error { return e.err }
 
 // logRejected logs an error that makes Caddy reject a configuration, and returns
 // it. Caddy's own error begins with the names of all modules around this one,
-// so the log has a line with only what the operator needs.
+// so this line has only the error itself.
 func logRejected(log *zap.Logger, err error) error {
 	if err != nil {
 		log.Error(err.Error())
@@ -152,8 +152,9 @@ func (f *fileFingerprint) addPlaceholders(text string) {
 	})
 }
 
-// addImport adds a configuration file of Apprise with those that it includes.
-// It fetches nothing: what is at a web address is not part of the fingerprint.
+// addImport adds a configuration file of Apprise and the files that it
+// includes. It fetches nothing: files at web addresses are not part of the
+// fingerprint.
 func (f *fileFingerprint) addImport(location string) {
 	f.addPlaceholders(location)
 	location, err := resolvePlaceholders(location)
@@ -166,7 +167,7 @@ func (f *fileFingerprint) addImport(location string) {
 		}
 		f.add(location)
 		if info, err := os.Stat(location); err != nil || !info.Mode().IsRegular() {
-			return nil, err // reading a pipe would take its content away
+			return nil, err // reading a pipe would consume its content
 		}
 		return readImport(ctx, location)
 	}
@@ -180,7 +181,7 @@ func (f *fileFingerprint) addImport(location string) {
 }
 
 // addURL adds the files of a URL: those of its placeholders, and those that it
-// names with paths that may be relative to dir.
+// names. A relative path is relative to dir.
 func (f *fileFingerprint) addURL(url, dir string) {
 	f.addPlaceholders(url)
 	if url, err := resolveURL(url); err == nil {

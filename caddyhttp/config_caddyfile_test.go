@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The fingerprint of files changes with what is known of them without reading
-// them, and does not depend on their content.
+// TestFileFingerprint checks that the fingerprint depends on the time, the size
+// and the link target of files, and not on their content.
 func TestFileFingerprint(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -20,8 +20,8 @@ const (
 	defaultWait       = time.Second
 )
 
-// resolveClientLimits sets the limits that clientLimits configures, after the
-// settings that their defaults depend on.
+// resolveClientLimits sets the limits that clientLimits configures. It is
+// called after the settings that their defaults depend on are set.
 func (r *resolved) resolveClientLimits() error {
 	c := r.clientLimits
 	for _, n := range []struct {

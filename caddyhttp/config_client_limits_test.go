@@ -18,15 +18,15 @@ func TestClientLimits(t *testing.T) {
 		inFlight     inFlightLimits
 		memory       int64
 	}{
-		"defaults":                     {"", "", defaults, inFlightLimits{1000, 500, 62}, 256 << 20},
-		"of max_in_flight":             {"max_in_flight 100", "", defaults, inFlightLimits{100, 50, 6}, 256 << 20},
-		"of in_flight":                 {"client_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{1000, 80, 10}, 256 << 20},
-		"more than max_in_flight":      {"max_in_flight 10\nclient_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{10, 10, 1}, 256 << 20},
-		"of max_body":                  {"max_body 100MiB", "", defaults, inFlightLimits{1000, 500, 62}, 800 << 20},
-		"of the site":                  {block, "", own, inFlightLimits{1000, 7, 5}, 100 << 20},
-		"of the app":                   {"", block, own, inFlightLimits{1000, 7, 5}, 100 << 20},
-		"of the app, with a count":     {"max_in_flight 6", block, own, inFlightLimits{6, 6, 5}, 100 << 20},
-		"of the site in place of them": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, inFlightLimits{1000, 500, 62}, 256 << 20},
+		"defaults":                    {"", "", defaults, inFlightLimits{1000, 500, 62}, 256 << 20},
+		"of max_in_flight":            {"max_in_flight 100", "", defaults, inFlightLimits{100, 50, 6}, 256 << 20},
+		"of in_flight":                {"client_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{1000, 80, 10}, 256 << 20},
+		"more than max_in_flight":     {"max_in_flight 10\nclient_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{10, 10, 1}, 256 << 20},
+		"of max_body":                 {"max_body 100MiB", "", defaults, inFlightLimits{1000, 500, 62}, 800 << 20},
+		"of the site":                 {block, "", own, inFlightLimits{1000, 7, 5}, 100 << 20},
+		"of the app":                  {"", block, own, inFlightLimits{1000, 7, 5}, 100 << 20},
+		"of the app, with a count":    {"max_in_flight 6", block, own, inFlightLimits{6, 6, 5}, 100 << 20},
+		"the site replaces the app's": {"client_limits {\nretry 1\n}", block, notifier.Limits{Deliveries: 500, Requests: 1500, Bytes: 256 << 20, Retry: 1, Wait: time.Second}, inFlightLimits{1000, 500, 62}, 256 << 20},
 	} {
 		r := newGateway(t, tt.site, tt.global).resolved
 		if *r.limits.Client != tt.client || r.inFlight != tt.inFlight || r.memory != tt.memory {

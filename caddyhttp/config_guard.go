@@ -23,16 +23,16 @@ import (
 //   - requires authentication for one address of a key, but not for another:
 //     /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
 //
-// It finds out by following a request of a stranger through the routes of each
-// server. It gives no warning where it cannot tell, such as behind a handler or
-// matcher that is not one of Caddy's.
+// To find out, it follows an anonymous request through the routes of each
+// server. It gives no warning in unclear cases, such as behind a handler or
+// matcher that is not part of Caddy.
 func (a *App) warnUnguarded() {
 	app, err := a.emitter.ctx.AppIfConfigured("http")
 	if err != nil {
 		return // there is no http app, so there is no site
 	}
 	servers := app.(*caddyhttp.App).Servers
-	warned, warnedManage := map[*Handler]bool{}, map[*Handler]bool{} // about being open, and about manage open
+	warned, warnedManage := map[*Handler]bool{}, map[*Handler]bool{} // about isOpen and about openManagement
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		f := siteFinder{server: servers[name]}
 		f.find(f.server.Routes, site{})
@@ -54,28 +54,28 @@ func (a *App) warnUnguarded() {
 	}
 }
 
-// site is a place in a server's routes where a notify handler is.
+// site is a notify handler and its place in the routes of a server.
 type site struct {
 	handler *Handler
 	server  *caddyhttp.Server
-	host    string // that reaches the handler, "" for any
-	prefix  string // of the path, which is removed before the handler
+	host    string // one that reaches the handler; "" for any
+	prefix  string // of the path; the routes remove it before the handler
 }
 
 func (s site) warn(text string, fields ...zap.Field) {
 	s.handler.log.Warn(s.handler.Caddyfile.position()+text, fields...)
 }
 
-// isOpen reports whether the handler has keys, its setting stateless is not
-// set, and a stranger from outside can use POST /notify.
+// isOpen reports whether the handler has keys and does not set stateless, and
+// an anonymous client on another machine can use POST /notify.
 func (s site) isOpen() bool {
 	h := s.handler
 	return (len(h.resolved.keys) > 0 || h.resolved.configs != nil) && h.Stateless == nil && !s.requiresCertificate() &&
 		slices.ContainsFunc(s.server.Listen, isOutside) && s.follow("/notify") == reached
 }
 
-// openManagement returns a path with which a stranger from outside can read or
-// change saved keys, or "".
+// openManagement returns a path with which an anonymous client on another
+// machine can read or change saved keys, or "".
 func (s site) openManagement() string {
 	c := s.handler.resolved.configs
 	if c == nil || c.Manage != manageOpen || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
@@ -89,9 +89,8 @@ func (s site) openManagement() string {
 	return ""
 }
 
-// warnSpellings warns if authentication for an address does not apply to another
-// address that sends to the same key: with or without a slash at the end, or of
-// a source.
+// warnSpellings warns if the authentication for one address of a key does not
+// apply to another: with or without a slash at the end, or with a source.
 func (s site) warnSpellings() {
 	for _, key := range append([]string{""}, slices.Sorted(maps.Keys(s.handler.resolved.keys))...) {
 		path := "/notify"
@@ -119,8 +118,8 @@ func (s site) warnSpellings() {
 	}
 }
 
-// requiresCertificate reports whether the server may require a certificate of
-// the client. A policy without a mode requires one.
+// requiresCertificate reports whether the server may require a client
+// certificate. A policy without a mode requires one.
 func (s site) requiresCertificate() bool {
 	for _, p := range s.server.TLSConnPolicies {
 		if c := p.ClientAuthentication; c != nil && c.Mode != "request" && c.Mode != "verify_if_given" {
@@ -176,8 +175,7 @@ func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
 	return at.prefix
 }
 
-// hostOf returns a host that the matchers accept, or "" if they do not ask for
-// one.
+// hostOf returns a host that the matchers accept, or "" if they accept any.
 func hostOf(sets caddyhttp.MatcherSets) string {
 	for _, set := range sets {
 		for _, m := range set {
@@ -193,17 +191,17 @@ func hostOf(sets caddyhttp.MatcherSets) string {
 type outcome int
 
 const (
-	unclear outcome = iota // also: it is answered before the handler
+	unclear outcome = iota // unknown, or answered before the handler
 	guarded                // it must be authenticated first
 	reached                // it reaches the handler, with the key in its path
 )
 
-// follow returns what happens to a POST request of a stranger for a path below
-// the prefix of s.
+// follow returns the outcome of an anonymous POST request for a path below the
+// prefix of s.
 func (s site) follow(path string) (o outcome) {
 	defer func() {
 		if recover() != nil {
-			o = unclear // a handler or matcher is not ready for a request that has no connection
+			o = unclear // a handler or matcher panicked because the request has no connection
 		}
 	}()
 	host := s.host
@@ -226,8 +224,8 @@ func (s site) follow(path string) (o outcome) {
 	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
 }
 
-// keyOf returns the key in a path that the handler answers, or "" if it has none.
-// It reports false for a path that the handler leaves to the next one.
+// keyOf returns the key in a path, or "" if the path has none, and reports
+// whether the handler answers the path.
 func (h *Handler) keyOf(path string) (key string, ok bool) {
 	if a, ok := sourceRoute(path); ok {
 		return a.key, true
@@ -246,7 +244,7 @@ type follower struct {
 	groups map[string]bool // of routes that have matched
 }
 
-// next is the rest of the way of a request.
+// next returns the outcome of a request in the handlers that follow.
 type next func(*http.Request) outcome
 
 func (f follower) routes(routes caddyhttp.RouteList, r *http.Request, after next) outcome {
@@ -301,9 +299,9 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	switch m.CaddyModule().ID {
 	case "http.handlers.encode", "http.handlers.intercept", "http.handlers.log_append", "http.handlers.push",
 		"http.handlers.request_body", "http.handlers.templates", "http.handlers.tracing":
-		return rest(r) // they leave the request to the next handler
+		return rest(r) // they pass the request on
 	case "http.handlers.headers", "http.handlers.map", "http.handlers.rewrite", "http.handlers.vars":
-		// They change the request before they leave it to the next handler.
+		// They change the request and pass it on.
 		err := handlers[0].ServeHTTP(discard{}, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
 			o = rest(r)
 			return nil
@@ -316,8 +314,8 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	return unclear
 }
 
-// authenticates reports whether a handler may refuse a request that is not
-// authenticated.
+// authenticates reports whether a handler may refuse an unauthenticated
+// request.
 func authenticates(handler caddyhttp.MiddlewareHandler) bool {
 	if h, ok := handler.(*reverseproxy.Handler); ok {
 		return len(h.HandleResponse) > 0 // forward_auth
@@ -360,7 +358,7 @@ func matchAll(set caddyhttp.MatcherSet, r *http.Request) (matches, certain bool)
 	return certain, certain
 }
 
-// isCaddyMatcher reports whether a matcher is one of Caddy's. Others may have
+// isCaddyMatcher reports whether a matcher is part of Caddy. Others may have
 // side effects, such as counting the request.
 func isCaddyMatcher(m any) bool {
 	if not, ok := m.(*caddyhttp.MatchNot); ok {

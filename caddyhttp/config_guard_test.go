@@ -64,8 +64,7 @@ const (
 )
 
 // TestWarnOpenSite checks that a site gets a warning if it has keys and anyone
-// can send to it. It gets none if stateless is set, or if the gateway cannot
-// know.
+// can send to it. It gets none if stateless is set or the case is unclear.
 func TestWarnOpenSite(t *testing.T) {
 	const notify = notifyBlock
 	certificate := "tls internal {\nclient_auth {\nmode require\n}\n}\n"
@@ -73,40 +72,40 @@ func TestWarnOpenSite(t *testing.T) {
 		text string
 		want string // the path in the warning; "" for no warning
 	}{
-		"a port":                        {":9470 {\n" + notify + "}", "/notify"},
-		"a domain":                      {"alerts.example.com {\n" + notify + "}", "/notify"},
-		"several domains":               {"a.example.com, *.example.org {\n" + notify + "}", "/notify"},
-		"a prefix":                      {":9470 {\nhandle_path /alerts/* {\n" + notify + "}\n}", "/alerts/notify"},
-		"two prefixes":                  {":9470 {\nhandle_path /a/* {\nhandle_path /b/* {\n" + notify + "}\n}\n}", "/a/b/notify"},
-		"behind other handlers":         {":9470 {\nencode gzip\nheader X-A b\nvars a b\nmap {path} {x} {\ndefault y\n}\nlog_append a b\nrequest_body {\nmax_size 1MB\n}\nrespond /up up\n" + notify + "reverse_proxy 127.0.0.1:1\n}", "/notify"},
-		"some strangers excluded":       {":9470 {\n@bad remote_ip 198.51.100.0/24\nerror @bad no 403\n" + notify + "}", "/notify"},
-		"another path has a password":   {":9470 {\nbasic_auth /admin/*" + account + notify + "}", "/notify"},
-		"a key has a password":          {":9470 {\nbasic_auth /notify/ops*" + account + notify + "}", "/notify"},
-		"a key of the global option":    {"{\n" + notify + "}\n:9470 {\nnotify\n}", "/notify"},
-		"an optional certificate":       {"alerts.example.com {\n" + strings.Replace(certificate, "require", "request", 1) + notify + "}", "/notify"},
-		"a loopback address":            {":9470 {\nbind 127.0.0.1 [::1]\n" + notify + "}", ""},
-		"a loopback and another":        {":9470 {\nbind 127.0.0.1 192.0.2.1\n" + notify + "}", "/notify"},
-		"the name of loopback":          {":9470 {\nbind localhost\n" + notify + "}", ""},
-		"a Unix socket":                 {":9470 {\nbind unix//run/x.sock\n" + notify + "}", ""},
-		"no keys":                       {":9470 {\nnotify\n}", ""},
-		"stateless on":                  {":9470 {\n" + strings.Replace(notify, "key", "stateless on\nkey", 1) + "}", ""},
-		"stateless off":                 {":9470 {\n" + strings.Replace(notify, "key", "stateless off\nkey", 1) + "}", ""},
-		"stateless off in all":          {"{\nnotify {\nstateless off\n}\n}\n:9470 {\n" + notify + "}", ""},
-		"a password":                    {":9470 {\nbasic_auth" + account + notify + "}", ""},
-		"a password for the path":       {":9470 {\nbasic_auth /notify*" + account + notify + "}", ""},
-		"a password before the prefix":  {":9470 {\nbasic_auth /alerts/*" + account + "handle_path /alerts/* {\n" + notify + "}\n}", ""},
-		"a password within the prefix":  {":9470 {\nhandle_path /alerts/* {\nbasic_auth" + account + notify + "}\n}", ""},
-		"a password in a route":         {":9470 {\nroute {\nbasic_auth" + account + notify + "}\n}", ""},
-		"a password too late":           {":9470 {\nroute {\n" + notify + "basic_auth" + account + "}\n}", "/notify"},
-		"another server that asks":      {":9470 {\nforward_auth 127.0.0.1:1 {\nuri /auth\n}\n" + notify + "}", ""},
-		"a certificate":                 {"alerts.example.com {\n" + certificate + notify + "}", ""},
-		"private addresses only":        {":9470 {\n@in remote_ip private_ranges\nhandle @in {\n" + notify + "}\n}", ""},
-		"other addresses are refused":   {":9470 {\n@out not remote_ip private_ranges\nabort @out\n" + notify + "}", ""},
-		"other client addresses":        {":9470 {\n@out not client_ip private_ranges\nerror @out no 403\n" + notify + "}", ""},
-		"a secret in a header":          {":9470 {\n@in header X-Secret x\nhandle @in {\n" + notify + "}\n}", ""},
-		"only keys get to it":           {":9470 {\nhandle /notify/* {\n" + notify + "}\n}", ""},
-		"something else is before it":   {":9470 {\nroute {\nrespond no 403\n" + notify + "}\n}", ""},
-		"a key is what a rewrite calls": {":9470 {\nrewrite * /notify/ops\n" + notify + "}", ""},
+		"a port":                       {":9470 {\n" + notify + "}", "/notify"},
+		"a domain":                     {"alerts.example.com {\n" + notify + "}", "/notify"},
+		"several domains":              {"a.example.com, *.example.org {\n" + notify + "}", "/notify"},
+		"a prefix":                     {":9470 {\nhandle_path /alerts/* {\n" + notify + "}\n}", "/alerts/notify"},
+		"two prefixes":                 {":9470 {\nhandle_path /a/* {\nhandle_path /b/* {\n" + notify + "}\n}\n}", "/a/b/notify"},
+		"behind other handlers":        {":9470 {\nencode gzip\nheader X-A b\nvars a b\nmap {path} {x} {\ndefault y\n}\nlog_append a b\nrequest_body {\nmax_size 1MB\n}\nrespond /up up\n" + notify + "reverse_proxy 127.0.0.1:1\n}", "/notify"},
+		"some clients excluded":        {":9470 {\n@bad remote_ip 198.51.100.0/24\nerror @bad no 403\n" + notify + "}", "/notify"},
+		"another path has a password":  {":9470 {\nbasic_auth /admin/*" + account + notify + "}", "/notify"},
+		"a key has a password":         {":9470 {\nbasic_auth /notify/ops*" + account + notify + "}", "/notify"},
+		"a key of the global option":   {"{\n" + notify + "}\n:9470 {\nnotify\n}", "/notify"},
+		"an optional certificate":      {"alerts.example.com {\n" + strings.Replace(certificate, "require", "request", 1) + notify + "}", "/notify"},
+		"a loopback address":           {":9470 {\nbind 127.0.0.1 [::1]\n" + notify + "}", ""},
+		"a loopback and another":       {":9470 {\nbind 127.0.0.1 192.0.2.1\n" + notify + "}", "/notify"},
+		"localhost":                    {":9470 {\nbind localhost\n" + notify + "}", ""},
+		"a Unix socket":                {":9470 {\nbind unix//run/x.sock\n" + notify + "}", ""},
+		"no keys":                      {":9470 {\nnotify\n}", ""},
+		"stateless on":                 {":9470 {\n" + strings.Replace(notify, "key", "stateless on\nkey", 1) + "}", ""},
+		"stateless off":                {":9470 {\n" + strings.Replace(notify, "key", "stateless off\nkey", 1) + "}", ""},
+		"stateless off in all":         {"{\nnotify {\nstateless off\n}\n}\n:9470 {\n" + notify + "}", ""},
+		"a password":                   {":9470 {\nbasic_auth" + account + notify + "}", ""},
+		"a password for the path":      {":9470 {\nbasic_auth /notify*" + account + notify + "}", ""},
+		"a password before the prefix": {":9470 {\nbasic_auth /alerts/*" + account + "handle_path /alerts/* {\n" + notify + "}\n}", ""},
+		"a password within the prefix": {":9470 {\nhandle_path /alerts/* {\nbasic_auth" + account + notify + "}\n}", ""},
+		"a password in a route":        {":9470 {\nroute {\nbasic_auth" + account + notify + "}\n}", ""},
+		"a password too late":          {":9470 {\nroute {\n" + notify + "basic_auth" + account + "}\n}", "/notify"},
+		"forward_auth":                 {":9470 {\nforward_auth 127.0.0.1:1 {\nuri /auth\n}\n" + notify + "}", ""},
+		"a certificate":                {"alerts.example.com {\n" + certificate + notify + "}", ""},
+		"private addresses only":       {":9470 {\n@in remote_ip private_ranges\nhandle @in {\n" + notify + "}\n}", ""},
+		"other addresses are refused":  {":9470 {\n@out not remote_ip private_ranges\nabort @out\n" + notify + "}", ""},
+		"other client addresses":       {":9470 {\n@out not client_ip private_ranges\nerror @out no 403\n" + notify + "}", ""},
+		"a secret in a header":         {":9470 {\n@in header X-Secret x\nhandle @in {\n" + notify + "}\n}", ""},
+		"only paths of keys reach it":  {":9470 {\nhandle /notify/* {\n" + notify + "}\n}", ""},
+		"a response before it":         {":9470 {\nroute {\nrespond no 403\n" + notify + "}\n}", ""},
+		"a rewrite to a key":           {":9470 {\nrewrite * /notify/ops\n" + notify + "}", ""},
 	} {
 		got := warningsOfSites(t, tt.text)
 		switch {
@@ -118,31 +117,31 @@ func TestWarnOpenSite(t *testing.T) {
 	}
 }
 
-// Authentication for only one of /notify/KEY and /notify/KEY/ gets a warning.
+// TestWarnSpellings checks that authentication for only one of /notify/KEY and /notify/KEY/ gets a warning.
 func TestWarnSpellings(t *testing.T) {
 	const notify = "notify {\nstateless off\nkey secret {\nurl json://127.0.0.1:1\n}\nkey public {\nurl json://127.0.0.1:1\n}\n}\n"
 	for name, tt := range map[string]struct {
 		text string
 		want string // a part of the only warning; "" for no warning
 	}{
-		"an exact path":            {"basic_auth /notify/secret" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/,"},
-		"a path with a slash":      {"basic_auth /notify/secret/" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
-		"a loopback address":       {"bind 127.0.0.1\nbasic_auth /notify/secret" + account + notify, "/notify/secret/,"},
-		"the address without key":  {"basic_auth /notify" + account + notify, "the authentication for /notify does not apply to /notify/,"},
-		"below an address":         {"basic_auth /notify/secret/*" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
-		"within a prefix":          {"handle_path /a/* {\nbasic_auth /notify/secret" + account + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
-		"before a prefix":          {"basic_auth /a/notify/secret" + account + "handle_path /a/* {\n" + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
-		"a regular expression":     {"@s path_regexp ^/notify/secret$\nbasic_auth @s" + account + notify, "/notify/secret/,"},
-		"another server that asks": {"forward_auth /notify/secret 127.0.0.1:1 {\nuri /auth\n}\n" + notify, "/notify/secret/,"},
-		"a list without sources":   {"@s path /notify/secret /notify/secret/\nbasic_auth @s" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/source,"},
-		"a list":                   {"@s path /notify/secret /notify/secret/*\nbasic_auth @s" + account + notify, ""},
-		"a star":                   {"basic_auth /notify/secret*" + account + notify, ""},
-		"all keys":                 {"basic_auth /notify*" + account + notify, ""},
-		"everything":               {"basic_auth" + account + notify, ""},
-		"nothing":                  {notify, ""},
-		"another path":             {"basic_auth /admin" + account + notify, ""},
-		"another handler":          {"respond /notify/secret no\n" + notify, ""},
-		"the rest is refused":      {"basic_auth /notify/secret" + account + "@rest not path /notify/secret\nerror @rest no 403\n" + notify, ""},
+		"an exact path":           {"basic_auth /notify/secret" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/,"},
+		"a path with a slash":     {"basic_auth /notify/secret/" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
+		"a loopback address":      {"bind 127.0.0.1\nbasic_auth /notify/secret" + account + notify, "/notify/secret/,"},
+		"the address without key": {"basic_auth /notify" + account + notify, "the authentication for /notify does not apply to /notify/,"},
+		"below an address":        {"basic_auth /notify/secret/*" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
+		"within a prefix":         {"handle_path /a/* {\nbasic_auth /notify/secret" + account + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
+		"before a prefix":         {"basic_auth /a/notify/secret" + account + "handle_path /a/* {\n" + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
+		"a regular expression":    {"@s path_regexp ^/notify/secret$\nbasic_auth @s" + account + notify, "/notify/secret/,"},
+		"forward_auth":            {"forward_auth /notify/secret 127.0.0.1:1 {\nuri /auth\n}\n" + notify, "/notify/secret/,"},
+		"a list without sources":  {"@s path /notify/secret /notify/secret/\nbasic_auth @s" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/source,"},
+		"a list":                  {"@s path /notify/secret /notify/secret/*\nbasic_auth @s" + account + notify, ""},
+		"a star":                  {"basic_auth /notify/secret*" + account + notify, ""},
+		"all keys":                {"basic_auth /notify*" + account + notify, ""},
+		"everything":              {"basic_auth" + account + notify, ""},
+		"nothing":                 {notify, ""},
+		"another path":            {"basic_auth /admin" + account + notify, ""},
+		"another handler":         {"respond /notify/secret no\n" + notify, ""},
+		"the rest is refused":     {"basic_auth /notify/secret" + account + "@rest not path /notify/secret\nerror @rest no 403\n" + notify, ""},
 	} {
 		got := warningsOfSites(t, ":9470 {\n"+tt.text+"\n}")
 		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
@@ -161,15 +160,15 @@ func TestWarnOpenManagement(t *testing.T) {
 		text string
 		want string // the path in the warning; "" for no warning
 	}{
-		"a port":              {":9470 {\n" + notify("manage open") + "}", "/add/KEY"},
-		"a prefix":            {":9470 {\nhandle_path /alerts/* {\n" + notify("manage open") + "}\n}", "/alerts/add/KEY"},
-		"half a password":     {":9470 {\n@add path /add/*\nbasic_auth @add" + account + notify("manage open") + "}", "/get/KEY"},
-		"a user is needed":    {":9470 {\n" + notify("manage") + "}", ""},
-		"nobody":              {":9470 {\n" + notify("") + "}", ""},
-		"a password":          {":9470 {\nbasic_auth" + account + notify("manage open") + "}", ""},
-		"this machine":        {"http://localhost:9470 {\nbind 127.0.0.1\n" + notify("manage open") + "}", ""},
-		"no saved keys":       {":9470 {\nnotify {\nstateless on\n}\n}", ""},
-		"a client of a proxy": {":9470 {\n@in remote_ip 10.0.0.0/8\nhandle @in {\n" + notify("manage open") + "}\n}", ""},
+		"a port":                   {":9470 {\n" + notify("manage open") + "}", "/add/KEY"},
+		"a prefix":                 {":9470 {\nhandle_path /alerts/* {\n" + notify("manage open") + "}\n}", "/alerts/add/KEY"},
+		"a password for /add only": {":9470 {\n@add path /add/*\nbasic_auth @add" + account + notify("manage open") + "}", "/get/KEY"},
+		"a user is needed":         {":9470 {\n" + notify("manage") + "}", ""},
+		"nobody":                   {":9470 {\n" + notify("") + "}", ""},
+		"a password":               {":9470 {\nbasic_auth" + account + notify("manage open") + "}", ""},
+		"this machine":             {"http://localhost:9470 {\nbind 127.0.0.1\n" + notify("manage open") + "}", ""},
+		"no saved keys":            {":9470 {\nnotify {\nstateless on\n}\n}", ""},
+		"a client of a proxy":      {":9470 {\n@in remote_ip 10.0.0.0/8\nhandle @in {\n" + notify("manage open") + "}\n}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := warningsOfSites(t, tt.text)

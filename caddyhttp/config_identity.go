@@ -16,7 +16,7 @@ var (
 	errAddress    = errors.New("it is not an address; write one that begins with http:// or https:// and a host")
 )
 
-// validate returns an error that begins with the name of the wrong field.
+// validate returns an error that begins with the name of the invalid field.
 func (id *Identity) validate() error {
 	for _, p := range []struct{ name, value string }{{"name", id.Name}, {"description", id.Description}, {"url", id.URL}, {"logo", id.Logo}} {
 		if strings.ContainsAny(p.value, "{}") {
@@ -38,7 +38,7 @@ func (id *Identity) validate() error {
 	return nil
 }
 
-// exampleIcon replaces the placeholders in the address of an icon by examples.
+// exampleIcon replaces the placeholders in the address of an icon with examples.
 var exampleIcon = strings.NewReplacer("{type}", "info", "{size}", "72x72")
 
 // resolve returns the identity with all defaults.

@@ -42,9 +42,9 @@ func importPath(location, caddyfile string) (string, error) {
 	return path, checkPlaceholders(location)
 }
 
-// importApprise returns the targets in the files at the locations. It logs what
-// has no effect in them, where a Caddyfile would get an error, because these
-// files are in use already.
+// importApprise returns the targets in the files at the locations. It logs a
+// parameter without effect. In a Caddyfile that is an error, but these files
+// are in use already.
 func (l keyLoader) importApprise(key string, locations []string) (targets []notifier.Target, err error) {
 	if len(locations) == 0 {
 		return nil, nil
@@ -99,7 +99,7 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 func (l keyLoader) importEntry(e appriseconfig.Entry) (*notifier.Destination, error) {
 	for _, tag := range e.Tags {
 		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
-			continue // it has no effect, but files that are in use have it
+			continue // it has no effect, but existing files have it
 		}
 		if err := checkTag(tag); err != nil {
 			return nil, err

@@ -79,25 +79,25 @@ func TestBadImports(t *testing.T) {
 	defer large.Close()
 	nowhere := httptest.NewServer(http.NotFoundHandler())
 	defer nowhere.Close()
-	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	includer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("json://localhost\ninclude /etc/passwd"))
 	}))
-	defer thief.Close()
+	defer includer.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading the file: no such file"},
 		{"unset placeholder", "{env.NOTIFY_TEST_UNSET}", "", "key k, import_apprise 2: {env.NOTIFY_TEST_UNSET} has no value"},
-		{"no service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
+		{"unknown service", file("json://localhost\n\nsecretsecret://secretsecret"), "", "f.conf:3: the URL "},
 		{"unusable URL", file("# c\ntgram://secretsecret"), "", "f.conf:2: Telegram: "},
 		{"denied service", file("json://localhost"), "services {\ndeny json\n}", "f.conf:1: the service JSON may not be used here"},
 		{"a line", file("json://localhost\nsecretsecret"), "", "f.conf:2: unknown line"},
-		{"a tag with another meaning", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
+		{"a reserved tag", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
 		{"status", nowhere.URL + "/secretsecret", "", "reading the file: the server answers with status 404"},
 		{"size", large.URL + "/secretsecret", "", "reading the file: the file is larger than 1 MiB"},
 		{"refused connection", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
-		{"a local file from afar", thief.URL, "", ":2: include: a file that was fetched cannot include a local file"},
+		{"a local file in a fetched one", includer.URL, "", ":2: include: a file that was fetched cannot include a local file"},
 	} {
 		empty := configuration(t, "empty", "")
 		_, err := provision(t, "key k {\nimport_apprise "+empty+" "+tt.location+"\n}\n"+tt.block, "")
@@ -105,7 +105,7 @@ func TestBadImports(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
 			continue
 		}
-		text := strings.Replace(err.Error(), "begins with secretsecret://", "", 1) // what stands before :// is no secret
+		text := strings.Replace(err.Error(), "begins with secretsecret://", "", 1) // the scheme is not a secret
 		if strings.Contains(text, "secretsecret") {
 			t.Errorf("%s: the error shows a secret: %v", tt.name, err)
 		}
@@ -122,8 +122,9 @@ func TestBadImports(t *testing.T) {
 	}
 }
 
-// A URL names files beside the file that it stands in: the Caddyfile or an
-// imported one. One that comes from a server names none.
+// TestURLFiles checks that a path in a URL is relative to the file that
+// contains the URL, the Caddyfile or an imported file, and that a URL from a
+// server cannot name files.
 func TestURLFiles(t *testing.T) {
 	const hook = "discord://1098765432109876543/AbCdEf-0123456789?template=hook.json"
 	dir := t.TempDir()
@@ -179,7 +180,7 @@ func TestImportAppriseTagAll(t *testing.T) {
 	}
 }
 
-// Services that are retired or for the desktop do not keep a file from loading.
+// TestImportAppriseRetired checks that a file loads although it has URLs of retired and desktop services.
 func TestImportAppriseRetired(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.conf", "msteams://a/b/c\nops=json://localhost\ndbus://\n")

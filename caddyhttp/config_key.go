@@ -22,11 +22,11 @@ type Key struct {
 
 	// Configuration files of Apprise, in text or YAML, whose destinations are
 	// added to the key: paths, or addresses that begin with `http://` or
-	// `https://`. In JSON, paths are relative to the working directory. The files
-	// are read when the configuration loads: each may have 1 MiB, and all of a
-	// key may take 10 seconds. A mistake in a file is an error. Placeholders are
-	// replaced in the locations but not in the files. Example:
-	// `["/etc/apprise.yml"]`. Default: none.
+	// `https://`. In JSON, paths are relative to the working directory. The
+	// files are read when the configuration loads: each file may have 1 MiB, and
+	// reading all files of a key may take 10 seconds. A mistake in a file is an
+	// error. Placeholders are replaced in the locations but not in the files.
+	// Example: `["/etc/apprise.yml"]`. Default: none.
 	ImportApprise []string `json:"import_apprise,omitempty"`
 
 	// A tag expression that chooses the URLs for requests without a tag, such as
@@ -43,9 +43,10 @@ type Key struct {
 	// Example: `["grafana"]`. Default: any way.
 	Accept []string `json:"accept,omitempty"`
 
-	// The name of a key of the same site or of the app that gets a message when
-	// the queue gives up a delivery for this key: with the service, the reason
-	// and the ID of the message, but not its text. Default: none.
+	// The name of a key of the same site or of the app. It gets a message when
+	// the queue gives up a delivery for this key. The message names the service,
+	// the reason and the ID of the undelivered message, but not its text.
+	// Default: none.
 	Fallback string `json:"fallback,omitempty"`
 }
 
@@ -64,9 +65,9 @@ type KeyURL struct {
 	// The tags by which requests choose among the URLs of the key. A tag has
 	// letters, digits, `_` and `-`, begins with a letter or digit, and ignores
 	// case. A URL with the tag `always` matches every request. A number before a
-	// tag, as in `2:ops`, makes the URLs with the tag a chain: the number 2 is
-	// used only if not all of the numbers before it get the message. Example:
-	// `["ops", "2:urgent"]`. Default: none.
+	// tag, as in `2:ops`, makes the URLs with the tag a chain: the URLs with a
+	// number get the message only if it fails for a URL of each lower number.
+	// Example: `["ops", "2:urgent"]`. Default: none.
 	Tags []string `json:"tags,omitempty"`
 }
 
@@ -128,7 +129,7 @@ type key struct {
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
 	fallback       string            // the key for messages about dead deliveries; "" for none
-	limits         *notifier.Limits  // of what a message can cause, for a saved key; nil for no limits
+	limits         *notifier.Limits  // of a message to a saved key; nil for no limits
 	log            *zap.Logger
 }
 
@@ -141,7 +142,7 @@ func (k *key) match(e notifier.TagExpr) []notifier.Target {
 	return e.Select(k.targets)
 }
 
-// choose is match with an error if no target matches.
+// choose returns the targets that match returns, or an error if there are none.
 func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.match(e)
 	if len(targets) == 0 {
@@ -181,7 +182,7 @@ func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Ta
 	return out, nil
 }
 
-// parseFunc makes a destination of a URL of the operator.
+// parseFunc returns the destination of a URL of the operator.
 type parseFunc func(url string, files notifier.Files) (*notifier.Destination, error)
 
 // parseUnshared is a parseFunc whose destinations are not shared with other
@@ -247,9 +248,9 @@ func (l keyLoader) target(u KeyURL) (notifier.Target, error) {
 	return notifier.Target{Destination: d, Tags: slices.Clone(u.Tags)}, err
 }
 
-// urlDir returns the directory of the Caddyfile that a URL stands in, or "" if
-// the URL names no file. Placeholders may name files, too: theirs are relative to
-// the working directory.
+// urlDir returns the directory of the Caddyfile that contains a URL, or "" if
+// the URL names no file. Paths in placeholders do not count: they are relative
+// to the working directory.
 func urlDir(url, caddyfile string) (string, error) {
 	if !notifier.MayNameFiles(url) {
 		return "", nil
@@ -285,8 +286,8 @@ func (l keyLoader) destination(url, dir string) (*notifier.Destination, error) {
 }
 
 // rejectMistake returns the first mistake in a URL of the operator as an error,
-// so that the operator corrects the URL before it is needed. For a URL of a
-// client it is a warning, because the URL may have been in use for long.
+// so that the operator corrects the URL before it is needed. In a URL of a
+// client, a mistake is only a warning, because the URL may be in use already.
 func rejectMistake(d *notifier.Destination) error {
 	if text := d.Mistake(); text != "" {
 		return errors.New(text)
@@ -294,8 +295,8 @@ func rejectMistake(d *notifier.Destination) error {
 	return nil
 }
 
-// checkURL makes the checks of an operator's URL that are possible while its
-// placeholders are not replaced.
+// checkURL checks an operator's URL as far as possible before its placeholders
+// are replaced.
 func checkURL(url string, services *Services) error {
 	if err := checkPlaceholders(url); err != nil {
 		return err

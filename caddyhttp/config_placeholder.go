@@ -40,12 +40,12 @@ func eachPlaceholder(text string, f func(name string) error) error {
 	return nil
 }
 
-// openPlaceholder matches a placeholder that has no closing brace, and its name
-// as far as that is certainly no part of a secret.
+// openPlaceholder matches a placeholder without a closing brace. Its group
+// matches the name if that cannot contain a secret.
 var openPlaceholder = regexp.MustCompile(`\{(?:(\$\w*|env\.\w+|(?:event|system|time|http|vars)\.[\w.]*)|file\.)[^{}\s"']*(?:[{\s"']|$)`)
 
-// checkClosed returns an error if a placeholder has no closing brace. It would
-// be left in the text.
+// checkClosed returns an error if a placeholder has no closing brace. Such a
+// placeholder would stay in the text.
 func checkClosed(text string) error {
 	for _, at := range openPlaceholder.FindAllStringSubmatchIndex(text, -1) {
 		if at[0] > 0 && strings.IndexByte(`{\`, text[at[0]-1]) >= 0 {
@@ -68,9 +68,9 @@ func isExternal(name string) bool {
 }
 
 // checkPlaceholders returns an error if a placeholder has no value when the
-// configuration loads. It would be left in the URL, and messages would be sent
-// to the wrong address. The Caddyfile adapter makes a placeholder of requests
-// of {file.token}, so these have a separate error.
+// configuration loads. Such a placeholder would stay in the URL, and messages
+// would be sent to the wrong address. The Caddyfile adapter turns {file.token}
+// into a placeholder of requests, so those have a separate error.
 func checkPlaceholders(text string) error {
 	if !strings.Contains(text, "{") {
 		return nil
@@ -95,7 +95,7 @@ func checkPlaceholders(text string) error {
 }
 
 // checkValues returns an error if an environment variable is not set or a file
-// does not exist. Caddy would take both for empty.
+// does not exist. Caddy would replace both with an empty text.
 func checkValues(text string) error {
 	return eachPlaceholder(text, func(name string) error {
 		if variable, ok := strings.CutPrefix(name, "env."); ok {
@@ -128,8 +128,8 @@ func resolvePlaceholders(text string) (string, error) {
 	return caddy.NewReplacer().ReplaceOrErr(text, true, false)
 }
 
-// checkSingleURL returns an error if text is a list of URLs. Everything after
-// the first comma would be a part of the first URL.
+// checkSingleURL returns an error if text is a list of URLs. Otherwise
+// everything after the first comma would be a part of the first URL.
 func checkSingleURL(text string) error {
 	switch {
 	case len(api.SplitURLs(text)) > 1:
@@ -165,7 +165,7 @@ func isEventPlaceholder(name string) bool {
 	return strings.HasPrefix(name, "event.data.")
 }
 
-// checkTextAndValues is checkText and checkValues in one.
+// checkTextAndValues calls checkText and checkValues.
 func checkTextAndValues(text string, s placeholderScope) error {
 	if err := checkText(text, s); err != nil {
 		return err
@@ -177,8 +177,8 @@ func checkTextAndValues(text string, s placeholderScope) error {
 // as a rule of a style sheet, is left as it is.
 var placeholderName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./*-]*$`)
 
-// checkText returns an error if a placeholder in text never has a value. It
-// would be sent as it is.
+// checkText returns an error if a placeholder in text can never have a value,
+// because it would be sent unreplaced.
 func checkText(text string, s placeholderScope) error {
 	if err := checkClosed(text); err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestResolveURL(t *testing.T) {
 		{"password with structure in it", "json://user:{env.X}@host", "p@ss/word?a#b:c", "json://user:p%40ss%2Fword%3Fa%23b%3Ac@host"},
 		{"password that looks like another host", "json://user:{env.X}@host", "x@evil.example/", "json://user:x%40evil.example%2F@host"},
 		{"encoded password", "json://user:{env.X}@host", "p%40ss", "json://user:p%40ss@host"},
-		{"encoded, with more than that", "json://user:{env.X}@host", "p%40s@s", "json://user:p%2540s%40s@host"},
+		{"partly encoded password", "json://user:{env.X}@host", "p%40s@s", "json://user:p%2540s%40s@host"},
 		{"percent sign", "json://user:{env.X}@host", "100%", "json://user:100%25@host"},
 		{"percent sign in front of a digit", "json://user:{env.X}@host", "5%2", "json://user:5%252@host"},
 		{"not ASCII", "json://user:{env.X}@host", "пароль", "json://user:%D0%BF%D0%B0%D1%80%D0%BE%D0%BB%D1%8C@host"},

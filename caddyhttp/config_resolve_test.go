@@ -8,7 +8,7 @@ import (
 )
 
 // TestGlobalSettings checks that sites use the keys and settings of the app,
-// and that their own come first.
+// and that their own take precedence.
 func TestGlobalSettings(t *testing.T) {
 	s := newStation(t)
 	global := "key ops {\nurl " + s.url("/app/ops") + "\n}\nkey dev {\nurl " + s.url("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
@@ -39,8 +39,8 @@ func TestGlobalSettings(t *testing.T) {
 	}
 }
 
-// TestJSONMistakes checks that the same rules apply to JSON, which has no
-// lines.
+// TestJSONMistakes checks that the rules of the Caddyfile also apply to JSON,
+// and that errors name the setting.
 func TestJSONMistakes(t *testing.T) {
 	for config, text := range map[string]string{
 		`{"keys":{"a.b":{"urls":[{"url":"json://h"}]}}}`: "1 to 128 letters",

@@ -12,16 +12,16 @@ import (
 
 // Configs turns on saved configurations: keys whose notification URLs clients
 // save over HTTP, in Caddy's storage, with the routes of the Apprise API. Keys
-// of the configuration win over saved ones, and cannot be read or changed over
-// HTTP.
+// of the configuration take precedence over saved keys of the same name, and
+// cannot be read or changed over HTTP.
 type Configs struct {
-	// Who may read and change saved configurations: `user` for those whom an
-	// authentication handler in front of this one has let in, and for those with
-	// a client certificate; `open` for everybody who can send the request.
-	// Default: nobody; saved keys can be used, but not read or changed.
+	// Who may read and change saved configurations. `user` allows users that an
+	// authentication handler before this one has authenticated, and clients with
+	// a certificate. `open` allows everybody who can send the request. Default:
+	// nobody; saved keys can be used, but not read or changed.
 	Manage string `json:"manage,omitempty"`
 
-	// How soon a change is seen that another instance makes in the same storage.
+	// How soon a change by another instance with the same storage takes effect.
 	// A duration such as `"1m30s"`, or a number of nanoseconds. Default: 5s.
 	Refresh caddy.Duration `json:"refresh,omitempty"`
 
@@ -35,8 +35,8 @@ type Configs struct {
 	// How many URLs a key may have. Default: 100.
 	MaxURLs int `json:"max_urls,omitempty"`
 
-	// How far saved URLs are trusted: `client` for the rules of `egress` and
-	// `client_limits`, as for URLs in a request; `operator` for none, as for URLs
+	// The rules for saved URLs. With `client`, `egress` and `client_limits`
+	// apply, as for URLs in a request. With `operator`, they do not, as for URLs
 	// in the configuration. Default: `client`.
 	Trust string `json:"trust,omitempty"`
 
@@ -44,9 +44,9 @@ type Configs struct {
 	// Default: false.
 	Include bool `json:"include,omitempty"`
 
-	// Encrypts what is stored: any text of 16 or more characters. Placeholders
+	// The secret that encrypts the stored configurations: any text of at least 16 characters. Placeholders
 	// such as `{file./run/secrets/configs}` are replaced when the configuration
-	// loads. Default: what is stored is not encrypted.
+	// loads. Default: they are not encrypted.
 	Secret string `json:"secret,omitempty"`
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Source says how the messages of a program are read that posts in a format of
-// its own, and how the program shows that it may. A built-in source needs none
-// of it. Templates are those of Go's text/template with the functions of
-// docs/templates.md. In secrets, placeholders such as `{env.GRAFANA_SECRET}` are
-// replaced when the configuration loads; in templates they are not.
+// Source configures how the payloads of a program with its own format become
+// messages, and how the program authenticates. A built-in source needs no
+// settings. Templates are those of Go's text/template with the functions in
+// docs/templates.md. Placeholders such as `{env.GRAFANA_SECRET}` are replaced
+// in secrets when the configuration loads, but not in templates.
 type Source struct {
 	// The template of the title. Default: that of the built-in source.
 	Title string `json:"title,omitempty"`
@@ -47,16 +47,16 @@ type Source struct {
 	// `{"broken": "failure", "partial": "warning"}`. Default: none.
 	Types map[string]string `json:"types,omitempty"`
 
-	// A template for tags, separated by commas or spaces. If a URL of the key has
-	// one of them, the message goes to the URLs that have; otherwise it goes where
-	// it would go without. Default: that of the built-in source, or none.
+	// A template for tags, separated by commas or spaces. The message goes to
+	// the URLs of the key with one of these tags. If no URL has one, the tags
+	// are ignored. Default: that of the built-in source, or none.
 	Tag string `json:"tag,omitempty"`
 
 	// A template for the format of the body: `text`, `markdown` or `html`.
 	// Default: that of the built-in source, or `text`.
 	Format string `json:"format,omitempty"`
 
-	// A template that is `true` for payloads that are no message. Default: none.
+	// A template that is `true` for a payload that is ignored. Default: none.
 	Skip string `json:"skip,omitempty"`
 
 	// Attaches the images that a payload of a built-in source names by address.
@@ -171,7 +171,7 @@ func readTemplate(path string) (string, error) {
 	return string(text), nil
 }
 
-// resolveSources sets the sources: those of r and those of s, which win.
+// resolveSources sets the sources: those of r and those of s. Those of s take precedence.
 func (s *Settings) resolveSources(r *resolved) error {
 	sources := maps.Clone(r.sources)
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
@@ -237,7 +237,7 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 		b.Sources = map[string]*Source{}
 	}
 	b.Sources[name] = s
-	if s.needsNothing() {
+	if s.isSelfContained() {
 		if _, err := s.load(name); err != nil {
 			return start.WrapErr(err)
 		}
@@ -245,9 +245,9 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	return nil
 }
 
-// needsNothing reports whether the source can be loaded where the Caddyfile is
-// adapted, which may be another machine than the one that it is for.
-func (s *Source) needsNothing() bool {
+// isSelfContained reports whether the source has no files and placeholders, so
+// that it can be loaded on the machine that adapts the Caddyfile.
+func (s *Source) isSelfContained() bool {
 	return s.TitleFile == "" && s.BodyFile == "" && !strings.Contains(s.Secret+s.Token, "{")
 }
 

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// TestModulesInLogs checks that modules show only counts in Caddy's debug log,
-// which prints them whole.
+// TestModulesInLogs checks that Caddy's debug log, which prints whole modules,
+// shows only how many keys and URLs they have.
 func TestModulesInLogs(t *testing.T) {
 	h := newGateway(t, "key k {\nurl json://u:secretsecret@h a\n}\ndefault_urls json://u:secretsecret@h", "key g {\nurl json://u:secretsecret@h\n}")
 	var out bytes.Buffer

@@ -22,7 +22,7 @@ import (
 
 // configAddress is an address of the routes for saved configurations.
 type configAddress struct {
-	route string // one of those below
+	route string // one of the constants below
 	key   string // "" for a route without a key
 }
 
@@ -145,13 +145,13 @@ func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, a configAddre
 	return h.getConfig(w, r, a.key)
 }
 
-// errKeyFixed returns the error for a key of the Caddyfile that is to be read or
-// changed.
+// errKeyFixed returns the error for a request to read or change a key of the
+// Caddyfile.
 func errKeyFixed(key string) error {
 	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
 }
 
-// The reasons why a client may not manage saved configurations.
+// Errors of mayManage.
 var (
 	errManageOff  = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
 	errManageUser = api.Errorf(http.StatusForbidden, "reading and changing saved configurations needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
@@ -171,7 +171,7 @@ func (h *Handler) mayManage(r *http.Request) error {
 	return errManageUser
 }
 
-// requestUser returns the user whom Caddy's authentication has found, or "".
+// requestUser returns the user that Caddy's authentication found, or "".
 func requestUser(r *http.Request) (user string) {
 	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		user, _ = values.GetString("http.auth.user.id")
@@ -192,7 +192,7 @@ func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name stri
 	return nil
 }
 
-// loadConfig returns the saved configuration of a key as an answer needs it.
+// loadConfig returns the saved configuration of a key. Errors are for the client.
 func (h *Handler) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
 	c, err := h.resolved.saved.store.Load(ctx, name)
 	if errors.Is(err, configstore.ErrNotFound) {
@@ -285,8 +285,8 @@ func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// idOf returns a function that returns the ID of a URL: a keyed hash, so that
-// nobody can guess the URL from it.
+// idOf returns a function that returns the ID of a URL: a keyed hash, from
+// which nobody can guess the URL.
 func (s *savedKeys) idOf(ctx context.Context) func(notifier.Target) *string {
 	key, err := s.store.IDKey(ctx)
 	if err != nil {
@@ -308,7 +308,7 @@ const (
 )
 
 // configChanged writes the audit line and emits the event of a change. Neither
-// has a URL.
+// contains a URL.
 func (h *Handler) configChanged(r *http.Request, name, change string, destinations int) {
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("change", change),
@@ -318,7 +318,7 @@ func (h *Handler) configChanged(r *http.Request, name, change string, destinatio
 	})
 }
 
-// serveStatus tells whether the storage can be read and written.
+// serveStatus reports whether the storage can be read and written.
 func (h *Handler) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	status := struct {
 		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations

@@ -12,25 +12,25 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// checkQuery is the parameter of a POST to /add/{KEY} that asks for the mistakes
-// in a configuration and saves nothing. With the value checkLocal, files that it
-// includes are not fetched.
+// checkQuery is the query parameter of a POST to /add/{KEY} that checks a
+// configuration without saving it. With the value checkLocal, included files
+// are not fetched.
 const (
 	checkQuery = "check"
 	checkLocal = "local"
 )
 
-// draft is a configuration that a client has sent, and what is wrong with it.
+// draft is a configuration that a client sent, with its mistakes and warnings.
 type draft struct {
 	*api.Config
-	urls     int    // of a configuration without mistakes
+	urls     int    // how many it has, if it has no mistakes
 	problem  string // why it is not saved, if it has no mistakes
 	mistakes []savedError
 	warnings []savedError
 }
 
-// addConfig saves the configuration of a key in place of the one that it has.
-// Browsers get the page with what they have sent if it is not saved.
+// addConfig saves the configuration of a key and replaces the one before. If it
+// is not saved, a browser gets the page with the text that it sent.
 func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
 	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
 	if err != nil {
@@ -109,7 +109,7 @@ func newCheckedMistakes(mistakes []savedError) []checkedMistake {
 	return out
 }
 
-// checkConfig answers what is wrong with a configuration. It saves nothing.
+// checkConfig answers with the mistakes in a configuration. It saves nothing.
 func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name string, fetch bool) error {
 	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
 	if err != nil {
@@ -134,8 +134,8 @@ func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name strin
 	return nil
 }
 
-// checkDraft returns the configuration c with what is wrong with it. Without
-// fetch, what it includes is not looked at.
+// checkDraft returns a draft of c with its mistakes and warnings. Without
+// fetch, included files are not checked.
 func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
 	s := h.resolved.saved
 	include := s.fetch

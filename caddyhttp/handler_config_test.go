@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 )
 
-// flakyStorage is a storage that can be out of order.
+// flakyStorage is a storage whose accesses fail while down is set.
 type flakyStorage struct {
 	certmagic.FileStorage
 	down  atomic.Bool
@@ -112,8 +112,8 @@ func TestSavedKeys(t *testing.T) {
 			}
 		})
 	}
-	// A client of Apprise says that it is a gateway, and its message goes to all
-	// URLs of the key all the same.
+	// An Apprise client identifies as a gateway. Its message still goes to all
+	// URLs of the key.
 	if r := post(t, h, "/add/Home", typeForm, "urls="+s.url("/a")+","+s.url("/b")); r.status != http.StatusOK {
 		t.Fatal(r.body)
 	}
@@ -130,7 +130,7 @@ func TestSavedKeys(t *testing.T) {
 	for _, route := range []string{"/get/Home", "/cfg/Home/"} {
 		r := httptest.NewRequest(http.MethodPost, route, nil)
 		if got := do(t, h, r); got.body != text || !strings.HasPrefix(got.header.Get("Content-Type"), "text/plain") {
-			t.Errorf("%s answers %q as %s; the text must be there byte for byte", route, got.body, got.header.Get("Content-Type"))
+			t.Errorf("%s answers %q as %s; want the text byte for byte", route, got.body, got.header.Get("Content-Type"))
 		}
 	}
 	if got, want := post(t, h, "/get/Home", "", "").body, `{"format":"text","config":" # a comment\r\nops=`+s.url("/a")+`\n"}`+"\n"; got != want {
@@ -185,8 +185,9 @@ func TestURLIDs(t *testing.T) {
 	}
 }
 
-// TestSaveMistakes checks that a mistake is refused with its place and without
-// the URL, and that what was saved before stays.
+// TestSaveMistakes checks that a configuration with a mistake is refused, that
+// the error has the position but not the URL, and that the saved configuration
+// stays.
 func TestSaveMistakes(t *testing.T) {
 	s := newStation(t)
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_urls 2\nmax_size 1KiB\nmax_keys 1", "key fixed {\nurl "+s.url("/fixed")+"\n}")
@@ -199,25 +200,25 @@ func TestSaveMistakes(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"a wrong URL":          {"/add/ops", `{"urls": ["` + s.url("/a") + `", "nope://t0ken/"]}`, 400, "URL 2, line 2"},
-		"egress":               {"/add/ops", `{"urls": "json://10.1.2.3/t0ken"}`, 400, "10.1.2.3 is private"},
-		"a line of text":       {"/add/ops", `{"format": "text", "config": "# x\n\nt0ken t0ken\n"}`, 400, "line 3"},
-		"YAML":                 {"/add/ops", `{"format": "yaml", "config": "urls:\n - [t0ken\n"}`, 400, "line "},
-		"an include":           {"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400, "cannot include others"},
-		"a local include":      {"/add/ops", `{"format": "text", "config": "include /etc/passwd"}`, 400, "cannot include others"},
-		"too many URLs":        {"/add/ops", `{"urls": ["` + s.url("/1") + `", "` + s.url("/2") + `", "` + s.url("/3") + `"]}`, 400, "at most 2"},
-		"too large":            {"/add/ops", `{"urls": "` + s.url("/"+strings.Repeat("x", 1100)) + `"}`, 413, "larger than 1.0 KiB"},
-		"no URL":               {"/add/ops", `{"format": "text", "config": "# none\n"}`, 400, "has no notification URL"},
-		"nothing":              {"/add/ops", `{}`, 400, "urls or config is missing"},
-		"no format":            {"/add/ops", `{"config": "json://localhost"}`, 400, "format is missing"},
-		"an unknown format":    {"/add/ops", `{"config": "json://localhost", "format": "toml"}`, 400, "text, yaml or auto"},
-		"a wrong type":         {"/add/ops", `{"urls": 1}`, 400, "urls"},
-		"one key too many":     {"/add/more", before, 400, "max_keys"},
-		"an ill-formed key":    {"/add/a.b", before, 404, "letters"},
-		"a reserved key":       {"/add/messages", before, 404, "messages"},
-		"one of the Caddyfile": {"/add/fixed", before, 403, "in the configuration"},
-		"reading that":         {"/get/fixed", "", 403, "in the configuration"},
-		"deleting that":        {"/del/fixed", "", 403, "in the configuration"},
+		"a wrong URL":                     {"/add/ops", `{"urls": ["` + s.url("/a") + `", "nope://t0ken/"]}`, 400, "URL 2, line 2"},
+		"egress":                          {"/add/ops", `{"urls": "json://10.1.2.3/t0ken"}`, 400, "10.1.2.3 is private"},
+		"a line of text":                  {"/add/ops", `{"format": "text", "config": "# x\n\nt0ken t0ken\n"}`, 400, "line 3"},
+		"YAML":                            {"/add/ops", `{"format": "yaml", "config": "urls:\n - [t0ken\n"}`, 400, "line "},
+		"an include":                      {"/add/ops", `{"format": "text", "config": "include http://127.0.0.1/t0ken"}`, 400, "cannot include others"},
+		"a local include":                 {"/add/ops", `{"format": "text", "config": "include /etc/passwd"}`, 400, "cannot include others"},
+		"too many URLs":                   {"/add/ops", `{"urls": ["` + s.url("/1") + `", "` + s.url("/2") + `", "` + s.url("/3") + `"]}`, 400, "at most 2"},
+		"too large":                       {"/add/ops", `{"urls": "` + s.url("/"+strings.Repeat("x", 1100)) + `"}`, 413, "larger than 1.0 KiB"},
+		"no URL":                          {"/add/ops", `{"format": "text", "config": "# none\n"}`, 400, "has no notification URL"},
+		"nothing":                         {"/add/ops", `{}`, 400, "urls or config is missing"},
+		"no format":                       {"/add/ops", `{"config": "json://localhost"}`, 400, "format is missing"},
+		"an unknown format":               {"/add/ops", `{"config": "json://localhost", "format": "toml"}`, 400, "text, yaml or auto"},
+		"a wrong type":                    {"/add/ops", `{"urls": 1}`, 400, "urls"},
+		"too many keys":                   {"/add/more", before, 400, "max_keys"},
+		"a malformed key":                 {"/add/a.b", before, 404, "letters"},
+		"a reserved key":                  {"/add/messages", before, 404, "messages"},
+		"a key of the Caddyfile":          {"/add/fixed", before, 403, "in the configuration"},
+		"reading a key of the Caddyfile":  {"/get/fixed", "", 403, "in the configuration"},
+		"deleting a key of the Caddyfile": {"/del/fixed", "", 403, "in the configuration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := post(t, h, c.target, typeJSON, c.body)
@@ -279,7 +280,7 @@ func TestManage(t *testing.T) {
 }
 
 // TestManageFromOtherSites checks that pages of other sites cannot change keys
-// with the browser of somebody who may.
+// through the browser of a user who may.
 func TestManageFromOtherSites(t *testing.T) {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	for _, target := range []string{"/add/ops", "/del/ops", "/get/ops"} {
@@ -292,7 +293,7 @@ func TestManageFromOtherSites(t *testing.T) {
 	}
 }
 
-// TestConfigsOff checks that the routes are not there without the setting.
+// TestConfigsOff checks that the routes do not exist without the setting.
 func TestConfigsOff(t *testing.T) {
 	h := newGateway(t, "", "")
 	for _, target := range []string{"/add/ops", "/cfg", "/status", "/details", "/json/urls/ops"} {
@@ -302,7 +303,7 @@ func TestConfigsOff(t *testing.T) {
 	}
 }
 
-// TestSavedStorageDown checks that the last good copy serves while the storage
+// TestSavedStorageDown checks that the last good copy is used while the storage
 // is down, and that a key that was never read gets a 503.
 func TestSavedStorageDown(t *testing.T) {
 	s := newStation(t)
@@ -340,7 +341,7 @@ func TestSavedStorageDown(t *testing.T) {
 }
 
 // TestTwoGateways checks that two gateways on one storage see each other's
-// changes, also deletions, after the refresh time.
+// changes, including deletions, after the refresh time.
 func TestTwoGateways(t *testing.T) {
 	s := newStation(t)
 	dir := t.TempDir()
@@ -362,9 +363,9 @@ func TestTwoGateways(t *testing.T) {
 	}
 }
 
-// TestSavedKeyCost checks that an unused key costs nothing, and that a used one
-// is read once within the refresh time and keeps the destinations of URLs that
-// stay.
+// TestSavedKeyCost checks that an unused key is not read, and that a used key
+// is read once within the refresh time and keeps the destinations of unchanged
+// URLs.
 func TestSavedKeyCost(t *testing.T) {
 	s := newStation(t)
 	dir := t.TempDir()
@@ -425,8 +426,8 @@ func TestSavedConcurrently(t *testing.T) {
 	}
 }
 
-// TestConfigPages checks that the pages show neither secrets nor keys of the
-// Caddyfile as they are written.
+// TestConfigPages checks that the page of a key of the Caddyfile shows no
+// secrets and no editor, and that a saved key has an editor.
 func TestConfigPages(t *testing.T) {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "key fixed {\nurl gotify://push.example.com/s3cret-t0ken-x\n}")
 	page := get(t, h, "/cfg/fixed", "text/html")

@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The page with a form for messages. It loads nothing but these files and the
-// style sheet of all pages.
+// The page with a form for messages. It uses only these files and the style
+// sheet of all pages.
 var (
 	//go:embed page.html
 	pageHTML string
@@ -37,7 +37,7 @@ var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; f
 
 // page is the data of the page's template.
 type page struct {
-	Address   string // of the page itself, which takes the message
+	Address   string // of the page itself; messages are posted to it
 	Messages  string // the address of messages in the queue, without their ID; "" without a queue
 	Key       string // "" for messages with URLs
 	Tags      []tagChoice
@@ -164,16 +164,16 @@ func writePageStatus(w http.ResponseWriter, r *http.Request, status int, body []
 	}
 }
 
-// relativeAddress returns the address of the request relative to itself. It is
-// right below every prefix, whether Caddy or a proxy before Caddy strips it. It
-// leaves out the query string, which can alter a message.
+// relativeAddress returns the address of the request relative to itself. It
+// works below any path prefix that Caddy, or a proxy before Caddy, removes. It
+// has no query string, because that can change a message.
 func relativeAddress(r *http.Request) string {
 	path := clientURL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
 }
 
-// relativeMessages returns the address of the messages in the queue, relative to
-// the address of the request, which is that of a key or, if name is "", of
+// relativeMessages returns the address of the messages in the queue, relative
+// to the address of the request: that of the key name or, if name is "",
 // /notify.
 func relativeMessages(r *http.Request, name string) string {
 	slash := strings.HasSuffix(r.URL.Path, "/")

@@ -28,7 +28,7 @@ var (
 	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor, pageConfigRecent)
 )
 
-// pageConfigScripts are the scripts of the page. Each is about one part of it.
+// pageConfigScripts are the scripts of the page. Each serves one part of it.
 var pageConfigScripts = []template.JS{template.JS(destinationsJS), template.JS(editorJS)}
 
 var pageConfigPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; img-src data:" +
@@ -47,7 +47,7 @@ type configPageData struct {
 	// Of a configuration that is not saved.
 	Draft              bool
 	NotSaved           string // why, if it has no mistakes
-	URLs               int    // if it has no mistakes
+	URLs               int    // how many it has, if it has no mistakes
 	Mistakes, Warnings []checkedMistake
 
 	Ambiguous bool // another site has a key of this name
@@ -61,7 +61,7 @@ type configPageData struct {
 func (p configPageData) Title() string { return "Key " + p.Key }
 
 // rootOf returns the address of the folder that has the routes, relative to a
-// request below it.
+// request for path.
 func rootOf(path string) string {
 	if depth := strings.Count(path, "/") - 1; depth > 0 {
 		return strings.Repeat("../", depth)
@@ -102,8 +102,8 @@ func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	return writeConfigPage(w, r, status, pageConfigTemplate, p)
 }
 
-// keyPage returns the page of a key, which need not exist. If the storage cannot
-// be read, the page lacks what is saved.
+// keyPage returns the page of a key, which need not exist. If the storage
+// cannot be read, the page does not show the saved configuration.
 func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err error) {
 	p = configPageData{Root: rootOf(r.URL.Path), Key: name, Editable: h.resolved.keys[name] == nil, Scripts: pageConfigScripts}
 	if p.Editable {

@@ -35,18 +35,18 @@ var (
 	builderURLTemplate  = api.NewPageTemplate("builder URL", builderURLHTML, builderParts)
 )
 
-// The names in the query string of the address of a key for these pages: build
-// has a scheme of a service, or nothing for the list of them, in which search
-// finds some by their names; draft puts a URL into the editor.
+// The query parameters of these pages, at the address of a key. build is a
+// scheme of a service, or empty for the list of services. search filters that
+// list by name. draft puts a URL into the editor.
 const (
 	buildQuery  = "build"
 	searchQuery = "search"
 	draftQuery  = "draft"
 )
 
-// What the field do of a form asks for. The default is to make the URL.
+// Values of the field do of a form. Without it, the form makes the URL.
 const (
-	builderRead = "read" // take the field url apart and fill in the form
+	builderRead = "read" // parse the field url and fill in the form
 	builderShow = "show" // show the form again with its secrets
 )
 
@@ -117,8 +117,8 @@ func (h *Handler) permittedServices() []notifier.ServiceInfo {
 	return all
 }
 
-// findServices returns the service that has the name or, if there is none, those
-// that have the text as a part of their name or of a scheme.
+// findServices returns the service named text or, if there is none, the
+// services with text in their name or in a scheme.
 func findServices(all []notifier.ServiceInfo, text string) (found []notifier.ServiceInfo) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, s := range all {
@@ -134,7 +134,7 @@ func findServices(all []notifier.ServiceInfo, text string) (found []notifier.Ser
 
 // postBuilder handles a form of these pages.
 func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
-	e, err := h.enter(r, "") // it is no alert, so it counts like a message without a key
+	e, err := h.enter(r, "") // it is not an alert, so it counts like a message without a key
 	if err != nil {
 		return err
 	}
@@ -172,8 +172,8 @@ func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string
 
 var errBuilderHTML = api.Errorf(http.StatusNotAcceptable, "this is a page for browsers (Accept: text/html); programs save URLs with POST /add/{KEY}")
 
-// readURL takes the posted URL apart, which may be an address that a service
-// gives out, and writes the form with its values.
+// readURL parses the posted URL and writes the form with its values. The URL
+// may also be an address that a service gives out, such as that of a webhook.
 func (h *Handler) readURL(w http.ResponseWriter, r *http.Request, key string) error {
 	url := strings.TrimSpace(r.PostForm.Get("url"))
 	d, err := notifier.Parse(url, nil)
@@ -285,7 +285,7 @@ func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) e
 	if h.resolved.keys[name] != nil {
 		return errKeyFixed(name)
 	}
-	// Like a message with a URL of a client.
+	// The test counts like a message with a URL of a client.
 	e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// builderForm is a form of the URLs of a service with what is filled in.
+// builderForm is a form for the URLs of a service, with its values.
 type builderForm struct {
 	service     notifier.ServiceInfo
 	forms       []*notifier.URLForm
@@ -135,7 +135,7 @@ type builderField struct {
 	Min, Max string
 	Step     string
 	Required bool
-	Optional bool // it is among required fields
+	Optional bool // marked as such, because it is among required fields
 	Secret   bool
 	Shown    bool // a secret is readable
 	Hint     string
@@ -312,7 +312,7 @@ func (f *builderForm) field(field notifier.URLField, problem string) builderFiel
 			b.Pairs = append(b.Pairs, builderPair{Number: len(b.Pairs) + 1})
 		}
 	case notifier.KindFile:
-		b.Hint = "Only a content in base64: a saved URL cannot name files of the gateway's machine."
+		b.Hint = "Only the content of the file in base64: a saved URL cannot name files on the gateway's machine."
 	}
 	return b
 }
@@ -332,9 +332,9 @@ func (b *builderField) listField(field notifier.URLField, items []string, slash 
 		b.Hint = "Several are separated by commas."
 	default:
 		b.Control, b.Value = "lines", strings.Join(items, "\n")
-		b.Hint = "One a line."
+		b.Hint = "One per line."
 		if field.Split {
-			b.Hint = "One a line, or separated by commas."
+			b.Hint = "One per line, or separated by commas."
 		}
 	}
 	for _, part := range field.Parts {

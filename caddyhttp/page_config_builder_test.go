@@ -109,8 +109,8 @@ func TestBuilderOfAllServices(t *testing.T) {
 	}
 }
 
-// TestBuilderKeepsValues checks that what is filled in comes out of the URL as it
-// was, with every character that has a meaning in URLs.
+// TestBuilderKeepsValues checks that the URL has each value as it was filled
+// in, with every character that has a meaning in URLs.
 func TestBuilderKeepsValues(t *testing.T) {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	form := url.Values{
@@ -129,8 +129,8 @@ func TestBuilderKeepsValues(t *testing.T) {
 	}
 }
 
-// TestBuilderMistakes checks that a mistake is shown beside its field, and what is
-// filled in stays.
+// TestBuilderMistakes checks that a mistake is shown beside its field, and that
+// the fields keep their values.
 func TestBuilderMistakes(t *testing.T) {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	for name, c := range map[string]struct {
@@ -156,7 +156,7 @@ func TestBuilderMistakes(t *testing.T) {
 				}
 			}
 			if strings.Contains(got.body, "?draft") {
-				t.Error("there is a URL to add")
+				t.Error("the page offers a URL to add")
 			}
 		})
 	}
@@ -254,8 +254,8 @@ func TestBuilderTests(t *testing.T) {
 	}
 }
 
-// TestBuilderIsGuarded checks that the pages are for those who manage, for keys
-// that can be changed, and not for pages of other sites.
+// TestBuilderIsGuarded checks that only those who may manage can use the pages,
+// only for keys that can be changed, and not from pages of other sites.
 func TestBuilderIsGuarded(t *testing.T) {
 	key := "key fixed {\nurl json://example.com\n}"
 	for _, c := range []struct {

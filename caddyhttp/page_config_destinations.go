@@ -39,8 +39,8 @@ const testQuery = "test"
 // most 64 KiB, and a form writes a character with up to three bytes.
 const maxPageForm = 512 << 10
 
-// readPageForm reads a form of the pages for those who manage. What it has is in
-// r.PostForm.
+// readPageForm reads a form of the pages for those who manage. Its fields are
+// in r.PostForm.
 func (h *Handler) readPageForm(w http.ResponseWriter, r *http.Request) error {
 	if !h.resolved.page {
 		return errPageOff
@@ -54,9 +54,9 @@ func (h *Handler) readPageForm(w http.ResponseWriter, r *http.Request) error {
 
 var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, which are turned off here")
 
-// serveTest sends a test message to one destination of a key, whose number is the
-// field destination, counted from 1. The answer is the page of the key with the
-// result or, to a client that prefers no HTML, that of a message.
+// serveTest sends a test message to one destination of a key. The field
+// destination is its number, counted from 1. A browser gets the page of the key
+// with the result. Any other client gets the answer to a message.
 func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
 	e, err := h.enter(r, name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string)
 }
 
 // tested returns the index of the destination that the form in r is about. The
-// field shown, if set, is its URL as the page has shown it.
+// field shown, if set, is its URL as the page showed it.
 func (k *key) tested(r *http.Request) (n int, err error) {
 	n, err = strconv.Atoi(r.PostForm.Get("destination"))
 	if err != nil || n < 1 || n > len(k.targets) {

@@ -73,8 +73,8 @@ func TestDestinationTests(t *testing.T) {
 	}
 }
 
-// TestDestinationTestsAreGuarded checks that only those who manage can test, and
-// no page of another site.
+// TestDestinationTestsAreGuarded checks that only those who may manage can
+// test, and not from a page of another site.
 func TestDestinationTestsAreGuarded(t *testing.T) {
 	s := newStation(t)
 	key := "key fixed {\nurl " + s.url("/a") + "\n}\n"
@@ -82,7 +82,7 @@ func TestDestinationTestsAreGuarded(t *testing.T) {
 	for _, manage := range []string{"", "manage"} {
 		h, _ := newConfigGateway(t, t.TempDir(), manage, key)
 		if got := submit(t, h, "/cfg/fixed?test", form); got.status != http.StatusForbidden {
-			t.Errorf("%q: a stranger gets %d", manage, got.status)
+			t.Errorf("%q: an anonymous client gets %d", manage, got.status)
 		}
 	}
 	h, _ := newConfigGateway(t, t.TempDir(), "manage", key)
@@ -106,8 +106,8 @@ func TestDestinationTestsAreGuarded(t *testing.T) {
 	}
 }
 
-// TestDestinationTestWithQueue checks that a test is one attempt now, which the
-// queue does not repeat.
+// TestDestinationTestWithQueue checks that a test makes one attempt at once,
+// without the queue.
 func TestDestinationTestWithQueue(t *testing.T) {
 	p := newPager(t, http.StatusServiceUnavailable)
 	h := newQueueGateway(t, t.TempDir(), open+"configs {\nmanage open\n}", "key ops {\nurl "+p.url()+"\n}")

@@ -99,8 +99,8 @@ func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, saved []
 	return writeConfigPage(w, r, http.StatusOK, pageConfigListTemplate, d)
 }
 
-// listKeys describes keys. It reads the saved ones that are not in use, and keeps
-// nothing of them.
+// listKeys describes keys. It reads saved keys that are not in use, and does
+// not keep them in memory.
 func (h *Handler) listKeys(ctx context.Context, names []string) []listedKey {
 	out := make([]listedKey, len(names))
 	slots := make(chan struct{}, maxListReads)
@@ -130,7 +130,7 @@ func (l *listedKey) setTargets(k *key) {
 	l.URLs, l.Services = len(k.targets), countServices(k.targets)
 }
 
-// describe sets what a saved key reaches. A key that is not in use is read, and
+// describe sets the services of a saved key. A key that is not in use is read, and
 // not kept in memory.
 func (s *savedKeys) describe(ctx context.Context, l *listedKey) {
 	s.mu.Lock()

@@ -9,8 +9,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 )
 
-// TestKeyList checks that the list of keys tells what each reaches and when it
-// last worked, in pages, with a search, and without keeping unused keys in memory.
+// TestKeyList checks that the list of keys shows the services and last results
+// of each key, that it has pages and a search, and that unused keys are not
+// kept in memory.
 func TestKeyList(t *testing.T) {
 	s := newStation(t)
 	h, storage := newConfigGateway(t, t.TempDir(), "manage open\nmax_keys 1000", "key fixed-here {\nurl "+s.url("/a")+"\nurl "+s.url("/b")+"\n}")

@@ -23,7 +23,7 @@ const (
 	maxPageScanned = 10_000 // deliveries in the queue that are searched for those of the key
 )
 
-// pageRecent is a message or refusals on the page of a key.
+// pageRecent is an entry of the history on the page of a key: a message, or refused requests.
 type pageRecent struct {
 	Time    time.Time
 	Source  string
@@ -35,7 +35,7 @@ type pageRecent struct {
 	More    int // results that are not shown
 }
 
-// Of messages and refusals, by outcome.
+// outcomeWords has the word and the class of each outcome.
 var outcomeWords = map[string]struct{ word, class string }{
 	outcomeDelivered: {"Delivered", "log_INFO"},
 	outcomeFailed:    {"Failed", "log_ERROR"},
@@ -82,7 +82,7 @@ func resultLine(r api.Result) string {
 	return line
 }
 
-// pageQueue is what the queue has for a key.
+// pageQueue has the messages of a key in the queue.
 type pageQueue struct {
 	Problem  string // why the queue is not shown
 	Messages []pageQueued
@@ -106,7 +106,7 @@ type pageDelivery struct {
 	Reason               string
 }
 
-// setRecent sets what has come in for a key and what waits.
+// setRecent sets the last messages of a key and its messages in the queue.
 func (p *configPageData) setRecent(h *Handler, ctx context.Context) {
 	if p.Ambiguous = !h.solelyDefines(ctx, p.Key); p.Ambiguous {
 		return
@@ -122,8 +122,8 @@ func (p *configPageData) setRecent(h *Handler, ctx context.Context) {
 }
 
 // solelyDefines reports whether no other site of the process defines a key of
-// the same name in another way. The history and the queue know a key by its
-// name alone.
+// the same name in another way. The history and the queue identify a key only
+// by its name.
 func (h *Handler) solelyDefines(ctx context.Context, name string) bool {
 	own := h.resolved.keys[name]
 	for _, site := range append([]*resolved{h.app.resolved}, h.app.sites...) {
@@ -146,8 +146,8 @@ func (h *Handler) solelyDefines(ctx context.Context, name string) bool {
 
 const errQueueUnread = "The queue cannot be read at the moment."
 
-// newPageQueue returns what waits for a key and what was given up, of the oldest
-// messages.
+// newPageQueue returns the messages of a key that wait or were given up. If the
+// queue is long, it looks only at the oldest messages.
 func newPageQueue(ctx context.Context, q *openQueue, name string) *pageQueue {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -195,7 +195,7 @@ func newPageQueue(ctx context.Context, q *openQueue, name string) *pageQueue {
 	return p
 }
 
-// messageTime returns when a message came in, which is part of its ID.
+// messageTime returns when a message came in. Its ID contains the time.
 func messageTime(id uuid.UUID) time.Time {
 	seconds, nanoseconds := id.Time().UnixTime()
 	return time.Unix(seconds, nanoseconds)
@@ -218,15 +218,16 @@ func (m *pageQueued) add(j *queue.Job, d deadDelivery) {
 	m.Lines = append(m.Lines, line)
 }
 
-// The names in the query string of a POST to the address of a key that change a
-// message in the queue. The message is the field id.
+// The query parameters of a POST to the address of a key that change a message
+// in the queue. The field id is the ID of the message.
 const (
 	retryQuery = "retry"
 	dropQuery  = "drop"
 )
 
-// changeQueued tries the deliveries of a message of a key again that were given
-// up, or drops those that wait or were given up. Browsers go back to the page.
+// changeQueued changes a message of a key: it queues again the deliveries that
+// were given up, or drops those that wait or were given up. Browsers are sent
+// back to the page.
 func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, change string) error {
 	if err := h.readPageForm(w, r); err != nil {
 		return err
@@ -267,8 +268,8 @@ func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, cha
 	return nil
 }
 
-// isOfKey reports whether deliveries of a message wait or were given up and all
-// of them are of a key.
+// isOfKey reports whether a message has deliveries that wait or were given up,
+// and all of them are for the key.
 func isOfKey(e *queue.Entry, name string) bool {
 	found := false
 	for i := range e.Jobs {

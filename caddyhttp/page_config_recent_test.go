@@ -90,7 +90,7 @@ func TestKeyPageQueue(t *testing.T) {
 	}
 	h.resolved.saved.Manage = manageUser
 	if r := submit(t, h, "/cfg/ops?drop", form); r.status != http.StatusForbidden || !dead(id) {
-		t.Errorf("a stranger gets %d", r.status)
+		t.Errorf("an anonymous client gets %d", r.status)
 	}
 	h.resolved.saved.Manage = manageOpen
 

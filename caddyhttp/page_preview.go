@@ -34,8 +34,8 @@ var previewPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'self'
 // its message instead of sending it.
 const previewQuery = "preview"
 
-// servePreview writes the message of r as a destination shows it that takes
-// HTML, or returns the response to a wrong request.
+// servePreview writes the message of r as an HTML destination shows it, or
+// returns the response to an invalid request.
 func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.resolved.page {
 		return api.Errorf(http.StatusForbidden, "the preview is part of the page, which is turned off here").Response()
@@ -87,7 +87,7 @@ func (h *Handler) renderPreview(w http.ResponseWriter, r *http.Request) ([]byte,
 	return b.Bytes(), err
 }
 
-// previewPayload returns the message that a source makes of a payload, and its
+// previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
 func (h *Handler) previewPayload(name, payload string) (m *notifier.Message, note string, err error) {
 	s, err := h.resolved.source(name)

@@ -17,10 +17,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// savedKeys are the saved keys of a site. A key is read and parsed when it is
-// used first, and parsed again only when its configuration has changed. A URL
-// that is still there after the change keeps its destination, and so its
-// connections and tokens.
+// savedKeys are the saved keys of a site. A key is read and parsed at its first
+// use, and parsed again only when its configuration changes. A URL that the
+// change leaves in place keeps its destination, with its connections and
+// tokens.
 type savedKeys struct {
 	*Configs
 	store    *configstore.Store
@@ -39,14 +39,14 @@ type savedKeys struct {
 // savedKey is a saved key that was used.
 type savedKey struct {
 	mu       sync.Mutex // held while the storage is read
-	key      *key       // nil until it was read once
+	key      *key       // nil until it is first read
 	revision configstore.Revision
 	checked  time.Time
-	changes  int64 // of the index when it was checked
-	failing  bool  // the storage could not be read
+	changes  int64 // of the index at the last check
+	failing  bool  // the last read failed
 }
 
-// savedStorage is what the sites of a configuration share to save keys.
+// savedStorage is the storage of saved keys, which the sites of a configuration share.
 type savedStorage struct {
 	storage certmagic.Storage
 	index   configstore.Index
@@ -56,11 +56,11 @@ type savedStorage struct {
 	err     error // of the last check
 }
 
-// statusAge is how long the result of a check of the storage is used again, so
-// that health checks cost it little.
+// statusAge is how long the result of a storage check is reused, so that
+// frequent health checks cost little.
 const statusAge = 5 * time.Second
 
-// check returns what does not work in the storage.
+// check returns an error if the storage cannot be read or written.
 func (s *savedStorage) check(ctx context.Context, store *configstore.Store) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *savedStorage) check(ctx context.Context, store *configstore.Store) erro
 }
 
 // newSavedKeys returns the saved keys of a site with the settings r, or nil if
-// they are not turned on.
+// configs is not set.
 func newSavedKeys(r *resolved, in *savedStorage, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
 	if r.configs == nil {
 		return nil, nil
@@ -84,7 +84,7 @@ func newSavedKeys(r *resolved, in *savedStorage, sender *notifier.Sender, log *z
 		s.policy = r.limits.Egress
 		if r.limits.Client != nil {
 			limits := *r.limits.Client
-			limits.Relay = true // as for a key of the configuration: clients of Apprise say that they are gateways
+			limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
 			s.limits = &limits
 		}
 	}
@@ -109,7 +109,7 @@ func (s *savedKeys) close() {
 	}
 }
 
-// release releases the destinations of k, whose lock the caller holds.
+// release releases the destinations of k. The caller holds the lock of k.
 func (s *savedKeys) release(k *savedKey) {
 	if k.key != nil {
 		s.releaseTargets(k.key)
@@ -117,22 +117,22 @@ func (s *savedKeys) release(k *savedKey) {
 	}
 }
 
-// releaseTargets releases the destinations of a key that parse has returned.
+// releaseTargets releases the destinations of a key that parse returned.
 func (s *savedKeys) releaseTargets(k *key) {
 	for _, t := range k.targets {
 		s.sender.Release(t.Destination)
 	}
 }
 
-// errSavedUnavailable is the answer while a key cannot be read.
+// errSavedUnavailable returns the error for a client while the storage fails.
 func errSavedUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
 	e.Fault, e.RetryAfter = err, 5*time.Second
 	return e
 }
 
-// find returns a saved key as it was at most Refresh ago. If the storage cannot
-// be read, it returns the key as it was read last, or a 503.
+// find returns a saved key, at most Refresh old. If the storage cannot be read,
+// find returns the key as it was last read, or a 503 error if it never was.
 func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
 	if s == nil || checkKeyName(name) != nil {
 		return nil, errNoKey

@@ -19,14 +19,14 @@ import (
 )
 
 // savedError is a mistake in a saved configuration, or a warning about it. It
-// does not repeat the configuration.
+// does not quote the configuration, which may contain secrets.
 type savedError struct {
 	line int // from 1 on; 0 for the configuration as a whole
 	url  int // the number of the URL, from 1 on; 0 if it is unknown
 	err  error
 }
 
-// Error returns what is wrong, with the place.
+// Error returns the problem with its position.
 func (m savedError) Error() string {
 	switch {
 	case m.line == 0:
@@ -37,10 +37,10 @@ func (m savedError) Error() string {
 	return fmt.Sprintf("URL %d, line %d: %v", m.url, m.line, m.err)
 }
 
-// Unwrap returns the error without the place.
+// Unwrap returns the error without its position.
 func (m savedError) Unwrap() error { return m.err }
 
-// text returns what is wrong without the place, for a client.
+// text returns the problem without its position, as a client may see it.
 func (m savedError) text() string { return errs.PublicText(m.err) }
 
 // savedErrors are the mistakes in a saved configuration, in the order of their
@@ -53,8 +53,9 @@ func (m savedErrors) Error() string { return m[0].Error() }
 // Unwrap returns the first mistake, because Error returns its text.
 func (m savedErrors) Unwrap() error { return m[0] }
 
-// newSavedError returns a mistake at a line of the configuration, or of a file
-// that it includes in the line include.
+// newSavedError returns a mistake in a line of the configuration. If include is
+// not 0, the mistake is in a file, which line include of the configuration
+// includes.
 func newSavedError(line, include int, err error) savedError {
 	if include == 0 {
 		return savedError{line: line, err: err}
@@ -70,7 +71,7 @@ func sortMistakes(m []savedError) {
 	slices.SortStableFunc(m, func(a, b savedError) int { return a.line - b.line })
 }
 
-// errSavedInclude is the error of a saved configuration that includes another.
+// errSavedInclude is returned for a saved configuration that includes another while include is off.
 var errSavedInclude = errors.New("saved configurations cannot include others here; write the URLs into this one")
 
 // entries returns the entries of a saved configuration. fetch returns the
@@ -103,9 +104,9 @@ func (s *savedKeys) entries(ctx context.Context, format, text string, fetch func
 	return entries, mistakes, warnings
 }
 
-// parse makes a key of a saved configuration. The caller releases its
-// destinations. URLs of services that have ended are left out with a warning.
-// The error is a savedErrors.
+// parse returns the key of a saved configuration. The caller must release its
+// destinations. A URL of a retired service is left out with a warning. The
+// error is of type savedErrors.
 func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *key, warnings []savedError, err error) {
 	return s.parseWith(ctx, name, format, text, s.fetch)
 }
@@ -118,7 +119,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 		mistakes = append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)))
 		entries = entries[:s.MaxURLs]
 	}
-	var ended []savedError // services
+	var retired []savedError // about URLs of retired services
 	k := &key{name: name, limits: s.limits, log: s.log.WithLazy(zap.String("key", name))}
 	for i, e := range entries {
 		t, err := s.target(e)
@@ -131,7 +132,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 		}
 		m := newSavedError(e.Line, e.Include, err)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
-			ended = append(ended, m)
+			retired = append(retired, m)
 			continue
 		}
 		if numbered && e.Include == 0 {
@@ -141,9 +142,9 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 	}
 	switch {
 	case len(mistakes) > 0 || len(k.targets) > 0:
-		warnings = append(warnings, ended...)
-	case len(ended) > 0:
-		mistakes = ended // no URL is left
+		warnings = append(warnings, retired...)
+	case len(retired) > 0:
+		mistakes = retired // no URL is left
 	default:
 		mistakes = []savedError{{err: errors.New("the configuration has no notification URL; add one")}}
 	}

@@ -27,9 +27,10 @@ const fieldConfig = "config"
 
 // ReadConfig reads a request to save a configuration: the field urls, a text or
 // an array of texts, or the field config with the field format, which is text,
-// yaml or auto. A form may leave out the format, which means auto; JSON may not,
-// as in the Apprise API. If both are there, urls counts. A plain text is the
-// config. A text of more than maxSize bytes is a 413.
+// yaml or auto. A form may leave out the format, which means auto; JSON may
+// not, as in the Apprise API. If both are present, urls is used. The body of a
+// plain-text request is the config. For a text of more than maxSize bytes,
+// ReadConfig returns a 413 error.
 func ReadConfig(w http.ResponseWriter, r *http.Request, l Limits, maxSize int64) (*Config, error) {
 	// JSON and forms write a character with up to six bytes.
 	const escaped, fields = 6, 4 << 10
@@ -85,8 +86,8 @@ func (q *Request) config(isJSON bool) (*Config, error) {
 	return &Config{Format: format, Text: text}, nil
 }
 
-// PrefersJSON reports whether the response to r is JSON: as its Accept headers
-// prefer or, without one, if the request is JSON.
+// PrefersJSON reports whether r is answered in JSON: if its Accept headers
+// prefer JSON or, without such a header, if the request is JSON.
 func PrefersJSON(r *http.Request) bool {
 	if len(r.Header["Accept"]) == 0 {
 		return sendsJSON(r)

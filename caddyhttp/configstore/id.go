@@ -16,9 +16,9 @@ const (
 	idKeySize = sha256.Size
 )
 
-// IDKey returns a key to make IDs of URLs with, which do not reveal them. It is
-// the same for all users of the storage and does not change. With a secret it
-// follows from that; otherwise it is random and stored when it is needed first.
+// IDKey returns the key for the IDs of URLs. It does not change, and is the
+// same for all processes that use the storage. With a secret, the key is
+// derived from it. Otherwise it is random, and stored at the first use.
 func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
 	s.index.idMu.Lock()
 	defer s.index.idMu.Unlock()

@@ -1,5 +1,5 @@
-// Package configstore keeps the configurations that clients save, one for each
-// key, in a certmagic.Storage: files, or what a cluster shares.
+// Package configstore stores the configurations that clients save, one for each
+// key, in a certmagic.Storage: in files, or in the shared storage of a cluster.
 package configstore
 
 import (
@@ -36,23 +36,23 @@ type Config struct {
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
 
-	// Revision differs after each change of the stored object.
+	// Revision changes with each change of the stored object.
 	Revision Revision
 }
 
 // Revision identifies a state of a stored object.
 type Revision [sha256.Size]byte
 
-// Errors of a Store. Any other error is one of the storage.
+// Errors of a Store. Any other error comes from the storage.
 var (
 	// ErrNotFound is returned for a key without a configuration.
 	ErrNotFound = errors.New("nothing is saved under this key")
 
-	// ErrTooMany is returned when a new key would be one too many.
+	// ErrTooMany is returned when a new key would exceed the maximum.
 	ErrTooMany = errors.New("as many keys are saved as are allowed")
 
-	// ErrSealed is returned for a configuration that is encrypted under another
-	// secret, or that is damaged.
+	// ErrSealed is returned for a configuration that is encrypted with another
+	// secret or damaged.
 	ErrSealed = errors.New("the saved configuration cannot be decrypted; it was saved with another secret, or it is damaged")
 )
 
@@ -66,7 +66,7 @@ const (
 // wait for a storage that hangs.
 const storageTimeout = 5 * time.Second
 
-// Index is what the sites of a process know together about the saved keys. The
+// Index is the list of saved keys that the sites of a process share. The
 // zero value is ready for use.
 type Index struct {
 	writing sync.Mutex // held while a configuration is saved or deleted
@@ -79,8 +79,7 @@ type Index struct {
 	listing bool
 }
 
-// Changes returns a number that is another one after each change that this
-// process has made.
+// Changes returns how many changes this process has made.
 func (x *Index) Changes() int64 { return x.changes.Load() }
 
 // Store reads and writes saved configurations. It is safe for concurrent use,
@@ -92,8 +91,8 @@ type Store struct {
 	idKey   []byte       // nil until it is read
 }
 
-// New returns a Store. With a secret, which has at least 16 characters, it
-// encrypts what it stores.
+// New returns a Store. With a secret, it encrypts what it stores. A secret has
+// at least 16 characters.
 func New(storage certmagic.Storage, index *Index, secret string) (*Store, error) {
 	s := &Store{storage: storage, index: index}
 	if secret == "" {
@@ -121,11 +120,11 @@ type object struct {
 
 const objectVersion = 1
 
-// sealTable is the place that encrypted texts are bound to.
+// sealTable is the table name that encrypted texts are bound to.
 const sealTable = "configs"
 
-// encoding makes names that are the same in storages that ignore case and in
-// those that do not, and that hold no character which a storage replaces.
+// encoding makes names of lower-case letters and digits. They stay unique in
+// storages that ignore case, and have no character that a storage replaces.
 var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // objectName returns the name of the object of a key. A key of 128 characters
@@ -134,7 +133,7 @@ func objectName(key string) string {
 	return path.Join(folder, encoding.EncodeToString([]byte(key))+".json")
 }
 
-// keyOf is the inverse of objectName. It reports false for an object that is no
+// keyOf is the inverse of objectName. It reports whether the object is a
 // configuration.
 func keyOf(name string) (string, bool) {
 	text, ok := strings.CutSuffix(path.Base(name), ".json")
@@ -161,7 +160,7 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 		return nil, errors.New("reading the saved configuration: the stored object is damaged")
 	}
 	if o.Version != objectVersion {
-		return nil, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows %d alone", o.Version, objectVersion)
+		return nil, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version, objectVersion)
 	}
 	c := &Config{Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: sha256.Sum256(content)}
 	switch {
@@ -201,10 +200,10 @@ func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int)
 // importTimeout bounds how long Import takes.
 const importTimeout = 10 * time.Minute
 
-// Import stores the configurations of many keys, of which it needs Format and
-// Text. Unless replace is true, it leaves keys alone that exist, and returns
-// their names. It stores nothing and returns ErrTooMany if there would be more
-// than maxKeys keys.
+// Import stores the configurations of many keys. Of each it uses only Format
+// and Text. Unless replace is true, it skips keys that exist and returns their
+// names. If there would be more than maxKeys keys, it stores nothing and
+// returns ErrTooMany.
 func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys int, replace bool) (existing []string, err error) {
 	err = s.write(ctx, importTimeout, func(ctx context.Context) error {
 		keys, err := s.list(ctx)
@@ -261,12 +260,12 @@ func (s *Store) store(ctx context.Context, key string, content []byte) error {
 	return nil
 }
 
-// countAge is how long a list of the keys is used to count them, while there are
-// far fewer than are allowed. Other processes can add some meanwhile.
+// countAge is how long a list of the keys is used to count them while the count
+// is far below the limit. Other processes can add keys in that time.
 const countAge = time.Minute
 
-// isFull reports whether there are maxKeys keys. It does not list them each time,
-// because that takes as long as there are keys.
+// isFull reports whether there are at least maxKeys keys. It does not list them
+// each time, because that takes longer the more keys there are.
 func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 	if s.index.hasRoom(maxKeys) {
 		return false, nil
@@ -277,7 +276,7 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 	return len(keys) >= maxKeys, err
 }
 
-// hasRoom reports whether a recent list has fewer than nine tenths of maxKeys.
+// hasRoom reports whether a recent list has less than nine tenths of maxKeys keys.
 func (x *Index) hasRoom(maxKeys int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -298,8 +297,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// write runs a change, one at a time over all processes. A change that has
-// begun is finished when the client hangs up.
+// write runs a change. One change runs at a time over all processes. A change
+// that has begun is finished even if the client disconnects.
 func (s *Store) write(ctx context.Context, timeout time.Duration, change func(context.Context) error) error {
 	s.index.writing.Lock()
 	defer s.index.writing.Unlock()
@@ -329,7 +328,7 @@ func (x *Index) set(key string, exists bool) {
 	x.mu.Unlock()
 }
 
-// Keys returns the saved keys, in no order.
+// Keys returns the saved keys in no particular order.
 func (s *Store) Keys(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
@@ -353,10 +352,10 @@ func (s *Store) list(ctx context.Context) (keys []string, err error) {
 	return keys, nil
 }
 
-// Has reports whether a key may be saved. It knows the state of at most refresh
-// ago, so that requests for keys that do not exist cost the storage one list
-// within that time, however many they are. If the storage cannot be listed, it
-// answers as it did last, and true if it never could.
+// Has reports whether a key exists, from a list of the keys that is at most
+// refresh old. So requests for unknown keys cost at most one list in that time.
+// If the storage cannot be listed, Has uses the last list, or returns true if
+// there is none.
 func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool {
 	x := s.index
 	if x.mayList(refresh) {
@@ -381,8 +380,8 @@ func (x *Index) mayList(refresh time.Duration) bool {
 	return true
 }
 
-// endList takes over a list that was made when the number of changes was
-// before. It drops a list that a change of this process has made out of date.
+// endList stores a list that was begun when the number of changes was before.
+// It drops the list if this process has made a change since then.
 func (x *Index) endList(keys []string, err error, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -400,7 +399,7 @@ func (x *Index) endList(keys []string, err error, before int64) {
 	}
 }
 
-// Check reads and writes the storage, and returns what does not work.
+// Check reads and writes the storage, and returns an error if that does not work.
 func (s *Store) Check(ctx context.Context) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
 		name := path.Join(folder, "check.tmp")

@@ -96,8 +96,6 @@ func TestMaxKeys(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters checks that of many writers to one key, in two
-// processes, one whole text remains.
 // countingStorage counts lists.
 type countingStorage struct {
 	certmagic.FileStorage
@@ -136,7 +134,7 @@ func TestCountKeys(t *testing.T) {
 	}
 }
 
-// TestImport checks that an import replaces keys only if it is told to, and
+// TestImport checks that an import replaces keys only with replace, and
 // stores nothing if there would be too many.
 func TestImport(t *testing.T) {
 	for _, replace := range []bool{false, true} {
@@ -163,6 +161,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// TestConcurrentWriters checks that of many writers to one key, in two
+// processes, one whole text remains.
 func TestConcurrentWriters(t *testing.T) {
 	dir := t.TempDir()
 	stores := []*Store{newStore(t, dir, ""), newStore(t, dir, "")}
@@ -172,7 +172,7 @@ func TestConcurrentWriters(t *testing.T) {
 		text := strings.Repeat(fmt.Sprint(i, "\n"), 10_000)
 		texts[text] = true
 		s := stores[0]
-		if i%25 == 0 { // few, because a process waits a second for another's lock
+		if i%25 == 0 { // few, because a process waits a second for the lock of another
 			s = stores[1]
 		}
 		wg.Go(func() {
@@ -187,8 +187,8 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// TestSecret checks that nothing is stored in plain, and that a text opens under
-// its own key and secret alone.
+// TestSecret checks that no text is stored unencrypted, and that a text can be
+// decrypted only with its own key and secret.
 func TestSecret(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, "sixteen characters")
@@ -230,7 +230,7 @@ func TestDamagedObject(t *testing.T) {
 	}
 }
 
-// counting counts the accesses to a storage, which can be out of order.
+// counting counts the accesses to a storage, and can make them fail.
 type counting struct {
 	certmagic.FileStorage
 	mu    sync.Mutex
@@ -243,7 +243,7 @@ func (c *counting) read() error {
 	defer c.mu.Unlock()
 	c.reads++
 	if c.down {
-		return errors.New("out of order")
+		return errors.New("the storage is down")
 	}
 	return nil
 }
