@@ -250,8 +250,9 @@ func (m *migration) skip(format string, args ...any) {
 	m.unmoved = append(m.unmoved, fmt.Sprintf(format, args...))
 }
 
-// environment returns the variables of the Apprise API. Without --env-file they
-// are those of the process whose names certainly mean an Apprise API.
+// environment returns the variables of the Apprise API. Without --env-file,
+// they are the variables of the process that begin with APPRISE_, and
+// SECRET_KEY.
 func (f *migrateFlags) environment(stdin io.Reader) (map[string]string, error) {
 	if f.envFile != "" {
 		env, err := readEnvFile(stdin, f.envFile)

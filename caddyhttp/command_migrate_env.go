@@ -21,8 +21,9 @@ import (
 // envLine matches a line that sets a variable.
 var envLine = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 
-// readEnvFile reads a file with a variable on each line, as the flag --env-file
-// of docker and the command env write it. Quotes around a value are removed.
+// readEnvFile reads a file with a variable on each line, in the format of
+// docker's flag --env-file and of the output of env. Quotes around a value are
+// removed.
 func readEnvFile(stdin io.Reader, name string) (map[string]string, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -72,8 +73,7 @@ func newMigration(env map[string]string) (*migration, error) {
 	return m, nil
 }
 
-// unneeded are the variables that have no counterpart because nothing of the
-// kind has to be set.
+// unneeded are the variables that need no setting here.
 var unneeded = []string{
 	"APPRISE_ADMIN", "APPRISE_ATTACH_DIR", "APPRISE_CONFIG_DIR", "APPRISE_CONFIG_LOCK", "APPRISE_CONFIG_MAX_LENGTH", "APPRISE_DEFAULT_CONFIG_ID",
 	"APPRISE_DEFAULT_THEME", "APPRISE_STATELESS_STORAGE", "APPRISE_STORAGE_DIR", "APPRISE_STORAGE_MODE", "APPRISE_STORAGE_PRUNE_DAYS",
@@ -171,7 +171,7 @@ func (m *migration) setVariable(name, value string) {
 	}
 }
 
-// isOn reports whether Apprise API takes the value of a variable for yes.
+// isOn reports whether Apprise API treats the value of a variable as yes.
 func isOn(value string) bool {
 	return value != "" && strings.ContainsAny(value[:1], "aAyY1tTeE+")
 }
@@ -201,7 +201,7 @@ func (m *migration) setPrefix(name, value string) {
 	m.prefix = "/" + value
 }
 
-// schemePrefix matches what Apprise API uses of an item in a list of services.
+// schemePrefix matches the part of an item in a list of services that Apprise API uses.
 var schemePrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]+`)
 
 // deniedByDefault is the default of APPRISE_DENY_SERVICES.
@@ -249,8 +249,8 @@ const (
 	simpleMode = "simple"
 )
 
-// stateless reports whether the Apprise API has no keys. It takes an unknown
-// mode for disabled.
+// stateless reports whether the Apprise API has no keys. It treats an unknown
+// mode as disabled.
 func (m *migration) stateless() bool {
 	return !slices.Contains([]string{"", hashMode, simpleMode}, m.mode())
 }

@@ -163,7 +163,7 @@ func (m *migration) tags(at string, tags []string) (out []string, err error) {
 }
 
 // url checks a notification URL and returns it as a Caddyfile can have it. at
-// is its place, for the report.
+// is its position, for the report.
 func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 	if m.noRedirects && !hasRedirect.MatchString(text) {
 		separator := "?"
@@ -188,7 +188,7 @@ func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 		return u, false
 	}
 	if mistake := d.Mistake(); mistake != "" || checkURLText(text) != nil {
-		// The canonical form has what Apprise makes of the mistake.
+		// The canonical form has the value that Apprise uses instead.
 		text = d.URL()
 		if d, err = notifier.Parse(text, nil); err == nil {
 			err = errors.Join(rejectMistake(d), checkURLText(text))

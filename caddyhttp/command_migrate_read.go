@@ -108,12 +108,11 @@ func (m *migration) readSimple(dir string, names, keys []string) (saved []savedC
 	return saved
 }
 
-// defaultSecretKey is the SECRET_KEY of an Apprise API that has none of its own.
-// It is public.
+// defaultSecretKey is the default of SECRET_KEY in Apprise API. It is public.
 const defaultSecretKey = "+reua88v8rs4j!bcfdtinb-f0edxazf!$x_q1g7jtgckxd7gi="
 
-// hashName matches the name of a file in hash mode: what follows the first two
-// digits of a SHA-224.
+// hashName matches the name of a file in hash mode: the digits of a SHA-224
+// after the first two, and the format.
 var hashName = regexp.MustCompile(`^[0-9a-f]{54}\.(text|yaml)$`)
 
 // readHashed reads the files of a folder in hash mode, for known keys.

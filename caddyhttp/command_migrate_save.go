@@ -19,8 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// saveKeys saves the keys of an Apprise API where the site of --config keeps its
-// saved keys.
+// saveKeys saves the keys of an Apprise API in the storage of --config.
 func (f *migrateFlags) saveKeys(cmd *cobra.Command, m *migration, saved []savedConfig) error {
 	config, err := readConfig(cmd.InOrStdin(), f.config, f.adapter)
 	if err != nil {
@@ -64,9 +63,9 @@ func (f *migrateFlags) saveKeys(cmd *cobra.Command, m *migration, saved []savedC
 	return m.report(cmd.OutOrStdout(), fmt.Sprintf("Saved: %s in the storage of %s", count(len(m.keys), "key"), f.config))
 }
 
-// savedForm returns a key and its configuration as it is saved: byte for byte or,
-// if something in it cannot be used, as text with what can. It reports false if
-// the key is not moved.
+// savedForm returns a key and its configuration as it is saved: byte for byte
+// or, if something in it cannot be used, as text with the rest. It reports
+// whether the key is moved.
 func (m *migration) savedForm(ctx context.Context, s *savedKeys, c savedConfig) (k migratedKey, out configstore.Config, ok bool) {
 	if err := checkKeyName(c.key); err != nil {
 		m.skip("%s: %v", keyLabel(c.key), err)
@@ -121,7 +120,7 @@ func (m *migration) savedForm(ctx context.Context, s *savedKeys, c savedConfig) 
 }
 
 // findSavedKeys returns the saved keys of the sites of a configuration, and the
-// keys that the configuration has itself. It starts nothing.
+// names of the keys in the configuration itself. It starts nothing.
 func findSavedKeys(config []byte, sender *notifier.Sender) (s *savedKeys, fixed map[string]bool, err error) {
 	app, sites, err := findSettings(config)
 	if err != nil {

@@ -170,7 +170,7 @@ func TestMigrateHash(t *testing.T) {
 	if report, code := migrate(t, out+"3", all...); code != 1 || !strings.Contains(report, "none of its 3 files belongs to a name of --key") {
 		t.Errorf("exit %d\n%s", code, report)
 	}
-	// The SECRET_KEY of an Apprise API that has none of its own.
+	// Without SECRET_KEY, an Apprise API uses its default.
 	dir = hashFolder(t, "testdata/migrate/hash/config", defaultSecretKey)
 	if report, code := migrate(t, out+"4", "-k", "ops", "-k", "lost", dir); code != 0 {
 		t.Errorf("exit %d\n%s", code, report)
@@ -269,7 +269,7 @@ func TestMigrateServer(t *testing.T) {
 	}
 }
 
-// What cannot be read is listed, and everything else is moved.
+// TestMigrateUnreadable checks that unreadable files are listed and all others are moved.
 func TestMigrateUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -320,8 +320,8 @@ func TestMigrateUnreadable(t *testing.T) {
 	}
 }
 
-// Files that exist are replaced only with --force, and then without a moment in
-// which other users can read them.
+// TestMigrateExisting checks that existing files are replaced only with
+// --force, and that other users can never read the new files.
 func TestMigrateExisting(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ops.cfg"), []byte("json://ops.example.com"), 0o600); err != nil {

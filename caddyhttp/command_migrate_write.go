@@ -166,8 +166,8 @@ func writeFiles(out string, files []newFile, replace bool) error {
 	return nil
 }
 
-// makePrivate creates a folder that only the user can read, or checks that it is
-// one.
+// makePrivate creates a folder that only the user can read, or checks that an
+// existing folder is one.
 func makePrivate(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if !errors.Is(err, fs.ErrExist) {
@@ -186,7 +186,7 @@ func makePrivate(dir string) error {
 	return nil
 }
 
-// write writes the file, all of it or nothing.
+// write writes the file completely or not at all.
 func (f newFile) write(replace bool) (err error) {
 	if !replace {
 		file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -208,8 +208,8 @@ func (f newFile) write(replace bool) (err error) {
 	return nil
 }
 
-// fill writes the text into a new file and closes it. It removes the file if it
-// fails.
+// fill writes the text into a new file and closes it. If that fails, it removes
+// the file.
 func (f newFile) fill(file *os.File) error {
 	_, err := file.WriteString(f.text)
 	if err = errors.Join(err, file.Close()); err != nil {

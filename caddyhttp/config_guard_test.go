@@ -117,7 +117,8 @@ func TestWarnOpenSite(t *testing.T) {
 	}
 }
 
-// TestWarnSpellings checks that authentication for only one of /notify/KEY and /notify/KEY/ gets a warning.
+// TestWarnSpellings checks that authentication for only one of
+// /notify/KEY and /notify/KEY/ gets a warning.
 func TestWarnSpellings(t *testing.T) {
 	const notify = "notify {\nstateless off\nkey secret {\nurl json://127.0.0.1:1\n}\nkey public {\nurl json://127.0.0.1:1\n}\n}\n"
 	for name, tt := range map[string]struct {

@@ -180,7 +180,8 @@ func TestImportAppriseTagAll(t *testing.T) {
 	}
 }
 
-// TestImportAppriseRetired checks that a file loads although it has URLs of retired and desktop services.
+// TestImportAppriseRetired checks that a file loads although it has URLs
+// of retired and desktop services.
 func TestImportAppriseRetired(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.conf", "msteams://a/b/c\nops=json://localhost\ndbus://\n")

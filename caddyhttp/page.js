@@ -58,7 +58,7 @@
 			drop.classList.remove("over");
 			setFiles([...picked, ...e.dataTransfer.files]);
 		});
-		setFiles(files.files); // those that the browser has kept over a reload
+		setFiles(files.files); // the browser may keep them over a reload
 	}
 
 	// --- preview ---
@@ -148,8 +148,8 @@
 		}
 		let last = null;
 		for await (const line of linesOf(r)) last = take(JSON.parse(line)) || last;
-		if (!last) return "The connection broke before all results were in. What was begun is sent all the same.";
-		// The URLs that could not be used are among the results only here.
+		if (!last) return "The connection broke before all results arrived. Deliveries that have begun continue.";
+		// Only this line has the results of URLs that could not be used.
 		if (last.results.length !== results.children.length) {
 			results.replaceChildren(...last.results.map((x) => showResult(document.createElement("li"), x)));
 		}
@@ -168,7 +168,7 @@
 	// --- following a queued message ---
 
 	const states = { delivered: "Delivered.", failed: "Not delivered to all.", cancelled: "Cancelled." };
-	let followed; // the ID of the message that the results are of
+	let followed; // the ID of the message whose results are shown
 
 	async function follow(id) {
 		followed = id;
@@ -204,7 +204,7 @@
 		try {
 			outcome.textContent = await post();
 		} catch {
-			outcome.textContent = "The connection to the gateway failed, so that the result is not known.";
+			outcome.textContent = "The connection to the gateway failed, so the result is unknown.";
 		}
 		outcome.scrollIntoView({ block: "nearest" });
 		send.removeAttribute("aria-disabled");

@@ -10,6 +10,6 @@ for (const button of document.querySelectorAll(".reveal")) {
 	};
 	set(input.type === "text");
 	button.addEventListener("click", () => set(input.type === "password"));
-	// A browser keeps what is typed into a field of texts.
+	// A browser remembers the value of a text field, but not of a password field.
 	input.form.addEventListener("submit", () => set(false));
 }

@@ -26,7 +26,7 @@ for (const form of document.querySelectorAll("form.test")) {
 		try {
 			[item.className, result.textContent] = await test();
 		} catch {
-			[item.className, result.textContent] = ["failed", "The connection to the gateway failed, so that the result is not known."];
+			[item.className, result.textContent] = ["failed", "The connection to the gateway failed, so the result is unknown."];
 		}
 		button.removeAttribute("aria-disabled");
 	});

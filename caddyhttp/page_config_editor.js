@@ -6,10 +6,10 @@
 	if (!form) return;
 	const text = form.elements.config, lines = document.getElementById("lines"), checked = document.getElementById("checked");
 	const maxLines = 1000;
-	let marks = new Map(), timer, request;
+	let lineClasses = new Map(), timer, request;
 
 	for (const m of checked.querySelectorAll("[data-line]")) {
-		marks.set(Number(m.dataset.line), m.parentElement.className === "log_ERROR" ? "wrong" : "warned");
+		lineClasses.set(Number(m.dataset.line), m.parentElement.className === "log_ERROR" ? "wrong" : "warned");
 	}
 
 	function element(name, className, content) {
@@ -25,7 +25,7 @@
 		text.rows = n;
 		const all = [];
 		for (let i = 1; i <= n; i++) {
-			const line = element("span", marks.get(i) ?? "", i);
+			const line = element("span", lineClasses.get(i) ?? "", i);
 			line.id = `line-${i}`;
 			all.push(line, "\n");
 		}
@@ -36,16 +36,16 @@
 		return `${n} ${what}${n === 1 ? "" : "s"}`;
 	}
 
-	// show writes what is wrong.
+	// show writes the mistakes and warnings.
 	function show(c) {
-		marks = new Map();
+		lineClasses = new Map();
 		const list = document.createElement("ul");
 		list.className = "logs";
-		for (const [all, level, mark] of [[c.warnings, "log_WARNING", "warned"], [c.mistakes, "log_ERROR", "wrong"]]) {
+		for (const [all, level, lineClass] of [[c.warnings, "log_WARNING", "warned"], [c.mistakes, "log_ERROR", "wrong"]]) {
 			const items = all.map((m) => {
 				const item = element("li", level, "");
 				if (m.line) {
-					marks.set(m.line, mark);
+					lineClasses.set(m.line, lineClass);
 					const link = element("a", "", `Line ${m.line}`);
 					link.href = `#line-${m.line}`;
 					link.dataset.line = m.line;
@@ -57,10 +57,10 @@
 			list.prepend(...items);
 		}
 		const n = c.mistakes.length;
-		const said = n ? `${plural(n, "mistake")}.` : `No mistakes; ${plural(c.urls, "URL")}. Not saved yet.`;
+		const summary = n ? `${plural(n, "mistake")}.` : `No mistakes; ${plural(c.urls, "URL")}. Not saved yet.`;
 		const fresh = document.createElement("div");
-		fresh.append(element("p", "outcome", said), list);
-		// What is the same is not read out again.
+		fresh.append(element("p", "outcome", summary), list);
+		// A screen reader does not read the same text again.
 		if (checked.innerHTML !== fresh.innerHTML) checked.replaceChildren(...fresh.childNodes);
 		text.setAttribute("aria-invalid", n > 0);
 		drawLines();
@@ -73,7 +73,7 @@
 		request = new AbortController();
 		if (!text.value.trim()) {
 			checked.replaceChildren();
-			marks = new Map();
+			lineClasses = new Map();
 			drawLines();
 			return true;
 		}
@@ -101,7 +101,7 @@
 		e.preventDefault();
 		const button = e.currentTarget;
 		if (await check("")) return;
-		submits = true; // the page that comes says what is wrong
+		submits = true; // the next page shows the mistakes
 		button.click();
 	});
 	// A link to a line selects it.

@@ -69,7 +69,7 @@ func Chains(targets []Target) [][][]int {
 	return out
 }
 
-// chain is the sending of one message to the targets of a chain.
+// chain sends one message to the targets of a chain.
 type chain struct {
 	*sending
 	targets []Target // of the message
@@ -77,12 +77,12 @@ type chain struct {
 	records []Record
 
 	mu     sync.Mutex
-	failed []func() // tell the observers about failures that may not count
+	failed []func() // report failures to the observers once it is known whether they count
 }
 
 // run sends to one number after the other until all targets of a number are OK.
-// The failures of the numbers before it then do not count. Observers are not
-// told about them before that is known.
+// The failures of the numbers before it then do not count. Observers learn of a
+// failure only when it is known whether it counts.
 func (c *chain) run(ctx context.Context, numbers [][]int) {
 	for n, group := range numbers {
 		if !c.send(ctx, group) {
@@ -93,7 +93,7 @@ func (c *chain) run(ctx context.Context, numbers [][]int) {
 		}
 		c.reportFailures()
 		for _, later := range numbers[n+1:] {
-			c.omit(ctx, later)
+			c.skip(ctx, later)
 		}
 		return
 	}
@@ -153,8 +153,8 @@ func (c *chain) reportFailures() {
 	}
 }
 
-// ignoreFailures makes the failures of a number not count, because a later number
-// has the message. A queue must not try them again.
+// ignoreFailures marks the failures of a number as ignored, because a later
+// number has the message. A queue does not try them again.
 func (c *chain) ignoreFailures(group []int) {
 	for i := range c.records {
 		c.records[i].Optional = c.records[i].Optional || c.records[i].Level == LevelError
@@ -169,8 +169,8 @@ func (c *chain) ignoreFailures(group []int) {
 	}
 }
 
-// omit sets the results of a number that is not needed.
-func (c *chain) omit(ctx context.Context, group []int) {
+// skip sets the results of a number that is not needed.
+func (c *chain) skip(ctx context.Context, group []int) {
 	for _, i := range group {
 		t := c.targets[i]
 		c.results[i] = Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Optional: t.Optional(), Status: Skipped}

@@ -12,8 +12,8 @@ import (
 // chainTarget is a destination of TestChains: it has tags, and fails or not.
 type chainTarget struct{ tags, name string }
 
-// TestChains checks who gets a message by the numbers of the tags, and what its
-// outcome is.
+// TestChains checks which targets get a message by the numbers of their tags,
+// and its outcome.
 func TestChains(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

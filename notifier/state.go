@@ -9,25 +9,26 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/seal"
 )
 
-// A StateStore keeps what services know from earlier messages over a restart,
-// such as a session. What it gets is encrypted. The program that sends
-// implements it on its own storage. It is safe for use by several goroutines.
+// A StateStore stores the states of services, such as a session, so that they
+// survive a restart. The data is encrypted. The program that uses this package
+// implements StateStore with its own storage. A StateStore must be safe for
+// concurrent use.
 type StateStore interface {
-	// Load returns what Store has stored under a name, or nil if there is
-	// nothing. A name is the [StateFolder] of the destination, a slash, and
-	// lower-case letters and digits.
+	// Load returns the data under a name, or nil if there is none. A name is the
+	// [StateFolder] of the destination, a slash, and lower-case letters and
+	// digits.
 	Load(ctx context.Context, name string) ([]byte, error)
 
-	// Store stores data under a name, in place of what was stored there.
+	// Store stores data under a name and replaces earlier data.
 	Store(ctx context.Context, name string, data []byte) error
 
-	// Delete deletes what is stored under a name, if there is anything.
+	// Delete deletes the data under a name, if there is any.
 	Delete(ctx context.Context, name string) error
 }
 
 // KeepStates makes the destinations of the operator keep their states in store,
 // or, if it is nil, in memory only. Destinations with store=no, and those of
-// clients, never keep any.
+// clients, never store any.
 //
 // A state is encrypted with a key that is derived from the destination's URL, so
 // that only a program with that URL can read it. It is lost if the URL changes.
@@ -39,7 +40,7 @@ func (s *Sender) KeepStates(store StateStore) {
 	s.states.Store(&store)
 }
 
-// states returns where the destination keeps its states, or nil.
+// states returns the store for the states of the destination, or nil if it stores none.
 func (d *delivery) states(t *Destination) StateStore {
 	store := d.sender.states.Load()
 	if store == nil || !t.options.store || d.options.Transient || t.policy != nil {
@@ -96,7 +97,7 @@ func (c *Client) LoadState(ctx context.Context, name string, v any) bool {
 	}
 	data, err := c.states.Load(ctx, stored)
 	if err != nil {
-		c.Warn("reading what was kept over a restart: %v", err)
+		c.Warn("reading the stored state: %v", err)
 	}
 	if err != nil || data == nil {
 		return false
@@ -106,20 +107,20 @@ func (c *Client) LoadState(ctx context.Context, name string, v any) bool {
 		err = json.Unmarshal(text, v)
 	}
 	if err != nil {
-		c.Warn("what was kept over a restart is damaged and is not used")
+		c.Warn("the stored state is damaged and is not used")
 	}
 	return err == nil
 }
 
-// SaveState keeps v, as JSON, under name, so that messages to the destination
-// find it after a restart. It does nothing for destinations that keep nothing:
-// a service also holds the state in memory. A failure is a warning.
+// SaveState stores v, as JSON, under name, so that messages to the destination
+// find it after a restart. It does nothing for destinations that store no
+// states, so a service also holds the state in memory. A failure is a warning.
 func (c *Client) SaveState(ctx context.Context, name string, v any) {
 	if c.states == nil {
 		return
 	}
 	if err := c.saveState(ctx, name, v); err != nil {
-		c.Warn("keeping what the next start needs: %v", err)
+		c.Warn("storing the state for the next start: %v", err)
 	}
 }
 
@@ -145,6 +146,6 @@ func (c *Client) DropState(ctx context.Context, name string) {
 		err = c.states.Delete(ctx, stored)
 	}
 	if err != nil {
-		c.Warn("deleting what was kept over a restart: %v", err)
+		c.Warn("deleting the stored state: %v", err)
 	}
 }

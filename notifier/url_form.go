@@ -27,16 +27,16 @@ type URLScheme struct {
 	Secure bool // with TLS, where the service has both
 }
 
-// A URLField is the field of a parameter in a form. Required and InURL are those
-// of the form.
+// A URLField is the field of a parameter in a form. Required and InURL apply to
+// this form.
 type URLField struct {
 	ParamInfo
 	Path  bool // of KindList: the items are the segments of a path
 	Split bool // of KindList: a comma separates items
 
-	// Elsewhere means that the parameter has a place in another form of the
-	// service's URLs, and not in this one. It is of little use here, and can be
-	// left out unless it has a value.
+	// Elsewhere reports whether the parameter has its place in another form of
+	// the service's URLs, and not in this one. A page can leave it out unless it
+	// has a value.
 	Elsewhere bool
 }
 
@@ -47,8 +47,8 @@ type URLValues struct {
 
 	// Texts has the values by the names of their parameters: one text, or the
 	// items of a list. A parameter without an entry has its default. An empty
-	// text means the same, except that a password that is empty differs from none:
-	// see [Server.Login].
+	// text means the same, except for a password: an empty one differs from
+	// none, see [Server.Login].
 	Texts map[string][]string
 
 	// Maps has the entries of the parameters that are maps, by the names of
@@ -73,8 +73,8 @@ func URLForms(scheme string) []*URLForm {
 	return forms
 }
 
-// Form returns the form that the URL of d is written by, and the values in it,
-// which include the secrets.
+// Form returns the form that matches the URL of d, and its values, including
+// secrets.
 func (d *Destination) Form() (*URLForm, URLValues) {
 	v := URLValues{Scheme: d.scheme.name, Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
 	for _, p := range d.schema.params {
@@ -137,9 +137,9 @@ func (t *template) required() map[string]bool {
 	return required
 }
 
-// Build returns the URL with these values in its canonical form. The URL has been
-// parsed again, and has exactly these values. Otherwise Build returns what is
-// wrong, with the parameter if it is about one.
+// Build returns the URL with the values v in its canonical form. It parses the
+// URL again to make sure that it has exactly these values. If not, Build
+// returns the problems, each with its parameter if it is about one.
 func (f *URLForm) Build(v URLValues) (url string, problems []*URLError) {
 	if v.Scheme == "" {
 		v.Scheme = f.Schemes[0].Name

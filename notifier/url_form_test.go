@@ -31,22 +31,22 @@ func TestFormsOfAllServices(t *testing.T) {
 	}
 }
 
-// difficult has every character that has a meaning in URLs, and others than
+// difficult has every character that has a meaning in URLs, and some beyond
 // ASCII.
 const difficult = `a/b?c#d@e%f g%2Fh+i:&=;,j[k]{l}|"<>\^ ü😀.`
 
 // difficultItem is the same for a list, whose items have no separators.
 var difficultItem = strings.NewReplacer(" ", "", ",", "", ";", "").Replace(difficult)
 
-// reshaped are the parameters of which a service changes such a value: it cuts it,
-// puts a slash before it or finds several in it.
+// reshaped are the parameters whose service changes such a value: it cuts the
+// value, puts a slash before it or splits it.
 var reshaped = []string{
 	"D7 Networks password", "LINE targets", "Matrix path", "ntfy filename", "OneSignal language", "Viber from", "Zulip targets",
 }
 
 // TestFormsKeepDifficultValues checks that a parameter that takes any text keeps
 // each character, at its place in each form of a service's URLs. A parameter that
-// takes only some texts refuses the others by itself.
+// takes only some texts rejects the others.
 func TestFormsKeepDifficultValues(t *testing.T) {
 	kept := 0
 	for _, s := range catalogue() {

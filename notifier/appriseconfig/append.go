@@ -12,7 +12,7 @@ import (
 // Errors of [Append].
 var (
 	errUnreadable = errors.New("the configuration has a mistake; correct it first, or write the URL into it yourself")
-	errNoPlace    = errors.New("there is no place for another URL that can be found by itself; write the URL into the list urls yourself")
+	errNoPlace    = errors.New("the place for another URL cannot be found automatically; write the URL into the list urls yourself")
 )
 
 // Append returns a configuration with another destination at its end. The rest of
@@ -74,7 +74,7 @@ func entriesOf(text string, isYAML bool) ([]Entry, error) {
 	return entries, err
 }
 
-// endLine returns a text whose last line has an end.
+// endLine returns text with a line break at its end.
 func endLine(text, lineBreak string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

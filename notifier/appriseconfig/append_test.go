@@ -48,6 +48,6 @@ func TestAppend(t *testing.T) {
 		t.Errorf("a long URL with tags: %v", err)
 	}
 	if _, err := Append("", false, "json://a json://b", []string{"x=y"}); err == nil {
-		t.Error("a tag that is not one is accepted")
+		t.Error("a malformed tag is accepted")
 	}
 }

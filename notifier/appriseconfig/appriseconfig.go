@@ -39,8 +39,8 @@ type Entry struct {
 	File string
 	Line int
 
-	// Include is the line of the first file that includes File, directly or over
-	// others; 0 for an entry of the first file.
+	// Include is the line in the first file that includes File, directly or through
+	// other files. It is 0 for an entry of the first file.
 	Include int
 
 	// Dir is the directory of File, or "" if it comes from a server.
@@ -134,7 +134,7 @@ func (l *loader) fail(e *Error) {
 }
 
 // load reads a file and its includes. stack has the locations of the files that
-// include it, the outermost first. include is that of the entries.
+// include it, the outermost first. include is the field Include of its entries.
 func (l *loader) load(ctx context.Context, s source, stack []string, include int) {
 	if l.files++; l.files > maxFiles {
 		l.fail(&Error{File: s.name, Include: include, Problem: fmt.Sprintf("there are more than %d files with all includes", maxFiles)})

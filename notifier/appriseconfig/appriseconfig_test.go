@@ -251,7 +251,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// With aliases a small file can have very many entries.
+// TestManyEntries checks the limit of entries with a small
+// file whose aliases make very many.
 func TestManyEntries(t *testing.T) {
 	text := "urls:\n- &i\n  json://a:\n" + strings.Repeat("  - {}\n", 1000) + strings.Repeat("- *i\n", 1000)
 	if _, _, err := load("/f.yml", map[string]string{"/f.yml": text}); err == nil || !strings.Contains(err.Error(), "more than 10000 destinations") {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Any file results in entries with their position, or in an error with the name of
-// the file.
+// FuzzLoad checks that any file results in entries with their position, or in an
+// error with the name of the file.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"a, 2:b=json://x?a=b\ng=a\n;c\ninclude y",

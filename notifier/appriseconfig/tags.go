@@ -21,7 +21,7 @@ func splitTags(s string) []string {
 
 var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 
-// entryTags returns the tags of an entry, and reports whether they are right. Each
+// entryTags returns the tags of an entry, and reports whether they are valid. Each
 // may have a number before it, as in 2:ops.
 func (f *file) entryTags(line int, tags []string) (out []string, ok bool) {
 	for _, tag := range tags {

@@ -56,7 +56,7 @@ func (s *states) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// process sends messages as one process does, with states over its end.
+// process stands for a process that sends messages. Another one with the same store stands for the process after a restart.
 type process struct {
 	*testing.T
 	sender *notifier.Sender
@@ -85,8 +85,8 @@ func (p process) send(address string, messageType notifier.Type) (r notifier.Res
 	return report.Results[0], warnings
 }
 
-// An alert that was raised before a restart is closed after it, unless the URL
-// has store=no or came from a client.
+// TestAlertsOverRestart checks that an alert that was raised before a restart
+// is closed after it, unless the URL has store=no or came from a client.
 func TestAlertsOverRestart(t *testing.T) {
 	for address, c := range map[string]struct {
 		client bool
@@ -127,7 +127,7 @@ func TestAlertsOverRestart(t *testing.T) {
 	}
 }
 
-// The first person who wrote to a bot is looked up once for all starts.
+// TestOwnerOverRestart checks that the first person who wrote to a bot is looked up once for all starts.
 func TestOwnerOverRestart(t *testing.T) {
 	lookups := 0
 	api := servicetest.API(func(q *http.Request, _ string) (int, string) {
@@ -148,7 +148,7 @@ func TestOwnerOverRestart(t *testing.T) {
 	}
 	for name, data := range store.data {
 		if bytes.Contains(data, []byte("42")) || strings.Contains(name, "owner") {
-			t.Errorf("the state is stored in plain: %s %q", name, data)
+			t.Errorf("the state is not encrypted: %s %q", name, data)
 		}
 	}
 
@@ -168,8 +168,9 @@ func TestOwnerOverRestart(t *testing.T) {
 	}
 }
 
-// The service accepts the newest refresh token only. That of the URL is used if
-// there is no other, and if the one that was kept is refused.
+// TestRefreshTokenOverRestart checks that the newest refresh token is used
+// after a restart, because the service accepts no other. The token of the URL
+// is used if none is stored or the stored one is refused.
 func TestRefreshTokenOverRestart(t *testing.T) {
 	n, valid := 0, "refresh-0"
 	api := servicetest.API(func(q *http.Request, body string) (int, string) {
@@ -199,8 +200,9 @@ func TestRefreshTokenOverRestart(t *testing.T) {
 	}
 }
 
-// The access tokens of services that limit how often they give one out are used
-// again after a restart, until they are refused. store=no keeps none.
+// TestTokenOverRestart checks that services that limit how often they issue an
+// access token use it again after a restart, until it is refused, and store
+// none with store=no.
 func TestTokenOverRestart(t *testing.T) {
 	for _, tt := range []struct {
 		name, url, signIn string
@@ -259,8 +261,8 @@ func TestTokenOverRestart(t *testing.T) {
 	}
 }
 
-// A session at a homeserver is used again after a restart, with transaction ids
-// that it has not used before, until the server ends it.
+// TestMatrixSessionOverRestart checks that a session at a homeserver is used
+// again after a restart, with new transaction ids, until the server ends it.
 func TestMatrixSessionOverRestart(t *testing.T) {
 	logins, ended := 0, false
 	ids := map[string]bool{}
