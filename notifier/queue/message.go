@@ -7,16 +7,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Message is what all deliveries of one request share. Its content is opaque to
-// the queue.
+// Message holds what all deliveries of one request have in common. Its content
+// is opaque to the queue.
 type Message struct {
 	// ID names the message. [NewID] makes one.
 	ID uuid.UUID
 
-	// Created is when the message came in.
+	// Created is the time when the message came in.
 	Created time.Time
 
-	// Body is what a delivery needs: the text and how to send it. It is removed
+	// Body holds what a delivery needs: the text and how to send it. It is removed
 	// when no job waits or is dead.
 	Body []byte
 
@@ -31,12 +31,12 @@ type Message struct {
 	// among clients; empty for none. Stores keep only its hash.
 	Key string
 
-	// Request identifies the request that Key belongs to, as a hash of it.
+	// Request is a hash of the request that Key belongs to.
 	Request []byte
 }
 
-// NewID returns a new ID for a message. IDs sort by time, which keeps the pages
-// that a store writes to together (UUID version 7, RFC 9562).
+// NewID returns a new ID for a message. IDs sort by time, so that a store
+// writes new messages to adjacent pages (UUID version 7, RFC 9562).
 func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 // File is an attachment.
@@ -56,7 +56,7 @@ const (
 	Failed                      // has failed for good, and the client knows
 	Dead                        // has failed for good, and can be retried
 	Cancelled                   // was cancelled or dropped
-	Lost                        // its record was damaged, so that it cannot be sent
+	Lost                        // cannot be sent, because its record was damaged
 )
 
 // String returns the status in lower case.
@@ -86,7 +86,7 @@ func (s Status) Waits() bool { return s == Queued || s == Sending }
 // JobID names a job.
 type JobID struct {
 	Message uuid.UUID
-	Index   int // the place of the destination among those of the message
+	Index   int // of the destination among those of the message
 }
 
 // MaxJobs is how many jobs a message can have.
@@ -98,16 +98,16 @@ type Job struct {
 
 	Status Status
 
-	// Destination is the key by which deliveries are shared out: jobs with the
-	// same Destination go to the same place. Stores encrypt it.
+	// Destination identifies the place that the job goes to. Jobs with the same
+	// Destination share its limit of deliveries and its turn. Stores encrypt it.
 	Destination string
 
-	// State is what the next attempt needs, for example which parts have
-	// arrived. It is opaque, and is removed when the job is delivered,
-	// cancelled or lost.
+	// State holds what the next attempt needs, for example which parts have
+	// arrived. It is opaque, and is removed when the job is delivered, cancelled
+	// or lost.
 	State []byte
 
-	// Result is what clients read about the last attempt. It is opaque.
+	// Result describes the last attempt to clients. It is opaque.
 	Result []byte
 
 	// Reason is why the job is dead or lost, without secrets.
@@ -116,23 +116,24 @@ type Job struct {
 	// Attempts is the number of attempts so far.
 	Attempts int
 
-	// Due is when the next attempt is due.
+	// Due is the time of the next attempt.
 	Due time.Time
 
-	// Expires is when a job that is not final becomes dead.
+	// Expires is the time when a job that is not final becomes dead.
 	Expires time.Time
 
-	// Updated is when the record was written.
+	// Updated is the time when the record was written.
 	Updated time.Time
 }
 
-// Entry is a message with its jobs: the job at place i has the index i.
+// Entry is a message with its jobs. Jobs[i] has the index i.
 type Entry struct {
 	Message *Message
 	Jobs    []Job
 
 	// Untrusted means that [Queue.Accept] refuses the message when the queue is
-	// half full, so that strangers leave room for others. It is not stored.
+	// half full, so that messages of untrusted clients leave room for others. It
+	// is not stored.
 	Untrusted bool
 }
 

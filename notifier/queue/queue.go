@@ -20,13 +20,13 @@ type Options struct {
 	// counts as a failure that can be tried again.
 	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
 
-	// Dead, if set, returns a message that is accepted in the same transaction
-	// that makes a job dead, or nil. It can be called more than once for a job,
-	// until that transaction succeeds.
+	// Dead, if set, returns a message to accept in the transaction that makes a
+	// job dead, or nil for none. It can be called more than once for a job, until
+	// that transaction succeeds.
 	Dead func(j *Job) *Entry
 
-	// Settled, if set, is called after each attempt, when its outcome is stored,
-	// and for jobs that expire.
+	// Settled, if set, is called when the outcome of an attempt is stored, and
+	// when a job expires.
 	Settled func(j *Job)
 
 	MaxAge      time.Duration // age at which a job that is not delivered becomes dead; default 24 h
@@ -128,14 +128,14 @@ func (q *Queue) signal() {
 }
 
 // Accept stores a message with its jobs. When it returns nil, the message
-// survives a crash. It sets the IDs of the jobs, and where they are zero, Created,
-// and Due and Expires of jobs.
+// survives a crash. It sets the IDs of the jobs, and sets Created of the
+// message and Due and Expires of the jobs if they are zero.
 //
-// A job that is Sending is being sent by the caller, who must call
-// [Queue.Settle].
+// The caller sends the jobs that are Sending, and must call [Queue.Settle] for
+// each of them.
 //
-// It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if the
-// message's Key is known already, or [ErrClosed].
+// It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if a
+// message with the same Key is stored already, or [ErrClosed].
 func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	o := q.options.Load()
 	now := time.Now()
@@ -211,7 +211,7 @@ func (q *Queue) Settle(j *Job, o Outcome) {
 }
 
 // Get returns a message and its jobs, without the text. It returns
-// [ErrNotFound].
+// [ErrNotFound] if the message is unknown.
 func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
 	if IsBatch(id) {
 		return nil, ErrNotFound
@@ -227,29 +227,31 @@ func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
 }
 
 // List returns at most n jobs that are Queued, Sending or Dead, in the order of
-// their IDs and after a job; the zero JobID stands for the beginning.
+// their IDs. It begins after the job after, or with the first job if after is
+// zero.
 func (q *Queue) List(ctx context.Context, status Status, after JobID, n int) ([]Job, error) {
 	return q.store.List(ctx, status, after, n)
 }
 
-// Cancel cancels each queued job of a message, but none that is being sent or
-// is dead, and returns their number. It returns [ErrNotFound] if the message is
-// unknown.
+// Cancel cancels each queued job of a message, and returns how many there were.
+// It leaves jobs that are being sent or dead unchanged. It returns
+// [ErrNotFound] if the message is unknown.
 func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
 	n, err := q.store.Cancel(ctx, id, time.Now(), Queued)
 	return n, q.known(ctx, id, err)
 }
 
-// Drop cancels each queued or dead job of a message, but none that is being
-// sent, and returns their number. It returns [ErrNotFound] if the message is
-// unknown.
+// Drop cancels each queued or dead job of a message, and returns how many there
+// were. It leaves jobs that are being sent unchanged. It returns [ErrNotFound]
+// if the message is unknown.
 func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
 	n, err := q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
 	return n, q.known(ctx, id, err)
 }
 
 // Retry queues each dead job of a message as if the message were new, and
-// returns their number. It returns [ErrNotFound] if the message is unknown.
+// returns how many there were. It returns [ErrNotFound] if the message is
+// unknown.
 func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
 	now := time.Now()
 	n, err := q.store.Retry(ctx, id, now, now.Add(q.options.Load().MaxAge))
@@ -257,7 +259,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
 	return n, q.known(ctx, id, err)
 }
 
-// known returns nil if err is [ErrNotFound], but the results of the message are
+// known returns nil if err is [ErrNotFound] and the results of the message are
 // recorded. Otherwise it returns err.
 func (q *Queue) known(ctx context.Context, id uuid.UUID, err error) error {
 	if errors.Is(err, ErrNotFound) {
@@ -269,8 +271,8 @@ func (q *Queue) known(ctx context.Context, id uuid.UUID, err error) error {
 // Stats returns the numbers of jobs that wait or are dead.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx) }
 
-// Close starts no new delivery, waits until ctx ends for those in progress, and
-// closes the store. If deliveries are unfinished, it returns an error with
+// Close stops starting deliveries, waits for those in progress until ctx ends,
+// and closes the store. If deliveries are unfinished, it returns an error with
 // their number; they are tried again when the store is next opened.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()

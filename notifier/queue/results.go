@@ -18,7 +18,7 @@ import (
 const (
 	recordEvery = time.Second
 	flushAt     = 1 << 20 // bytes that are stored without waiting for recordEvery
-	maxResults  = 4 << 20 // bytes; what comes beyond that is dropped
+	maxResults  = 4 << 20 // bytes; further results are dropped
 )
 
 // results holds final results, encoded, until they are stored.
@@ -46,8 +46,9 @@ type encodedResult struct {
 
 // Record stores the results of a message whose jobs are all final, so that they
 // can be read by its ID. They are readable at once, and are written within a
-// second; a crash before that loses them. If the store stays unavailable, results
-// are dropped. Of the jobs, Status, Attempts and Result are stored.
+// second; a crash before that loses them. If the store stays unavailable,
+// results are dropped. Of each job, only Status, Attempts and Result are
+// stored.
 func (q *Queue) Record(id uuid.UUID, created time.Time, jobs []Job) {
 	r := &q.results
 	r.mu.Lock()
@@ -126,15 +127,15 @@ func (q *Queue) flush() {
 	}
 }
 
-// Results are stored in batches. A batch is a message without jobs, whose Summary
-// holds the results of messages that came in within a second. Its ID sorts by
-// the time of the latest of them.
+// Results are stored in batches. A batch is a message without jobs, whose
+// Summary holds the results of messages that came in within a second. Its ID
+// has the time of the latest of these messages.
 const (
 	batchSpan = time.Second
 	batchSize = 16 << 10 // bytes; a batch is full when it has more
 )
 
-// IsBatch reports whether an ID is that of a batch: a message that holds
+// IsBatch reports whether id belongs to a batch: a message that holds the
 // results of others.
 func IsBatch(id uuid.UUID) bool { return id.Version() == batchVersion }
 
@@ -142,7 +143,7 @@ func IsBatch(id uuid.UUID) bool { return id.Version() == batchVersion }
 // version 8 to the application.
 const batchVersion = 8
 
-// batchID returns the ID of a batch with the results of the message last.
+// batchID returns the ID of a batch whose latest message is last.
 func batchID(last uuid.UUID) uuid.UUID {
 	last[6] = batchVersion<<4 | last[6]&0x0f
 	return last
@@ -167,7 +168,7 @@ func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
 // millis returns the time of an ID in milliseconds since 1970.
 func millis(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) }
 
-// firstID returns the lowest ID of a time.
+// firstID returns the lowest ID with a time in milliseconds since 1970.
 func firstID(millis int64) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(millis)<<16)
 	return id
@@ -181,7 +182,7 @@ func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
 	}
 	for _, data := range batches {
 		if len(data) == 0 || data[0] != resultsVersion {
-			continue // of a later version of the program
+			continue // written by a later version of the program
 		}
 		if e := findResult(data[1:], id); e != nil {
 			return e, nil
@@ -193,8 +194,8 @@ func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
 // resultsVersion is the first byte of a batch.
 const resultsVersion = 1
 
-// resultHead is the length of what each result begins with: the ID of the
-// message, and the length of the rest.
+// resultHead is the length of the head of each result: the ID of the message,
+// and the length of the rest.
 const resultHead = 16 + 4
 
 // appendResult appends the encoded results of a message.

@@ -16,7 +16,7 @@ const (
 	renewEvery  = lease / 3
 	expireEvery = 5 * time.Second
 	forgetEvery = time.Minute
-	idleTime    = time.Minute // until the next look for jobs if none is queued
+	idleTime    = time.Minute // until the next claim if no job is queued
 	pause       = time.Second // after the store has failed
 )
 
@@ -100,8 +100,8 @@ func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
 	return o.Deliver(q.ctx, m, j)
 }
 
-// settle stores the outcome of a job. It repeats that until it succeeds or the
-// queue is closed. counts reports whether there was an attempt.
+// settle stores the outcome of a job. It tries until it succeeds or the queue
+// is closed. counts reports whether the outcome counts as an attempt.
 func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 	o := q.options.Load()
 	now := time.Now()
@@ -156,9 +156,9 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 // retryDelays are the delays after each attempt; the last one is repeated.
 var retryDelays = [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 
-// RetryDelay returns the time until the next attempt after the given number of
-// attempts, which is at least minDelay. A caller of [Queue.Accept] uses it to set
-// Due of a job that has failed once.
+// RetryDelay returns the time to wait after the given number of attempts. It is
+// at least minDelay. A caller of [Queue.Accept] uses it to set Due of a job
+// that has failed once.
 func RetryDelay(attempts int, minDelay time.Duration) time.Duration {
 	d := retryDelays[min(max(attempts, 1), len(retryDelays))-1]
 	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))

@@ -10,12 +10,12 @@ import (
 )
 
 // Store keeps messages and jobs. Package
-// [github.com/caddy-notify/caddy-notify/notifier/queue/queuetest] tests that an
-// implementation does what is written here.
+// [github.com/caddy-notify/caddy-notify/notifier/queue/queuetest] tests
+// implementations.
 //
-// A store is safe for concurrent use. What a method has stored when it returns
-// survives a crash and a power cut. Everything is encrypted, authenticated, and
-// bound to its place.
+// A store is safe for concurrent use. Everything that a method has stored when
+// it returns survives a crash and a power cut. Every record is encrypted,
+// authenticated, and bound to its place in the store.
 //
 // Several processes may share a store. Each has a handle. A job claimed by one
 // handle is not given to another until it is settled, the handle is closed, its
@@ -25,21 +25,21 @@ import (
 // so that a later call can succeed.
 type Store interface {
 	// Accept stores entries in one transaction. Jobs are Queued, Sending or final;
-	// those that are Sending count as claimed by this handle. It returns [ErrFull]
-	// if what waits would take more than maxSize bytes, which is not checked for
-	// entries without a job that waits, and a [*DuplicateError] if there is a
-	// message with the same Key. An ID that is stored already is an error.
+	// those that are Sending count as claimed by this handle. Accept returns
+	// [ErrFull] if the waiting messages would take more than maxSize bytes;
+	// entries without a waiting job are not limited. It returns a
+	// [*DuplicateError] if a message with the same Key is stored already, and
+	// another error if one with the same ID is.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
-	// Claim returns jobs that are due, and marks them as Sending. It takes turns
-	// between destinations and does not wait for any. next is when another
-	// call can return more, as far as is known; jobs that wait because their
-	// destination has reached its limit are not considered. It is the zero time
-	// if nothing else is queued. Claim can return jobs together with an error.
+	// Claim returns jobs that are due, and marks them as Sending. Destinations
+	// take turns; Claim does not wait for any of them. next is the earliest known
+	// time when another call can return more jobs; it does not consider jobs whose
+	// destination has reached its limit. next is the zero time if no other job is
+	// queued. Claim can return jobs together with an error.
 	Claim(ctx context.Context, c Claim) (jobs []Job, next time.Time, err error)
 
-	// Expire claims at most n jobs that are Queued and whose Expires is not after
-	// now.
+	// Expire claims at most n jobs that are Queued and have expired by now.
 	Expire(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Job, error)
 
 	// Renew extends the lease of all jobs that this handle has claimed.
@@ -59,38 +59,38 @@ type Store interface {
 	// [ErrNotFound].
 	Get(ctx context.Context, id uuid.UUID) (*Entry, error)
 
-	// Batches returns the Summary of each batch (see [IsBatch]) whose ID is from
-	// the first ID up to, but without, the last.
+	// Batches returns the Summary of each batch (see [IsBatch]) whose ID is at
+	// least from and less than to.
 	Batches(ctx context.Context, from, to uuid.UUID) ([][]byte, error)
 
-	// List returns at most n jobs with a status, in the order of their IDs,
-	// beginning after the job after; the zero JobID stands for the beginning.
-	// Statuses are Queued, Sending and Dead.
+	// List returns at most n jobs with a status, in the order of their IDs. It
+	// begins after the job after, or with the first job if after is zero. status
+	// is Queued, Sending or Dead.
 	List(ctx context.Context, status Status, after JobID, n int) ([]Job, error)
 
-	// Cancel makes each job of the message with one of the statuses Cancelled.
-	// Statuses are Queued and Dead. It returns how many there were, or
-	// [ErrNotFound] if there is no such message.
+	// Cancel sets the status of each job of the message that has one of the given
+	// statuses, Queued or Dead, to Cancelled. It returns how many there were, or
+	// [ErrNotFound] if the message is unknown.
 	Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...Status) (int, error)
 
-	// Retry queues each Dead job of the message again, due now and without
-	// attempts. It returns how many there were, or [ErrNotFound] if there is no
-	// such message.
+	// Retry queues each Dead job of the message again, due now and with no
+	// attempts counted. It returns how many there were, or [ErrNotFound] if the
+	// message is unknown.
 	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error)
 
-	// Forget removes messages without a waiting job: those that finished before
-	// a time, and then the oldest until the rest takes at most maxSize bytes.
-	// It returns the number of messages removed.
+	// Forget removes messages without a waiting job: first those that finished
+	// before the given time, then the oldest until the rest takes at most maxSize
+	// bytes. It returns the number of messages removed.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.
 	Stats(ctx context.Context) (Stats, error)
 
 	// Changed returns a channel that receives a value when another process has
-	// added jobs. It is nil in a store that is not shared.
+	// added jobs. The channel is nil if the store is not shared.
 	Changed() <-chan struct{}
 
-	// Close gives all claims back and closes the handle.
+	// Close gives up all claims and closes the handle.
 	Close() error
 }
 
@@ -106,8 +106,8 @@ type Claim struct {
 type Settlement struct {
 	// Job is the new record: Status is Queued or final, and Updated is now.
 	Job *Job
-	// Next, unless it is nil, is accepted in the same transaction. The size limit
-	// does not apply to it.
+	// Next, if not nil, is a message to accept in the same transaction. The size
+	// limit does not apply to it.
 	Next *Entry
 }
 
@@ -124,8 +124,8 @@ var (
 	ErrFull = errors.New("the queue is full")
 	// ErrNotFound is returned when the message is unknown.
 	ErrNotFound = errors.New("the queue has no such message")
-	// ErrNotClaimed is returned when a job is settled that is not claimed, or
-	// whose lease has run out.
+	// ErrNotClaimed is returned when a job is settled that the handle has not
+	// claimed, or whose lease has run out.
 	ErrNotClaimed = errors.New("the delivery is not claimed any more")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("the queue is closed")
@@ -142,11 +142,11 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// DuplicateError is returned when a message has an idempotency key that is
+// DuplicateError is returned when a message with the same idempotency key is
 // stored already.
 type DuplicateError struct {
 	ID          uuid.UUID // of the first message
-	SameRequest bool      // whether its Request is the same
+	SameRequest bool      // reports whether Request is the same
 }
 
 func (e *DuplicateError) Error() string {

@@ -32,7 +32,7 @@ const (
 // then reads the whole tree again.
 const coolDown = 500 * time.Millisecond
 
-// change is one caller's contribution to a transaction.
+// change is a set of writes that one caller adds to a transaction.
 type change struct {
 	size int // roughly, in bytes
 	// check returns an error to refuse the change. It must not write.
@@ -43,7 +43,7 @@ type change struct {
 	done chan error
 }
 
-// batch is a transaction.
+// batch is a transaction that makes the changes of several callers.
 type batch struct {
 	store  *Store
 	tx     *bbolt.Tx
@@ -89,8 +89,8 @@ func (s *Store) do(ctx context.Context, size int, check, write func(b *batch) er
 	return <-c.done
 }
 
-// write is the writer. It commits all waiting changes in one transaction while
-// at least one caller waits.
+// write is the goroutine that writes. It gathers the waiting changes and
+// commits them in one transaction, until the store is closed.
 func (s *Store) write() {
 	defer close(s.stopped)
 	var retry time.Time
@@ -189,7 +189,7 @@ func (s *Store) commit(changes []*change) error {
 		s.log.Error("the queue's store is damaged", zap.Error(fault))
 		return errors.Join(err, s.reopen())
 	}
-	// A commit that fails while writing the last page may have succeeded, so
+	// A commit that fails while writing the last page may have taken effect, so
 	// the index is read again.
 	if e := guard(func() error {
 		return db.View(func(tx *bbolt.Tx) error { after = tx.ID(); return nil })
@@ -231,7 +231,7 @@ type faultError struct{ value any }
 
 func (e *faultError) Error() string { return fmt.Sprint("reading a damaged page: ", e.value) }
 
-// guard calls f and returns a panic, or a fault of the mapped memory, as a
+// guard calls f. It returns a panic, or a fault of the mapped memory, as a
 // [*faultError].
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -300,7 +300,7 @@ func (b *batch) deletePrefix(bucket string, prefix []byte) error {
 	return nil
 }
 
-// checkEntry returns an error if an entry is already stored or does not fit.
+// checkEntry returns an error if an entry is stored already or is too large.
 func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	m := e.Message
 	if len(e.Jobs) > queue.MaxJobs {
@@ -385,14 +385,15 @@ func (b *batch) accept(e *queue.Entry) error {
 	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Created)
 }
 
-// finish records that no job of a message waits any more.
+// finish adds a message to the finished ones. It is called when none of its
+// jobs waits any more.
 func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) error {
 	size = record.KeptSize(size, jobs, dead)
 	b.kept += size
 	return b.put(bucketFinished, finishedKey(now, id), binary.AppendVarint(nil, size))
 }
 
-// unfinish undoes finish for a message of which a dead job is queued again.
+// unfinish undoes finish when a dead job of a message is queued again.
 func (b *batch) unfinish(id uuid.UUID) error {
 	// The time is unknown, so search: few dead jobs are ever retried.
 	c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
@@ -412,8 +413,8 @@ func finishedKey(t time.Time, id uuid.UUID) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, finishedKeySize), uint64(t.UnixMicro())), id[:]...)
 }
 
-// keptSize returns what a finished message counts as; 0 if the record is
-// damaged.
+// keptSize returns the counted size of a finished message, or 0 if the record
+// is damaged.
 func (s *Store) keptSize(key, sealed []byte) int64 {
 	plain, err := s.sealer.Open(sealed, bucketFinished, key)
 	if err != nil {
@@ -470,8 +471,8 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 	return nil
 }
 
-// ended is called after jobs of a message have been settled; before is their
-// status before. It maintains the list of finished messages.
+// ended updates the list of finished messages after jobs of m have changed.
+// before has the counts before the change.
 func (b *batch) ended(m *message, before counts, now time.Time) error {
 	c := b.count(m)
 	if before == *c || c.waiting > 0 {
@@ -528,7 +529,7 @@ func (b *batch) forget(finished []byte, size int64) error {
 	return nil
 }
 
-// writeKept stores how many bytes the finished messages take.
+// writeKept stores the total size of the finished messages, in bytes.
 func (b *batch) writeKept() error {
 	if b.kept == 0 {
 		return nil
@@ -536,7 +537,8 @@ func (b *batch) writeKept() error {
 	return b.put(bucketMeta, keyKept, binary.AppendVarint(nil, b.store.kept.Load()+b.kept))
 }
 
-// readKept reads that number, or counts again if the record is damaged.
+// readKept reads the total size of the finished messages. It adds their sizes
+// up if the record is damaged.
 func (s *Store) readKept(tx *bbolt.Tx) (kept int64, err error) {
 	if sealed := tx.Bucket([]byte(bucketMeta)).Get(keyKept); sealed != nil {
 		if plain, err := s.sealer.Open(sealed, bucketMeta, keyKept); err == nil {

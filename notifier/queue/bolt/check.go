@@ -11,8 +11,8 @@ import (
 )
 
 // The format of bbolt's file, version 2. Numbers have the byte order of the
-// machine. Pages 0 and 1 are meta pages, which are written in turn: the one with
-// the higher transaction counts.
+// machine. Pages 0 and 1 are meta pages, which are written in turn: the one
+// with the higher transaction number is valid.
 const (
 	pageSize   = 4096
 	pageHeader = 16 // id uint64, flags uint16, count uint16, overflow uint32
@@ -36,11 +36,11 @@ const (
 	maxDepth = 64
 )
 
-// number reads numbers of the file.
+// number is the byte order of the file.
 var number = binary.NativeEndian
 
-// damage is returned for a file that bbolt cannot read, or with a record that
-// does not authenticate.
+// damage is the error for a file that bbolt cannot read or that has a record
+// that does not authenticate.
 type damage struct{ what string }
 
 func (d *damage) Error() string { return d.what + " is damaged" }
@@ -131,7 +131,7 @@ func checkFile(path string) error {
 	return newWalker(p, m).database()
 }
 
-// walker goes through all pages that are in use.
+// walker visits all pages in use.
 type walker struct {
 	*pages
 	meta  meta
@@ -149,7 +149,7 @@ func newWalker(p *pages, m meta) *walker {
 	return w
 }
 
-// database goes through the page that lists the buckets, and all buckets.
+// database visits the page that lists the buckets, and then each bucket.
 func (w *walker) database() error {
 	roots := map[string]uint64{}
 	err := w.page(w.meta.root, "", nil, nil, 0, func(flags uint32, key, value []byte) error {
@@ -193,8 +193,8 @@ func (w *walker) bucket(bucket string, root uint64) error {
 	})
 }
 
-// page goes through a page and those below it. Its keys must be in order, not
-// less than low, and less than high unless that is nil.
+// page visits a page and those below it. Its keys must be in order, at least
+// low, and less than high if high is not nil.
 func (w *walker) page(id uint64, bucket string, low, high []byte, depth int, leaf func(flags uint32, key, value []byte) error) error {
 	err := w.checkedPage(id, bucket, low, high, depth, leaf)
 	if _, ok := errors.AsType[*damage](err); ok && w.bad != nil {
@@ -249,8 +249,8 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 	return nil
 }
 
-// whole reads a page with its overflow pages. The result for a single leaf page
-// is valid until the next call.
+// whole reads a page with its overflow pages. If the result is a single leaf
+// page, it is valid until the next call only.
 func (w *walker) whole(id uint64) (b []byte, flags uint16, err error) {
 	b = w.spare
 	if err := w.read(b, id); err != nil {

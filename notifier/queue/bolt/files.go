@@ -27,8 +27,8 @@ func (e *LockedError) Error() string {
 	return "the queue's folder " + e.Path + " is used by another process; end that one, or set another path"
 }
 
-// readKey returns the content of the key file. If the file is missing and
-// create is true, it creates it.
+// readKey returns the content of the key file. It creates a missing file if
+// create is true.
 func readKey(path string, create bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -66,7 +66,7 @@ func writeFile(path string, data []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the names of files in a folder survive a power cut.
+// syncDir syncs a folder, so that the names of its files survive a power cut.
 func syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil // folders cannot be synced there
@@ -116,7 +116,7 @@ func (s *Store) writeSealed(w *os.File, file queue.File, key []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// openFiles adds the attachments to a message. release closes them.
+// openFiles adds its attachments to a message. release closes them.
 func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err error) {
 	var open []*os.File
 	release = func() {
@@ -147,7 +147,7 @@ func (s *Store) openFiles(m *queue.Message, sizes []int64) (release func(), err 
 	return release, nil
 }
 
-// removeFiles removes attachments. Those that it cannot remove are removed when
+// removeFiles removes attachments. removeOrphans removes those that remain when
 // the store is next opened.
 func (s *Store) removeFiles(paths []string) {
 	for _, path := range paths {

@@ -14,14 +14,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// index holds what is needed to find the next job, without content: about 200
-// bytes for each job that waits or is dead.
+// index finds the next job. It holds about 200 bytes for each job that waits or
+// is dead, and no content.
 type index struct {
 	mu           sync.Mutex
 	messages     map[uuid.UUID]*message
 	destinations map[seal.Hash]*destination
 
-	timed timedHeap      // destinations with a queued job, by the time when the first is due
+	timed timedHeap      // destinations with a queued job, by the due time of their first
 	ready []*destination // destinations with a due job, in order of their turns
 
 	queued, sending, dead int
@@ -31,7 +31,7 @@ type index struct {
 // message is a message with a job that waits or is dead.
 type message struct {
 	id      uuid.UUID
-	created int64 // in microseconds since 1970, as all times of the index
+	created int64 // in microseconds since 1970, like all times of the index
 	size    int64
 	files   int
 	waiting int // jobs
@@ -62,7 +62,7 @@ type destination struct {
 	place   int // in index.timed
 }
 
-// turn is the list that a destination is in.
+// turn is the list of the index that a destination is in.
 type turn uint8
 
 const (
@@ -75,8 +75,8 @@ func newIndex() *index {
 	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}}
 }
 
-// replace replaces the content of x by that of an index read from the database.
-// Claimed jobs stay claimed.
+// replace replaces the content of x with that of an index read from the
+// database. Claimed jobs stay claimed.
 func (x *index) replace(other *index) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -165,8 +165,8 @@ func (x *index) count(m *message, status queue.Status, n int) {
 	}
 }
 
-// reschedule puts a destination where its first queued job belongs. A
-// destination whose turn it is keeps the turn.
+// reschedule moves a destination to the place of its first queued job. A
+// destination that is ready keeps its turn.
 func (x *index) reschedule(d *destination) {
 	switch {
 	case d.turn == readyTurn:
@@ -185,7 +185,7 @@ func (x *index) reschedule(d *destination) {
 }
 
 // claim marks jobs that are due as Sending. Destinations take turns. next is
-// when more jobs are due; 0 if none is queued.
+// the time when more jobs are due, or 0 if none is queued.
 func (x *index) claim(now int64, n, limit int) (claimed []*job, next int64) {
 	for len(x.timed) > 0 && x.timed[0].queued[0].due <= now {
 		d := heap.Pop(&x.timed).(*destination)
@@ -233,8 +233,8 @@ func (x *index) find(id queue.JobID) *job {
 	return nil
 }
 
-// list returns at most n jobs that keep accepts, in the order of their IDs,
-// beginning after the job after.
+// list returns at most n jobs for which keep returns true, in the order of
+// their IDs. It begins after the job after.
 func (x *index) list(after queue.JobID, n int, keep func(*job) bool) []*job {
 	var all []*job
 	for _, m := range x.messages {

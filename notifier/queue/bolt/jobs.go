@@ -86,8 +86,8 @@ func idsOf(jobs []*job) []queue.JobID {
 	return ids
 }
 
-// read returns claimed jobs. It gives back those that it cannot read, and
-// returns the first error.
+// read returns the records of claimed jobs. It gives up the claims of those
+// that it cannot read, and returns the first error.
 func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -184,8 +184,8 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	return nil
 }
 
-// beginSettling reports whether a job is claimed and not being settled by
-// another caller, and marks it.
+// beginSettling marks a job as being settled. It reports false if the job is
+// not claimed or another caller is settling it.
 func (s *Store) beginSettling(id queue.JobID) bool {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time)
 // change applies f to the jobs of a message that have one of the statuses, in
 // one transaction, and returns how many there were.
 func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (int, error) {
-	taken := map[queue.JobID]queue.Status{} // each with its earlier status
+	taken := map[queue.JobID]queue.Status{} // with their earlier statuses
 	s.index.mu.Lock()
 	if m := s.index.messages[id]; m != nil {
 		for _, j := range m.jobs {
@@ -229,7 +229,7 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 			}
 			taken[j.id()] = j.status
 			if j.status == queue.Queued {
-				s.index.set(j, queue.Sending) // prevents a claim meanwhile
+				s.index.set(j, queue.Sending) // so that it is not claimed meanwhile
 			}
 			j.cancelling = true
 		}
@@ -312,7 +312,7 @@ func (s *Store) Load(_ context.Context, id uuid.UUID) (*queue.Message, func(), e
 	return m, release, err
 }
 
-// damaged reports the loss of a record.
+// damaged logs that a record is damaged, and returns a [*queue.DamagedError].
 func (s *Store) damaged(what string) error {
 	err := &queue.DamagedError{What: what}
 	s.log.Error(err.Error())

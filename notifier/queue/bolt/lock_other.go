@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// lockFolder locks nothing on systems without flock. There, bbolt locks its
-// file by other means and waits one second for it.
+// lockFolder only creates the lock file, because the system has no flock. bbolt
+// locks its database by other means and waits one second for it.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

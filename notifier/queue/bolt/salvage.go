@@ -35,7 +35,7 @@ func isFiller(key []byte) bool { return len(key) == len(fillerKey) }
 
 func (s *Store) newPath() string { return s.dbPath() + ".new" }
 
-// create creates a database at newPath. fill adds content; it may be nil.
+// create creates a database at newPath. fill adds content, if it is not nil.
 func (s *Store) create(fill func(db *bbolt.DB) error) error {
 	if err := os.Remove(s.newPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -72,7 +72,7 @@ func (s *Store) create(fill func(db *bbolt.DB) error) error {
 	return errors.Join(err, db.Close())
 }
 
-// replace puts the database at newPath in use.
+// replace renames the database at newPath to queue.db.
 func (s *Store) replace() error {
 	if err := os.Rename(s.newPath(), s.dbPath()); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (s *Store) replace() error {
 	return syncDir(s.path)
 }
 
-// salvage moves a damaged database aside, creates one from its readable
-// records, and logs each loss.
+// salvage keeps a damaged database under another name, creates a new one from
+// its readable records, and logs each loss.
 func (s *Store) salvage(why error) error {
 	old, err := openPages(s.dbPath())
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Store) salvage(why error) error {
 		return err
 	}
 	aside := fmt.Sprintf("%s.damaged-%s", s.dbPath(), time.Now().UTC().Format("20060102T150405.000000Z"))
-	// The old name must exist at every moment: without it, a start after a
-	// crash would create an empty queue.
+	// queue.db must exist at every moment: without it, a start after a crash would
+	// create an empty queue.
 	if err := os.Link(s.dbPath(), aside); err != nil {
 		if err := copyFile(aside, s.dbPath()); err != nil {
 			return err
@@ -123,10 +123,10 @@ func copyFile(to, from string) error {
 }
 
 // salvager reads a damaged database in three steps. First it follows the tree,
-// past damaged pages if they can still be parsed. Then it scans all pages, which
-// also contain records outside the tree and deleted ones: a damaged pointer can
-// lead to an older copy of a page, which looks intact. Finally it compares the
-// records with each other to find missing ones.
+// also through damaged pages that can still be parsed. Then it scans all pages,
+// because a damaged pointer can lead to an older copy of a page that looks
+// intact. The scan also finds records outside the tree and deleted ones.
+// Finally it compares the records with each other to find missing ones.
 type salvager struct {
 	store   *Store
 	old     *pages
@@ -192,7 +192,8 @@ func (v *salvager) read() error {
 	return nil
 }
 
-// badPage follows a damaged page as far as it can be understood.
+// badPage reads what can be parsed of a damaged page, and visits the pages
+// below it.
 func (v *salvager) badPage(id uint64, bucket string, root bool) {
 	v.partial = v.partial || root || bucket == bucketMessages
 	if id < 2 || id >= v.old.count || v.visited[id] {
@@ -234,14 +235,15 @@ func (v *salvager) badPage(id uint64, bucket string, root bool) {
 
 func (v *salvager) fail(err error) { v.err = errors.Join(v.err, err) }
 
-// maxElements is how many elements a page of usual length can have.
+// maxElements is the maximum number of elements of a page without overflow
+// pages.
 const maxElements = (pageSize - pageHeader) / elementSize
 
 // maxValue is the maximum length of a record.
 const maxValue = 64 << 20
 
-// looseLeaf reads everything on a page that looks like a leaf's elements of one
-// of the buckets. It ignores the page header.
+// looseLeaf reads everything on a page that looks like a leaf element of one of
+// the buckets. It ignores the page header.
 func (v *salvager) looseLeaf(id uint64, names []string, tree bool) error {
 	b := make([]byte, pageSize)
 	if err := v.old.read(b, id); err != nil {
@@ -303,7 +305,7 @@ func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 	}
 	switch bucket {
 	case bucketMeta:
-		return // create has written it, or it is counted again
+		return // written by create, or computed again
 	case bucketFinished:
 		if n := len(key); n == finishedKeySize {
 			id := uuid.UUID(key[8:])
@@ -325,8 +327,8 @@ func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 }
 
 // newer reports whether to keep a job found outside the tree: its message
-// exists, and the record is newer than the known one. If not all messages were
-// found, it also keeps a waiting job that has not expired.
+// exists, and the record is newer than the known one. If the tree does not
+// reach all messages, it also keeps a waiting job that has not expired.
 func (v *salvager) newer(key, plain []byte) bool {
 	j, _, err := record.DecodeJob(record.ParseJobKey(key), plain)
 	if err != nil {
@@ -340,8 +342,8 @@ func (v *salvager) newer(key, plain []byte) bool {
 }
 
 // known reports whether another record belongs to the message. A record outside
-// the tree counts only if the tree does not reach all messages: it may be that
-// of a message which has been forgotten.
+// the tree counts only if the tree does not reach all messages, because it may
+// belong to a message that has been forgotten.
 func (v *salvager) known(id uuid.UUID) bool {
 	if f, ok := v.finished[id]; ok && (f.tree || v.partial) {
 		return true
@@ -520,8 +522,8 @@ func (g *group) add(s *Store, bucket string, key, sealed []byte) {
 }
 
 // complete returns the changes that make the records of a message consistent,
-// and the header, or nil if the message is lost. g.jobs then holds the
-// remaining jobs.
+// and its header, or a nil header if the message is lost. It leaves the
+// remaining jobs in g.jobs.
 func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *record.Message) {
 	fix := func(f func(b *batch) error) { fixes = append(fixes, f) }
 	// A job found outside the tree may have ended since.

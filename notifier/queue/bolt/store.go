@@ -1,9 +1,9 @@
-// Package bolt keeps the queue in a folder of one process: a bbolt database and
-// the attachments beside it.
+// Package bolt keeps a queue in a folder that one process uses at a time: a
+// bbolt database, and the attachments as files.
 //
-// One goroutine writes. It commits all changes that wait at that moment in one
-// transaction, so that they share the cost of a commit (two fsyncs). Waiting jobs
-// are indexed in memory, without their content.
+// One goroutine writes. It commits all waiting changes in one transaction, so
+// that they share the cost of a commit (two fsyncs). Waiting jobs are indexed
+// in memory, without their content.
 //
 // The folder has these files, with mode 0600:
 //
@@ -42,9 +42,9 @@ type Options struct {
 	// Path is the folder. It is created with mode 0700 if it does not exist.
 	Path string
 
-	// Secret is what the encryption key is derived from: any text of 16 or more
-	// characters. Default: the file "key" in the folder, which is created with the
-	// store.
+	// Secret is the text that the encryption key is derived from, of 16 or more
+	// characters. Default: the content of the file "key" in the folder, which is
+	// created with the store.
 	Secret string
 
 	// Logger gets reports of damage, one for each record that is lost. Default:
@@ -62,14 +62,14 @@ const (
 	bucketJobs     = "jobs"     // JobKey → job that waits or is dead
 	bucketDone     = "done"     // JobKey → job that has ended
 	bucketKeys     = "keys"     // hash of the idempotency key → ID and hash of the request
-	bucketFinished = "finished" // time and ID → size, of messages of which no job waits
+	bucketFinished = "finished" // time and ID → size of a message that has no waiting job
 )
 
 var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished}
 
 var (
-	keyCheck = []byte("check") // a record that can be opened with the right secret
-	keyKept  = []byte("kept")  // how many bytes the finished messages take
+	keyCheck = []byte("check") // a record that only the right secret opens
+	keyKept  = []byte("kept")  // the total size of the finished messages
 )
 
 // Store is a [queue.Store] in a folder.
@@ -99,10 +99,10 @@ type Store struct {
 
 var _ queue.Store = (*Store)(nil)
 
-// Open opens the store in a folder, or creates it. It returns a [*LockedError] if
-// another process uses the folder, and an error that tells what to do if the key
-// is missing or wrong. A damaged database is set aside under another name, and
-// replaced by one that has what can be read of it.
+// Open opens the store in a folder, or creates it. It returns a [*LockedError]
+// if another process uses the folder, and an error that tells what to do if the
+// key is missing or wrong. Open renames a damaged database and replaces it with
+// one that has its readable records.
 func Open(o Options) (*Store, error) {
 	s := &Store{
 		path: o.Path, log: o.Logger, noSync: o.noSync, index: newIndex(),
@@ -219,8 +219,8 @@ func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
 }
 
 // boltOptions returns the options of bbolt. The list of free pages is not
-// stored: it would be written with every commit, and grows with the free space.
-// checkFile reads all pages anyway.
+// stored, because it grows with the free space and would be written with every
+// commit. checkFile reads all pages anyway.
 func (s *Store) boltOptions() *bbolt.Options {
 	return &bbolt.Options{
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, PageSize: pageSize,
@@ -259,8 +259,8 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 	return checkKeys(tx, x)
 }
 
-// checkKeys returns a [*damage] if a record is missing because its key is
-// damaged. It compares sums of hashes of the message IDs in each bucket.
+// checkKeys returns a [*damage] if a damaged key has made a record unreachable.
+// It compares sums of hashes of the message IDs in each bucket.
 func checkKeys(tx *bbolt.Tx, x *index) error {
 	seed := maphash.MakeSeed()
 	sum := func(bucket string, size, at int) (sum uint64) {
@@ -287,7 +287,7 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 	return nil
 }
 
-// timeOf returns when the ID of a message was made.
+// timeOf returns the time at which the ID of a message was made.
 func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
 // openJob opens the record of a job that waits, is dead or has ended.

@@ -1,4 +1,5 @@
-// Package record encodes what the stores of the queue keep in sealed records.
+// Package record encodes messages and jobs for the stores of the queue, which
+// seal the records.
 package record
 
 import (
@@ -18,7 +19,7 @@ const version = 1
 // ErrFormat is returned for a record that a later version has written.
 var ErrFormat = errors.New("a stored record has an unknown format")
 
-// Message is a queue.Message without its body, as it is stored.
+// Message is the stored form of a queue.Message without its body.
 type Message struct {
 	Created time.Time
 	Size    int64 // of the whole entry, as queue.Entry.Size counts
@@ -38,7 +39,7 @@ func JobKey(id queue.JobID) []byte {
 	return binary.BigEndian.AppendUint16(append(make([]byte, 0, JobKeySize), id.Message[:]...), uint16(id.Index))
 }
 
-// ParseJobKey is the inverse of [JobKey]. b has JobKeySize bytes.
+// ParseJobKey is the inverse of [JobKey]. b must have JobKeySize bytes.
 func ParseJobKey(b []byte) queue.JobID {
 	return queue.JobID{Message: uuid.UUID(b[:16]), Index: int(binary.BigEndian.Uint16(b[16:]))}
 }
@@ -48,8 +49,8 @@ func FileKey(id uuid.UUID, i int) []byte {
 	return binary.BigEndian.AppendUint32(append(make([]byte, 0, 20), id[:]...), uint32(i))
 }
 
-// NewMessage returns the record of an entry. Jobs that do not wait become part
-// of it.
+// NewMessage returns the record of an entry. It includes the jobs that do not
+// wait.
 func NewMessage(e *queue.Entry, key *seal.Hash) *Message {
 	m := e.Message
 	r := &Message{Created: m.Created, Size: e.Size(), Jobs: len(e.Jobs), Summary: m.Summary, Request: m.Request, Key: key}
@@ -64,9 +65,9 @@ func NewMessage(e *queue.Entry, key *seal.Hash) *Message {
 	return r
 }
 
-// KeptSize returns the size that a message counts as when none of its jobs waits.
-// Without dead jobs, text and files are removed. A message without jobs has
-// none.
+// KeptSize returns the counted size of a message when none of its jobs waits.
+// If no job is dead either, text and files are removed and do not count. A
+// message without jobs has neither.
 func KeptSize(size int64, jobs, dead int) int64 {
 	if dead > 0 || jobs == 0 {
 		return size
@@ -100,7 +101,8 @@ func (m *Message) Encode() []byte {
 	return b
 }
 
-// DecodeMessage is the inverse of [Message.Encode]; id is the message's.
+// DecodeMessage is the inverse of [Message.Encode]. id is the ID of the
+// message.
 func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
 	d := decoder{b: b}
 	d.version()
@@ -122,8 +124,8 @@ func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
 	return m, d.err
 }
 
-// EncodeJob returns a job as bytes. size is the size of the entry, which is
-// needed when a store is opened. Destination and State of an ended job are left
+// EncodeJob returns a job as bytes. size is the size of its entry; a store
+// reads it when it is opened. Destination and State of a final job are left
 // out.
 func EncodeJob(j *queue.Job, size int64) []byte {
 	state, destination := j.State, j.Destination
@@ -205,7 +207,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-// skip removes a number of n bytes. The number is invalid if n is not positive.
+// skip skips a number that takes n bytes. It fails if n is not positive.
 func (d *decoder) skip(n int) {
 	if n <= 0 {
 		d.fail()
@@ -214,7 +216,8 @@ func (d *decoder) skip(n int) {
 	d.b = d.b[n:]
 }
 
-// count is uvarint for a number of items of at least one byte each.
+// count reads a number of items. It fails if the rest cannot hold so many items
+// of one byte each.
 func (d *decoder) count() int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {
@@ -224,7 +227,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
-// bytes returns nil for no bytes.
+// bytes reads a length and as many bytes. It returns nil for no bytes.
 func (d *decoder) bytes() []byte {
 	n := d.count()
 	if n == 0 {
