@@ -1,4 +1,5 @@
-// Package errs has small helpers for errors.
+// Package errs returns the cause of a context as an error, and texts of errors
+// without details of this machine.
 package errs
 
 import (
@@ -7,8 +8,8 @@ import (
 	"io/fs"
 )
 
-// ContextError returns the cause of the end of ctx, or err if ctx has not ended. It
-// is for the error of an operation that fails because its context ends.
+// ContextError returns [context.Cause] of ctx if ctx has ended, or else err.
+// Use it for the error of an operation that fails when its context ends.
 func ContextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -17,7 +18,7 @@ func ContextError(ctx context.Context, err error) error {
 }
 
 // WithoutPath returns err without the path of the file that an operation failed
-// for. Paths tell others more about the machine than they need.
+// on, because clients must not see paths of this machine.
 func WithoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err

@@ -12,9 +12,9 @@ import (
 // PublicText returns the text of err for a client. It leaves out what errors of
 // the standard library tell about this machine and its network: the addresses
 // of connections, the names and addresses of resolvers, URLs of requests and
-// proxies, and the paths of files. Errors that err wraps are covered, if the
-// text of err has theirs unchanged. All other text stays, such as an answer of
-// a server.
+// proxies, and the paths of files. This includes errors that err wraps, if the
+// text of err contains theirs unchanged. All other text stays, for example the
+// answer of a server.
 func PublicText(err error) string {
 	if text, ok := publicText(err); ok {
 		return text
@@ -28,8 +28,8 @@ func PublicText(err error) string {
 	return text
 }
 
-// publicText returns the text for an error of the standard library whose own
-// text is not for clients. It reports whether err is such an error.
+// publicText returns the text for clients of an error of the standard library
+// that has private details. It reports whether err is such an error.
 func publicText(err error) (string, bool) {
 	switch e := err.(type) {
 	case *net.OpError:
@@ -43,7 +43,7 @@ func publicText(err error) (string, bool) {
 		case "proxyconnect":
 			return "the proxy: " + inner(e.Err), true
 		}
-		return e.Op + ": " + inner(e.Err), true // such as an alert of TLS
+		return e.Op + ": " + inner(e.Err), true // for example an alert of TLS
 	case *net.DNSError:
 		switch {
 		case e.IsNotFound:
@@ -68,8 +68,7 @@ func publicText(err error) (string, bool) {
 	return "", false
 }
 
-// inner is PublicText for the error that another one wraps, which may be
-// missing.
+// inner is PublicText for a wrapped error, which may be nil.
 func inner(err error) string {
 	if err == nil {
 		return "unknown error"
@@ -90,8 +89,8 @@ func unwrap(err error) []error {
 	return nil
 }
 
-// Private returns the text of the first error in err that [PublicText] does not
-// show as it is, for the operator, or "" if there is none.
+// Private returns the text, for the operator, of the first error in err that
+// [PublicText] changes, or "" if there is none.
 func Private(err error) string {
 	if text, ok := publicText(err); ok && text != err.Error() {
 		return err.Error()
@@ -105,8 +104,8 @@ func Private(err error) string {
 }
 
 // Public returns an error of a connection with the text of [PublicText]. It
-// wraps err. Errors that say nothing about this machine, such as [io.EOF], are
-// returned as they are. It is for errors that a library may turn into text.
+// wraps err. Errors without details of this machine, such as [io.EOF], are
+// returned unchanged. It is for errors that a library may turn into text.
 func Public(err error) error {
 	if e, ok := err.(*net.OpError); ok {
 		return &publicError{e}

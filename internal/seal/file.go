@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// ChunkSize is how many bytes of a file are sealed together. All chunks of a
-// file but the last have this size.
+// ChunkSize is the number of bytes of a file that are sealed together. All
+// chunks of a file except the last have this size.
 const ChunkSize = 64 << 10
 
-// Chunks returns how many chunks a file of size bytes has.
+// Chunks returns the number of chunks of a file of size bytes.
 func Chunks(size int64) int64 { return (size + ChunkSize - 1) / ChunkSize }
 
 // chunkID binds a chunk to its file, its place in it and the length of the file.
@@ -43,8 +43,9 @@ func (s *Sealer) SealFile(r io.ReaderAt, size int64, file []byte, write func(chu
 	return nil
 }
 
-// OpenFile returns a reader of a file of size bytes whose sealed chunks read
-// returns. The reader is safe for concurrent use and holds one chunk in memory.
+// OpenFile returns a reader of a file of size bytes. read returns a sealed
+// chunk of the file. The reader is safe for concurrent use and holds one chunk
+// in memory.
 func (s *Sealer) OpenFile(size int64, file []byte, read func(chunk int64) ([]byte, error)) io.ReaderAt {
 	return &fileReader{sealer: s, size: size, file: file, read: read, at: -1}
 }

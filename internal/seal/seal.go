@@ -1,9 +1,9 @@
 // Package seal encrypts and authenticates what the gateway stores.
 //
-// The cipher is XAES-256-GCM (https://c2sp.org/XAES-256-GCM): AES-256-GCM under
-// a key that is derived for each record from half of a random nonce of 24
-// bytes. Nonces of that length can be drawn at random for any number of
-// records; the 12 bytes of plain AES-GCM cannot.
+// The cipher is XAES-256-GCM (https://c2sp.org/XAES-256-GCM): AES-256-GCM with
+// a key that is derived for each record from half of a random 24-byte nonce.
+// Random nonces of that length are safe for any number of records; the 12 bytes
+// of plain AES-GCM are not.
 package seal
 
 import (
@@ -78,7 +78,7 @@ func newSealer(key, hash []byte) (*Sealer, error) {
 	return s, nil
 }
 
-// aead returns AES-256-GCM under the key that belongs to the nonce.
+// aead returns AES-256-GCM with the key that is derived from the nonce.
 func (s *Sealer) aead(nonce []byte) cipher.AEAD {
 	var key [2 * aes.BlockSize]byte
 	for i := range 2 {
@@ -99,7 +99,7 @@ func (s *Sealer) aead(nonce []byte) cipher.AEAD {
 	return gcm
 }
 
-// Seal returns plain encrypted and bound to a table and to an id in it.
+// Seal encrypts plain and binds it to a table and an ID in the table.
 func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
 	out := make([]byte, nonceSize, len(plain)+Overhead)
 	rand.Read(out) // never returns an error
@@ -150,8 +150,8 @@ func place(table string, id []byte) []byte {
 // HashSize is the length of a [Hash].
 const HashSize = 16
 
-// Hash is a text that a store looks up or groups by without keeping it in
-// plain.
+// Hash is the keyed hash of a text. A store looks up or groups records by it,
+// and does not keep the text.
 type Hash [HashSize]byte
 
 // Hash returns the keyed hash of text. Different purposes give different hashes

@@ -202,7 +202,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// A delivery that is postponed is no attempt.
+// A postponed delivery does not count as an attempt.
 func TestPostponed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -432,8 +432,8 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// TestRecordMany records messages that end in another order than they came in,
-// up to a minute later, and fill many batches.
+// TestRecordMany records messages that end in a different order than they came
+// in, up to a minute later. They fill many batches.
 func TestRecordMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -627,7 +627,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// Messages of strangers have half of the queue.
+// Messages of untrusted clients may fill half of the queue.
 func TestUntrusted(t *testing.T) {
 	hold := make(chan struct{})
 	q := start(t, open(t, t.TempDir()), queue.Options{MaxSize: 10_000, Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {

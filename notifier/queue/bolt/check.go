@@ -12,7 +12,7 @@ import (
 
 // The format of bbolt's file, version 2. Numbers have the byte order of the
 // machine. Pages 0 and 1 are meta pages, which are written in turn: the one
-// with the higher transaction number is valid.
+// with the higher transaction number is the current one.
 const (
 	pageSize   = 4096
 	pageHeader = 16 // id uint64, flags uint16, count uint16, overflow uint32
@@ -250,7 +250,7 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 }
 
 // whole reads a page with its overflow pages. If the result is a single leaf
-// page, it is valid until the next call only.
+// page, the next call overwrites it.
 func (w *walker) whole(id uint64) (b []byte, flags uint16, err error) {
 	b = w.spare
 	if err := w.read(b, id); err != nil {

@@ -119,13 +119,13 @@ func newSample(t testing.TB, n int) *sample {
 type losses struct {
 	open   int // texts, and deliveries that waited or were dead
 	ended  int // results of ended deliveries, or whole messages without others
-	queued int // deliveries that are queued or dead although they were not
+	queued int // ended deliveries that are queued or dead again
 }
 
 func open(j queue.Job) bool { return j.Status.Waits() || j.Status == queue.Dead }
 
-// check compares a store with the sample. Each loss must be in the log, unless
-// log is nil.
+// check compares a store with the sample and counts the losses. Each loss must
+// be in the log, unless log is nil.
 func (p *sample) check(t *testing.T, s *Store, log func() string) (l losses) {
 	t.Helper()
 	lose := func(count *int, id uuid.UUID, format string, args ...any) {
@@ -237,8 +237,8 @@ func walk(t *testing.T, path string) *walker {
 	return w
 }
 
-// used returns the offsets of the bytes in use in a database: of whole pages,
-// and of their headers with the first elements.
+// used returns the offsets of the bytes in use in a database: all of them, and
+// those of page headers with the first elements.
 func used(t *testing.T, path string) (all, heads []int) {
 	t.Helper()
 	w := walk(t, path)
@@ -301,10 +301,10 @@ func (p *sample) openDamaged(t *testing.T, damage func(path string)) (l losses, 
 // three deliveries; a page has the records of some twenty.
 var oneBit = losses{open: 3, ended: 64, queued: 64}
 
-func (l losses) check(t *testing.T, most losses) {
+func (l losses) check(t *testing.T, maxLoss losses) {
 	t.Helper()
-	if l.open > most.open || l.ended > most.ended || l.queued > most.queued {
-		t.Errorf("lost: %+v, want at most %+v", l, most)
+	if l.open > maxLoss.open || l.ended > maxLoss.ended || l.queued > maxLoss.queued {
+		t.Errorf("lost: %+v, want at most %+v", l, maxLoss)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestFlippedBits(t *testing.T) {
 		name        string
 		bits, times int
 		places      []int
-		most        losses // per run
+		maxLoss     losses // per run
 	}{
 		{"one bit", 1, 100, all, oneBit},
 		{"one bit of a page's head", 1, 100, heads, oneBit},
@@ -333,7 +333,7 @@ func TestFlippedBits(t *testing.T) {
 				l, aside := p.openDamaged(t, func(path string) {
 					flip(t, path, test.bits, test.places, rand.New(rand.NewPCG(uint64(i), uint64(test.bits))))
 				})
-				if l.check(t, test.most); t.Failed() {
+				if l.check(t, test.maxLoss); t.Failed() {
 					t.Fatalf("run %d", i)
 				}
 				sum = losses{sum.open + l.open, sum.ended + l.ended, sum.queued + l.queued}
@@ -348,9 +348,9 @@ func TestFlippedBits(t *testing.T) {
 
 // TestPointerToOldPage checks that records are found when one damaged bit makes
 // a page of the tree point to a page outside it that begins with the same key,
-// such as an older copy. bbolt and the store see no damage in the pages then, only
-// that records are missing. The store once lost the records of the page which
-// the tree no longer reached.
+// such as an older copy. The pages themselves then look intact, and only
+// records are missing. The store once lost the records of the page that the
+// tree no longer reached.
 func TestPointerToOldPage(t *testing.T) {
 	tried := 0
 	for tried < 10 {

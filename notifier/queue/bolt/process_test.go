@@ -251,8 +251,8 @@ func mount(t *testing.T, args ...string) (dir string, unmount func()) {
 	return dir, unmount
 }
 
-// TestDiskFull checks that a full disk refuses messages, loses no accepted one,
-// and needs no restart when there is space again.
+// TestDiskFull checks that a store on a full disk refuses messages, loses no
+// accepted one, and works again without a restart when there is space.
 func TestDiskFull(t *testing.T) {
 	dir, _ := mount(t, "-t", "tmpfs", "-o", "size=4m", "tmpfs")
 	s, err := Open(Options{Path: filepath.Join(dir, "queue")})
@@ -273,9 +273,9 @@ func TestDiskFull(t *testing.T) {
 		}
 		return false
 	}
-	hog := filepath.Join(dir, "hog")
+	ballast := filepath.Join(dir, "ballast")
 	for range 3 {
-		_ = os.WriteFile(hog, make([]byte, 1<<20), 0o600) // may fail for lack of space
+		_ = os.WriteFile(ballast, make([]byte, 1<<20), 0o600) // may fail for lack of space
 		for accept(newEntry(randomText(10_000), "a")) {
 		}
 		file := newEntry(nil, "a")
@@ -283,7 +283,7 @@ func TestDiskFull(t *testing.T) {
 		if accept(file) {
 			t.Error("a file is accepted without space for it")
 		}
-		if err := os.Remove(hog); err != nil {
+		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 		for !accept(newEntry([]byte("text"), "a")) {
@@ -341,8 +341,8 @@ func TestDamageOnFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hog := filepath.Join(dir, "hog")
-	_ = os.WriteFile(hog, make([]byte, 8<<20), 0o600) // fails when the disk is full
+	ballast := filepath.Join(dir, "ballast")
+	_ = os.WriteFile(ballast, make([]byte, 8<<20), 0o600) // fails when the disk is full
 	// The page with the oldest texts; new ones come last.
 	f, err := os.OpenFile(s.dbPath(), os.O_RDWR, 0)
 	if err != nil {
@@ -358,7 +358,7 @@ func TestDamageOnFullDisk(t *testing.T) {
 	if _, ok := errors.AsType[*queue.UnavailableError](err); !ok {
 		t.Fatal(err)
 	}
-	if err := os.Remove(hog); err != nil {
+	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	for accept(newEntry([]byte("text"), "a")) != nil {
@@ -403,9 +403,9 @@ func firstLeaf(t *testing.T, s *Store, bucket string) (id int64) {
 }
 
 // TestPowerCut copies the store's device while messages are accepted. The copy
-// has what a power cut would leave, so all messages accepted before must be
-// there. Without syncing, messages must be missing; otherwise the test proves
-// nothing.
+// has the content that a power cut would leave, so it must have all messages
+// accepted before. Without syncing, messages must be missing; otherwise the
+// test proves nothing.
 func TestPowerCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")

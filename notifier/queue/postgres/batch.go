@@ -13,14 +13,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
-// The bounds of writing together what several callers wait for: a transaction of
-// its own for each message costs the server several times as much.
+// The bounds of transactions that several callers share. A separate transaction
+// for each message costs the server several times as much.
 const (
 	batches   = 2 // transactions at once, of each kind
 	batchSize = 64
 )
 
-// batch has callers wait for a transaction that several of them share.
+// batch collects values of several callers for one transaction.
 type batch[T any] struct {
 	in   chan item[T]
 	stop <-chan struct{}
@@ -31,7 +31,7 @@ type item[T any] struct {
 	done  chan error // has room for the result
 }
 
-// do waits for the transaction with a value.
+// do adds a value and waits until its transaction has ended.
 func (b *batch[T]) do(v T) error {
 	it := item[T]{v, make(chan error, 1)}
 	select {
@@ -42,8 +42,8 @@ func (b *batch[T]) do(v T) error {
 	}
 }
 
-// run writes what waits, again and again. write returns an error for each of the
-// values, or nil if there is none.
+// run calls write with the values that wait, until the batch is stopped. write
+// returns an error for each value, or nil if all succeed.
 func (b *batch[T]) run(write func([]T) []error) {
 	for {
 		var items []item[T]
@@ -76,8 +76,8 @@ func (b *batch[T]) run(write func([]T) []error) {
 	}
 }
 
-// accept stores entries without files in one transaction. If one of them is there
-// already, each gets a separate transaction.
+// accept stores entries without files in one transaction. If one of them is
+// stored already, it stores each in a separate transaction.
 func (s *Store) accept(entries []*queue.Entry) []error {
 	ctx := context.Background()
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
@@ -99,8 +99,8 @@ func (s *Store) accept(entries []*queue.Entry) []error {
 	return errs
 }
 
-// acceptAgain stores an entry that a failed transaction had. It can be there: the
-// connection can have been lost when the transaction was successful.
+// acceptAgain stores an entry of a failed transaction. The entry can be stored
+// already, because the connection can be lost after a successful commit.
 func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
 	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		_, err := c.exec(ctx, s.insertion([]*queue.Entry{e}))
@@ -111,7 +111,8 @@ func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
 	})
 }
 
-// isDuplicate reports whether an ID or an idempotency key is there already.
+// isDuplicate reports whether err is returned because an ID or an idempotency
+// key is stored already.
 func isDuplicate(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == "23505" // unique_violation
@@ -196,23 +197,24 @@ const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
 	FROM unnest($13::UUID[], $14::BIGINT[], $15::BYTEA[], $16::BIGINT[], $17::BIGINT[], $18::BIGINT[], $19::BYTEA[])
 		AS j (message, idx, destination, status, due, expires, record)`
 
-// lease is how long jobs are claimed that a caller accepts and sends itself.
+// lease is the duration of the claim on a job that the caller of Accept sends
+// itself.
 const lease = time.Minute
 
-// settling is one job whose end is to be written.
+// settling is a job whose outcome is to be written.
 type settling struct {
 	job         *queue.Job
-	size, files int64 // what its message takes if it does not wait any more; files that can be removed
+	size, files int64 // size of its message if it no longer waits; size of files that can be removed
 
-	// tokens identify the tries to write it. settle adds one.
+	// tokens identify the attempts to write the outcome. settle adds one.
 	tokens []uuid.UUID
 }
 
-// settle records the outcomes of jobs in one transaction. If another message is
-// not nil, the transaction accepts it too.
+// settle records the outcomes of jobs in one transaction. If next is not nil,
+// the transaction accepts it too.
 func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry) []error {
 	token := uuid.New()
-	var tokens array // of this call and of earlier ones, whose commit may have arrived without its reply
+	var tokens array // of this call and of earlier ones, whose commit may have succeeded without a reply
 	tokens.uuid(token)
 	earlier := false
 	for _, j := range jobs {
@@ -269,7 +271,7 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 			for _, j := range jobs {
 				if j.job.Message == id(row[0]) {
 					j.size, j.files = number(row[1]), number(row[2])
-					break // once for a message
+					break // once for each message
 				}
 			}
 		}
@@ -288,8 +290,8 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 	return errs
 }
 
-// settle updates jobs and messages, and calls then before the commit. It returns
-// the rows of the messages.
+// settle updates jobs and messages. It passes the rows of the jobs to note,
+// calls then before the commit, and returns the rows of the messages.
 func (c *conn) settle(ctx context.Context, update, count call, note func([][][]byte), then func() error) (messages [][][]byte, err error) {
 	results, err := c.exec(ctx, begin, update, count)
 	if err != nil {
@@ -303,7 +305,7 @@ func (c *conn) settle(ctx context.Context, update, count call, note func([][][]b
 	return results[2].Rows, err
 }
 
-// settlement returns the statements for jobs and for their messages.
+// settlement returns the statements that update jobs and their messages.
 func (s *Store) settlement(jobs []*settling, token uuid.UUID) (update, count call) {
 	var message, index, status, due, expires, sealed, updated array
 	sealer := s.sealer.Batch()
@@ -325,10 +327,11 @@ const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.du
 	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $7
 	RETURNING j.message, j.idx`
 
-// settleMessages records that a message is finished when none of its jobs waits,
-// and removes its body when none is dead either. It is a separate statement, because
-// PostgreSQL does not read rows again that another transaction has changed if they
-// are joined with the result of another part of the same statement.
+// settleMessages records that a message is finished when none of its jobs
+// waits, and removes its body when none is dead either. It is a separate
+// statement: if rows are joined with the result of another part of the same
+// statement, PostgreSQL does not see what another transaction has changed in
+// them meanwhile.
 const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
 		finished = CASE WHEN m.waiting = k.n THEN k.updated END,
 		kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,
@@ -341,6 +344,7 @@ const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting -
 	WHERE m.id = k.message
 	RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END`
 
-// settledMessages returns of messages what settleMessages returns.
+// settledMessages returns the same columns as settleMessages, without an
+// update.
 const settledMessages = `SELECT m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END
 	FROM notify_queue_messages m WHERE m.id = ANY($1::UUID[])`

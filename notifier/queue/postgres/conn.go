@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The bounds of talking to the server.
+// The bounds of requests to the server.
 const (
 	defaultConns = 16
 	replyTime    = 10 * time.Second // for one exchange with the server
@@ -33,8 +33,8 @@ type pool struct {
 	idle   []*conn
 	closed bool
 
-	// conflict, if set, is called before each transaction, and its error counts
-	// as one of the server. It is for tests.
+	// conflict is for tests. If set, it is called before each transaction, and its
+	// error is handled like one of the server.
 	conflict func() error
 }
 
@@ -44,8 +44,8 @@ type conn struct {
 	statements map[string]*pgconn.StatementDescription
 }
 
-// newPool returns a pool for a connection string, in either of the forms that
-// libpq knows. pool_max_conns in it is the maximum number of connections.
+// newPool returns a pool for a connection string in either of the forms of
+// libpq. Its parameter pool_max_conns is the maximum number of connections.
 func newPool(dsn string) (*pool, error) {
 	config, err := pgconn.ParseConfig(dsn)
 	if err != nil {
@@ -67,7 +67,7 @@ func newPool(dsn string) (*pool, error) {
 	return &pool{config: config, slots: make(chan struct{}, n)}, nil
 }
 
-// connect opens a connection that does not belong to the pool.
+// connect opens a connection outside the pool.
 func (p *pool) connect(ctx context.Context) (*conn, error) {
 	c, err := pgconn.ConnectConfig(ctx, p.config)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *pool) connect(ctx context.Context) (*conn, error) {
 	return &conn{c, map[string]*pgconn.StatementDescription{}}, nil
 }
 
-// get returns a connection that is to be given back with put.
+// get returns a connection. The caller returns it with put.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -115,7 +115,7 @@ func (p *pool) put(c *conn) {
 	defer p.mu.Unlock()
 	switch {
 	case c.IsClosed():
-		// The others have likely been closed for the same reason.
+		// The server has probably closed the others as well.
 		for _, other := range p.idle {
 			closeConn(other)
 		}
@@ -133,8 +133,8 @@ func closeConn(c *conn) {
 	_ = c.Close(ctx)
 }
 
-// close closes the connections that are idle. Those in use are closed when they
-// are given back.
+// close closes the idle connections. Those in use are closed when put returns
+// them.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,10 +145,10 @@ func (p *pool) close() {
 	p.idle = nil
 }
 
-// do calls f with a connection. It repeats that when the transaction conflicts
-// with another one, and once when the connection is lost: repeated tells f that
-// the first call can have succeeded. Errors of the server and of the connection
-// become a [*queue.UnavailableError].
+// do calls f with a connection. It calls f again if the transaction conflicts
+// with another one, and once if the connection is lost. repeated reports
+// whether an earlier call may have succeeded. do returns errors of the server
+// and of the connection as a [*queue.UnavailableError].
 func (p *pool) do(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	lost := false
 	for n := 0; ; n++ {
@@ -191,8 +191,8 @@ func conflicts(err error) bool {
 	return ok && (e.Code == "40001" || e.Code == "40P01") // serialization_failure, deadlock_detected
 }
 
-// broken reports whether err is that of a lost connection, and not an answer of
-// the server.
+// broken reports whether err means that the connection is lost. It is false for
+// other answers of the server.
 func broken(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(e.Code, "57P") // the server is shut down
@@ -201,7 +201,7 @@ func broken(err error) bool {
 	return !connecting && !known(err)
 }
 
-// known reports whether err is one that callers of the store decide by.
+// known reports whether err has a meaning for callers of the store.
 func known(err error) bool {
 	for _, e := range []error{queue.ErrFull, queue.ErrNotFound, queue.ErrNotClaimed, queue.ErrClosed} {
 		if errors.Is(err, e) {
@@ -214,7 +214,7 @@ func known(err error) bool {
 	return damaged || duplicate || refused
 }
 
-// refusedError is an error that is not the server's.
+// refusedError is an error of the store itself, not of the server.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
@@ -237,7 +237,7 @@ type call struct {
 	args []any // nil, int, int64, string, []byte, uuid.UUID or an array
 }
 
-// exec sends statements together and returns their results.
+// exec sends statements in one request and returns their results.
 func (c *conn) exec(ctx context.Context, calls ...call) ([]*pgconn.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, replyTime)
 	defer cancel()
@@ -269,13 +269,14 @@ func (c *conn) query(ctx context.Context, sql string, args ...any) ([][][]byte, 
 	return results[0].Rows, nil
 }
 
-// The statements around a transaction.
+// The statements that begin and end a transaction.
 var (
 	begin  = call{sql: "BEGIN"}
 	commit = call{sql: "COMMIT"}
 )
 
-// transaction calls f between BEGIN and COMMIT. If it fails, the pool rolls back.
+// transaction calls f between BEGIN and COMMIT. If it returns an error, the
+// pool rolls back.
 func (c *conn) transaction(ctx context.Context, f func() error) error {
 	if _, err := c.exec(ctx, begin); err != nil {
 		return err
@@ -294,8 +295,8 @@ func (c *conn) rollback() error {
 	return err
 }
 
-// encode returns an argument in the format of the protocol: 0 for text, 1 for
-// binary.
+// encode returns an argument as the protocol transmits it. format is 0 for text
+// and 1 for binary.
 func encode(arg any) (value []byte, format int16) {
 	switch v := arg.(type) {
 	case nil:
@@ -319,7 +320,7 @@ func encode(arg any) (value []byte, format int16) {
 	panic(fmt.Sprintf("no encoding for %T", arg))
 }
 
-// array is an array of values in the binary format.
+// array is an argument that is encoded as an SQL array.
 type array struct {
 	oid   uint32 // of the elements' type
 	items [][]byte
@@ -366,7 +367,7 @@ func (a *array) encode() []byte {
 	return b
 }
 
-// number returns an integer of a row; 0 for NULL.
+// number decodes an integer of a row. NULL is 0.
 func number(b []byte) int64 {
 	switch len(b) {
 	case 2:
@@ -379,7 +380,7 @@ func number(b []byte) int64 {
 	return 0
 }
 
-// id returns a UUID of a row.
+// id decodes a UUID of a row.
 func id(b []byte) (u uuid.UUID) {
 	copy(u[:], b)
 	return u

@@ -17,7 +17,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
 )
 
-// The places that records are bound to.
+// The places in the store that records are bound to.
 const (
 	placeHead = "messages"
 	placeBody = "bodies"
@@ -79,7 +79,8 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	return nil
 }
 
-// hold notes the jobs of an entry that count as claimed by this handle.
+// hold records that this handle has claimed the jobs of an entry that are
+// Sending.
 func (s *Store) hold(e *queue.Entry) {
 	for i := range e.Jobs {
 		if j := &e.Jobs[i]; j.Status == queue.Sending {
@@ -88,17 +89,17 @@ func (s *Store) hold(e *queue.Entry) {
 	}
 }
 
-// claim notes that a job is claimed by this handle. s.mu is held.
+// claim records that this handle has claimed a job. The caller holds s.mu.
 func (s *Store) claim(id queue.JobID, destination seal.Hash) {
-	// It can be there: the job was queued again, and claimed by another call
-	// before the one that has queued it could note that.
+	// The job can be claimed already: a call queued it again, and another call
+	// claimed it before the first one recorded that.
 	s.unclaim(id, s.claimed[id])
 	s.claimed[id] = &claim{destination: destination}
 	s.counts[destination]++
 }
 
-// unclaim is the inverse of claim, unless the job has been claimed anew since. s.mu
-// is held.
+// unclaim is the inverse of claim, unless the job has been claimed again since.
+// The caller holds s.mu.
 func (s *Store) unclaim(id queue.JobID, c *claim) {
 	if c == nil || s.claimed[id] != c {
 		return
@@ -114,7 +115,7 @@ func (s *Store) unclaim(id queue.JobID, c *claim) {
 	}
 }
 
-// checkSize returns [queue.ErrFull] if size bytes more would be too many.
+// checkSize returns [queue.ErrFull] if size more bytes would exceed maxSize.
 func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
 	s.mu.Lock()
 	old := time.Since(s.counted) > countEvery
@@ -132,7 +133,7 @@ func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
 	return nil
 }
 
-// insertAll stores entries and their files, as a part of a transaction.
+// insertAll stores entries and their files within a transaction.
 func (s *Store) insertAll(ctx context.Context, c *conn, entries []*queue.Entry) error {
 	for part := range slices.Chunk(entries, batchSize) {
 		if _, err := c.exec(ctx, s.insertion(part)); err != nil {
@@ -151,7 +152,7 @@ func sealJob(b *seal.Batch, id queue.JobID, j *queue.Job) []byte {
 	return b.Seal(record.EncodeJob(j, 0), placeJob, record.JobKey(id))
 }
 
-// openJob opens the record of a job. Its status is that of the table.
+// openJob opens the record of a job. Its status comes from the table.
 func (s *Store) openJob(id queue.JobID, status int64, sealed []byte) (*queue.Job, error) {
 	plain, err := s.sealer.Open(sealed, placeJob, record.JobKey(id))
 	if err != nil {
@@ -172,8 +173,8 @@ func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error
 	return record.DecodeMessage(id, plain)
 }
 
-// duplicate finds out which entry is stored already. repeated tells that an
-// earlier try may have stored them.
+// duplicate returns an error for the entry that is stored already. repeated
+// reports whether an earlier attempt may have stored the entries.
 func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, repeated bool) error {
 	stored := 0
 	for _, e := range entries {
@@ -207,7 +208,7 @@ func (s *Store) duplicate(ctx context.Context, c *conn, entries []*queue.Entry, 
 	if stored == len(entries) {
 		return nil
 	}
-	// The message that was there has been forgotten meanwhile.
+	// The stored message has been forgotten meanwhile.
 	return &pgconn.PgError{Code: "40001", Message: "a message with the same key was removed at the same time"}
 }
 
@@ -271,7 +272,7 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 		for i, result := range results {
 			jobs = append(jobs, s.take(result.Rows)...)
 			if len(result.Rows) == take[i] {
-				next = c.Now // there can be more
+				next = c.Now // more jobs may be due
 			}
 		}
 		return nil
@@ -279,11 +280,12 @@ func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, nex
 	s.mu.Lock()
 	s.cursor = turns[len(turns)-1]
 	s.mu.Unlock()
-	return s.withoutLost(ctx, jobs), next, err
+	return s.endDamaged(ctx, jobs), next, err
 }
 
-// withoutLost ends the jobs whose records are damaged, and returns the others.
-func (s *Store) withoutLost(ctx context.Context, jobs []queue.Job) []queue.Job {
+// endDamaged settles the jobs whose records are damaged as Lost, and returns
+// the others.
+func (s *Store) endDamaged(ctx context.Context, jobs []queue.Job) []queue.Job {
 	return slices.DeleteFunc(jobs, func(j queue.Job) bool {
 		if j.Status != queue.Lost {
 			return false
@@ -296,8 +298,8 @@ func (s *Store) withoutLost(ctx context.Context, jobs []queue.Job) []queue.Job {
 	})
 }
 
-// claimJobs claims jobs of one destination. Others that claim at the same time
-// take others.
+// claimJobs claims jobs of one destination. Statements that run at the same
+// time claim different jobs.
 const claimJobs = `WITH c AS (
 		SELECT message, idx FROM notify_queue_jobs WHERE destination = $1 AND status = 1 AND due <= $2
 		ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED)
@@ -305,8 +307,8 @@ const claimJobs = `WITH c AS (
 	FROM c, notify_queue_messages m WHERE j.message = c.message AND j.idx = c.idx AND m.id = c.message
 	RETURNING j.message, j.idx, j.destination, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END`
 
-// take notes jobs that were claimed, and opens their records. The status of those
-// that are damaged is Lost.
+// take records that this handle has claimed jobs, and opens their records. A
+// job with a damaged record has the status Lost.
 func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,14 +333,14 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	return jobs
 }
 
-// atOnce is how many jobs are looked at to find destinations that are due.
-const atOnce = 200
+// maxDue is the number of due jobs in which turns looks for destinations first.
+const maxDue = 200
 
-// turns returns destinations that have a job that is due and have room for it, in
-// the order of their turns.
+// turns returns destinations with a due job that have not reached their limit,
+// in the order of their turns.
 func (s *Store) turns(ctx context.Context, conn *conn, c queue.Claim, full array, cursor []byte) ([][]byte, error) {
 	now := c.Now.UnixMicro()
-	rows, err := conn.query(ctx, dueJobs, now, atOnce)
+	rows, err := conn.query(ctx, dueJobs, now, maxDue)
 	if err != nil {
 		return nil, err
 	}
@@ -353,11 +355,11 @@ func (s *Store) turns(ctx context.Context, conn *conn, c queue.Claim, full array
 			turns = append(turns, row[0])
 		}
 	}
-	if len(turns) >= c.Max || len(rows) < atOnce {
+	if len(turns) >= c.Max || len(rows) < maxDue {
 		return turns, nil
 	}
-	// Those that were looked at are of few destinations, which can have many more
-	// jobs: each destination is asked for its first job.
+	// The first jobs belong to few destinations, which can have many more. So look
+	// up the first job of each destination.
 	turns = nil
 	for _, from := range [][]byte{cursor, {}} {
 		rows, err := conn.query(ctx, dueDestinations, from, now, full, c.Max)
@@ -388,7 +390,7 @@ const dueDestinations = `WITH RECURSIVE d (destination, due) AS (
 			ORDER BY j.destination, j.due LIMIT 1) n
 	) SELECT destination FROM d WHERE due <= $2 AND NOT destination = ANY ($3::BYTEA[]) LIMIT $4`
 
-// recover queues jobs again whose lease has run out.
+// recover queues the jobs again whose lease has run out.
 func (s *Store) recover(ctx context.Context) error {
 	s.mu.Lock()
 	recent := time.Since(s.recovered) < recoverEvery
@@ -408,7 +410,7 @@ func (s *Store) recover(ctx context.Context) error {
 // Expire implements [queue.Store].
 func (s *Store) Expire(ctx context.Context, now time.Time, lease time.Duration, n int) (jobs []queue.Job, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		// Without a job that has expired, nothing is locked.
+		// Lock nothing if no job has expired.
 		rows, err := c.query(ctx, "SELECT 1 FROM notify_queue_jobs WHERE status = 1 AND expires <= $1 LIMIT 1", now.UnixMicro())
 		if err != nil || len(rows) == 0 {
 			return err
@@ -420,7 +422,7 @@ func (s *Store) Expire(ctx context.Context, now time.Time, lease time.Duration, 
 	slices.SortFunc(jobs, func(a, b queue.Job) int {
 		return cmp.Or(bytes.Compare(a.Message[:], b.Message[:]), cmp.Compare(a.Index, b.Index))
 	})
-	return s.withoutLost(ctx, jobs), err
+	return s.endDamaged(ctx, jobs), err
 }
 
 const expireJobs = `WITH c AS (
@@ -619,7 +621,8 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 			if len(ids.items) == 0 {
 				return nil
 			}
-			// One that is retried at this moment waits again.
+			// A message that is retried at the same time waits again, and is not
+			// removed.
 			rows, err = c.query(ctx, forget, ids)
 			n = len(rows)
 			return err
@@ -633,7 +636,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 	}
 }
 
-// forgetAtOnce is how many messages are removed in one transaction.
+// forgetAtOnce is the number of messages that one transaction removes.
 const forgetAtOnce = 500
 
 const forget = `WITH m AS (DELETE FROM notify_queue_messages WHERE id = ANY ($1::UUID[]) AND finished IS NOT NULL RETURNING id),

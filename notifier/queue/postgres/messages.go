@@ -168,7 +168,7 @@ func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) erro
 		case err == nil:
 			err = flush()
 		case failed == nil:
-			err = refusef("%v", err) // the file cannot be read
+			err = refusef("%v", err) // reading the file failed
 		}
 		if err != nil {
 			return err
@@ -177,8 +177,8 @@ func (s *Store) insertFiles(ctx context.Context, c *conn, m *queue.Message) erro
 	return nil
 }
 
-// openFile returns a reader of an attachment. Each chunk is one question to the
-// server.
+// openFile returns a reader of an attachment. It requests each chunk from the
+// server separately.
 func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64) io.ReaderAt {
 	return s.sealer.OpenFile(size, record.FileKey(id, file), func(chunk int64) (data []byte, err error) {
 		err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
@@ -195,8 +195,8 @@ func (s *Store) openFile(ctx context.Context, id uuid.UUID, file int, size int64
 	})
 }
 
-// deleteFiles removes the attachments of a message. What is left behind goes when
-// the message is forgotten.
+// deleteFiles removes the attachments of a message. Those that it cannot remove
+// are removed when the message is forgotten.
 func (s *Store) deleteFiles(ctx context.Context, id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTime)
 	defer cancel()

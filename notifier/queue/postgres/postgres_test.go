@@ -53,7 +53,7 @@ func claimOf(n int) queue.Claim {
 }
 
 // TestConformance runs the tests for stores with the default options, and
-// without LISTEN and with conflicts, as distributed databases have them.
+// without LISTEN and with conflicts, which is how distributed databases behave.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -285,8 +285,8 @@ func TestServerRestarts(t *testing.T) {
 		unavailable("claim", err)
 		_, err = s.Get(t.Context(), first.Message.ID)
 		unavailable("get", err)
-		// A gateway that starts while the server is down works as soon as it is
-		// up.
+		// A gateway that starts while the server is down works as soon as the server
+		// is up.
 		early := open(t, dsn)
 		unavailable("a new gateway", early.Accept(t.Context(), 1<<40, newEntry("text", "a")))
 		if err := server.start(); err != nil {
@@ -303,9 +303,10 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// TestSettlementWithoutReply checks that a settlement is recognized whose commit
-// arrived but not its reply, also if the server cannot be reached for a while
-// afterwards. It counted as a delivery that another gateway had taken.
+// TestSettlementWithoutReply checks that the store recognizes a settlement that
+// was committed although the reply was lost, also if the server cannot be
+// reached for a while afterwards. Such a settlement once returned
+// ErrNotClaimed, as if another gateway had claimed the job.
 func TestSettlementWithoutReply(t *testing.T) {
 	t.Parallel()
 	var replies, down atomic.Int32 // how many are lost, and how many transactions fail after that

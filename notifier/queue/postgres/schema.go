@@ -59,7 +59,8 @@ var migrations = [][]string{{
 // The table with the number of the last migration. It has one row.
 const createVersion = `CREATE TABLE IF NOT EXISTS notify_queue_version (id INT PRIMARY KEY, version INT NOT NULL, secret BYTEA NOT NULL)`
 
-// advisoryLock is the number of the lock under which tables are created.
+// advisoryLock is the number of the lock that a store holds while it creates
+// tables.
 const advisoryLock = 7226382055461327
 
 // errSecret is returned when the tables were created with another secret.
@@ -67,8 +68,8 @@ var errSecret error = &refusedError{"the tables of the queue were created with a
 
 // migrate creates the tables, or brings them up to date.
 func (s *Store) migrate(ctx context.Context, c *conn) error {
-	// Where there are no advisory locks, statements that run at the same time
-	// fail, and are repeated.
+	// On servers without advisory locks, statements that run at the same time fail
+	// and are repeated.
 	_, err := c.query(ctx, "SELECT pg_advisory_lock($1)::TEXT", int64(advisoryLock))
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == "0A000" || e.Code == "42883") { // not supported, no such function
 		err = nil
@@ -77,13 +78,13 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		return err
 	}
 	defer func() {
-		// The lock ends with the connection if it cannot be given back.
+		// If this fails, the lock ends with the connection.
 		_, _ = c.query(ctx, "SELECT pg_advisory_unlock($1)::TEXT", int64(advisoryLock))
 	}()
 	return s.createTables(ctx, c)
 }
 
-// createTables is migrate without the lock.
+// createTables does the work of migrate while the caller holds the lock.
 func (s *Store) createTables(ctx context.Context, c *conn) error {
 	if err := execAll(ctx, c, createVersion); err != nil {
 		return err
@@ -125,8 +126,8 @@ func execAll(ctx context.Context, c *conn, statements ...string) error {
 	return nil
 }
 
-// exists reports whether err is that of creating what another process has
-// created at the same time.
+// exists reports whether err is returned because another process has created
+// the same table at the same time.
 func exists(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "42P07" || e.Code == "42710" || e.Code == "23505" && strings.HasPrefix(e.TableName, "pg_"))

@@ -29,8 +29,8 @@ type server struct {
 	n       atomic.Int32
 }
 
-// installation is PostgreSQL as it is installed, with the data of a new server,
-// which initdb needs some seconds to make.
+// installation is an installation of PostgreSQL, with the data of a new server.
+// Tests copy the data, because initdb takes some seconds.
 type installation struct {
 	bin, dir string
 	attr     *syscall.SysProcAttr
@@ -95,8 +95,8 @@ func TestMain(m *testing.M) {
 		child(dsn)
 		return
 	}
-	// The tests mostly wait for leases and servers, so by default more of them run
-	// at once than there are processors.
+	// The tests mostly wait for leases and servers, so run more of them at once
+	// than there are processors.
 	_ = flag.Set("test.parallel", "16")
 	code := m.Run()
 	if in, err := installed(); err == nil {
@@ -208,8 +208,8 @@ func execute(tb testing.TB, dsn, sql string) []*pgconn.Result {
 	return results
 }
 
-// schema creates an empty schema and returns its connection string. This takes a
-// tenth of the time that a database takes.
+// schema creates an empty schema and returns its connection string. A database
+// takes ten times as long.
 func (s *server) schema(tb testing.TB) string {
 	tb.Helper()
 	name := fmt.Sprintf("test%d", s.n.Add(1))

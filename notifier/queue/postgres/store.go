@@ -1,18 +1,19 @@
-// Package postgres keeps the queue in tables of PostgreSQL. Several gateways can
-// share them: each job is claimed by one, under a lease that ends when the gateway
-// no longer renews it.
+// Package postgres keeps the queue in tables of PostgreSQL. Several gateways
+// can share them. One gateway claims each job, under a lease that ends when the
+// gateway no longer renews it.
 //
-// The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files and
-// notify_queue_version. The store creates them where the connection's search path
-// leads, and brings them up to date. Texts, destinations, states and results are
-// sealed (package seal); IDs, times, sizes, counts and keyed hashes are not.
+// The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files
+// and notify_queue_version. The store creates and upgrades them in the first
+// schema of the connection's search path. Texts, destinations, states and
+// results are sealed (package seal); IDs, times, sizes, counts and keyed hashes
+// are not.
 //
-// Leases count by the clock of the server; the times when jobs are due or expire
-// count by those of the gateways, which should agree to within a second or so.
+// Leases use the clock of the server. The times when jobs are due or expire use
+// the clocks of the gateways, which should agree to within about a second.
 //
-// The SQL keeps to what PostgreSQL, CockroachDB and YugabyteDB document alike.
-// Transactions that fail with SQLSTATE 40001 are repeated, and where LISTEN is not
-// supported, other gateways' jobs are found within a second by asking for them.
+// The SQL uses only features that PostgreSQL, CockroachDB and YugabyteDB all
+// document. Transactions that fail with SQLSTATE 40001 are repeated. If LISTEN
+// is not supported, the store polls for jobs of other gateways every second.
 package postgres
 
 import (
@@ -39,8 +40,8 @@ type Options struct {
 	// connections; default 16. One more is used to listen.
 	DSN string
 
-	// Secret is what the encryption key is derived from: any text of 16 or more
-	// characters, the same for all gateways that share the tables.
+	// Secret is the text that the encryption key is derived from, of 16 or more
+	// characters. All gateways that share the tables have the same.
 	Secret string
 
 	// Logger gets a warning if the server is not reachable at the start.
@@ -50,8 +51,8 @@ type Options struct {
 	noListen bool         // for tests
 	conflict func() error // for tests; see pool
 
-	// loseReply is for tests. Its error counts as that of the connection, after
-	// a settlement is committed.
+	// loseReply is for tests. It is called after a settlement is committed, and
+	// its error is handled like one of the connection.
 	loseReply func() error
 }
 
@@ -60,7 +61,7 @@ const (
 	pollEvery    = time.Second     // jobs of other gateways
 	recoverEvery = 5 * time.Second // leases that have run out
 	countEvery   = 5 * time.Second // bytes that wait
-	openTime     = 5 * time.Second // that Open waits for a server
+	openTime     = 5 * time.Second // how long Open waits for the server
 )
 
 // Store is a [queue.Store] in tables of PostgreSQL.
@@ -78,7 +79,7 @@ type Store struct {
 	loseReply func() error // of Options
 
 	changed chan struct{}
-	dirty   chan struct{} // jobs for other gateways have been stored
+	dirty   chan struct{} // signals that jobs for other gateways are stored
 	stop    chan struct{}
 	cancel  context.CancelFunc
 	loops   sync.WaitGroup
@@ -86,11 +87,11 @@ type Store struct {
 
 	mu        sync.Mutex
 	claimed   map[queue.JobID]*claim
-	counts    map[seal.Hash]int // of claimed, for each destination
+	counts    map[seal.Hash]int // of claimed jobs, by destination
 	messages  map[uuid.UUID]*loaded
-	cursor    []byte    // the destination whose turn was the last
-	recovered time.Time // when leases were looked through
-	waiting   int64     // bytes that wait: counted at a time, and changed by this handle since
+	cursor    []byte    // the destination that had the last turn
+	recovered time.Time // when leases were last checked
+	waiting   int64     // size of the waiting messages: the last count, plus the changes of this handle
 	counted   time.Time
 }
 
@@ -104,25 +105,26 @@ type claim struct {
 	tokens []uuid.UUID
 }
 
-// loaded is a message that came with a claimed job.
+// loaded is a message that was read together with claimed jobs.
 type loaded struct {
 	head, body []byte // sealed
-	jobs       int    // claimed ones that it came with
+	jobs       int    // claimed jobs that it was read with
 }
 
 var _ queue.Store = (*Store)(nil)
 
-// Check returns an error, without a password, if a connection string is wrong.
-// It does not connect.
+// Check returns an error if a connection string is invalid. The error does not
+// contain the password. Check does not connect.
 func Check(dsn string) error {
 	_, err := newPool(dsn)
 	return err
 }
 
-// Open connects to the server and creates or updates the tables. If the server is
-// not reachable within some seconds, the store is unavailable until it is. Open
-// returns an error if the connection string is wrong, if the server refuses user,
-// password or database, or if the tables were created with another secret.
+// Open connects to the server and creates or updates the tables. If the server
+// cannot be reached within 5 seconds, the store is unavailable until it can.
+// Open returns an error if the connection string is wrong, if the server
+// refuses user, password or database, or if the tables were created with
+// another secret.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	p, err := newPool(o.DSN)
 	if err != nil {
@@ -165,8 +167,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// temporary reports whether the server could be reached later without a change of
-// the configuration.
+// temporary reports whether a later attempt to connect can succeed without a
+// change of the configuration.
 func temporary(err error) bool {
 	if known(err) {
 		return false
@@ -182,7 +184,7 @@ func temporary(err error) bool {
 	return true
 }
 
-// prepare creates or updates the tables, once.
+// prepare creates or updates the tables, unless it has succeeded before.
 func (s *Store) prepare(ctx context.Context) error {
 	if s.migrated.Load() {
 		return nil
@@ -210,11 +212,11 @@ func (s *Store) do(ctx context.Context, f func(ctx context.Context, c *conn, rep
 	return s.pool.do(ctx, f)
 }
 
-// channel is what gateways tell each other on that there are jobs.
+// channel is the channel on which gateways notify each other of new jobs.
 const channel = "notify_queue"
 
-// listen waits for notifications of other gateways, as long as the server has
-// them.
+// listen waits for notifications of other gateways. It returns if the server
+// does not support them.
 func (s *Store) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		c, err := s.pool.connect(ctx)
@@ -222,7 +224,7 @@ func (s *Store) listen(ctx context.Context) {
 			_, err = c.Exec(ctx, "LISTEN "+channel).ReadAll()
 			if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 				closeConn(c)
-				return // asking every second remains
+				return // the store still polls every second
 			}
 			for err == nil {
 				if err = c.WaitForNotification(ctx); err == nil {
@@ -238,8 +240,8 @@ func (s *Store) listen(ctx context.Context) {
 	}
 }
 
-// notify tells other gateways of new jobs, ten times a second at most: a
-// notification is a lock on the whole database for the time of a commit.
+// notify notifies other gateways of new jobs, at most ten times a second,
+// because a notification locks the whole database during its commit.
 func (s *Store) notify(ctx context.Context) {
 	for {
 		select {

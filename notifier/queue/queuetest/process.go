@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The events that a child process of a test prints.
+// The events that child processes of a test print.
 const (
 	Accepted  = "accepted"
 	Delivered = "delivered"
@@ -83,9 +83,9 @@ func (r *Reports) Accepted() int {
 	return len(r.counts[Accepted])
 }
 
-// Lost returns how many accepted messages are neither delivered nor in the store,
-// and how many were delivered more than once. Call it when all processes have
-// ended.
+// Lost returns how many accepted messages are neither delivered nor in the
+// store, and how many were delivered more than once. Call it after all
+// processes have ended.
 func (r *Reports) Lost(t *testing.T, s queue.Store) (lost, twice int) {
 	t.Helper()
 	for id := range r.counts[Accepted] {

@@ -20,15 +20,15 @@ import (
 
 // Engine is an implementation to test.
 type Engine struct {
-	// New makes an empty store for one test. Each call of the function that it
-	// returns opens a handle on that store.
+	// New creates an empty store for one test. Each call of open opens a handle on
+	// that store.
 	New func(t *testing.T) (open func() (queue.Store, error))
 
 	// Shared reports whether several handles can be open at the same time.
 	Shared bool
 }
 
-// Run tests what [queue.Store] promises. It needs only the engine.
+// Run tests that the stores of an engine do what [queue.Store] documents.
 func Run(t *testing.T, e Engine) {
 	for _, test := range []struct {
 		name string
@@ -78,7 +78,7 @@ func Run(t *testing.T, e Engine) {
 		{"SharedHeld", (*suite).sharedHeld},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			t.Parallel() // they mostly wait for leases
+			t.Parallel() // the tests mostly wait for leases
 			test.run(newSuite(t, e))
 		})
 	}
@@ -115,8 +115,8 @@ func (s *suite) handle() queue.Store {
 	return store
 }
 
-// again closes and reopens the store.
-func (s *suite) again() {
+// reopenStore closes and reopens the store.
+func (s *suite) reopenStore() {
 	s.Helper()
 	if err := s.Close(); err != nil {
 		s.Fatal(err)
@@ -255,7 +255,7 @@ func (s *suite) accept() {
 		for i := range got.Jobs {
 			s.sameJob(&got.Jobs[i], &e.Jobs[i])
 		}
-		s.again()
+		s.reopenStore()
 	}
 	if err := s.Accept(s.Context(), noLimit, e); err == nil {
 		s.Error("the same ID is accepted twice")
@@ -289,7 +289,7 @@ func (s *suite) acceptFinal() {
 	done.Jobs[0].Status = queue.Delivered
 	s.must(s.Accept(s.Context(), 0, done)) // final entries ignore the size limit
 	s.gone(done.Message.ID)
-	s.again()
+	s.reopenStore()
 	s.statuses(done.Message.ID, queue.Delivered)
 }
 
@@ -306,7 +306,7 @@ func (s *suite) acceptSeveral() {
 	s.wantErr(err, queue.ErrNotFound)
 }
 
-// batches stores messages without jobs, which hold the results of others.
+// batches stores messages without jobs that hold the results of others.
 func (s *suite) batches() {
 	var ids []uuid.UUID
 	for i := range 3 {
@@ -315,8 +315,8 @@ func (s *suite) batches() {
 		id[6] = 8<<4 | id[6]&0x0f
 		ids = append(ids, id)
 		e := &queue.Entry{Message: &queue.Message{ID: id, Created: s.now.Add(time.Duration(i) * time.Hour), Summary: data(50_000)[i:]}}
-		s.must(s.Accept(s.Context(), 0, e)) // the size limit is that of messages that wait
-		time.Sleep(2 * time.Millisecond)    // for another time in the ID
+		s.must(s.Accept(s.Context(), 0, e)) // the size limit is for waiting messages only
+		time.Sleep(2 * time.Millisecond)    // so that the next ID has another time
 	}
 	want := func(from, to uuid.UUID, n ...int) {
 		s.Helper()
@@ -334,7 +334,7 @@ func (s *suite) batches() {
 		want(ids[0], uuid.Max, 0, 1, 2)
 		want(ids[1], ids[2], 1)
 		want(uuid.Nil, ids[0])
-		s.again()
+		s.reopenStore()
 	}
 	forget := func(before time.Time, maxSize int64) {
 		s.Helper()
@@ -387,13 +387,13 @@ func (s *suite) files() {
 		s.Error("the same ID is accepted twice")
 	}
 	check()
-	s.again()
+	s.reopenStore()
 	check()
 	jobs := s.claim(s.now)
 	s.settle(jobs[0], queue.Delivered)
 	check()
 	s.settle(jobs[1], queue.Dead)
-	s.again()
+	s.reopenStore()
 	check()
 	n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Dead)
 	s.must(err)
@@ -502,7 +502,7 @@ func (s *suite) held() {
 	}
 	s.settle(e.Jobs[0], queue.Delivered)
 	s.statuses(e.Message.ID, queue.Delivered, queue.Sending, queue.Sending)
-	s.again()
+	s.reopenStore()
 	s.statuses(e.Message.ID, queue.Delivered, queue.Queued, queue.Queued)
 	if jobs := s.claim(s.now); len(jobs) != 2 {
 		s.Errorf("claimed %v", jobs)
@@ -517,7 +517,7 @@ func (s *suite) settleDelivered() {
 	s.settle(jobs[1], queue.Failed)
 	s.gone(e.Message.ID)
 	s.counts(0, 0, 0)
-	s.again()
+	s.reopenStore()
 	s.gone(e.Message.ID)
 	got := s.get(e.Message.ID)
 	for i, want := range []queue.Status{queue.Delivered, queue.Failed} {
@@ -543,7 +543,7 @@ func (s *suite) settleLater() {
 		if jobs := s.claim(due.Add(-time.Second)); len(jobs) > 0 {
 			s.Errorf("claimed %v", jobs)
 		}
-		s.again()
+		s.reopenStore()
 	}
 	jobs := s.claim(due)
 	if len(jobs) != 1 || string(jobs[0].State) != "progress" || jobs[0].Attempts != 1 {
@@ -602,7 +602,7 @@ func (s *suite) settleNext() {
 	s.wantErr(s.Settle(s.Context(), &queue.Settlement{Job: &j, Next: other}), queue.ErrNotClaimed)
 	_, err := s.Get(s.Context(), other.Message.ID)
 	s.wantErr(err, queue.ErrNotFound)
-	s.again()
+	s.reopenStore()
 	if m := s.load(next.Message.ID); len(m.Files) != 1 {
 		s.Errorf("%d files", len(m.Files))
 	}
@@ -618,7 +618,7 @@ func (s *suite) reopen() {
 	s.must(s.Accept(s.Context(), noLimit, later))
 	s.claim(s.now)
 	s.counts(1, 2, 0)
-	s.again()
+	s.reopenStore()
 	s.counts(3, 0, 0)
 	s.statuses(e.Message.ID, queue.Queued, queue.Queued)
 	if jobs := s.claim(s.now); len(jobs) != 2 {
@@ -647,7 +647,7 @@ func (s *suite) idempotencyKey() {
 		}
 	}
 	check()
-	s.again()
+	s.reopenStore()
 	check()
 	s.settle(s.claim(s.now)[0], queue.Delivered)
 	check()
@@ -694,7 +694,7 @@ func (s *suite) cancel() {
 	}
 	s.load(e.Message.ID)
 	s.settle(e.Jobs[0], queue.Delivered)
-	s.again()
+	s.reopenStore()
 	s.statuses(e.Message.ID, queue.Delivered, queue.Dead, queue.Cancelled, queue.Cancelled)
 	s.counts(0, 0, 1)
 	if n, err := s.Cancel(s.Context(), e.Message.ID, s.now, queue.Queued); n != 0 || err != nil {
@@ -741,7 +741,7 @@ func (s *suite) dead() {
 		}
 		s.settle(j, status, func(j *queue.Job) { j.Reason = "no such user" })
 	}
-	s.again()
+	s.reopenStore()
 	s.counts(0, 0, 3)
 	jobs, err := s.List(s.Context(), queue.Dead, queue.JobID{}, 10)
 	s.must(err)
@@ -770,7 +770,7 @@ func (s *suite) dead() {
 	// A waiting message is not forgotten.
 	_, err = s.Forget(s.Context(), now.Add(week), noLimit)
 	s.must(err)
-	s.again()
+	s.reopenStore()
 	s.load(e.Message.ID)
 	s.statuses(e.Message.ID, queue.Queued, queue.Delivered, queue.Queued)
 	_, err = s.Get(s.Context(), other.Message.ID)
@@ -875,7 +875,7 @@ func (s *suite) forgetByTime() {
 	again := s.entry("a")
 	again.Message.Key, again.Jobs[0].Due = "key 0", s.now.Add(week)
 	s.must(s.Accept(s.Context(), noLimit, again)) // the key is free
-	s.again()
+	s.reopenStore()
 	s.load(ids[2])
 	forget(start.Add(week), 2)
 	_, err = s.Get(s.Context(), ids[2])
@@ -898,7 +898,7 @@ func (s *suite) forgetBySize() {
 		s.must(s.Accept(s.Context(), noLimit, e))
 		ids = append(ids, e.Message.ID)
 	}
-	s.again()
+	s.reopenStore()
 	// 5 of them are large: their texts are kept.
 	n, err := s.Forget(s.Context(), s.now.Add(-week), 250_000)
 	s.must(err)
@@ -923,7 +923,7 @@ func (s *suite) full() {
 	second.Message.Body = data(1000)
 	s.must(s.Accept(s.Context(), max, second))
 	s.wantErr(s.Accept(s.Context(), max, s.entry("a")), queue.ErrFull)
-	s.again()
+	s.reopenStore()
 	s.wantErr(s.Accept(s.Context(), max, s.entry("a")), queue.ErrFull)
 	for _, j := range s.claim(s.now) {
 		if j.Message == e.Message.ID {
@@ -955,7 +955,7 @@ func (s *suite) stats() {
 	}
 	size := s.entry("a", "b").Size()
 	check(first, size+s.entry("a", "b", "c").Size())
-	s.again()
+	s.reopenStore()
 	check(first, size+s.entry("a", "b", "c").Size())
 	s.counts(5, 0, 0)
 	for _, j := range s.claim(s.now) {
@@ -1003,7 +1003,7 @@ func (s *suite) manyJobs() {
 		destinations[i] = fmt.Sprint("destination ", i)
 	}
 	e := s.add(destinations...)
-	s.again()
+	s.reopenStore()
 	jobs := s.claim(s.now)
 	if len(jobs) != len(destinations) {
 		s.Fatalf("claimed %d", len(jobs))
