@@ -18,12 +18,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// adminQueue is the JSON of the queue: counts, and one page of deliveries.
+// adminQueue is the JSON response about the queue: counts, and one page of
+// deliveries.
 type adminQueue struct {
 	Queued  int        `json:"queued"`
 	Sending int        `json:"sending"`
 	Dead    int        `json:"dead"`
-	Bytes   int64      `json:"bytes"`            // of the messages that wait
+	Bytes   int64      `json:"bytes"`            // size of the messages that wait
 	Oldest  *time.Time `json:"oldest,omitempty"` // when the oldest message that waits came in
 
 	Deliveries []adminDelivery `json:"deliveries"`
@@ -39,7 +40,7 @@ type adminDelivery struct {
 	Expires time.Time `json:"expires"` // when it is given up
 }
 
-// The size of a page of deliveries.
+// The number of deliveries on a page.
 const (
 	defaultQueuePage = 100
 	maxQueuePage     = 1000
@@ -126,7 +127,7 @@ func parsePage(query url.Values) (after queue.JobID, limit int, err error) {
 	return after, limit, nil
 }
 
-// serveRetry queues the deliveries of a message again that were given up.
+// serveRetry queues those deliveries of a message again that were given up.
 func (adminAPI) serveRetry(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, (*queue.Queue).Retry)
 }
@@ -136,8 +137,8 @@ func (adminAPI) serveDrop(w http.ResponseWriter, r *http.Request) error {
 	return changeMessage(w, r, (*queue.Queue).Drop)
 }
 
-// changeMessage calls change for the message in the path of r, and answers how
-// many deliveries were changed.
+// changeMessage calls change for the message in the path of r, and responds
+// with the number of changed deliveries.
 func changeMessage(w http.ResponseWriter, r *http.Request, change func(*queue.Queue, context.Context, uuid.UUID) (int, error)) error {
 	q, err := runningQueue()
 	if err != nil {

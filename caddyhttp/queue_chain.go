@@ -11,10 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// queuedChains are the chains of a message: see [notifier.TagExpr.Select]. The
-// queue stores them as the message's summary, so that the numbers keep their
-// order when the queue makes the deliveries: after a crash, and when all numbers
-// have failed.
+// queuedChains are the chains of a message (see [notifier.TagExpr.Select]). The
+// queue stores them as the summary of the message, so that it tries the numbers
+// in their order, after a crash and when all numbers have failed.
 type queuedChains struct {
 	// Chains has the indexes of the jobs of each chain, by number, the lowest
 	// number first. Chains of one number are left out.
@@ -52,8 +51,8 @@ func (d *delivery) chains() []byte {
 	return mustJSON(c)
 }
 
-// readChains returns the chains of a stored message. A message of a version that
-// did not store them has none, nor has a damaged one.
+// readChains returns the chains of a stored message. A message that is damaged,
+// or of a version that did not store chains, has none.
 func readChains(e *queue.Entry) (c queuedChains) {
 	if len(e.Message.Summary) == 0 || json.Unmarshal(e.Message.Summary, &c) != nil {
 		return queuedChains{}
@@ -68,9 +67,9 @@ func readChains(e *queue.Entry) (c queuedChains) {
 	return c
 }
 
-// of returns the chain of a job, and the place of its number in it. There may be
-// none.
-func (c *queuedChains) of(job int) (chain [][]int, number int) {
+// chainOf returns the chain of a job, and the index of the number of the job in
+// it. A job without a chain has a nil chain.
+func (c *queuedChains) chainOf(job int) (chain [][]int, number int) {
 	for _, chain := range c.Chains {
 		for n, group := range chain {
 			if slices.Contains(group, job) {
@@ -91,14 +90,15 @@ func (c *queuedChains) complete(jobs []queue.Job, group []int) bool {
 	})
 }
 
-// anyComplete reports whether a number of a chain has the message.
+// anyComplete reports whether all destinations of some number of a chain have
+// the message.
 func (c *queuedChains) anyComplete(jobs []queue.Job, chain [][]int) bool {
 	return slices.ContainsFunc(chain, func(group []int) bool { return c.complete(jobs, group) })
 }
 
-// excuse makes the failures of a message's jobs optional where another number of
-// their chain has the message.
-func (c *queuedChains) excuse(jobs []queue.Job, results []api.QueuedResult) {
+// setOptional marks the failed results of a chain as optional if a number of
+// the chain has the message.
+func (c *queuedChains) setOptional(jobs []queue.Job, results []api.QueuedResult) {
 	for _, chain := range c.Chains {
 		if !c.anyComplete(jobs, chain) {
 			continue
@@ -109,22 +109,23 @@ func (c *queuedChains) excuse(jobs []queue.Job, results []api.QueuedResult) {
 	}
 }
 
-// chainTurn is what a chain decides about an attempt for one of its jobs.
+// chainTurn tells whether a job of a chain can be attempted now.
 type chainTurn struct {
-	// outcome is that of the job if there is no attempt; else nil.
+	// outcome is the outcome of the job without an attempt, or nil if the attempt
+	// can be made.
 	outcome *queue.Outcome
 
-	// laterDecides means that a later number still waits: if it does not get
-	// the message either, its failure is the one that is reported.
+	// laterDecides reports whether a later number still waits. If that one fails
+	// as well, its failure is reported instead of this one.
 	laterDecides bool
 }
 
-// postponeChain is how long a delivery waits before it looks again whether the
-// lower numbers of its chain have been tried.
+// postponeChain is how long a delivery is postponed while lower numbers of its
+// chain are to be tried.
 const postponeChain = 2 * time.Second
 
-// turn decides whether it is a job's turn in its chain: all lower numbers have
-// been tried at least as often, and no number has the message.
+// turn returns whether the job can be attempted: no number of its chain has the
+// message, and no lower number is to be tried before it.
 func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (turn chainTurn) {
 	if len(m.Summary) == 0 {
 		return turn
@@ -135,7 +136,7 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 		return turn
 	}
 	c := readChains(e)
-	chain, number := c.of(j.Index)
+	chain, number := c.chainOf(j.Index)
 	if c.anyComplete(e.Jobs, chain) {
 		turn.outcome = notNeeded(j)
 		return turn
@@ -153,9 +154,9 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 	return turn
 }
 
-// goesBefore reports whether an attempt for lower, which has a lower number than
-// j, comes before the next one for j. After the first attempts, j does not wait
-// for one that is due later.
+// goesBefore reports whether lower, a job with a lower number, is attempted
+// before j. After the first attempts, j does not wait for an attempt that is
+// due later.
 func goesBefore(lower, j *queue.Job, now time.Time) bool {
 	if !lower.Status.Waits() || lower.Attempts > j.Attempts {
 		return false
@@ -163,8 +164,8 @@ func goesBefore(lower, j *queue.Job, now time.Time) bool {
 	return lower.Attempts == 0 || lower.Status == queue.Sending || !lower.Due.After(now)
 }
 
-// notNeeded returns the outcome of a job if another number of its chain has the
-// message.
+// notNeeded returns the outcome of a job whose message another number of the
+// chain has.
 func notNeeded(j *queue.Job) *queue.Outcome {
 	r := jobResult(j).Result
 	if j.Attempts == 0 {

@@ -25,24 +25,25 @@ type Queue struct {
 	// machine.
 	Postgres string `json:"postgres,omitempty"`
 
-	// The folder of the queue. One process uses it at a time. Placeholders are
-	// replaced. Default: `notify/queue` in Caddy's data directory.
+	// The folder of the queue. Only one process can use it at a time. Placeholders
+	// are replaced. Default: `notify/queue` in Caddy's data directory.
 	Path string `json:"path,omitempty"`
 
-	// What the queue's content is encrypted with: 16 or more characters. It cannot
-	// be changed while messages wait. Placeholders are replaced. Example:
-	// `{file./run/secrets/queue}`. Default: a file `key` in the folder, which is
-	// created; required with `postgres`.
+	// The secret that encrypts the content of the queue: 16 or more characters. It
+	// cannot be changed while messages wait. Placeholders are replaced. Example:
+	// `{file./run/secrets/queue}`. Default: the content of the file `key` in the
+	// folder, which the gateway creates. It is required with `postgres`.
 	Secret string `json:"secret,omitempty"`
 
-	// How old a message may get: a delivery that has not succeeded by then is
+	// The maximum age of a message. A delivery that has not succeeded by then is
 	// given up. A duration such as `"36h"`, or a number of nanoseconds. Default:
 	// 24h.
 	MaxAge caddy.Duration `json:"max_age,omitempty"`
 
-	// How many bytes the messages that wait may take. Messages with notification
-	// URLs of clients may take half of it. If there is no room, the answer is a
-	// 503. Default: 1073741824 (1 GiB).
+	// The maximum size of all waiting messages, in bytes. Messages with
+	// notification URLs of clients may take half of it. If the queue is full,
+	// messages that would have to wait are answered with 503. Default: 1073741824
+	// (1 GiB).
 	MaxSize int64 `json:"max_size,omitempty"`
 
 	// How long a request waits for its results before it is answered with
@@ -67,7 +68,7 @@ var (
 	errNoSecret    = errors.New("a queue in postgres needs a secret that all gateways share; add secret with 16 or more characters")
 )
 
-// check makes the checks that are possible while placeholders are not replaced.
+// check makes the checks that are possible before placeholders are replaced.
 func (c *Queue) check() error {
 	for _, p := range []struct {
 		name, text string
@@ -95,9 +96,10 @@ func (c *Queue) check() error {
 	return nil
 }
 
-// queueSettings are the settings of a queue with all defaults, ready for use.
+// queueSettings are the settings of a queue, with placeholders replaced and
+// defaults set.
 type queueSettings struct {
-	name    string // identifies the queue among those of the process
+	name    string // identifies the queue in the process
 	path    string // "" for Postgres
 	dsn     string
 	secret  string // "" for the key file
@@ -148,15 +150,15 @@ func (c *Queue) resolve() (*queueSettings, error) {
 	return s, nil
 }
 
-// shown returns the name of the queue for logs, without a password.
-func (s *queueSettings) shown() string {
+// logName returns the name of the queue for logs, without a password.
+func (s *queueSettings) logName() string {
 	if s.dsn != "" {
 		return "postgres"
 	}
 	return s.path
 }
 
-// secretHash returns a hash of the secret, to compare settings.
+// secretHash returns a hash of the secret, for the comparison of settings.
 func (s *queueSettings) secretHash() [sha256.Size]byte { return sha256.Sum256([]byte(s.secret)) }
 
 // readQueue reads the subdirective queue of the global option.

@@ -19,7 +19,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// settled records the end of an attempt that the queue has stored.
+// settled reports a job that the queue has given up: in the log, metrics,
+// history and events.
 func (q *openQueue) settled(j *queue.Job) {
 	if j.Status != queue.Dead {
 		return
@@ -37,7 +38,7 @@ func (q *openQueue) settled(j *queue.Job) {
 		return
 	}
 	message := delivery{message: &notifier.Message{Time: time.Now()}, source: d.state.Source, key: d.state.Key}
-	if !d.state.Told {
+	if !d.state.Reported {
 		results := storedResults(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
 		app.shared.history.add(message, outcomeFailed, results)
 		app.shared.emit(message, outcomeFailed, results)
@@ -55,7 +56,7 @@ type deadDelivery struct {
 
 func newDeadDelivery(j *queue.Job) deadDelivery {
 	d := deadDelivery{id: j.Message.String(), result: jobResult(j)}
-	_ = json.Unmarshal(j.State, &d.state) // if it is damaged, the key is not known
+	_ = json.Unmarshal(j.State, &d.state) // if the state is damaged, the key is unknown
 	last := ""
 	if d.result.Error != nil {
 		last = *d.result.Error
@@ -68,8 +69,9 @@ func newDeadDelivery(j *queue.Job) deadDelivery {
 	return d
 }
 
-// emitDead emits the event for a delivery that was given up. One of a message
-// about an event of the gateway emits none, because that would never end.
+// emitDead emits the event for a delivery that was given up. It emits none for
+// a message about an event of the gateway, because such events could cause each
+// other without end.
 func (s *shared) emitDead(d deadDelivery) {
 	app := s.apps.newest()
 	if app == nil || d.state.Source == sourceOwnEvent {
@@ -83,8 +85,8 @@ func (s *shared) emitDead(d deadDelivery) {
 	}
 }
 
-// fallback returns the message about a delivery that was given up, to the key
-// that the fallback of its key names, or nil if there is none.
+// fallback returns the message to the fallback of a key about a delivery that
+// was given up, or nil if the key has no fallback.
 func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	app := q.app.Load()
 	d := newDeadDelivery(j)
@@ -112,9 +114,9 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	return s.entry
 }
 
-// fallbackOf returns the fallback of a key, and the settings that have both.
-// hash names a destination, which distinguishes the key from those of the same
-// name at other sites.
+// fallbackOf returns the name of the fallback of a key, and the settings that
+// have both keys. hash identifies a destination of the key; it distinguishes
+// keys of the same name at several sites.
 func (a *App) fallbackOf(name, hash string) (*resolved, string) {
 	if t, err := a.findQueued(context.Background(), name, hash); err == nil {
 		return t.settings, t.fallback
@@ -127,12 +129,12 @@ func (a *App) fallbackOf(name, hash string) (*resolved, string) {
 	return nil, ""
 }
 
-// fallbackName is what errors call the fallback of a key.
+// fallbackName returns the name of the fallback of a key for errors.
 func fallbackName(key string) string { return "key " + key + ", fallback" }
 
-// checkFallbacks returns an error if a fallback leads nowhere or, over others,
-// back to its key. durable reports whether the app has a queue. at has the
-// positions of the settings.
+// checkFallbacks returns an error if a fallback does not exist or is part of a
+// circle. durable reports whether the app has a queue. at has the positions of
+// the settings.
 func checkFallbacks(keys map[string]*key, durable bool, at *CaddyfileInfo) error {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if err := checkFallback(keys, keys[name], durable); err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What the queue gives up is in the admin API, the metrics and the commands, is
-// told to the fallback and as an event, and can be tried again and dropped.
+// Deliveries that the queue gives up are in the admin API, the metrics and the
+// commands, cause a message to the fallback and an event, and can be retried
+// and dropped.
 func TestQueueDead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
@@ -78,7 +79,7 @@ func TestQueueDead(t *testing.T) {
 		t.Errorf("the first page: status %d %s", status, text)
 	}
 	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", "caddy_notify_queue_bytes 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
-		// The messages that tell of these may still wait to be settled.
+		// The messages about these deliveries may not be settled yet.
 		eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
 	}
 
@@ -123,7 +124,8 @@ func TestQueueDead(t *testing.T) {
 	}
 }
 
-// Messages of events and logs are stored, and sent again if they fail.
+// Messages about events and log entries are stored, and tried again if they
+// fail.
 func TestQueueOfEvents(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
@@ -138,7 +140,7 @@ func TestQueueOfEvents(t *testing.T) {
 	}
 }
 
-// The numbers of tags apply to the messages of events, too.
+// The numbers of tags also apply to messages about events.
 func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")

@@ -18,19 +18,19 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// queueTarget is a destination of a job, with what it is sent to with.
+// queueTarget is the destination of a job, with the settings for its delivery.
 type queueTarget struct {
 	notifier.Target
 	settings *resolved
 	limits   *notifier.Limits // nil for no limits
-	fallback string           // of its key
+	fallback string           // of the key
 	logger   *zap.Logger
 }
 
-// findQueued returns the destination that a hash names, of the configuration or
-// of a saved key. If several sites have a key of the same name, a message for it
-// goes to the destination that it was accepted for. The error is an [*api.Error]
-// with the status 503 if saved keys cannot be read at the moment.
+// findQueued returns the destination with a hash, from the configuration or a
+// saved key. If several sites have a key of the same name, the hash selects the
+// destination that the message was accepted for. findQueued returns an
+// [*api.Error] with the status 503 if saved keys cannot be read at the moment.
 func (a *App) findQueued(ctx context.Context, name, hash string) (queueTarget, error) {
 	var unavailable error
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
@@ -64,7 +64,7 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err := json.Unmarshal(j.State, &state); err != nil {
 		return unreadable(j, err)
 	}
-	state.Told = false
+	state.Reported = false
 	turn := q.turn(ctx, m, j)
 	if turn.outcome != nil {
 		return *turn.outcome
@@ -104,14 +104,14 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	progress := new(notifier.Progress)
 	if len(state.Progress) > 0 {
 		if err := progress.UnmarshalJSON(state.Progress); err != nil {
-			progress = new(notifier.Progress) // of another version; all is sent again
+			progress = new(notifier.Progress) // of another version; everything is sent again
 		}
 	}
 	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
 	to.Targets[0].Tags, to.Targets[0].Progress = state.Tags, progress
 	if t.limits != nil {
-		// The queue makes the attempts, and each delivery has its part of what
-		// one request may cause.
+		// The queue makes the attempts, and each delivery has its share of the limits
+		// of one request.
 		limits := *t.limits
 		limits.Retry = 0
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
@@ -127,7 +127,7 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if o.Status == queue.Dead && turn.laterDecides {
 		o.Status = queue.Failed
 	}
-	if queueable(&r) {
+	if retryable(&r) {
 		sent.Results[0].Status = api.StatusQueued
 	}
 	trace.end(r.OK())
@@ -135,26 +135,26 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	return addAttempts(j, o, r)
 }
 
-// What messages with URLs of clients get of the queue's deliveries, and how long
-// a delivery waits for room.
+// The share of messages with URLs of clients in the queue's deliveries, and how
+// long a delivery is postponed if there is no room.
 const (
 	maxQueuedClients = queue.DefaultConcurrency / 2
 	postponeClients  = 10 * time.Second
 	postponeMemory   = time.Second
 	postponeSaved    = 10 * time.Second // until saved keys can be read again
 
-	// copiesOfQueuedText is how often a text is in memory for a delivery: as the
-	// queue stores it, decoded, and as part of the request.
+	// copiesOfQueuedText is the number of copies of a text in memory during a
+	// delivery: as stored, decoded, and as part of the request.
 	copiesOfQueuedText = 4
 )
 
-// unreadable returns the outcome for a record that another version of the
-// program may have written.
+// unreadable returns the outcome for a record that cannot be decoded, which
+// another version of the program may have written.
 func unreadable(j *queue.Job, err error) queue.Outcome {
 	return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: fmt.Sprintf("the message cannot be read from the queue: %v", err)}
 }
 
-// outcomeOf returns what the queue stores about an attempt.
+// outcomeOf returns the outcome of an attempt for the queue.
 func outcomeOf(state queuedState, r notifier.Result) queue.Outcome {
 	switch {
 	case r.Err == nil:
@@ -168,7 +168,7 @@ func outcomeOf(state queuedState, r notifier.Result) queue.Outcome {
 	return queue.Outcome{Status: queue.Dead, State: state.with(r.Progress), Result: resultOf(r), Reason: r.Err.Error()}
 }
 
-// addAttempts returns o with a result that counts the attempts before as well.
+// addAttempts returns o with a result that also counts the earlier attempts.
 func addAttempts(j *queue.Job, o queue.Outcome, r notifier.Result) queue.Outcome {
 	var before, now api.Result
 	if json.Unmarshal(j.Result, &before) == nil && json.Unmarshal(o.Result, &now) == nil {
@@ -178,8 +178,8 @@ func addAttempts(j *queue.Job, o queue.Outcome, r notifier.Result) queue.Outcome
 	return o
 }
 
-// errDestinationGone is the reason of a delivery whose destination is no longer
-// in the configuration.
+// errDestinationGone returns the error of a delivery whose destination is no
+// longer in the configuration.
 func errDestinationGone(key string) error {
 	if key == "" {
 		return fmt.Errorf("the destination is no longer in default_urls of the configuration; add it again, and retry the message")
@@ -187,8 +187,8 @@ func errDestinationGone(key string) error {
 	return fmt.Errorf("the key %s of the configuration no longer has this destination; add it again, and retry the message", key)
 }
 
-// queuedTarget returns the destination of a job. One of a client's message is
-// closed after the delivery.
+// queuedTarget returns the destination of a job. The destination of a client's
+// URL is closed after the delivery.
 func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
 	if !text.Client {
 		return a.findQueued(ctx, text.Key, state.Hash)
@@ -207,11 +207,11 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 	return queueTarget{notifier.Target{Destination: d}, settings, settings.limits.Client, "", a.log}, nil
 }
 
-// clientSettings returns the settings that a message with URLs of a client is
-// delivered under, and the restrictions of services that hold for it: those of
-// the site that has the egress rules under which it was accepted. If the rules
-// of all sites have changed, they are those of the only site. If there are
-// several, only public addresses can be reached that no site denies.
+// clientSettings returns the settings and the restrictions of services for a
+// message with URLs of a client. They are those of the site whose egress rules
+// the message was accepted under. If no site has these rules any more, they are
+// those of the only site; if there are several sites, only public addresses
+// that no site denies can be reached.
 func (a *App) clientSettings(policy string) (*resolved, []*Services) {
 	sites := a.sites
 	if len(sites) == 0 {

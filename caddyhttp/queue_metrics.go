@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// queueMetrics are the metrics of the open queue. Without one there are none.
+// queueMetrics are the metrics of the open queue. There are none if no queue is
+// open.
 type queueMetrics struct {
 	queue func() *openQueue // nil if none is open
 
@@ -52,7 +53,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
-		return // the queue's log has the reason
+		return // the queue logs the reason
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)

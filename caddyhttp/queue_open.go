@@ -22,25 +22,26 @@ import (
 // change the name keeps the queue open.
 var queuePool = caddy.NewUsagePool()
 
-// openQueue is a queue that is open. Configurations share it.
+// openQueue is an open queue. Configurations share it.
 type openQueue struct {
 	*queue.Queue
-	shown  string // its name for logs
-	secret [sha256.Size]byte
-	log    *zap.Logger
-	app    atomic.Pointer[App] // delivers; the one that was started last
-	slow   slowDestinations
+	logName string // without a password
+	secret  [sha256.Size]byte
+	log     *zap.Logger
+	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
+	slow    slowDestinations
 
-	clients atomic.Int32 // deliveries to URLs of clients
+	clients atomic.Int32 // number of deliveries to URLs of clients
 }
 
 // errQueueSecretChanged is returned when a reload changes the secret of a queue
 // that is open.
 var errQueueSecretChanged = errors.New("queue: the secret of a queue cannot change while it is open; set the old secret again, or set another path")
 
-// openQueue opens the queue of the configuration, or takes the one that is open,
-// and lets this app deliver. It runs when the app starts and not before, so that
-// a configuration can be validated while another process uses the queue.
+// openQueue opens the queue of the configuration, or uses the one that is open
+// already, and lets this app make its deliveries. It runs when the app starts,
+// not earlier, so that a configuration can be validated while another process
+// uses the queue.
 func (a *App) openQueue() error {
 	s := a.queueSettings
 	if s == nil {
@@ -74,7 +75,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &openQueue{shown: s.shown(), secret: s.secretHash(), log: log}
+	q := &openQueue{logName: s.logName(), secret: s.secretHash(), log: log}
 	q.app.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	return q, nil
@@ -88,7 +89,7 @@ func (q *openQueue) options(s *queueSettings) queue.Options {
 	}
 }
 
-// use lets an app deliver from now on.
+// use lets an app make the deliveries from now on.
 func (q *openQueue) use(a *App) {
 	q.app.Store(a)
 	q.Configure(q.options(a.queueSettings))
@@ -102,7 +103,8 @@ func (a *App) leaveQueue() {
 	}
 }
 
-// releaseQueue ends the use of the queue. The last one closes it.
+// releaseQueue ends the use of the queue by this app. The queue is closed when
+// no app uses it.
 func (a *App) releaseQueue() error {
 	if a.queue == nil {
 		return nil
@@ -111,19 +113,21 @@ func (a *App) releaseQueue() error {
 	return err
 }
 
-// Destruct implements caddy.Destructor. It waits for the deliveries under way.
+// Destruct implements [caddy.Destructor]. It waits for the deliveries in
+// progress.
 func (q *openQueue) Destruct() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if s, err := q.Stats(ctx); err == nil && s.Queued+s.Sending > 0 {
 		q.log.Info("deliveries stay in the queue; they are made when it is opened again",
-			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.shown))
+			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.logName))
 	}
 	return q.Close(ctx)
 }
 
-// durable returns the queue for messages of a key, or nil if there is none. While
-// the app starts it waits, because other apps may have started before.
+// durable returns the queue for messages of a key, or nil if there is none. It
+// waits until the app has started, because other apps may start earlier and
+// send messages.
 func (a *App) durable(k *key) (*openQueue, error) {
 	if a.queueSettings == nil || k != nil && k.unqueued {
 		return nil, nil
@@ -135,7 +139,7 @@ func (a *App) durable(k *key) (*openQueue, error) {
 	return a.queue, nil
 }
 
-// queueRetryAfter is when a client should try again after a 503 of the queue.
+// queueRetryAfter is how long a client should wait after a 503 of the queue.
 const queueRetryAfter = 10 * time.Second
 
 // errQueueUnavailable returns the error for a client whose message cannot be

@@ -6,10 +6,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// enqueue stores a message whose outcome nobody waits for. It reports whether
-// it is stored. If the app has no queue or the queue cannot take the message,
-// the caller sends it.
-// A message with chains is sent before enqueue returns.
+// enqueue stores a message whose sender does not wait for the outcome. It
+// reports whether the message is stored. If the app has no queue or the queue
+// cannot take the message, the caller sends it. A message with chains is sent
+// before enqueue returns.
 func (a *App) enqueue(k *key, d delivery) bool {
 	q, err := a.durable(k)
 	if err != nil || q == nil {
@@ -21,7 +21,7 @@ func (a *App) enqueue(k *key, d delivery) bool {
 		q.log.Error("message not stored; it is sent once instead", zap.String("key", d.key), zap.String("source", d.source), zap.Error(err))
 		return false
 	}
-	if len(s.direct) > 0 { // of chains
+	if len(s.direct) > 0 { // targets of chains
 		ctx := context.Background()
 		sending, trace := s.start(ctx)
 		s.finish(ctx, sending.Wait(nil), trace)

@@ -11,10 +11,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// What the queue stores is JSON, which the store encrypts. A field may be added;
-// an older version of the program ignores it.
+// The queue stores these types as JSON, which the store encrypts. Fields may be
+// added; an older version of the program ignores them.
 
-// queuedText is the body of a message: what a delivery needs.
+// queuedText is the stored body of a message. It has what a delivery needs.
 type queuedText struct {
 	Title  string          `json:"title,omitempty"`
 	Body   string          `json:"body,omitempty"`
@@ -27,11 +27,11 @@ type queuedText struct {
 	Source string `json:"source"`
 	Key    string `json:"key,omitempty"`
 
-	// Of a message that clients decide where it goes.
+	// Set for a message whose destinations a client decides.
 	Untrusted bool `json:"untrusted,omitempty"`
 	Targets   int  `json:"targets,omitempty"`
 
-	// Of a message with URLs of a client.
+	// Set for a message with URLs of a client.
 	Client bool   `json:"client,omitempty"`
 	Policy string `json:"policy,omitempty"` // key of the egress policy
 }
@@ -42,17 +42,17 @@ type queuedFile struct {
 	ContentType string `json:"content_type"`
 }
 
-// queuedState is what the next attempt of one delivery needs.
+// queuedState has what the next attempt of one delivery needs.
 type queuedState struct {
 	// Key and Source are those of the message.
 	Key    string `json:"key,omitempty"`
 	Source string `json:"source,omitempty"`
-	// Told means that a failure is part of the message's outcome, in events and
-	// the history.
-	Told bool `json:"told,omitempty"`
-	// Hash names the destination among those of the configuration.
+	// Reported means that events and the history report a failure as part of the
+	// outcome of the message.
+	Reported bool `json:"told,omitempty"`
+	// Hash identifies the destination in the configuration.
 	Hash string `json:"hash,omitempty"`
-	// URL is a client's.
+	// URL is the URL of a client, if the destination is not in the configuration.
 	URL      string          `json:"url,omitempty"`
 	Tags     []string        `json:"tags,omitempty"`
 	Progress json.RawMessage `json:"progress,omitempty"`
@@ -67,7 +67,7 @@ func mustJSON(v any) []byte {
 	return b
 }
 
-// record returns the message of d without jobs.
+// record returns the message of d for the queue, without jobs.
 func (d *delivery) record() *queue.Message {
 	m := d.message
 	text := queuedText{
@@ -89,7 +89,7 @@ func (d *delivery) record() *queue.Message {
 	return r
 }
 
-// message returns the stored message. Its files are those of m.
+// message returns the stored message with the files of m.
 func (t *queuedText) message(m *queue.Message) (*notifier.Message, error) {
 	if len(t.Files) != len(m.Files) {
 		return nil, fmt.Errorf("the message has %d files, but %d are stored", len(t.Files), len(m.Files))
@@ -101,7 +101,7 @@ func (t *queuedText) message(m *queue.Message) (*notifier.Message, error) {
 	return out, nil
 }
 
-// state returns the state of a delivery to t that has not begun.
+// state returns the state of a delivery to t before its first attempt.
 func (d *delivery) state(t notifier.Target) queuedState {
 	s := queuedState{Key: d.key, Source: d.source, Tags: t.Tags}
 	if d.to.Transient {
@@ -112,10 +112,10 @@ func (d *delivery) state(t notifier.Target) queuedState {
 	return s
 }
 
-// with returns the state with what the destination has of the message.
+// with returns the state as JSON, with the progress p.
 func (s queuedState) with(p *notifier.Progress) []byte {
 	if p != nil {
-		if b, err := p.MarshalJSON(); err == nil { // without it, all is sent again
+		if b, err := p.MarshalJSON(); err == nil { // without progress, everything is sent again
 			s.Progress = b
 		}
 	}
@@ -128,24 +128,25 @@ func resultOf(r notifier.Result) []byte {
 	return result.AppendJSON(make([]byte, 0, 256))
 }
 
-// queuedNotYet returns the result of a delivery to t that is not known.
+// queuedNotYet returns the result of a delivery to t whose outcome is not known
+// yet.
 func queuedNotYet(t notifier.Target) notifier.Result {
 	return notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: api.StatusQueued, Optional: t.Optional()}
 }
 
-// queuedMessage returns what clients see of a stored message.
+// queuedMessage returns a stored message as clients see it.
 func queuedMessage(e *queue.Entry) *api.QueuedMessage {
 	m := &api.QueuedMessage{ID: e.Message.ID.String(), Created: e.Message.Created, Results: make([]api.QueuedResult, len(e.Jobs))}
 	for i := range e.Jobs {
 		m.Results[i] = jobResult(&e.Jobs[i])
 	}
 	chains := readChains(e)
-	chains.excuse(e.Jobs, m.Results)
+	chains.setOptional(e.Jobs, m.Results)
 	m.SetState()
 	return m
 }
 
-// jobResult returns what clients see of a job.
+// jobResult returns the result of a job as clients see it.
 func jobResult(j *queue.Job) (r api.QueuedResult) {
 	if err := json.Unmarshal(j.Result, &r.Result); err != nil {
 		r.Result = api.Result{Tags: []string{}} // the record is damaged; the status remains
@@ -165,8 +166,8 @@ func jobResult(j *queue.Job) (r api.QueuedResult) {
 	return r
 }
 
-// storedResults returns the results of a stored message in the form that the
-// response to its request has.
+// storedResults returns the results of a stored message in the form of the
+// response to its request.
 func storedResults(m *api.QueuedMessage) []notifier.Result {
 	out := make([]notifier.Result, len(m.Results))
 	for i, r := range m.Results {

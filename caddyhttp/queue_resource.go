@@ -17,8 +17,8 @@ import (
 // has this name.
 const messagesName = "messages"
 
-// messageRoute reports whether a path names a message in the queue, and returns
-// its ID, which may not exist. A slash at the end is ignored.
+// messageRoute reports whether a path is the address of a message in the queue,
+// and returns its ID. The message may not exist. A slash at the end is ignored.
 func messageRoute(path string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(path, "/notify/"+messagesName+"/")
 	id = strings.TrimSuffix(id, "/")

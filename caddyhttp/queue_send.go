@@ -14,12 +14,12 @@ import (
 )
 
 // answer sends the message of a request and returns the response. With a queue,
-// what is not final in time is stored and delivered later. answer calls d.release
-// when no delivery of the request is under way any more, which can be after it
-// returns.
+// deliveries that are not final in time are stored and made later. answer calls
+// d.release when no delivery of the request is in progress any more, possibly
+// after it returns.
 //
-// Without a queue, and with one to a fast destination, nothing is stored before
-// the response.
+// Nothing is stored before the response if there is no queue or all
+// destinations are fast.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
 	q, err := h.app.durable(h.resolved.keys[d.key])
 	if err != nil {
@@ -64,10 +64,10 @@ func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference)
 	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
 }
 
-// sendOrQueue sends a message to a key for a client that waits, and returns the
-// report and the ID in the queue, if there is one. With a queue, what is not
-// final in time is stored and delivered later. sendOrQueue calls d.release when no
-// delivery is under way any more, which can be after it returns.
+// sendOrQueue sends a message to a key for a client that waits. It returns the
+// report and, with a queue, the ID of the message. Deliveries that are not
+// final in time are stored and made later. sendOrQueue calls d.release when no
+// delivery is in progress any more, possibly after it returns.
 func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
 	q, err := a.durable(k)
 	if err != nil {
@@ -116,7 +116,7 @@ func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateErro
 	return resp, nil
 }
 
-// queueError returns the error for the client if the queue returned err.
+// queueError returns the error for the client after an error of the queue.
 func queueError(err error) error {
 	if _, ok := errors.AsType[*api.Error](err); ok {
 		return err
@@ -124,35 +124,36 @@ func queueError(err error) error {
 	return errQueueUnavailable(err)
 }
 
-// queuedSend sends one message, of which the queue takes over what is not final
-// in time.
+// queuedSend sends one message. The queue takes over the deliveries that are
+// not final in time.
 type queuedSend struct {
 	delivery
 	q      *openQueue
 	shared *shared
 
-	direct []int         // the targets that are sent to at once; the others are queued
+	direct []int         // indexes of the targets that are sent to at once; the others are queued
 	states []queuedState // of the targets; nil unless they are stored
 
-	// decided is closed when the message is stored, or will not be. Only then
-	// err and entry can be read: err is that of the queue if it was not stored,
-	// and entry is nil if there was no need to.
+	// decided is closed when it is known whether the message is stored. err and
+	// entry can be read only after that. err is the error of the queue if it could
+	// not store the message. entry is nil if the message did not need to be
+	// stored.
 	decided chan struct{}
 	err     error
 	entry   *queue.Entry
 
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
-	answered bool // results come too late for the response
+	answered bool // further results are too late for the response
 	targets  []sentTarget
 }
 
-// sentTarget is what a queuedSend knows of a target.
+// sentTarget is the state of a target of a queuedSend.
 type sentTarget struct {
 	direct   bool               // it is sent to at once
-	progress *notifier.Progress // nil if nothing of the message can arrive alone
-	result   *notifier.Result   // nil while under way
-	late     bool               // it was under way when the request was answered
+	progress *notifier.Progress // nil if the message cannot arrive in part
+	result   *notifier.Result   // nil while in progress
+	late     bool               // it was in progress when the request was answered
 }
 
 func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
@@ -170,12 +171,12 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 }
 
 // begin stores the message before anything is sent if the client has an
-// idempotency key, if a destination is slow, or if direct is false. direct means
-// that the client waits for results.
+// idempotency key, if a destination is slow, or if direct is false. direct
+// reports whether the client waits for results.
 //
 // If there are chains, run sends to all targets itself, so that the next number
-// of a chain is tried at once. After a crash, and when all numbers have failed,
-// the queue keeps their order: see [queuedChains].
+// of a chain is tried at once. The queue keeps the order of the numbers after a
+// crash and when all have failed (see [queuedChains]).
 func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	targets := s.to.Targets
 	chained := notifier.Chained(targets)
@@ -201,18 +202,19 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	return s.err
 }
 
-// smallText is the length up to which a text is taken for one part, in bytes.
+// smallText is the maximum length of a text that is assumed to be sent in one
+// part, in bytes.
 const smallText = 140
 
-// divisible reports whether a part or a recipient of the message may have it
-// before others, so that the progress is worth recording while it is sent.
+// divisible reports whether the message may be sent to t in several parts or to
+// several recipients, so that its progress must be recorded.
 func (s *queuedSend) divisible(t notifier.Target) bool {
 	m := s.message
 	return len(m.Attachments) > 0 || len(m.Title)+len(m.Body) > smallText || t.Recipients() > 1
 }
 
-// run sends to the direct targets, waits for the results, and returns what is
-// known of all targets then. The error is that of the queue.
+// run sends to the direct targets, waits for the results, and reports on all
+// targets. The error is one of the queue.
 func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Report, error) {
 	s.streamQueued()
 	if len(s.direct) == 0 {
@@ -237,8 +239,8 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	return s.reportSoFar(nil), s.err
 }
 
-// giveUp ends the time in which results are part of the response. It reports
-// whether the caller stores the message.
+// giveUp marks the request as answered, so that later results are not part of
+// the response. It reports whether the caller must store the message.
 func (s *queuedSend) giveUp() (store bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +266,7 @@ func (s *queuedSend) store(ctx context.Context) {
 	close(s.decided)
 }
 
-// start begins to send to the direct targets.
+// start starts to send to the direct targets.
 func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace) {
 	d := s.delivery
 	d.done = s.end
@@ -280,8 +282,8 @@ func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace
 	return s.shared.start(ctx, d)
 }
 
-// finish stores the message after the last delivery, if it is not final, or else
-// its results. It returns the report on all targets.
+// finish is called after the last delivery. It stores the message if a result
+// is not final, or else the results. It returns the report on all targets.
 func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *messageTrace) *notifier.Report {
 	defer s.release()
 	if s.decide() {
@@ -312,7 +314,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	return report
 }
 
-// decide reports whether the caller stores the message, now that all results are
+// decide reports whether the caller must store the message when all results are
 // known. If all are final, there is no entry.
 func (s *queuedSend) decide() bool {
 	s.mu.Lock()
@@ -322,7 +324,7 @@ func (s *queuedSend) decide() bool {
 	}
 	s.deciding = true
 	for _, t := range s.targets {
-		if queueable(t.result) {
+		if retryable(t.result) {
 			s.makeEntry()
 			break
 		}
@@ -330,15 +332,15 @@ func (s *queuedSend) decide() bool {
 	return true
 }
 
-// end takes the result of the k-th direct target. If the queue has the message,
-// it gets the result.
+// end records the result of the k-th direct target. If the queue has stored the
+// message, end settles the job.
 func (s *queuedSend) end(k int, r notifier.Result) {
 	i := s.direct[k]
 	s.mu.Lock()
 	s.targets[i].result = &r
 	late, deciding := s.targets[i].late, s.deciding
 	if !s.answered && s.delivery.done != nil {
-		if queueable(&r) {
+		if retryable(&r) {
 			r.Status = api.StatusQueued
 		}
 		s.delivery.done(i, r)
@@ -357,9 +359,9 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 		return
 	}
 	state := s.states[i]
-	state.Told = true // it is part of the message's outcome
+	state.Reported = true // as part of the outcome of the message
 	o := outcomeOf(state, *s.targets[i].result)
-	if o.Status == queue.Dead && !late { // the client is told
+	if o.Status == queue.Dead && !late { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Settle(&j, o)
@@ -384,15 +386,15 @@ func (s *queuedSend) streamLate() {
 	}
 }
 
-// queueable reports whether the queue tries again after a result.
-func queueable(r *notifier.Result) bool { return r != nil && r.Err != nil && r.Temporary }
+// retryable reports whether the queue tries again after a result.
+func retryable(r *notifier.Result) bool { return r != nil && r.Err != nil && r.Temporary }
 
-// errNotStored is the error of a delivery under way that the queue could not
-// take.
+// errNotStored is the error of a delivery in progress that the queue could not
+// store.
 var errNotStored = errors.New("it is being sent, but the gateway cannot store it for another attempt")
 
-// shown returns what the client sees of the i-th target if the message is stored
-// or needs not be. The caller holds the lock, or no delivery is under way.
+// shown returns the result of the i-th target as the client sees it. The caller
+// holds the lock, or no delivery is in progress.
 func (s *queuedSend) shown(i int) notifier.Result {
 	stored := s.err == nil
 	switch r := s.targets[i].result; {
@@ -402,7 +404,7 @@ func (s *queuedSend) shown(i int) notifier.Result {
 			out.Status, out.Err = notifier.Failed, errNotStored
 		}
 		return out
-	case stored && queueable(r):
+	case stored && retryable(r):
 		out := *r
 		out.Status = api.StatusQueued
 		return out
@@ -411,9 +413,9 @@ func (s *queuedSend) shown(i int) notifier.Result {
 	}
 }
 
-// reportSoFar returns what the client sees of all targets. records are those of
-// the deliveries, or nil if they are not known. The caller holds the lock, or no
-// delivery is under way.
+// reportSoFar returns the results of all targets as the client sees them.
+// records are the records of the deliveries, or nil if they are not known. The
+// caller holds the lock, or no delivery is in progress.
 func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
 	report := &notifier.Report{Results: make([]notifier.Result, len(s.to.Targets)), Records: records}
 	for i := range s.to.Targets {
@@ -429,8 +431,8 @@ func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
 	return s.to.Report(report)
 }
 
-// makeEntry makes what is stored of the message. The caller holds the lock, or no
-// delivery is under way.
+// makeEntry sets the entry to store. The caller holds the lock, or no delivery
+// is in progress.
 func (s *queuedSend) makeEntry() {
 	m := s.record()
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
@@ -438,7 +440,7 @@ func (s *queuedSend) makeEntry() {
 	results := s.reportSoFar([]notifier.Record{}).Results // without lines about the results
 	s.entry = &queue.Entry{Message: m, Jobs: finalJobs(results), Untrusted: s.to.Limits != nil}
 	for i, at := range s.to.Positions() {
-		if r := s.targets[i].result; r == nil || queueable(r) {
+		if r := s.targets[i].result; r == nil || retryable(r) {
 			s.setJob(&s.entry.Jobs[at], i)
 		}
 	}
@@ -462,8 +464,8 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	}
 }
 
-// finalJobs returns the jobs of a message whose results are all final: those of
-// the targets and of URLs that cannot be used.
+// finalJobs returns the jobs of a message whose results are all final,
+// including the results of URLs that cannot be used.
 func finalJobs(results []notifier.Result) []queue.Job {
 	jobs := make([]queue.Job, len(results))
 	for i, r := range results {

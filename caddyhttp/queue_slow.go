@@ -11,10 +11,10 @@ import (
 // going through the queue first.
 const maxDirect = notifier.DefaultConcurrency / 2
 
-// slowDestinations counts the deliveries that requests make, so that a slow
-// destination does not take all of the room: what is sent to it goes through
-// the queue, which makes few deliveries to one destination at once. The zero
-// value is ready for use.
+// slowDestinations counts the deliveries that requests make to each
+// destination. Messages to a slow destination go through the queue, which makes
+// few deliveries to one destination at once, so that they do not block those to
+// others. The zero value is ready for use.
 type slowDestinations struct {
 	mu     sync.Mutex
 	counts map[*notifier.Destination]*directCount
@@ -23,12 +23,12 @@ type slowDestinations struct {
 // directCount counts the deliveries to one destination.
 type directCount struct {
 	all  int
-	late int // those that were not done when the request was answered
+	late int // deliveries that had not ended when the request was answered
 }
 
-// begin counts a delivery, or reports false if the destination is slow: if as
-// many deliveries are late as the queue makes at once. With force it always
-// counts.
+// begin counts a delivery. It reports false without counting if the destination
+// is slow and force is false. A destination is slow if [queue.PerDestination]
+// deliveries to it are late or maxDirect are in progress.
 func (s *slowDestinations) begin(d *notifier.Destination, force bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func stopApp(t *testing.T, h *Handler) {
 	h.app.queue = nil
 }
 
-// pager is a destination whose answers a test decides.
+// pager is a destination whose answers a test sets.
 type pager struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -109,7 +109,7 @@ func (r reply) queued(t *testing.T) (a queuedAnswer) {
 	return a
 }
 
-// with posts a form with headers.
+// postWith posts a form with headers.
 func postWith(t *testing.T, h *Handler, target, form string, header ...string) reply {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(form))
@@ -158,8 +158,8 @@ func TestQueueFastDestination(t *testing.T) {
 	}
 }
 
-// The next number of a tag is used at once. The queue does not try the number
-// before it again then, and what is not needed is not stored for later.
+// The next number of a tag is tried at once. After its success, no delivery of
+// the chain waits in the queue.
 func TestQueueChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")
@@ -251,8 +251,8 @@ func TestQueueChainStored(t *testing.T) {
 	}
 }
 
-// A temporary failure is queued and tried again, also by a gateway that was
-// started later. The text is not readable in the folder.
+// A delivery that fails temporarily is queued and tried again, also after a
+// restart of the gateway. The folder does not contain the text in the clear.
 func TestQueueTriesAgain(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -304,8 +304,8 @@ func TestQueueTriesAgain(t *testing.T) {
 	}
 }
 
-// What is under way when the time is over is answered as queued, and delivered
-// once.
+// A delivery that is in progress when the request is answered is reported as
+// queued, and made once.
 func TestQueueSlowDestination(t *testing.T) {
 	fast, slow := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
@@ -364,7 +364,7 @@ func TestQueueRespondAsync(t *testing.T) {
 	}
 }
 
-// A failure for good is answered as without a queue, and not tried again.
+// A permanent failure is answered as without a queue, and not tried again.
 func TestQueueFailureForGood(t *testing.T) {
 	p := newPager(t, http.StatusNotFound)
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
@@ -375,7 +375,7 @@ func TestQueueFailureForGood(t *testing.T) {
 	if s, r := state(t, h, got.queued(t).ID); s != "failed" || r.Status != "failed" {
 		t.Errorf("state %s, %+v", s, r)
 	}
-	// Nobody waits for the result of this one, so that it can be tried again.
+	// No client waits for the result of this message, so it can be retried.
 	got = postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 	id := got.queued(t).ID
 	eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
@@ -398,14 +398,14 @@ func TestQueueIdempotencyKey(t *testing.T) {
 	if p.count() != 1 {
 		t.Errorf("delivered %d times", p.count())
 	}
-	// Keys do not share them.
+	// Keys of the gateway have separate idempotency keys.
 	if got := postWith(t, h, "/notify/other", "body=other", "Idempotency-Key", "1"); got.status != 200 || p.count() != 2 {
 		t.Errorf("another key: status %d, %s", got.status, got.body)
 	}
 	if got := postWith(t, h, "/notify/k", "body=hello", "Idempotency-Key", strings.Repeat("x", 256)); got.status != 400 {
 		t.Errorf("a long key: status %d, %s", got.status, got.body)
 	}
-	// A request that is repeated while the first one is under way.
+	// The request is repeated while the first one is in progress.
 	p.hold = make(chan struct{})
 	done := make(chan string)
 	go func() { done <- postWith(t, h, "/notify/k", "body=twice", "Idempotency-Key", "2").queued(t).ID }()
@@ -447,8 +447,8 @@ func TestQueueCancel(t *testing.T) {
 	}
 }
 
-// A delivery whose destination is no longer in the configuration is given up,
-// and the reason is told.
+// A delivery whose destination is no longer in the configuration is given up
+// with that reason.
 func TestQueueDestinationRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -470,7 +470,8 @@ func TestQueueDestinationRemoved(t *testing.T) {
 	})
 }
 
-// URLs of clients are delivered under the egress rules that hold at that time.
+// Messages to URLs of clients are delivered under the egress rules at the time
+// of the delivery.
 func TestQueueEgressRules(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -482,7 +483,7 @@ func TestQueueEgressRules(t *testing.T) {
 		t.Fatalf("status %d, %s", got.status, got.body)
 	}
 	n := p.count()
-	next := newQueueGateway(t, dir, "", "") // without loopback
+	next := newQueueGateway(t, dir, "", "") // egress does not allow loopback
 	stopApp(t, h)
 	eventually(t, func() bool { s, _ := state(t, next, a.ID); return s == "failed" })
 	if _, r := state(t, next, a.ID); p.count() != n || r.Error == nil || !strings.Contains(*r.Error, "loopback") {
@@ -499,7 +500,7 @@ func TestQueueOffForKey(t *testing.T) {
 	}
 }
 
-// A folder has one user at a time. The error names it.
+// Only one process can use a folder at a time. The error names the folder.
 func TestQueueFolderInUse(t *testing.T) {
 	dir := t.TempDir()
 	newQueueGateway(t, dir, "", "")
@@ -569,7 +570,7 @@ func TestQueueMistakes(t *testing.T) {
 	}
 }
 
-// The page of a gateway with a queue knows where it can follow a message.
+// The page of a gateway with a queue has the address of messages.
 func TestQueuePage(t *testing.T) {
 	key := "key k {\nurl json://127.0.0.1\n}"
 	with, without := newQueueGateway(t, t.TempDir(), "", key), newGateway(t, "", key)
@@ -587,8 +588,8 @@ func TestQueuePage(t *testing.T) {
 	}
 }
 
-// Messages for saved keys are delivered later as well, to the URLs that the key
-// has then.
+// Messages for saved keys are delivered later as well, to the URLs of the key
+// at the time of the delivery.
 func TestQueueSavedKey(t *testing.T) {
 	t.Parallel()
 	p := newPager(t, http.StatusBadGateway)
