@@ -18,11 +18,11 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Source configures how the payloads of a program with its own format become
-// messages, and how the program authenticates. A built-in source needs no
-// settings. Templates are those of Go's text/template with the functions in
-// docs/templates.md. Placeholders such as `{env.GRAFANA_SECRET}` are replaced
-// in secrets when the configuration loads, but not in templates.
+// Source sets how requests of a program become messages, and which signature or
+// token the requests must have. A built-in source needs no settings. Templates are
+// those of Go's text/template with the functions of docs/templates.md. Placeholders
+// such as `{env.GRAFANA_SECRET}` are replaced in `secret` and `token` when the
+// configuration loads, and are not replaced in templates.
 type Source struct {
 	// The template of the title. Default: that of the built-in source.
 	Title string `json:"title,omitempty"`
@@ -47,33 +47,34 @@ type Source struct {
 	// `{"broken": "failure", "partial": "warning"}`. Default: none.
 	Types map[string]string `json:"types,omitempty"`
 
-	// A template for tags, separated by commas or spaces. The message goes to
-	// the URLs of the key with one of these tags. If no URL has one, the tags
-	// are ignored. Default: that of the built-in source, or none.
+	// A template for preferred tags, separated by commas or spaces. If URLs of the
+	// key have one of these tags, the message goes to those URLs. If no URL has one,
+	// the tags are ignored. Default: that of the built-in source, or none.
 	Tag string `json:"tag,omitempty"`
 
 	// A template for the format of the body: `text`, `markdown` or `html`.
 	// Default: that of the built-in source, or `text`.
 	Format string `json:"format,omitempty"`
 
-	// A template that is `true` for a payload that is ignored. Default: none.
+	// A template that returns `true` for payloads to ignore. The answer to them is
+	// 200, and nothing is sent. Default: none.
 	Skip string `json:"skip,omitempty"`
 
-	// Attaches the images that a payload of a built-in source names by address.
-	// They are fetched under the rules of `egress`. Default: false.
+	// Whether images are attached whose addresses are in the payload of a built-in
+	// source. The rules of `egress` apply to fetching them. Default: false.
 	Images bool `json:"images,omitempty"`
 
 	// The scheme of the signature that requests must have: `github`, `grafana`,
 	// `sentry`, `stripe`, `standard` (Standard Webhooks), `slack` or `sns`. Default:
-	// none, and `sns` for the source of that name.
+	// none, or `sns` for the source `sns`.
 	Sign string `json:"sign,omitempty"`
 
 	// The secret of the signature. All schemes need one except `sns`. Example:
 	// `{env.GRAFANA_SECRET}`.
 	Secret string `json:"secret,omitempty"`
 
-	// The token that requests must have, in `?token=`, as `Authorization: Bearer`,
-	// or where the program can put one. Example: `{env.SLACK_TOKEN}`. Default:
+	// The token that requests must have: in `?token=`, in `Authorization: Bearer`,
+	// or in another place where the program can put it. Example: `{env.SLACK_TOKEN}`. Default:
 	// none.
 	Token string `json:"token,omitempty"`
 }
@@ -88,9 +89,10 @@ func (s *Source) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 
 var sourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// sourceDirect stands for POST /notify/{KEY} in accept.
+// sourceDirect in accept stands for POST /notify/{KEY}.
 const sourceDirect = "direct"
 
+// checkSourceName returns an error if name is malformed or reserved.
 func checkSourceName(name string) error {
 	if !sourceName.MatchString(name) {
 		return errors.New("the name of a source must be 1 to 64 letters, digits, _ and -")
@@ -104,10 +106,11 @@ func checkSourceName(name string) error {
 	return nil
 }
 
-// maxTemplateSize bounds a file with a template, in bytes.
+// maxTemplateSize is the maximum size of a template file, in bytes.
 const maxTemplateSize = 256 << 10
 
-// load makes a source ready for use.
+// load returns the source with these settings, after reading its files and replacing
+// placeholders.
 func (s *Source) load(name string) (*source.Source, error) {
 	if err := checkSourceName(name); err != nil {
 		return nil, err
@@ -171,7 +174,8 @@ func readTemplate(path string) (string, error) {
 	return string(text), nil
 }
 
-// resolveSources sets the sources: those of r and those of s. Those of s take precedence.
+// resolveSources adds the sources of s to those of r. A source of s replaces one of
+// the same name.
 func (s *Settings) resolveSources(r *resolved) error {
 	sources := maps.Clone(r.sources)
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
@@ -198,7 +202,7 @@ func (r *resolved) checkAccept(accept []string) error {
 	return nil
 }
 
-// source returns the source with a name, or nil if there is none.
+// source returns the source with the name, or nil if there is none.
 func (r *resolved) source(name string) (*source.Source, error) {
 	if s := r.sources[name]; s != nil {
 		return s, nil
@@ -218,7 +222,7 @@ func (r *resolved) sourceNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// readFrom reads a block from.
+// readFrom reads the block of a from subdirective.
 func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	name := args[0]
 	if err := checkSourceName(name); err != nil {
@@ -245,12 +249,14 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	return nil
 }
 
-// isSelfContained reports whether the source has no files and placeholders, so
-// that it can be loaded on the machine that adapts the Caddyfile.
+// isSelfContained reports whether the source can be loaded while the Caddyfile is
+// adapted. Files and environment variables may exist only on the machine that runs
+// the configuration.
 func (s *Source) isSelfContained() bool {
 	return s.TitleFile == "" && s.BodyFile == "" && !strings.Contains(s.Secret+s.Token, "{")
 }
 
+// options returns the subdirectives of from.
 func (s *Source) options() options {
 	template := func(name string, to *string) option {
 		return option{usage: name + " <template>", min: 1, max: 1, line: func(args []string) error {

@@ -19,11 +19,12 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// sourceAddress is an address of a source: /notify/{KEY}/{SOURCE} and what
-// clients of its API put after it.
+// sourceAddress is the address of a source: /notify/{KEY}/{SOURCE}, and the rest of
+// the path that clients of an API add.
 type sourceAddress struct{ key, source, rest string }
 
-// sourceRoute reports whether a path has the form of a source's address.
+// sourceRoute parses a path as the address of a source and reports whether it is
+// one.
 func sourceRoute(path string) (a sourceAddress, ok bool) {
 	rest, ok := strings.CutPrefix(path, "/notify/")
 	if !ok {
@@ -36,8 +37,8 @@ func sourceRoute(path string) (a sourceAddress, ok bool) {
 	return a, a.key != messagesName && keyName.MatchString(a.key) && sourceName.MatchString(a.source)
 }
 
-// serveSource handles a request to the address of a source. It returns nil if
-// the response is written.
+// serveSource handles a request to the address of a source. It returns nil if it
+// has written the response.
 func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAddress) *api.Response {
 	s, err := h.resolved.source(a.source)
 	if err == nil && (s == nil || !s.Accepts(a.rest)) {
@@ -59,7 +60,8 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAd
 	o := source.Outcome{Time: time.Now()}
 	if err == nil {
 		if s.Format.IsAPI() {
-			// Its clients get one answer of a fixed form, and no stream.
+			// Clients of an API expect one answer in a fixed form, so Accept cannot ask
+			// for a stream.
 			r = r.WithContext(r.Context())
 			r.Header = r.Header.Clone()
 			r.Header.Del("Accept")
@@ -86,11 +88,12 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAd
 	return nil
 }
 
-// originHeader names the sender of webhooks in its request for permission. See
+// originHeader is the header in which a sender of webhooks names itself when it asks
+// for permission. See
 // https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md, section 4.
 const originHeader = "WebHook-Request-Origin"
 
-// allowSender returns an error if a sender that asks for permission could not
+// allowSender returns an error if the sender of r, which asks for permission, may not
 // post to the address of a source.
 func (h *Handler) allowSender(r *http.Request, a sourceAddress, s *source.Source) error {
 	e, err := h.enter(r, a.key)
@@ -109,8 +112,8 @@ func (h *Handler) allowSender(r *http.Request, a sourceAddress, s *source.Source
 	return sourceError(s.Authenticate(r.Context(), req, h.fetchSource))
 }
 
-// deliverSource reads a request in the format of s, and sends its message. It
-// sets the request and the message of o.
+// deliverSource reads a request in the format of s and sends its message. It sets
+// o.Request and o.Message.
 func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a sourceAddress, s *source.Source, o *source.Outcome) (*api.Response, error) {
 	e, err := h.enter(r, a.key)
 	if err != nil {
@@ -151,7 +154,9 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a source
 	return h.answer(w, r, d)
 }
 
-// readSource checks and reads the message of q and makes it that of q.
+// readSource authenticates the request, reads its message and sets it as the content
+// of q. If the request asks to confirm a subscription, readSource confirms it and
+// returns a message to skip.
 func (h *Handler) readSource(r *http.Request, q *api.Request, a sourceAddress, s *source.Source, o *source.Outcome) (*source.Message, error) {
 	body, form, files := q.Payload()
 	req := &source.Request{Header: r.Header, Query: r.URL.Query(), Path: a.rest, Body: body, Form: form, Files: files, Time: o.Time}
@@ -179,7 +184,8 @@ func (h *Handler) readSource(r *http.Request, q *api.Request, a sourceAddress, s
 	})
 }
 
-// sourceError returns an error of package source as one for the client.
+// sourceError returns an error of package source as an [*api.Error]. It returns any
+// other error as it is.
 func sourceError(err error) error {
 	if e, ok := errors.AsType[*source.Error](err); ok {
 		return api.Errorf(e.Status, "%w", err)
@@ -187,13 +193,14 @@ func sourceError(err error) error {
 	return err
 }
 
-// The limits of what is fetched for a source: certificates and confirmations.
+// The limits of a fetch for a source: of a certificate or a confirmation.
 const (
-	maxSourceFetch     = 64 << 10
+	maxSourceFetch     = 64 << 10 // bytes
 	sourceFetchTimeout = 10 * time.Second
 )
 
-// fetchSource gets what is at an address of a request, under the egress rules.
+// fetchSource returns the content at an address that a request names. The egress
+// rules apply.
 func (h *Handler) fetchSource(ctx context.Context, address string) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -212,7 +219,7 @@ func (h *Handler) fetchSource(ctx context.Context, address string) ([]byte, erro
 	return io.ReadAll(io.LimitReader(resp.Body, maxSourceFetch))
 }
 
-// checkSource returns an error if the key does not take messages of a source.
+// checkSource returns an error if the key does not accept messages of the source.
 func (k *key) checkSource(name string) error {
 	if len(k.accept) == 0 || slices.Contains(k.accept, name) {
 		return nil

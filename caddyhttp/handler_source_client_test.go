@@ -12,8 +12,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// The gateway's own service for Discord, whose address is fixed, is a client of
-// the source discord: its texts, embeds and files arrive.
+// TestDiscordClient sends messages with the Discord service to the source discord, and
+// checks that texts, embeds and files arrive. The service has a fixed address, so its
+// requests are passed on to the handler.
 func TestDiscordClient(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"?format=markdown\n}\nfrom discord {\ntoken secret\n}", "")
@@ -32,7 +33,7 @@ func TestDiscordClient(t *testing.T) {
 		name, url string
 		m         notifier.Message
 		want      []arrived // without attachments
-		files     int       // of the last message
+		files     int       // number of files of the last message
 	}{
 		{
 			"content", "discord://1/secret?format=text",
@@ -78,8 +79,8 @@ func TestDiscordClient(t *testing.T) {
 	}
 }
 
-// The gateway's own services for the webhooks of Slack and of programs with the
-// same API are clients of the source slack.
+// TestSlackClients sends messages with the services for Slack, Mattermost and
+// Rocket.Chat to the source slack, and checks that they arrive.
 func TestSlackClients(t *testing.T) {
 	s := newStation(t)
 	const token = "TIiajkdnlazkcOXrIdevi7FQ"

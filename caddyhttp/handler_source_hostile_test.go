@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 )
 
-// Payloads with missing fields, wrong types and 100,000 items, and garbage, get
-// the answer 2xx or 4xx from every source, and never 2xx from one whose requests
-// are signed. What a payload can cost is bounded by the limits of templates.
+// TestHostileRequests checks that every source answers 2xx or 4xx to payloads with
+// missing fields, wrong types or 100,000 items and to garbage, and that a source with
+// required signatures never answers 2xx to them.
 func TestHostileRequests(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "from grafana {\nimages on\n}")

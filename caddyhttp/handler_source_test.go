@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// sample returns a payload of a program.
+// sample returns a payload of a program from the test data of package source.
 func sample(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("source/testdata/" + name + ".json")
@@ -28,7 +28,8 @@ func sample(t *testing.T, name string) string {
 	return string(text)
 }
 
-// Built-in sources need no configuration.
+// TestSources checks that built-in sources work without configuration, and the errors
+// of requests to sources.
 func TestSources(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"?format=text\n}", "")
@@ -74,8 +75,8 @@ func TestSources(t *testing.T) {
 
 const sampleSNS = `{"Type":"Notification","Message":"x","Timestamp":"2026-11-20T08:00:00.000Z","SignatureVersion":"1","Signature":"QQ==","SigningCertURL":"https://sns.eu-central-1.amazonaws.com/x.pem"}`
 
-// Tags of a payload select only if a destination has one of them; those of ?tag=
-// always select.
+// TestSourceTags checks that tags of a payload select only if a destination has one of
+// them, and that tags of ?tag= always select.
 func TestSourceTags(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/plain")+"\nurl "+s.url("/critical")+" critical\nurl "+s.url("/always")+" always\n}", "")
@@ -95,13 +96,15 @@ func TestSourceTags(t *testing.T) {
 	}
 }
 
+// hexSum returns the HMAC-SHA256 of a text in hexadecimal.
 func hexSum(secret, text string) string {
 	m := hmac.New(sha256.New, []byte(secret))
 	m.Write([]byte(text))
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// A sender of CloudEvents that asks for permission gets it if it could post.
+// TestSourceHandshake checks that a sender of CloudEvents that asks for permission
+// gets it if it may post.
 func TestSourceHandshake(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nkey other {\naccept grafana\nurl "+s.url("/ops")+"\n}\nfrom cloudevents {\ntoken secret\n}", "")
@@ -135,7 +138,8 @@ func TestSourceHandshake(t *testing.T) {
 	}
 }
 
-// A request without the signature or the token of its source sends nothing.
+// TestSourceChecks checks that a request without the signature or the token of its
+// source sends nothing.
 func TestSourceChecks(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nfrom github {\nsign github gh-secret\n}\nfrom gotify {\ntoken app-token\n}\nfrom backup {\ntitle {{.job}}\nsign standard whsec_"+
@@ -190,7 +194,7 @@ func TestSourceChecks(t *testing.T) {
 	}
 }
 
-// A key takes what accept lists.
+// TestAccept checks that a key accepts only messages of the sources in accept.
 func TestAccept(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\naccept proxmox\naccept slack\n}\nkey both {\nurl "+s.url("/both")+"\naccept direct slack\n}", "")
@@ -214,8 +218,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// Sources of one's own, and changes to built-in ones.
-func TestOwnSources(t *testing.T) {
+// TestCustomSources checks new sources and built-in sources with changed templates.
+func TestCustomSources(t *testing.T) {
 	s := newStation(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "body.tmpl")
@@ -225,15 +229,15 @@ func TestOwnSources(t *testing.T) {
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nfrom backup {\ntitle \"{{.job}} on {{.host}}\"\nbody_file "+file+"\ntype \"{{.state}}\"\ntypes broken=failure Partial=warning\nskip `{{eq .state \"started\"}}`\n}\n"+
 		"from proxmox {\ntitle \"{{range 99999}}{{end}}\"\nbody `PVE: {{.message}}`\n}\nfrom bad {\nbody `line 1\n {{range 99999}}{{end}}`\n}", "")
 	for _, tt := range []struct {
-		source, body         string
-		want                 int
-		title, message, kind string
+		source, body        string
+		want                int
+		title, message, typ string
 	}{
 		{"backup", `{"job":"j","host":"h","state":"broken","hosts":["a","b"]}`, 200, "j on h", "a\nb", "failure"},
 		{"backup", `{"job":"j","host":"h","state":"partial","hosts":[]}`, 200, "", "j on h", "warning"},
 		{"backup", `{"job":"j","host":"h","state":"resolved","hosts":["{{.job}}"]}`, 200, "j on h", "{{.job}}", "success"},
 		{"backup", `{"state":"started"}`, 200, "", "", ""},
-		{"proxmox", `{"title":"T","message":"M","severity":"error"}`, 200, "T", "PVE: M", "failure"}, // the built-in title in place of one that fails
+		{"proxmox", `{"title":"T","message":"M","severity":"error"}`, 200, "T", "PVE: M", "failure"}, // the built-in title replaces one that fails
 		{"bad", `{}`, 400, "", "the template body, line 2, column", ""},
 	} {
 		got := post(t, h, "/notify/ops/"+tt.source, typeJSON, tt.body)
@@ -241,13 +245,13 @@ func TestOwnSources(t *testing.T) {
 			t.Errorf("%s: status %d: %s", tt.body, got.status, got.body)
 		}
 		all := s.take()
-		if tt.kind == "" {
+		if tt.typ == "" {
 			if len(all) != 0 || !strings.Contains(got.body, tt.message) {
 				t.Errorf("%s: %d messages: %s", tt.body, len(all), got.body)
 			}
 			continue
 		}
-		if len(all) != 1 || all[0].Title != tt.title || all[0].Message != tt.message || all[0].Type != tt.kind {
+		if len(all) != 1 || all[0].Title != tt.title || all[0].Message != tt.message || all[0].Type != tt.typ {
 			t.Errorf("%s: got %+v", tt.body, all)
 		}
 		if tt.source == "proxmox" && !strings.Contains(got.body, "The built-in text is used in place of a template that fails") {
@@ -256,6 +260,7 @@ func TestOwnSources(t *testing.T) {
 	}
 }
 
+// TestSourceConfigErrors checks the errors of from blocks and of accept.
 func TestSourceConfigErrors(t *testing.T) {
 	const key = "key ops {\nurl json://localhost\n}\n"
 	for block, want := range map[string]string{
@@ -284,7 +289,7 @@ func TestSourceConfigErrors(t *testing.T) {
 	}
 }
 
-// The clients of an API get the answer that they expect.
+// TestAPIAnswers checks that clients of an API get answers in its format.
 func TestAPIAnswers(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"?retry=0\n}", "")
@@ -322,8 +327,8 @@ func TestAPIAnswers(t *testing.T) {
 	}
 }
 
-// Files of clients: in a form for Discord, as the body for ntfy, and none of a
-// webhook that did not ask for images.
+// TestSourceFiles checks that files arrive from a form for Discord and from the body
+// for ntfy, and that files of a webhook do not arrive without images on.
 func TestSourceFiles(t *testing.T) {
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "")
@@ -376,7 +381,8 @@ func TestSourceFiles(t *testing.T) {
 	}
 }
 
-// An image is attached if it is wanted and can be fetched.
+// TestSourceImages checks that an image is attached if images is on and the image can
+// be fetched.
 func TestSourceImages(t *testing.T) {
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/i.png" {

@@ -28,7 +28,7 @@ type shared struct {
 	apps       startedApps
 	background background
 	logs       logSinks
-	mail       replacedMail
+	mail       replacedMailServers
 	parsed     atomic.Int64 // URLs of configurations since the last app started
 }
 

@@ -13,27 +13,28 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// mailError returns an answer with a code (RFC 5321), an enhanced code (RFC 3463)
-// and a text formatted as by [fmt.Errorf].
+// mailError returns an answer with a reply code (RFC 5321), an enhanced status
+// code (RFC 3463), and a text formatted as by [fmt.Errorf].
 func mailError(code, class, subject, detail int, format string, args ...any) *smtp.SMTPError {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail}, Message: mailText(errs.PublicText(fmt.Errorf(format, args...)))}
 }
 
 var (
-	errMailBusy     = mailError(421, 4, 3, 2, "too many connections; try again later")
-	errMailAccount  = mailError(530, 5, 7, 0, "authentication is required; log in with an account over TLS")
-	errMailPassword = mailError(535, 5, 7, 8, "the user name or the password is wrong")
-	errMailForbid   = mailError(550, 5, 7, 1, "the account may not send to this key")
-	errMailCut      = mailError(451, 4, 4, 2, "the mail did not arrive completely; send it again")
-	errMailLine     = mailError(554, 5, 6, 0, "a line of the mail is longer than %d KiB; encode it in base64 or quoted-printable", maxMailLine>>10)
-	errMailFault    = mailError(451, 4, 3, 0, "the gateway could not handle the mail; its log has the reason; try again later")
+	errMailBusy       = mailError(421, 4, 3, 2, "too many connections; try again later")
+	errMailAccount    = mailError(530, 5, 7, 0, "authentication is required; log in with an account over TLS")
+	errMailPassword   = mailError(535, 5, 7, 8, "the user name or the password is wrong")
+	errMailForbidden  = mailError(550, 5, 7, 1, "the account may not send to this key")
+	errMailIncomplete = mailError(451, 4, 4, 2, "the mail did not arrive completely; send it again")
+	errMailLine       = mailError(554, 5, 6, 0, "a line of the mail is longer than %d KiB; encode it in base64 or quoted-printable", maxMailLine>>10)
+	errMailInternal   = mailError(451, 4, 3, 0, "the gateway could not handle the mail; its log has the reason; try again later")
 )
 
-// maxMailAnswer bounds the text of an answer, in bytes (RFC 5321, section
-// 4.5.3.1.5).
+// maxMailAnswer is the maximum length of the text of an answer, in bytes. With its
+// codes, an answer may have 512 bytes (RFC 5321, section 4.5.3.1.5).
 const maxMailAnswer = 400
 
-// mailText returns a text as one line of ASCII.
+// mailText returns text as one line of ASCII of at most maxMailAnswer bytes. A "?"
+// replaces any other character.
 func mailText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -49,7 +50,7 @@ func mailText(text string) string {
 	return markup.TruncateBytes(text, maxMailAnswer)
 }
 
-// mailAnswers are the codes for the status of an [api.Error].
+// mailAnswers maps the HTTP status of an [api.Error] to the codes of an answer.
 var mailAnswers = map[int]struct {
 	code int
 	smtp.EnhancedCode
@@ -64,24 +65,25 @@ var mailAnswers = map[int]struct {
 	http.StatusLoopDetected:          {554, smtp.EnhancedCode{5, 4, 6}},
 }
 
-// answerOf returns the answer for an error that is the client's or may pass.
+// answerOf returns the answer for e. It is errMailInternal for a status without
+// codes in mailAnswers.
 func answerOf(e *api.Error) *smtp.SMTPError {
 	a, ok := mailAnswers[e.Status]
 	if !ok {
-		return errMailFault
+		return errMailInternal
 	}
 	return &smtp.SMTPError{Code: a.code, EnhancedCode: a.EnhancedCode, Message: mailText(e.Error())}
 }
 
-// mailOutcome is what happened to a mail at all of its recipients.
+// mailOutcome is the outcome of a mail for all of its recipients.
 type mailOutcome struct {
-	total, failed int
+	total, failed int    // number of destinations
 	temporary     bool   // another attempt can succeed
-	queued        string // the ID of a message that the queue has; "" for none
-	reason        string // of the first failure, preferably one that may get better
+	queued        string // ID of a queued message; "" for none
+	reason        string // error of the first temporary failure, or else of the first failure
 }
 
-// add adds the deliveries to one recipient.
+// add adds the results of one recipient.
 func (o *mailOutcome) add(r *mailReport) {
 	for _, result := range r.report.Results {
 		o.total++
@@ -99,6 +101,7 @@ func (o *mailOutcome) add(r *mailReport) {
 	}
 }
 
+// failureOf returns the service and the public error of a failed result.
 func failureOf(r notifier.Result) string {
 	text := r.Service
 	if shown := api.NewResult(r); shown.Error != nil {
@@ -107,8 +110,8 @@ func failureOf(r notifier.Result) string {
 	return text
 }
 
-// answer returns the answer to the mail: 250 if every required destination or
-// the queue has it, 451 if a repetition can help, and otherwise 554.
+// answer returns the answer to the mail: 250 if every required destination or the
+// queue has the message, 451 if another attempt can succeed, and otherwise 554.
 func (o *mailOutcome) answer() *smtp.SMTPError {
 	switch {
 	case o.failed == 0 && o.queued != "":

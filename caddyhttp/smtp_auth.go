@@ -19,14 +19,14 @@ import (
 // mailAccount is an account of a mail client.
 type mailAccount struct {
 	hash []byte
-	keys []string // that it may send to; nil for all
+	keys []string // the keys that it may send to; nil for all
 
-	// last is a fast hash of the password that was right last. Clients that send a
-	// mail every few seconds would otherwise use much CPU time.
+	// last is the HMAC of the last correct password. It saves the slow hash for
+	// clients that log in often.
 	last atomic.Pointer[[sha256.Size]byte]
 }
 
-// loadMailAccounts returns the accounts by user name.
+// loadMailAccounts returns the accounts by user name, with placeholders replaced.
 func loadMailAccounts(accounts []SMTPAccount) (map[string]*mailAccount, error) {
 	out := map[string]*mailAccount{}
 	for _, a := range accounts {
@@ -48,7 +48,7 @@ func (a *mailAccount) mayUse(key string) bool {
 	return len(a.keys) == 0 || slices.Contains(a.keys, key)
 }
 
-// checkHash returns an error if a text is not the hash of a password.
+// checkHash returns an error if hash is not a hash of bcrypt or argon2id.
 func checkHash(hash string) error {
 	if isArgon2id(hash) {
 		if _, _, err := caddyauth.DecodeHash([]byte(hash)); err != nil {
@@ -64,7 +64,7 @@ func checkHash(hash string) error {
 
 func isArgon2id(hash string) bool { return strings.HasPrefix(hash, "$argon2id$") }
 
-// matches reports whether a password is that of the account.
+// matches reports whether password is the account's password.
 func (a *mailAccount) matches(password string) bool {
 	var c caddyauth.Comparer = caddyauth.BcryptHash{}
 	if isArgon2id(string(a.hash)) {
@@ -74,26 +74,26 @@ func (a *mailAccount) matches(password string) bool {
 	return ok && err == nil
 }
 
-// fakeAccount is the account that a password is compared with if there is no such
-// user, so that an answer takes as long as for a user.
+// fakeAccount stands in for an unknown user, so that checking a password takes as
+// long as for a known one.
 var fakeAccount = &mailAccount{hash: caddyauth.BcryptHash{}.FakeHash()}
 
-// passwords checks the passwords of clients. Checks take much CPU time, so that
-// they have a part of it only.
-type passwords struct {
+// passwordChecker checks the passwords of clients. A check takes much CPU time, so
+// at most half of the processors run checks at the same time.
+type passwordChecker struct {
 	slots chan struct{}
-	key   [sha256.Size]byte // of the fast hashes
+	key   [sha256.Size]byte // of the HMACs of passwords
 }
 
-func newPasswords() *passwords {
-	p := &passwords{slots: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1))}
+func newPasswordChecker() *passwordChecker {
+	p := &passwordChecker{slots: make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1))}
 	_, _ = rand.Read(p.key[:]) // it returns no error
 	return p
 }
 
-// check reports whether a password is that of an account, which is nil if there
-// is no such user.
-func (p *passwords) check(account *mailAccount, password string) bool {
+// check reports whether password is the account's password. account is nil for an
+// unknown user.
+func (p *passwordChecker) check(account *mailAccount, password string) bool {
 	mac := hmac.New(sha256.New, p.key[:])
 	mac.Write([]byte(password))
 	sum := [sha256.Size]byte(mac.Sum(nil))
@@ -115,8 +115,8 @@ func (p *passwords) check(account *mailAccount, password string) bool {
 	return true
 }
 
-// loginServer is the server's side of the mechanism LOGIN, which many devices
-// have in place of PLAIN (draft-murchison-sasl-login).
+// loginServer is the server side of the mechanism LOGIN (draft-murchison-sasl-login).
+// Many devices support only LOGIN and not PLAIN.
 type loginServer struct {
 	user         string
 	step         int

@@ -22,16 +22,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// SMTP takes messages as mails. The recipient `KEY[.TYPE][+TAG]@host` names a key
-// of the app, the type of the message and the tags that choose among the key's
-// URLs; the host can be any. The subject becomes the title. A mail is accepted when
-// every destination, or the queue, has the message.
+// SMTP is a mail server that turns each mail into a message. The recipient
+// `KEY[.TYPE][+TAG]@host` names a key of the app, the type of the message, and the
+// tags that choose among the key's URLs. The host can be any name. The subject
+// becomes the title. The server accepts a mail when every required destination, or
+// the queue, has the message.
 //
-// Clients on the same machine need no account. Others need one, unless
+// Clients on the same machine need no account. Other clients need one, unless
 // `trusted_clients` has their address.
 type SMTP struct {
-	// The addresses to listen on, in Caddy's form. Clients may begin TLS with
-	// STARTTLS. Example: `["localhost:25", ":587"]`. Default: none; one of `listen`
+	// The addresses to listen on, in Caddy's form. With `tls`, clients may begin TLS
+	// with STARTTLS. Example: `["localhost:25", ":587"]`. Default: none; one of `listen`
 	// and `implicit_tls` is required.
 	Listen []string `json:"listen,omitempty"`
 
@@ -50,33 +51,34 @@ type SMTP struct {
 	// only over TLS. Default: none.
 	Accounts []SMTPAccount `json:"accounts,omitempty"`
 
-	// The clients that need no account, in addition to those on the same machine:
-	// ranges in CIDR notation, IP addresses or `private_ranges`. `none` instead
-	// means that those on the same machine need one, too. Example:
-	// `["192.168.1.0/24"]`. Default: none in addition.
+	// The clients that need no account, in addition to clients on the same machine:
+	// ranges in CIDR notation, IP addresses or `private_ranges`. With `none`, every
+	// client needs an account, also on the same machine. Example:
+	// `["192.168.1.0/24"]`. Default: only clients on the same machine.
 	TrustedClients []string `json:"trusted_clients,omitempty"`
 
-	// How large a mail may be, in bytes, with its attachments in base64, which makes
-	// them a third larger. Clients are told. Default: 52428800 (50 MiB).
+	// The maximum size of a mail, in bytes. Attachments count in base64, where they
+	// are a third larger. The server announces the limit to clients. Default:
+	// 52428800 (50 MiB).
 	MaxSize int64 `json:"max_size,omitempty"`
 
-	// How many recipients a mail may have. Clients send further ones a mail of
-	// their own. Default: 50.
+	// The maximum number of recipients of a mail. Further recipients are refused for
+	// this mail (452), and most mail servers then send them another one. Default: 50.
 	MaxRecipients int `json:"max_recipients,omitempty"`
 
-	// How many connections may be open. Clients that need an account may have half
-	// of them, and one address of theirs an eighth. Default: 400.
+	// The maximum number of open connections. Clients that need an account may have
+	// half of them, and each of their addresses an eighth. Default: 400.
 	MaxConnections int `json:"max_connections,omitempty"`
 
-	// How long the server waits for the next command of a client, and for the whole
-	// of a mail. A duration such as `"2m"`, or a number of nanoseconds. Default: 5m.
+	// How long the server waits for the next command of a client, and for a whole
+	// mail. A duration such as `"2m"`, or a number of nanoseconds. Default: 5m.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 
-// SMTPTLS is the certificate of the mail server: that of a domain, or of two
-// files.
+// SMTPTLS is the certificate of the mail server: either `domain`, or `certificate`
+// and `key`.
 type SMTPTLS struct {
-	// A domain whose certificate Caddy obtains and renews, as for a site of that
+	// The domain whose certificate Caddy obtains and renews, as for a site of that
 	// name. Example: `mail.example.com`.
 	Domain string `json:"domain,omitempty"`
 
@@ -109,7 +111,7 @@ func (c *SMTP) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// Defaults of the settings.
+// The defaults of the settings.
 const (
 	defaultMailSize        = 50 << 20
 	defaultMailRecipients  = 50
@@ -135,7 +137,7 @@ var (
 
 var mailHostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$`)
 
-// check makes the checks that are possible while placeholders are not replaced.
+// check checks the settings before placeholders are replaced.
 func (c *SMTP) check() error {
 	if len(c.Listen)+len(c.ImplicitTLS) == 0 {
 		return errSMTPNoAddress
@@ -184,8 +186,8 @@ func (c *SMTP) check() error {
 	return nil
 }
 
-// parseMailAddress parses an address to listen on: of TCP, or a socket of the
-// file system or of systemd.
+// parseMailAddress parses an address to listen on: a TCP address, a Unix socket, or
+// a file descriptor, as systemd passes it.
 func parseMailAddress(text string) (caddy.NetworkAddress, error) {
 	a, err := caddy.ParseNetworkAddress(text)
 	if err != nil {
@@ -230,8 +232,8 @@ func (a *SMTPAccount) check() error {
 	return checkHash(a.Password)
 }
 
-// trusted returns the ranges of trusted_clients, and whether clients on the same
-// machine are trusted.
+// trusted returns the ranges of trusted_clients and reports whether clients on the
+// same machine are trusted.
 func (c *SMTP) trusted() (ranges []netip.Prefix, local bool, err error) {
 	if slices.Contains(c.TrustedClients, noClients) {
 		if len(c.TrustedClients) > 1 {
@@ -249,16 +251,16 @@ func (c *SMTP) trusted() (ranges []netip.Prefix, local bool, err error) {
 	return ranges, true, nil
 }
 
-// mailSettings are the settings of the mail server with all defaults, ready for
-// use.
+// mailSettings are the settings of the mail server after defaults are applied,
+// placeholders replaced and files read.
 type mailSettings struct {
 	listen, implicitTLS []caddy.NetworkAddress
 	hostname            string
-	domain              string           // whose certificate Caddy manages; "" for none
+	domain              string           // Caddy manages its certificate; "" for none
 	certificate         *tls.Certificate // nil for none
 	accounts            map[string]*mailAccount
-	ranges              []netip.Prefix // of clients that need no account
-	local               bool           // clients on the same machine need none
+	ranges              []netip.Prefix // clients in them need no account
+	local               bool           // clients on the same machine need no account
 	maxSize             int64
 	maxRecipients       int
 	maxConnections      int
@@ -311,7 +313,7 @@ func prefixAuth(err error) error {
 	return prefixError("auth", err)
 }
 
-// load reads the files of the certificate. It returns nil if there are none.
+// load reads the certificate and its key. It returns nil if a domain is set instead.
 func (c *SMTPTLS) load() (*tls.Certificate, error) {
 	if c.Certificate == "" {
 		return nil, nil
@@ -333,7 +335,7 @@ func (c *SMTPTLS) load() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// addFiles adds the files that the settings name to f.
+// addFiles adds to f the files that the settings name.
 func (c *SMTP) addFiles(f *fileFingerprint) {
 	for _, a := range c.Accounts {
 		f.addPlaceholders(a.Password)
@@ -412,8 +414,8 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	return nil
 }
 
-// readAuth reads the accounts: a user name, the hash of the password, and keys
-// in each line.
+// readAuth reads the accounts, one a line: the user name, the hash of the password,
+// and the keys.
 func (c *SMTP) readAuth(d *caddyfile.Dispenser, _ []string) error {
 	start := *d
 	for nesting := d.Nesting(); d.NextBlock(nesting); {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// mailConn is a connection of a mail client. It decides when reading ends: the
-// deadlines of package smtp begin with each command, but not with a mail, and
-// would let a client hold up a server that stops.
+// mailConn is a connection of a mail client. It sets the read deadlines: package
+// smtp sets one for each command but none for a mail, so a slow client could keep a
+// server from stopping.
 type mailConn struct {
 	net.Conn
-	client  netip.Addr // zero for a socket of the file system
-	trusted bool       // it needs no account
-	leave   func()     // ends what the connection counts for
+	client  netip.Addr // zero for a Unix socket
+	trusted bool       // the client needs no account
+	leave   func()     // removes the connection from mailConns
 
 	closeOnce sync.Once
 
 	mu     sync.Mutex
-	mail   time.Time // when reading the mail under way ends; zero outside of a mail
-	end    time.Time // when reading commands ends, because the server stops; zero before
-	endAll bool      // end holds for mails, too
+	mail   time.Time // deadline for the mail under way; zero between mails
+	end    time.Time // deadline for commands when the server stops; zero before
+	endAll bool      // end is also a deadline for mails
 }
 
 // SetReadDeadline implements net.Conn. Package smtp calls it before it reads a
@@ -33,8 +33,8 @@ func (c *mailConn) SetReadDeadline(t time.Time) error {
 	return c.setDeadline(t)
 }
 
-// setDeadline sets the deadline t or, if that is earlier, the one that the state
-// of the connection asks for. The caller holds the lock.
+// setDeadline sets the read deadline: c.mail during a mail and otherwise t, or c.end
+// if it applies and is earlier. The caller holds the lock.
 func (c *mailConn) setDeadline(t time.Time) error {
 	if !c.mail.IsZero() {
 		t = c.mail
@@ -45,7 +45,7 @@ func (c *mailConn) setDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// beginMail gives the client the time for a mail.
+// beginMail sets the deadline for a mail, timeout from now.
 func (c *mailConn) beginMail(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,15 +53,15 @@ func (c *mailConn) beginMail(timeout time.Duration) {
 	_ = c.setDeadline(c.mail) // an error shows when the mail is read
 }
 
-// endMail ends the time for a mail. The deadline stays until the next command,
-// because the rest of a mail that is refused is still read.
+// endMail records the end of a mail. Its deadline stays until the next command,
+// because the server still reads the rest of a refused mail.
 func (c *mailConn) endMail() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mail = time.Time{}
 }
 
-// endAt ends the reading of commands at t. all includes mails.
+// endAt sets the deadline t for commands and, if all is set, for mails, too.
 func (c *mailConn) endAt(t time.Time, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,18 +77,19 @@ func (c *mailConn) Close() error {
 	return c.Conn.Close()
 }
 
-// mailConns counts the open connections. Clients that need an account have part
-// of them, so that they cannot keep the others out.
+// mailConns counts the open connections. Clients that need an account may have half
+// of them, and each of their addresses an eighth, so that they cannot keep trusted
+// clients out.
 type mailConns struct {
 	max int
 
 	mu        sync.Mutex
 	open      map[*mailConn]bool
-	outside   int // of clients that need an account
-	byAddress map[netip.Addr]int
+	untrusted int                // connections of clients that need an account
+	byAddress map[netip.Addr]int // the same by address
 }
 
-// add counts c in and reports true, unless there are too many connections.
+// add adds c and reports whether the limits allow it.
 func (m *mailConns) add(c *mailConn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,10 +98,10 @@ func (m *mailConns) add(c *mailConn) bool {
 		return false
 	}
 	if !c.trusted {
-		if m.outside >= max(m.max/2, 1) || m.byAddress[address] >= max(m.max/8, 1) {
+		if m.untrusted >= max(m.max/2, 1) || m.byAddress[address] >= max(m.max/8, 1) {
 			return false
 		}
-		m.outside++
+		m.untrusted++
 		m.byAddress[address]++
 	}
 	m.open[c] = true
@@ -111,7 +112,7 @@ func (m *mailConns) add(c *mailConn) bool {
 		if c.trusted {
 			return
 		}
-		m.outside--
+		m.untrusted--
 		if m.byAddress[address]--; m.byAddress[address] == 0 {
 			delete(m.byAddress, address)
 		}
@@ -130,7 +131,8 @@ func (m *mailConns) all() []*mailConn {
 	return out
 }
 
-// wait returns when no connection is open, or with the error of ctx.
+// wait waits until no connection is open. It returns the error of ctx if that ends
+// first.
 func (m *mailConns) wait(ctx context.Context) error {
 	for len(m.all()) > 0 {
 		select {

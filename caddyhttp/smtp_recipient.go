@@ -15,7 +15,7 @@ type mailRecipient struct {
 	tags notifier.TagExpr
 }
 
-// parseMailRecipient parses an address. The host can be any.
+// parseMailRecipient parses the address of a recipient. It ignores the host.
 func parseMailRecipient(address string) (r mailRecipient, err *smtp.SMTPError) {
 	local := address
 	if i := strings.LastIndexByte(address, '@'); i >= 0 {
@@ -46,6 +46,6 @@ func parseMailRecipient(address string) (r mailRecipient, err *smtp.SMTPError) {
 	return r, nil
 }
 
-// errMailKey is the answer for a recipient whose key does not exist. It does not
-// show the key, which may be a mistyped password.
+// errMailKey is the answer for an unknown key. It does not show the key, because
+// that may be a mistyped password.
 var errMailKey = mailError(550, 5, 1, 1, "there is no such key; the recipient is KEY@host, with a key of the global option notify")

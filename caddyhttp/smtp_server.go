@@ -18,18 +18,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// mailServer takes mails for the keys of an app.
+// mailServer receives mails for the keys of an app.
 type mailServer struct {
 	app       *App
 	settings  *mailSettings
-	passwords *passwords
+	passwords *passwordChecker
 	conns     mailConns
 	smtp      *smtp.Server
 	log       *zap.Logger
 	refusals  refusalLog
 }
 
-// provisionSMTP makes the mail server ready for Start, if there is one.
+// provisionSMTP prepares the mail server for Start, if smtp is set.
 func (a *App) provisionSMTP(ctx caddy.Context) error {
 	if a.SMTP == nil {
 		return nil
@@ -47,7 +47,7 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 		return a.Caddyfile.locate("configs", prefixError("configs", err))
 	}
 	s := &mailServer{
-		app: a, settings: settings, passwords: newPasswords(), log: a.log.Named("smtp"),
+		app: a, settings: settings, passwords: newPasswordChecker(), log: a.log.Named("smtp"),
 		conns: mailConns{max: settings.maxConnections, open: map[*mailConn]bool{}, byAddress: map[netip.Addr]int{}},
 	}
 	s.smtp = smtp.NewServer(smtp.BackendFunc(s.newSession))
@@ -62,11 +62,11 @@ func (a *App) provisionSMTP(ctx caddy.Context) error {
 }
 
 const (
-	mailWriteTimeout = 30 * time.Second // for a response
-	maxMailLine      = 64 << 10         // of a command or a line of a mail; many programs do not keep to the 1000 bytes of RFC 5321
+	mailWriteTimeout = 30 * time.Second // for an answer
+	maxMailLine      = 64 << 10         // bytes of a command or a line of a mail; many programs exceed the 1000 bytes of RFC 5321
 )
 
-// startSMTP listens and takes mails.
+// startSMTP starts the mail server, if smtp is set.
 func (a *App) startSMTP() error {
 	if a.mail == nil {
 		return nil
@@ -77,6 +77,7 @@ func (a *App) startSMTP() error {
 	return nil
 }
 
+// start opens the listeners and serves them.
 func (s *mailServer) start(ctx caddy.Context) error {
 	var err error
 	if s.smtp.TLSConfig, err = s.tlsConfig(ctx); err != nil {
@@ -109,12 +110,12 @@ func (s *mailServer) start(ctx caddy.Context) error {
 		go s.serve(l)
 		s.log.Info("mail server is listening", zap.String("address", l.Addr().String()))
 	}
-	s.warnUseless(listeners)
+	s.warnLocalOnly(listeners)
 	return nil
 }
 
-// mailKeepAlive is the interval of TCP's keep-alive probes, as of Caddy's HTTP
-// servers.
+// mailKeepAlive is the interval of TCP keep-alive probes. Caddy's HTTP servers use
+// the same one.
 const mailKeepAlive = 15 * time.Second
 
 func (s *mailServer) serve(l net.Listener) {
@@ -123,8 +124,9 @@ func (s *mailServer) serve(l net.Listener) {
 	}
 }
 
-// warnUseless warns about listening for clients that can have no account.
-func (s *mailServer) warnUseless(listeners []net.Listener) {
+// warnLocalOnly warns if the server listens for other machines, but neither auth nor
+// trusted_clients lets them send mails.
+func (s *mailServer) warnLocalOnly(listeners []net.Listener) {
 	outside := slices.ContainsFunc(listeners, func(l net.Listener) bool {
 		a, ok := l.Addr().(*net.TCPAddr)
 		return ok && !a.IP.IsLoopback()
@@ -134,7 +136,7 @@ func (s *mailServer) warnUseless(listeners []net.Listener) {
 	}
 }
 
-// tlsConfig returns the settings for TLS, or nil without a certificate.
+// tlsConfig returns the TLS configuration, or nil if tls is not set.
 func (s *mailServer) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 	domain := s.settings.domain
 	switch {
@@ -143,7 +145,7 @@ func (s *mailServer) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 	case domain == "":
 		return nil, nil
 	}
-	// Mail clients often name no host in TLS, or another name of the server.
+	// Mail clients often send no server name in TLS, or another name of the server.
 	policies := caddytls.ConnectionPolicies{{DefaultSNI: domain, FallbackSNI: domain}}
 	if err := policies.Provision(ctx); err != nil {
 		return nil, err
@@ -156,27 +158,27 @@ func (s *mailServer) tlsConfig(ctx caddy.Context) (*tls.Config, error) {
 		return nil, err
 	}
 	config := policies[0].TLSConfig
-	config.NextProtos = nil // those of HTTP
+	config.NextProtos = nil // they name HTTP versions
 	return config, nil
 }
 
-// How long a server that stops reads on.
+// How long a server that stops goes on reading.
 const (
-	mailReloadTime = 20 * time.Second // commands, after a reload
-	mailExitTime   = stopTimeout      // mails, when Caddy stops
+	mailReloadTime = 20 * time.Second // commands after a reload
+	mailExitTime   = stopTimeout      // mails when Caddy stops
 )
 
-// stop ends listening. If another configuration replaces this one, connections go
-// on for a while, so that a client that has begun need not repeat its mail.
+// stop closes the listeners. If another configuration replaces this one, open
+// connections accept commands for mailReloadTime, and a mail under way is finished.
 // Otherwise stop returns when the mails under way are answered, also those of
-// configurations that were replaced before.
+// configurations that were replaced before, or after a timeout.
 func (s *mailServer) stop(replaced bool) {
-	servers := s.app.shared.mail.leave(s, replaced)
+	servers := s.app.shared.mail.stopping(s, replaced)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if replaced {
 		s.endAt(time.Now().Add(mailReloadTime), false)
-		cancel() // do not wait for connections
+		cancel() // Shutdown closes the listeners and does not wait for connections
 	} else {
 		for _, server := range servers {
 			server.endAt(time.Now(), false)
@@ -202,23 +204,24 @@ func (s *mailServer) stop(replaced bool) {
 	}
 }
 
-// endAt ends the reading of commands at t. all includes mails.
+// endAt sets the deadline t for commands on all open connections and, if all is set,
+// for mails, too.
 func (s *mailServer) endAt(t time.Time, all bool) {
 	for _, c := range s.conns.all() {
 		c.endAt(t, all)
 	}
 }
 
-// replacedMail are the mail servers of configurations that were replaced, while
-// they have connections.
-type replacedMail struct {
+// replacedMailServers are the mail servers of replaced configurations that still have
+// connections.
+type replacedMailServers struct {
 	mu      sync.Mutex
 	servers []*mailServer
 }
 
-// leave returns the servers that have connections when s stops, with s. If s is
-// replaced, it is one of them from now on.
-func (r *replacedMail) leave(s *mailServer, replaced bool) []*mailServer {
+// stopping returns s, which stops, and the replaced servers that still have
+// connections. If s is replaced, stopping adds it to them.
+func (r *replacedMailServers) stopping(s *mailServer, replaced bool) []*mailServer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.servers = slices.DeleteFunc(r.servers, func(s *mailServer) bool { return len(s.conns.all()) == 0 })
@@ -256,28 +259,30 @@ func (l *mailListener) Accept() (net.Conn, error) {
 	}
 }
 
-// reject closes a connection that is one too many.
+// reject closes a connection that exceeds a limit of mailConns.
 func (l *mailListener) reject(c *mailConn) {
 	l.server.refuse(c.client, "", errMailBusy, refusalOverloaded)
 	if l.tls == nil {
 		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-		_, _ = fmt.Fprintf(c.Conn, "421 4.3.2 %s\r\n", errMailBusy.Message) // the client may be gone
+		_, _ = fmt.Fprintf(c.Conn, "421 4.3.2 %s\r\n", errMailBusy.Message) // the client may have gone
 	}
 	_ = c.Conn.Close()
 }
 
-// client returns the address of a client, and whether it needs no account.
+// client returns the address of a client and reports whether the client needs no
+// account.
 func (s *mailSettings) client(a net.Addr) (client netip.Addr, trusted bool) {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
-		return netip.Addr{}, s.local // a socket of the file system
+		return netip.Addr{}, s.local // a Unix socket
 	}
 	client = tcp.AddrPort().Addr().Unmap().WithZone("")
 	return client, s.local && client.IsLoopback() || slices.ContainsFunc(s.ranges, func(p netip.Prefix) bool { return p.Contains(client) })
 }
 
-// mailErrorLog takes the messages of package smtp. Except for a panic, they are
-// about clients that went away or failed at TLS.
+// mailErrorLog logs the errors of package smtp. A panic has the level error. Other
+// errors have the level debug, because they are about clients that closed the
+// connection or failed to begin TLS.
 type mailErrorLog struct{ log *zap.Logger }
 
 // Printf implements smtp.Logger.

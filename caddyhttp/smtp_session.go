@@ -20,14 +20,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mailSession is the conversation with a mail client.
+// mailSession is the SMTP session of a client.
 type mailSession struct {
 	server *mailServer
 	conn   *mailConn
 
-	mu       sync.Mutex // Data can run while a client that went away is forgotten
+	mu       sync.Mutex // package smtp can call Reset during Data
 	account  *mailAccount
-	failures int // of authentication
+	failures int // failed authentications
 	from     string
 	to       []mailRecipient
 }
@@ -65,10 +65,11 @@ func (m *mailSession) Auth(mechanism string) (sasl.Server, error) {
 	}), nil
 }
 
-// maxMailFailures is how often a client may fail to authenticate in one
-// connection.
+// maxMailFailures is how many times authentication may fail in one connection.
 const maxMailFailures = 3
 
+// logIn checks a password and sets the account of the session. It ends the
+// connection after maxMailFailures wrong passwords.
 func (m *mailSession) logIn(user, password string) error {
 	account := m.server.settings.accounts[user]
 	if m.server.passwords.check(account, password) {
@@ -108,7 +109,7 @@ func (m *mailSession) Rcpt(address string, _ *smtp.RcptOptions) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.account != nil && !m.account.mayUse(r.key) {
-		return m.refuse("", errMailForbid, refusalForbidden)
+		return m.refuse("", errMailForbidden, refusalForbidden)
 	}
 	if _, _, err := m.server.find(r); err != nil {
 		e, ok := errors.AsType[*api.Error](err)
@@ -117,7 +118,7 @@ func (m *mailSession) Rcpt(address string, _ *smtp.RcptOptions) error {
 			return m.refuse("", errMailKey, refusalUnknownKey)
 		case !ok:
 			m.server.log.Error("recipient not accepted", zap.Error(err))
-			return m.refuse(r.key, errMailFault, refusalError)
+			return m.refuse(r.key, errMailInternal, refusalError)
 		}
 		return m.refuse(r.key, answerOf(e), refusalReason(e.Status, err))
 	}
@@ -125,8 +126,8 @@ func (m *mailSession) Rcpt(address string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// find returns the key of a recipient and the targets in it. The error is an
-// [*api.Error].
+// find returns the key of a recipient and the key's targets that have the
+// recipient's tags. The error is an [*api.Error] if it is for the client.
 func (s *mailServer) find(r mailRecipient) (*key, []notifier.Target, error) {
 	k, err := s.app.resolved.key(context.Background(), r.key)
 	if err != nil {
@@ -152,8 +153,8 @@ func (m *mailSession) Reset() {
 // Logout implements smtp.Session.
 func (m *mailSession) Logout() error { return nil }
 
-// Data implements smtp.Session. It returns when every destination, or the queue,
-// has the message.
+// Data implements smtp.Session. It returns the answer to the mail when every
+// destination has answered, or the queue has the message.
 func (m *mailSession) Data(r io.Reader) error {
 	m.mu.Lock()
 	from, to := m.from, m.to
@@ -161,7 +162,7 @@ func (m *mailSession) Data(r io.Reader) error {
 	begun := time.Now()
 	m.conn.beginMail(m.server.settings.timeout)
 	counted := &countingReader{r: r}
-	answer, err := m.take(counted, to)
+	answer, err := m.receive(counted, to)
 	if err != nil {
 		answer = m.refuseMail(to[0].key, err, counted.err)
 	}
@@ -175,8 +176,7 @@ func (m *mailSession) Data(r io.Reader) error {
 	return answer
 }
 
-// countingReader counts what is read from r, and keeps the error that ended the
-// reading early.
+// countingReader counts the bytes read from r and keeps an error other than io.EOF.
 type countingReader struct {
 	r   io.Reader
 	n   int64
@@ -192,8 +192,9 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take reads a mail and sends it. It returns the answer, or why it was not sent.
-func (m *mailSession) take(r io.Reader, to []mailRecipient) (*smtp.SMTPError, error) {
+// receive reads a mail and sends it. It returns the answer, or an error if nothing
+// was sent.
+func (m *mailSession) receive(r io.Reader, to []mailRecipient) (*smtp.SMTPError, error) {
 	app := m.server.app
 	e, err := app.shared.inFlight.enter(app.resolved.inFlight)
 	if err != nil {
@@ -209,15 +210,15 @@ func (m *mailSession) take(r io.Reader, to []mailRecipient) (*smtp.SMTPError, er
 	return m.send(q, hops, to)
 }
 
-// refuseMail returns the answer for a mail that was not sent because of err.
-// cut is the error that ended the reading of the mail, or nil.
-func (m *mailSession) refuseMail(key string, err, cut error) *smtp.SMTPError {
+// refuseMail records and returns the answer for a mail that was not sent because of
+// err. readErr is the error of reading the mail, or nil.
+func (m *mailSession) refuseMail(key string, err, readErr error) *smtp.SMTPError {
 	metrics := m.server.app.shared.metrics
 	if e, ok := errors.AsType[*smtp.SMTPError](err); ok { // it is too large
 		metrics.notSent(http.StatusRequestEntityTooLarge)
 		return m.refuse(key, e, refusalTooLarge)
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && cut == nil {
+	if e, ok := errors.AsType[*api.Error](err); ok && readErr == nil {
 		if e.Fault != nil {
 			m.server.log.Error("mail not accepted", zap.Error(e.Fault))
 		}
@@ -225,26 +226,26 @@ func (m *mailSession) refuseMail(key string, err, cut error) *smtp.SMTPError {
 		return m.refuse(key, answerOf(e), refusalReason(e.Status, err))
 	}
 	switch {
-	case errors.Is(cut, smtp.ErrTooLongLine):
+	case errors.Is(readErr, smtp.ErrTooLongLine):
 		metrics.notSent(http.StatusBadRequest)
 		return m.refuse(key, errMailLine, refusalBadRequest)
-	case cut != nil:
+	case readErr != nil:
 		metrics.notSent(http.StatusRequestTimeout)
-		return m.refuse(key, errMailCut, refusalTimeout)
+		return m.refuse(key, errMailIncomplete, refusalTimeout)
 	}
 	metrics.notSent(http.StatusInternalServerError)
 	m.server.log.Error("mail not accepted", zap.Error(err))
-	return m.refuse(key, errMailFault, refusalError)
+	return m.refuse(key, errMailInternal, refusalError)
 }
 
-// refuse records a refusal and returns its answer.
+// refuse records a refusal and returns answer.
 func (m *mailSession) refuse(key string, answer *smtp.SMTPError, reason string) *smtp.SMTPError {
 	m.server.refuse(m.conn.client, key, answer, reason)
 	return answer
 }
 
-// refuse records that a client got an answer and nothing was sent. key is "" if
-// it may not exist.
+// refuse records that a client got the answer and nothing was sent. key is "" if
+// the key may not exist.
 func (s *mailServer) refuse(client netip.Addr, key string, answer *smtp.SMTPError, reason string) {
 	f := refusal{
 		refusalID: refusalID{source: sourceSMTP, key: key, reason: reason},
@@ -256,15 +257,15 @@ func (s *mailServer) refuse(client netip.Addr, key string, answer *smtp.SMTPErro
 	s.app.shared.recordRefusal(f, &s.refusals, s.log)
 }
 
-// mailReport is what happened to a mail at one recipient.
+// mailReport is the outcome of a mail for one recipient.
 type mailReport struct {
 	report *notifier.Report
-	id     string // of the message in the queue; "" without a queue
+	id     string // ID of the message in the queue; "" without a queue
 	err    error
 }
 
-// send sends a mail to all recipients at once and returns the answer. It closes q
-// when no delivery is under way.
+// send sends a mail to all recipients at the same time and returns the answer. It
+// closes q when the last delivery ends.
 func (m *mailSession) send(q *api.Request, hops int, to []mailRecipient) (*smtp.SMTPError, error) {
 	app := m.server.app
 	var users atomic.Int32
@@ -297,22 +298,23 @@ func (m *mailSession) send(q *api.Request, hops int, to []mailRecipient) (*smtp.
 			o.add(&reports[i])
 		} else if e, ok := errors.AsType[*api.Error](err); !ok {
 			return nil, err
-		} else if refused == nil || mayPass(e) {
+		} else if refused == nil || isTemporary(e) {
 			refused = e
 		}
 	}
-	// If one recipient can get the mail later, it is sent again to all of them.
-	if refused != nil && (mayPass(refused) || !o.temporary) {
+	// A temporary failure of one recipient makes the client send the mail again to
+	// all of them.
+	if refused != nil && (isTemporary(refused) || !o.temporary) {
 		return nil, refused
 	}
 	return o.answer(), nil
 }
 
-// mayPass reports whether the answer to an error asks the client to try again.
-func mayPass(e *api.Error) bool { return answerOf(e).Temporary() }
+// isTemporary reports whether the answer for e asks the client to try again.
+func isTemporary(e *api.Error) bool { return answerOf(e).Temporary() }
 
-// sendTo sends a mail to one recipient. It calls release when no delivery is
-// under way.
+// sendTo sends a mail to one recipient. It calls release when the last delivery
+// ends.
 func (m *mailSession) sendTo(r mailRecipient, message notifier.Message, memory *notifier.Allocation, release func()) mailReport {
 	app := m.server.app
 	message.Type = r.typ

@@ -25,7 +25,7 @@ import (
 )
 
 // newMailServer starts an app with the global options and a mail server with the
-// options of the block, and returns its address.
+// options in block. It returns the address of the mail server.
 func newMailServer(t *testing.T, global, block string) (h *Handler, address string) {
 	t.Helper()
 	address = freeAddress(t)
@@ -41,7 +41,7 @@ func newMailServer(t *testing.T, global, block string) (h *Handler, address stri
 	return h, address
 }
 
-// freeAddress returns an address that is free to listen on.
+// freeAddress returns an unused address to listen on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,13 +62,14 @@ func dialMail(t *testing.T, address string) *smtp.Client {
 	return c
 }
 
-// sendMail sends a mail and returns the last answer, as the code, the enhanced
-// code and the text.
+// sendMail sends a mail over a new connection. It returns the last answer: the reply
+// code, the enhanced status code and the text.
 func sendMail(t *testing.T, address, mail string, to ...string) string {
 	t.Helper()
 	return sendOver(t, dialMail(t, address), mail, to...)
 }
 
+// sendOver sends a mail over a connection and returns the last answer.
 func sendOver(t *testing.T, c *smtp.Client, mail string, to ...string) string {
 	t.Helper()
 	if err := c.Mail("sender@example.com", nil); err != nil {
@@ -93,6 +94,7 @@ func sendOver(t *testing.T, c *smtp.Client, mail string, to ...string) string {
 	return "250 " + r.StatusText
 }
 
+// answerText returns the answer in an error of package smtp.
 func answerText(t *testing.T, err error) string {
 	t.Helper()
 	e, ok := errors.AsType[*smtp.SMTPError](err)
@@ -104,6 +106,8 @@ func answerText(t *testing.T, err error) string {
 
 const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
 
+// TestMailRecipients checks which key, type and tags a recipient selects, and which
+// recipients are refused.
 func TestMailRecipients(t *testing.T) {
 	s := newStation(t)
 	h, address := newMailServer(t, `
@@ -170,12 +174,12 @@ func TestMailRecipients(t *testing.T) {
 		sent = sent || e.Source == sourceSMTP && e.Outcome == outcomeDelivered && *e.Key == "ops"
 	}
 	if n := mailRefusals(h) - before; n != 10 || !sent {
-		t.Errorf("the history has %d refusals, and mails that were sent: %t", n, sent)
+		t.Errorf("the history has %d refusals, want 10; it has a delivered mail: %t", n, sent)
 	}
 }
 
-// mailRefusals returns the number of refusals of mails in the history, which all
-// tests share.
+// mailRefusals returns the number of refused mails in the history. All tests share
+// the history.
 func mailRefusals(h *Handler) (n int) {
 	for _, e := range h.app.shared.history.list() {
 		if e.Source == sourceSMTP && e.Outcome == outcomeRefused {
@@ -185,8 +189,8 @@ func mailRefusals(h *Handler) (n int) {
 	return n
 }
 
-// TestMailAnswers makes sure that a sender repeats a mail exactly if that can
-// help.
+// TestMailAnswers checks that the answer asks the sender to try again only if another
+// attempt can succeed.
 func TestMailAnswers(t *testing.T) {
 	s := newStation(t)
 	gone := httptest.NewServer(nil)
@@ -222,7 +226,7 @@ func TestMailAnswers(t *testing.T) {
 	}
 }
 
-// TestMailQueue makes sure that a mail is accepted when the queue has it.
+// TestMailQueue checks that a mail is accepted when the queue has it.
 func TestMailQueue(t *testing.T) {
 	s := newStation(t)
 	h, address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
@@ -249,12 +253,12 @@ func TestMailQueue(t *testing.T) {
 		t.Errorf("without the queue: %s", got)
 	}
 	if got := sendMail(t, address, simpleMail, "off@x", "ops@x"); !strings.HasPrefix(got, "451 4.4.0") {
-		t.Errorf("one with and one without the queue: %s", got)
+		t.Errorf("one recipient with and one without the queue: %s", got)
 	}
 }
 
-// TestMailContent makes sure that a mail becomes a message, and that attachments
-// beyond the limits do not hold up the text.
+// TestMailContent checks the message that a mail becomes, and that the text arrives
+// without the attachments that exceed a limit.
 func TestMailContent(t *testing.T) {
 	s := newStation(t)
 	_, address := newMailServer(t, `
@@ -290,7 +294,7 @@ func TestMailContent(t *testing.T) {
 		"a mail too large":     {mixed(file("a.pdf", 20<<10)), "552 5.3.4 Maximum message size exceeded", "", "", ""},
 		"an endless line":      {"Subject: x\n\n" + strings.Repeat("x", 70<<10), "55", "", "", ""},
 		"from another gateway": {"X-Apprise-Recursion-Count: 1\nSubject: x\n\ny\n", "250", "x", "y", ""},
-		"in circles":           {"X-Apprise-Recursion-Count: 2\nSubject: x\n\ny\n", "554 5.4.6 the message has passed through too many gateways", "", "", ""},
+		"in a loop":            {"X-Apprise-Recursion-Count: 2\nSubject: x\n\ny\n", "554 5.4.6 the message has passed through too many gateways", "", "", ""},
 		"through many servers": {strings.Repeat("Received: x\n", 101) + "Subject: x\n\ny\n", "554 5.4.6", "", "", ""},
 	} {
 		if got := sendMail(t, address, tt.mail, "ops@x"); !strings.HasPrefix(got, tt.answer) {
@@ -317,8 +321,8 @@ func TestMailContent(t *testing.T) {
 	}
 }
 
-// certificate writes a certificate for example.com with its key, and returns
-// their paths and a client's settings that trust it.
+// certificate writes a certificate for example.com and its key to files. It returns
+// their paths and the TLS configuration of a client that trusts the certificate.
 func certificate(t *testing.T) (files string, client *tls.Config) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -341,6 +345,8 @@ func certificate(t *testing.T) (files string, client *tls.Config) {
 	return filepath.Join(dir, "cert.pem") + " " + filepath.Join(dir, "key.pem"), &tls.Config{RootCAs: pool, ServerName: "example.com"}
 }
 
+// TestMailAuthentication checks who needs an account, with which mechanisms a client
+// can authenticate, and to which keys it may then send.
 func TestMailAuthentication(t *testing.T) {
 	s := newStation(t)
 	files, config := certificate(t)
@@ -373,12 +379,12 @@ func TestMailAuthentication(t *testing.T) {
 		return c
 	}
 
-	t.Run("required", func(t *testing.T) {
+	t.Run("without an account", func(t *testing.T) {
 		if got := sendMail(t, address, simpleMail, "ops@x"); !strings.HasPrefix(got, "530 5.7.0") {
 			t.Error(got)
 		}
 	})
-	t.Run("not without TLS", func(t *testing.T) {
+	t.Run("without TLS", func(t *testing.T) {
 		c := dialMail(t, address)
 		if ok, _ := c.Extension("AUTH"); ok {
 			t.Error("AUTH is offered without TLS")
@@ -401,7 +407,7 @@ func TestMailAuthentication(t *testing.T) {
 			}
 		})
 	}
-	t.Run("at once", func(t *testing.T) {
+	t.Run("implicit TLS", func(t *testing.T) {
 		c, err := smtp.DialTLS(implicit, config)
 		if err != nil {
 			t.Fatal(err)
@@ -414,10 +420,10 @@ func TestMailAuthentication(t *testing.T) {
 			t.Error(got)
 		}
 		if got := sendOver(t, c, simpleMail, "other@x"); !strings.HasPrefix(got, "550 5.7.1 the account may not") {
-			t.Errorf("a key that the account may not use: %s", got)
+			t.Errorf("a key that is not allowed for the account: %s", got)
 		}
 	})
-	t.Run("wrong", func(t *testing.T) {
+	t.Run("wrong credentials", func(t *testing.T) {
 		c := dial()
 		for _, client := range []sasl.Client{
 			sasl.NewPlainClient("", "nas", "tray-3"), sasl.NewPlainClient("", "nobody", "tray-2"), sasl.NewPlainClient("nas", "printer", "tray-2"),
@@ -427,7 +433,7 @@ func TestMailAuthentication(t *testing.T) {
 			}
 		}
 	})
-	t.Run("guessing", func(t *testing.T) {
+	t.Run("three wrong passwords", func(t *testing.T) {
 		c := dial()
 		for range maxMailFailures {
 			if err := c.Auth(sasl.NewPlainClient("", "nas", "guess")); err == nil {
@@ -435,7 +441,7 @@ func TestMailAuthentication(t *testing.T) {
 			}
 		}
 		if err := c.Auth(sasl.NewPlainClient("", "nas", "tray-2")); err == nil {
-			t.Error("the connection goes on after three wrong passwords")
+			t.Error("the connection stays open after three wrong passwords")
 		}
 	})
 	reasons := map[string]bool{}
@@ -450,8 +456,8 @@ func TestMailAuthentication(t *testing.T) {
 	}
 }
 
-// TestMailConnections makes sure that clients that need an account leave
-// connections to the others.
+// TestMailConnections checks that clients that need an account leave connections for
+// trusted clients.
 func TestMailConnections(t *testing.T) {
 	conns, local := &mailConns{max: 16, open: map[*mailConn]bool{}, byAddress: map[netip.Addr]int{}}, 0
 	var open []*mailConn
@@ -470,18 +476,17 @@ func TestMailConnections(t *testing.T) {
 		}
 	}
 	if local != 8 {
-		t.Errorf("the others have %d connections, want 8", local)
+		t.Errorf("trusted clients have %d connections, want 8", local)
 	}
 	for _, c := range open {
 		c.leave()
 	}
 	if !conns.add(&mailConn{client: netip.MustParseAddr("203.0.113.1")}) {
-		t.Error("no connection is free after others have ended")
+		t.Error("closed connections still count")
 	}
 }
 
-// TestMailSaved makes sure that mails reach saved keys if the global option has
-// configs.
+// TestMailSaved checks that mails reach saved keys if the global option has configs.
 func TestMailSaved(t *testing.T) {
 	s := newStation(t)
 	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.url("/k")+"\n}", "")
@@ -496,6 +501,7 @@ func TestMailSaved(t *testing.T) {
 	}
 }
 
+// TestSMTPCaddyfile checks the errors of the block smtp.
 func TestSMTPCaddyfile(t *testing.T) {
 	const key = "key k {\nurl json://localhost\n}\n"
 	hash, err := bcrypt.GenerateFromPassword([]byte("x"), bcrypt.MinCost)

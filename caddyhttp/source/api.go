@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// jsonPayload returns the JSON payload of a request: the body, or a field of a
-// form.
+// jsonPayload returns the JSON payload of a request to an API: the body, or the last
+// non-empty field of a form among names. If a form has none of these fields, the
+// payload is an object with all fields of the form.
 func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 	form := r.Form
 	if form == nil && !looksLikeJSON(r.Body) {
@@ -33,7 +36,7 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 	return data, nil
 }
 
-// list returns the elements of an array that are objects, up to max of them.
+// list returns the first max objects of an array.
 func list(v any, max int) (out []map[string]any) {
 	all, _ := v.([]any)
 	for _, item := range all {
@@ -44,10 +47,11 @@ func list(v any, max int) (out []map[string]any) {
 	return out
 }
 
-// lines collects the parts of a body. Its methods ignore empty text.
+// lines collects the lines of a body. Its methods ignore empty text.
 type lines struct{ parts []string }
 
-// maxBody bounds the text that an API makes of a payload, in bytes.
+// maxBody is the maximum length of the body that an API makes from a payload, in
+// bytes.
 const maxBody = 64 << 10
 
 func (l *lines) add(s string) {
@@ -56,7 +60,8 @@ func (l *lines) add(s string) {
 	}
 }
 
-// link adds a Markdown link, or what there is of it.
+// link adds a Markdown link. If the text or a valid address is missing, it adds the
+// other one.
 func (l *lines) link(text, address string) {
 	switch {
 	case !isAddress(address):
@@ -76,7 +81,35 @@ func (l *lines) String() string {
 	return s
 }
 
-// check returns an error for a message without content.
+// maxFacts is the maximum number of fields, buttons or cells to read of one part of a
+// message.
+const maxFacts = 25
+
+// fact returns a field of an attachment or embed as a line.
+func fact(name, value string) string {
+	if name == "" {
+		return value
+	}
+	return name + ": " + value
+}
+
+// image adds the address of an image.
+func (m *Message) image(v any) {
+	if s := text(v); isAddress(s) && len(m.Images) < maxImages {
+		m.Images = append(m.Images, s)
+	}
+}
+
+// raise sets the type to t if t is more serious.
+func (m *Message) raise(t notifier.Type) {
+	order := map[string]int{"": 0, string(notifier.Info): 1, string(notifier.Success): 2, string(notifier.Warning): 3, string(notifier.Failure): 4}
+	if order[string(t)] > order[m.Type] {
+		m.Type = string(t)
+	}
+}
+
+// check returns m, or an error if m has no content. A title without a body becomes
+// the body.
 func (m *Message) check(program string, r *Request) (*Message, error) {
 	if m.Body == "" {
 		m.Title, m.Body = "", m.Title
@@ -87,6 +120,7 @@ func (m *Message) check(program string, r *Request) (*Message, error) {
 	return m, nil
 }
 
+// jsonReply returns a reply with v as JSON.
 func jsonReply(status int, v any) Reply {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -95,5 +129,5 @@ func jsonReply(status int, v any) Reply {
 	return Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
 }
 
-// numericID returns a number for clients that expect one as the ID of a message.
+// numericID returns the ID of a message for clients that expect a number.
 func numericID(t time.Time) int64 { return t.UnixMilli() }

@@ -26,6 +26,7 @@ var now = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 func noFetch(context.Context, string) ([]byte, error) { return nil, errors.New("nothing is fetched") }
 
+// authenticate returns the error of Authenticate, and checks that its status is 401.
 func authenticate(t *testing.T, c Config, r *Request, fetch Fetcher) error {
 	t.Helper()
 	s, err := New(c)
@@ -48,8 +49,8 @@ func authenticate(t *testing.T, c Config, r *Request, fetch Fetcher) error {
 	return err
 }
 
-// The schemes accept what their senders sign, within their time, and nothing
-// else.
+// TestSignatures checks that each scheme accepts the signatures of its programs within
+// the allowed time, and no others.
 func TestSignatures(t *testing.T) {
 	const secret, body = "s3cret", `{"title":"x"}`
 	sum := func(text string) string { return hex.EncodeToString(sign([]byte(secret), []byte(text))) }
@@ -70,12 +71,12 @@ func TestSignatures(t *testing.T) {
 		"github of another body":     {"github", secret, headers{"X-Hub-Signature-256": "sha256=" + sum(body+" ")}, false},
 		"github, empty":              {"github", secret, headers{"X-Hub-Signature-256": "sha256="}, false},
 		"sentry":                     {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)}, true},
-		"sentry, cut":                {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)[:32]}, false},
+		"sentry, too short":          {"sentry", secret, headers{"Sentry-Hook-Signature": sum(body)[:32]}, false},
 		"sentry, none":               {"sentry", secret, nil, false},
 		"grafana":                    {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(body)}, true},
 		"grafana with a time":        {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(0)}, true},
 		"grafana with an old time":   {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(-time.Hour) + ":" + body), "X-Grafana-Alerting-Timestamp": stamp(-time.Hour)}, false},
-		"grafana, its time removed":  {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body)}, false},
+		"grafana without its time":   {"grafana", secret, headers{"X-Grafana-Alerting-Signature": sum(stamp(0) + ":" + body)}, false},
 		"slack":                      {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(0)+":"+body), "X-Slack-Request-Timestamp": stamp(0)}, true},
 		"slack, old":                 {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0:"+stamp(-6*time.Minute)+":"+body), "X-Slack-Request-Timestamp": stamp(-6 * time.Minute)}, false},
 		"slack, without a time":      {"slack", secret, headers{"X-Slack-Signature": "v0=" + sum("v0::"+body)}, false},
@@ -102,14 +103,14 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	if err := authenticate(t, Config{Name: "github", Scheme: "github", Secret: secret}, &Request{Form: url.Values{"payload": {body}}}, noFetch); err == nil {
-		t.Error("a multipart form needs no signature")
+		t.Error("a multipart form without a signature is accepted")
 	}
 	if _, err := New(Config{Name: "github", Scheme: "standard", Secret: "no base64!"}); err == nil {
 		t.Error("a secret that is not base64 is accepted")
 	}
 }
 
-// Tokens are found where the programs put them.
+// TestTokens checks that tokens are found in the places where programs put them.
 func TestTokens(t *testing.T) {
 	const token = "t0ken"
 	basic := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -120,7 +121,7 @@ func TestTokens(t *testing.T) {
 	}{
 		"query":                 {"proxmox", Request{Query: url.Values{"token": {token}}}, true},
 		"bearer":                {"proxmox", Request{Header: http.Header{"Authorization": {"bearer " + token}}}, true},
-		"basic is none":         {"proxmox", Request{Header: http.Header{"Authorization": {basic("u:" + token)}}}, false},
+		"basic, not allowed":    {"proxmox", Request{Header: http.Header{"Authorization": {basic("u:" + token)}}}, false},
 		"gitlab":                {"gitlab", Request{Header: http.Header{"X-Gitlab-Token": {token}}}, true},
 		"seerr":                 {"seerr", Request{Header: http.Header{"Authorization": {token}}}, true},
 		"cloudevents":           {"cloudevents", Request{Query: url.Values{"access_token": {token}}}, true},
@@ -143,14 +144,14 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// amazon signs messages as Amazon SNS does.
-type amazon struct {
+// snsSigner signs messages as Amazon SNS does.
+type snsSigner struct {
 	key         *rsa.PrivateKey
 	certificate []byte
 	fetched     []string
 }
 
-func newAmazon(t *testing.T) *amazon {
+func newSNSSigner(t *testing.T) *snsSigner {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -161,15 +162,15 @@ func newAmazon(t *testing.T) *amazon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &amazon{key: key, certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+	return &snsSigner{key: key, certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-func (a *amazon) fetch(_ context.Context, address string) ([]byte, error) {
+func (a *snsSigner) fetch(_ context.Context, address string) ([]byte, error) {
 	a.fetched = append(a.fetched, address)
 	return a.certificate, nil
 }
 
-func (a *amazon) sign(t *testing.T, m map[string]string) *Request {
+func (a *snsSigner) sign(t *testing.T, m map[string]string) *Request {
 	t.Helper()
 	signed := snsText(func(name string) string { return m[name] })
 	var sum []byte
@@ -196,7 +197,7 @@ func (a *amazon) sign(t *testing.T, m map[string]string) *Request {
 }
 
 func TestSNS(t *testing.T) {
-	a := newAmazon(t)
+	a := newSNSSigner(t)
 	message := func(change ...string) map[string]string {
 		m := map[string]string{
 			"Type": "Notification", "MessageId": "1", "TopicArn": "arn:aws:sns:eu-central-1:1:ops", "Message": "hello\nworld", "Timestamp": "2026-11-20T08:00:00.000Z",

@@ -7,7 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// parseColor returns a colour such as #A32037, or -1.
+// parseColor returns the value of a colour such as #A32037 or #F00, or -1 if s is not
+// a colour.
 func parseColor(s string) int64 {
 	s = strings.TrimPrefix(strings.TrimSpace(s), "#")
 	if len(s) == 3 {
@@ -20,8 +21,8 @@ func parseColor(s string) int64 {
 	return n
 }
 
-// typeOfColor returns the type that a colour stands for: red is a failure,
-// orange and yellow a warning, green a success. Any other colour is "".
+// typeOfColor returns the type for a colour: failure for red, warning for orange and
+// yellow, success for green, and "" for any other colour.
 func typeOfColor(color int64) notifier.Type {
 	if color < 0 || color > 0xFFFFFF {
 		return ""

@@ -1,19 +1,17 @@
-// Package source reads messages in the formats of other programs: webhooks of
-// monitoring, and the APIs of chat and push services that programs already
-// speak.
+// Package source reads messages in the formats of other programs: the webhooks of
+// monitoring programs, and the APIs of chat and push services.
 //
-// A program is described in a file of its own by a [Format]: where its format is
-// documented, and text templates that make a title, a body and a type of its
-// payload. Adding a program is adding such a file, and samples with the messages
-// that must come of them under testdata.
+// A [Format] describes the requests of one program: the address of its
+// documentation, and the text templates that make a title, a body and a type from
+// its payload. Each program has one file. To add a program, add a file for it, and
+// samples of its requests with the expected messages under testdata.
 //
-// A [Source] is a Format ready for use, with the operator's changes and checks.
-// Its steps are
+// A [Source] is a Format with the settings of the operator. Use it in two steps:
 //
 //	err := s.Authenticate(ctx, req)   // signature and token, over the raw body
 //	msg, err := s.Read(req)
 //
-// A payload is data: nothing in it is run as a template, and nothing that it
-// names is fetched here. Templates come from the operator, and what one run of a
-// template can cost is bounded.
+// A payload is data: nothing in it runs as a template, and of the addresses in it,
+// the package fetches only certificates of Amazon SNS. Templates come from the operator,
+// and each run of a template has limits on its work and output.
 package source

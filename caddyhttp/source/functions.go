@@ -22,20 +22,20 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// functionNames are the functions of templates in addition to those of Go:
-// and, or, not, eq, ne, lt, le, gt, ge, index, len, print, printf, println, html
-// and urlquery.
+// functionNames are the functions of templates, without the functions of
+// text/template: and, or, not, eq, ne, lt, le, gt, ge, index, len, print, printf,
+// println, html and urlquery.
 var functionNames = []string{
 	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join", "json", "line",
 	"lower", "more", "pairs", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
 }
 
-// FunctionNames returns the names of the functions of templates, without those
-// of Go, in alphabetical order.
+// FunctionNames returns the names of the functions of templates in alphabetical
+// order, without the functions of text/template.
 func FunctionNames() []string { return slices.Clone(functionNames) }
 
-// functions returns all functions of templates. They take values of any type
-// and do not fail, except when the run exceeds its limits.
+// functions returns all functions of templates. They take values of any type. They
+// fail only if the run exceeds a limit, or if a format of printf is not allowed.
 func (r *run) functions() map[string]any {
 	return map[string]any{
 		"_step":  r.step,
@@ -43,7 +43,7 @@ func (r *run) functions() map[string]any {
 		"_items": items,
 		"_print": func(v any) (string, error) { return r.text(v) },
 
-		// of Go, for values of any type
+		// Functions of text/template, changed to take values of any type.
 		"eq":       r.equal,
 		"ne":       func(a, b any) (bool, error) { ok, err := r.equal(a, b); return !ok, err },
 		"lt":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n < 0, err },
@@ -55,14 +55,14 @@ func (r *run) functions() map[string]any {
 		"print":    r.print,
 		"println":  func(args ...any) (string, error) { s, err := r.print(args...); return s + "\n", err },
 		"printf":   r.printf,
-		"html":     func(v any) (string, error) { return r.made(r.mapText(v, template.HTMLEscapeString)) },
-		"urlquery": func(v any) (string, error) { return r.made(r.mapText(v, url.QueryEscape)) },
+		"html":     func(v any) (string, error) { return r.chargeResult(r.mapText(v, template.HTMLEscapeString)) },
+		"urlquery": func(v any) (string, error) { return r.chargeResult(r.mapText(v, url.QueryEscape)) },
 
 		"capitalize": func(v any) (string, error) { return r.mapText(v, capitalize) },
 		"contains":   r.textTest(strings.Contains),
 		"cut":        r.cut,
 		"date":       r.date,
-		"default":    func(other, v any) any { return or(v, other) },
+		"default":    func(other, v any) any { return valueOr(v, other) },
 		"duration":   func(v any) string { return duration(v) },
 		"first":      func(n, v any) any { list := items(v); return firstItems(list, toInt(n)) },
 		"fromJSON":   r.fromJSON,
@@ -87,7 +87,7 @@ func (r *run) functions() map[string]any {
 	}
 }
 
-// text is text, counted.
+// text returns v as text and charges its size.
 func (r *run) text(v any) (string, error) {
 	if err := r.charge(size(v)); err != nil {
 		return "", err
@@ -95,6 +95,7 @@ func (r *run) text(v any) (string, error) {
 	return text(v), nil
 }
 
+// mapText returns f of v as text.
 func (r *run) mapText(v any, f func(string) string) (string, error) {
 	s, err := r.text(v)
 	if err != nil {
@@ -103,15 +104,16 @@ func (r *run) mapText(v any, f func(string) string) (string, error) {
 	return f(s), nil
 }
 
-// made counts a text that a function has made.
-func (r *run) made(s string, err error) (string, error) {
+// chargeResult charges the size of a text that a function has made.
+func (r *run) chargeResult(s string, err error) (string, error) {
 	if err == nil {
 		err = r.charge(len(s))
 	}
 	return s, err
 }
 
-// textTest returns a function that tests a text, which is its last argument.
+// textTest returns a template function that reports whether f holds for the text in
+// its last argument and the part in its first.
 func (r *run) textTest(f func(s, part string) bool) func(part, v any) (bool, error) {
 	return func(part, v any) (bool, error) {
 		s, err := r.text(v)
@@ -122,8 +124,8 @@ func (r *run) textTest(f func(s, part string) bool) func(part, v any) (bool, err
 	}
 }
 
-// items returns what range can go through: the elements of an array, the members
-// of an object, or a whole number of the template.
+// items returns v if range can iterate over it: an array, an object, or an integer
+// of the template. It returns an empty list for any other value.
 func items(v any) any {
 	switch v := v.(type) {
 	case []any, []string, map[string]any, int:
@@ -132,6 +134,7 @@ func items(v any) any {
 	return []any(nil)
 }
 
+// length returns the number of characters, elements or members of v, or 0.
 func length(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -146,6 +149,7 @@ func length(v any) int {
 	return 0
 }
 
+// firstItems returns the first n elements of an array.
 func firstItems(v any, n int) any {
 	n = max(n, 0)
 	switch v := v.(type) {
@@ -157,6 +161,7 @@ func firstItems(v any, n int) any {
 	return []any(nil)
 }
 
+// index returns the value at the keys in nested arrays and objects, or nil.
 func index(v any, keys ...any) any {
 	for _, key := range keys {
 		switch list := v.(type) {
@@ -181,8 +186,8 @@ func index(v any, keys ...any) any {
 	return v
 }
 
-// or returns v, or other if v is empty.
-func or(v, other any) any {
+// valueOr returns v, or other if v is empty.
+func valueOr(v, other any) any {
 	switch v := v.(type) {
 	case nil:
 		return other
@@ -202,7 +207,8 @@ func or(v, other any) any {
 	return v
 }
 
-// toFloat returns the value of a number, or of a text that is one.
+// toFloat returns the value of a number or of a text with a number, and reports
+// whether v is one.
 func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -218,6 +224,7 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
+// toInt returns the integer part of a number within the range of int32, or 0.
 func toInt(v any) int {
 	f, _ := toFloat(v)
 	return int(max(math.MinInt32, min(f, math.MaxInt32)))
@@ -231,7 +238,8 @@ func isNumber(v any) bool {
 	return false
 }
 
-// compare compares numbers by their value and anything else as text.
+// compare compares a and b by value if one is a number and the other can be one, and
+// otherwise as text.
 func (r *run) compare(a, b any) (int, error) {
 	if isNumber(a) || isNumber(b) {
 		x, ok1 := toFloat(a)
@@ -248,7 +256,7 @@ func (r *run) compare(a, b any) (int, error) {
 	return strings.Compare(s, t), err
 }
 
-// equal reports whether a is equal to one of the others.
+// equal reports whether a equals one of the others.
 func (r *run) equal(a any, others ...any) (bool, error) {
 	for _, b := range others {
 		if n, err := r.compare(a, b); err != nil || n == 0 {
@@ -273,7 +281,7 @@ func (r *run) print(args ...any) (string, error) {
 // formatVerb matches a verb of printf with its width and precision.
 var formatVerb = regexp.MustCompile(`%[-+# 0]*(\*|\d*)(?:\.(\*|\d*))?(\[)?.`)
 
-// maxWidth bounds the widths and precisions of printf.
+// maxWidth is the maximum width and precision in printf.
 const maxWidth = 100
 
 func (r *run) printf(format any, args ...any) (string, error) {
@@ -315,6 +323,7 @@ func capitalize(s string) string {
 	return string(unicode.ToUpper(first)) + s[n:]
 }
 
+// firstLine returns the first line of s that is not empty.
 func firstLine(s string) string {
 	s = strings.TrimSpace(s)
 	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
@@ -340,11 +349,11 @@ func (r *run) date(layout, v any) (string, error) {
 	if t.Year() <= 1 {
 		return "", nil
 	}
-	return r.made(t.Format(text(layout)), nil)
+	return r.chargeResult(t.Format(text(layout)), nil)
 }
 
-// toTime reads a time in RFC 3339 or a few forms close to it, or a number of
-// seconds or milliseconds since 1970.
+// toTime parses a time in RFC 3339 or a similar form, or a number of seconds or
+// milliseconds since 1970.
 func toTime(v any) (time.Time, bool) {
 	if isNumber(v) {
 		f, _ := toFloat(v)
@@ -368,7 +377,7 @@ func toTime(v any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// duration returns a number of seconds as text, in its two largest units.
+// duration returns a number of seconds as text with its two largest units.
 func duration(v any) string {
 	seconds, ok := toFloat(v)
 	if !ok || math.Abs(seconds) > 1e12 {
@@ -419,12 +428,12 @@ func (r *run) fromJSON(v any) (any, error) {
 	}
 	out, err := decodeJSON([]byte(s))
 	if err != nil {
-		return nil, nil // text that is not JSON is empty, as a missing field is
+		return nil, nil // invalid JSON is empty, like a missing field
 	}
 	return out, nil
 }
 
-// headerValue returns a header of the request, but none with credentials.
+// headerValue returns a header of the request, or "" for a header with credentials.
 func (r *run) headerValue(name any) string {
 	key := textproto.CanonicalMIMEHeaderKey(text(name))
 	switch key {
@@ -469,8 +478,8 @@ func (r *run) split(separator, v any) (any, error) {
 	return strings.Split(s, sep), nil
 }
 
-// pairs returns the members of an object as a list of texts, name: value, in
-// alphabetical order and without those of the given names.
+// pairs returns the members of an object as texts "name: value" in alphabetical
+// order, without the members in names.
 func (r *run) pairs(v any, names ...any) ([]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -511,8 +520,7 @@ func (r *run) replace(old, replacement, v any) (string, error) {
 	return strings.ReplaceAll(s, from, to), nil
 }
 
-// typeOf returns the type that a common word of alerting means, or "" for an
-// unknown or empty one.
+// typeOf returns the type for a common word of alerting, or "" for an unknown word.
 func typeOf(v any) string {
 	word := text(v)
 	if t, known := notifier.TypeOfWord(word); known && strings.TrimSpace(word) != "" {
@@ -521,8 +529,8 @@ func typeOf(v any) string {
 	return ""
 }
 
-// filter returns the objects of a list whose member name has a value, or those
-// that do not have it.
+// filter returns the elements of a list whose member name equals value or, if want is
+// false, the other elements.
 func (r *run) filter(name, value, list any, want bool) (any, error) {
 	all, ok := list.([]any)
 	if !ok {

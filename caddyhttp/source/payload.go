@@ -11,18 +11,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of a payload in memory. What is beyond them is left out, so that a
+// Limits of a decoded payload. decodeJSON leaves out what exceeds them, so that a
 // message about too many alerts still arrives.
 const (
-	maxItems  = 1000    // decoded elements of one array; further ones are nil
+	maxItems  = 1000    // decoded elements of one array; the others are nil
 	maxValues = 100_000 // decoded values of the payload
 	maxDepth  = 100     // nested arrays and objects
 	maxCount  = 1 << 20 // elements of all arrays, decoded or not
 )
 
-// decodeJSON decodes a JSON text into nil, string, bool, int64, float64, []any
-// and map[string]any. It leaves out what exceeds the limits. An array keeps its
-// length, with nil for the elements that are left out.
+// decodeJSON decodes a JSON text into nil, string, bool, int64, float64, []any and
+// map[string]any. Values that exceed the limits become nil. An array keeps its length
+// up to maxCount elements.
 func decodeJSON(text []byte) (any, error) {
 	d := &decoder{
 		Decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
@@ -48,7 +48,7 @@ func decodeJSON(text []byte) (any, error) {
 
 type decoder struct {
 	*jsontext.Decoder
-	values, count int // that may still come
+	values, count int // remaining of maxValues and maxCount
 }
 
 func (d *decoder) value(depth int) (any, error) {
@@ -125,20 +125,20 @@ func (d *decoder) array(depth int) (any, error) {
 	return out, err
 }
 
-// number returns an int64 if the number is a whole one that fits.
+// number returns a JSON number as an int64 or, if it does not fit, a float64. A number
+// out of range is a string.
 func number(s string) any {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return s // out of range
+		return s
 	}
 	return f
 }
 
-// text returns a value as text. A missing value is empty; an array or object is
-// JSON.
+// text returns a value as text: nil as "", an array or object as JSON.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -159,6 +159,7 @@ func text(v any) string {
 	return encodeJSON(v)
 }
 
+// encodeJSON returns v as JSON without HTML escapes.
 func encodeJSON(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -169,8 +170,7 @@ func encodeJSON(v any) string {
 	return string(bytes.TrimRight(b.Bytes(), "\n"))
 }
 
-// get follows names into nested objects. It returns nil if there is no such
-// member.
+// get returns the member at the path of names in nested objects, or nil.
 func get(v any, names ...string) any {
 	for _, name := range names {
 		m, ok := v.(map[string]any)
@@ -182,7 +182,7 @@ func get(v any, names ...string) any {
 	return v
 }
 
-// size returns roughly how many bytes a value has as text.
+// size returns the approximate length of a value as text, in bytes.
 func size(v any) int {
 	switch v := v.(type) {
 	case string:

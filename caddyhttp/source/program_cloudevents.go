@@ -40,8 +40,8 @@ func init() {
 	})
 }
 
-// readCloudEvents returns an event of any content mode as one of the structured
-// mode. A batch is an object with the events of the batch.
+// readCloudEvents returns an event of any content mode as an object of the structured
+// mode. It returns a batch as an object with the member events.
 func readCloudEvents(r *Request) (any, error) {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	text := bytes.TrimPrefix(bytes.TrimSpace(r.Body), []byte("\xEF\xBB\xBF"))
@@ -72,14 +72,14 @@ func readCloudEvents(r *Request) (any, error) {
 			event[strings.ToLower(attribute)] = eventAttribute(values[0])
 		}
 	}
-	if data = or(data, nil); data != nil {
+	if data = valueOr(data, nil); data != nil {
 		event["data"] = data
 	}
 	return event, nil
 }
 
-// decodeEventData replaces the base64 of binary data by the text that it encodes,
-// if it is a text.
+// decodeEventData replaces data_base64 of an event by data, if the encoded bytes are
+// text.
 func decodeEventData(v any) {
 	event, _ := v.(map[string]any)
 	encoded, ok := event["data_base64"].(string)
@@ -97,8 +97,8 @@ func decodeEventData(v any) {
 	delete(event, "data_base64")
 }
 
-// eventAttribute decodes the value of a header of the binary mode: it may be
-// quoted, and is percent-encoded.
+// eventAttribute decodes an attribute in a header of the binary mode. The value is
+// percent-encoded and may be quoted.
 func eventAttribute(s string) string {
 	if len(s) > 1 && s[0] == '"' && s[len(s)-1] == '"' {
 		s = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[1 : len(s)-1])

@@ -21,8 +21,11 @@ func init() {
 	})
 }
 
-// maxEmbeds is Discord's own limit.
+// maxEmbeds is Discord's limit on the embeds of a message.
 const maxEmbeds = 10
+
+// maxComponents is the maximum number of components to read of a message.
+const maxComponents = 200
 
 func readDiscord(r *Request) (*Message, error) {
 	data, err := r.jsonPayload("Discord", "payload_json")
@@ -58,7 +61,7 @@ func readDiscord(r *Request) (*Message, error) {
 	if more := len(embeds) - maxEmbeds; more > 0 {
 		body.add("and " + strconv.Itoa(more) + " more")
 	}
-	left := maxNested
+	left := maxComponents
 	m.discordComponents(get(data, "components"), &body, &left)
 	if question := text(get(data, "poll", "question", "text")); question != "" {
 		body.add(question)
@@ -70,7 +73,7 @@ func readDiscord(r *Request) (*Message, error) {
 	return m.check("Discord", r)
 }
 
-// The types of components that have something to show.
+// The types of components with text, links or images.
 const (
 	discordButton    = 2
 	discordText      = 10
@@ -78,11 +81,11 @@ const (
 	discordGallery   = 12
 )
 
-// discordComponents adds the texts, links and images of components, which a
-// message has in place of content and embeds. It stops when left, which counts
-// components, is used up.
+// discordComponents adds the texts, links and images of components. A message has
+// components instead of content and embeds. left is the number of components that may
+// still be read.
 func (m *Message) discordComponents(v any, body *lines, left *int) {
-	for _, c := range list(v, maxNested) {
+	for _, c := range list(v, maxComponents) {
 		if *left--; *left < 0 {
 			return
 		}
@@ -111,7 +114,7 @@ func (m *Message) discordComponents(v any, body *lines, left *int) {
 	}
 }
 
-// replyDiscord answers with 204, or with the message if ?wait=true.
+// replyDiscord answers with 204 or, with ?wait=true, with the message.
 func replyDiscord(o Outcome) Reply {
 	if o.Error != "" {
 		return jsonReply(o.Status, map[string]any{"message": o.Error, "code": 0})

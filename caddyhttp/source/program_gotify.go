@@ -47,8 +47,8 @@ func readGotify(r *Request) (*Message, error) {
 	return m.check("Gotify", r)
 }
 
-// gotifyType returns the type for a priority from 0 to 10. Clients of Gotify
-// make a sound from 4 on, and a loud one from 8 on.
+// gotifyType returns the type for a priority from 0 to 10: failure from 8 on, where
+// clients of Gotify make a loud sound, and warning from 5 on.
 func gotifyType(priority any) string {
 	f, ok := toFloat(priority)
 	switch {

@@ -24,16 +24,16 @@ func init() {
 	})
 }
 
-// ntfyMessage is a message for ntfy: a JSON object, or headers, the query string
-// and the body.
+// ntfyMessage is a message for ntfy. Its fields are in a JSON object, in headers or in
+// the query string.
 type ntfyMessage struct {
 	request *Request
 	json    any // nil for a message that is not JSON
 }
 
-// field returns a field by its name in JSON, or else by the names of its headers
-// and of its parameters in the query string, which apply to JSON as well:
-// Apprise sends the priority so.
+// field returns the field with the first name in the JSON object, or else with any of
+// the names in the headers or the query string. Apprise sends JSON with the priority
+// in a header.
 func (n ntfyMessage) field(names ...string) string {
 	if value := text(get(n.json, names[0])); value != "" && value != "[]" {
 		return value
@@ -48,8 +48,8 @@ func (n ntfyMessage) field(names ...string) string {
 	return ""
 }
 
-// header returns a header. The header Priority is also one of HTTP (RFC 9218),
-// which has another meaning.
+// header returns a header. It returns "" for the header Priority of HTTP (RFC 9218),
+// which browsers send.
 func (n ntfyMessage) header(name string) string {
 	value := n.request.Header.Get(name)
 	if name == "priority" && httpPriority.MatchString(value) {
@@ -133,6 +133,7 @@ func readNtfy(r *Request) (*Message, error) {
 	return m.check("ntfy", r)
 }
 
+// tags returns the tags, separated by commas.
 func (n ntfyMessage) tags() string {
 	if tags, ok := get(n.json, "tags").([]any); ok {
 		var out []string
@@ -166,7 +167,7 @@ func replyNtfy(o Outcome) Reply {
 	return jsonReply(http.StatusOK, out)
 }
 
-// ntfyID returns an ID of 12 characters, as ntfy's are.
+// ntfyID returns an ID of 12 characters, as ntfy does.
 func ntfyID(o Outcome) string {
 	id := o.ID
 	if id == "" {

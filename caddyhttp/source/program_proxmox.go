@@ -9,7 +9,8 @@ func init() {
 		Templates: Templates{
 			Title: `{{ default "Proxmox" .title }}`,
 			Body:  `{{ .message }}`,
-			// Mail to root, such as that of smartd, has the severity unknown.
+			// Proxmox forwards mail to root, for example from smartd, with the severity
+			// unknown.
 			Type: `{{ if eq .severity "unknown" }}warning{{ else }}{{ .severity }}{{ end }}`,
 		},
 	})

@@ -25,10 +25,9 @@ func init() {
 	})
 }
 
-// The bounds of what is read of a message for Slack.
+// The maximum numbers of parts to read of a message for Slack.
 const (
-	maxBlocks = 50  // Slack's own limit
-	maxFacts  = 25  // fields of an attachment
+	maxBlocks = 50  // blocks, attachments or rows of a table; Slack's limit for blocks
 	maxNested = 200 // elements of one list of rich text
 
 	maxElements = 1000 // blocks and elements of a message or an attachment
@@ -43,8 +42,8 @@ func readSlack(r *Request) (*Message, error) {
 	var body lines
 	left := maxElements
 	blocks := m.slackBlocks(list(get(data, "blocks"), maxBlocks), &body, &left)
-	if blocks == 0 { // with blocks, the text is for notifications that cannot show them
-		body.add(slackMarkup(text(or(get(data, "text"), get(data, "msg"))))) // msg is Rocket.Chat's
+	if blocks == 0 { // text repeats the blocks for clients that cannot show them
+		body.add(slackMarkup(text(valueOr(get(data, "text"), get(data, "msg"))))) // msg is Rocket.Chat's
 	}
 	switch text(get(data, "priority", "priority")) { // Mattermost's
 	case "urgent":
@@ -66,13 +65,13 @@ func readSlack(r *Request) (*Message, error) {
 	return m.check("Slack", r)
 }
 
-// slackAttachment adds an attachment of the older kind.
+// slackAttachment adds an attachment, the older form of a message before blocks.
 func (m *Message) slackAttachment(a map[string]any, body *lines) {
 	m.raise(slackColor(text(a["color"])))
 	body.add(slackMarkup(text(a["pretext"])))
 	body.link(text(a["author_name"]), text(a["author_link"]))
 	body.link(slackMarkup(text(a["title"])), text(a["title_link"]))
-	body.add(slackMarkup(text(or(a["text"], a["msg"])))) // msg is Rocket.Chat's
+	body.add(slackMarkup(text(valueOr(a["text"], a["msg"])))) // msg is Rocket.Chat's
 	for _, f := range list(a["fields"], maxFacts) {
 		body.add(fact(slackMarkup(text(f["title"])), slackMarkup(text(f["value"]))))
 	}
@@ -87,29 +86,7 @@ func (m *Message) slackAttachment(a map[string]any, body *lines) {
 		}
 	}
 	body.add(slackMarkup(text(a["footer"])))
-	m.image(or(a["image_url"], a["thumb_url"]))
-}
-
-func fact(name, value string) string {
-	if name == "" {
-		return value
-	}
-	return name + ": " + value
-}
-
-// image adds the address of an image.
-func (m *Message) image(v any) {
-	if s := text(v); isAddress(s) && len(m.Images) < maxImages {
-		m.Images = append(m.Images, s)
-	}
-}
-
-// raise sets the type to t if t is more serious.
-func (m *Message) raise(t notifier.Type) {
-	order := map[string]int{"": 0, string(notifier.Info): 1, string(notifier.Success): 2, string(notifier.Warning): 3, string(notifier.Failure): 4}
-	if order[string(t)] > order[m.Type] {
-		m.Type = string(t)
-	}
+	m.image(valueOr(a["image_url"], a["thumb_url"]))
 }
 
 // slackColor returns the type for the colour of an attachment, or "".
@@ -125,8 +102,8 @@ func slackColor(color string) notifier.Type {
 	return typeOfColor(parseColor(color))
 }
 
-// slackBlocks adds blocks of Block Kit and returns how many had a text. It stops
-// when left, which counts blocks and elements, is used up.
+// slackBlocks adds blocks of Block Kit and returns how many have text. left is the
+// number of blocks and elements that may still be read.
 func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) int {
 	shown := 0
 	for _, b := range blocks {
@@ -162,7 +139,7 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 			body.add(richText(b["elements"], left))
 		case "image":
 			body.add(slackText(b["title"]))
-			m.image(or(b["image_url"], get(b, "slack_file", "url")))
+			m.image(valueOr(b["image_url"], get(b, "slack_file", "url")))
 		case "actions":
 			for _, e := range list(b["elements"], maxFacts) {
 				m.slackElement(e, body)
@@ -207,7 +184,7 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 			body.add(text(b["label"]))
 			m.slackBlocks(list(b["fallback"], maxBlocks), body, left)
 		case "video":
-			body.link(text(get(b, "title", "text")), text(or(b["title_url"], b["video_url"])))
+			body.link(text(get(b, "title", "text")), text(valueOr(b["title_url"], b["video_url"])))
 			body.add(text(get(b, "description", "text")))
 			m.image(b["thumbnail_url"])
 		}
@@ -218,7 +195,7 @@ func (m *Message) slackBlocks(blocks []map[string]any, body *lines, left *int) i
 	return shown
 }
 
-// slackElement adds a button with an address, or the image of an element.
+// slackElement adds the link and the image of an element.
 func (m *Message) slackElement(v any, body *lines) {
 	if address := text(get(v, "url")); isAddress(address) {
 		body.link(slackText(get(v, "text")), address)
@@ -226,14 +203,15 @@ func (m *Message) slackElement(v any, body *lines) {
 	m.image(get(v, "image_url"))
 }
 
-// slackRow returns the cells of a row of a table.
+// slackRow returns the cells of a table row, separated by bars. left is as for
+// slackBlocks.
 func slackRow(row any, left *int) string {
 	var cells []string
 	for _, c := range list(row, maxFacts) {
 		if *left--; *left < 0 {
 			break
 		}
-		s := text(or(c["text"], c["value"]))
+		s := text(valueOr(c["text"], c["value"]))
 		if text(c["type"]) == "rich_text" {
 			s = strings.TrimSpace(richText(c["elements"], left))
 		}
@@ -251,7 +229,8 @@ func slackText(v any) string {
 	return s
 }
 
-// richText returns the elements of a rich text as Markdown.
+// richText returns the elements of a rich text as Markdown. left is as for
+// slackBlocks.
 func richText(v any, left *int) string {
 	var b strings.Builder
 	for _, e := range list(v, maxNested) {
@@ -297,9 +276,8 @@ var (
 	slackEntities  = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
-// slackMarkup returns a text in Slack's markup as Markdown: links and mentions,
-// bold and struck out text. What is Markdown already, as from Mattermost, stays
-// as it is.
+// slackMarkup converts links, mentions, bold and struck out text in Slack's markup to
+// Markdown. It does not change Markdown, which Mattermost clients send.
 func slackMarkup(s string) string {
 	s = slackReference.ReplaceAllStringFunc(s, func(ref string) string {
 		m := slackReference.FindStringSubmatch(ref)
@@ -329,8 +307,8 @@ func slackMarkup(s string) string {
 	return slackEntities.Replace(s)
 }
 
-// replySlack answers as Slack does: ok, or a word or sentence. The addresses of
-// Rocket.Chat, /hooks/ID/TOKEN, get an answer in JSON.
+// replySlack answers as Slack does, with the text "ok" or an error. It answers in JSON
+// at the addresses of Rocket.Chat, /hooks/ID/TOKEN.
 func replySlack(o Outcome) Reply {
 	if strings.HasPrefix(o.Request.Path, "hooks/") && strings.Count(o.Request.Path, "/") == 2 {
 		if o.Error != "" {

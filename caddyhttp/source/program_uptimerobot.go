@@ -5,12 +5,12 @@ func init() {
 		Name:    "uptimerobot",
 		Program: "UptimeRobot",
 		Doc:     "https://help.uptimerobot.com/en/articles/14498593-webhook-integration",
-		// The date is that of UptimeRobot's Terraform provider, which names
-		// variables. Their values are those of messages that were sent.
+		// The names of the variables are those of UptimeRobot's Terraform provider at
+		// this date. The values are those of received messages.
 		Checked: "2026-08-20",
 		Templates: Templates{
-			// UptimeRobot sends the name of a variable, such as *sslExpiryDate* or
-			// $sslExpiryDate, if an alert has no value for it.
+			// If an alert has no value for a variable, UptimeRobot sends its name, such as
+			// *sslExpiryDate* or $sslExpiryDate.
 			Title: `{{ $state := default .monitorStatusFullName .alertTypeFriendlyName -}}
 {{ default "A monitor" .monitorFriendlyName }}
 {{- if eq .alertType 3 }}: {{ default "certificate or domain" $state }}

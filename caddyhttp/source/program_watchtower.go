@@ -9,8 +9,8 @@ func init() {
 		Text:    "message",
 		Templates: Templates{
 			Title: `{{ default (default "Watchtower" .host) .title }}`,
-			// Without report, as from the notification template json.v1, the
-			// message is a text.
+			// Without a report, as with the notification template json.v1, message has
+			// the text.
 			Body: `{{ if .report }}{{ range first 20 .report.updated }}Updated: {{ .name }} ({{ .imageName }})
 {{ end }}{{ with more 20 .report.updated }}and {{ . }} more
 {{ end }}{{ range first 20 .report.failed }}Failed: {{ .name }} ({{ .imageName }}){{ with .error }}: {{ . }}{{ end }}

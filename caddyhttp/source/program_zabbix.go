@@ -8,12 +8,11 @@ func init() {
 		Checked: "8.0",
 		Templates: Templates{
 			Title: `{{ default "Zabbix" .subject }}`,
-			// The address of the gateway, which a script may send along, is no
-			// part of the message: it may have a token.
+			// A script may send the address of the gateway as the URL. It is left out,
+			// because it may have a token.
 			Body: `{{ .message }}{{ with .url }}{{ if not (contains "/notify/" .) }}
 {{ . }}{{ end }}{{ end }}`,
-			// A test of the media type leaves macros such as {EVENT.SEVERITY} as
-			// they are.
+			// A test of the media type does not replace macros such as {EVENT.SEVERITY}.
 			Type: `{{ if eq (upper .status) "OK" "RESOLVED" }}success{{ else if hasPrefix "Resolved" .subject }}success
 {{- else if or (hasPrefix "{" .severity) (eq .update "1") (eq .severity "Not classified" "Information") }}info
 {{- else }}{{ default "failure" (type .severity) }}{{ end }}`,

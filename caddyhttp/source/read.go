@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// maxFields bounds the fields of a form.
+// maxFields is the maximum number of fields of a form.
 const maxFields = 1000
 
-// payload returns what the templates get.
+// payload returns the data for the templates.
 func (s *Source) payload(r *Request) (any, error) {
 	if s.Format.payload != nil {
 		return s.Format.payload(r)
@@ -36,6 +36,8 @@ func (s *Source) payload(r *Request) (any, error) {
 	return s.decode(r.Body)
 }
 
+// decode decodes a JSON payload. A payload that is not JSON becomes the field
+// Format.Text of an object, if the format has such a field.
 func (s *Source) decode(text []byte) (any, error) {
 	data, err := decodeJSON(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
 	if err != nil && s.Format.Text != "" {
@@ -47,23 +49,24 @@ func (s *Source) decode(text []byte) (any, error) {
 	return data, nil
 }
 
-// looksLikeJSON reports whether a body sent as a form is JSON, as programs send
-// it that set no Content-Type.
+// looksLikeJSON reports whether a body is a JSON object or array. Programs that set no
+// Content-Type send JSON that is declared as a form.
 func looksLikeJSON(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
+// parseForm parses an encoded form.
 func parseForm(s string) (url.Values, error) {
 	if strings.Count(s, "&") >= maxFields {
 		return nil, errorf(http.StatusBadRequest, "the form has more than %d fields", maxFields)
 	}
-	form, _ := url.ParseQuery(s) // what is malformed is left out
+	form, _ := url.ParseQuery(s) // malformed fields are left out
 	return form, nil
 }
 
-// fields returns the fields of a form as an object. Names that the gateway uses
-// in addresses are left out.
+// fields returns the fields of a form or query string as an object. It leaves out the
+// parameters of the gateway: token, tag and tags.
 func fields(form url.Values) map[string]any {
 	out := map[string]any{}
 	for name, values := range form {

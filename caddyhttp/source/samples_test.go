@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", os.Getenv("UPDATE_GOLDEN") != "", "write the messages of the samples")
 
-// sample is a request of a program.
+// sample is a request of a program, from testdata.
 type sample struct {
 	source string
-	path   string // of the file
+	path   string // path of its file
 	request
 }
 
@@ -31,12 +31,13 @@ type request struct {
 	header http.Header
 }
 
+// new returns a new Request for a source.
 func (r request) new() *Request {
 	return &Request{Header: r.header, Query: url.Values{}, Body: r.body, Time: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)}
 }
 
-// samples returns the requests in testdata. A file NAME.json may have a file
-// NAME.headers beside it.
+// samples returns the requests in testdata. NAME.json has the body, and the optional
+// NAME.headers has headers.
 func samples(t testing.TB) (out []sample) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*/*.json")
@@ -71,6 +72,7 @@ func withImages(t testing.TB, name string) *Source {
 	return s
 }
 
+// golden returns the message in the format of the golden files.
 func (m *Message) golden() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "title: %s\ntype: %s\n", m.Title, m.Type)
@@ -89,7 +91,8 @@ func (m *Message) golden() string {
 	return b.String()
 }
 
-// Every sample makes the message in the golden file beside it.
+// TestSamples checks that every sample makes the message in its golden file, and that
+// every format has a sample.
 func TestSamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, sample := range samples(t) {
@@ -127,7 +130,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Bodies that are not JSON make a message if the program sends such bodies.
+// TestTextPayloads checks that a body that is not JSON makes a message if the program
+// sends such bodies, and otherwise an error.
 func TestTextPayloads(t *testing.T) {
 	const header, value = "Content-Type", "text/plain"
 	event := http.Header{header: {value}, "Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Type": {"net.example.disk"}, "Ce-Source": {"/hosts/db1"}}
@@ -144,8 +148,8 @@ func TestTextPayloads(t *testing.T) {
 		"an event with binary data":             {"cloudevents", "\xff\x00", event, "net.example.disk\nSource: /hosts/db1"},
 		"an event without data":                 {"cloudevents", "", event, "net.example.disk\nSource: /hosts/db1"},
 		"an event without a type":               {"cloudevents", "91% full", http.Header{header: {value}}, ""},
-		"a structured event that is cut":        {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
-		"an event with nothing":                 {"cloudevents", `{}`, structured, ""},
+		"an incomplete structured event":        {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
+		"an empty event":                        {"cloudevents", `{}`, structured, ""},
 		"a program that sends JSON only":        {"proxmox", "text", http.Header{header: {value}}, ""},
 	} {
 		s, err := Builtin(tt.source)
@@ -165,10 +169,10 @@ func TestTextPayloads(t *testing.T) {
 	}
 }
 
-// hostile returns variants of a payload: each value missing, null, of other
-// types, very long, or an array of 100,000 items. A value of the first level
-// becomes long only if its name is not in seen.
-func hostile(v any, seen map[string]bool) []any {
+// hostileVariants returns variants of a payload in which one value is null, of
+// another type, very long, or an array of 100,000 items. Only a value of the first
+// level whose name is not in seen becomes long, to save time.
+func hostileVariants(v any, seen map[string]bool) []any {
 	long := make([]any, 100_000) // as decodeJSON returns it
 	for i := range maxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
@@ -216,8 +220,9 @@ func hostile(v any, seen map[string]bool) []any {
 	return out
 }
 
-// A payload with missing fields, wrong types and long lists makes a message or an
-// error of the client, within the limits of templates and payloads.
+// TestHostilePayloads checks that a payload with missing fields, wrong types or long
+// lists makes a message or an error with a status of 4xx, within the limits of
+// templates and payloads.
 func TestHostilePayloads(t *testing.T) {
 	seen := map[string]map[string]bool{}
 	for _, sample := range samples(t) {
@@ -229,7 +234,7 @@ func TestHostilePayloads(t *testing.T) {
 		if seen[sample.source] == nil {
 			seen[sample.source] = map[string]bool{}
 		}
-		for _, variant := range hostile(data, seen[sample.source]) {
+		for _, variant := range hostileVariants(data, seen[sample.source]) {
 			req := sample.new()
 			if s.Format.api != nil || s.Format.payload != nil {
 				req.Body = []byte(encodeJSON(variant))
@@ -237,7 +242,7 @@ func TestHostilePayloads(t *testing.T) {
 				continue
 			}
 			var m Message
-			for _, c := range []chain{s.title, s.body, s.kind, s.tag, s.markup, s.skip, s.images} {
+			for _, c := range []templatePair{s.title, s.body, s.typ, s.tag, s.format, s.skip, s.images} {
 				if _, err := c.execute(variant, req.Header, &m); err != nil {
 					if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
 						t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
@@ -248,6 +253,7 @@ func TestHostilePayloads(t *testing.T) {
 	}
 }
 
+// check checks that a request makes a proper message or an error with a status of 4xx.
 func check(t testing.TB, name string, s *Source, r *Request) {
 	t.Helper()
 	m, err := s.Read(r)
@@ -267,7 +273,8 @@ func check(t testing.TB, name string, s *Source, r *Request) {
 	}
 }
 
-// Garbage makes a message or an error of the client.
+// TestGarbage checks that any other body makes a message or an error with a status of
+// 4xx.
 func TestGarbage(t *testing.T) {
 	bodies := []string{
 		"", " ", "null", "true", "0", `""`, `"x"`, "[]", "[1]", "{}", `{"a":`, "{", "\x00", "\xff\xfe", "a=b", "text",

@@ -30,11 +30,11 @@ func Schemes() []string {
 	return []string{schemeGitHub, schemeGrafana, schemeSentry, schemeStripe, schemeStandard, schemeSlack, schemeSNS}
 }
 
-// NeedsSecret reports whether a scheme takes a secret.
+// NeedsSecret reports whether a scheme needs a secret.
 func NeedsSecret(scheme string) bool { return scheme != schemeSNS }
 
-// signatureAge is how far the time of a signature may be from now, for schemes
-// that sign a time.
+// signatureAge is the maximum difference between the time of a signature and now, for
+// schemes that sign a time.
 const signatureAge = 5 * time.Minute
 
 // verifier checks the signature of a request.
@@ -45,7 +45,7 @@ var (
 	errWrongSignature = errors.New("it does not match the body; compare the secrets of both sides")
 )
 
-// newVerifier returns the verifier of a scheme, or nil for "".
+// newVerifier returns the verifier of a scheme, or nil if scheme is empty.
 func newVerifier(scheme, secret string) (verifier, error) {
 	key := []byte(secret)
 	switch scheme {
@@ -105,13 +105,14 @@ func newVerifier(scheme, secret string) (verifier, error) {
 
 func concat(prefix string, body []byte) []byte { return slices.Concat([]byte(prefix), body) }
 
+// sign returns the HMAC-SHA256 of a text.
 func sign(key, text []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write(text)
 	return m.Sum(nil)
 }
 
-// checkHex checks a hexadecimal HMAC-SHA256.
+// checkHex returns an error if sum is not the HMAC-SHA256 of text in hexadecimal.
 func checkHex(key, text []byte, sum string) error {
 	if sum == "" {
 		return errNoSignature
@@ -123,7 +124,8 @@ func checkHex(key, text []byte, sum string) error {
 	return nil
 }
 
-// checkTime checks a time in seconds since 1970.
+// checkTime returns an error if s, a number of seconds since 1970, differs from now by
+// more than signatureAge.
 func checkTime(s string, now time.Time) error {
 	seconds, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
 	if err != nil {
@@ -135,7 +137,7 @@ func checkTime(s string, now time.Time) error {
 	return nil
 }
 
-// checkStripe checks Stripe-Signature: t=…,v1=….
+// checkStripe checks the header Stripe-Signature: t=…,v1=….
 func checkStripe(key []byte, r *Request) error {
 	var at string
 	var sums []string
@@ -180,10 +182,11 @@ func checkStandard(key []byte, r *Request) error {
 	})
 }
 
-// maxSignatures bounds the signatures of one request. Several are sent while a
-// secret is being replaced.
+// maxSignatures is the maximum number of signatures to check of one request. Programs
+// send several signatures while a secret is being replaced.
 const maxSignatures = 10
 
+// checkAny returns nil if check accepts one of the signatures.
 func checkAny(sums []string, check func(string) error) error {
 	for _, sum := range sums[:min(len(sums), maxSignatures)] {
 		if check(sum) == nil {

@@ -18,17 +18,17 @@ import (
 	"time"
 )
 
-// snsAge is how far the time of an SNS message may be from now.
+// snsAge is the maximum difference between the time of an SNS message and now.
 const snsAge = time.Hour
 
-// snsHost matches the hosts of Amazon SNS, which the addresses of certificates
-// and confirmations must have.
+// snsHost matches the hosts of Amazon SNS. Certificates and confirmations are fetched
+// only from them.
 var snsHost = regexp.MustCompile(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
 
-// maxCertificates bounds the certificates that are kept.
+// maxCertificates is the maximum number of cached certificates.
 const maxCertificates = 16
 
-// sns verifies messages of Amazon SNS and confirms subscriptions.
+// sns verifies the signatures of Amazon SNS and caches the certificates.
 // See https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html.
 type sns struct {
 	mu           sync.Mutex
@@ -37,6 +37,7 @@ type sns struct {
 
 func newSNS() *sns { return &sns{certificates: map[string]*x509.Certificate{}} }
 
+// verify implements verifier.
 func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
 	data, err := decodeJSON(r.Body)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
 	return nil
 }
 
-// snsText returns the text that is signed.
+// snsText returns the signed text of a message with the fields.
 func snsText(field func(string) string) string {
 	names := []string{"Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"}
 	if field("Type") != "Notification" {
@@ -94,7 +95,7 @@ func snsText(field func(string) string) string {
 	return b.String()
 }
 
-// certificate returns the certificate at an address of Amazon SNS.
+// certificate returns the certificate at an address of Amazon SNS, if it is valid now.
 func (s *sns) certificate(ctx context.Context, address string, now time.Time, fetch Fetcher) (*x509.Certificate, error) {
 	if !isSNS(address) || !strings.HasSuffix(address, ".pem") {
 		return nil, errors.New("its certificate is not at an address of Amazon SNS")
@@ -127,13 +128,14 @@ func (s *sns) certificate(ctx context.Context, address string, now time.Time, fe
 	return c, nil
 }
 
+// isSNS reports whether address is an HTTPS address of Amazon SNS.
 func isSNS(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && u.User == nil && u.Port() == "" && snsHost.MatchString(u.Host)
 }
 
 // Confirmation returns the address that confirms a subscription of Amazon SNS,
-// or "" if r is no request to confirm one. r must have been authenticated.
+// or "" if r does not ask to confirm one. r must have passed Authenticate.
 func (s *Source) Confirmation(r *Request) string {
 	if s.Format.Scheme != schemeSNS && s.config.Scheme != schemeSNS {
 		return ""

@@ -18,7 +18,7 @@ import (
 
 // Format describes the requests of a program.
 type Format struct {
-	// Name is the name in addresses.
+	// Name is the name of the source in addresses.
 	Name string
 
 	// Program is the name of the program.
@@ -27,39 +27,38 @@ type Format struct {
 	// Doc is the address of the documentation of the format.
 	Doc string
 
-	// Checked is the newest version of the program, or the date of its
-	// source, that the format was compared with. It is empty if the format
-	// follows messages that the program has sent, and was not compared with its
-	// source.
+	// Checked is the newest version of the program, or the date of its source code,
+	// that the format was compared with. It is empty if the format was only compared
+	// with messages of the program.
 	Checked string
 
 	// Templates make the message. They are empty if api is set.
 	Templates
 
-	// Field is the field of a form that holds the payload as JSON.
+	// Field is the name of the form field with the JSON payload, or "".
 	Field string
 
-	// Text is the field of the payload that gets a body that is not JSON. If it
-	// is empty, such a body is refused.
+	// Text is the name of the payload field for a body that is not JSON. If it is
+	// empty, such a body is refused.
 	Text string
 
-	// Tokens are the places where the program can put a token, in addition to
-	// the usual ones.
+	// Tokens are the places where the program can put a token, in addition to ?token=
+	// and Authorization: Bearer.
 	Tokens []TokenPlace
 
 	// Scheme is the signature scheme of the program; "" for none.
 	Scheme string
 
-	// Signed demands a signature without a setting. It is for schemes that need
-	// no secret.
+	// Signed means that requests must always have a signature of Scheme. It is for
+	// schemes that need no secret.
 	Signed bool
 
 	// Handshake means that senders ask with OPTIONS and the header
 	// WebHook-Request-Origin whether they may post.
 	Handshake bool
 
-	// payload returns what the templates get. If it is nil, they get the JSON of
-	// the body or of Field, or else the fields of a form or of the query string.
+	// payload returns the data for the templates. If it is nil, the data is the JSON
+	// of the body or of Field, or else the fields of a form or of the query string.
 	payload func(r *Request) (any, error)
 
 	api *api
@@ -72,22 +71,22 @@ type Templates struct {
 	Type   string // a type, or a common word of alerting
 	Tag    string // preferred tags of the message, separated by commas or spaces
 	Format string // of the body; default text
-	Skip   string // true if there is no message
-	Images string // addresses of images, one a line
+	Skip   string // "true" if there is nothing to send
+	Images string // addresses of images, one per line
 }
 
-// api is code for a program whose requests templates cannot read, and for
-// clients that expect an answer of their own.
+// api reads the requests of an API and writes its answers. It replaces the templates.
 type api struct {
-	// paths are the paths below the source's address, with * for any segment.
+	// paths are the accepted paths below the source's address. A * matches any
+	// segment.
 	paths []string
 
 	read  func(r *Request) (*Message, error)
 	reply func(o Outcome) Reply
 }
 
-// IsAPI reports whether the format is an API, whose clients expect an answer of
-// its form.
+// IsAPI reports whether the format is an API. Clients of an API expect an answer in
+// its format.
 func (f *Format) IsAPI() bool { return f.api != nil }
 
 // Request is a request in the format of a program.
@@ -95,23 +94,24 @@ type Request struct {
 	Header http.Header
 	Query  url.Values
 	Path   string     // below the source's address, without slashes at its ends
-	Body   []byte     // as it was sent; nil for a multipart form
+	Body   []byte     // raw body; nil for a multipart form
 	Form   url.Values // the fields of a multipart form; nil for another body
-	Files  int        // the number of files of a multipart form
-	Time   time.Time
+	Files  int        // number of files of a multipart form
+	Time   time.Time  // when the request arrived
 }
 
-// Message is what a program wants to say.
+// Message is the message of a request.
 type Message struct {
 	Title  string
 	Body   string
-	Type   string // a type; "" if the program does not say
-	Format string
+	Type   string   // info, success, warning or failure; "" for info
+	Format string   // text, markdown or html, for the body; "" for text
 	Tags   []string // preferred tags: they select only if a destination has one
 	Attach []string // addresses of files to attach
-	Images []string // addresses of images to attach, if they can be had
+	Images []string // addresses of images to attach; one that cannot be fetched is left out
 
-	// File means that the body of the request is a file, with this name.
+	// File is the name of the file that the body of the request is, or "" if the body
+	// is not a file.
 	File string
 
 	// Skip means that there is nothing to send.
@@ -120,30 +120,30 @@ type Message struct {
 	// Warnings are for the sender.
 	Warnings []string
 
-	// Topic is the part of the path that a client expects in the answer.
+	// Topic is the topic for ntfy, which the answer repeats.
 	Topic string
 }
 
-// Outcome is what became of a message, for the answer to a client of an API.
+// Outcome is the outcome of a request, for the answer to a client of an API.
 type Outcome struct {
 	Status  int    // HTTP status of the answer
 	Error   string // "" for success
-	ID      string // of the message
+	ID      string // ID of the message; may be empty
 	Time    time.Time
 	Request *Request
-	Message *Message // nil if it could not be read
+	Message *Message // nil if the request could not be read
 }
 
-// Reply is an answer in the form that a client expects.
+// Reply is an HTTP answer in the format of an API.
 type Reply struct {
 	Status      int
 	ContentType string
 	Body        []byte
 }
 
-// Error is a request that is refused.
+// Error is returned when a request is refused.
 type Error struct {
-	Status int
+	Status int // HTTP status of the answer
 	Err    error
 }
 
@@ -157,8 +157,8 @@ func errorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Err: fmt.Errorf(format, args...)}
 }
 
-// formats are the built-in formats. Each file of a program adds one when the
-// program starts.
+// formats are the built-in formats by name. The init functions of the program files
+// register them.
 var formats = map[string]*Format{}
 
 // register adds a built-in format.
@@ -169,7 +169,7 @@ func register(f Format) {
 	formats[f.Name] = &f
 }
 
-// Formats returns the built-in formats in the order of their names.
+// Formats returns the built-in formats in alphabetical order.
 func Formats() []*Format {
 	var out []*Format
 	for _, name := range slices.Sorted(maps.Keys(formats)) {
@@ -178,46 +178,47 @@ func Formats() []*Format {
 	return out
 }
 
-// Lookup returns the built-in format with a name, or nil.
+// Lookup returns the built-in format with the name, or nil.
 func Lookup(name string) *Format { return formats[name] }
 
-// Config is a source as the operator sets it up.
+// Config has the settings of a source.
 type Config struct {
-	// Name is the name of a built-in format, or of one's own.
+	// Name is the name of a built-in format, or a new name.
 	Name string
 
-	// Templates replace those of the built-in format, one by one.
+	// Templates replace those of the built-in format. An empty one replaces nothing.
 	Templates
 
-	// Types are types for words that templates for the type return.
+	// Types maps further words that the type template returns to types.
 	Types map[string]string
 
-	// Images attaches the images that the payload names.
+	// Images means that images whose addresses are in the payload are attached.
 	Images bool
 
-	// Scheme and Secret are the signature that requests must have; "" for none.
+	// Scheme and Secret are the scheme and the secret of the signature that requests
+	// must have; "" for none.
 	Scheme, Secret string
 
 	// Token is the token that requests must have; "" for none.
 	Token string
 }
 
-// Source is a Format ready for use. Its methods may be called by several
-// goroutines at once.
+// Source is a Format with the settings of the operator. Its methods may be called by
+// several goroutines at the same time.
 type Source struct {
 	Format *Format
 	config Config
 	types  map[string]notifier.Type
 	verify verifier
 
-	title, body, kind, tag, markup, skip, images chain
+	title, body, typ, tag, format, skip, images templatePair
 }
 
-// chain is the operator's template and the built-in one, which is used if the
-// first fails; either may be nil.
-type chain struct{ own, builtin *Template }
+// templatePair is the operator's template and the built-in one, which is used if
+// there is no other or the other fails. Either may be nil.
+type templatePair struct{ custom, builtin *Template }
 
-// New returns a Source for a Config. The error says which setting is wrong.
+// New returns the source with the settings c. The error names the wrong setting.
 func New(c Config) (*Source, error) {
 	s := &Source{config: c, types: map[string]notifier.Type{}}
 	base := formats[c.Name]
@@ -246,21 +247,21 @@ func New(c Config) (*Source, error) {
 		builtin = base.Templates
 	}
 	for _, t := range []struct {
-		to           *chain
-		name         string
-		own, builtin string
+		to              *templatePair
+		name            string
+		custom, builtin string
 	}{
 		{&s.title, "title", c.Title, builtin.Title},
 		{&s.body, "body", c.Body, builtin.Body},
-		{&s.kind, "type", c.Type, builtin.Type},
+		{&s.typ, "type", c.Type, builtin.Type},
 		{&s.tag, "tag", c.Tag, builtin.Tag},
-		{&s.markup, "format", c.Templates.Format, builtin.Format},
+		{&s.format, "format", c.Templates.Format, builtin.Format},
 		{&s.skip, "skip", c.Skip, builtin.Skip},
 		{&s.images, "images", c.Templates.Images, builtin.Images},
 	} {
 		var err error
-		if t.own != "" {
-			if t.to.own, err = ParseTemplate(t.name, t.own); err != nil {
+		if t.custom != "" {
+			if t.to.custom, err = ParseTemplate(t.name, t.custom); err != nil {
 				return nil, err
 			}
 		}
@@ -270,8 +271,8 @@ func New(c Config) (*Source, error) {
 			}
 		}
 	}
-	if s.body.own != nil && s.markup.own == nil {
-		s.markup = chain{} // the built-in format is that of the built-in body
+	if s.body.custom != nil && s.format.custom == nil {
+		s.format = templatePair{} // the built-in format is for the built-in body
 	}
 	scheme := c.Scheme
 	if scheme == "" && s.Format.Signed {
@@ -284,7 +285,7 @@ func New(c Config) (*Source, error) {
 
 var builtins sync.Map // by name, of func() (*Source, error)
 
-// Builtin returns the source of a built-in format without settings, or nil if
+// Builtin returns the source of a built-in format with default settings, or nil if
 // there is no such format.
 func Builtin(name string) (*Source, error) {
 	if formats[name] == nil {
@@ -294,7 +295,7 @@ func Builtin(name string) (*Source, error) {
 	return f.(func() (*Source, error))()
 }
 
-// Accepts reports whether the source answers a path below its address.
+// Accepts reports whether the source handles requests to a path below its address.
 func (s *Source) Accepts(path string) bool {
 	if path == "" {
 		return true
@@ -310,11 +311,11 @@ func (s *Source) Accepts(path string) bool {
 	})
 }
 
-// Fetcher gets the content at an address.
+// Fetcher returns the content at an address.
 type Fetcher func(ctx context.Context, url string) ([]byte, error)
 
-// Authenticate returns an [*Error] with the status 401 if a request lacks the
-// signature or the token that the source demands. fetch gets certificates.
+// Authenticate returns an [*Error] with the status 401 if a request does not have the
+// signature and the token that the source requires. It uses fetch for certificates.
 func (s *Source) Authenticate(ctx context.Context, r *Request, fetch Fetcher) error {
 	if s.config.Token != "" && !s.hasToken(r) {
 		return errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
@@ -346,12 +347,12 @@ func (s *Source) Read(r *Request) (*Message, error) {
 		return nil, err
 	}
 	if formats[s.config.Name] != nil && length(items(data)) == 0 {
-		return nil, s.nothing()
+		return nil, s.emptyError()
 	}
 	m := &Message{}
-	run := func(c chain) (out string) {
+	run := func(t templatePair) (out string) {
 		if err == nil {
-			out, err = c.execute(data, r.Header, m)
+			out, err = t.execute(data, r.Header, m)
 		}
 		return strings.TrimSpace(out)
 	}
@@ -359,8 +360,8 @@ func (s *Source) Read(r *Request) (*Message, error) {
 		m.Skip = true
 		return m, nil
 	}
-	m.Title, m.Body, m.Type = run(s.title), run(s.body), s.typeOf(run(s.kind), m)
-	tags, format := run(s.tag), run(s.markup)
+	m.Title, m.Body, m.Type = run(s.title), run(s.body), s.typeOf(run(s.typ), m)
+	tags, format := run(s.tag), run(s.format)
 	if s.config.Images {
 		m.Images = addresses(run(s.images))
 	}
@@ -376,33 +377,34 @@ func (s *Source) Read(r *Request) (*Message, error) {
 		m.Title, m.Body = "", m.Title
 	}
 	if m.Body == "" {
-		return nil, s.nothing()
+		return nil, s.emptyError()
 	}
 	return m, nil
 }
 
-// nothing returns the error for a payload without content.
-func (s *Source) nothing() *Error {
+// emptyError returns the error for a payload without content.
+func (s *Source) emptyError() *Error {
 	return errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
 }
 
-// execute runs the operator's template or, if there is none or it fails, the
-// built-in one.
-func (c chain) execute(data any, h http.Header, m *Message) (string, error) {
-	if c.own != nil {
-		out, err := c.own.Execute(data, h)
-		if err == nil || c.builtin == nil {
+// execute runs the operator's template or, if there is none or it fails, the built-in
+// one. It adds a warning to m for a template that fails.
+func (t templatePair) execute(data any, h http.Header, m *Message) (string, error) {
+	if t.custom != nil {
+		out, err := t.custom.Execute(data, h)
+		if err == nil || t.builtin == nil {
 			return out, err
 		}
 		m.Warnings = append(m.Warnings, fmt.Sprintf("The built-in text is used in place of a template that fails: %v", err))
 	}
-	if c.builtin == nil {
+	if t.builtin == nil {
 		return "", nil
 	}
-	return c.builtin.Execute(data, h)
+	return t.builtin.Execute(data, h)
 }
 
-// typeOf returns the type for what the template returns.
+// typeOf returns the type for the word that the type template returns. It adds a
+// warning to m for an unknown word.
 func (s *Source) typeOf(word string, m *Message) string {
 	if word == "" {
 		return ""
@@ -417,8 +419,8 @@ func (s *Source) typeOf(word string, m *Message) string {
 	return string(t)
 }
 
-// Reply returns the answer in the form of the program's API, or nil if clients
-// get the gateway's own.
+// Reply returns the answer in the format of the API, or nil if the format is not an
+// API.
 func (s *Source) Reply(o Outcome) *Reply {
 	if s.Format.api == nil {
 		return nil
@@ -427,15 +429,15 @@ func (s *Source) Reply(o Outcome) *Reply {
 	return &reply
 }
 
-// TakesFiles reports whether the files of a multipart form are attached: always
-// for an API, and for a webhook if images are wanted.
+// TakesFiles reports whether the files of a multipart form are attached. They are for
+// an API, and for any other format if Config.Images is set.
 func (s *Source) TakesFiles() bool { return s.Format.api != nil || s.config.Images }
 
-// maxTags bounds the tags of a message.
+// maxTags is the maximum number of tags of a message.
 const maxTags = 50
 
-// validTags returns the valid tags in a text. Tags with a special meaning are left
-// out: all, always, and numbers, which choose a place in a chain.
+// validTags returns the valid tags in a text. It leaves out tags with a special
+// meaning: all, always, and numbers.
 func validTags(s string) (out []string) {
 	for _, tag := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' }) {
 		tag = strings.ToLower(tag)
@@ -446,10 +448,10 @@ func validTags(s string) (out []string) {
 	return out
 }
 
-// maxImages bounds the images of a message.
+// maxImages is the maximum number of images of a message.
 const maxImages = 3
 
-// addresses returns the http addresses in a text, one a line.
+// addresses returns the HTTP and HTTPS addresses in a text that has one per line.
 func addresses(s string) (out []string) {
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
@@ -460,6 +462,7 @@ func addresses(s string) (out []string) {
 	return out
 }
 
+// isAddress reports whether s begins as an HTTP or HTTPS address and has no spaces.
 func isAddress(s string) bool {
 	return (strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")) && !strings.ContainsAny(s, " \t\r\n")
 }

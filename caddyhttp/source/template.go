@@ -20,13 +20,13 @@ const (
 	maxWork   = 16 << 20  // bytes that functions read or make
 )
 
-// Template is a text/template of Go, changed so that it fits payloads of
-// others and cannot take long:
+// Template is a text/template of Go with these differences, which make it safe for
+// payloads of other programs:
 //
-//   - A field that is missing, or that is in a value of another type, is empty.
-//   - Output is text as [text] makes it, in place of Go's formats.
+//   - A missing field, or a field of a value that is not an object, is empty.
+//   - Numbers, arrays and objects are printed as in JSON.
 //   - The rounds of range, the output, and the work of functions are limited.
-//   - The functions are those of [functions]; call and slice are errors.
+//   - The functions take values of any type. call, slice and js are not available.
 type Template struct {
 	name string
 	runs sync.Pool // of *run
@@ -35,14 +35,15 @@ type Template struct {
 // run is a template with the state of one execution.
 type run struct {
 	template *template.Template
-	steps    int // that are left
-	work     int // likewise
+	steps    int // remaining of maxSteps
+	work     int // remaining of maxWork
 	header   http.Header
 }
 
-// errTooMuch is returned by a template that exceeds a limit.
+// errTooMuch is returned when a template exceeds a limit.
 var errTooMuch = errors.New("the template takes too long")
 
+// step counts one round of range or one call of a template.
 func (r *run) step() (string, error) {
 	if r.steps--; r.steps < 0 {
 		return "", fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
@@ -50,7 +51,7 @@ func (r *run) step() (string, error) {
 	return "", nil
 }
 
-// charge counts n bytes of work.
+// charge counts n bytes of work. It returns an error if the run exceeds maxWork.
 func (r *run) charge(n int) error {
 	if n < 0 || n > r.work {
 		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)
@@ -59,10 +60,10 @@ func (r *run) charge(n int) error {
 	return nil
 }
 
-// TemplateError is a mistake in a template.
+// TemplateError is returned when a template cannot be parsed or executed.
 type TemplateError struct {
-	Name         string // what the template makes, such as body
-	Line, Column int    // from 1; Column is 0 if unknown
+	Name         string // name of the template, such as body
+	Line, Column int    // both begin at 1; Column is 0 if unknown
 	Err          error
 }
 
@@ -84,7 +85,7 @@ var (
 	tooMuch       = errTooMuch.Error()
 )
 
-// wrapError makes a TemplateError of an error of text/template.
+// wrapError returns an error of text/template as a TemplateError.
 func wrapError(name string, err error) error {
 	m := templateError.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -110,7 +111,7 @@ func wrapError(name string, err error) error {
 	return e
 }
 
-// ParseTemplate parses a template. name says what it makes. The error is a
+// ParseTemplate parses a template. name is for errors. The error is a
 // [*TemplateError].
 func ParseTemplate(name, text string) (*Template, error) {
 	t, err := template.New(name).Funcs((&run{}).functions()).Parse(text)
@@ -138,12 +139,12 @@ func ParseTemplate(name, text string) (*Template, error) {
 	return out, nil
 }
 
-// leftOver matches what Caddy leaves of {{$x}} and {{$x := …}} in a Caddyfile,
-// because it takes {$x} and {$x := …} for environment variables.
+// leftOver matches the text that remains of {{$x}} and {{$x := …}} in a Caddyfile
+// after Caddy has replaced {$x} and {$x := …} as environment variables.
 var leftOver = regexp.MustCompile(`(?:^|[^{])\{\s*(?:\}|=)`)
 
-// CheckLeftOver returns an error if text, from a Caddyfile, is a template whose
-// variables Caddy has replaced by environment variables.
+// CheckLeftOver returns an error if text is a template from a Caddyfile in which Caddy
+// has replaced a variable of the template as an environment variable.
 func CheckLeftOver(text string) error {
 	if !leftOver.MatchString(text) {
 		return nil
@@ -169,7 +170,7 @@ func (t *Template) Execute(data any, header http.Header) (string, error) {
 	return out.String(), nil
 }
 
-// limitedBuffer takes maxOutput bytes.
+// limitedBuffer is a buffer of at most maxOutput bytes.
 type limitedBuffer struct{ bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
@@ -179,12 +180,14 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// rewriter changes a parsed template.
+// rewriter changes a parsed template: it counts steps, gets fields with _get, and
+// converts values for range and output.
 type rewriter struct {
 	tree *parse.Tree
-	err  error // the first
+	err  error // the first error
 }
 
+// fail sets the error at a node, unless there is one.
 func (rw *rewriter) fail(n parse.Node, format string, args ...any) {
 	if rw.err == nil {
 		location, _ := rw.tree.ErrorContext(n)
@@ -207,6 +210,7 @@ func (rw *rewriter) stepNode(at parse.Pos) parse.Node {
 	}}
 }
 
+// list rewrites the nodes of a list.
 func (rw *rewriter) list(l *parse.ListNode) {
 	if l == nil {
 		return
@@ -238,6 +242,7 @@ func (rw *rewriter) branch(n *parse.BranchNode) {
 	rw.list(n.ElseList)
 }
 
+// pipe rewrites the commands of a pipeline.
 func (rw *rewriter) pipe(p *parse.PipeNode) {
 	if p == nil {
 		return
@@ -258,8 +263,8 @@ func (rw *rewriter) pipe(p *parse.PipeNode) {
 	}
 }
 
-// argument rewrites what is nested in an argument. If the argument is a field,
-// it returns the command that gets the field.
+// argument rewrites an argument of a command. It returns the command that gets the
+// field if the argument is a field, and otherwise nil.
 func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 	switch arg := arg.(type) {
 	case *parse.FieldNode:
@@ -286,6 +291,7 @@ func (rw *rewriter) argument(arg parse.Node) *parse.CommandNode {
 	return nil
 }
 
+// get returns the command that gets the member at the path of names in a value.
 func (rw *rewriter) get(at parse.Pos, of parse.Node, names []string) *parse.CommandNode {
 	args := []parse.Node{rw.identifier("_get", at), of}
 	for _, name := range names {

@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// runTemplate parses a template and executes it on a JSON payload.
 func runTemplate(t testing.TB, text, payload string) (string, error) {
 	t.Helper()
 	tmpl, err := ParseTemplate("body", text)
@@ -47,7 +48,7 @@ func TestTemplates(t *testing.T) {
 		{`{{html .a}} {{urlquery .a}}`, `{"a":"<a b>"}`, "&lt;a b&gt; %3Ca+b%3E"},
 		{`{{header "x-event"}}{{header "Authorization"}}{{header "cookie"}}{{header "none"}}`, `{}`, "push"},
 		{`{{.a | upper | printf "%s!"}}`, `{"a":"x"}`, "X!"},
-		{`{{"{{.a}}"}}{{.b}}`, `{"b":"{{.c}}"}`, "{{.a}}{{.c}}"}, // a payload is no template
+		{`{{"{{.a}}"}}{{.b}}`, `{"b":"{{.c}}"}`, "{{.a}}{{.c}}"}, // a payload is not run as a template
 	} {
 		got, err := runTemplate(t, tt.text, tt.payload)
 		if err != nil || got != tt.want {
@@ -56,7 +57,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// A mistake is named by its line and column.
+// TestTemplateErrors checks that errors have the line and the column of the mistake.
 func TestTemplateErrors(t *testing.T) {
 	for _, tt := range []struct {
 		text, want   string
@@ -83,7 +84,8 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// A payload cannot make a harmless template costly.
+// TestTemplateCost checks that a template with a large payload ends at a limit and
+// returns a TemplateError.
 func TestTemplateCost(t *testing.T) {
 	long := strings.Repeat("%[1]s%5000d", 10_000)
 	for _, text := range []string{
@@ -111,24 +113,24 @@ func TestDecodeLimits(t *testing.T) {
 	}
 	for _, text := range []string{``, `{`, `{"a"`, `{"a":1}x`, `nul`, `[1,]`, strings.Repeat("[", 1<<20)} {
 		if _, err := decodeJSON([]byte(text)); err == nil {
-			t.Errorf("%.20s is not JSON", text)
+			t.Errorf("invalid JSON is accepted: %.20s", text)
 		}
 	}
 }
 
 func TestCheckLeftOver(t *testing.T) {
-	for text, lost := range map[string]bool{
+	for text, want := range map[string]bool{
 		`{{.a}}`: false, `{{ $x := .a }}{{$x}}`: false, `plain`: false, `{a}`: false, `{{"{"}}`: false,
 		`{= .a}}`: true, `{}`: true, `x {}} y`: true, `{ = .a}`: true, `{= .a}{{.x}}`: true,
 	} {
-		if err := CheckLeftOver(text); (err != nil) != lost {
+		if err := CheckLeftOver(text); (err != nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-// docs/templates.md has an example of every function, and each example makes
-// what the page says.
+// TestDocumentation checks that docs/templates.md has an example of every function,
+// and that each example makes the output on the page.
 func TestDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../docs/templates.md")
 	if err != nil {

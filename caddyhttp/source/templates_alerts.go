@@ -1,9 +1,10 @@
 package source
 
-// The parts of templates for a group of alerts in the form of Prometheus
-// Alertmanager, which Grafana sends, too.
+// Parts of the templates for a group of alerts. Grafana uses the format of Prometheus
+// Alertmanager.
 const (
-	// alertsTitle is an expression for the name of the alerts, or their labels.
+	// alertsTitle is an expression for the name that the alerts share, or the labels of
+	// the group.
 	alertsTitle = `(default (default "Alerts" (join ", " (pairs .groupLabels))) (default .commonLabels.alertname .groupLabels.alertname))`
 
 	// alertDefinition defines the template of one alert.
@@ -15,8 +16,8 @@ const (
 	{{- with .labels.instance }}{{ if not (contains . $text) }} ({{ . }}){{ end }}{{ end -}}
 {{- end -}}`
 
-	// alertsList lists the alerts that fire, and then those that are resolved. It
-	// needs alertDefinition before it.
+	// alertsList lists the firing alerts, and then the resolved ones. It needs
+	// alertDefinition before it.
 	alertsList = `{{- $firing := without "status" "resolved" .alerts -}}
 {{- $resolved := where "status" "resolved" .alerts -}}
 {{- range first 20 $firing -}}

@@ -1,11 +1,10 @@
 package source
 
-// The parts of templates for Radarr and Sonarr, whose webhooks have the same
-// form.
+// Parts of the templates for Radarr and Sonarr, which have similar payloads.
 const (
 	servarrEvent = `{{ .eventType }}{{ if .isUpgrade }} (upgrade){{ end -}}`
 
-	// servarrDetails is the end of the body. $file is the file that was imported.
+	// servarrDetails is the end of the body. $file must be the imported file.
 	servarrDetails = `{{- with .message }}
 {{ . }}{{ end -}}
 {{- with default .release.quality $file.quality }}
@@ -23,7 +22,6 @@ Indexer: {{ . }}{{ end -}}
 
 	servarrType = `{{ if eq .eventType "Download" "HealthRestored" }}success{{ else if eq .eventType "Health" }}{{ default "warning" (type .level) }}{{ else if eq .eventType "ManualInteractionRequired" }}warning{{ end }}`
 
-	// servarrPoster is the rest of a template that begins with the range of
-	// the images.
+	// servarrPoster ends a template that begins with a range over the images.
 	servarrPoster = `{{ if eq .coverType "poster" }}{{ .remoteUrl }}{{ end }}{{ end }}`
 )

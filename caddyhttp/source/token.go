@@ -18,25 +18,24 @@ type TokenPlace struct {
 	// Field is the name of a field of a form or a JSON object.
 	Field string
 
-	// Path means the last segment of the path, for addresses such as
-	// /hooks/TOKEN.
+	// Path means that the token is the last segment of the path, as in /hooks/TOKEN.
 	Path bool
 
-	// Basic means the password of Basic authentication, or its user without a
-	// password.
+	// Basic means that the token is the password of Basic authentication, or the user
+	// name if the password is empty.
 	Basic bool
 
-	// Encoded is the name of a parameter of the query string that holds the
-	// value of an Authorization header in base64.
+	// Encoded is the name of a parameter of the query string with the value of an
+	// Authorization header in base64.
 	Encoded string
 }
 
-// usualPlaces are where every source looks for a token: ?token= and
-// Authorization: Bearer, which is looked for everywhere.
+// usualPlaces are the places of a token for every source, in addition to
+// Authorization: Bearer.
 var usualPlaces = []TokenPlace{{Query: "token"}}
 
-// hasToken reports whether a request has the token of the source in one of the
-// places of the program.
+// hasToken reports whether a request has the token of the source in a place that the
+// format allows.
 func (s *Source) hasToken(r *Request) bool {
 	found := false
 	try := func(candidate string) {
@@ -73,7 +72,7 @@ func (s *Source) hasToken(r *Request) bool {
 	return found
 }
 
-// sameSecret compares two secrets in a time that does not depend on them.
+// sameSecret reports whether two secrets are equal, in constant time.
 func sameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
@@ -88,7 +87,8 @@ func bearerToken(auth string) string {
 	return strings.TrimSpace(token)
 }
 
-// basicPassword returns the password of Basic authentication, or "".
+// basicPassword returns the password of Basic authentication, or the user name if the
+// password is empty.
 func basicPassword(auth string) string {
 	scheme, value, ok := strings.Cut(auth, " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
@@ -105,7 +105,7 @@ func basicPassword(auth string) string {
 	return password
 }
 
-// field returns a field of a form or of a JSON object.
+// field returns a field of the form or JSON object in the body, or "".
 func (r *Request) field(name string) string {
 	if r.Form != nil {
 		return r.Form.Get(name)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// newMailGateway runs a gateway with a mail server that asks every client for an
+// newMailGateway runs a gateway with a mail server on which every client needs an
 // account. It returns the server's port and the destination of the key ops.
 func newMailGateway(t *testing.T) (port int, hook *webhook) {
 	t.Helper()
@@ -44,7 +44,7 @@ func newMailGateway(t *testing.T) (port int, hook *webhook) {
 	return port, hook
 }
 
-// TestMailClients sends mails with the programs that scripts use.
+// TestMailClients sends mails with common mail clients for scripts.
 func TestMailClients(t *testing.T) {
 	port, hook := newMailGateway(t)
 	check := func(t *testing.T, path, title, text, typ string) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// mailClient is a client of the mail server that sends what it likes.
+// mailClient is a client of the mail server that can send any bytes.
 type mailClient struct {
 	t *testing.T
 	net.Conn
@@ -46,21 +46,22 @@ func (c *mailClient) read() string {
 	}
 }
 
-// say sends a text as it is, and returns the next answer.
-func (c *mailClient) say(text string) string {
+// send sends a text as it is and returns the next answer.
+func (c *mailClient) send(text string) string {
 	_, _ = c.Write([]byte(text)) // the server may have closed the connection
 	return c.read()
 }
 
-// expect sends a text and reports an answer that does not begin with want.
+// expect sends a text and reports an error if the next answer does not begin with
+// want.
 func (c *mailClient) expect(text, want string) {
 	c.t.Helper()
-	if got := c.say(text); !strings.HasPrefix(got, want) {
+	if got := c.send(text); !strings.HasPrefix(got, want) {
 		c.t.Errorf("%.60q: got %q, want %s", text, got, want)
 	}
 }
 
-// begin begins a mail to a recipient.
+// begin sends the commands before DATA for a mail to one recipient.
 func (c *mailClient) begin(to string) {
 	c.t.Helper()
 	c.expect("EHLO client\r\n", "250")
@@ -79,9 +80,9 @@ func mailOptions(keys, address, block string) string {
 	return "local_certs\nskip_install_trust\npki {\nca {\nname test\n}\n}\nnotify {\n" + keys + "\nsmtp " + address + " {\nhostname gateway.test\n" + block + "\n}\n}"
 }
 
-// TestMailEndsOnlyOnce checks that a mail has one end, so that nothing in its
-// text is taken for commands (SMTP smuggling), and that commands which arrive
-// together are answered one by one.
+// TestMailEndsOnlyOnce checks that only \r\n.\r\n ends a mail, so that its text cannot
+// contain commands (SMTP smuggling), and that pipelined commands are answered one by
+// one.
 func TestMailEndsOnlyOnce(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
@@ -108,7 +109,7 @@ func TestMailEndsOnlyOnce(t *testing.T) {
 	if got := c.read(); !strings.HasPrefix(got, "221") {
 		t.Errorf("after a pipelined mail: %q", got)
 	}
-	// A mail that is cut is not sent.
+	// An incomplete mail is not sent.
 	k.take()
 	for _, end := range []string{"", "\r\n", "\r\n.", "\r\n.\r"} {
 		c, _ := dialMail(t, address)
@@ -124,11 +125,11 @@ func TestMailEndsOnlyOnce(t *testing.T) {
 	c.begin("k@x")
 	c.expect("BDAT 16 LAST\r\nSubject: whole\r\n\r\n", "250 2.0.0 delivered")
 	if got := k.take(); len(got) != 1 || !strings.Contains(got[0], "whole") {
-		t.Errorf("a mail that was cut is sent: %q", got)
+		t.Errorf("an incomplete mail is sent: %q", got)
 	}
 }
 
-// TestMailTLS checks with a certificate of Caddy that passwords are taken only
+// TestMailTLS checks with a certificate of Caddy that passwords are accepted only
 // over TLS, and that commands sent before TLS have no effect after it.
 func TestMailTLS(t *testing.T) {
 	t.Parallel()
@@ -146,7 +147,7 @@ func TestMailTLS(t *testing.T) {
 	secure := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}) //nolint:gosec // the authority is Caddy's own
 	if err := secure.Handshake(); err == nil {
 		s := &mailClient{t, secure, bufio.NewReader(secure)}
-		if got := s.say("NOOP\r\n"); !strings.HasPrefix(got, "250 2.0.0") || strings.Contains(got, "injected") {
+		if got := s.send("NOOP\r\n"); !strings.HasPrefix(got, "250 2.0.0") || strings.Contains(got, "injected") {
 			t.Errorf("after TLS: %q", got)
 		}
 		s.expect("MAIL FROM:<a@x>\r\n", "502")
@@ -164,7 +165,7 @@ func TestMailTLS(t *testing.T) {
 	s.expect("MAIL FROM:<a@x>\r\n", "530")
 	s.expect("AUTH PLAIN "+login+"\r\n", "535")
 	s.expect("AUTH PLAIN "+login+"\r\n", "535")
-	if got := s.say("AUTH PLAIN " + login + "\r\n"); strings.HasPrefix(got, "535") {
+	if got := s.send("AUTH PLAIN " + login + "\r\n"); strings.HasPrefix(got, "535") {
 		t.Errorf("a fourth password is checked: %q", got)
 	}
 	if got := k.take(); len(got) > 0 {
@@ -213,13 +214,13 @@ func TestMailFloods(t *testing.T) {
 	eventually(t, "the new configuration answers", func() bool {
 		c, _ = dialMail(t, address)
 		c.expect("EHLO x\r\n", "250")
-		return strings.HasPrefix(c.say("MAIL FROM:<a@x>\r\n"), "250")
+		return strings.HasPrefix(c.send("MAIL FROM:<a@x>\r\n"), "250")
 	})
 	c.expect("RCPT TO:<k@x>\r\n", "250")
 	c.expect("DATA\r\n", "354")
 	ended := make(chan string, 1)
 	go func() { ended <- c.read() }()
-	for i := 0; ; i++ { // a line every now and then does not extend the time for a mail
+	for i := 0; ; i++ { // further lines do not extend the time for a mail
 		if _, err := c.Write([]byte("Subject: slow\r\n")); err != nil {
 			break
 		}
@@ -265,10 +266,10 @@ func TestExpensiveMails(t *testing.T) {
 		c, _ := dialMail(t, address)
 		c.begin("k@x")
 		c.expect("DATA\r\n", "354")
-		if got := c.say(mail[0] + "\r\n.\r\n"); !strings.HasPrefix(got, mail[1]) {
+		if got := c.send(mail[0] + "\r\n.\r\n"); !strings.HasPrefix(got, mail[1]) {
 			t.Errorf("%s: got %q, want %s", name, got, mail[1])
 		}
-		c.begin("k@x") // the connection goes on
+		c.begin("k@x") // the connection is still open
 	}
 	c.expect("BDAT 99999999999999999999\r\n", "501")
 	if got := g.post("/notify/k", message{"body": "x"}); got.Status != 200 {
@@ -276,8 +277,8 @@ func TestExpensiveMails(t *testing.T) {
 	}
 }
 
-// TestMailSecrets checks that no answer to a mail and no line of the log shows a
-// secret of a URL.
+// TestMailSecrets checks that neither answers to mails nor the log show a secret of a
+// URL.
 func TestMailSecrets(t *testing.T) {
 	t.Parallel()
 	closed := "127.0.0.1:" + freePort(t)
@@ -285,7 +286,7 @@ func TestMailSecrets(t *testing.T) {
 	c, _ := dialMail(t, address)
 	c.begin("k@x")
 	c.expect("DATA\r\n", "354")
-	got := c.say("Subject: x\r\n\r\ny\r\n.\r\n")
+	got := c.send("Subject: x\r\n\r\ny\r\n.\r\n")
 	if !strings.HasPrefix(got, "451 4.4.0") {
 		t.Errorf("got %q", got)
 	}
@@ -318,8 +319,8 @@ func TestMailOverReload(t *testing.T) {
 	g.reload(mailOptions(keys+"key new {\nurl "+k.url+"/new\n}\n", address, ""), "")
 	eventually(t, "a new client gets the new configuration", func() bool {
 		c, greeting := dialMail(t, address)
-		return strings.HasPrefix(greeting, "220") && strings.HasPrefix(c.say("EHLO x\r\n"), "250") &&
-			strings.HasPrefix(c.say("MAIL FROM:<>\r\n"), "250") && strings.HasPrefix(c.say("RCPT TO:<new@x>\r\n"), "250")
+		return strings.HasPrefix(greeting, "220") && strings.HasPrefix(c.send("EHLO x\r\n"), "250") &&
+			strings.HasPrefix(c.send("MAIL FROM:<>\r\n"), "250") && strings.HasPrefix(c.send("RCPT TO:<new@x>\r\n"), "250")
 	})
 	begun.expect("DATA\r\n", "354")
 	begun.expect("Subject: begun before\r\n\r\nx\r\n.\r\n", "250 2.0.0 delivered")
