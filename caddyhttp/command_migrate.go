@@ -179,8 +179,8 @@ func checkWritten(name string) error {
 	return nil
 }
 
-// report writes where the keys are, what was moved, what is different and what
-// was not moved. It returns a partialError if something was not moved.
+// report writes where the keys are, what was moved, the notes, and what was not
+// moved. It returns a partialError if something was not moved.
 func (m *migration) report(w io.Writer, where string) error {
 	var b strings.Builder
 	b.WriteString(where + "\n\n")

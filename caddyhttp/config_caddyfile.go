@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
-// CaddyfileInfo is what the Caddyfile adapter records about a block. Leave it
+// CaddyfileInfo has what the Caddyfile adapter records about a block. Leave it
 // out of a JSON configuration.
 type CaddyfileInfo struct {
 	// The positions of the settings, for errors: file and line by the name of

@@ -147,7 +147,7 @@ var errSeveralURLs = errors.New("this holds several URLs; write one URL per url 
 // placeholderScope describes which placeholders a text of the operator may
 // have in addition to the global ones.
 type placeholderScope struct {
-	text    string // what the text is, for errors
+	text    string // a description of the text, for errors
 	has     func(name string) bool
 	allowed string // examples, for errors
 }

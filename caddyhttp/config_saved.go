@@ -10,10 +10,10 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 )
 
-// Configs turns on saved configurations: keys whose notification URLs clients
-// save over HTTP, in Caddy's storage, with the routes of the Apprise API. Keys
-// of the configuration take precedence over saved keys of the same name, and
-// cannot be read or changed over HTTP.
+// Configs turns on saved configurations: clients save notification URLs under a
+// key over HTTP, with the routes of the Apprise API. They are stored in Caddy's
+// storage. Keys of the configuration take precedence over saved keys of the
+// same name, and cannot be read or changed over HTTP.
 type Configs struct {
 	// Who may read and change saved configurations. `user` allows users that an
 	// authentication handler before this one has authenticated, and clients with

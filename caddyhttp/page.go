@@ -96,7 +96,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return h.errorResponse(err)
 	}
-	// The browser may keep what was typed, for the way back to the page.
+	// The browser may keep what the user typed, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
 	writePage(w, r, b.Bytes(), pagePolicy)
 	return nil

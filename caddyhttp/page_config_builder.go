@@ -50,7 +50,7 @@ const (
 	builderShow = "show" // show the form again with its secrets
 )
 
-// builderPage is what the pages have in common.
+// builderPage is the data that the pages have in common.
 type builderPage struct {
 	Root string // as in configPageData
 	Key  string
@@ -220,8 +220,8 @@ type builderURLPage struct {
 	Result    string          // of the test
 }
 
-// newBuilderURL returns the page of a URL. The error tells why the URL cannot be
-// saved.
+// newBuilderURL returns the page of a URL. The error is the reason why the URL
+// cannot be saved.
 func (h *Handler) newBuilderURL(r *http.Request, key, url string, tags []string) (p builderURLPage, err error) {
 	s := h.resolved.saved
 	t, err := s.target(appriseconfig.Entry{URL: url, Tags: tags})

@@ -15,7 +15,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Limits of what the page of a key shows.
+// Limits of the page of a key.
 const (
 	maxPageRecent  = 20     // messages and refusals
 	maxPageResults = 10     // of a message

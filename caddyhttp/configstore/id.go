@@ -28,7 +28,7 @@ func (s *Store) IDKey(ctx context.Context) ([]byte, error) {
 	key, err := s.loadIDKey(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
-			// Another process may have stored it meanwhile.
+			// Another process may have stored it in the meantime.
 			if key, err = s.loadIDKey(ctx); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -87,7 +87,7 @@ func (f *file) applyGroups() {
 	}
 	for i := range f.entries {
 		e := &f.entries[i]
-		for k := 0; k < len(e.Tags); k++ { // the list grows meanwhile
+		for k := 0; k < len(e.Tags); k++ { // the loop appends to the list
 			for _, name := range within[strings.ToLower(e.Tags[k])] {
 				e.Tags = addTag(e.Tags, name)
 			}

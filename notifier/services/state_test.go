@@ -56,7 +56,8 @@ func (s *states) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// process stands for a process that sends messages. Another one with the same store stands for the process after a restart.
+// process is a sender with a store of states. A second one with the same store
+// is the process after a restart.
 type process struct {
 	*testing.T
 	sender *notifier.Sender
