@@ -25,7 +25,8 @@ type App struct {
 	Settings
 
 	// Keeps messages that cannot be delivered at once, and delivers them later.
-	// Default: none; a client that needs to know reads the response.
+	// Default: no queue, so a message is delivered before the response or not at
+	// all, and the response says which.
 	Queue *Queue `json:"queue,omitempty"`
 
 	// Takes messages as mails. Default: none.

@@ -104,7 +104,7 @@ func (d *delivery) end(attempts int, err error) {
 	}
 	d.finish(attempts, err)
 	if d.taken {
-		giveBack(d.slots)
+		releaseSlots(d.slots)
 	}
 	for _, o := range d.options.Observers {
 		if o.End != nil {

@@ -131,10 +131,10 @@ func (d *Destination) parts(texts *renderings) int64 {
 // Warnings returns what l changes in the parameters of d, one sentence each.
 func (l *Limits) Warnings(d *Destination) (warnings []string) {
 	if d.options.retry > l.Retry {
-		warnings = append(warnings, fmt.Sprintf("retry=%d is more than the %d retries that are possible here (client_limits retry), so it is %[2]d", d.options.retry, l.Retry))
+		warnings = append(warnings, fmt.Sprintf("retry=%d is above the limit of %d (client_limits retry); %[2]d is used", d.options.retry, l.Retry))
 	}
 	if d.options.retry > 0 && d.options.wait != defaultWait && seconds(d.options.wait) < l.Wait {
-		warnings = append(warnings, fmt.Sprintf("wait=%s is less than the %s between two tries that are necessary here (client_limits wait), so it is %[2]s", strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
+		warnings = append(warnings, fmt.Sprintf("wait=%s is below the limit of %s (client_limits wait); %[2]s is used", strconv.FormatFloat(d.options.wait, 'f', -1, 64), l.Wait))
 	}
 	return warnings
 }
@@ -152,7 +152,7 @@ type requestCounter struct {
 // redirect counts the request that follows a redirect.
 func (c *requestCounter) redirect(r *http.Request) error {
 	if c.repeated.Add(max(r.ContentLength, 0)) > c.maxRepeated {
-		return &LimitError{LimitBytes, fmt.Sprintf("redirects would make the message send %s once more, and may not", humanize.IBytes(uint64(c.maxRepeated)))}
+		return &LimitError{LimitBytes, fmt.Sprintf("redirects would make the message send more than %s again (client_limits bytes)", humanize.IBytes(uint64(c.maxRepeated)))}
 	}
 	return c.take()
 }

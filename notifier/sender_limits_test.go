@@ -81,8 +81,8 @@ func TestLimitsWarnings(t *testing.T) {
 		"?retry=2":           "",
 		"?wait=0":            "",
 		"?retry=2&wait=5":    "",
-		"?retry=1&wait=0.25": "wait=0.25 is less than the 1s between two tries that are necessary here (client_limits wait), so it is 1s",
-		"?retry=3":           "retry=3 is more than the 2 retries that are possible here (client_limits retry), so it is 2",
+		"?retry=1&wait=0.25": "wait=0.25 is below the limit of 1s (client_limits wait); 1s is used",
+		"?retry=3":           "retry=3 is above the limit of 2 (client_limits retry); 2 is used",
 	} {
 		d, err := Parse("probe://h/tok"+query, nil)
 		if err != nil {

@@ -50,14 +50,14 @@ func takeCopies(memory *Allocation, n, deliveries int) (s slots, free func()) {
 func takeSlots(ctx context.Context, all []slots) bool {
 	for i, s := range all {
 		if !s.take(ctx) {
-			giveBack(all[:i])
+			releaseSlots(all[:i])
 			return false
 		}
 	}
 	return true
 }
 
-func giveBack(all []slots) {
+func releaseSlots(all []slots) {
 	for _, s := range all {
 		<-s
 	}

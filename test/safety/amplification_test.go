@@ -127,8 +127,8 @@ func TestRetriesOfClients(t *testing.T) {
 		t.Errorf("%d requests: %d %s", n, got.Status, got.Error)
 	}
 	for _, warning := range []string{
-		"URL 1 of 100: retry=10 is more than the 2 retries that are possible here (client_limits retry), so it is 2",
-		"URL 1 of 100: wait=0 is less than the 1s between two tries that are necessary here (client_limits wait), so it is 1s",
+		"URL 1 of 100: retry=10 is above the limit of 2 (client_limits retry); 2 is used",
+		"URL 1 of 100: wait=0 is below the limit of 1s (client_limits wait); 1s is used",
 	} {
 		if !strings.Contains(fmt.Sprint(got.Details), warning) {
 			t.Errorf("no warning %s: %.500v", warning, got.Details)

@@ -86,7 +86,7 @@ var spellings = []struct {
 	{"mapped, zone", parts("[::ffff:%d.%d.%d.%d%%25eth0]"), none}, // IPv4 has none
 	{"compatible", parts("[::%d.%d.%d.%d]"), "IPv4-compatible|loopback|unspecified"},
 	{"NAT64", parts("[64:ff9b::%d.%d.%d.%d]"), ""},
-	{"NAT64 of one's own", pairs("[64:ff9b:1::%x:%x]"), "NAT64"},
+	{"private NAT64", pairs("[64:ff9b:1::%x:%x]"), "NAT64"},
 	{"6to4", pairs("[2002:%x:%x::1]"), "6to4"},
 	{"Teredo", pairs("[2001:0:%x:%x::]"), "Teredo"},
 }
