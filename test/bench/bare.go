@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// startBare starts this program as the server of [serveBare]. It stands for what
-// net/http itself costs: no gateway that sends with net/http can cost less.
+// startBare starts this program as the server of [serveBare]. It shows the cost
+// of net/http itself, which is the minimum for a gateway that sends with
+// net/http.
 func (b *bench) startBare() (*caddy, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -34,12 +35,12 @@ func (b *bench) startBare() (*caddy, error) {
 	return c, c.begin()
 }
 
-// serveBare answers POST /n after n requests to destination at once, each with
-// the body of the request, and GET /metrics with the counters that
-// [caddy.usage] reads. The requests run on goroutines that stay, as the
-// deliveries of the gateway do.
+// serveBare answers POST /n after it has sent n concurrent requests with the
+// same body to destination, and GET /metrics with the counters that
+// [caddy.usage] reads. It sends with long-lived goroutines, as the gateway
+// does.
 func serveBare(destination string) error {
-	const deliveries = 1024 // as many as the gateway has under way
+	const deliveries = 1024 // as many as the gateway makes at once
 	t := &http.Transport{MaxIdleConns: deliveries, MaxIdleConnsPerHost: deliveries}
 	jobs := make(chan func())
 	for range deliveries {
@@ -74,8 +75,7 @@ func serveBare(destination string) error {
 	return server.ListenAndServe()
 }
 
-// roundTrip sends a request as a program does that has nothing but the address
-// and the body.
+// roundTrip sends body to address with a minimal request.
 func roundTrip(t *http.Transport, address string, body []byte) error {
 	q, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

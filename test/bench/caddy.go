@@ -28,7 +28,7 @@ type caddy struct {
 
 // siteConfig is the configuration of a measured process.
 type siteConfig struct {
-	keys   string // the key blocks of the gateway
+	keys   string // key blocks of the gateway
 	global string // the global option notify, if any
 	plain  bool   // without the gateway
 }
@@ -112,7 +112,7 @@ func (c *caddy) reload(b *bench) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// usage is what a process has used since its start.
+// usage has the counters of a process since its start.
 type usage struct {
 	cpu     time.Duration
 	allocs  float64
@@ -154,7 +154,7 @@ func (c *caddy) usage(collect bool) (usage, error) {
 	return u, err
 }
 
-// cpu returns the CPU time of the process, which is that of its threads.
+// cpu returns the CPU time of the process, which is the sum of its threads.
 func (c *caddy) cpu() (time.Duration, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", c.command.Process.Pid))
 	if err != nil || len(threads) == 0 {
@@ -162,7 +162,7 @@ func (c *caddy) cpu() (time.Duration, error) {
 	}
 	var sum time.Duration
 	for _, thread := range threads {
-		data, err := os.ReadFile(thread) //nolint:gosec // of a process that we have started
+		data, err := os.ReadFile(thread) //nolint:gosec // a file of the measured process
 		if err != nil {
 			continue // the thread has ended
 		}
@@ -194,7 +194,7 @@ func (c *caddy) resetPeak() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", c.command.Process.Pid), []byte("5"), 0o600)
 }
 
-// drain reads the answer to a GET.
+// drain sends a GET request and discards the response.
 func drain(url string) error {
 	resp, err := http.Get(url) //nolint:gosec // an address of the measured process
 	if err != nil {

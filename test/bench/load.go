@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// measure is what a request of a row costs.
+// measure is the cost of one request of a row.
 type measure struct {
 	perSecond float64
 	p50, p99  time.Duration
@@ -28,14 +28,14 @@ func (m measure) allocations() float64 { return m.allocs }
 // row is a row of a table: a request that is repeated.
 type row struct {
 	name, address, body string
-	header              http.Header // in addition
+	header              http.Header // additional fields
 	process             *caddy      // nil for the one that is passed to measureRows
 	requests            int         // in each round; 0 for the number that is passed to measureRows
 	rounds              []measure
 }
 
-// measureRows measures the rows in turn, so that what else happens on the
-// machine hits all of them.
+// measureRows measures the rows in turn, so that other load on the machine
+// affects all of them.
 func (b *bench) measureRows(c *caddy, rows []*row, requests int) error {
 	for round := range b.rounds + 1 {
 		for _, r := range rows {
@@ -72,8 +72,8 @@ func medianOf(rounds []measure) measure {
 	return out
 }
 
-// ratio returns the median of the ratios of a value to that of base in the same
-// round, since the two were measured one after the other.
+// ratio returns the median, over the rounds, of the ratio of a value to that of
+// base in the same round.
 func (r *row) ratio(base *row, value func(measure) float64) float64 {
 	ratios := make([]float64, len(r.rounds))
 	for i, m := range r.rounds {

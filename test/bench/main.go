@@ -2,13 +2,13 @@
 // reverse_proxy for the same requests to the same destination, on the same
 // machine and in one run. docs/speed.md explains the tables.
 //
-//	go run ./test/bench                  builds Caddy with and without this module, and measures
-//	go run ./test/bench -only message    measures some of it: message, fanout, sources, queue, postgres, sizes, config, saved, binary
+//	go run ./test/bench                  builds Caddy with and without this module, and measures everything
+//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, postgres, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
-// All traffic stays on the loopback interface. CPU time is that of the Caddy
-// process, and allocations are those of its runtime; the program that sends and
-// receives the requests is not included in them.
+// All traffic stays on the loopback interface. CPU time and allocations are
+// those of the Caddy process only, without the program that sends and receives
+// the requests.
 package main
 
 import (
@@ -26,11 +26,11 @@ import (
 
 // bench is one run.
 type bench struct {
-	dir      string // for files, removed at the end
+	dir      string // folder for files, removed at the end
 	binary   string // Caddy with the module
 	requests int    // in each round of a row
-	clients  int    // requests under way at once
-	rounds   int    // the median counts
+	clients  int    // concurrent requests
+	rounds   int    // per row; a value is their median
 	queued   int    // messages in the queue when it is full
 	dest     *destination
 

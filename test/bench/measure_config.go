@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// urlKeys returns keys with n URLs in all, three in each, of services that many
-// configurations have.
+// urlKeys returns keys with three URLs each, n URLs in total, of services that
+// are common in configurations.
 func urlKeys(n int) string {
 	var out strings.Builder
 	for i := 0; i < n; i += 3 {
@@ -64,8 +64,8 @@ func (b *bench) configurations() error {
 	return nil
 }
 
-// measureConfig measures the memory of a process that has started a few seconds
-// ago, and a reload.
+// measureConfig measures the memory of a process some seconds after its start,
+// and a reload.
 func (b *bench) measureConfig(c *caddy, reload, resident, live *[]float64) error {
 	time.Sleep(3 * time.Second)
 	*resident = append(*resident, c.memory("VmRSS"))

@@ -40,7 +40,8 @@ func (b *bench) messages() error {
 	return nil
 }
 
-// printRows prints rows beside the first one, which is that of reverse_proxy.
+// printRows prints rows and their ratios to the first one, which is
+// reverse_proxy.
 func printRows(title string, rows []*row) {
 	fmt.Printf("%-34s %8s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "KB", "of reverse_proxy: CPU, allocs, req/s")
 	for _, r := range rows {
@@ -50,8 +51,8 @@ func printRows(title string, rows []*row) {
 	}
 }
 
-// fanOut measures messages to many destinations, and beside them a server that
-// makes as many requests with net/http alone.
+// fanOut measures messages to many destinations, and a server that makes as
+// many requests with net/http alone.
 func (b *bench) fanOut() error {
 	counts := []int{1, 10, 100, 1000}
 	var keys strings.Builder
@@ -100,7 +101,8 @@ func (b *bench) fanOut() error {
 	return nil
 }
 
-// slow sends messages to n destinations of 50 ms, one after the other.
+// slow sends messages, one after the other, to n destinations that answer after
+// 50 ms.
 func (b *bench) slow(c *caddy, n int) (p50, worst time.Duration, err error) {
 	var took []time.Duration
 	for range 11 {

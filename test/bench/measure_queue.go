@@ -40,7 +40,7 @@ func (b *bench) queueOption(name string) string {
 	return "notify {\n\t\tqueue {\n\t\t\tpath " + filepath.Join(b.dir, name) + "\n\t\t}\n\t}"
 }
 
-// queueClients is how many clients send messages to a queue at once.
+// queueClients is the number of clients that send messages to a queue at once.
 const queueClients = 64
 
 // queue measures messages with a queue in a folder.
@@ -56,7 +56,7 @@ func (b *bench) queue() error {
 }
 
 // queueFast compares messages to a fast destination with and without a queue.
-// Nothing of them is stored before the response.
+// These messages are not stored before the response.
 func (b *bench) queueFast(keys string) error {
 	without, err := b.start(b.binary, siteConfig{keys: keys})
 	if err != nil {
@@ -79,9 +79,10 @@ func (b *bench) queueFast(keys string) error {
 	return nil
 }
 
-// queueAccept measures messages that are stored before the response, beside what
-// bbolt stores when as many goroutines write. The destination does not answer, or
-// answers at once, so that each message is stored a second time.
+// queueAccept measures messages that are stored before the response, and for
+// comparison how many values bbolt stores when as many goroutines write. The
+// destination does not answer, or it answers at once, so that the outcome of
+// each message is stored as well.
 func (b *bench) queueAccept(keys string) error {
 	c, err := b.start(b.binary, siteConfig{keys: keys, global: b.queueOption("accept")})
 	if err != nil {
@@ -119,8 +120,8 @@ func (b *bench) queueAccept(keys string) error {
 }
 
 // commits stores n values of 1 KB in a new database and returns how many it
-// stored in a second. store makes the function that stores one, and one that is
-// called at the end.
+// stored in a second. store returns a function that stores one value, and a
+// function to call at the end.
 func (b *bench) commits(n int, store func(*bbolt.DB) (put func(key []byte) error, end func())) (float64, error) {
 	path := filepath.Join(b.dir, "control.db")
 	defer os.Remove(path)

@@ -25,15 +25,15 @@ type queueRow struct {
 	rounds    []measure
 }
 
-// settleTime is how long a process has to write the results of messages that
-// are answered; it writes them within a second.
+// settleTime is the time for a process to write results after the response; it
+// writes them within a second.
 const settleTime = 1500 * time.Millisecond
 
 // drainTime is how long a round waits for the destination.
 const drainTime = 5 * time.Minute
 
-// rawLoad makes requests with clients connections. Its clients do little more than
-// write and read bytes, because they take their CPU time from the measured
+// rawLoad makes requests with clients connections. Its clients do little more
+// than write and read bytes, because they share the CPUs with the measured
 // process.
 func (b *bench) rawLoad(r *queueRow, clients, requests int) (measure, error) {
 	arrived := b.dest.total.Load()
@@ -76,7 +76,7 @@ func (b *bench) rawLoad(r *queueRow, clients, requests int) (measure, error) {
 	}, nil
 }
 
-// usageOf returns the sum of what processes have used.
+// usageOf returns the sum of the usage of processes.
 func usageOf(processes []*caddy) (sum usage, err error) {
 	for _, c := range processes {
 		u, err := c.usage(false)
@@ -157,7 +157,7 @@ func readResponse(r *bufio.Reader) error {
 	return err
 }
 
-// measureQueueRows measures the rows in turn.
+// measureQueueRows measures the rows in turn, as measureRows does.
 func (b *bench) measureQueueRows(rows []*queueRow, clients, requests int) error {
 	for round := range b.rounds + 1 {
 		for _, r := range rows {
@@ -173,7 +173,7 @@ func (b *bench) measureQueueRows(rows []*queueRow, clients, requests int) error 
 	return nil
 }
 
-// printQueueRows prints rows beside the first one.
+// printQueueRows prints rows and their ratios to the first one.
 func printQueueRows(title string, rows []*queueRow) {
 	fmt.Printf("%-44s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "of the first row: req/s, CPU")
 	base := medianOf(rows[0].rounds)

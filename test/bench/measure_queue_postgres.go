@@ -18,8 +18,8 @@ import (
 )
 
 // queuePostgres measures one, two and three gateways that share a queue in
-// PostgreSQL, beside one with a queue in a folder. The destinations are 16 web
-// servers, so that the limit of four deliveries to one destination does not count.
+// PostgreSQL, and one with a queue in a folder. It uses 16 destinations, so
+// that the limit of four deliveries to one destination has no effect.
 func (b *bench) queuePostgres() error {
 	server, err := b.startPostgres()
 	if errors.Is(err, errNoPostgres) {
@@ -56,8 +56,8 @@ func (b *bench) queuePostgres() error {
 	return nil
 }
 
-// queueShared measures the messages that gateways with one queue accept, and how
-// fast they deliver them.
+// queueShared measures how many messages a second gateways with a shared queue
+// accept and deliver.
 func (b *bench) queueShared(name string, config siteConfig, gateways int, paths []string) error {
 	r := &queueRow{name: name, paths: paths, async: true, drained: true}
 	for range gateways {

@@ -13,14 +13,13 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
 )
 
-// savedText returns a saved configuration with three URLs, of services that many
-// configurations have.
+// savedText returns a saved configuration with three URLs of common services.
 func savedText(i int) string {
 	return fmt.Sprintf("ops=discord://%018d/%068d\nmailtos://user:pass@example.com?to=a%d@example.com\njsons://host-%d.example.com/alerts/%d\n", i, i, i, i, i)
 }
 
-// savedKeys measures starts with saved keys, their first use, and the memory when
-// all have been used.
+// savedKeys measures the start with saved keys, their first use, and the memory
+// after all have been used.
 func (b *bench) savedKeys() error {
 	fmt.Printf("%-28s %10s %10s %12s %14s %12s %10s %10s %10s %14s %14s\n", "saved keys, three URLs each", "start ms", "CPU ms", "resident MiB",
 		"first use ms", "use ms", "list ms", "save ms", "page ms", "all used, MiB", "live bytes/URL")
@@ -77,7 +76,7 @@ func (b *bench) measureSaved(n int) (m savedFigures, err error) {
 	return m, m.change(c)
 }
 
-// use uses all keys, in an order that is not that of their names.
+// use uses all keys, not in the order of their names.
 func (m *savedFigures) use(c *caddy, n int, before float64) error {
 	var first, later []float64
 	for i := range n {
@@ -101,7 +100,7 @@ func (m *savedFigures) use(c *caddy, n int, before float64) error {
 	return nil
 }
 
-// change saves new keys and lists all.
+// change saves new keys and lists all keys.
 func (m *savedFigures) change(c *caddy) error {
 	var save, list, page []float64
 	for i := range 20 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sizes measures the memory that large messages take.
+// sizes measures the memory for large messages.
 func (b *bench) sizes() error {
 	var keys strings.Builder
 	keys.WriteString(b.destinationKey("texts", "/hold", 10))
@@ -53,7 +53,7 @@ func (b *bench) sizes() error {
 }
 
 // holdText sends a text of 1 MiB to ten destinations that do not answer, and
-// returns the bytes that are then in use in addition.
+// returns the increase of the bytes in use.
 func (b *bench) holdText(c *caddy) (float64, error) {
 	before, err := c.usage(true)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 )
 
 // TestQueueChainKill kills the gateway while it sends a message to the first
-// number of a tag. After the start the numbers keep their order: the second one
-// gets the message only if the first one fails.
+// number of a tag, and starts it again. The second number gets the message only
+// if the first one fails.
 func TestQueueChainKill(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name          string
 		status        int // of the first number, after the start
-		first, second int // how often each has got the message
+		first, second int // how often each gets the message
 	}{
 		{"the first number has it", http.StatusOK, 1, 0},
 		{"the first number refuses it", http.StatusBadRequest, 0, 1},

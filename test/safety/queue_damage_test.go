@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// TestQueueFlippedBits flips a bit of the queue's file, 10 times, or 100 times if
-// soak is set. The gateway starts each time. A message that does not arrive is in
-// the log with its ID or the hash of its idempotency key.
+// TestQueueFlippedBits flips one bit of the queue's file and starts the
+// gateway, 10 times, or 100 times if soak is set. The gateway starts each time,
+// and logs each message that does not arrive, with its ID or the hash of its
+// idempotency key.
 //
 // The file has eight messages, so that the gateway reads each of them soon after
 // the start.
@@ -69,7 +70,7 @@ func TestQueueFlippedBits(t *testing.T) {
 		before := len(g.log())
 		c.reset()
 		g.run()
-		// A message arrives, or the log or its resource tells that it is lost.
+		// Each message arrives, or the log or its address reports that it is lost.
 		eventually(t, fmt.Sprintf("all messages have arrived or are lost; bit of byte %d", at), func() bool {
 			for title, id := range ids {
 				if c.times(title) == 0 && !strings.Contains(g.log()[before:], id) {
@@ -93,7 +94,7 @@ func TestQueueFlippedBits(t *testing.T) {
 	if damaged == 0 {
 		t.Error("no damage was noticed: the test proves nothing")
 	}
-	// A bit costs one message at most, on average.
+	// On average, one flipped bit must not lose more than one message.
 	if lost > flips {
 		t.Errorf("%d messages are lost", lost)
 	}
@@ -111,7 +112,7 @@ func usedBytes(b []byte) (used []int) {
 	return used
 }
 
-// reset lets the receiver answer, and forgets what has arrived.
+// reset lets the receiver answer, and forgets the messages that have arrived.
 func (c *receiver) reset() {
 	c.release()
 	c.mu.Lock()
@@ -119,9 +120,9 @@ func (c *receiver) reset() {
 	c.got = map[string]int{}
 }
 
-// TestQueueFiles checks that attachments survive kill -9, and are removed when the
-// last delivery has ended. While messages wait, no file has a text, a secret or a
-// URL, and only the owner can read them.
+// TestQueueFiles checks that attachments survive kill -9, and are removed when
+// the last delivery has ended. While messages wait, no file contains a text, a
+// secret or a URL, and only the owner can read the files.
 func TestQueueFiles(t *testing.T) {
 	t.Parallel()
 	const secret, text, content = "correct-horse-battery", "the reactor is too hot", "a graph of the temperature"
@@ -178,8 +179,8 @@ func TestQueueFiles(t *testing.T) {
 	}
 }
 
-// notInFiles checks that no file or name in a folder has a text, and that only the
-// owner can read them.
+// notInFiles checks that no file or file name in a folder contains a text, and
+// that only the owner can read the files.
 func notInFiles(t *testing.T, folder, text string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

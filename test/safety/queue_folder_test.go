@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestQueueFullDisk fills the disk of the queue. Messages that cannot be stored are
-// answered with 503 and Retry-After, and those that need not be are still sent.
-// When there is room again, the gateway accepts messages without a restart, and
-// all that it has accepted arrive.
+// TestQueueFullDisk fills the disk of the queue. Messages that cannot be stored
+// are answered with 503 and Retry-After; messages that are delivered at once
+// are still sent. When there is room again, the gateway accepts messages
+// without a restart. All accepted messages arrive.
 func TestQueueFullDisk(t *testing.T) {
 	t.Parallel()
 	if !inNamespace(t, syscall.CLONE_NEWNS) {
@@ -75,7 +75,7 @@ func TestQueueFullDisk(t *testing.T) {
 		t.Error("the log has no error about the disk")
 	}
 	if got := g.post("/notify/fine", message{"title": "fine", "body": "x"}); got.Status != http.StatusOK {
-		t.Errorf("a message that need not be stored: %d %s", got.Status, got.text())
+		t.Errorf("a message that is delivered at once: %d %s", got.Status, got.text())
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
@@ -99,8 +99,9 @@ func TestQueueFullDisk(t *testing.T) {
 	}
 }
 
-// TestQueueSecondProcess starts a second gateway with the folder of a first one.
-// It ends with an error that names the folder; the first one goes on.
+// TestQueueSecondProcess starts a second gateway with the folder of a first
+// one. The second one ends with an error that names the folder; the first one
+// keeps running.
 func TestQueueSecondProcess(t *testing.T) {
 	t.Parallel()
 	folder, c := newFolder(t), newReceiver(t, nil)
@@ -113,12 +114,12 @@ func TestQueueSecondProcess(t *testing.T) {
 	first.queueUp("/notify/k", 1, 1)
 	waitArrived(t, func() []string { return c.missing([]string{"1"}) })
 	first.kill()
-	second.run() // a lock does not outlive its process
+	second.run() // the lock ends with its process
 }
 
-// TestQueueLostKey removes the file that has the key of the queue. The gateway
-// does not start, and its error tells what to do. With the file restored, what was
-// accepted arrives.
+// TestQueueLostKey removes the key file of the queue. The gateway does not
+// start, and its error tells what to do. After the file is restored, all
+// accepted messages arrive.
 func TestQueueLostKey(t *testing.T) {
 	t.Parallel()
 	folder, c := newFolder(t), newReceiver(t, nil)

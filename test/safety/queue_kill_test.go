@@ -12,12 +12,12 @@ import (
 )
 
 // TestQueueKill kills the gateway 20 times while 16 clients send 2000 messages,
-// or 10,000 if soak is set. Each message that was accepted arrives. Those that
-// arrive more than once were under way when the gateway was killed.
+// or 10,000 if soak is set. Each accepted message arrives. Only messages that
+// were in progress when the gateway was killed arrive more than once.
 //
-// A third of the messages is stored before the answer, a third has an idempotency
-// key and is sent again until it is answered, and the rest is sent at once. One
-// in 50 fails the first time.
+// A third of the messages is stored before the answer. A third has an
+// idempotency key; the client repeats it until it gets an answer. The others
+// are sent at once. One in 50 fails the first time.
 func TestQueueKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -68,7 +68,7 @@ func TestQueueKill(t *testing.T) {
 				t.Errorf("message %s: %d %s", title, status, text)
 				return
 			}
-			time.Sleep(5 * time.Millisecond) // the gateway starts
+			time.Sleep(5 * time.Millisecond) // the gateway is starting
 			if n%3 != 1 {
 				return // the message may have been accepted
 			}
@@ -103,10 +103,10 @@ func TestQueueKill(t *testing.T) {
 	}
 	_, again := c.count()
 	t.Logf("%d messages accepted, 0 lost, %d delivered twice", accepted.Load(), again)
-	// Under way are four deliveries of the queue to each destination, and those
-	// of the requests.
-	const underWay = 4*keys + clients
-	if again > kills*underWay {
-		t.Errorf("%d messages were delivered twice, more than were under way", again)
+	// The deliveries in progress are four of the queue to each destination, and
+	// those of the requests.
+	const inProgress = 4*keys + clients
+	if again > kills*inProgress {
+		t.Errorf("%d messages were delivered twice, more than were in progress", again)
 	}
 }

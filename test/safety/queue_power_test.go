@@ -21,8 +21,8 @@ import (
 // noSyncVariable is set in a process that runs the gateway without fsync.
 const noSyncVariable = "SAFETY_NO_SYNC"
 
-// runWithoutSync replaces this process with the gateway, for which fsync and
-// fdatasync do nothing and succeed.
+// runWithoutSync replaces this process with the gateway. In the gateway, fsync
+// and fdatasync succeed without doing anything.
 func runWithoutSync() error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the system call
@@ -41,11 +41,10 @@ func runWithoutSync() error {
 	return syscall.Exec(program, os.Args, os.Environ())
 }
 
-// TestQueuePowerCut cuts the power 4 times, or 20 times if soak is set: it copies
-// the disk of a gateway that has just accepted messages, and starts it with the
-// copy. All messages arrive.
-// What was not synced is not on the disk, so messages are lost in a control run
-// in which fsync does nothing.
+// TestQueuePowerCut simulates 4 power cuts, or 20 if soak is set: it copies the
+// disk of a gateway that has just accepted messages, and starts a gateway with
+// the copy. All messages arrive. Data that was not synced is not on the disk.
+// So messages must be lost in a control run in which fsync does nothing.
 func TestQueuePowerCut(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || raceEnabled {
@@ -80,8 +79,8 @@ func TestQueuePowerCut(t *testing.T) {
 	t.Error("nothing is lost without fsync: the test proves nothing")
 }
 
-// cutPower returns how many messages a gateway has accepted until the power was
-// cut, and how many of them are lost.
+// cutPower simulates a power cut. It returns how many messages the gateway had
+// accepted, and how many of them are lost.
 func cutPower(t *testing.T, noSync bool) (accepted, lost int) {
 	t.Helper()
 	dir := t.TempDir()

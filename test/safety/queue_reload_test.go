@@ -10,7 +10,7 @@ import (
 )
 
 // TestQueueReload reloads the configuration 30 times, or 100 times if soak is
-// set, while messages come in, some of which are stored while they are sent.
+// set, while messages come in. Some of them are stored while they are sent.
 // Each arrives once.
 func TestQueueReload(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestQueueStop(t *testing.T) {
 		g.ended <- err
 	}
 	if !strings.Contains(g.log(), "deliveries stay in the queue") || !strings.Contains(g.log(), fmt.Sprintf(`"deliveries":%d`, n)) {
-		t.Errorf("the log does not tell what waits: %s", g.log())
+		t.Errorf("the log does not have the number of waiting deliveries: %s", g.log())
 	}
 	eventually(t, "the gateway has hung up", func() bool { return c.waiting() == 0 })
 	if arrived, _ := c.count(); arrived > 0 {
@@ -105,7 +105,8 @@ func TestQueueStop(t *testing.T) {
 }
 
 // TestQueueSilentDestination queues 500 messages, or 2000 if soak is set, for a
-// destination that never answers. Messages for others arrive while it has not even ended the first four.
+// destination that does not answer. Messages for others arrive while the first
+// four deliveries to it are still in progress.
 func TestQueueSilentDestination(t *testing.T) {
 	t.Parallel()
 	silent, fine := newReceiver(t, nil), newReceiver(t, nil)
@@ -127,7 +128,7 @@ func TestQueueSilentDestination(t *testing.T) {
 	if arrived, _ := silent.count(); arrived > 0 {
 		t.Errorf("the silent destination has answered %d messages", arrived)
 	}
-	// It answers again.
+	// The destination answers again.
 	silent.release()
 	waitArrived(t, func() []string { return silent.missing(numbers(1, jobs)) })
 	if _, again := silent.count(); again > 0 {

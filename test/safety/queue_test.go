@@ -21,7 +21,8 @@ func queueOption(folder string, lines ...string) string {
 	return text + "}\n}"
 }
 
-// newFolder returns the path of a folder for a queue, which does not exist.
+// newFolder returns a path for the folder of a queue. The folder does not exist
+// yet.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "queue")
@@ -35,13 +36,12 @@ type receiver struct {
 	mu   sync.Mutex
 	got  map[string]int
 	last []byte        // the first file of the last message
-	hold chan struct{} // while it is not nil, requests wait until it is closed
+	hold chan struct{} // if not nil, requests wait until it is closed
 	held int           // requests that wait
 }
 
-// newReceiver starts a receiver. status, if not nil, returns the status for a
-// message that has been accepted a number of times; only messages with 200 are
-// counted.
+// newReceiver starts a receiver. status, if not nil, returns the status of the
+// answer to a message. Only messages with the status 200 are counted.
 func newReceiver(t *testing.T, status func(title string) int) *receiver {
 	t.Helper()
 	c := &receiver{got: map[string]int{}}
@@ -75,8 +75,8 @@ func newReceiver(t *testing.T, status func(title string) int) *receiver {
 	return c
 }
 
-// wait waits while the receiver is silent. It reports false if the gateway has
-// hung up meanwhile.
+// wait waits while the receiver is silent. It reports false if the gateway
+// closes the connection meanwhile.
 func (c *receiver) wait(r *http.Request) bool {
 	c.mu.Lock()
 	hold := c.hold
@@ -100,7 +100,7 @@ func (c *receiver) wait(r *http.Request) bool {
 	}
 }
 
-// silence lets the requests wait, until release is called.
+// silence makes requests wait until release is called.
 func (c *receiver) silence() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,8 +116,8 @@ func (c *receiver) release() {
 	}
 }
 
-// count returns the number of different messages that have arrived, and how many
-// arrivals there were beyond one for each.
+// count returns the number of different messages that have arrived, and the
+// number of repeated arrivals.
 func (c *receiver) count() (arrived, again int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,14 +127,14 @@ func (c *receiver) count() (arrived, again int) {
 	return len(c.got), again
 }
 
-// file returns the first file of the message that has arrived last.
+// file returns the first file of the last message.
 func (c *receiver) file() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return string(c.last)
 }
 
-// times returns how often a message has arrived.
+// times returns the number of times a message has arrived.
 func (c *receiver) times(title string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (g *gateway) tryPost(path string, m message, header ...string) (status int,
 	return resp.StatusCode, resp.Header, string(all), err
 }
 
-// queueUp posts n messages with numbers as titles, which the gateway stores
+// queueUp posts n messages with numbers as titles. The gateway stores each
 // before it answers.
 func (g *gateway) queueUp(path string, first, n int) {
 	g.t.Helper()
@@ -185,23 +185,23 @@ func (g *gateway) queueUp(path string, first, n int) {
 	}
 }
 
-// waitArrived waits until all messages that lost returns have arrived: until it
-// returns none. It fails the test if none of them arrives for a minute.
-func waitArrived(t *testing.T, lost func() []string) {
+// waitArrived waits until missing returns no messages. It fails the test if the
+// number of missing messages does not fall for a minute.
+func waitArrived(t *testing.T, missing func() []string) {
 	t.Helper()
-	last := len(lost())
+	last := len(missing())
 	for deadline := time.Now().Add(time.Minute); last > 0; time.Sleep(50 * time.Millisecond) {
-		missing := lost()
-		if len(missing) < last {
-			last, deadline = len(missing), time.Now().Add(time.Minute)
+		titles := missing()
+		if len(titles) < last {
+			last, deadline = len(titles), time.Now().Add(time.Minute)
 		}
 		if last > 0 && time.Now().After(deadline) {
-			t.Fatalf("%d messages are lost, for instance %.200q", last, missing)
+			t.Fatalf("%d messages are lost, for instance %.200q", last, titles)
 		}
 	}
 }
 
-// missing returns those of the titles that have not arrived.
+// missing returns the titles whose messages have not arrived.
 func (c *receiver) missing(titles []string) (missing []string) {
 	for _, title := range titles {
 		if c.times(title) == 0 {

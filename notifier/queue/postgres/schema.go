@@ -127,7 +127,7 @@ func execAll(ctx context.Context, c *conn, statements ...string) error {
 }
 
 // exists reports whether err is returned because another process has created
-// the same table at the same time.
+// the same table or index at the same time.
 func exists(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "42P07" || e.Code == "42710" || e.Code == "23505" && strings.HasPrefix(e.TableName, "pg_"))
