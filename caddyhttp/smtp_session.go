@@ -30,6 +30,7 @@ type mailSession struct {
 	failures int // failed authentications
 	from     string
 	to       []mailRecipient
+	chunked  bool // a mail sent in chunks (BDAT) is under way
 }
 
 // newSession begins a session. It implements smtp.Backend.
@@ -143,11 +144,16 @@ func (s *mailServer) find(r mailRecipient) (*key, []notifier.Target, error) {
 	return k, targets, nil
 }
 
-// Reset implements smtp.Session.
+// Reset implements smtp.Session. It closes the connection if a mail sent in chunks
+// is incomplete: package smtp v0.25.1 could take the error of that mail for the
+// answer to the next one.
 func (m *mailSession) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.from, m.to = "", nil
+	if m.chunked {
+		_ = m.conn.Close()
+	}
 }
 
 // Logout implements smtp.Session.
@@ -156,9 +162,20 @@ func (m *mailSession) Logout() error { return nil }
 // Data implements smtp.Session. It returns the answer to the mail when every
 // destination has answered, or the queue has the message.
 func (m *mailSession) Data(r io.Reader) error {
+	_, chunked := r.(*io.PipeReader)
 	m.mu.Lock()
 	from, to := m.from, m.to
+	m.chunked = chunked
 	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.chunked = false
+	}()
+	if len(to) == 0 { // reset before its first chunk was read
+		_ = m.conn.Close()
+		return smtp.ErrDataReset
+	}
 	begun := time.Now()
 	m.conn.beginMail(m.server.settings.timeout)
 	counted := &countingReader{r: r}

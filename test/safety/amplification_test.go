@@ -152,7 +152,7 @@ func TestRequestsOfServers(t *testing.T) {
 	}
 	c := newRequestCount(t, http.StatusOK, string(rooms))
 	url := "matrix://user:password@" + c.authority
-	g := start(t, "", "client_limits {\nrequests 100\n}\nkey ops {\nurl "+url+"\n}\negress {\nallow 127.0.0.1\n}")
+	g := start(t, "", "timeout 2m\nclient_limits {\nrequests 100\n}\nkey ops {\nurl "+url+"\n}\negress {\nallow 127.0.0.1\n}")
 	got := g.post("/notify", message{"body": "x", "urls": url})
 	if n := c.n.Swap(0); n > 100 || got.Status != http.StatusFailedDependency || !strings.Contains(got.text(), "has made 100 requests and may not make more (client_limits requests)") {
 		t.Errorf("%d requests: %d %s", n, got.Status, got.text())

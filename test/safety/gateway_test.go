@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -296,9 +297,19 @@ func (g *gateway) ask(r *http.Request) reply {
 	if r.Header.Get("Accept") == "" {
 		r.Header.Set("Accept", "application/json")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), time.Minute) // no response takes that long
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Minute) // no response takes that long
 	defer cancel()
 	resp, err := g.client.Do(r.WithContext(ctx))
+	// The gateway closes the connection after a response to a request that it has
+	// not read to its end. The client can miss the response while it still writes.
+	for range 5 {
+		if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) || r.GetBody == nil {
+			break
+		}
+		if r.Body, err = r.GetBody(); err == nil {
+			resp, err = g.client.Do(r.WithContext(ctx))
+		}
+	}
 	if err != nil {
 		g.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
 		return reply{}

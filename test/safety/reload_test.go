@@ -88,6 +88,7 @@ func (g *gateway) load(rate, first, tries int) *load {
 					if resp, err = client.Post(g.url+path, "application/json", bytes.NewReader(body)); err == nil {
 						break
 					}
+					time.Sleep(100 * time.Millisecond)
 				}
 				if err != nil {
 					l.statuses.Store(n, 0)
