@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,17 @@ import (
 // with passwords.
 func errorsOf(complaints []string) []string {
 	return slices.DeleteFunc(slices.Clone(complaints), func(text string) bool { return strings.HasPrefix(text, "[DOM]") })
+}
+
+// saveKey presses the button that saves the key, and waits for the answer.
+func saveKey(t *testing.T, ctx context.Context) {
+	t.Helper()
+	run(t, ctx, chromedp.Focus("#editor button.primary", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	eventually(t, "the key is saved", func() bool {
+		var saved bool
+		err := chromedp.Run(ctx, chromedp.Evaluate(`location.pathname.includes("/add/") && document.readyState == "complete"`, &saved))
+		return err == nil && saved // the expression fails while the page changes
+	})
 }
 
 // TestBuilderByKeyboard makes a URL, tests it, adds it to a key and saves it with
@@ -57,7 +69,7 @@ func TestBuilderByKeyboard(t *testing.T) {
 	if got := eval[string](t, ctx, "document.getElementById('config').value"); got != made+"\n" {
 		t.Errorf("the editor has %q", got)
 	}
-	run(t, ctx, chromedp.Click("#editor button.primary", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery))
+	saveKey(t, ctx)
 	shows(t, ctx, "h1", "Saved")
 
 	postForm(t, address+"/add/ops", http.StatusOK, url.Values{"urls": {hook.to("/chat"), hook.to("/refuse"), hook.to("/slow")}})
@@ -104,8 +116,8 @@ func TestBuilderWithoutScript(t *testing.T) {
 	if got := eval[string](t, ctx, "document.getElementById('config').value"); got != "crew="+hook.to("/refuse")+"\n" {
 		t.Errorf("the editor has %q", got)
 	}
-	run(t, ctx, chromedp.Click("#editor button.primary", chromedp.ByQuery), chromedp.WaitReady("ul.logs", chromedp.ByQuery),
-		open(address+"/cfg/ops"), chromedp.Click("#destination-1 button", chromedp.ByQuery), chromedp.WaitReady("#destination-1.failed", chromedp.ByQuery))
+	saveKey(t, ctx)
+	run(t, ctx, open(address+"/cfg/ops"), chromedp.Click("#destination-1 button", chromedp.ByQuery), chromedp.WaitReady("#destination-1.failed", chromedp.ByQuery))
 	hook.take(t, "/refuse")
 	if got := errorsOf(complaints()); len(got) > 0 {
 		t.Errorf("errors on the browser console: %q", got)

@@ -34,7 +34,7 @@ func TestQueueReload(t *testing.T) {
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %sk a\n}", 10+n%40, u, u)
 	}
 	g := start(t, options(0), block(0))
-	l := g.load(rate, 1, 5)
+	l := g.load(rate, 1, 30)
 	for n := range reloads {
 		g.reload(options(n), block(n))
 		l.waitAccepted(t, rate/25)
