@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -125,8 +126,20 @@ http://localhost:%[1]d {
 // newBrowser starts a browser, and collects the errors of its console.
 func newBrowser(t *testing.T) (ctx context.Context, complaints func() []string) {
 	t.Helper()
+	profile, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the browser's other processes may still write there
+		for range 50 {
+			if os.RemoveAll(profile) == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program(t, "chromium", "chromium")), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(800, 1100), chromedp.NoSandbox,
+		chromedp.ExecPath(program(t, "chromium", "chromium")), chromedp.UserDataDir(profile), chromedp.WindowSize(800, 1100), chromedp.NoSandbox,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
