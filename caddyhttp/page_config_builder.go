@@ -132,19 +132,30 @@ func findServices(all []notifier.ServiceInfo, text string) (found []notifier.Ser
 	return found
 }
 
+// enterBuilder reads a form of these pages. It is not an alert, so it counts like a
+// message without a key. After nil, the caller calls leave.
+func (h *Handler) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, error) {
+	e, err := h.enter(r, "")
+	if err != nil {
+		return entry{}, err
+	}
+	if err = h.readPageForm(w, r); err == nil && !api.PrefersHTML(r) {
+		err = errBuilderHTML
+	}
+	if err != nil {
+		e.leave()
+		return entry{}, err
+	}
+	return e, nil
+}
+
 // postBuilder handles a form of these pages.
 func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
-	e, err := h.enter(r, "") // it is not an alert, so it counts like a message without a key
+	e, err := h.enterBuilder(w, r)
 	if err != nil {
 		return err
 	}
 	defer e.leave()
-	if err := h.readPageForm(w, r); err != nil {
-		return err
-	}
-	if !api.PrefersHTML(r) {
-		return errBuilderHTML
-	}
 	if r.PostForm.Get("do") == builderRead {
 		return h.readURL(w, r, key)
 	}
@@ -249,17 +260,11 @@ func (h *Handler) postedURL(r *http.Request, key string) (p builderURLPage, tags
 // serveDraft writes the page of a key with a URL appended to the text in the
 // editor. It saves nothing.
 func (h *Handler) serveDraft(w http.ResponseWriter, r *http.Request, key string) error {
-	e, err := h.enter(r, "") // as in postBuilder
+	e, err := h.enterBuilder(w, r)
 	if err != nil {
 		return err
 	}
 	defer e.leave()
-	if err := h.readPageForm(w, r); err != nil {
-		return err
-	}
-	if !api.PrefersHTML(r) {
-		return errBuilderHTML
-	}
 	made, tags, err := h.postedURL(r, key)
 	if err != nil {
 		return err

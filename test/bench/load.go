@@ -117,17 +117,22 @@ func (b *bench) load(c *caddy, r *row, requests int) (measure, error) {
 	if err != nil {
 		return measure{}, err
 	}
-	all := slices.Concat(times...)
-	slices.Sort(all)
-	n := float64(len(all))
+	return newMeasure(slices.Concat(times...), took, before, after), nil
+}
+
+// newMeasure returns the figures of requests that took these times, all together
+// took, with the usage before and after them. It sorts times.
+func newMeasure(times []time.Duration, took time.Duration, before, after usage) measure {
+	slices.Sort(times)
+	n := float64(len(times))
 	return measure{
 		perSecond: n / took.Seconds(),
-		p50:       all[len(all)/2],
-		p99:       all[len(all)*99/100],
+		p50:       times[len(times)/2],
+		p99:       times[len(times)*99/100],
 		cpu:       time.Duration(float64(after.cpu-before.cpu) / n),
 		allocs:    (after.allocs - before.allocs) / n,
 		bytes:     (after.bytes - before.bytes) / n,
-	}, nil
+	}
 }
 
 // send makes one request of a row.

@@ -63,17 +63,7 @@ func (b *bench) rawLoad(r *queueRow, clients, requests int) (measure, error) {
 	if err != nil {
 		return measure{}, err
 	}
-	all := slices.Concat(times...)
-	slices.Sort(all)
-	n := float64(len(all))
-	return measure{
-		perSecond: n / took.Seconds(),
-		p50:       all[len(all)/2],
-		p99:       all[len(all)*99/100],
-		cpu:       time.Duration(float64(after.cpu-before.cpu) / n),
-		allocs:    (after.allocs - before.allocs) / n,
-		bytes:     (after.bytes - before.bytes) / n,
-	}, nil
+	return newMeasure(slices.Concat(times...), took, before, after), nil
 }
 
 // usageOf returns the sum of the usage of processes.

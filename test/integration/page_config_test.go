@@ -282,9 +282,11 @@ func TestKeyPagesForEveryone(t *testing.T) {
 	}
 }
 
-// checkNames checks that every control of the page has an accessible name.
-func checkNames(t *testing.T, ctx context.Context, path string) {
+// checkNames checks that every control of the page has an accessible name. It
+// returns the roles of the controls.
+func checkNames(t *testing.T, ctx context.Context, path string) (roles map[string]bool) {
 	t.Helper()
+	roles = map[string]bool{}
 	var tree struct {
 		Nodes []struct {
 			Ignored bool `json:"ignored"`
@@ -301,12 +303,13 @@ func checkNames(t *testing.T, ctx context.Context, path string) {
 	}))
 	for _, n := range tree.Nodes {
 		switch role, _ := n.Role.Value.(string); role {
-		case "textbox", "radio", "button", "link", "DisclosureTriangle", "combobox":
-			if !n.Ignored && (n.Name.Value == nil || n.Name.Value == "") {
+		case "textbox", "checkbox", "radio", "button", "link", "DisclosureTriangle", "combobox", "Iframe":
+			if roles[role] = true; !n.Ignored && (n.Name.Value == nil || n.Name.Value == "") {
 				t.Errorf("%s: a %s has no name", path, role)
 			}
 		}
 	}
+	return roles
 }
 
 // checkTabs checks that the tab key reaches the controls in the order of the

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
@@ -374,29 +373,7 @@ func TestPageForEveryone(t *testing.T) {
 	ctx, _ := newBrowser(t)
 	for _, path := range []string{"", "/ops"} {
 		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery), chromedp.Click("summary", chromedp.ByQuery))
-		var tree struct {
-			Nodes []struct {
-				Ignored bool `json:"ignored"`
-				Role    struct {
-					Value any `json:"value"`
-				} `json:"role"`
-				Name struct {
-					Value any `json:"value"`
-				} `json:"name"`
-			} `json:"nodes"`
-		}
-		run(t, ctx, chromedp.ActionFunc(func(ctx context.Context) error {
-			return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
-		}))
-		seen := map[string]bool{}
-		for _, n := range tree.Nodes {
-			switch role, _ := n.Role.Value.(string); role {
-			case "textbox", "checkbox", "radio", "button", "Iframe":
-				if seen[role] = true; !n.Ignored && (n.Name.Value == nil || n.Name.Value == "") {
-					t.Errorf("%s: a %s has no name", path, role)
-				}
-			}
-		}
+		seen := checkNames(t, ctx, path)
 		if !seen["textbox"] || !seen["radio"] || !seen["button"] || !seen["Iframe"] {
 			t.Errorf("%s: the page has %v", path, seen)
 		}
