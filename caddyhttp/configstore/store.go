@@ -15,8 +15,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -65,22 +63,6 @@ const (
 // storageTimeout bounds each access to the storage, so that a request does not
 // wait for a storage that hangs.
 const storageTimeout = 5 * time.Second
-
-// Index is the list of saved keys that the sites of a process share. The
-// zero value is ready for use.
-type Index struct {
-	writing sync.Mutex // held while a configuration is saved or deleted
-	idMu    sync.Mutex // held while the key for IDs is read
-	changes atomic.Int64
-
-	mu      sync.Mutex
-	keys    map[string]bool // nil until they are listed
-	listed  time.Time
-	listing bool
-}
-
-// Changes returns how many changes this process has made.
-func (x *Index) Changes() int64 { return x.changes.Load() }
 
 // Store reads and writes saved configurations. It is safe for concurrent use,
 // also by several processes.
@@ -260,10 +242,6 @@ func (s *Store) store(ctx context.Context, key string, content []byte) error {
 	return nil
 }
 
-// countAge is how long a list of the keys is used to count them while the count
-// is far below the limit. Other processes can add keys in that time.
-const countAge = time.Minute
-
 // isFull reports whether there are at least maxKeys keys. It does not list them
 // each time, because that takes longer the more keys there are.
 func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
@@ -274,13 +252,6 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 	keys, err := s.list(ctx)
 	s.index.endList(keys, err, before)
 	return len(keys) >= maxKeys, err
-}
-
-// hasRoom reports whether a recent list has less than nine tenths of maxKeys keys.
-func (x *Index) hasRoom(maxKeys int) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.keys != nil && time.Since(x.listed) < countAge && len(x.keys) < maxKeys-maxKeys/10-1
 }
 
 // Delete removes the configuration of a key.
@@ -312,20 +283,6 @@ func (s *Store) write(ctx context.Context, timeout time.Duration, change func(co
 		err = fmt.Errorf("unlocking the saved configurations: %w", unlockErr)
 	}
 	return err
-}
-
-// set records a change that this process has made.
-func (x *Index) set(key string, exists bool) {
-	x.mu.Lock()
-	if x.keys != nil {
-		if exists {
-			x.keys[key] = true
-		} else {
-			delete(x.keys, key)
-		}
-	}
-	x.changes.Add(1)
-	x.mu.Unlock()
 }
 
 // Keys returns the saved keys in no particular order.
@@ -366,37 +323,6 @@ func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.keys == nil || x.keys[key]
-}
-
-// mayList reports whether the caller should list the keys and call endList.
-// Meanwhile, other requests use the last list.
-func (x *Index) mayList(refresh time.Duration) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.listing || !x.listed.IsZero() && time.Since(x.listed) < refresh {
-		return false
-	}
-	x.listing = true
-	return true
-}
-
-// endList stores a list that was begun when the number of changes was before.
-// It drops the list if this process has made a change since then.
-func (x *Index) endList(keys []string, err error, before int64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.listing = false
-	if x.Changes() != before {
-		return
-	}
-	x.listed = time.Now()
-	if err != nil {
-		return
-	}
-	x.keys = make(map[string]bool, len(keys))
-	for _, k := range keys {
-		x.keys[k] = true
-	}
 }
 
 // Check reads and writes the storage, and returns an error if that does not work.

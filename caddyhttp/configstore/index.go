@@ -1,0 +1,80 @@
+package configstore
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Index is what the Stores of a process share: the list of saved keys, so that
+// it is not read from the storage each time, and locks. The zero value is ready
+// for use.
+type Index struct {
+	writing sync.Mutex // held while a configuration is saved or deleted
+	idMu    sync.Mutex // held while the key for IDs is read
+	changes atomic.Int64
+
+	mu      sync.Mutex
+	keys    map[string]bool // nil until they are listed
+	listed  time.Time
+	listing bool
+}
+
+// Changes returns how many changes this process has made.
+func (x *Index) Changes() int64 { return x.changes.Load() }
+
+// countAge is how long a list of the keys is used to count them while the count
+// is far below the limit. Other processes can add keys in that time.
+const countAge = time.Minute
+
+// hasRoom reports whether a recent list has less than nine tenths of maxKeys keys.
+func (x *Index) hasRoom(maxKeys int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keys != nil && time.Since(x.listed) < countAge && len(x.keys) < maxKeys-maxKeys/10-1
+}
+
+// set records a change that this process has made.
+func (x *Index) set(key string, exists bool) {
+	x.mu.Lock()
+	if x.keys != nil {
+		if exists {
+			x.keys[key] = true
+		} else {
+			delete(x.keys, key)
+		}
+	}
+	x.changes.Add(1)
+	x.mu.Unlock()
+}
+
+// mayList reports whether the caller should list the keys and call endList.
+// Meanwhile, other requests use the last list.
+func (x *Index) mayList(refresh time.Duration) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.listing || !x.listed.IsZero() && time.Since(x.listed) < refresh {
+		return false
+	}
+	x.listing = true
+	return true
+}
+
+// endList stores a list that was begun when the number of changes was before.
+// It drops the list if this process has made a change since then.
+func (x *Index) endList(keys []string, err error, before int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.listing = false
+	if x.Changes() != before {
+		return
+	}
+	x.listed = time.Now()
+	if err != nil {
+		return
+	}
+	x.keys = make(map[string]bool, len(keys))
+	for _, k := range keys {
+		x.keys[k] = true
+	}
+}
