@@ -25,7 +25,7 @@ var (
 	//go:embed page_config_recent.html
 	pageConfigRecent string
 
-	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, pageConfigEditor, pageConfigRecent)
+	pageConfigTemplate = api.NewPageTemplate("config", pageConfigHTML, pageConfigDestinations, destinationHTML, pageConfigEditor, pageConfigRecent)
 )
 
 // pageConfigScripts are the scripts of the page. Each serves one part of it.
@@ -119,7 +119,7 @@ func (h *Handler) keyPage(r *http.Request, name string) (p configPageData, err e
 	k, err := h.resolved.key(r.Context(), name)
 	switch {
 	case err == nil:
-		p.Targets = pageTargets(k.targets)
+		p.Targets = pageTargets(p.Root+"cfg/"+name, k.targets)
 	case p.Saved:
 		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
 	}

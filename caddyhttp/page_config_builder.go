@@ -32,7 +32,7 @@ var (
 
 	builderListTemplate = api.NewPageTemplate("builder list", builderListHTML, builderParts)
 	builderFormTemplate = api.NewPageTemplate("builder form", builderFormHTML, builderParts)
-	builderURLTemplate  = api.NewPageTemplate("builder URL", builderURLHTML, builderParts)
+	builderURLTemplate  = api.NewPageTemplate("builder URL", builderURLHTML, builderParts, destinationHTML)
 )
 
 // The query parameters of these pages, at the address of a key. build is a
@@ -223,12 +223,9 @@ func splitPageTags(text string) ([]string, error) {
 type builderURLPage struct {
 	builderPage
 	URL, Tags string
-	Service   string
-	Masked    string // the URL without its secrets
+	Target    pageTarget
 	Warnings  []string
-	Problem   string          // why it cannot be put into the editor
-	Status    notifier.Status // of a test; "" without one
-	Result    string          // of the test
+	Problem   string // why it cannot be put into the editor
 }
 
 // newBuilderURL returns the page of a URL. The error is the reason why the URL
@@ -240,10 +237,12 @@ func (h *Handler) newBuilderURL(r *http.Request, key, url string, tags []string)
 		return p, err
 	}
 	defer s.sender.Release(t.Destination)
-	return builderURLPage{
-		builderPage: newBuilderPage(r, key, destinationsJS),
-		URL:         url, Tags: strings.Join(tags, ", "), Service: t.Service(), Masked: t.String(), Warnings: t.Warnings(),
-	}, nil
+	p = builderURLPage{builderPage: newBuilderPage(r, key, destinationsJS), URL: url, Tags: strings.Join(tags, ", "), Warnings: t.Warnings()}
+	p.Target = pageTarget{
+		Number: 1, Service: t.Service(), URL: t.String(), Tags: p.Tags, Address: p.Address(),
+		Fields: []pageField{{"url", url}, {"tags", p.Tags}}, Label: "Test " + t.Service(),
+	}
+	return p, nil
 }
 
 // postedURL returns the page of the URL in the fields url and tags of a form.
@@ -314,6 +313,6 @@ func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) e
 		resp.Write(w, r)
 		return nil
 	}
-	p.Status, p.Result = testResult(resp.Results[0])
+	p.Target.Status, p.Target.Result = testResult(resp.Results[0])
 	return writeConfigPage(w, r, http.StatusOK, builderURLTemplate, p)
 }

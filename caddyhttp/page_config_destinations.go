@@ -12,21 +12,38 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-//go:embed page_config_destinations.js
-var destinationsJS string
+var (
+	//go:embed page_config_destination.html
+	destinationHTML string
+	//go:embed page_config_destinations.js
+	destinationsJS string
+)
 
-// pageTarget is a destination on the page of a key.
+// pageTarget is a destination with a button that tests it, as the template
+// destination shows it.
 type pageTarget struct {
-	Number             int // from 1 on
-	Service, URL, Tags string
+	Number             int    // from 1 on
+	Service, URL, Tags string // the URL has its secrets masked
+	Address            string // of the page of the key
+	Fields             []pageField
+	Label              string          // of the button, for screen readers
 	Status             notifier.Status // of a test; "" without one
 	Result             string          // of the test, a sentence
 }
 
-func pageTargets(targets []notifier.Target) []pageTarget {
+// pageField is a hidden field of the form that tests a destination.
+type pageField struct{ Name, Value string }
+
+// pageTargets returns the destinations of a key. address is that of its page.
+func pageTargets(address string, targets []notifier.Target) []pageTarget {
 	out := make([]pageTarget, len(targets))
 	for i, t := range targets {
-		out[i] = pageTarget{Number: i + 1, Service: t.Service(), URL: t.String(), Tags: strings.Join(t.Tags, ", ")}
+		number, url := i+1, t.String()
+		out[i] = pageTarget{
+			Number: number, Service: t.Service(), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
+			Fields: []pageField{{"destination", strconv.Itoa(number)}, {"shown", url}},
+			Label:  fmt.Sprintf("Test destination %d, %s", number, t.Service()),
+		}
 	}
 	return out
 }
