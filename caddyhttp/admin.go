@@ -33,8 +33,8 @@ func init() {
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
-//	POST   /notify/queue/{id}/retry  tries those of a message again
-//	DELETE /notify/queue/{id}        removes those of a message
+//	POST   /notify/queue/{id}/retry  tries the dead deliveries of a message again
+//	DELETE /notify/queue/{id}        removes the deliveries of a message
 //
 // It shows no secret. It has no state, because Caddy provisions the admin API
 // before the apps of its configuration and never cleans it up.

@@ -123,9 +123,10 @@ func (a *App) Start() error {
 }
 
 // Loading a configuration takes several times the memory that it has later. If
-// it has manyURLs, the memory goes back to the operating system trimAfter the
-// start, which takes about 100 ms of CPU time. The runtime would keep most of it
-// until it is needed.
+// the configuration has at least manyURLs URLs, unused memory is returned to
+// the operating system once trimAfter has passed since the start. This takes
+// about 100 ms of CPU time. Otherwise the runtime would keep most of the
+// memory.
 const (
 	manyURLs  = 3000
 	trimAfter = time.Second

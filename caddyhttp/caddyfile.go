@@ -173,9 +173,9 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //	}
 //
-// The subdirectives key, url, import_apprise, default_urls, allow, deny and
-// trusted_origins may be repeated; their values add up. The global option has
-// no matcher.
+// The subdirectives key, from, url, import_apprise, accept, types,
+// default_urls, allow, deny and trusted_origins may be repeated; their values
+// add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, nil, nil)
 }

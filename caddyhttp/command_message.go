@@ -145,8 +145,8 @@ func (f *messageFlags) readBody(cmd *cobra.Command, hasFiles bool) (string, erro
 	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
 }
 
-// recipients is who gets the message of a command, and the settings that hold
-// for it.
+// recipients are the destinations of a command's message, and the settings that
+// apply to it.
 type recipients struct {
 	targets  []notifier.Target
 	settings *resolved

@@ -47,7 +47,7 @@ func (f *migrateFlags) saveKeys(cmd *cobra.Command, m *migration, saved []savedC
 		m.defaultURLs = nil
 	}
 	if len(m.env) > 0 {
-		m.note("the variables of the Apprise API are not moved with --save; without it, the command writes a Caddyfile that has what follows from them")
+		m.note("the variables of the Apprise API are not moved with --save; without it, the command writes a Caddyfile with the settings that they stand for")
 	}
 	existing, err := s.store.Import(cmd.Context(), configs, s.MaxKeys, f.force)
 	if errors.Is(err, configstore.ErrTooMany) {

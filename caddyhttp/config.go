@@ -6,9 +6,9 @@ import (
 )
 
 // Settings are the settings of a site, on its handler, or of all sites, on the
-// app. A site that does not set something has the value of the app; a value
-// that it sets replaces the app's as a whole. Only keys add up: a site has
-// those of the app and its own, and its own win.
+// app. A setting of a site replaces that of the app as a whole. A setting that
+// a site does not have is that of the app. Only keys add up: a site has those
+// of the app and its own, and its own take precedence.
 type Settings struct {
 	// The keys that `POST /notify/{KEY}` sends to, by name. A name has 1 to 128
 	// letters, digits, `_` and `-` and is case-sensitive. Example:
@@ -63,8 +63,7 @@ type Settings struct {
 	// read the request. Default: 1000.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 
-	// Limits of what clients can cause. Only `memory` applies to messages for
-	// keys.
+	// How much clients can make the gateway do.
 	ClientLimits *ClientLimits `json:"client_limits,omitempty"`
 
 	// Adds the headers `traceparent` and `tracestate` to the HTTP requests that
@@ -139,10 +138,11 @@ type Attachments struct {
 	Remote *bool `json:"remote,omitempty"`
 }
 
-// ClientLimits limits what clients can cause, so that they cannot use up what
-// messages for keys need, and cannot send much more than they have sent. The
-// first three count over all sites of the process; the others are for each
-// message to notification URLs of a request.
+// ClientLimits limits how much clients can make the gateway do, so that they
+// cannot use up what messages for keys need, and cannot make the gateway send
+// much more than they send. The first three limits count for the whole process.
+// The others apply to each message with notification URLs in the request, not
+// to messages for keys.
 type ClientLimits struct {
 	// How many of the messages under way may have notification URLs in their
 	// requests. Messages for keys count as well while their attachments are
@@ -166,17 +166,19 @@ type ClientLimits struct {
 
 	// How many deliveries a message may make: one for each recipient, such as a
 	// chat or a telephone number, that one of its URLs has, and for each part
-	// that the text is split into. More is a 400. Default: 500.
+	// that the text is split into. A message with more gets a 400. Default:
+	// 500.
 	Deliveries int `json:"deliveries,omitempty"`
 
 	// How many HTTP requests and connections a message may cause, including
-	// retries. If the deliveries with their retries are more, the answer is a
-	// 400. What services need in addition is counted while the message is sent.
-	// Default: 1500.
+	// retries. If the deliveries with their retries alone are more, the answer
+	// is a 400. Other requests of services are counted while the message is
+	// sent. Default: 1500.
 	Requests int `json:"requests,omitempty"`
 
 	// How many bytes a message may send: its text and its files, for each
-	// recipient and retry. More is a 413. Default: 268435456 (256 MiB).
+	// recipient and retry. A message with more gets a 413. Default: 268435456
+	// (256 MiB).
 	Bytes int64 `json:"bytes,omitempty"`
 
 	// The largest value of the URL parameter `retry`. A greater one is lowered,

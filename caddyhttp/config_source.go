@@ -60,8 +60,8 @@ type Source struct {
 	// 200, and nothing is sent. Default: none.
 	Skip string `json:"skip,omitempty"`
 
-	// Whether images are attached whose addresses are in the payload of a built-in
-	// source. The rules of `egress` apply to fetching them. Default: false.
+	// Attaches the images whose addresses are in the payload of a built-in
+	// source. They are fetched under the rules of `egress`. Default: false.
 	Images bool `json:"images,omitempty"`
 
 	// The scheme of the signature that requests must have: `github`, `grafana`,

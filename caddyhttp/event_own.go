@@ -18,7 +18,7 @@ import (
 // The origin of the event is the app notify. Its data are
 //
 //	key           the name of the key; "" for a message without one
-//	source        the source of the message: http, test, event or log
+//	source        the source of the message: http, smtp, test, event, log or fallback
 //	services      the services that have the message (notify_delivered) or do not (notify_failed)
 //	destinations  their URLs with the secrets masked, in the same order
 //	errors        the errors, in the same order (notify_failed)

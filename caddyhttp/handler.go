@@ -28,12 +28,12 @@ func init() {
 // such as `grafana`, each with or without a slash at the end. Requests for other
 // paths go to the next handler. To put it below a prefix, use `handle_path`.
 //
-// A request is JSON, a form, a multipart form or plain text. Its fields are `body`,
-// `title`, `type` (`info`, `success`, `warning`, `failure`), `format` (`text`,
-// `markdown`, `html`), `tag`, `attach` and `urls`. The response has the status
-// 200 if every destination has the message and 424 if one does not. Its format
-// depends on the `Accept` header: plain text, JSON, HTML, or
-// `application/x-ndjson` for each result as soon as it is known. Without the
+// A request is JSON, a form, a multipart form or plain text. Its fields are
+// `body`, `title`, `type` (`info`, `success`, `warning`, `failure`), `format`
+// (`text`, `markdown`, `html`), `tag`, `attach` and `urls`. The response has
+// the status 200 if every required destination has the message and 424 if one
+// does not. Its format depends on the `Accept` header: plain text, JSON, HTML,
+// or `application/x-ndjson` for each result as soon as it is known. Without the
 // header it is plain text, and JSON for the error of a JSON request.
 //
 // `GET` at the same addresses shows browsers a page with a form for messages.

@@ -38,8 +38,8 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 		return nil, err
 	}
 	if name == "" {
-		// A message with URLs of a client counts until it is sent to none of them
-		// any more. That may be later than the response.
+		// A message with URLs of a client counts until its last delivery has
+		// ended, which may be after the response.
 		release := d.release
 		d.release = func() { release(); e.leave() }
 	} else {

@@ -66,8 +66,9 @@ type SMTP struct {
 	// this mail (452), and most mail servers then send them another one. Default: 50.
 	MaxRecipients int `json:"max_recipients,omitempty"`
 
-	// The maximum number of open connections. Clients that need an account may have
-	// half of them, and each of their addresses an eighth. Default: 400.
+	// The maximum number of open connections. Clients that need an account may
+	// have half of this number, and each of their addresses an eighth. Default:
+	// 400.
 	MaxConnections int `json:"max_connections,omitempty"`
 
 	// How long the server waits for the next command of a client, and for a whole

@@ -77,9 +77,9 @@ func (c *mailConn) Close() error {
 	return c.Conn.Close()
 }
 
-// mailConns counts the open connections. Clients that need an account may have half
-// of them, and each of their addresses an eighth, so that they cannot keep trusted
-// clients out.
+// mailConns counts the open connections. Clients that need an account may have
+// half of the maximum, and each of their addresses an eighth, so that they
+// cannot keep trusted clients out.
 type mailConns struct {
 	max int
 

@@ -113,9 +113,10 @@ func (s *Schema) File(v *FileParam, name, doc string, max int) *Param {
 	return p
 }
 
-// Inline lets a URL have the content of the file in place of its path. f returns
-// the content, or an error that continues a sentence that begins with the
-// parameter. A path wins over a content, if there is such a file.
+// Inline lets a URL have the content of the file in place of its path. f
+// returns the content, or an error that continues a sentence that begins with
+// the parameter. If there is a file at the path, it takes precedence over
+// the inline content.
 func (p *Param) Inline(f func(text string) ([]byte, error)) *Param {
 	return p.change(func() { p.file.inline = f }, KindFile)
 }

@@ -191,7 +191,7 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 	for name, v := range places {
 		values[s.byName[name]] = slices.Clip(v)
 	}
-	named := map[*Param]bool{} // set under its own name, which wins over an alias
+	named := map[*Param]bool{} // set under its own name, which takes precedence over an alias
 	for i, q := range query {
 		p := s.byName[strings.ToLower(q.key)]
 		if p == nil {

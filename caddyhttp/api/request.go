@@ -47,8 +47,8 @@ type Limits struct {
 	Memory notifier.Allocation
 }
 
-// MinMemory returns the least number of bytes that all requests together must be
-// allowed to hold in memory, so that the longest text of one request fits.
+// MinMemory returns the minimum limit for the memory of all requests together,
+// in bytes, with which the longest text of one request fits.
 func (l Limits) MinMemory() int64 {
 	const shares = 2 // clients' URLs have half of the memory
 	if l.MaxBody > math.MaxInt64/(shares*textCopies) {
@@ -65,7 +65,7 @@ type Request struct {
 	query    map[string][]string // title, type, format, tag and tags of the query string
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
-	images   []fileRef           // that the message is sent without if need be
+	images   []fileRef           // left out if they cannot be fetched
 	payload  payload             // of a request in another format
 	warnings []string            // for the report
 	opened   []notifier.Target   // destinations made from the request's URLs

@@ -22,7 +22,7 @@ const payloadPart = "payload"
 
 // readMultipart reads a multipart form (RFC 7578) as it arrives. Each part with
 // a file name is an attachment, under any name. The fields of a part payload
-// with the type application/json win over parts of the same name.
+// with the type application/json take precedence over parts of the same name.
 func (q *Request) readMultipart(w http.ResponseWriter, r *http.Request, boundary string) error {
 	if boundary == "" {
 		return badRequest("the header Content-Type: multipart/form-data has no boundary; let the HTTP client set the header")

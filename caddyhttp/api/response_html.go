@@ -19,7 +19,7 @@ var responsePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; f
 // responseLine is a line of a response in HTML.
 type responseLine struct {
 	Level      notifier.Level
-	Optional   bool // an error that does not count
+	Optional   bool // an error of an optional destination
 	Time, Text string
 }
 

@@ -131,9 +131,9 @@ func unusableURL(url string, err error) notifier.Result {
 	return r
 }
 
-// Check returns an [*Error] if the message may cause more than a message to URLs
-// of a client may cause: 413 if it is too large for its destinations, 400 if it
-// has too many of them.
+// Check returns an [*Error] if the message exceeds the limits of messages to
+// URLs of a client: 413 if it is too large for its destinations, 400 if it has
+// too many of them.
 func (s *Selection) Check(m *notifier.Message) error {
 	if s.Limits == nil {
 		return nil

@@ -27,7 +27,7 @@ const (
 	maxHeader = 256 << 10 // of a mail and of each part, in bytes
 )
 
-// Mail is what a mail says.
+// Mail is the content of a mail.
 type Mail struct {
 	Header  Header
 	Subject string // one line; "" if there is none

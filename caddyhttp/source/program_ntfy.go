@@ -86,7 +86,7 @@ func readNtfy(r *Request) (*Message, error) {
 		t, known := notifier.TypeOfPriority(priority)
 		m.Type = string(t)
 		if !known {
-			m.Warnings = append(m.Warnings, "The priority is none of ntfy, so the message has the type info")
+			m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
 		}
 	}
 	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
