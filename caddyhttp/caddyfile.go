@@ -221,6 +221,7 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *A
 	if err := readBlock(d, "notify", b.options()); err != nil {
 		return err
 	}
+	s.Caddyfile.Keys = b.keyLines.strings()
 	s.Caddyfile.Files = s.fingerprint(app)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
@@ -238,6 +239,9 @@ type settingsBlock struct {
 	app        *App // nil for the directive
 	urls       []urlToken
 	defaultsAt caddyfile.Dispenser // the position of the last default_urls
+	key        keyBlock            // the key that is read
+	keyOptions options             // of key
+	keyLines   keyLines
 }
 
 // urlToken is a URL and its position in the file.
@@ -396,9 +400,13 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 		return d.Errf("the key %s occurs twice; write all its URLs into one block", name)
 	}
 	start := *d
-	k := keyBlock{name: name, settings: b, tagAt: *d}
-	b.Caddyfile.record("key "+name, d)
-	if err := readBlock(d, "key", k.options()); err != nil {
+	k := &b.key
+	*k = keyBlock{name: name, settings: b, file: d.File(), line: d.Line(), tagAt: *d}
+	if b.keyOptions == nil {
+		b.keyOptions, b.keyLines = k.options(), keyLines{}
+	}
+	b.keyLines.add(name, k.file, k.line)
+	if err := readBlock(d, "key", b.keyOptions); err != nil {
 		return err
 	}
 	if len(k.URLs)+len(k.ImportApprise) == 0 {
@@ -410,7 +418,8 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	if b.Keys == nil {
 		b.Keys = map[string]*Key{}
 	}
-	b.Keys[name] = &k.Key
+	key := k.Key
+	b.Keys[name] = &key
 	return nil
 }
 
@@ -419,6 +428,8 @@ type keyBlock struct {
 	Key
 	name     string
 	settings *settingsBlock
+	file     string              // where the block begins
+	line     int                 // in file
 	tagAt    caddyfile.Dispenser // the position of default_tag
 }
 
@@ -434,7 +445,7 @@ func (k *keyBlock) options() options {
 				}
 			}
 			k.settings.urls = append(k.settings.urls, urlToken{args[0], *d})
-			k.settings.Caddyfile.record(keyURLName(k.name, len(k.URLs)), d)
+			k.recordURL(d)
 			dir, err := urlDir(args[0], d.File())
 			if err != nil {
 				return err
@@ -478,6 +489,16 @@ func (k *keyBlock) options() options {
 			return nil
 		}},
 	}
+}
+
+// recordURL records the position of the next URL of the key.
+func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
+	below := d.Line() - k.line
+	if d.File() != k.file || below < 0 { // an import within the block
+		below = 0
+		k.settings.Caddyfile.record(keyURLName(k.name, len(k.URLs)), d)
+	}
+	k.settings.keyLines.addURL(k.file, below)
 }
 
 // checkDefaultTag returns an error if no URL has the default tag. If the key

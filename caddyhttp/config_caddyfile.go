@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -25,8 +26,13 @@ import (
 type CaddyfileInfo struct {
 	// The positions of the settings, for errors: file and line by the name of
 	// the setting. `notify` is the line where the block begins. Example:
-	// `{"notify": "Caddyfile:2", "key ops, URL 1": "Caddyfile:4"}`.
+	// `{"notify": "Caddyfile:2", "default_urls, URL 1": "Caddyfile:4"}`.
 	Lines map[string]string `json:"lines,omitempty"`
+
+	// The positions of keys and their URLs, by file: the name of the key, the
+	// line where its block begins, and for each URL how many lines below that it
+	// is. Example: `{"Caddyfile": "ops:5+1+2 dev:9+1"}`.
+	Keys map[string]string `json:"keys,omitempty"`
 
 	// A fingerprint of the files that `{file.…}`, `import_apprise` and URLs in
 	// the block name. It covers the modification time, the size and the target
@@ -43,24 +49,97 @@ func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 	if c.Lines == nil {
 		c.Lines = map[string]string{}
 	}
-	c.Lines[setting] = fmt.Sprintf("%s:%d", d.File(), d.Line())
+	c.Lines[setting] = lineOf(d.File(), d.Line())
 }
+
+func lineOf(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
 // trim drops the positions that are needed only until the settings are loaded,
 // which can be as many as there are URLs.
 func (c *CaddyfileInfo) trim() {
 	if c != nil {
 		c.Lines = map[string]string{blockLine: c.Lines[blockLine], "smtp": c.Lines["smtp"]}
+		c.Keys = nil
 	}
+}
+
+// line returns the position of a setting, or "" if it is unknown.
+func (c *CaddyfileInfo) line(setting string) string {
+	if c == nil {
+		return ""
+	}
+	if at := c.Lines[setting]; at != "" || !strings.HasPrefix(setting, keyPrefix) {
+		return at
+	}
+	for file, keys := range c.Keys {
+		for item := range strings.FieldsSeq(keys) {
+			if line := findKeyLine(item, setting); line > 0 {
+				return lineOf(file, line)
+			}
+		}
+	}
+	return ""
+}
+
+// findKeyLine returns the line of a setting of a key if item, a part of
+// CaddyfileInfo.Keys, has it, or 0.
+func findKeyLine(item, setting string) int {
+	name, lines, _ := strings.Cut(item, ":")
+	if rest, ok := strings.CutPrefix(setting, keyPrefix+name); !ok || rest != "" && rest[0] != ',' {
+		return 0
+	}
+	first, below, _ := strings.Cut(lines, "+")
+	line, err := strconv.Atoi(first)
+	switch {
+	case err != nil:
+		return 0
+	case setting == keyPrefix+name:
+		return line
+	}
+	for i, text := range strings.Split(below, "+") {
+		if n, err := strconv.Atoi(text); err == nil && setting == keyURLName(name, i) {
+			return line + n
+		}
+	}
+	return 0
+}
+
+// keyLines collects CaddyfileInfo.Keys. A Caddyfile can have tens of thousands
+// of URLs, and Caddy reads and writes the configuration several times when it
+// loads: positions in one string cost much less than as many strings.
+type keyLines map[string][]byte
+
+// add adds a key that begins at a position.
+func (l keyLines) add(name, file string, line int) {
+	out := l[file]
+	if len(out) > 0 {
+		out = append(out, ' ')
+	}
+	out = append(append(out, name...), ':')
+	l[file] = strconv.AppendInt(out, int64(line), 10)
+}
+
+// addURL adds a URL to the key that was added last, which begins in file.
+func (l keyLines) addURL(file string, below int) {
+	l[file] = strconv.AppendInt(append(l[file], '+'), int64(below), 10)
+}
+
+// strings returns the value of CaddyfileInfo.Keys.
+func (l keyLines) strings() map[string]string {
+	out := make(map[string]string, len(l))
+	for file, text := range l {
+		out[file] = string(text)
+	}
+	return out
 }
 
 // at returns the position of a setting with ": " after it, or "" if it is
 // unknown.
 func (c *CaddyfileInfo) at(setting string) string {
-	if c == nil || c.Lines[setting] == "" {
-		return ""
+	if at := c.line(setting); at != "" {
+		return at + ": "
 	}
-	return c.Lines[setting] + ": "
+	return ""
 }
 
 // position returns the position of the block with ": " after it, or "" if it is
@@ -77,10 +156,7 @@ func (c *CaddyfileInfo) locate(setting string, err error) error {
 	if _, ok := errors.AsType[*positionError](err); ok {
 		return err
 	}
-	at := c.Lines[setting]
-	if at == "" {
-		at = c.Lines[blockLine]
-	}
+	at := cmp.Or(c.line(setting), c.line(blockLine))
 	if at == "" {
 		return err
 	}

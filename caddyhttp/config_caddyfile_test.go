@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 )
 
 // TestFileFingerprint checks that the fingerprint depends on the time, the size
@@ -80,5 +82,62 @@ func TestFileFingerprint(t *testing.T) {
 	}
 	if got := (&Settings{DefaultURLs: []string{"json://h/{env.HOME}"}}).fingerprint(nil); got != "" {
 		t.Errorf("a fingerprint %q without files", got)
+	}
+}
+
+// TestKeyLines checks the positions of keys and URLs that the adapter records.
+func TestKeyLines(t *testing.T) {
+	text := `(sms) {
+	url json://127.0.0.1/sms
+}
+
+http://:9080 {
+	notify {
+		key ops {
+			url json://127.0.0.1/a
+
+			url json://127.0.0.1/b
+			import sms
+		}
+		key ops-2 { # the name begins with that of another key
+			import_apprise apprise.yml
+			url json://127.0.0.1/c
+		}
+	}
+}
+`
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sites, err := findSettings(config)
+	if err != nil || len(sites) != 1 {
+		t.Fatal(sites, err)
+	}
+	info := sites[0].Caddyfile
+	for setting, want := range map[string]string{
+		"notify":                      "Caddyfile:6",
+		"key ops":                     "Caddyfile:7",
+		"key ops, URL 1":              "Caddyfile:8",
+		"key ops, URL 2":              "Caddyfile:10",
+		"key ops, URL 3":              "Caddyfile:2",
+		"key ops, URL 4":              "",
+		"key ops-2":                   "Caddyfile:13",
+		"key ops-2, import_apprise 1": "Caddyfile:14",
+		"key ops-2, URL 1":            "Caddyfile:15",
+		"key ops-3":                   "",
+		"smtp":                        "",
+	} {
+		if got := info.line(setting); got != want {
+			t.Errorf("%s is at %q, not at %q", setting, got, want)
+		}
+	}
+	// What older versions recorded remains valid, and what people write by hand
+	// is no reason to fail.
+	info = &CaddyfileInfo{Lines: map[string]string{"key a, URL 1": "Caddyfile:4"}, Keys: map[string]string{"x": "a b: c:x+ d:1+y :3"}}
+	for setting, want := range map[string]string{"key a, URL 1": "Caddyfile:4", "key a": "", "key b": "", "key c, URL 1": "", "key d, URL 1": "", "key d": "x:1"} {
+		if got := info.line(setting); got != want {
+			t.Errorf("%s is at %q, not at %q", setting, got, want)
+		}
 	}
 }

@@ -50,7 +50,8 @@ type Key struct {
 	Fallback string `json:"fallback,omitempty"`
 }
 
-// KeyURL is one destination of a key.
+// KeyURL is one destination of a key. In JSON, a URL that has nothing else may
+// be a string: `"gotifys://gotify.example.com/{env.GOTIFY}"`.
 type KeyURL struct {
 	// The notification URL. Placeholders such as `{env.DISCORD}` and
 	// `{file./run/secrets/discord}`, which keep secrets out of the configuration,
@@ -227,6 +228,10 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	}
 	return k, nil
 }
+
+// keyPrefix begins the name of a key, and of a setting of a key, in errors and
+// in CaddyfileInfo.Lines.
+const keyPrefix = "key "
 
 // keyURLName returns the name of URL i of a key, counted from 0, in errors and
 // in CaddyfileInfo.Lines.
