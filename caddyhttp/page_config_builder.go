@@ -96,7 +96,7 @@ func (h *Handler) serveBuilder(w http.ResponseWriter, r *http.Request, key strin
 	if err != nil || number < 1 || number > len(forms) {
 		number = 1
 	}
-	return h.writeBuilderForm(w, r, key, &builderForm{service: found[0], forms: forms, number: number})
+	return h.writeBuilderForm(w, r, key, &builderForm{service: &found[0], forms: forms, number: number})
 }
 
 func (h *Handler) writeBuilderList(w http.ResponseWriter, r *http.Request, key, query, problem string) error {
@@ -195,17 +195,11 @@ func (h *Handler) readURL(w http.ResponseWriter, r *http.Request, key string) er
 		return h.writeBuilderList(w, r, key, "", notifier.WithSuggestion(url, err).Error())
 	}
 	defer d.Close()
-	f := &builderForm{service: serviceOf(d.Schemes()[0]), forms: notifier.URLForms(d.Schemes()[0]), tags: r.PostForm.Get("tags")}
+	f := &builderForm{service: notifier.FindService(d.Schemes()[0]), forms: notifier.URLForms(d.Schemes()[0]), tags: r.PostForm.Get("tags")}
 	form, values := d.Form()
 	f.values = values
 	f.number = 1 + slices.IndexFunc(f.forms, func(o *notifier.URLForm) bool { return o.Template == form.Template })
 	return h.writeBuilderForm(w, r, key, f)
-}
-
-// serviceOf returns the service that has a scheme.
-func serviceOf(scheme string) notifier.ServiceInfo {
-	all := notifier.Services()
-	return all[slices.IndexFunc(all, func(s notifier.ServiceInfo) bool { return slices.Contains(s.Schemes, scheme) })]
 }
 
 // splitPageTags returns the tags in the field of a form.

@@ -15,7 +15,7 @@ import (
 
 // builderForm is a form for the URLs of a service, with its values.
 type builderForm struct {
-	service     notifier.ServiceInfo
+	service     *notifier.ServiceInfo
 	forms       []*notifier.URLForm
 	number      int // of the form, from 1 on
 	values      notifier.URLValues
@@ -42,7 +42,7 @@ func (h *Handler) postedForm(r *http.Request) *builderForm {
 	if err != nil || number < 1 || number > len(forms) {
 		return nil
 	}
-	f := &builderForm{service: serviceOf(strings.ToLower(scheme)), forms: forms, number: number, tags: r.PostForm.Get("tags")}
+	f := &builderForm{service: notifier.FindService(scheme), forms: forms, number: number, tags: r.PostForm.Get("tags")}
 	f.values = notifier.URLValues{Scheme: r.PostForm.Get("scheme"), Texts: map[string][]string{}, Maps: map[string]map[string]string{}}
 	for _, field := range forms[number-1].Fields {
 		f.readField(r, field)
@@ -94,7 +94,7 @@ func (f *builderForm) readField(r *http.Request, field notifier.URLField) {
 // builderFormPage is the page of a form.
 type builderFormPage struct {
 	builderPage
-	Service  notifier.ServiceInfo
+	Service  *notifier.ServiceInfo
 	ID       string // a scheme of the service
 	Template string
 	Forms    []builderChoice

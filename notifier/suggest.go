@@ -13,18 +13,18 @@ const maxSimilar = 3
 // FindService returns the service with a name or scheme, or nil if there is
 // none. It ignores case, and in names also spaces and punctuation.
 func FindService(name string) *ServiceInfo {
-	all, word := Services(), letters(name)
-	for i := range all {
-		if slices.Contains(all[i].Schemes, strings.ToLower(name)) {
-			return &all[i]
+	found := registry.byScheme[strings.ToLower(name)]
+	if word := letters(name); found == nil && word != "" {
+		i := slices.IndexFunc(registry.entries, func(e *entry) bool { return letters(e.schema.Name) == word })
+		if i >= 0 {
+			found = registry.entries[i]
 		}
 	}
-	for i := range all {
-		if word != "" && letters(all[i].Name) == word {
-			return &all[i]
-		}
+	if found == nil {
+		return nil
 	}
-	return nil
+	info := found.info()
+	return &info
 }
 
 // SimilarServices returns up to three services with a name or scheme similar to
