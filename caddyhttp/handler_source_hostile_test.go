@@ -15,6 +15,7 @@ import (
 // missing fields, wrong types or 100,000 items and to garbage, and that a source with
 // required signatures never answers 2xx to them.
 func TestHostileRequests(t *testing.T) {
+	t.Parallel()
 	s := newStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "from grafana {\nimages on\n}")
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"

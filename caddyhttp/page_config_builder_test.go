@@ -76,6 +76,7 @@ func formOf(t *testing.T, page, action string) url.Values {
 // TestBuilderOfAllServices fills in the form of each service from a URL, submits it
 // and checks that the same URL comes out.
 func TestBuilderOfAllServices(t *testing.T) {
+	t.Parallel()
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	for _, s := range notifier.Services() {
 		for _, example := range s.Examples {
@@ -101,7 +102,7 @@ func TestBuilderOfAllServices(t *testing.T) {
 				if !form.Has(name) && !f.Elsewhere {
 					t.Errorf("%s, form %d, has no field %s", s.Name, i+1, name)
 				}
-				if f.Secret && !regexp.MustCompile(`type="password" name="`+regexp.QuoteMeta(name)+`"`).MatchString(page.body) && !f.Elsewhere {
+				if f.Secret && !strings.Contains(page.body, `type="password" name="`+name+`"`) && !f.Elsewhere {
 					t.Errorf("%s, form %d: %s is readable", s.Name, i+1, name)
 				}
 			}

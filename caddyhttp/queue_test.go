@@ -10,6 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -58,9 +62,27 @@ type pager struct {
 	got    []arrived
 }
 
+// inBubble runs f in a synctest bubble, in which waiting takes no time. The
+// gateways in it share nothing with those of other tests, because the bubble
+// cannot use channels from outside. Tests that use inBubble cannot be parallel.
+//
+// Time stands still while a goroutine of the bubble reads from a connection. So
+// the servers of a test start outside, and close connections after each answer.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	outside := sharedPool
+	sharedPool = caddy.NewUsagePool()
+	defer func() { sharedPool = outside }()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // so that idle goroutines of the sender end
+		f(t)
+	})
+}
+
+// newPager starts a pager that closes each connection after an answer.
 func newPager(t *testing.T, status int) *pager {
 	p := &pager{status: status}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := arrived{Path: r.URL.Path}
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 			t.Errorf("the destination got no message: %v", err)
@@ -75,6 +97,8 @@ func newPager(t *testing.T, status int) *pager {
 		}
 		w.WriteHeader(status)
 	}))
+	p.Config.SetKeepAlivesEnabled(false)
+	p.Start()
 	t.Cleanup(p.Close)
 	return p
 }
@@ -198,7 +222,6 @@ func TestQueueChain(t *testing.T) {
 // The numbers of tags keep their order when the queue makes the deliveries, as
 // after a crash: all jobs of the message wait, and none has been tried.
 func TestQueueChainStored(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		first int // the status of the destination with the lowest number
@@ -214,39 +237,37 @@ func TestQueueChainStored(t *testing.T) {
 		{"all fail for good", 400, 400, [3]int{1, 1, 1}, "failed", "failed failed failed", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if testing.Short() && tt.first != 200 {
-				t.Skip("waits for another attempt")
-			}
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
-			h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.url()+" 1:ops\nurl "+second.url()+" 2:ops\nurl "+third.url()+" 3:ops\n}")
-			k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.resolved)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newQueuedSend(delivery{
-				message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
-				source: sourceEvent, key: "k",
-			}, h.app.queue, h.app.shared.shared)
-			s.makeEntry()
-			if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
-				t.Fatal(err)
-			}
-			eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
-			final := getMessage(t, h, http.MethodGet, s.id.String(), typeJSON).queued(t)
-			var status []string
-			for _, r := range final.Results {
-				status = append(status, string(r.Status))
-			}
-			if got := strings.Join(status, " "); final.State != tt.state || got != tt.want {
-				t.Errorf("state %s with %s, want %s with %s", final.State, got, tt.state, tt.want)
-			}
-			if got := [3]int{first.count(), second.count(), third.count()}; got != tt.got {
-				t.Errorf("sent %v messages, want %v", got, tt.got)
-			}
-			if s, err := h.app.queue.Stats(t.Context()); err != nil || s.Dead != tt.dead {
-				t.Errorf("%d deliveries are dead, want %d: %v", s.Dead, tt.dead, err)
-			}
+			inBubble(t, func(t *testing.T) {
+				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.url()+" 1:ops\nurl "+second.url()+" 2:ops\nurl "+third.url()+" 3:ops\n}")
+				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.resolved)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := newQueuedSend(delivery{
+					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
+					source: sourceEvent, key: "k",
+				}, h.app.queue, h.app.shared.shared)
+				s.makeEntry()
+				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
+				final := getMessage(t, h, http.MethodGet, s.id.String(), typeJSON).queued(t)
+				var status []string
+				for _, r := range final.Results {
+					status = append(status, string(r.Status))
+				}
+				if got := strings.Join(status, " "); final.State != tt.state || got != tt.want {
+					t.Errorf("state %s with %s, want %s with %s", final.State, got, tt.state, tt.want)
+				}
+				if got := [3]int{first.count(), second.count(), third.count()}; got != tt.got {
+					t.Errorf("sent %v messages, want %v", got, tt.got)
+				}
+				if s, err := h.app.queue.Stats(t.Context()); err != nil || s.Dead != tt.dead {
+					t.Errorf("%d deliveries are dead, want %d: %v", s.Dead, tt.dead, err)
+				}
+			})
 		})
 	}
 }
@@ -254,59 +275,58 @@ func TestQueueChainStored(t *testing.T) {
 // A delivery that fails temporarily is queued and tried again, also after a
 // restart of the gateway. The folder does not contain the text in the clear.
 func TestQueueTriesAgain(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("waits for another attempt")
-	}
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
-	key := "key k {\nurl " + p.url() + "\n}"
-	h := newQueueGateway(t, dir, "", key)
-	got := postWith(t, h, "/notify/k", "body=confidential&title=secretly")
-	a := got.queued(t)
-	if got.status != 200 || got.header.Get("Location") != "/notify/messages/"+a.ID || a.Results[0].Status != "queued" || a.Error != nil {
-		t.Fatalf("status %d, header %v, %s", got.status, got.header, got.body)
-	}
-	if s, r := state(t, h, a.ID); s != "queued" || r.NextAttempt == nil || r.Error == nil || !strings.Contains(*r.Error, "502") {
-		t.Errorf("state %s, %+v", s, r)
-	}
-	stopApp(t, h)
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
+	inBubble(t, func(t *testing.T) {
+		key := "key k {\nurl " + p.url() + "\n}"
+		h := newQueueGateway(t, dir, "", key)
+		got := postWith(t, h, "/notify/k", "body=confidential&title=secretly")
+		a := got.queued(t)
+		if got.status != 200 || got.header.Get("Location") != "/notify/messages/"+a.ID || a.Results[0].Status != "queued" || a.Error != nil {
+			t.Fatalf("status %d, header %v, %s", got.status, got.header, got.body)
 		}
-		info, err := d.Info()
-		if err != nil || info.Mode().Perm()&0o077 != 0 && path != dir {
-			t.Errorf("%s: mode %v, %v", path, info.Mode(), err)
+		if s, r := state(t, h, a.ID); s != "queued" || r.NextAttempt == nil || r.Error == nil || !strings.Contains(*r.Error, "502") {
+			t.Errorf("state %s, %+v", s, r)
 		}
-		if d.IsDir() {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		for _, text := range []string{"confidential", "secretly", strings.TrimPrefix(p.URL, "http://")} {
-			if strings.Contains(string(b), text) {
-				t.Errorf("%s contains %q", path, text)
+		stopApp(t, h)
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil {
+				return err
 			}
+			info, err := d.Info()
+			if err != nil || info.Mode().Perm()&0o077 != 0 && path != dir {
+				t.Errorf("%s: mode %v, %v", path, info.Mode(), err)
+			}
+			if d.IsDir() {
+				return nil
+			}
+			b, err := os.ReadFile(path)
+			for _, text := range []string{"confidential", "secretly", strings.TrimPrefix(p.URL, "http://")} {
+				if strings.Contains(string(b), text) {
+					t.Errorf("%s contains %q", path, text)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
-		return err
+		p.answer(http.StatusOK)
+		h = newQueueGateway(t, dir, "", key)
+		eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
+		if _, r := state(t, h, a.ID); r.Attempts != 2 || r.NextAttempt != nil {
+			t.Errorf("%+v", r)
+		}
+		if p.count() != 2 || p.got[1].Message != "confidential" || p.got[1].Title != "secretly" {
+			t.Errorf("arrived: %+v", p.got)
+		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
-	p.answer(http.StatusOK)
-	h = newQueueGateway(t, dir, "", key)
-	eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
-	if _, r := state(t, h, a.ID); r.Attempts != 2 || r.NextAttempt != nil {
-		t.Errorf("%+v", r)
-	}
-	if p.count() != 2 || p.got[1].Message != "confidential" || p.got[1].Title != "secretly" {
-		t.Errorf("arrived: %+v", p.got)
-	}
 }
 
 // A delivery that is in progress when the request is answered is reported as
 // queued, and made once.
 func TestQueueSlowDestination(t *testing.T) {
+	t.Parallel()
 	fast, slow := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+fast.url()+"\nurl "+slow.url()+"\n}")
@@ -325,14 +345,15 @@ func TestQueueSlowDestination(t *testing.T) {
 // A destination with several late deliveries gets further messages through the
 // queue, which makes four deliveries at once.
 func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
-	t.Parallel()
 	slow := newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+slow.url()+"\n}")
+	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nwait 10ms\n}\nkey k {\nurl "+slow.url()+"\n}")
+	startApp(t, h)
 	var ids []string
 	for range 4 {
-		ids = append(ids, postWith(t, h, "/notify/k", "body=late", "Prefer", "wait=1").queued(t).ID)
+		ids = append(ids, postWith(t, h, "/notify/k", "body=late").queued(t).ID)
 	}
+	eventually(t, func() bool { return slow.count() == 4 })
 	got := postWith(t, h, "/notify/k", "body=queued", "Prefer", "wait=60") // does not wait
 	ids = append(ids, got.queued(t).ID)
 	if got.status != 202 || slow.count() != 4 {
@@ -450,45 +471,47 @@ func TestQueueCancel(t *testing.T) {
 // A delivery whose destination is no longer in the configuration is given up
 // with that reason.
 func TestQueueDestinationRemoved(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	p, other := newPager(t, http.StatusBadGateway), newPager(t, http.StatusOK)
 	p.header = http.Header{"Retry-After": {"1"}}
-	h := newQueueGateway(t, dir, "", "timeout 1s\nkey k {\nurl "+p.url()+"\n}")
-	got := postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
-	id := got.queued(t).ID
-	eventually(t, func() bool { _, r := state(t, h, id); return r.Attempts > 0 })
-	next := newQueueGateway(t, dir, "", "key k {\nurl "+other.url()+"\n}")
-	stopApp(t, h)
-	eventually(t, func() bool { s, _ := state(t, next, id); return s == "failed" })
-	if _, r := state(t, next, id); other.count() != 0 || r.Error == nil {
-		t.Errorf("%+v; another destination got %d", r, other.count())
-	}
-	eventually(t, func() bool {
-		jobs, err := next.app.queue.List(t.Context(), queue.Dead, queue.JobID{}, 10)
-		return err == nil && len(jobs) == 1 && strings.Contains(jobs[0].Reason, "the key k of the configuration no longer has this destination")
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", "timeout 1s\nkey k {\nurl "+p.url()+"\n}")
+		got := postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
+		id := got.queued(t).ID
+		eventually(t, func() bool { _, r := state(t, h, id); return r.Attempts > 0 })
+		next := newQueueGateway(t, dir, "", "key k {\nurl "+other.url()+"\n}")
+		stopApp(t, h)
+		eventually(t, func() bool { s, _ := state(t, next, id); return s == "failed" })
+		if _, r := state(t, next, id); other.count() != 0 || r.Error == nil {
+			t.Errorf("%+v; another destination got %d", r, other.count())
+		}
+		eventually(t, func() bool {
+			jobs, err := next.app.queue.List(t.Context(), queue.Dead, queue.JobID{}, 10)
+			return err == nil && len(jobs) == 1 && strings.Contains(jobs[0].Reason, "the key k of the configuration no longer has this destination")
+		})
 	})
 }
 
 // Messages to URLs of clients are delivered under the egress rules at the time
 // of the delivery.
 func TestQueueEgressRules(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
-	h := newQueueGateway(t, dir, open, "")
-	got := postWith(t, h, "/notify", "body=hello&urls="+p.url())
-	a := got.queued(t)
-	if got.status != 200 || a.Results[0].Status != "queued" {
-		t.Fatalf("status %d, %s", got.status, got.body)
-	}
-	n := p.count()
-	next := newQueueGateway(t, dir, "", "") // egress does not allow loopback
-	stopApp(t, h)
-	eventually(t, func() bool { s, _ := state(t, next, a.ID); return s == "failed" })
-	if _, r := state(t, next, a.ID); p.count() != n || r.Error == nil || !strings.Contains(*r.Error, "loopback") {
-		t.Errorf("%+v; the destination got %d more", r, p.count()-n)
-	}
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, open, "")
+		got := postWith(t, h, "/notify", "body=hello&urls="+p.url())
+		a := got.queued(t)
+		if got.status != 200 || a.Results[0].Status != "queued" {
+			t.Fatalf("status %d, %s", got.status, got.body)
+		}
+		n := p.count()
+		next := newQueueGateway(t, dir, "", "") // egress does not allow loopback
+		stopApp(t, h)
+		eventually(t, func() bool { s, _ := state(t, next, a.ID); return s == "failed" })
+		if _, r := state(t, next, a.ID); p.count() != n || r.Error == nil || !strings.Contains(*r.Error, "loopback") {
+			t.Errorf("%+v; the destination got %d more", r, p.count()-n)
+		}
+	})
 }
 
 // A key without the queue answers as a gateway without one.
@@ -537,6 +560,7 @@ func TestQueueFull(t *testing.T) {
 
 // A stream ends when the request is answered, with the queued deliveries.
 func TestQueueStream(t *testing.T) {
+	t.Parallel()
 	slow := newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
 	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+slow.url()+"\n}")
@@ -591,29 +615,30 @@ func TestQueuePage(t *testing.T) {
 // Messages for saved keys are delivered later as well, to the URLs of the key
 // at the time of the delivery.
 func TestQueueSavedKey(t *testing.T) {
-	t.Parallel()
 	p := newPager(t, http.StatusBadGateway)
-	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "queue {\npath "+t.TempDir()+"\n}")
-	startApp(t, h)
-	save := func(urls string) {
-		t.Helper()
-		if got := postWith(t, h, "/add/ops", "urls="+urls); got.status != 200 {
-			t.Fatalf("status %d, %s", got.status, got.body)
+	inBubble(t, func(t *testing.T) {
+		h, _ := newConfigGateway(t, t.TempDir(), "manage open\nrefresh 1ns", "queue {\npath "+t.TempDir()+"\n}")
+		startApp(t, h)
+		save := func(urls string) {
+			t.Helper()
+			if got := postWith(t, h, "/add/ops", "urls="+urls); got.status != 200 {
+				t.Fatalf("status %d, %s", got.status, got.body)
+			}
 		}
-	}
-	save(p.url())
-	kept := postWith(t, h, "/notify/ops", "body=hello").queued(t)
-	if kept.Results[0].Status != "queued" {
-		t.Fatalf("%+v", kept)
-	}
-	p.answer(http.StatusOK)
-	eventually(t, func() bool { s, _ := state(t, h, kept.ID); return s == "delivered" })
-	p.answer(http.StatusBadGateway)
-	lost := postWith(t, h, "/notify/ops", "body=hello").queued(t)
-	n := p.count()
-	save("json://127.0.0.1:1/")
-	eventually(t, func() bool { s, _ := state(t, h, lost.ID); return s == "failed" })
-	if p.count() != n {
-		t.Errorf("the URL that was removed got %d more messages", p.count()-n)
-	}
+		save(p.url())
+		kept := postWith(t, h, "/notify/ops", "body=hello").queued(t)
+		if kept.Results[0].Status != "queued" {
+			t.Fatalf("%+v", kept)
+		}
+		p.answer(http.StatusOK)
+		eventually(t, func() bool { s, _ := state(t, h, kept.ID); return s == "delivered" })
+		p.answer(http.StatusBadGateway)
+		lost := postWith(t, h, "/notify/ops", "body=hello").queued(t)
+		n := p.count()
+		save("json://127.0.0.1:1/")
+		eventually(t, func() bool { s, _ := state(t, h, lost.ID); return s == "failed" })
+		if p.count() != n {
+			t.Errorf("the URL that was removed got %d more messages", p.count()-n)
+		}
+	})
 }
