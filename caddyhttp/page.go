@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -120,7 +120,7 @@ func (p *page) setChoices(k *key) {
 			}
 		}
 	}
-	slices.SortFunc(p.Tags, func(a, b tagChoice) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(p.Tags, func(i, j int) bool { return p.Tags[i].Name < p.Tags[j].Name })
 	if p.Others {
 		p.Tags = append(p.Tags, tagChoice{"all", countServices(k.targets)})
 	}

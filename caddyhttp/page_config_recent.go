@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -53,10 +54,14 @@ func newPageRecent(e historyEntry) pageRecent {
 		}
 		return p
 	}
-	results := slices.Clone(e.Results)
-	slices.SortStableFunc(results, func(a, b api.Result) int { // failures first
-		return boolToInt(a.Error == nil) - boolToInt(b.Error == nil)
-	})
+	results := make([]api.Result, 0, len(e.Results)) // failures first
+	for _, failed := range []bool{true, false} {
+		for _, r := range e.Results {
+			if (r.Error != nil) == failed {
+				results = append(results, r)
+			}
+		}
+	}
 	if p.More = e.Omitted + max(len(results)-maxPageResults, 0); len(results) > maxPageResults {
 		results = results[:maxPageResults]
 	}
@@ -64,13 +69,6 @@ func newPageRecent(e historyEntry) pageRecent {
 		p.Lines = append(p.Lines, resultLine(r))
 	}
 	return p
-}
-
-func boolToInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // resultLine returns a result in one line.
@@ -85,7 +83,7 @@ func resultLine(r api.Result) string {
 // pageQueue has the messages of a key in the queue.
 type pageQueue struct {
 	Problem  string // why the queue is not shown
-	Messages []pageQueued
+	Messages []*pageQueued
 	More     bool // there may be more
 }
 
@@ -153,7 +151,6 @@ func newPageQueue(ctx context.Context, q *openQueue, name string) *pageQueue {
 	defer cancel()
 	p := new(pageQueue)
 	byID := map[uuid.UUID]*pageQueued{}
-	var ids []uuid.UUID
 	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending} {
 		after := queue.JobID{}
 		for scanned := 0; ; scanned += maxQueuePage {
@@ -173,12 +170,13 @@ func newPageQueue(ctx context.Context, q *openQueue, name string) *pageQueue {
 				id := jobs[i].Message
 				m := byID[id]
 				if m == nil {
-					if len(ids) == maxPageQueued {
+					if len(byID) == maxPageQueued {
 						p.More = true
 						continue
 					}
 					m = &pageQueued{ID: id.String(), Time: messageTime(id)}
-					byID[id], ids = m, append(ids, id)
+					byID[id] = m
+					p.Messages = append(p.Messages, m)
 				}
 				m.add(&jobs[i], d)
 			}
@@ -188,10 +186,7 @@ func newPageQueue(ctx context.Context, q *openQueue, name string) *pageQueue {
 			after = jobs[len(jobs)-1].JobID
 		}
 	}
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(b[:], a[:]) }) // the newest first
-	for _, id := range ids {
-		p.Messages = append(p.Messages, *byID[id])
-	}
+	slices.SortFunc(p.Messages, func(a, b *pageQueued) int { return strings.Compare(b.ID, a.ID) }) // the newest first
 	return p
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,12 +85,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 		}
 		jobs = append(jobs, more...)
 	}
-	slices.SortFunc(jobs, func(a, b queue.Job) int {
-		if n := strings.Compare(a.Message.String(), b.Message.String()); n != 0 {
-			return n
-		}
-		return a.Index - b.Index
-	})
+	queue.SortJobs(jobs)
 	if len(jobs) >= limit {
 		jobs = jobs[:limit]
 		last := jobs[limit-1].JobID

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
+	"sort"
 
 	"go.uber.org/zap"
 
@@ -68,7 +68,7 @@ func newSavedError(line, include int, err error) savedError {
 
 // sortMistakes sorts mistakes by line.
 func sortMistakes(m []savedError) {
-	slices.SortStableFunc(m, func(a, b savedError) int { return a.line - b.line })
+	sort.SliceStable(m, func(i, j int) bool { return m[i].line < m[j].line })
 }
 
 // errSavedInclude is returned for a saved configuration that includes another while include is off.

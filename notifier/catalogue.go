@@ -46,13 +46,14 @@ type ParamInfo struct {
 
 // Services lists the registered services by name.
 func Services() []ServiceInfo {
-	out := make([]ServiceInfo, 0, len(registry.entries))
-	for _, e := range registry.entries {
+	entries := slices.Clone(registry.entries)
+	slices.SortFunc(entries, func(a, b *entry) int {
+		return strings.Compare(strings.ToLower(a.schema.Name), strings.ToLower(b.schema.Name))
+	})
+	out := make([]ServiceInfo, 0, len(entries))
+	for _, e := range entries {
 		out = append(out, e.info())
 	}
-	slices.SortFunc(out, func(a, b ServiceInfo) int {
-		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
-	})
 	return out
 }
 

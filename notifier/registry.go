@@ -35,12 +35,12 @@ func Register[T any, P interface {
 	*T
 	Service
 }]() struct{} {
-	register(func() Service { return P(new(T)) })
+	register(P(new(T)))
 	return struct{}{}
 }
 
-func register(newService func() Service) {
-	e := newEntry(newService)
+func register(svc Service) {
+	e := newEntry(svc)
 	for _, scheme := range e.schemes {
 		if other := registry.byScheme[scheme]; other != nil {
 			panic(e.schema.Name + " and " + other.schema.Name + " both have the scheme " + scheme + "://")
@@ -51,8 +51,8 @@ func register(newService func() Service) {
 }
 
 // newEntry describes a service and checks the description.
-func newEntry(newService func() Service) *entry {
-	e := &entry{service: newService(), options: new(options)}
+func newEntry(svc Service) *entry {
+	e := &entry{service: svc, options: new(options)}
 	e.schema = newSchema(e.service, e.options)
 	s := e.schema
 	if s.Name == "" || len(s.templates) == 0 {

@@ -108,7 +108,8 @@ type fileRules struct {
 // for URLs of clients.
 func (s *Schema) File(v *FileParam, name, doc string, max int) *Param {
 	*v = FileParam{}
-	p := s.declare(Param{name: name, kind: KindFile, scalar: scalarAt[fileVar], doc: doc, file: fileRules{max: max}}, unsafe.Pointer(v))
+	p := s.declare(KindFile, name, "", doc, unsafe.Pointer(v))
+	p.file.max = max
 	s.files = append(s.files, p)
 	return p
 }
@@ -118,13 +119,19 @@ func (s *Schema) File(v *FileParam, name, doc string, max int) *Param {
 // the parameter. If there is a file at the path, it takes precedence over
 // the inline content.
 func (p *Param) Inline(f func(text string) ([]byte, error)) *Param {
-	return p.change(func() { p.file.inline = f }, KindFile)
+	p.mustDescribe(KindFile)
+	p.file.inline = f
+	return p
 }
 
 // Web lets a URL have the http or https address of the file in place of its
 // path. The file is fetched for each message, under the rules for the addresses
 // that messages to the URL may go to.
-func (p *Param) Web() *Param { return p.change(func() { p.file.web = true }, KindFile) }
+func (p *Param) Web() *Param {
+	p.mustDescribe(KindFile)
+	p.file.web = true
+	return p
+}
 
 type fileVar FileParam
 

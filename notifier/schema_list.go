@@ -34,7 +34,8 @@ type Prefixed struct {
 // list.
 func (s *Schema) List(v *[]string, name, doc string, prefixed ...Prefixed) *Param {
 	*v = nil
-	p := s.declare(Param{name: name, kind: KindList, doc: doc, list: listRules{split: splitItems, prefixed: prefixed}}, unsafe.Pointer(v))
+	p := s.declare(KindList, name, "", doc, unsafe.Pointer(v))
+	p.list = listRules{split: splitItems, prefixed: prefixed}
 	for _, x := range prefixed {
 		*x.Items = nil
 		p.list.parts = append(p.list.parts, s.bind(unsafe.Pointer(x.Items)))
@@ -61,12 +62,15 @@ func splitPhones(text string) []string {
 // item, and items may be equal.
 func (s *Schema) Path(v *[]string, name, doc string) *Param {
 	p := s.List(v, name, doc).Split(Unsplit)
-	return p.change(func() { p.list.repeats = true })
+	p.list.repeats = true
+	return p
 }
 
 // Split sets how a text becomes the items of a list.
 func (p *Param) Split(f func(text string) []string) *Param {
-	return p.change(func() { p.list.split = f }, KindList)
+	p.mustDescribe(KindList)
+	p.list.split = f
+	return p
 }
 
 // Unsplit is a function for [Param.Split] that makes one item of a text.
@@ -76,7 +80,9 @@ func Unsplit(text string) []string { return []string{text} }
 // one, because URLs in use rely on it. Without it, such a list is an error.
 // Invalid items among valid ones are always left out, with a warning.
 func (p *Param) DropInvalid() *Param {
-	return p.change(func() { p.list.dropInvalid = true }, KindList)
+	p.mustDescribe(KindList)
+	p.list.dropInvalid = true
+	return p
 }
 
 // setList sets a list to the items in values. It returns a warning for each

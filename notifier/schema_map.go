@@ -24,7 +24,9 @@ type mapRules struct {
 // Values count as secrets, since headers often are.
 func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
 	*v = nil
-	return s.declare(Param{name: name, kind: KindMap, doc: doc, secret: true, dict: mapRules{prefix: prefix}}, unsafe.Pointer(v))
+	p := s.declare(KindMap, name, "", doc, unsafe.Pointer(v))
+	p.secret, p.dict.prefix = true, prefix
+	return p
 }
 
 // Headers binds HTTP headers, which the query writes with a + before the name:
@@ -32,7 +34,8 @@ func (s *Schema) Map(v *map[string]string, prefix, name, doc string) *Param {
 // sections 5.1 and 5.5).
 func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
 	p := s.Map(v, "+", name, doc)
-	return p.change(func() { p.dict.header = true })
+	p.dict.header = true
+	return p
 }
 
 // mapOf returns the map that takes a key of the query, or nil.

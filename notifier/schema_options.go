@@ -57,7 +57,7 @@ func (s *Schema) options(o *options) {
 	}
 	s.Bool(&o.store, "store", true, "keep sessions and tokens for the next message")
 	for _, p := range s.params[first:] {
-		p.change(func() { p.common = true })
+		p.common = true
 	}
 }
 

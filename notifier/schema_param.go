@@ -53,83 +53,101 @@ type Param struct {
 	dict    mapRules    // KindMap
 	file    fileRules   // KindFile
 
-	variable variable
-	scalar   func(unsafe.Pointer) scalar // the variable's value at a pointer; nil for lists and maps
-
+	variable    variable
 	description *description
 }
 
-// declare adds the parameter p, whose variable is v.
-func (s *Schema) declare(p Param, v unsafe.Pointer) *Param {
-	if s.byName[p.name] != nil {
-		panic(s.Name + ": parameter " + p.name + " is declared twice")
+// declare adds a parameter, whose variable is v.
+func (s *Schema) declare(kind Kind, name, def, doc string, v unsafe.Pointer) *Param {
+	if s.byName[name] != nil {
+		panic(s.Name + ": parameter " + name + " is declared twice")
 	}
-	p.variable, p.description = s.bind(v), s.description
-	s.byName[p.name] = &p
-	s.params = append(s.params, &p)
-	return &p
+	p := &Param{name: name, kind: kind, def: def, doc: doc, variable: s.bind(v), description: s.description}
+	s.byName[name] = p
+	s.params = append(s.params, p)
+	return p
 }
 
-// change calls f, which changes the description of the parameter. The kinds are
-// those that the change applies to; none means all.
-func (p *Param) change(f func(), kinds ...Kind) *Param {
+// mustDescribe panics unless the service is being described and the parameter is
+// of one of the kinds. No kinds means all.
+func (p *Param) mustDescribe(kinds ...Kind) {
 	if p.description.binder == nil {
 		panic("parameter " + p.name + " can be described in Describe only")
 	}
 	if len(kinds) > 0 && !slices.Contains(kinds, p.kind) {
 		panic(fmt.Sprintf("parameter %s is of kind %s, and its description is for %v", p.name, p.kind, kinds))
 	}
-	f()
-	return p
 }
 
 // Alias declares other names for the parameter in the query.
 func (p *Param) Alias(names ...string) *Param {
-	return p.change(func() {
-		for _, n := range names {
-			if p.description.byName[n] != nil {
-				panic("the alias " + n + " of parameter " + p.name + " is taken")
-			}
-			p.description.byName[n] = p
+	p.mustDescribe()
+	for _, n := range names {
+		if p.description.byName[n] != nil {
+			panic("the alias " + n + " of parameter " + p.name + " is taken")
 		}
-		p.aliases = append(p.aliases, names...)
-	})
+		p.description.byName[n] = p
+	}
+	p.aliases = append(p.aliases, names...)
+	return p
 }
 
 // Secret marks the value as a secret, which no log line, error or answer shows.
-func (p *Param) Secret() *Param { return p.change(func() { p.secret = true }) }
+func (p *Param) Secret() *Param {
+	p.mustDescribe()
+	p.secret = true
+	return p
+}
 
 // SecretPart marks a part of the value, or of each item of a list, as a secret.
 // f returns the value in two parts: one to show, and the secret, or "" if there
 // is none.
 func (p *Param) SecretPart(f func(value string) (public, secret string)) *Param {
-	return p.change(func() { p.secretPart = f }, KindString, KindList, KindFile)
+	p.mustDescribe(KindString, KindList, KindFile)
+	p.secretPart = f
+	return p
 }
 
 // Required makes the parameter required. A parameter that has a place in the
 // URL's template is required without it.
-func (p *Param) Required() *Param { return p.change(func() { p.required = true }) }
+func (p *Param) Required() *Param {
+	p.mustDescribe()
+	p.required = true
+	return p
+}
 
 // Lenient accepts an invalid value with a warning instead of refusing the URL. A
 // number above the range is clipped to it, and any other invalid value means the
 // default. It is for values that users have in their URLs already.
 func (p *Param) Lenient() *Param {
-	return p.change(func() { p.lenient = true }, KindString, KindInt, KindFloat, KindChoice)
+	p.mustDescribe(KindString, KindInt, KindFloat, KindChoice)
+	p.lenient = true
+	return p
 }
 
 // FirstMatch makes the beginning of several choices mean the first one that is
 // declared.
-func (p *Param) FirstMatch() *Param { return p.change(func() { p.first = true }, KindChoice) }
+func (p *Param) FirstMatch() *Param {
+	p.mustDescribe(KindChoice)
+	p.first = true
+	return p
+}
 
 // Strict refuses a URL with an invalid value of a switch, which is otherwise
 // accepted as by [Param.Lenient]. It is for switches that security depends on.
-func (p *Param) Strict() *Param { return p.change(func() { p.lenient = false }, KindBool) }
+func (p *Param) Strict() *Param {
+	p.mustDescribe(KindBool)
+	p.lenient = false
+	return p
+}
 
 // Note adds a warning for values that are valid but may not mean what the author
 // of the URL expects. f returns the warning for a value as the URL writes it, or
 // "". It continues a sentence that begins with the parameter.
 func (p *Param) Note(f func(value string) string) *Param {
-	return p.change(func() { p.note = f }, KindString, KindInt, KindFloat, KindBool, KindChoice)
+	p.mustDescribe(KindString, KindInt, KindFloat, KindBool, KindChoice)
+	p.note = f
+	return p
 }
 
 // Example sets the value that example URLs have for the parameter. It looks
@@ -140,12 +158,18 @@ func (p *Param) Note(f func(value string) string) *Param {
 // optional place if the parameter has an example. The value of a required place
 // without an example is the parameter's name. The scheme is the one with TLS,
 // unless the host ends in ".local".
-func (p *Param) Example(values ...string) *Param { return p.change(func() { p.example = values }) }
+func (p *Param) Example(values ...string) *Param {
+	p.mustDescribe()
+	p.example = values
+	return p
+}
 
 // Match demands that the value, or each item of a list, matches the regular
 // expression. The case of letters does not count.
 func (p *Param) Match(pattern string) *Param {
-	return p.change(func() { p.pattern = regexp.MustCompile("(?i)" + pattern) }, KindString, KindList)
+	p.mustDescribe(KindString, KindList)
+	p.pattern = regexp.MustCompile("(?i)" + pattern)
+	return p
 }
 
 // Normalize passes the value, or each item of a list, through f, which checks
@@ -153,7 +177,9 @@ func (p *Param) Match(pattern string) *Param {
 // continues a sentence that begins with the parameter, for example "is not a
 // telephone number", and does not contain the value.
 func (p *Param) Normalize(f func(value string) (string, error)) *Param {
-	return p.change(func() { p.normalize = f }, KindString, KindInt, KindList)
+	p.mustDescribe(KindString, KindInt, KindList)
+	p.normalize = f
+	return p
 }
 
 // Param returns the parameter that has been declared under a name, so that more

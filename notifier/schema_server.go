@@ -35,7 +35,8 @@ var hostPattern = regexp.MustCompile(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])
 // Host binds the name or the address of a host.
 func (s *Schema) Host(v *string, name, doc string) *Param {
 	p := s.String(v, name, "", doc)
-	return p.change(func() { p.pattern, p.example = hostPattern, []string{"example.com"} })
+	p.pattern, p.example = hostPattern, []string{"example.com"}
+	return p
 }
 
 // Login returns the user and the password for HTTP Basic authentication, or two

@@ -38,7 +38,7 @@ func TestRegisterPanics(t *testing.T) {
 					t.Error("registered")
 				}
 			}()
-			register(func() Service { return &described{describe: describe} })
+			register(&described{describe: describe})
 		})
 	}
 }
@@ -66,7 +66,7 @@ func parsed(t *testing.T, describe func(*described, *Schema), text string) (*Des
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEntry(func() Service { return &described{describe: describe} })
+	e := newEntry(&described{describe: describe})
 	d, err := e.parse(u, false)
 	if err != nil {
 		return nil, err
@@ -80,17 +80,15 @@ func parsed(t *testing.T, describe func(*described, *Schema), text string) (*Des
 func TestDescribeOnce(t *testing.T) {
 	runs := 0
 	var schema *Schema
-	e := newEntry(func() Service {
-		return &described{describe: func(d *described, s *Schema) {
-			runs++
-			schema = s
-			s.URL("x://{a}[/{list...}]")
-			s.String(&d.a, "a", "", "a text")
-			s.String(&d.b, "b", "default", "a text")
-			s.Int(&d.n, "n", 3, "a number")
-			s.List(&d.list, "list", "texts")
-		}}
-	})
+	e := newEntry(&described{describe: func(d *described, s *Schema) {
+		runs++
+		schema = s
+		s.URL("x://{a}[/{list...}]")
+		s.String(&d.a, "a", "", "a text")
+		s.String(&d.b, "b", "default", "a text")
+		s.Int(&d.n, "n", 3, "a number")
+		s.List(&d.list, "list", "texts")
+	}})
 	for _, tt := range []struct {
 		url  string
 		want described

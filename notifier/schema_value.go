@@ -20,12 +20,27 @@ type scalar interface {
 	text(p *Param) string
 }
 
-// scalarAt returns the variable of type V at a pointer.
-func scalarAt[V any, P interface {
-	*V
-	scalar
-}](v unsafe.Pointer) scalar {
-	return P((*V)(v))
+// scalar returns the variable of p at v. It returns nil for a list or a map.
+func (p *Param) scalar(v unsafe.Pointer) scalar {
+	switch p.kind {
+	case KindString:
+		return (*stringVar)(v)
+	case KindInt:
+		return (*intVar)(v)
+	case KindFloat:
+		return (*floatVar)(v)
+	case KindBool:
+		return (*boolVar)(v)
+	case KindChoice:
+		if p.enum {
+			return (*enumVar)(v)
+		}
+		return (*choiceVar)(v)
+	case KindFile:
+		return (*fileVar)(v)
+	case KindList, KindMap:
+	}
+	return nil
 }
 
 // set checks what a URL has for a parameter with a single value, and sets the
@@ -59,7 +74,7 @@ type stringVar string
 // String binds a text.
 func (s *Schema) String(v *string, name, def, doc string) *Param {
 	*v = def
-	return s.declare(Param{name: name, kind: KindString, scalar: scalarAt[stringVar], def: def, doc: doc}, unsafe.Pointer(v))
+	return s.declare(KindString, name, def, doc, unsafe.Pointer(v))
 }
 
 func (v *stringVar) set(_ *Param, text string) error { *v = stringVar(text); return nil }
@@ -80,21 +95,23 @@ type numberRules struct {
 // Range demands that a number is between min and max, inclusive. An infinite
 // bound means no bound. For a [Schema.Enum], it accepts numbers without a name.
 func (p *Param) Range(min, max float64) *Param {
-	return p.change(func() {
-		if !math.IsInf(min, 0) {
-			p.numbers.min = new(min)
-		}
-		if !math.IsInf(max, 0) {
-			p.numbers.max = new(max)
-		}
-	}, KindInt, KindFloat, KindChoice)
+	p.mustDescribe(KindInt, KindFloat, KindChoice)
+	if !math.IsInf(min, 0) {
+		p.numbers.min = new(min)
+	}
+	if !math.IsInf(max, 0) {
+		p.numbers.max = new(max)
+	}
+	return p
 }
 
 // NoDefault makes the default of a number mean "not given". It is used for a
 // number where 0 is a value like any other: the default is then one outside the
 // range. It is not documented.
 func (p *Param) NoDefault() *Param {
-	return p.change(func() { p.def, p.numbers.missing = "", p.def }, KindInt, KindFloat)
+	p.mustDescribe(KindInt, KindFloat)
+	p.def, p.numbers.missing = "", p.def
+	return p
 }
 
 // includes reports whether n is within the bounds.
@@ -140,7 +157,7 @@ type intVar int
 // Int binds a whole number.
 func (s *Schema) Int(v *int, name string, def int, doc string) *Param {
 	*v = def
-	return s.declare(Param{name: name, kind: KindInt, scalar: scalarAt[intVar], def: strconv.Itoa(def), doc: doc}, unsafe.Pointer(v))
+	return s.declare(KindInt, name, strconv.Itoa(def), doc, unsafe.Pointer(v))
 }
 
 func (v *intVar) set(p *Param, text string) error {
@@ -159,7 +176,7 @@ type floatVar float64
 // Float binds a number.
 func (s *Schema) Float(v *float64, name string, def float64, doc string) *Param {
 	*v = def
-	return s.declare(Param{name: name, kind: KindFloat, scalar: scalarAt[floatVar], def: formatNumber(def), doc: doc}, unsafe.Pointer(v))
+	return s.declare(KindFloat, name, formatNumber(def), doc, unsafe.Pointer(v))
 }
 
 func (v *floatVar) set(p *Param, text string) error {
@@ -179,7 +196,9 @@ type boolVar bool
 // beginning of one of these words. A switch is lenient unless it is [Param.Strict].
 func (s *Schema) Bool(v *bool, name string, def bool, doc string) *Param {
 	*v = def
-	return s.declare(Param{name: name, kind: KindBool, scalar: scalarAt[boolVar], def: formatBool(def), doc: doc, lenient: true}, unsafe.Pointer(v))
+	p := s.declare(KindBool, name, formatBool(def), doc, unsafe.Pointer(v))
+	p.lenient = true
+	return p
 }
 
 func (v *boolVar) set(_ *Param, text string) error {
@@ -267,12 +286,11 @@ type choiceVar string
 // Choice binds a text that is one of a few.
 func (s *Schema) Choice(v *string, name, def string, choices []string, doc string) *Param {
 	*v = def
-	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[choiceVar], def: def, doc: doc}, unsafe.Pointer(v))
-	return p.change(func() {
-		for i, c := range choices {
-			p.choices = append(p.choices, Choice{Name: c, Value: i})
-		}
-	})
+	p := s.declare(KindChoice, name, def, doc, unsafe.Pointer(v))
+	for i, c := range choices {
+		p.choices = append(p.choices, Choice{Name: c, Value: i})
+	}
+	return p
 }
 
 func (v *choiceVar) set(p *Param, text string) error {
@@ -292,8 +310,8 @@ type enumVar int
 // number instead of the name. def is one of the names, or "" for the number 0. If
 // 0 is not the number of a choice, it means "not given".
 func (s *Schema) Enum(v *int, name, def string, choices []Choice, doc string) *Param {
-	p := s.declare(Param{name: name, kind: KindChoice, scalar: scalarAt[enumVar], enum: true, def: def, doc: doc}, unsafe.Pointer(v))
-	p.change(func() { p.choices = slices.Clone(choices) })
+	p := s.declare(KindChoice, name, def, doc, unsafe.Pointer(v))
+	p.enum, p.choices = true, slices.Clone(choices)
 	*v = 0
 	if def != "" && (*enumVar)(v).set(p, def) != nil {
 		panic(s.Name + ": the default of " + name + " is none of its choices")

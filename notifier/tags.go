@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -252,7 +253,9 @@ func tagNumber(digits string) int {
 // canonicalGroup sorts the terms and removes repeated ones. It may change its
 // argument.
 func canonicalGroup(g tagGroup) tagGroup {
-	slices.SortFunc(g, compareTerms)
+	if len(g) > 1 {
+		sort.Slice(g, func(i, j int) bool { return compareTerms(g[i], g[j]) < 0 })
+	}
 	return slices.Compact(g)
 }
 

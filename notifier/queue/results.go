@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -152,7 +153,7 @@ func batchID(last uuid.UUID) uuid.UUID {
 // batches returns the entries to store.
 func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
 	ids := slices.Clone(e.ids)
-	slices.SortFunc(ids, func(a, b encodedResult) int { return bytes.Compare(a.id[:], b.id[:]) })
+	sort.Slice(ids, func(i, j int) bool { return bytes.Compare(ids[i].id[:], ids[j].id[:]) < 0 })
 	for len(ids) > 0 {
 		data, n := []byte{resultsVersion}, 0
 		for n < len(ids) && len(data) < batchSize && millis(ids[n].id) <= millis(ids[0].id)+batchSpan.Milliseconds() {

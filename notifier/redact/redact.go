@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -130,7 +130,7 @@ func replace(text string, spans []span) string {
 	if len(spans) == 0 {
 		return text
 	}
-	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	var b strings.Builder
 	end := 0
 	for _, s := range spans {

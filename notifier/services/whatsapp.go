@@ -1,11 +1,11 @@
 package services
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -75,7 +75,7 @@ func (w *whatsApp) Finish(s *notifier.Schema) error {
 		}
 		w.components = append(w.components, place)
 	}
-	slices.SortFunc(w.components, func(a, b whatsAppComponent) int { return cmp.Compare(a.index, b.index) })
+	sort.Slice(w.components, func(i, j int) bool { return w.components[i].index < w.components[j].index })
 	if len(w.groups) > 0 {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package bolt
 
 import (
-	"bytes"
-	"cmp"
 	"container/heap"
 	"slices"
 	"sync"
@@ -239,17 +237,13 @@ func (x *index) list(after queue.JobID, n int, keep func(*job) bool) []*job {
 	var all []*job
 	for _, m := range x.messages {
 		for _, j := range m.jobs {
-			if keep(j) && compareIDs(j.id(), after) > 0 {
+			if keep(j) && j.id().Compare(after) > 0 {
 				all = append(all, j)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *job) int { return compareIDs(a.id(), b.id()) })
+	slices.SortFunc(all, func(a, b *job) int { return a.id().Compare(b.id()) })
 	return all[:min(n, len(all))]
-}
-
-func compareIDs(a, b queue.JobID) int {
-	return cmp.Or(bytes.Compare(a.Message[:], b.Message[:]), cmp.Compare(a.Index, b.Index))
 }
 
 func (x *index) stats() queue.Stats {
@@ -274,7 +268,7 @@ func (h jobHeap) Less(a, b int) bool {
 	if h[a].due != h[b].due {
 		return h[a].due < h[b].due
 	}
-	return compareIDs(h[a].id(), h[b].id()) < 0
+	return h[a].id().Compare(h[b].id()) < 0
 }
 
 func (h jobHeap) Swap(a, b int) {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -419,9 +418,7 @@ func (s *Store) Expire(ctx context.Context, now time.Time, lease time.Duration, 
 		jobs = s.take(rows)
 		return err
 	})
-	slices.SortFunc(jobs, func(a, b queue.Job) int {
-		return cmp.Or(bytes.Compare(a.Message[:], b.Message[:]), cmp.Compare(a.Index, b.Index))
-	})
+	queue.SortJobs(jobs)
 	return s.endDamaged(ctx, jobs), err
 }
 
