@@ -218,9 +218,10 @@ func TestContradictoryRequests(t *testing.T) {
 func TestFalseAttachmentSizes(t *testing.T) {
 	t.Parallel()
 	fine := newDiscard(t)
-	g := start(t, "", "timeout 2s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
+	g := start(t, "", "timeout 4s\nattachments {\nmax_size 2MiB\n}\negress {\nallow 127.0.0.1\n}\nkey k {\nurl json://"+authority(fine)+"/\n}")
 	before, heap := g.goroutines(), g.memory().HeapAlloc
 	megabyte := strings.Repeat("gigabyte", 1<<17)
+	var wg sync.WaitGroup
 	for _, tt := range []struct {
 		name  string
 		serve func(net.Conn)
@@ -229,21 +230,25 @@ func TestFalseAttachmentSizes(t *testing.T) {
 		{"a gigabyte with its length", forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"a gigabyte that does not", forever("HTTP/1.1 200 OK\r\n\r\n", megabyte, 0), "larger than 2.0 MiB"},
 		{"less than its length", answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"), "EOF"},
-		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 2s"},
-		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 2s"},
+		{"silence", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "not fetched within 4s"},
+		{"one byte at a time", forever("HTTP/1.1 200 OK\r\n\r\n", "x", 50*time.Millisecond), "not fetched within 4s"},
 		{"a circle", answering(status("302 Found", "Location: /x")), "redirects"},
 		{"404", answering(status("404 No")), "404"},
 		{"a bomb", answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\nConnection: close\r\n\r\n\x1f\x8b\x08"), ""},
 		{"no HTTP", answering("220 smtp\r\n"), "malformed"},
 	} {
-		got := g.post("/notify/k", message{"body": "x", "attach": "http://" + listen(t, "127.0.0.1:0", tt.serve) + "/f"})
-		if tt.want == "" && got.Status == 200 {
-			continue
-		}
-		if got.Status != 400 || !strings.Contains(got.Error, tt.want) {
-			t.Errorf("%s: status %d: %s", tt.name, got.Status, got.Body)
-		}
+		address := listen(t, "127.0.0.1:0", tt.serve)
+		wg.Go(func() {
+			got := g.post("/notify/k", message{"body": "x", "attach": "http://" + address + "/f"})
+			if tt.want == "" && got.Status == 200 {
+				return
+			}
+			if got.Status != 400 || !strings.Contains(got.Error, tt.want) {
+				t.Errorf("%s: status %d: %s", tt.name, got.Status, got.Body)
+			}
+		})
 	}
+	wg.Wait()
 	if n := g.peak(); n > memory {
 		t.Errorf("the gateway took %d MiB", n>>20)
 	}

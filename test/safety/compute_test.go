@@ -138,9 +138,9 @@ func (g *gateway) cpuOf(f func()) time.Duration {
 	before := g.cpu()
 	f()
 	for used := g.cpu(); ; {
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 		now := g.cpu()
-		if now-used < 100*time.Millisecond {
+		if now-used < 40*time.Millisecond {
 			return now - before
 		}
 		used = now
@@ -150,7 +150,7 @@ func (g *gateway) cpuOf(f func()) time.Duration {
 // TestExpensiveKeys checks that keys and challenges that need much computation
 // are refused before, or computed one after the other. Without that, eight URLs
 // took 56 seconds of CPU time, some of it after the response, and alerts failed
-// meanwhile.
+// meanwhile. If full is set, keys with many signatures come both ways.
 func TestExpensiveKeys(t *testing.T) {
 	t.Parallel()
 	timeout := 2 * time.Second
@@ -160,7 +160,9 @@ func TestExpensiveKeys(t *testing.T) {
 	fine := newRecorder(t)
 	proxy := newProxy(t)
 	mail, _ := mailServer(t)
-	g := start(t, "", "timeout "+timeout.String()+"\nkey ops {\nurl "+fine.url+"\n}\negress {\nallow 127.0.0.1\n}", proxy.environment()...)
+	block := "key ops {\nurl " + fine.url + "\n}\negress {\nallow 127.0.0.1\n}"
+	g := start(t, "", block, proxy.environment()...)
+	impatient := start(t, "", "timeout "+timeout.String()+"\n"+block, proxy.environment()...)
 	withKey := func(key []byte) string {
 		return "mailto://a:b@" + mail + "/c@d.example?from=a@b.example&mode=insecure&pgppub=" + base64.RawURLEncoding.EncodeToString(key)
 	}
@@ -182,11 +184,17 @@ func TestExpensiveKeys(t *testing.T) {
 		{"1000000 iterations", "xmpp://a:b@" + demandingXMPP(t, 1_000_000) + "/c", nil, "more than 100000 iterations", little},
 		// Twelve keys take about six seconds. One is computed at a time, and none is
 		// begun after the timeout.
-		{"a key with many signatures", withKey(signed), nil, "", 2 * timeout},
 		{"a key with many signatures from the directory", directory, signed, "", 2 * timeout},
+		{"a key with many signatures", withKey(signed), nil, "", 2 * timeout},
+	}
+	if !full {
+		attacks = attacks[:len(attacks)-1] // the last two take most of the time
 	}
 	for _, a := range attacks {
 		proxy.answerWith(a.directory)
+		if a.want == "" {
+			g = impatient
+		}
 		const n = 12
 		used := g.cpuOf(func() {
 			var wg sync.WaitGroup

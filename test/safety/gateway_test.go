@@ -34,9 +34,22 @@ var program string
 // build of the gateway.
 const programVariable = "SAFETY_PROGRAM"
 
-// soak is set by SAFETY_SOAK=1, as .ci/run does. The tests whose comments name
-// it then do more of the same.
+// full reports whether CI is set, as .ci/run does. Without it, the tests whose
+// comments name it make fewer repetitions, or use a sample of their cases that
+// has each kind of case.
+var full = os.Getenv("CI") != ""
+
+// soak reports whether SAFETY_SOAK is set, as .ci/run does. The tests of the
+// queue whose comments name it then do more of the same.
 var soak = os.Getenv("SAFETY_SOAK") != ""
+
+// amount returns most if all is true, and else few.
+func amount(all bool, most, few int) int {
+	if all {
+		return most
+	}
+	return few
+}
 
 func TestMain(m *testing.M) {
 	// A test that runs itself again in a network namespace passes the program on.
@@ -53,9 +66,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	program = filepath.Join(dir, "caddy")
-	// Like xcaddy.sh, without debugging information, which makes linking
-	// slower. Stack traces do not need it.
-	build := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-race="+strconv.FormatBool(raceEnabled), "../../cmd/caddy")
+	// Unlike go build, go run keeps what it links in the build cache. Like
+	// xcaddy.sh, without debugging information, which makes linking slower. Stack
+	// traces do not need it.
+	build := exec.Command("go", "run", "-exec=cp", "-ldflags=-s -w", "-race="+strconv.FormatBool(raceEnabled), "../../cmd/caddy", program)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestQueueKill kills the gateway 20 times while 16 clients send 2000 messages,
-// or 10,000 if soak is set. Each accepted message arrives. Only messages that
+// TestQueueKill kills the gateway 5 times while 16 clients send 500 messages, or
+// 20 times and 10,000 messages if soak is set. Each accepted message arrives. Only messages that
 // were in progress when the gateway was killed arrive more than once.
 //
 // A third of the messages is stored before the answer. A third has an
@@ -23,11 +23,8 @@ func TestQueueKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	const clients, kills, keys = 16, 20, 4
-	total := 2000
-	if soak {
-		total = 10_000
-	}
+	const clients, keys = 16, 4
+	kills, total := amount(soak, 20, 5), amount(soak, 10_000, 500)
 	var failed sync.Map // the titles of messages that have failed once
 	c := newReceiver(t, func(title string) int {
 		if n, _ := strconv.Atoi(title); n%50 == 7 {

@@ -41,7 +41,7 @@ func runWithoutSync() error {
 	return syscall.Exec(program, os.Args, os.Environ())
 }
 
-// TestQueuePowerCut simulates 4 power cuts, or 20 if soak is set: it copies the
+// TestQueuePowerCut simulates 2 power cuts, or 20 if soak is set: it copies the
 // disk of a gateway that has just accepted messages, and starts a gateway with
 // the copy. All messages arrive. Data that was not synced is not on the disk.
 // So messages must be lost in a control run in which fsync does nothing.
@@ -57,10 +57,7 @@ func TestQueuePowerCut(t *testing.T) {
 		return
 	}
 	const maxControls = 3
-	cuts := 4
-	if soak {
-		cuts = 20
-	}
+	cuts := amount(soak, 20, 2)
 	accepted, lost := 0, 0
 	for range cuts {
 		n, l := cutPower(t, false)

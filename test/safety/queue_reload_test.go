@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestQueueReload reloads the configuration 30 times, or 100 times if soak is
+// TestQueueReload reloads the configuration 10 times, or 100 times if soak is
 // set, while messages come in. Some of them are stored while they are sent.
 // Each arrives once.
 func TestQueueReload(t *testing.T) {
@@ -17,12 +17,9 @@ func TestQueueReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
-	reloads, rate := 30, 200
+	reloads, rate := amount(soak, 100, 10), 200
 	if raceEnabled {
 		rate = 40
-	}
-	if soak {
-		reloads = 100
 	}
 	c := &counter{step: 10 * time.Millisecond, got: map[string]int{}}
 	s := serveHTTP(t, "127.0.0.1", c.ServeHTTP)
@@ -104,7 +101,7 @@ func TestQueueStop(t *testing.T) {
 	}
 }
 
-// TestQueueSilentDestination queues 500 messages, or 2000 if soak is set, for a
+// TestQueueSilentDestination queues 300 messages, or 2000 if soak is set, for a
 // destination that does not answer. Messages for others arrive while the first
 // four deliveries to it are still in progress.
 func TestQueueSilentDestination(t *testing.T) {
@@ -112,10 +109,7 @@ func TestQueueSilentDestination(t *testing.T) {
 	silent, fine := newReceiver(t, nil), newReceiver(t, nil)
 	silent.silence()
 	g := start(t, queueOption(newFolder(t)), "timeout 10m\nkey silent {\nurl "+silent.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
-	jobs := 500
-	if soak {
-		jobs = 2000
-	}
+	jobs := amount(soak, 2000, 300)
 	g.queueUp("/notify/silent", 1, jobs)
 	const others = 100
 	began := time.Now()

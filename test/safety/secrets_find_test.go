@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"iter"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -44,6 +45,22 @@ func catalogue(t *testing.T) []secretURL {
 var catalogueCache struct {
 	sync.Mutex
 	all []secretURL
+}
+
+// oneOfEach returns one URL of each service, in each turn another, or all URLs
+// if full is set.
+func oneOfEach(all []secretURL, turn int) (out []secretURL) {
+	if full {
+		return all
+	}
+	of := map[string][]secretURL{}
+	for _, m := range all {
+		of[m.service] = append(of[m.service], m)
+	}
+	for _, service := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, of[service][turn%len(of[service])])
+	}
+	return out
 }
 
 func newCatalogue(t *testing.T) (out []secretURL) {
