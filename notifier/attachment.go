@@ -51,8 +51,8 @@ const sniffLength = 512
 // document has 71.
 const maxContentType = 255
 
-// findType sets the content type if it is not specific; start is the beginning
-// of the content.
+// findType sets the content type, unless the given one is specific. start is
+// the beginning of the content.
 func (a *Attachment) findType(start []byte) {
 	// Format it again: it goes into headers and forms of requests, and what a
 	// client sends may have line breaks in place of spaces.

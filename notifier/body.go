@@ -109,8 +109,8 @@ func (b *Body) Size() int64 { return b.size }
 
 func (b *Body) open() io.ReadCloser {
 	if len(b.segments) == 1 && b.segments[0].file == nil {
-		// Of this type, net/http knows that it does not block, and sends it
-		// together with the header.
+		// net/http knows that this type does not block, and sends it together
+		// with the header.
 		r := &b.reader
 		if !b.opened.CompareAndSwap(false, true) {
 			r = new(bytes.Reader)
@@ -179,7 +179,7 @@ func (w *jsonWriter) Write(text []byte) (int, error) {
 // placeholder is left in a body, the request fails and is not sent.
 func Base64(a *Attachment) string { return fmt.Sprintf("%s-%p-", placeholderStart, a) }
 
-// placeholderStart is what the placeholders of this process begin with. It is
+// placeholderStart is the beginning of each placeholder of this process. It is
 // random, so that no text of a client can contain one. A placeholder is at most
 // 57 bytes long, so that its own base64 encoding fits into a line of a mail.
 var placeholderStart = rand.Text()

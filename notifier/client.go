@@ -18,9 +18,9 @@ import (
 // about which addresses may be dialled. A service gets one for each call of
 // Send and must not keep it.
 type Client struct {
-	// Steps records what is done of sending the message. A service that sends
-	// more than one request for a message uses it, so that another attempt
-	// does not repeat what has arrived.
+	// Steps records which steps of sending the message are done. A service that
+	// sends more than one request for a message uses it, so that another
+	// attempt does not repeat what has arrived.
 	Steps *Steps
 
 	pool    *egress.Pool
@@ -99,7 +99,7 @@ func (c *Client) AnswerTimeout() time.Duration { return seconds(c.options.rto) }
 func (c *Client) Store() bool { return c.options.store && !c.transient }
 
 // Warn adds a warning to the records of this delivery. The client that sent the
-// message can read it. Errors in args are shown without what they tell about this
+// message can read it. Errors in args are shown without details of this
 // machine.
 func (c *Client) Warn(format string, args ...any) {
 	args = slices.Clone(args)
@@ -111,10 +111,10 @@ func (c *Client) Warn(format string, args ...any) {
 	c.log.record(LevelWarning, fmt.Sprintf(format, args...))
 }
 
-// Skip records that the message asks nothing of the destination, and why. An
-// example is a message that closes an alert when no alert is open. The service
-// then returns nil and sends nothing. If all parts of a message are skipped,
-// the status of the result is [Skipped].
+// Skip records that there is nothing to send to the destination, and why: for
+// example, a message closes an alert and no alert is open. The service then
+// returns nil and sends nothing. If all parts of a message are skipped, the
+// status of the result is [Skipped].
 func (c *Client) Skip(format string, args ...any) {
 	c.Warn(format, args...)
 	c.Steps.skip()

@@ -9,12 +9,12 @@ type computeSlots struct{ client, operator slots }
 
 func newComputeSlots() computeSlots { return computeSlots{make(slots, 1), make(slots, 1)} }
 
-// Compute runs f, which takes long without waiting for anything, such as work
-// with a key of the URL. One such call runs at a time for all URLs of clients,
-// and one for all URLs of the operator. Compute waits for its turn until ctx
-// ends, and then returns the cause without a call of f. It returns when f has
-// returned, also if ctx has ended meanwhile. f must be bounded in size before,
-// and must not use the network.
+// Compute runs f, a long computation, such as one with a key of the URL. One
+// such call runs at a time for all URLs of clients, and one for all URLs of the
+// operator. Compute waits for its turn until ctx ends, and then returns the
+// cause without a call of f. It returns when f has returned, also if ctx has
+// ended meanwhile. The caller limits the work of f beforehand, and f must not
+// use the network.
 func (c *Client) Compute(ctx context.Context, f func() error) error {
 	if c.compute != nil {
 		slots := c.compute.operator

@@ -104,8 +104,8 @@ func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Respons
 	return answer, nil
 }
 
-// readAnswer reads the body of resp, at most maxResponse bytes and one more, by
-// which the caller sees that the body is too long.
+// readAnswer reads the body of resp, at most maxResponse bytes and one more,
+// which tells the caller that the body is too long.
 func readAnswer(resp *http.Response) ([]byte, error) {
 	if resp.Body == http.NoBody {
 		return nil, nil

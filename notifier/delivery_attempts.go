@@ -83,7 +83,7 @@ func (d *delivery) retries(t *Destination) (tries int, wait time.Duration) {
 }
 
 // part is a part of a message, in the destination's format and within its
-// limits, and what is done of sending it.
+// limits, and the steps of sending it that are done.
 type part struct {
 	message *Message
 	steps   *Steps

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// DryRun is what a message to one destination would send, as far as that is
-// known without an answer of the destination.
+// DryRun describes what a message to one destination would send, as far as that
+// is known without an answer of the destination.
 type DryRun struct {
 	// Messages are what the service gets: rendered in the destination's format
 	// and divided to its limits.
@@ -33,8 +33,9 @@ type DryRun struct {
 	Connections []string
 
 	// Err is why the service stopped early, without secrets. If there are
-	// requests, the service probably misses something in the answer. If there
-	// are connections, it stopped because none opens.
+	// requests, the service probably needs something that the answer does not
+	// have. If there are connections, it stopped because no connection opens in
+	// a dry run.
 	Err error
 }
 

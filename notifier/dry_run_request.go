@@ -31,9 +31,8 @@ const (
 	maxShownText = 4 << 10 // bytes of a text
 )
 
-// show returns an HTTP request of the destination as text for people. Masked are
-// the secrets of the URL, however they are encoded, and the fields that the
-// request signs in with.
+// show returns an HTTP request of the destination as text for people. It masks
+// the secrets of the URL, in any encoding, and the fields with credentials.
 func (d *Destination) show(r *http.Request) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", r.Method, d.maskAddress(r.URL))
@@ -70,7 +69,8 @@ func (d *Destination) maskText(s string) string {
 	if s == "" {
 		return s
 	}
-	// A secret that is too short to search for is found as a whole.
+	// A secret that is too short to search for is masked only if it is the
+	// whole text.
 	if slices.Contains(d.secrets(), s) {
 		return redact.Mask
 	}
@@ -160,8 +160,8 @@ func (d *Destination) maskForm(s string) string {
 	return strings.Join(pairs, "&")
 }
 
-// proofs matches the names of fields with a signature. For a while, a signature
-// is worth as much as the secret that it is made with.
+// proofs matches the names of fields with a signature. Until it expires, a
+// signature can be used like the secret that it is made with.
 const proofs = `(?:sign|sig|signature|x-amz-signature|[a-z_]*assertion|[a-z_]*hash|pass(?:word|wd)?[a-z0-9_]*)`
 
 var (

@@ -33,7 +33,7 @@ type Progress struct {
 	form  form
 	parts []progressPart
 
-	// What id is made of, until it is.
+	// The input of id, until id is computed.
 	destination *Destination
 	message     *Message
 

@@ -45,8 +45,8 @@ type Result struct {
 	Progress *Progress
 }
 
-// OK reports whether the destination has the message, the message asked
-// nothing of it, or its failure does not count.
+// OK reports whether the destination has the message, there was nothing to send
+// to it, or its failure does not count.
 func (r *Result) OK() bool { return r.Err == nil || r.Optional }
 
 // Status is the outcome of a message at one destination in a word.
@@ -56,7 +56,7 @@ type Status string
 const (
 	Delivered Status = "delivered"
 	Failed    Status = "failed"
-	Skipped   Status = "skipped" // nothing was sent, because it was impossible or the message asked nothing
+	Skipped   Status = "skipped" // nothing was sent, because the URL cannot be used or there was nothing to send
 )
 
 // Record is one line about a delivery, for the answer to the client.

@@ -141,8 +141,8 @@ func (v *fileVar) text(*Param) string              { return (*FileParam)(v).name
 // Given reports whether the URL has the parameter.
 func (f *FileParam) Given() bool { return f.named != "" }
 
-// Content returns the content of the file. It returns nil if the URL has none,
-// and if the content is not known before there is a message: see [FileParam.Read].
+// Content returns the content of the file. It returns nil if the URL has no
+// file, or has one that is fetched for each message: see [FileParam.Read].
 func (f *FileParam) Content() []byte { return f.data }
 
 // Read returns the content of the file, which it fetches if it is at an address.
@@ -199,8 +199,8 @@ func (d *Destination) readFiles(files Files) error {
 
 var errNoFiles = errors.New("names a file of the gateway's machine, which only URLs in the Caddyfile and in other files there can; put the URL into one")
 
-// read returns the content of a file: of the one at a path or, if there is none,
-// what the URL has in its place. It returns nothing if the file is to remain
+// read returns the content of the file at the path in the URL or, if there is
+// no such file, the inline content. It returns nothing if files are to remain
 // unread. No error contains the text, which may hold a key.
 func (r *fileRules) read(text string, files Files) ([]byte, error) {
 	missing := errNoFiles

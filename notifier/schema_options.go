@@ -37,7 +37,7 @@ func (s *Schema) options(o *options) {
 		// The default is that of Schema.Format, which Finish may change.
 		s.Choice(&o.format, "format", "", []string{"text", "markdown", "html"}, "what the message is converted to").Lenient()
 	}
-	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "text too long: sent whole, in parts if that is refused; cut; or in parts").Lenient()
+	s.Choice(&o.overflow, "overflow", string(markup.OverflowUpstream), []string{"upstream", "truncate", "split"}, "how a text that is too long is sent: whole (split if refused), cut or split").Lenient()
 	s.Bool(&o.emojis, "emojis", false, "turn names such as :smile: into emojis")
 	s.String(&o.tz, "tz", "", "time zone of the times in a message, as in Europe/Berlin").Normalize(timeZone).Example("Europe/Berlin")
 	s.Bool(&o.verify, "verify", true, "check the certificate of a TLS server").Strict()
@@ -53,7 +53,7 @@ func (s *Schema) options(o *options) {
 		s.Float(&o.wait, "wait", defaultWait, "seconds between two tries").Range(0, 20).Lenient()
 	}
 	if !own("optional") {
-		s.Bool(&o.optional, "optional", false, "let the request succeed though this destination fails")
+		s.Bool(&o.optional, "optional", false, "let the request succeed even if this destination fails")
 	}
 	s.Bool(&o.store, "store", true, "keep sessions and tokens for the next message")
 	for _, p := range s.params[first:] {

@@ -34,7 +34,7 @@ type Limits struct {
 
 	// Bytes is the length of the text and the files, as often as they are
 	// delivered, including retries. Bodies that are sent again because of
-	// redirects have the same limit, apart from that.
+	// redirects have a separate limit of the same size.
 	Bytes int64
 
 	// Retry is the maximum of the parameter retry. A greater value is lowered.

@@ -51,8 +51,8 @@ type Options struct {
 	// checked it with [Limits.Check]. nil means no limits.
 	Limits *Limits
 	// Header returns header fields to add to each HTTP request of a delivery.
-	// ctx is the context of the delivery. Fields that the service sets win. nil
-	// means none.
+	// ctx is the context of the delivery. Fields that the service sets take
+	// precedence. nil means none.
 	Header func(ctx context.Context) map[string]string
 }
 

@@ -18,8 +18,8 @@ type sending struct {
 	requests *requestCounter // nil for no limit
 	bodies   *sharedBodies   // nil for a short message
 
-	// What message, options.Limits and requests point to, unless this is the
-	// sending of a chain.
+	// The values that message, options.Limits and requests point to, unless
+	// this is the sending of a chain.
 	own struct {
 		message  Message
 		limits   Limits
@@ -94,8 +94,8 @@ func (x *sending) wait(limit <-chan time.Time) *Report {
 	return x.report()
 }
 
-// abandon ends the deliveries whose services do not return though their time is
-// over. Most services heed their context and are about to return.
+// abandon ends the deliveries whose services have not returned although their
+// time is over. Most services obey their context and are about to return.
 func (x *sending) abandon(cause error) {
 	t := time.NewTimer(abandonAfter)
 	defer t.Stop()

@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Steps records what is done of sending one part of a message, so that another
-// attempt, in this process or a later one, does not repeat it. A service that
-// sends more than one request for a message runs each as a step. Steps are
-// safe for use by several goroutines.
+// Steps records which steps of sending one part of a message are done, so that
+// another attempt, in this process or a later one, does not repeat them. A
+// service that sends more than one request for a message runs each as a step.
+// Steps are safe for use by several goroutines.
 type Steps struct {
 	mu      sync.Mutex
 	done    bool // the service has sent the part
-	skipped bool // the part asked nothing of the destination
+	skipped bool // there is nothing to send for the part
 	steps   map[stepKey]json.RawMessage
 }
 
@@ -147,7 +147,7 @@ func (s *Steps) finished() bool {
 	return s.done
 }
 
-// skip records that the part asks nothing of the destination.
+// skip records that there is nothing to send for the part.
 func (s *Steps) skip() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

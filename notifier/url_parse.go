@@ -183,8 +183,8 @@ func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
 }
 
 // assign sets the parameters to the values at their places in the URL and to
-// those of the query. For a single value the query wins; lists get both. t is
-// nil for an address that the service gives out.
+// those of the query. For a single value the query takes precedence; lists get
+// both. t is nil for an address that the service gives out.
 func (d *Destination) assign(places map[string][]string, query []queryParam, t *template) error {
 	s := d.schema
 	values := map[*Param][]string{}

@@ -219,16 +219,16 @@ func TestPolicyPrecedence(t *testing.T) {
 		},
 		{"allowing a local NAT64 range allows the embedded addresses", []string{"64:ff9b:1::/48"}, nil, "10.0.0.1", "64:ff9b:1::10.0.0.1"},
 		{
-			"deny wins over all",
+			"deny takes precedence over all",
 			[]string{"all"},
 			[]string{"10.0.0.0/8", "8.8.8.8", "fe80::/10"},
 			"10.0.0.1 ::ffff:10.0.0.1 ::10.0.0.1 64:ff9b::10.0.0.1 64:ff9b:1::10.0.0.1 64:ff9b:1:a00:0:100:: " +
 				"2002:a00:1:: 2001:0:808:404::f5ff:fffe 2001:0:a00:1:: 8.8.8.8 64:ff9b::8.8.8.8 fe80::1%eth0",
 			"127.0.0.1 11.0.0.1 8.8.4.4 64:ff9b::8.8.4.4",
 		},
-		{"deny wins over allow of the same range", []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, "10.0.0.1", "8.8.8.8"},
+		{"deny takes precedence over allow of the same range", []string{"10.0.0.0/8"}, []string{"10.0.0.0/8"}, "10.0.0.1", "8.8.8.8"},
 		{"deny a range within an allowed one", []string{"private_ranges"}, []string{"10.0.0.0/24"}, "10.0.0.1", "10.0.1.1"},
-		{"deny wins over allow of a narrower range", []string{"10.0.0.1"}, []string{"private_ranges"}, "10.0.0.1 ::1", "1.1.1.1"},
+		{"deny takes precedence over allow of a narrower range", []string{"10.0.0.1"}, []string{"private_ranges"}, "10.0.0.1 ::1", "1.1.1.1"},
 		{"deny all of one family", []string{"all"}, []string{"::/0"}, "2606:4700::1 ::1", "8.8.8.8 ::ffff:8.8.8.8 127.0.0.1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -180,7 +180,7 @@ func (t *tree) push(n *html.Node) {
 }
 
 // closeTo closes the elements within the innermost of parts, or within the
-// innermost table if there is none of them.
+// innermost table if none of parts is open.
 func (t *tree) closeTo(parts ...atom.Atom) {
 	i := len(t.open) - 1
 	for t.open[i].DataAtom != atom.Table && !slices.Contains(parts, t.open[i].DataAtom) {

@@ -40,9 +40,9 @@ func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if files != nil {
 		payload["attachment"] = files
 	}
-	return b.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+	return b.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		return c.Post(ctx, "https://api.brevo.com/v3/smtp/email",
-			notifier.JSON(mailRecipients(l, payload, "to", "cc", "bcc"), m.Attachments...), map[string]string{"api-key": b.apikey})
+			notifier.JSON(mailRecipients(rcpt, payload, "to", "cc", "bcc"), m.Attachments...), map[string]string{"api-key": b.apikey})
 	})
 }
 

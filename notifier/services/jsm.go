@@ -61,9 +61,9 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.Map(&j.mapping, ":", "mapping", "action for a type of message, as in :info=new").Example("info=new")
 }
 
-// jsmPriorityNote returns the warning for a word that is another priority in
-// Apprise, which has them upside down: emergency is P5 there, and it prints P1 as
-// low.
+// jsmPriorityNote returns the warning for a word that means another priority in
+// Apprise, which has them in reverse order: emergency is P5 there, and P1 is
+// printed as low.
 func jsmPriorityNote(word string) string {
 	var here, there string
 	switch strings.ToLower(word[:1]) {

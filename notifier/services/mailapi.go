@@ -67,7 +67,7 @@ func (m *mailAPI) describeReply(s *notifier.Schema) {
 
 // Finish sets the sender and the recipients.
 func (m *mailAPI) Finish(s *notifier.Schema) error {
-	s.Recipients = mail.Recipients(m.targets, m.cc, m.bcc)
+	s.Recipients = mail.CountRecipients(m.targets, m.cc, m.bcc)
 	m.sender.Address = m.user + "@" + m.host
 	if b, ok := mail.ParseAddress(m.user); ok {
 		m.sender = b
@@ -121,22 +121,22 @@ func mailFilesAs(attachments []*notifier.Attachment, name, mediaType, content st
 
 // each calls send for at most max targets at a time. A retry skips the targets
 // that were sent to.
-func (m *mailAPI) each(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Letter) error) error {
+func (m *mailAPI) each(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Recipients) error) error {
 	batches, keys := map[string][]string{}, []string{}
 	for batch := range slices.Chunk(m.to, max) {
 		batches[batch[0]] = batch
 		keys = append(keys, batch[0])
 	}
 	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
-		return send(ctx, mail.NewLetter(mail.ParseList(batches[key]), mail.ParseList(m.cc), mail.ParseList(m.bcc)))
+		return send(ctx, mail.NewRecipients(mail.ParseList(batches[key]), mail.ParseList(m.cc), mail.ParseList(m.bcc)))
 	})
 }
 
-// mailRecipients returns payload with the recipients of l added under the
-// provider's names for them, each as an object with the key "email".
-func mailRecipients(l mail.Letter, payload map[string]any, to, cc, bcc string) map[string]any {
+// mailRecipients returns payload with rcpt added under the provider's names for
+// them, each as an object with the key "email".
+func mailRecipients(rcpt mail.Recipients, payload map[string]any, to, cc, bcc string) map[string]any {
 	out := maps.Clone(payload)
-	for name, list := range map[string][]mail.Address{to: l.To, cc: l.CC, bcc: l.BCC} {
+	for name, list := range map[string][]mail.Address{to: rcpt.To, cc: rcpt.CC, bcc: rcpt.BCC} {
 		if len(list) == 0 {
 			continue
 		}

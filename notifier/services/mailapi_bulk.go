@@ -26,7 +26,7 @@ func (m *mailBulk) describe(s *notifier.Schema, scheme string) {
 
 // eachBatch is [mailAPI.each] with at most max targets at a time if the URL has
 // batch=yes, else with one.
-func (m *mailBulk) eachBatch(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Letter) error) error {
+func (m *mailBulk) eachBatch(ctx context.Context, c *notifier.Client, max int, send func(context.Context, mail.Recipients) error) error {
 	if !m.batch {
 		max = 1
 	}

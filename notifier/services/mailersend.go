@@ -39,9 +39,9 @@ func (e *mailersend) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 	if files != nil {
 		payload["attachments"] = files
 	}
-	return e.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+	return e.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		return c.Post(ctx, "https://api.mailersend.com/v1/email",
-			notifier.JSON(mailRecipients(l, payload, "to", "cc", "bcc"), m.Attachments...),
+			notifier.JSON(mailRecipients(rcpt, payload, "to", "cc", "bcc"), m.Attachments...),
 			map[string]string{"Authorization": "Bearer " + e.apikey})
 	})
 }

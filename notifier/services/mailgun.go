@@ -33,18 +33,18 @@ func (g *mailgun) Describe(s *notifier.Schema) {
 }
 
 func (g *mailgun) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return g.eachBatch(ctx, c, mailgunBatch, func(ctx context.Context, l mail.Letter) error {
+	return g.eachBatch(ctx, c, mailgunBatch, func(ctx context.Context, rcpt mail.Recipients) error {
 		_, err := c.Do(ctx, &notifier.Request{
 			URL:  mailHost(g.region, "mailgun.net") + notifier.Path("v3", g.host, "messages"),
 			User: "api", Password: g.apikey,
-			Body: mailgunBody(g.form(c, m, l), m.Attachments),
+			Body: mailgunBody(g.form(c, m, rcpt), m.Attachments),
 		})
 		return err
 	})
 }
 
 // form returns the fields of the request, without files, as names and values.
-func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l mail.Letter) (form [][2]string) {
+func (g *mailgun) form(c *notifier.Client, m *notifier.Message, rcpt mail.Recipients) (form [][2]string) {
 	add := func(name, value string) { form = append(form, [2]string{name, value}) }
 	sender := g.sender
 	if sender.Name == "" && g.from == "" {
@@ -62,12 +62,12 @@ func (g *mailgun) form(c *notifier.Client, m *notifier.Message, l mail.Letter) (
 	} else {
 		add("text", m.Body)
 	}
-	add("to", strings.Join(mail.Headers(l.To), ","))
-	if len(l.CC) > 0 {
-		add("cc", strings.Join(mail.Headers(l.CC), ","))
+	add("to", strings.Join(mail.Headers(rcpt.To), ","))
+	if len(rcpt.CC) > 0 {
+		add("cc", strings.Join(mail.Headers(rcpt.CC), ","))
 	}
-	if len(l.BCC) > 0 {
-		add("bcc", strings.Join(mail.Addresses(l.BCC), ","))
+	if len(rcpt.BCC) > 0 {
+		add("bcc", strings.Join(mail.Addresses(rcpt.BCC), ","))
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.tokens)) {
 		add("v:"+name, g.tokens[name])

@@ -79,12 +79,12 @@ func (p *pingram) options(m *notifier.Message, to string) map[string]any {
 	if name, address := p.sender(m); address != "" {
 		options["fromAddress"], options["fromName"] = address, name
 	}
-	l := mail.NewLetter([]mail.Address{{Address: to}}, mail.ParseList(p.cc), mail.ParseList(p.bcc))
-	if len(l.CC) > 0 {
-		options["ccAddresses"] = mail.Addresses(l.CC)
+	rcpt := mail.NewRecipients([]mail.Address{{Address: to}}, mail.ParseList(p.cc), mail.ParseList(p.bcc))
+	if len(rcpt.CC) > 0 {
+		options["ccAddresses"] = mail.Addresses(rcpt.CC)
 	}
-	if len(l.BCC) > 0 {
-		options["bccAddresses"] = mail.Addresses(l.BCC)
+	if len(rcpt.BCC) > 0 {
+		options["bccAddresses"] = mail.Addresses(rcpt.BCC)
 	}
 	if len(p.reply) > 0 {
 		options["replyToAddresses"] = mail.Addresses(mail.ParseList(p.reply))

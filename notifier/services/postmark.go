@@ -31,14 +31,14 @@ func (p *postmark) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		text = "HtmlBody"
 	}
 	files := mailFilesAs(m.Attachments, "Name", "ContentType", "Content")
-	return p.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+	return p.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		payload := map[string]any{
-			"From": p.sender.Header(), "To": l.To[0].Address, "Subject": mailSubject(m), text: m.Body,
+			"From": p.sender.Header(), "To": rcpt.To[0].Address, "Subject": mailSubject(m), text: m.Body,
 		}
 		for name, value := range map[string]string{
-			"Cc":      strings.Join(mail.Headers(l.CC), ","),
-			"Bcc":     strings.Join(mail.Addresses(l.BCC), ","),
-			"ReplyTo": strings.Join(mail.Headers(mail.Without(mail.ParseList(p.reply), l.To)), ","),
+			"Cc":      strings.Join(mail.Headers(rcpt.CC), ","),
+			"Bcc":     strings.Join(mail.Addresses(rcpt.BCC), ","),
+			"ReplyTo": strings.Join(mail.Headers(mail.Without(mail.ParseList(p.reply), rcpt.To)), ","),
 		} {
 			if value != "" {
 				payload[name] = value

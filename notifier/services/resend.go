@@ -34,16 +34,16 @@ func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	if files := mailFiles(m.Attachments); files != nil {
 		payload["attachments"] = files
 	}
-	return r.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+	return r.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		p := maps.Clone(payload)
-		p["to"] = l.To[0].Address
-		if len(l.CC) > 0 {
-			p["cc"] = mail.Headers(l.CC)
+		p["to"] = rcpt.To[0].Address
+		if len(rcpt.CC) > 0 {
+			p["cc"] = mail.Headers(rcpt.CC)
 		}
-		if len(l.BCC) > 0 {
-			p["bcc"] = mail.Addresses(l.BCC)
+		if len(rcpt.BCC) > 0 {
+			p["bcc"] = mail.Addresses(rcpt.BCC)
 		}
-		if reply := mail.Without(mail.ParseList(r.reply), l.To); len(reply) > 0 {
+		if reply := mail.Without(mail.ParseList(r.reply), rcpt.To); len(reply) > 0 {
 			p["reply_to"] = mail.Headers(reply)
 		}
 		return c.Post(ctx, "https://api.resend.com/emails", notifier.JSON(p, m.Attachments...),

@@ -72,7 +72,7 @@ func readRSAKey(der []byte) (*rsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the private key %w", err)
 	}
-	const rounds = 2 // and a Baillie-PSW test; an error harms the owner of the key alone
+	const rounds = 2 // and a Baillie-PSW test; an error harms only the owner of the key
 	if !numbers.P.ProbablyPrime(rounds) || !numbers.Q.ProbablyPrime(rounds) {
 		return nil, errors.New("the private key has factors that are not prime; create another key")
 	}

@@ -45,9 +45,9 @@ func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if files := mailFiles(m.Attachments); files != nil {
 		payload["attachments"] = files
 	}
-	return g.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
+	return g.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		p := maps.Clone(payload)
-		p["personalizations"] = []any{mailRecipients(l, personal, "to", "cc", "bcc")}
+		p["personalizations"] = []any{mailRecipients(rcpt, personal, "to", "cc", "bcc")}
 		return c.Post(ctx, "https://api.sendgrid.com/v3/mail/send", notifier.JSON(p, m.Attachments...),
 			map[string]string{"Authorization": "Bearer " + g.apikey})
 	})

@@ -55,15 +55,15 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	if sender.Name == "" {
 		sender.Name = m.Identity.Name
 	}
-	return p.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
-		if l.To[0] == (mail.Address{Address: sender.Address}) {
-			l.To[0] = sender
+	return p.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
+		if rcpt.To[0] == (mail.Address{Address: sender.Address}) {
+			rcpt.To[0] = sender
 		}
 		email := map[string]any{"from": mailObject(sender), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
 		if m.Format == notifier.HTML {
 			email["html"] = base64.StdEncoding.EncodeToString([]byte(sendpulseHTML(m)))
 		}
-		for name, list := range map[string][]mail.Address{"to": l.To, "cc": l.CC, "bcc": l.BCC} {
+		for name, list := range map[string][]mail.Address{"to": rcpt.To, "cc": rcpt.CC, "bcc": rcpt.BCC} {
 			var boxes []map[string]string
 			for _, b := range list {
 				boxes = append(boxes, mailObject(b))

@@ -35,8 +35,8 @@ func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	sender := e.sender
 	reply, _ := mail.ParseAddress(e.replyTo)
 	sender.Name = cmp.Or(sender.Name, reply.Name, mail.OneLine(m.Identity.Description))
-	return e.each(ctx, c, 1, func(ctx context.Context, l mail.Letter) error {
-		message, err := sesMail(m, sender, reply, l)
+	return e.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
+		message, err := sesMail(m, sender, reply, rcpt)
 		if err != nil {
 			return fmt.Errorf("writing the message: %w", err)
 		}
@@ -44,7 +44,7 @@ func (e *ses) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 			"Action", "SendRawEmail", "Version", "2010-12-01",
 			"Source", sender.Header(), "RawMessage.Data", notifier.Base64(message),
 		)
-		for i, address := range mail.Addresses(slices.Concat(l.To, l.BCC, l.CC)) {
+		for i, address := range mail.Addresses(slices.Concat(rcpt.To, rcpt.BCC, rcpt.CC)) {
 			form.Set(fmt.Sprintf("Destinations.member.%d", i+1), address)
 		}
 		_, err = e.post(ctx, c, "email", "ses", form, message)

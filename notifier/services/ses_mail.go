@@ -12,10 +12,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// sesMail returns the message as an e-mail (RFC 5322), with a Reply-To header if
-// reply is set. It does not contain the recipients in l.BCC. Attachments are encoded
-// when the result is read.
-func sesMail(m *notifier.Message, from, reply mail.Address, l mail.Letter) (*notifier.Attachment, error) {
+// sesMail returns the message as an e-mail (RFC 5322), with a Reply-To header
+// if reply is set. It does not contain the recipients in rcpt.BCC. Attachments
+// are encoded when the result is read.
+func sesMail(m *notifier.Message, from, reply mail.Address, rcpt mail.Recipients) (*notifier.Attachment, error) {
 	addresses := func(list []mail.Address) (out []*netmail.Address) {
 		for _, a := range list {
 			out = append(out, &netmail.Address{Name: a.Name, Address: a.Address})
@@ -24,8 +24,8 @@ func sesMail(m *notifier.Message, from, reply mail.Address, l mail.Letter) (*not
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(&netmail.Address{Name: from.Name, Address: from.Address})
-	msg.ToMailAddress(addresses(l.To)...)
-	msg.CcMailAddress(addresses(l.CC)...)
+	msg.ToMailAddress(addresses(rcpt.To)...)
+	msg.CcMailAddress(addresses(rcpt.CC)...)
 	if reply.Address != "" && reply.Address != from.Address {
 		msg.ReplyToMailAddress(&netmail.Address{Name: from.Name, Address: reply.Address})
 	}

@@ -7,7 +7,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // the service derives keys so
+	"crypto/sha1" //nolint:gosec // as the service derives keys
 	"encoding/base64"
 	"errors"
 	"fmt"

@@ -42,14 +42,14 @@ func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	if header != nil {
 		payload["custom_headers"] = header
 	}
-	return g.eachBatch(ctx, c, smtp2goBatch, func(ctx context.Context, l mail.Letter) error {
+	return g.eachBatch(ctx, c, smtp2goBatch, func(ctx context.Context, rcpt mail.Recipients) error {
 		p := maps.Clone(payload)
-		p["to"] = mail.Headers(l.To)
-		if len(l.CC) > 0 {
-			p["cc"] = mail.Headers(l.CC)
+		p["to"] = mail.Headers(rcpt.To)
+		if len(rcpt.CC) > 0 {
+			p["cc"] = mail.Headers(rcpt.CC)
 		}
-		if len(l.BCC) > 0 {
-			p["bcc"] = mail.Addresses(l.BCC)
+		if len(rcpt.BCC) > 0 {
+			p["bcc"] = mail.Addresses(rcpt.BCC)
 		}
 		resp, err := c.Do(ctx, &notifier.Request{
 			URL: "https://api.smtp2go.com/v3/email/send", Body: notifier.JSON(p, m.Attachments...),

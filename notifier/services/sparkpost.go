@@ -32,7 +32,7 @@ func (k *sparkpost) Describe(s *notifier.Schema) {
 }
 
 func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	return k.eachBatch(ctx, c, sparkpostBatch, func(ctx context.Context, l mail.Letter) error {
+	return k.eachBatch(ctx, c, sparkpostBatch, func(ctx context.Context, rcpt mail.Recipients) error {
 		tokens := k.tokens
 		if tokens == nil {
 			tokens = map[string]string{}
@@ -42,8 +42,8 @@ func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 			Header: map[string]string{"Authorization": k.apikey},
 			Body: notifier.JSON(map[string]any{
 				"options":           map[string]bool{"open_tracking": false, "click_tracking": false},
-				"content":           k.content(m, l),
-				"recipients":        sparkpostRecipients(l),
+				"content":           k.content(m, rcpt),
+				"recipients":        sparkpostRecipients(rcpt),
 				"substitution_data": tokens,
 			}, m.Attachments...),
 		})
@@ -63,7 +63,7 @@ func (k *sparkpost) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 	})
 }
 
-func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
+func (k *sparkpost) content(m *notifier.Message, rcpt mail.Recipients) map[string]any {
 	sender := k.sender
 	if sender.Name == "" {
 		sender.Name = m.Identity.Description
@@ -78,11 +78,11 @@ func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
 		content["text"] = m.Body
 	}
 	header := maps.Clone(k.header)
-	if len(l.CC) > 0 {
+	if len(rcpt.CC) > 0 {
 		if header == nil {
 			header = map[string]string{}
 		}
-		header["CC"] = strings.Join(mail.Addresses(l.CC), ",")
+		header["CC"] = strings.Join(mail.Addresses(rcpt.CC), ",")
 	}
 	if len(header) > 0 {
 		content["headers"] = header
@@ -95,7 +95,7 @@ func (k *sparkpost) content(m *notifier.Message, l mail.Letter) map[string]any {
 
 // sparkpostRecipients returns all recipients. For copies, header_to is the address in
 // the To header.
-func sparkpostRecipients(l mail.Letter) (out []map[string]any) {
+func sparkpostRecipients(rcpt mail.Recipients) (out []map[string]any) {
 	add := func(list []mail.Address, copies, names bool) {
 		for _, b := range list {
 			address := map[string]string{"email": b.Address}
@@ -103,13 +103,13 @@ func sparkpostRecipients(l mail.Letter) (out []map[string]any) {
 				address["name"] = b.Name
 			}
 			if copies {
-				address["header_to"] = l.To[0].Address
+				address["header_to"] = rcpt.To[0].Address
 			}
 			out = append(out, map[string]any{"address": address})
 		}
 	}
-	add(l.To, false, true)
-	add(l.CC, true, true)
-	add(l.BCC, true, false)
+	add(rcpt.To, false, true)
+	add(rcpt.CC, true, true)
+	add(rcpt.BCC, true, false)
 	return out
 }

@@ -20,13 +20,13 @@ func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.
 	if err != nil {
 		return err
 	}
-	l := mail.NewLetter([]mail.Address{target}, parseAddresses(m.cc), parseAddresses(m.bcc))
-	if content, err = m.protect(ctx, c, l, content); err != nil {
+	rcpt := mail.NewRecipients([]mail.Address{target}, parseAddresses(m.cc), parseAddresses(m.bcc))
+	if content, err = m.protect(ctx, c, rcpt, content); err != nil {
 		return err
 	}
 	return m.deliver(ctx, c, &envelope{
-		from: m.sender.Address, to: mail.Addresses(l.All()),
-		mail: m.mail(msg, l, id, content), id: id, steps: c.Steps,
+		from: m.sender.Address, to: mail.Addresses(rcpt.All()),
+		mail: m.mail(msg, rcpt, id, content), id: id, steps: c.Steps,
 	})
 }
 

@@ -61,7 +61,7 @@ func addressList(s *notifier.Schema, v *[]string, name, doc string) *notifier.Pa
 }
 
 func (m *service) Finish(s *notifier.Schema) error {
-	s.Recipients = mail.Recipients(m.targets, m.cc, m.bcc)
+	s.Recipients = mail.CountRecipients(m.targets, m.cc, m.bcc)
 	if err := m.findSender(); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (m *service) messageID() string {
 
 // mail returns the mail with this content (RFC 5322). A header field of the URL
 // replaces the field of the same name.
-func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content mimePart) mimePart {
+func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, content mimePart) mimePart {
 	sender := m.sender
 	if sender.Name == "" && !m.unnamed && msg.Identity != nil {
 		sender.Name = mail.OneLine(msg.Identity.Name)
@@ -37,8 +37,8 @@ func (m *service) mail(msg *notifier.Message, l mail.Letter, id string, content 
 	}
 	field("Date", msg.Time.Format(time.RFC1123Z))
 	field("From", addressField([]mail.Address{sender}))
-	field("To", addressField(l.To))
-	field("Cc", addressField(l.CC))
+	field("To", addressField(rcpt.To))
+	field("Cc", addressField(rcpt.CC))
 	field("Reply-To", addressField(parseAddresses(m.reply)))
 	field("Message-ID", "<"+id+">")
 	field("Subject", encodeText(msg.Title))

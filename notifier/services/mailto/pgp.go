@@ -37,7 +37,7 @@ func (m *service) describePGP(s *notifier.Schema) {
 
 // protect signs and encrypts the content of a mail (RFC 3156). A mail to sign is
 // also encrypted if there are keys of all recipients.
-func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter, content mimePart) (mimePart, error) {
+func (m *service) protect(ctx context.Context, c *notifier.Client, rcpt mail.Recipients, content mimePart) (mimePart, error) {
 	mode := m.pgpMode()
 	if mode == pgpNone {
 		return content, nil
@@ -49,7 +49,7 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 	if len(signers) > 0 && (signers[0].PrivateKey == nil || signers[0].PrivateKey.Encrypted) {
 		return mimePart{}, fmt.Errorf("pgpprv %w", errLocked)
 	}
-	keys, err := m.recipientKeys(ctx, c, l)
+	keys, err := m.recipientKeys(ctx, c, rcpt)
 	switch {
 	case err != nil && mode == pgpEncrypt:
 		return mimePart{}, err
@@ -70,7 +70,7 @@ func (m *service) protect(ctx context.Context, c *notifier.Client, l mail.Letter
 
 // recipientKeys returns the keys to encrypt to: the one in the URL, or those of
 // all recipients.
-func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.Letter) (openpgp.EntityList, error) {
+func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, rcpt mail.Recipients) (openpgp.EntityList, error) {
 	if m.pgppub.Given() || !m.wkd {
 		keys, err := m.keys.public.read(ctx, c)
 		if err != nil {
@@ -79,7 +79,7 @@ func (m *service) recipientKeys(ctx context.Context, c *notifier.Client, l mail.
 		return keys, nil
 	}
 	var keys openpgp.EntityList
-	for i, a := range l.All() {
+	for i, a := range rcpt.All() {
 		key, err := m.keys.directory.lookUp(ctx, c, a.Address)
 		if err != nil {
 			return nil, fmt.Errorf("the key of recipient %d: %w", i+1, err)

@@ -213,7 +213,7 @@ func TestKeySelectionTakesTurns(t *testing.T) {
 		<-started
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_, err := m.protect(ctx, c, mail.NewLetter([]mail.Address{{Address: "you@example.org"}}, nil, nil), mimeText("plain", "x"))
+		_, err := m.protect(ctx, c, mail.NewRecipients([]mail.Address{{Address: "you@example.org"}}, nil, nil), mimeText("plain", "x"))
 		close(release)
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -186,7 +186,7 @@ func (k keyPacket) checkForClient() error {
 // hasPrimes reports whether the factors of a private RSA key are prime. It takes
 // long if they are large.
 func (k keyPacket) hasPrimes() bool {
-	const rounds = 2 // and a Baillie-PSW test; an error harms the owner of the key alone
+	const rounds = 2 // and a Baillie-PSW test; an error harms only the owner of the key
 	for _, p := range k.primes {
 		if !new(big.Int).SetBytes(p).ProbablyPrime(rounds) {
 			return false

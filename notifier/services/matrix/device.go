@@ -24,7 +24,7 @@ const (
 
 // device is our device of a session. Its JSON is kept over a restart: who we
 // are, and the keys of the devices that we have met. The sessions with them are
-// not kept, because two processes must not encrypt at the same place of one.
+// not kept, because two processes must not use the same position of a session.
 type device struct {
 	ID       string           `json:"id"`
 	User     string           `json:"user"`
@@ -238,8 +238,8 @@ func (s *session) peersOf(ctx context.Context, c *notifier.Client, d *device, us
 	return peers, unusable, nil
 }
 
-// usersAtOnce is for how many users' keys one request asks, so that the answer
-// is not too long.
+// usersAtOnce is the maximum number of users whose keys one request asks for,
+// so that the answer is not too long.
 const usersAtOnce = 50
 
 // peerOf returns a device with its keys, and reports whether they are usable.

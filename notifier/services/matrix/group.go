@@ -56,7 +56,7 @@ func (s *session) prepare(ctx context.Context, c *notifier.Client, room string) 
 // encrypt returns the content of an event for a room, encrypted. The room is
 // prepared.
 func (s *session) encrypt(ctx context.Context, room string, content map[string]any) (map[string]any, error) {
-	// One at a time: two events must not use a key at the same place.
+	// One at a time: two events must not use the same position of a key.
 	select {
 	case s.crypto <- struct{}{}:
 	case <-ctx.Done():

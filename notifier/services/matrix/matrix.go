@@ -59,7 +59,7 @@ const (
 	e2eeNo  = 2
 )
 
-// protects reports whether the text must not go into encrypted rooms in clear.
+// protects reports whether a message to an encrypted room must be encrypted.
 func (x *service) protects() bool { return x.e2ee != e2eeNo }
 
 var (

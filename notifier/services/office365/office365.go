@@ -102,7 +102,7 @@ func (o *service) Finish(s *notifier.Schema) error {
 	o.secret = []string{strings.Join(o.secret, "/")}
 	slices.Sort(o.targets)
 	o.targets = slices.Compact(o.targets)
-	s.Recipients = mail.Recipients(o.targets, o.cc, o.bcc)
+	s.Recipients = mail.CountRecipients(o.targets, o.cc, o.bcc)
 	if len(o.targets) == 0 && !byMail {
 		return errors.New("the URL has no targets; write an e-mail address at the end")
 	}
@@ -117,15 +117,15 @@ func (o *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 			targets = []string{o.from}
 		}
 		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
-			l := mail.NewLetter(mail.ParseList([]string{target}), mail.ParseList(o.cc), mail.ParseList(o.bcc))
+			rcpt := mail.NewRecipients(mail.ParseList([]string{target}), mail.ParseList(o.cc), mail.ParseList(o.bcc))
 			msg := message{
 				Subject:      m.Title,
 				Body:         itemBody{"Text", m.Body},
 				From:         s.sender(m.Identity.Name),
 				ReplyTo:      recipients(mail.ParseList(o.replyTo)),
-				ToRecipients: recipients(l.To),
-				CC:           recipients(l.CC),
-				BCC:          recipients(l.BCC),
+				ToRecipients: recipients(rcpt.To),
+				CC:           recipients(rcpt.CC),
+				BCC:          recipients(rcpt.BCC),
 			}
 			if m.Format == notifier.HTML {
 				msg.Body.Type = "HTML"

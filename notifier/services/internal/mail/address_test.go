@@ -54,10 +54,10 @@ func TestSplitList(t *testing.T) {
 	}
 }
 
-func TestNewLetter(t *testing.T) {
+func TestNewRecipients(t *testing.T) {
 	list := func(addresses ...string) []Address { return ParseList(addresses) }
-	l := NewLetter(list("a@example.com"), list("a@example.com", "b@example.com", "c@example.com", "c@example.com"), list("b@example.com", "a@example.com"))
-	if got := Addresses(l.All()); !slices.Equal(got, []string{"a@example.com", "c@example.com", "b@example.com"}) {
+	rcpt := NewRecipients(list("a@example.com"), list("a@example.com", "b@example.com", "c@example.com", "c@example.com"), list("b@example.com", "a@example.com"))
+	if got := Addresses(rcpt.All()); !slices.Equal(got, []string{"a@example.com", "c@example.com", "b@example.com"}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -1,3 +1,3 @@
-// Package mail reads and writes e-mail addresses, and divides the recipients of
-// a message into letters.
+// Package mail reads and writes e-mail addresses, and holds the recipients of
+// an e-mail.
 package mail
