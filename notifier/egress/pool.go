@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/notifier/egress/internal/http1"
 )
 
 // Pool is a pool of connections that enforces a [Policy] on each connection.
@@ -24,7 +26,7 @@ type Pool struct {
 	fixed     http.RoundTripper // sends all requests, if not nil
 
 	mu         sync.Mutex
-	transports map[transportKey]*http.Transport
+	transports map[transportKey]*transport
 }
 
 // transportKey separates connections that must not be shared. Connections of
@@ -52,7 +54,7 @@ func NewPool(userAgent string) *Pool {
 	return &Pool{
 		userAgent:  userAgent,
 		proxy:      httpproxy.FromEnvironment().ProxyFunc(),
-		transports: map[transportKey]*http.Transport{},
+		transports: map[transportKey]*transport{},
 	}
 }
 
@@ -75,7 +77,8 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range p.transports {
-		t.CloseIdleConnections()
+		t.full.CloseIdleConnections()
+		t.plain.CloseIdle()
 	}
 }
 
@@ -90,10 +93,28 @@ type connectTimeoutKey struct{}
 
 // maxIdleConns is how many connections of a transport stay open without a
 // request: as many as a process has deliveries under way by default.
-const maxIdleConns = 1024
+// idleTimeout is for how long.
+const (
+	maxIdleConns = 1024
+	idleTimeout  = 90 * time.Second
+)
+
+// transport sends requests with the same settings.
+type transport struct {
+	full  *http.Transport
+	plain *http1.Client // costs less; see http1.CanSend
+}
+
+// RoundTrip sends r.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.full.Proxy == nil && http1.CanSend(r) {
+		return t.plain.RoundTrip(r)
+	}
+	return t.full.RoundTrip(r)
+}
 
 // transport returns the transport for requests with the given settings.
-func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Transport {
+func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *transport {
 	key := transportKey{insecure, policy.Key(), proxied}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,26 +125,28 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Tran
 	if proxied {
 		dialPolicy = nil // the dialled address is that of the operator's proxy
 	}
-	t := &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			timeout, ok := ctx.Value(connectTimeoutKey{}).(time.Duration)
-			if !ok {
-				timeout = DefaultConnectTimeout
-			}
-			return dial(ctx, dialPolicy, timeout, network, address)
-		},
+	dialContext := func(ctx context.Context, network, address string) (net.Conn, error) {
+		timeout, ok := ctx.Value(connectTimeoutKey{}).(time.Duration)
+		if !ok {
+			timeout = DefaultConnectTimeout
+		}
+		return dial(ctx, dialPolicy, timeout, network, address)
+	}
+	full := &http.Transport{
+		DialContext:            dialContext,
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns, // a message may have a thousand destinations on one host
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    20 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		ForceAttemptHTTP2:      true,
-		MaxResponseHeaderBytes: 64 << 10,
+		MaxResponseHeaderBytes: http1.MaxHead,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, //nolint:gosec // the URL says verify=no
 	}
 	if proxied {
-		t.Proxy = func(r *http.Request) (*url.URL, error) { return p.proxy(r.URL) }
+		full.Proxy = func(r *http.Request) (*url.URL, error) { return p.proxy(r.URL) }
 	}
+	t := &transport{full: full, plain: &http1.Client{Dial: dialContext, MaxIdle: maxIdleConns, IdleTimeout: idleTimeout}}
 	p.transports[key] = t
 	return t
 }
@@ -185,6 +208,16 @@ func (c conn) Close() error                       { return errs.Public(c.Conn.Cl
 func (c conn) SetDeadline(t time.Time) error      { return errs.Public(c.Conn.SetDeadline(t)) }
 func (c conn) SetReadDeadline(t time.Time) error  { return errs.Public(c.Conn.SetReadDeadline(t)) }
 func (c conn) SetWriteDeadline(t time.Time) error { return errs.Public(c.Conn.SetWriteDeadline(t)) }
+
+// SyscallConn implements [syscall.Conn]. With it, a client can check whether an
+// idle connection is still open.
+func (c conn) SyscallConn() (syscall.RawConn, error) {
+	raw, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return raw.SyscallConn()
+}
 
 // CloseWrite closes the sending side. It fails for networks that cannot.
 func (c conn) CloseWrite() error {

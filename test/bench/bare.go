@@ -15,8 +15,7 @@ import (
 )
 
 // startBare starts this program as the server of [serveBare]. It shows the cost
-// of net/http itself, which is the minimum for a gateway that sends with
-// net/http.
+// of net/http itself.
 func (b *bench) startBare() (*caddy, error) {
 	self, err := os.Executable()
 	if err != nil {

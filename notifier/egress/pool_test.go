@@ -1,0 +1,118 @@
+package egress
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// repeat answers with the body of the request.
+func repeat(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	_, _ = w.Write(body)
+}
+
+// connections starts a server and returns its address, how many connections it
+// has got, and how many of them are open.
+func connections(t *testing.T) (address string, all, open *atomic.Int64) {
+	all, open = new(atomic.Int64), new(atomic.Int64)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(repeat))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			all.Add(1)
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.URL, all, open
+}
+
+// do sends a request with a body and checks that the answer repeats it.
+func do(t *testing.T, p *Pool, address string, o Options) {
+	t.Helper()
+	for _, body := range []string{"message", strings.Repeat("a long message ", 10_000)} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := p.Do(r, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != body {
+			t.Errorf("got %d bytes, want %d: %v", len(got), len(body), err)
+		}
+		_ = resp.Body.Close()
+	}
+}
+
+// Connections are used for several requests with the same policy, but never for
+// another policy. Close closes them.
+func TestConnectionsOfPolicies(t *testing.T) {
+	address, all, open := connections(t)
+	p := NewPool("test")
+	one, other := mustPolicy(t, []string{"127.0.0.1"}, nil), mustPolicy(t, []string{"127.0.0.0/8"}, nil)
+	for range 3 {
+		for _, policy := range []*Policy{nil, one, other} {
+			do(t, p, address, Options{Policy: policy})
+		}
+	}
+	// A short and a long request use separate connections.
+	if n := all.Load(); n != 6 {
+		t.Errorf("%d connections for three policies", n)
+	}
+	p.Close()
+	for open.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// All requests go to the proxy that the environment names.
+func TestProxy(t *testing.T) {
+	var got []string
+	proxy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Method+" "+r.RequestURI)
+		repeat(w, r)
+	})
+	t.Setenv("HTTP_PROXY", proxy)
+	t.Setenv("NO_PROXY", "")
+	p := NewPool("test")
+	defer p.Close()
+	do(t, p, "http://example.com/path", Options{})
+	want := "POST http://example.com/path"
+	if strings.Join(got, ", ") != want+", "+want {
+		t.Errorf("%q", got)
+	}
+}
+
+// An error about a connection does not contain its address.
+func TestConnectionRefused(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	p := NewPool("test")
+	defer p.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := p.Do(r, Options{ConnectTimeout: time.Minute})
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if err == nil || err.Error() != "connecting failed: connection refused" {
+		t.Error(err)
+	}
+}
