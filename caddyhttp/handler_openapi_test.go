@@ -408,7 +408,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 			for status, response := range operation["responses"].(map[string]any) {
 				for media := range response.(map[string]any)["content"].(map[string]any) {
 					if at := strings.ToUpper(method) + " " + path + " " + status + " " + media; !given[at] {
-						t.Errorf("%s is described, but never given", at)
+						t.Errorf("%s is described, but does not occur", at)
 					}
 				}
 			}

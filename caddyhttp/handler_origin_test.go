@@ -20,17 +20,17 @@ func TestCrossOrigin(t *testing.T) {
 		header map[string]string
 		status int
 	}{
-		"no browser":                  {closed, nil, 200},
-		"the page itself":             {closed, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "https://alerts.example"}, 200},
-		"typed in":                    {closed, map[string]string{"Sec-Fetch-Site": "none"}, 200},
-		"another site":                {closed, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
-		"a neighbour":                 {closed, map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "https://www.example"}, 403},
-		"an old browser, itself":      {closed, map[string]string{"Origin": "http://alerts.example"}, 200},
-		"an old browser, another":     {closed, map[string]string{"Origin": "http://evil.example"}, 403},
-		"a page without an origin":    {closed, map[string]string{"Origin": "null"}, 403},
-		"another site that is let in": {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://blog.example"}, 200},
-		"one that is not":             {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
-		"all are let in":              {every, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
+		"no browser":                       {closed, nil, 200},
+		"the page itself":                  {closed, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "https://alerts.example"}, 200},
+		"typed in":                         {closed, map[string]string{"Sec-Fetch-Site": "none"}, 200},
+		"another site":                     {closed, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		"a neighbour":                      {closed, map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "https://www.example"}, 403},
+		"an old browser, itself":           {closed, map[string]string{"Origin": "http://alerts.example"}, 200},
+		"an old browser, another":          {closed, map[string]string{"Origin": "http://evil.example"}, 403},
+		"a page without an origin":         {closed, map[string]string{"Origin": "null"}, 403},
+		"another site that is allowed":     {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://blog.example"}, 200},
+		"another site that is not allowed": {some, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		"all sites are allowed":            {every, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
 	} {
 		for _, target := range []string{"/notify/ops", "/notify/ops?preview"} {
 			r := httptest.NewRequest(http.MethodPost, "http://alerts.example"+target, strings.NewReader("body=x"))

@@ -213,7 +213,7 @@ func TestPagePolicy(t *testing.T) {
 		}
 	}
 	if strings.Contains(policy, "unsafe") {
-		t.Errorf("the policy is lax: %s", policy)
+		t.Errorf("the policy allows too much: %s", policy)
 	}
 	if got := got.header.Get("Referrer-Policy"); got != "same-origin" {
 		t.Errorf("Referrer-Policy %q", got)

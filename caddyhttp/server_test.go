@@ -278,7 +278,7 @@ func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("it did not come to pass")
+			t.Fatal("the condition does not hold after the timeout")
 		}
 	}
 }

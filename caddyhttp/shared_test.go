@@ -11,7 +11,7 @@ func TestSharedIsReleased(t *testing.T) {
 	before := held()
 	a, b := newGateway(t, "", ""), newGateway(t, "", "")
 	if a.shared.sender != b.shared.sender {
-		t.Error("two sites have two engines")
+		t.Error("two sites have two shared values")
 	}
 	_ = a.Cleanup()
 	_ = b.Cleanup()

@@ -68,7 +68,7 @@ func TestTracing(t *testing.T) {
 		}
 		for _, header := range heard {
 			if got := strings.Contains(header.Get("Traceparent"), request.SpanContext().TraceID().String()); got != tt.propagated || header.Get("Baggage") != "" {
-				t.Errorf("%s: the destination heard %v", tt.name, header)
+				t.Errorf("%s: the destination got %v", tt.name, header)
 			}
 		}
 		got := spans.GetSpans()

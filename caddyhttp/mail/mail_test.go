@@ -29,7 +29,7 @@ func (k *recorded) store() Store {
 	}
 }
 
-// TestRead holds the mails in testdata against what they say.
+// TestRead compares the mails in testdata with their golden files.
 func TestRead(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.eml")
 	if err != nil || len(paths) == 0 {

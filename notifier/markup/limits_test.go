@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 
 		{"truncated", Limits{Title: 5, Body: 6}, "title and more", "body and more", Text, Text, OverflowTruncate, []Part{{"title", "body a"}}},
 		{"truncated after a space", Limits{Title: 5, Body: 5}, "t", "body and more", Text, Text, OverflowTruncate, []Part{{"t", "body"}}},
-		{"as long as may be", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, OverflowTruncate, []Part{{"title", "body"}}},
+		{"as long as possible", Limits{Title: 5, Body: 4}, "title", "body", Text, Text, OverflowTruncate, []Part{{"title", "body"}}},
 		{"code points", Limits{Title: 2, Body: 3}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äöü"}}},
 		{"bytes", Limits{Title: 6, Body: 5, Unit: UTF8Bytes}, "漢字漢", "äöüß", Text, Text, OverflowTruncate, []Part{{"漢字", "äö"}}},
 		{"parts in bytes", Limits{Title: 6, Body: 4, Unit: UTF8Bytes}, "", "äöü a漢", Text, Text, OverflowSplit, []Part{{"", "äö"}, {"", "ü"}, {"", "a漢"}}},
@@ -236,7 +236,7 @@ func TestFitMaxParts(t *testing.T) {
 	}
 	parts := Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("a", MaxParts), Text, Text, OverflowSplit)
 	if got, want := parts[MaxParts-1], (Part{"t [500/500]", "a"}); got != want {
-		t.Errorf("as many parts as may be: the last is %q, want %q", got, want)
+		t.Errorf("as many parts as possible: the last is %q, want %q", got, want)
 	}
 	parts = Limits{Title: 250, Body: 1}.Fit("t", strings.Repeat("\n", mega)+"a", Text, Text, OverflowSplit)
 	if want := []Part{{"t", "a"}}; !reflect.DeepEqual(parts, want) {

@@ -152,7 +152,7 @@ func TestMaskCost(t *testing.T) {
 	m := NewMasker(secrets)
 	plain := strings.Repeat("harmless text of an answer ", 64<<10/27)
 	if n := testing.AllocsPerRun(1, func() { m.Mask(plain) }); n != 0 {
-		t.Errorf("%g allocations where nothing is to be masked", n)
+		t.Errorf("%g allocations when there is nothing to mask", n)
 	}
 	for name, text := range map[string]string{
 		"secrets": strings.Repeat(secrets[0]+" ", 64<<10/len(secrets[0])),

@@ -33,7 +33,7 @@ func (m *mailAPI) describeMail(s *notifier.Schema) *notifier.Param {
 	s.String(&m.from, "from", "", "sender's address, name or both").Example("me@example.com")
 	targets := mail.List(s, &m.targets, "targets", "addresses to send to; the sender's if none is given").Alias("to").Example("you@example.com")
 	mail.Copies(s, &m.cc, "cc", "addresses that get a copy")
-	mail.Copies(s, &m.bcc, "bcc", "addresses that get a copy unseen by others")
+	mail.Copies(s, &m.bcc, "bcc", "addresses that get a blind copy")
 	return targets
 }
 
@@ -62,7 +62,7 @@ func (m *mailAPI) describeName(s *notifier.Schema) *notifier.Param {
 
 // describeReply binds the address for replies, for providers that have one.
 func (m *mailAPI) describeReply(s *notifier.Schema) {
-	s.String(&m.replyTo, "reply", "", "address that answers go to").Normalize(mail.CheckAddress).Example("reply@example.com")
+	s.String(&m.replyTo, "reply", "", "address that replies go to").Normalize(mail.CheckAddress).Example("reply@example.com")
 }
 
 // Finish sets the sender and the recipients.

@@ -39,7 +39,7 @@ func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Limits = markup.Limits{Body: 4000}
 	s.Server(&t.Server)
 	s.String(&t.botname, "botname", "", "name to post under; for a bot, the team of its #channels")
-	s.Path(&t.path, "path", "where on the server Mattermost is mounted")
+	s.Path(&t.path, "path", "path of Mattermost on the server")
 	s.Secret(&t.token, "token", "token of the webhook or of the bot").Example("abcdefghijklmnopqrstuvwxyz")
 	s.List(&t.targets, "targets", "channels; for a bot, #channels and IDs of channels").Alias("to", "channel", "channels").
 		Match(`^[#+]?[a-z0-9_-]+$`).DropInvalid()

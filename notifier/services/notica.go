@@ -26,7 +26,7 @@ func (n *notica) Describe(s *notifier.Schema) {
 	s.Native("https://notica.us[/]?{token}")
 	s.Limits.Title = 0
 	s.Server(&n.Server)
-	s.Path(&n.path, "path", "where on the server Notica is mounted")
+	s.Path(&n.path, "path", "path of Notica on the server")
 	s.Secret(&n.token, "token", "part of the page's address after the ?").Normalize(noticaToken).Example("AbCdEf")
 	s.Headers(&n.header, "header", "HTTP header to add for a self-hosted server")
 	s.Param("host").Example("notica.example.com")

@@ -22,7 +22,7 @@ func (p *parsePlatform) Describe(s *notifier.Schema) {
 	s.Setup = "app_id and master_key are the appId and the masterKey in the configuration of your Parse Server."
 	s.URL("parsep[s]://{app_id}:{master_key}@{host}[:{port}][/{path...}]")
 	s.Server(&p.Server)
-	s.Path(&p.path, "path", "where on the server Parse is mounted")
+	s.Path(&p.path, "path", "path of Parse on the server")
 	s.Secret(&p.app, "app_id", "ID of the application").Example("myAppId")
 	s.Secret(&p.key, "master_key", "master key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Choice(&p.device, "device", "all", []string{"all", "ios", "android"}, "kind of devices to push to")

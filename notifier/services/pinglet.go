@@ -26,7 +26,7 @@ func (p *pinglet) Describe(s *notifier.Schema) {
 	s.URL("pinglet[s]://{token}@{host}[:{port}][/{path...}]/{namespace}/{topic}")
 	s.Limits.Body = 3000
 	s.Server(&p.Server)
-	s.Path(&p.path, "path", "where on the server Pinglet is mounted")
+	s.Path(&p.path, "path", "path of Pinglet on the server")
 	s.Secret(&p.token, "token", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.String(&p.namespace, "namespace", "", "namespace of the topic").Example("home")
 	s.String(&p.topic, "topic", "", "topic to post to").Example("alerts")

@@ -58,8 +58,8 @@ func (p *pingram) Describe(s *notifier.Schema) {
 	s.Choice(&p.mode, "mode", "", []string{"message", "template"}, "what to send; default: template if there is a type")
 	s.String(&p.from, "from", "", "sender's e-mail address, or name").Example("Caddy <caddy@example.com>")
 	mail.Copies(s, &p.cc, "cc", "e-mail addresses that get a copy").Example("user@example.com")
-	mail.Copies(s, &p.bcc, "bcc", "e-mail addresses that get a copy unseen").Example("user@example.com")
-	mail.Copies(s, &p.reply, "reply", "e-mail addresses that answers go to").Example("user@example.com")
+	mail.Copies(s, &p.bcc, "bcc", "e-mail addresses that get a blind copy").Example("user@example.com")
+	mail.Copies(s, &p.reply, "reply", "e-mail addresses that replies go to").Example("user@example.com")
 	s.Map(&p.tokens, ":", "tokens", "value for a field of the template")
 }
 

@@ -21,7 +21,7 @@ func (p *postmark) Describe(s *notifier.Schema) {
 	s.Setup = "Open your server in Postmark and copy its Server API token from API Tokens; the sender must be a verified sender signature or domain."
 	p.describeKeyFirst(s, "postmark")
 	p.describeName(s)
-	mail.Copies(s, &p.reply, "reply", "addresses that answers go to")
+	mail.Copies(s, &p.reply, "reply", "addresses that replies go to")
 	s.Param("apikey").Example("01234567-89ab-cdef-0123-456789abcdef")
 }
 

@@ -40,7 +40,7 @@ func (o *service) Describe(s *notifier.Schema) {
 	s.Path(&o.secret, "secret", "client secret; for a personal mailbox the refresh token").Alias("oauth_secret").Secret().Example("Q8~abcDEF123ghiJKL456mnoPQR789stuVWX")
 	mail.List(s, &o.targets, "targets", "addresses to send to; default: that of the mailbox").Alias("to").Example("you@example.com")
 	mail.Copies(s, &o.cc, "cc", "addresses that get a copy")
-	mail.Copies(s, &o.bcc, "bcc", "addresses that get a copy unseen by others")
+	mail.Copies(s, &o.bcc, "bcc", "addresses that get a blind copy")
 	mail.Copies(s, &o.replyTo, "reply_to", "addresses for replies")
 	s.Choice(&o.mode, "mode", "", []string{"org", "personal"}, "kind of mailbox; default: personal at outlook.com or hotmail, else org").Lenient()
 	s.Bool(&o.saveSent, "savesent", true, "save the message in Sent Items")
