@@ -28,7 +28,7 @@ func (m *migration) files(out string) (files []newFile) {
 		return "{file." + path + "}"
 	}
 	w.comment(`Written by "caddy notify migrate" from the configuration of an Apprise API.
-The notification URLs are in files of their own, because they have secrets.`)
+The notification URLs are in separate files, because they have secrets.`)
 	w.line("")
 	w.comment(`The port of the Apprise API, without HTTPS. Write the name of your host
 instead, such as alerts.example.com, and Caddy gets a certificate for it.

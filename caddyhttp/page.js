@@ -162,7 +162,7 @@
 		for (const name of ["title", "body"]) form.elements[name].value = "";
 		if (files) setFiles([]);
 		if (preview.open) render();
-		return queued ? "Queued: the gateway goes on trying." : "Sent.";
+		return queued ? "Queued: the gateway keeps trying." : "Sent.";
 	}
 
 	// --- following a queued message ---

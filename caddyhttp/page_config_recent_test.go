@@ -26,7 +26,7 @@ func TestKeyPageRecent(t *testing.T) {
 		return r.body
 	}
 	h.shared.history.messages, h.shared.history.refusals = nil, nil
-	if body := page("ops"); !strings.Contains(body, "none for this key") || strings.Contains(body, `id="queue"`) {
+	if body := page("ops"); !strings.Contains(body, "is for this key") || strings.Contains(body, `id="queue"`) {
 		t.Errorf("the page of an unused key: %s", body)
 	}
 	post(t, h, "/notify/ops", typeForm, "body=confidential")
@@ -38,7 +38,7 @@ func TestKeyPageRecent(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
 	}
-	if body := page("other"); !strings.Contains(body, "none for this key") {
+	if body := page("other"); !strings.Contains(body, "is for this key") {
 		t.Errorf("the page of another key: %s", body)
 	}
 }

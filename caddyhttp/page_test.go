@@ -88,12 +88,12 @@ default_urls form://host.example
 			`value="chat"><span>chat <small>JSON, XML</small>`,
 			`value="oncall"><span>oncall <small>JSON, XML ×2</small>`,
 			`value="all"><span>all <small>JSON, XML ×2, Form</small>`,
-			`Without any it goes to JSON, XML ×2.`,
+			`Without a tag it goes to JSON, XML ×2.`,
 			`Send a message to <span class="key">ops</span>`,
 		},
 		"/notify/plain":  {`It goes to JSON.`},
-		"/notify/tagged": {`value="a"`, `Without any it goes to all: JSON.`},
-		"/notify":        {`<textarea id="urls"`, `Without any it goes to Form.`},
+		"/notify/tagged": {`value="a"`, `Without a tag it goes to all: JSON.`},
+		"/notify":        {`<textarea id="urls"`, `Without a URL it goes to Form.`},
 	} {
 		got := browse(t, h, "GET", path, browser)
 		for _, text := range want {

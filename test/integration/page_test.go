@@ -245,7 +245,7 @@ func TestPageFollowsQueue(t *testing.T) {
 		run(t, ctx, chromedp.Navigate(address+page), chromedp.WaitReady("form", chromedp.ByQuery),
 			chromedp.Click(`[value=slow]`, chromedp.ByQuery), chromedp.SendKeys("#body", "x", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery))
 		if page == "/ops" {
-			shows(t, ctx, "#outcome", "Queued: the gateway goes on trying.")
+			shows(t, ctx, "#outcome", "Queued: the gateway keeps trying.")
 			shows(t, ctx, "#results", "JSON (slow) queued")
 			hook.release()
 			shows(t, ctx, "#outcome", "Delivered.")
