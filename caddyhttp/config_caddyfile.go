@@ -29,9 +29,10 @@ type CaddyfileInfo struct {
 	// `{"notify": "Caddyfile:2", "default_urls, URL 1": "Caddyfile:4"}`.
 	Lines map[string]string `json:"lines,omitempty"`
 
-	// The positions of keys and their URLs, by file: the name of the key, the
-	// line where its block begins, and for each URL how many lines below that it
-	// is. Example: `{"Caddyfile": "ops:5+1+2 dev:9+1"}`.
+	// The positions of keys and their URLs, by file. A key has its name, a
+	// colon, the line where its block begins and, for each URL, a plus sign and
+	// the number of lines from there to the URL. Example:
+	// `{"Caddyfile": "ops:5+1+2 dev:9+1"}`.
 	Keys map[string]string `json:"keys,omitempty"`
 
 	// A fingerprint of the files that `{file.…}`, `import_apprise` and URLs in

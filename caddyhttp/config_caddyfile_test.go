@@ -132,8 +132,8 @@ http://:9080 {
 			t.Errorf("%s is at %q, not at %q", setting, got, want)
 		}
 	}
-	// What older versions recorded remains valid, and what people write by hand
-	// is no reason to fail.
+	// Positions from older versions remain valid, and a malformed text is not
+	// an error.
 	info = &CaddyfileInfo{Lines: map[string]string{"key a, URL 1": "Caddyfile:4"}, Keys: map[string]string{"x": "a b: c:x+ d:1+y :3"}}
 	for setting, want := range map[string]string{"key a, URL 1": "Caddyfile:4", "key a": "", "key b": "", "key c, URL 1": "", "key d, URL 1": "", "key d": "x:1"} {
 		if got := info.line(setting); got != want {

@@ -93,7 +93,7 @@ type connectTimeoutKey struct{}
 
 // maxIdleConns is how many connections of a transport stay open without a
 // request: as many as a process has deliveries under way by default.
-// idleTimeout is for how long.
+// idleTimeout is how long they stay open.
 const (
 	maxIdleConns = 1024
 	idleTimeout  = 90 * time.Second

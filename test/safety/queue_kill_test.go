@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// TestQueueKill kills the gateway 5 times while 16 clients send 500 messages, or
-// 20 times and 10,000 messages if soak is set. Each accepted message arrives. Only messages that
-// were in progress when the gateway was killed arrive more than once.
+// TestQueueKill kills the gateway 5 times while 16 clients send 500 messages,
+// or 20 times and 10,000 messages if soak is set. Each accepted message
+// arrives. Only messages that were in progress when the gateway was killed
+// arrive more than once.
 //
 // A third of the messages is stored before the answer. A third has an
 // idempotency key; the client repeats it until it gets an answer. The others
