@@ -177,8 +177,8 @@ func (b *closing) Close() error {
 
 var _ http.RoundTripper = (*Client)(nil)
 
-// A small request and its answer cost at most a little more than their parts:
-// net/http makes 44 allocations for them.
+// A small request and its answer make 23 allocations; with http.Transport, they
+// make 44. The race detector adds some, because pools then drop what they hold.
 func TestAllocations(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,8 +222,7 @@ func TestAllocations(t *testing.T) {
 		_, _ = resp.Body.Read(answer)
 		_ = resp.Body.Close()
 	})
-	if allocations > 26 {
+	if allocations > 30 {
 		t.Errorf("%v allocations", allocations)
 	}
-	t.Log(allocations)
 }
