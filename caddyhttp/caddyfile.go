@@ -75,8 +75,11 @@ func mayMatchRoute(pattern string) bool {
 
 func parseDirective(h httpcaddyfile.Helper) (*Handler, error) {
 	handler := new(Handler)
-	// A site that sets no services follows those of the global option.
-	var app App
+	// A site that sets no services follows those of the global option. The rest
+	// is not decoded, because it may have thousands of keys.
+	var app struct {
+		Services *Services `json:"services"`
+	}
 	if global, ok := h.Option("notify").(httpcaddyfile.App); ok {
 		if err := json.Unmarshal(global.Value, &app); err != nil {
 			return nil, err

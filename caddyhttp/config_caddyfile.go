@@ -260,6 +260,9 @@ func (f *fileFingerprint) addImport(location string) {
 // addURL adds the files of a URL: those of its placeholders, and those that it
 // names. A relative path is relative to dir.
 func (f *fileFingerprint) addURL(url, dir string) {
+	if !strings.Contains(url, "{") && !notifier.MayNameFiles(url) {
+		return
+	}
 	f.addPlaceholders(url)
 	if url, err := resolveURL(url); err == nil {
 		f.addNamed(url, cmp.Or(dir, "."))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -174,7 +175,7 @@ type filesRead struct {
 
 // readFiles reads the files that the URL names.
 func (d *Destination) readFiles(files Files) error {
-	sum := sha256.New()
+	var sum hash.Hash
 	for _, p := range d.schema.files {
 		f := (*FileParam)(d.at(p.variable))
 		if f.named == "" || p.file.web && isWebAddress(f.named) {
@@ -185,6 +186,9 @@ func (d *Destination) readFiles(files Files) error {
 			return d.schema.errValue(p, p.described()+" "+err.Error())
 		}
 		f.data = data
+		if sum == nil {
+			sum = sha256.New()
+		}
 		fmt.Fprintf(sum, "%d ", len(data))
 		_, _ = sum.Write(data) // never fails
 		if files.Dir != "" {

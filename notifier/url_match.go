@@ -26,14 +26,14 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 	}
 	// The place of a parameter that the query sets is empty, unless segments
 	// would be left over.
-	for _, inPath := range []func(string) bool{given, func(string) bool { return false }} {
-		values := map[string][]string{}
-		left := matchPath(t.path, u.segments, inPath, values, extra)
+	for _, inPath := range []func(string) bool{given, givenNone} {
+		p := pathMatch{given: inPath, extra: extra}
+		left := p.match(t.path, u.segments)
 		if left < 0 {
 			continue
 		}
-		for name, v := range values {
-			m.values[name] = append(m.values[name], v...)
+		for _, v := range p.taken {
+			m.values[v.name] = append(m.values[v.name], v.segments...)
 		}
 		if left > 0 {
 			m.extra = append(m.extra, "the end of the path")
@@ -94,55 +94,55 @@ func (t *template) matchAuthority(u *rawURL, given func(string) bool, m *match) 
 	return missing
 }
 
-// matchPath adds the segments to the values of the nodes' parameters. It returns
-// how many segments are left over, or -1 if the nodes do not fit.
-func matchPath(nodes []pathNode, segments []string, given func(string) bool, values map[string][]string, extra bool) int {
+// pathMatch matches the path of a URL with that of a template.
+type pathMatch struct {
+	given func(string) bool
+	extra bool
+	taken []takenSegments
+}
+
+// takenSegments are segments of a URL that are values of a parameter.
+type takenSegments struct {
+	name     string
+	segments []string
+}
+
+// match appends the segments to p.taken, with the nodes' parameters. It returns
+// how many segments are left over, or -1 if the nodes do not fit; then it has
+// appended nothing.
+func (p *pathMatch) match(nodes []pathNode, segments []string) int {
 	if len(nodes) == 0 {
-		if len(segments) > 0 && !extra {
+		if len(segments) > 0 && !p.extra {
 			return -1
 		}
 		return len(segments)
 	}
 	n, after := nodes[0], nodes[1:]
-	try := func(nodes []pathNode, segments []string, name string, taken []string) int {
-		tried := map[string][]string{}
-		left := matchPath(nodes, segments, given, tried, extra)
-		if left < 0 {
-			return -1
-		}
-		if name != "" && len(taken) > 0 {
-			values[name] = append(values[name], taken...)
-		}
-		for k, v := range tried {
-			values[k] = append(values[k], v...)
-		}
-		return left
-	}
 	switch {
 	case n.group != nil:
-		if left := try(append(append([]pathNode{}, n.group...), after...), segments, "", nil); left >= 0 {
+		if left := p.match(append(append([]pathNode{}, n.group...), after...), segments); left >= 0 {
 			return left
 		}
-		return try(after, segments, "", nil)
+		return p.match(after, segments)
 	case n.rest:
 		min := 1
-		if given(n.name) {
+		if p.given(n.name) {
 			min = 0
 		}
 		// The pattern of the next parameter marks the end of the list, as for a
 		// secret with slashes in it before a region.
-		if len(after) > 1 && after[0].pattern != nil && !given(after[0].name) {
+		if len(after) > 1 && after[0].pattern != nil && !p.given(after[0].name) {
 			for k := min; k < len(segments); k++ {
 				if !after[0].pattern.MatchString(segments[k]) {
 					continue
 				}
-				if left := try(after, segments[k:], n.name, segments[:k]); left >= 0 {
+				if left := p.take(n.name, k, after, segments); left >= 0 {
 					return left
 				}
 			}
 		}
 		for k := len(segments); k >= min; k-- {
-			if left := try(after, segments[k:], n.name, segments[:k]); left >= 0 {
+			if left := p.take(n.name, k, after, segments); left >= 0 {
 				return left
 			}
 		}
@@ -151,13 +151,25 @@ func matchPath(nodes []pathNode, segments []string, given func(string) bool, val
 		if len(segments) == 0 || !strings.EqualFold(segments[0], n.literal) {
 			return -1
 		}
-		return try(after, segments[1:], "", nil)
-	}
-	if given(n.name) {
-		return try(after, segments, "", nil)
-	}
-	if len(segments) == 0 {
+		return p.match(after, segments[1:])
+	case p.given(n.name):
+		return p.match(after, segments)
+	case len(segments) == 0:
 		return -1
 	}
-	return try(after, segments[1:], n.name, segments[:1])
+	return p.take(n.name, 1, after, segments)
+}
+
+// take takes the first k segments for a parameter, and matches the others with
+// the nodes.
+func (p *pathMatch) take(name string, k int, nodes []pathNode, segments []string) int {
+	before := len(p.taken)
+	if k > 0 {
+		p.taken = append(p.taken, takenSegments{name, segments[:k]})
+	}
+	left := p.match(nodes, segments[k:])
+	if left < 0 {
+		p.taken = p.taken[:before]
+	}
+	return left
 }

@@ -126,14 +126,23 @@ func (d *description) fits(templates []*template, u *rawURL, given func(string) 
 
 // given returns a function that reports whether the query sets a parameter.
 func (d *description) given(u *rawURL) func(name string) bool {
-	in := map[*Param]bool{}
+	var in map[*Param]bool
 	for _, q := range u.query {
 		if p := d.byName[strings.ToLower(q.key)]; p != nil && q.value != "" {
+			if in == nil {
+				in = map[*Param]bool{}
+			}
 			in[p] = true
 		}
 	}
+	if in == nil {
+		return givenNone
+	}
 	return func(name string) bool { return in[d.byName[name]] }
 }
+
+// givenNone is what given returns if the query sets no parameter.
+func givenNone(string) bool { return false }
 
 // parseNative reads an address that a service has given out.
 func parseNative(text string, u *rawURL) (*Destination, error) {

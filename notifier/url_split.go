@@ -1,7 +1,6 @@
 package notifier
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
@@ -24,7 +23,25 @@ type rawURL struct {
 
 type queryParam struct{ key, value string }
 
-var schemePattern = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]{0,31}|[0-9][A-Za-z0-9]{1,31})://`)
+// cutScheme cuts off the scheme of a URL and ://. The scheme is that of RFC
+// 3986, section 3.1, with at most 32 characters; some services have one that
+// begins with a digit.
+func cutScheme(s string) (scheme, rest string, ok bool) {
+	scheme, rest, ok = strings.Cut(strings.TrimLeft(s, "\t\n\f\r "), "://")
+	if !ok || scheme == "" || len(scheme) > 32 {
+		return "", "", false
+	}
+	digit := '0' <= scheme[0] && scheme[0] <= '9'
+	for i := range len(scheme) {
+		c := scheme[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i == 0 || digit || strings.IndexByte("+.-", c) < 0:
+			return "", "", false
+		}
+	}
+	return strings.ToLower(scheme), rest, len(scheme) > 1 || !digit
+}
 
 // Bounds of a URL. Some hold a key or a certificate.
 const (
@@ -46,13 +63,12 @@ func splitURL(s string) (*rawURL, error) {
 		return nil, &URLError{Problem: "the URL is longer than 64 KiB", Fix: "divide it into several URLs"}
 	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	m := schemePattern.FindStringSubmatch(s)
-	if m == nil {
+	scheme, rest, ok := cutScheme(s)
+	if !ok {
 		return nil, &URLError{Problem: "the URL does not begin with a service and ://", Fix: "write for example json://example.com"}
 	}
-	u := &rawURL{scheme: strings.ToLower(m[1])}
-	rest := strings.TrimSpace(s[len(m[0]):])
-	rest, query, _ := strings.Cut(rest, "?")
+	u := &rawURL{scheme: scheme}
+	rest, query, _ := strings.Cut(strings.TrimSpace(rest), "?")
 	rest, u.fragment = cutFragment(rest)
 	authority, path, _ := strings.Cut(rest, "/")
 	u.authority = authority

@@ -19,6 +19,9 @@ var addressParts = regexp.MustCompile(`^(.*?)([^\s<>:",;@]+)@([^\s<>:"',;@]+)(\s
 // ASCII (RFC 6531). It converts the domain to ASCII (RFC 5891), which every
 // server accepts, and leaves the local part as it is.
 func parseAddress(s string) (mail.Address, bool) {
+	if mail.IsPlain(s) {
+		return mail.ParseAddress(s)
+	}
 	g := addressParts.FindStringSubmatch(s)
 	if g == nil {
 		return mail.ParseAddress(s)

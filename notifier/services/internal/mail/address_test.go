@@ -40,6 +40,38 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
+// TestIsPlain checks that a plain address is one by the pattern, too.
+func TestIsPlain(t *testing.T) {
+	plain := 0
+	var check func(s string)
+	check = func(s string) {
+		if IsPlain(s) {
+			plain++
+			if g := addressPattern.FindStringSubmatch(s); g == nil || g[4] != s {
+				t.Errorf("%q is plain, and no address by the pattern", s)
+			}
+		}
+		if len(s) < 8 {
+			for _, c := range []string{"a", "-", ".", "@"} {
+				check(s + c)
+			}
+		}
+	}
+	check("")
+	if plain < 50 {
+		t.Errorf("only %d plain addresses", plain)
+	}
+	for s, want := range map[string]bool{
+		"Jo_Doe+news-2@mail.example.com": true, "jo@9.example2": true,
+		"jo@Example.com": false, "jo@xn--bcher-kva.example": false, "jö@example.com": false, "jo@bücher.example": false,
+		"jo@mailhost": false, "jo@example.c": false, "jo doe@example.com": false, "jo@example.com ": false, "jo@exa_mple.com": false, "o'neil@example.com": false,
+	} {
+		if IsPlain(s) != want {
+			t.Errorf("%q: plain is %v", s, !want)
+		}
+	}
+}
+
 func TestSplitList(t *testing.T) {
 	for in, want := range map[string][]string{
 		"a@example.com": {"a@example.com"},
