@@ -47,7 +47,7 @@ func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestAttachmentsAreNotCopied checks that services send files from memory and
 // from disk without copying them.
 func TestAttachmentsAreNotCopied(t *testing.T) {
-	const size = 2 << 20 // larger than the memory limit, smaller than the limit for chunked uploads
+	const size = 5 << 18 // larger than the memory limit, smaller than the limit for chunked uploads
 	data := bytes.Repeat([]byte("\x89PNG\r\n\x1a\nfile"), size/12)
 	spool := &notifier.Spool{MaxSize: 2 * size, MaxCount: 1, Dir: t.TempDir()}
 	defer spool.Close()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -43,7 +44,8 @@ func TestSkip(t *testing.T) {
 // names the fault, and delays no other.
 func TestSendFaults(t *testing.T) {
 	t.Parallel()
-	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
+	// Without an idle connection, time can pass in a synctest bubble.
+	ok := target(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") })
 	tests := []struct {
 		name, url, want string
 		handler         http.HandlerFunc
@@ -93,25 +95,31 @@ func TestSendFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newTestSender(t)
-			base := ok
+			check := func(t *testing.T, base string) {
+				s := newTestSender(t)
+				report := send(t, s, hello, Options{Timeout: 300 * time.Millisecond}, ok+"/tok-good", base+"/tok-secret"+tt.url)
+				if r := report.Results[0]; r.Status != Delivered || r.Err != nil || r.Attempts != 1 {
+					t.Errorf("the other destination: %+v", r)
+				}
+				r := report.Results[1]
+				if r.Status != Failed || r.Err == nil || !strings.Contains(r.Err.Error(), tt.want) {
+					t.Errorf("got %s: %v, want %s", r.Status, r.Err, tt.want)
+				}
+				if report.OK() {
+					t.Error("the report has no failure")
+				}
+				if all := fmt.Sprint(report.Results, report.Records); strings.Contains(all, "tok-secret") {
+					t.Errorf("the token is revealed: %s", all)
+				}
+			}
 			if tt.handler != nil {
-				base = target(t, tt.handler)
+				check(t, target(t, tt.handler))
+				return
 			}
-			report := send(t, s, hello, Options{Timeout: 300 * time.Millisecond}, ok+"/tok-good", base+"/tok-secret"+tt.url)
-			if r := report.Results[0]; r.Status != Delivered || r.Err != nil || r.Attempts != 1 {
-				t.Errorf("the other destination: %+v", r)
-			}
-			r := report.Results[1]
-			if r.Status != Failed || r.Err == nil || !strings.Contains(r.Err.Error(), tt.want) {
-				t.Errorf("got %s: %v, want %s", r.Status, r.Err, tt.want)
-			}
-			if report.OK() {
-				t.Error("the report has no failure")
-			}
-			if all := fmt.Sprint(report.Results, report.Records); strings.Contains(all, "tok-secret") {
-				t.Errorf("the token is revealed: %s", all)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				check(t, ok)
+				time.Sleep(time.Hour) // until the goroutine of a deaf service ends
+			})
 		})
 	}
 }

@@ -59,7 +59,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	limits := &Limits{Deliveries: 10, Requests: 5, Bytes: 1 << 20, Retry: 3, Wait: time.Millisecond}
-	report := send(t, newTestSender(t), hello, Options{Limits: limits}, base+"/tok?retry=3", base+"/other?retry=3")
+	report := send(t, newTestSender(t), hello, Options{Limits: limits}, base+"/tok?retry=3&wait=0", base+"/other?retry=3&wait=0")
 	if n.Load() != 5 {
 		t.Errorf("%d requests, want 5", n.Load())
 	}

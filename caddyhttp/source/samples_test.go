@@ -224,32 +224,38 @@ func hostileVariants(v any, seen map[string]bool) []any {
 // lists makes a message or an error with a status of 4xx, within the limits of
 // templates and payloads.
 func TestHostilePayloads(t *testing.T) {
-	seen := map[string]map[string]bool{}
+	t.Parallel()
+	bySource := map[string][]sample{}
 	for _, sample := range samples(t) {
-		s := withImages(t, sample.source)
-		data, err := decodeJSON(sample.body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen[sample.source] == nil {
-			seen[sample.source] = map[string]bool{}
-		}
-		for _, variant := range hostileVariants(data, seen[sample.source]) {
-			req := sample.new()
-			if s.Format.api != nil || s.Format.payload != nil {
-				req.Body = []byte(encodeJSON(variant))
-				check(t, sample.path, s, req)
-				continue
-			}
-			var m Message
-			for _, c := range []templatePair{s.title, s.body, s.typ, s.tag, s.format, s.skip, s.images} {
-				if _, err := c.execute(variant, req.Header, &m); err != nil {
-					if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
-						t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
+		bySource[sample.source] = append(bySource[sample.source], sample)
+	}
+	for name, samples := range bySource {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, seen := withImages(t, name), map[string]bool{}
+			for _, sample := range samples {
+				data, err := decodeJSON(sample.body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, variant := range hostileVariants(data, seen) {
+					req := sample.new()
+					if s.Format.api != nil || s.Format.payload != nil {
+						req.Body = []byte(encodeJSON(variant))
+						check(t, sample.path, s, req)
+						continue
+					}
+					var m Message
+					for _, c := range []templatePair{s.title, s.body, s.typ, s.tag, s.format, s.skip, s.images} {
+						if _, err := c.execute(variant, req.Header, &m); err != nil {
+							if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
+								t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
+							}
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -276,6 +282,7 @@ func check(t testing.TB, name string, s *Source, r *Request) {
 // TestGarbage checks that any other body makes a message or an error with a status of
 // 4xx.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	bodies := []string{
 		"", " ", "null", "true", "0", `""`, `"x"`, "[]", "[1]", "{}", `{"a":`, "{", "\x00", "\xff\xfe", "a=b", "text",
 		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `[` + strings.Repeat("0,", 1<<17) + `0]`,
@@ -283,17 +290,20 @@ func TestGarbage(t *testing.T) {
 		strings.Repeat("a&", 2000), strings.Repeat("=&", 100),
 	}
 	for _, f := range Formats() {
-		s := withImages(t, f.Name)
-		for _, body := range bodies {
-			media := []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "", "nonsense"}
-			if len(body) > 1<<16 {
-				media = media[:1]
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			s := withImages(t, f.Name)
+			for _, body := range bodies {
+				media := []string{"application/json", "application/x-www-form-urlencoded", "text/plain", "", "nonsense"}
+				if len(body) > 1<<16 {
+					media = media[:1]
+				}
+				for _, media := range media {
+					check(t, f.Name, s, &Request{Header: http.Header{"Content-Type": {media}}, Query: url.Values{}, Body: []byte(body)})
+				}
 			}
-			for _, media := range media {
-				check(t, f.Name, s, &Request{Header: http.Header{"Content-Type": {media}}, Query: url.Values{}, Body: []byte(body)})
-			}
-		}
-		check(t, f.Name, s, &Request{Header: http.Header{}, Query: url.Values{"a": {"b"}}, Form: url.Values{"x": {"y"}}})
+			check(t, f.Name, s, &Request{Header: http.Header{}, Query: url.Values{"a": {"b"}}, Form: url.Values{"x": {"y"}}})
+		})
 	}
 }
 

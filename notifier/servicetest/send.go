@@ -59,7 +59,25 @@ func SendText(t testing.TB, s *notifier.Sender, address, body string) {
 // neither of them nor the redacted URL contains one of the secrets.
 func SendFails(t testing.TB, s *notifier.Sender, address, want string, secrets ...string) {
 	t.Helper()
-	report := Report(t, s, address, &notifier.Message{Body: "x"}, time.Second)
+	sendFails(t, s, 10*time.Second, address, want, secrets...)
+}
+
+// Unanswered sends a text to a URL of a [SilentServer]. It checks that the error
+// contains want when the delivery reaches its time limit, and names the
+// parameter rto if that is shorter.
+func Unanswered(t testing.TB, s *notifier.Sender, address, want string) {
+	t.Helper()
+	sendFails(t, s, 100*time.Millisecond, address, want)
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	sendFails(t, s, 10*time.Second, address+separator+"rto=0.05", "no answer within 50ms (rto)")
+}
+
+func sendFails(t testing.TB, s *notifier.Sender, limit time.Duration, address, want string, secrets ...string) {
+	t.Helper()
+	report := Report(t, s, address, &notifier.Message{Body: "x"}, limit)
 	r := report.Results[0]
 	if r.Err == nil || !strings.Contains(r.Err.Error(), want) {
 		t.Errorf("got %v, want an error with %q", r.Err, want)
