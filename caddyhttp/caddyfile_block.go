@@ -74,7 +74,7 @@ var directives = strings.Fields(`
 	storage tls try_files uri`)
 
 // isDirective reports whether a token is the name of a directive or global
-// option, which Caddy has no function for.
+// option. Caddy has no function for that.
 func isDirective(token string) bool {
 	if !shortName.MatchString(token) {
 		return false

@@ -65,8 +65,8 @@ func (f *messageFlags) validate() error {
 	return nil
 }
 
-// claimStdin returns an error if standard input, which can be read once, is
-// used for something else. what is what it is used for now.
+// claimStdin returns an error if standard input is used for something else
+// already, because it can be read only once. what describes the new use.
 func (f *messageFlags) claimStdin(what string) error {
 	if f.stdin != "" {
 		return fmt.Errorf("standard input cannot be both %s and %s; give the text with --body, or use files", f.stdin, what)

@@ -16,11 +16,10 @@ type Settings struct {
 	// Default: none.
 	Keys map[string]*Key `json:"keys,omitempty"`
 
-	// How messages of programs with formats of their own are read, by the name
-	// of the source in `POST /notify/{KEY}/{SOURCE}`. Built-in sources, such as
-	// `alertmanager` and `grafana`, need no settings. Example:
-	// `{"grafana": {"sign": "grafana", "secret": "{env.GRAFANA_SECRET}"}}`.
-	// Default: none.
+	// How requests in the formats of other programs are read, by the name of
+	// the source in `POST /notify/{KEY}/{SOURCE}`. Built-in sources, such as
+	// `alertmanager` and `grafana`, need no settings. Example: `{"grafana":
+	// {"sign": "grafana", "secret": "{env.GRAFANA_SECRET}"}}`. Default: none.
 	Sources map[string]*Source `json:"sources,omitempty"`
 
 	// Allows `POST /notify`, where the request has the notification URLs.

@@ -55,8 +55,8 @@ func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 
 func lineOf(file string, line int) string { return file + ":" + strconv.Itoa(line) }
 
-// trim drops the positions that are needed only until the settings are loaded,
-// which can be as many as there are URLs.
+// trim drops the positions that are needed only until the settings are loaded.
+// There can be one for each URL.
 func (c *CaddyfileInfo) trim() {
 	if c != nil {
 		c.Lines = map[string]string{blockLine: c.Lines[blockLine], "smtp": c.Lines["smtp"]}

@@ -187,7 +187,7 @@ func hostOf(sets caddyhttp.MatcherSets) string {
 	return ""
 }
 
-// outcome is what happens to a request.
+// outcome is the outcome of a request.
 type outcome int
 
 const (

@@ -285,8 +285,8 @@ func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string)
 	return writeJSON(w, http.StatusOK, out)
 }
 
-// idOf returns a function that returns the ID of a URL: a keyed hash, from
-// which nobody can guess the URL.
+// idOf returns a function that returns the ID of a URL. The ID is a keyed hash,
+// so that nobody can guess the URL from it.
 func (s *savedKeys) idOf(ctx context.Context) func(notifier.Target) *string {
 	key, err := s.store.IDKey(ctx)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 )
 
 // metrics are the Prometheus collectors. All configurations share them, so that
-// their values survive a reload, for which Caddy makes a new registry. No label
-// has a value that clients choose.
+// their values survive a reload, although Caddy then makes a new registry. No
+// label has a value that clients choose.
 type metrics struct {
 	messages   *prometheus.CounterVec
 	refusals   *prometheus.CounterVec

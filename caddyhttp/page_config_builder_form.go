@@ -149,7 +149,7 @@ type builderPair struct {
 	Key, Value string
 }
 
-// emptyPairs is how many empty entries a map has in the form.
+// emptyPairs is the number of empty entries of a map in the form.
 const emptyPairs = 2
 
 func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, key string, f *builderForm) error {

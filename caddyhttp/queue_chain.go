@@ -109,7 +109,7 @@ func (c *queuedChains) setOptional(jobs []queue.Job, results []api.QueuedResult)
 	}
 }
 
-// chainTurn tells whether a job of a chain can be attempted now.
+// chainTurn describes whether a job of a chain can be attempted now.
 type chainTurn struct {
 	// outcome is the outcome of the job without an attempt, or nil if the attempt
 	// can be made.

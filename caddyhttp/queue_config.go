@@ -56,7 +56,7 @@ type Queue struct {
 	Keep caddy.Duration `json:"keep,omitempty"`
 }
 
-// defaultQueueWait is how long a request waits for its results by default.
+// defaultQueueWait is the default time that a request waits for its results.
 const defaultQueueWait = 3 * time.Second
 
 // minQueueSecret is the minimum length of the secret in bytes.

@@ -139,7 +139,8 @@ func (a *App) durable(k *key) (*openQueue, error) {
 	return a.queue, nil
 }
 
-// queueRetryAfter is how long a client should wait after a 503 of the queue.
+// queueRetryAfter is the time that a client should wait after a 503 of the
+// queue.
 const queueRetryAfter = 10 * time.Second
 
 // errQueueUnavailable returns the error for a client whose message cannot be

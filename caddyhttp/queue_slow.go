@@ -7,8 +7,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// maxDirect is how many messages are sent to one destination at once without
-// going through the queue first.
+// maxDirect is the maximum number of messages that are sent to one destination
+// at once without going through the queue first.
 const maxDirect = notifier.DefaultConcurrency / 2
 
 // slowDestinations counts the deliveries that requests make to each

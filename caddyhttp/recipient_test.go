@@ -9,7 +9,7 @@ import (
 )
 
 // TestUnknownRecipients checks that an unknown key or tag is an error when the
-// configuration loads, in whatever order Caddy loads its modules.
+// configuration loads, in any order in which Caddy loads its modules.
 func TestUnknownRecipients(t *testing.T) {
 	const notify = "notify {\nkey k {\nurl json://h a\n}\n}\n"
 	for options, want := range map[string]string{

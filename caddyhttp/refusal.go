@@ -72,8 +72,8 @@ func refusalReason(status int, err error) string {
 	return refusalBadRequest
 }
 
-// refusalID is what refusals have in common that are logged and listed as one.
-// It holds nothing that a client chooses freely, so that there are few.
+// refusalID identifies refusals that are logged and listed as one. It holds
+// nothing that a client chooses freely, so that there are few.
 type refusalID struct {
 	source string // sourceHTTP or sourceSMTP
 	server string // the name of the HTTP server; "" if unknown
@@ -92,7 +92,7 @@ type refusal struct {
 }
 
 // refuse records that r was answered with an error and sent nothing. name is
-// the key in the address, which may not exist.
+// the key in the address; it may not exist.
 func (h *Handler) refuse(r *http.Request, name string, status int, text string, err error) {
 	f := refusal{
 		refusalID: refusalID{source: sourceHTTP, reason: refusalReason(status, err)},

@@ -56,8 +56,8 @@ type savedStorage struct {
 	err     error // of the last check
 }
 
-// statusAge is how long the result of a storage check is reused, so that
-// frequent health checks cost little.
+// statusAge is the time for which the result of a storage check is reused, so
+// that frequent health checks cost little.
 const statusAge = 5 * time.Second
 
 // check returns an error if the storage cannot be read or written.

@@ -18,7 +18,7 @@ var sharedPool = caddy.NewUsagePool()
 
 const sharedName = "notify"
 
-// shared is what all configurations of the process share.
+// shared holds what all configurations of the process share.
 type shared struct {
 	sender     *notifier.Sender
 	inFlight   inFlight

@@ -66,7 +66,8 @@ func (m *mailSession) Auth(mechanism string) (sasl.Server, error) {
 	}), nil
 }
 
-// maxMailFailures is how many times authentication may fail in one connection.
+// maxMailFailures is the maximum number of failed authentications in one
+// connection.
 const maxMailFailures = 3
 
 // logIn checks a password and sets the account of the session. It ends the

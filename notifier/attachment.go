@@ -44,7 +44,7 @@ func ComposedAttachment(name string, body *Body) *Attachment {
 	return &Attachment{Name: name, ContentType: body.ContentType, Size: body.size, body: body}
 }
 
-// sniffLength is how many bytes [http.DetectContentType] considers.
+// sniffLength is the number of bytes that [http.DetectContentType] considers.
 const sniffLength = 512
 
 // maxContentType is the length of a content type in bytes. That of a Word

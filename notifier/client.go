@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// Client is how a service reaches its destination: over HTTP with [Client.Do]
-// and its short forms, over anything else with [Client.Dial]. It applies what
+// Client connects a service to its destination: over HTTP with [Client.Do] and
+// its short forms, and over other protocols with [Client.Dial]. It applies what
 // the URL says about the network (verify, redirect, rto, cto) and the rules
 // about which addresses may be dialled. A service gets one for each call of
 // Send and must not keep it.

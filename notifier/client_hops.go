@@ -11,10 +11,10 @@ const HopsHeader = "X-Apprise-Recursion-Count"
 
 const hopsMark = " hops/"
 
-// userAgent returns the User-Agent of a request; given is what the URL asks
-// for. It contains the number of gateways that the message has passed through,
-// for [HopsOf]. Only a URL of the operator can hide that number: a client could
-// otherwise send a message in circles.
+// userAgent returns the User-Agent of a request. given is the one that the URL
+// asks for. It contains the number of gateways that the message has passed
+// through, for [HopsOf]. Only a URL of the operator can hide that number: a
+// client could otherwise send a message in circles.
 func (c *Client) userAgent(given string) string {
 	own := c.pool.UserAgent()
 	if c.hops > 0 {

@@ -53,7 +53,7 @@ func (r *Response) JSON(v any) error {
 	return nil
 }
 
-// maxResponse is how many bytes of an answer are read.
+// maxResponse is the maximum length of an answer, in bytes.
 const maxResponse = 1 << 20
 
 // Do sends a request and reads the answer. If the destination refuses the

@@ -64,8 +64,8 @@ func (d *delivery) add(level Level, text string) {
 	}
 }
 
-// abandonAfter is how long a service may run after its time is over. Then the
-// delivery ends without it.
+// abandonAfter is the time that a service may run after its time is over. Then
+// the delivery ends without it.
 const abandonAfter = 2 * time.Second
 
 // begin tells the observers of the delivery.

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// maxWaits is how often in a row a destination may ask to wait.
+// maxWaits is the maximum number of times in a row that a destination may ask
+// to wait.
 const maxWaits = 10
 
 // attempts sends the message until it has arrived, the attempts are used up or

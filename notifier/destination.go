@@ -39,7 +39,8 @@ type Destination struct {
 	masks   atomic.Pointer[redact.Masker] // of the secrets; nil until it is needed
 }
 
-// printed is what a destination has printed. A field is empty until it is needed.
+// printed holds printed forms of a destination. A field is empty until it is
+// needed.
 type printed struct{ redacted, hash string }
 
 // with returns a copy that set has changed. p may be nil.

@@ -16,8 +16,8 @@ import (
 // DryRun describes what a message to one destination would send, as far as that
 // is known without an answer of the destination.
 type DryRun struct {
-	// Messages are what the service gets: rendered in the destination's format
-	// and divided to its limits.
+	// Messages are the messages for the service, rendered in the destination's
+	// format and divided by its limits.
 	Messages []*Message
 
 	// Warnings name what is lost of the message, without secrets.

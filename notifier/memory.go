@@ -22,8 +22,8 @@ func (m *Memory) Held() int64 {
 // [Memory], so that an alert of the usual length never lacks memory.
 const SmallText = 32 << 10
 
-// Allocation is what one request holds of a [Memory]. It is safe for use by
-// several goroutines. A nil Allocation has no limit.
+// Allocation is the part of a [Memory] that one request holds. It is safe for
+// use by several goroutines. A nil Allocation has no limit.
 type Allocation struct {
 	memory *Memory
 	max    int64
@@ -32,11 +32,11 @@ type Allocation struct {
 	files  int64
 }
 
-// Allocation returns the allocation of one request, which is empty. max is how
-// many bytes all requests may hold together. Files take at most half of them,
-// because they can also go to disk. Requests with URLs of clients, for
-// which client is true, take at most half as well, so that they leave room for
-// messages to keys. The caller closes the allocation.
+// Allocation returns the allocation of one request, which is empty. max is the
+// maximum number of bytes that all requests may hold together. Files take at
+// most half of them, because they can also go to disk. client is true for a
+// request with URLs of clients. These requests take at most half as well, so
+// that they leave room for messages to keys. The caller closes the allocation.
 func (m *Memory) Allocation(max int64, client bool) Allocation {
 	return Allocation{memory: m, max: max, client: client}
 }

@@ -49,8 +49,9 @@ type progressPart struct {
 	steps   *Steps
 }
 
-// form is how a message is divided after the destination has refused it in the
-// form that the URL's parameters ask for. The zero form follows the parameters.
+// form describes how a message is divided after the destination has refused it
+// in the form that the URL's parameters ask for. The zero form follows the
+// parameters.
 type form struct {
 	Overflow  markup.Overflow `json:"overflow,omitempty"` // in place of that of the URL
 	FilesLeft bool            `json:"files_left_out,omitempty"`

@@ -36,12 +36,13 @@ type Result struct {
 	// and if the URL is unusable. If a message has several targets, one
 	// temporary failure is enough.
 	Temporary bool
-	// RetryAfter is how long the destination asked to wait before the next
-	// attempt, in a Retry-After header of an answer 429 or 503. 0 if it did
-	// not ask.
+	// RetryAfter is the time that the destination asked to wait before the next
+	// attempt, in the header Retry-After of an answer 429 or 503. It is 0 if
+	// the destination did not ask.
 	RetryAfter time.Duration
-	// Progress is what the destination has of the message. It is the Progress
-	// of the target, if that has one. Pass it in [Target] of the next attempt.
+	// Progress records which parts of the message the destination has. It is
+	// the Progress of the target, if that has one. Pass it in [Target] of the
+	// next attempt.
 	Progress *Progress
 }
 
@@ -70,7 +71,7 @@ type Record struct {
 	Optional bool
 }
 
-// Level is how serious a [Record] is, as Apprise's log names it.
+// Level is the severity of a [Record], named as in Apprise's log.
 type Level string
 
 // The levels of records.

@@ -54,9 +54,9 @@ type Schema struct {
 	// page if there is none.
 	Site string
 
-	// Setup is one sentence that tells where in the service the token or the
-	// address for the URL is found or created: which page, which menu. The
-	// list of services shows it.
+	// Setup is one sentence on where in the service the token or the address
+	// for the URL is found or created: which page, which menu. The list of
+	// services shows it.
 	Setup string
 
 	// Format is the format that the service takes. Messages are converted to
@@ -72,10 +72,10 @@ type Schema struct {
 	// does not, a message without text fails.
 	Attachments bool
 
-	// Recipients is how many recipients a message to the URL has. It limits what
-	// clients can cause. 0, the default, means the number of items in the URL's
-	// lists, except paths, and at least 1. A service whose lists are something
-	// else sets it in Describe or Finish.
+	// Recipients is the number of recipients of a message to the URL, for
+	// [Limits].Deliveries. 0, the default, means the number of items in the
+	// URL's lists, except paths, and at least 1. A service whose lists are
+	// something else sets it in Describe or Finish.
 	Recipients int
 
 	// Scheme is the part of the URL before "://", in lower case. It is set

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// maxItems is how many items a list of a URL may have: for each of them, every
-// message is at least one request.
+// maxItems is the maximum number of items in a list of a URL. For each item,
+// every message makes at least one request.
 const maxItems = 500
 
 // listRules are the rules for the items of a list.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// maxEntries is how many entries a map of a URL may have: each is a part of
-// every request.
+// maxEntries is the maximum number of entries in a map of a URL. Each entry is
+// a part of every request.
 const maxEntries = 100
 
 // mapRules are the rules for the entries of a map.

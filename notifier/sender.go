@@ -22,8 +22,8 @@ type Sender struct {
 	states  atomic.Pointer[StateStore] // nil for none
 }
 
-// DefaultConcurrency is how many deliveries a [Sender] has under way at most by
-// default.
+// DefaultConcurrency is the default maximum number of deliveries that a
+// [Sender] has under way.
 const DefaultConcurrency = 1024
 
 // NewSender returns a sender with at most concurrency deliveries under way;

@@ -13,8 +13,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// Limits limits what one message can cause. They are for messages to URLs of
-// clients.
+// Limits are the limits of one message to URLs of clients.
 //
 // Without Relay, a message that has passed through a gateway may be sent to one
 // recipient, once.
@@ -66,8 +65,8 @@ const (
 	LimitBytes      = "bytes"
 )
 
-// relayedRequests is how many requests a message that has passed through a
-// gateway can cause: enough to sign in and to send files.
+// relayedRequests is the maximum number of requests for a message that has
+// passed through a gateway: enough to sign in and to send files.
 const relayedRequests = 10
 
 // of returns the limits of m.

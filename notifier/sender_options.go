@@ -18,13 +18,14 @@ type Target struct {
 	Chain  string
 	Number int
 
-	// Tries is how often the message is tried. 0 means as often as the URL says.
+	// Tries is the number of attempts to send the message. 0 means the number
+	// that the URL asks for.
 	Tries int
 
-	// Progress is what earlier attempts at this message have recorded, or nil.
-	// The delivery continues there and records its own progress in it. A
-	// caller that saves deliveries under way passes an empty one, which it can
-	// save at any time.
+	// Progress is the record of earlier attempts at this message, or nil. The
+	// delivery continues there and records its own progress in it. A caller
+	// that saves deliveries under way passes an empty one, which it can save at
+	// any time.
 	Progress *Progress
 }
 
@@ -43,12 +44,12 @@ type Options struct {
 	Repeated bool
 	// Observers watch the deliveries.
 	Observers []Observer
-	// Memory is what the request holds in memory. If the text is longer than
-	// [SmallText], as many deliveries run at once as Memory has room for copies
-	// of it, but at least one. nil means no limit.
+	// Memory counts the memory that the request holds. If the text is longer
+	// than [SmallText], as many deliveries run at once as Memory has room for
+	// copies of it, but at least one. nil means no limit.
 	Memory *Allocation
-	// Limits limits what the message can cause while it is sent. The caller has
-	// checked it with [Limits.Check]. nil means no limits.
+	// Limits holds the limits of the message while it is sent. The caller has
+	// called [Limits.Check]. nil means no limits.
 	Limits *Limits
 	// Header returns header fields to add to each HTTP request of a delivery.
 	// ctx is the context of the delivery. Fields that the service sets take

@@ -30,8 +30,8 @@ func (s senderSlots) forMessage(transient bool, n int) []slots {
 	return s.client
 }
 
-// copiesOfText is how often a text is in memory for a delivery: encoded, and
-// once more while it is encoded.
+// copiesOfText is the number of copies of a text in memory for a delivery:
+// encoded, and once more while it is encoded.
 const copiesOfText = 2
 
 // takeCopies returns the semaphore for the deliveries of one message with a text

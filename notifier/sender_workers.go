@@ -10,7 +10,8 @@ type workers[T any] struct {
 	run  func(T)
 }
 
-// workerIdle is how long a worker waits for the next delivery before it ends.
+// workerIdle is the time that a worker waits for the next delivery before it
+// ends.
 const workerIdle = time.Second
 
 func newWorkers[T any](run func(T)) workers[T] { return workers[T]{make(chan T), run} }

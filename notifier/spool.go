@@ -28,8 +28,8 @@ type Spool struct {
 	MaxCount int
 	// Dir is the folder for temporary files. "" means [os.TempDir].
 	Dir string
-	// Memory is what the attachments in memory are counted in. Those that it
-	// has no room for go to temporary files. nil means no limit.
+	// Memory counts the attachments in memory. Attachments that it has no room
+	// for go to temporary files. nil means no limit.
 	Memory *Allocation
 
 	mu    sync.Mutex

@@ -87,7 +87,8 @@ func OnceValue[T any](s *Steps, name string, f func() (T, error)) (T, error) {
 	return value, nil
 }
 
-// maxTargetsAtOnce is how many targets of one destination are sent to at once.
+// maxTargetsAtOnce is the maximum number of targets of one destination that are
+// sent to at once.
 const maxTargetsAtOnce = 4
 
 // Each runs f for every target that does not have the message yet, up to four

@@ -17,8 +17,8 @@ const (
 	maxTagDepth = 8        // nested arrays
 )
 
-// maxTagTries is how often a message is tried at most if an expression says so:
-// once and 10 times again, as with ?retry=10.
+// maxTagTries is the maximum number of attempts that an expression can ask for:
+// the first one and 10 retries, as with ?retry=10.
 const maxTagTries = 11
 
 // Tags with a special meaning.

@@ -5,8 +5,8 @@ package notifier
 //
 // Targets with 1:ops and 2:ops form a chain for the expression ops. Those with
 // the number 2 get the message only if not all of those with the number 1 have
-// it. A tag without a number has the number 0. Each term of an OR is a chain of
-// its own, and a target belongs to the first one whose tag it has. Targets that
+// it. A tag without a number has the number 0. Each term of an OR is a separate
+// chain, and a target belongs to the first one whose tag it has. Targets that
 // were matched by an AND, by all or by their tag always are one chain together,
 // with the lowest number of any tag that the expression names.
 //
@@ -56,8 +56,8 @@ func (e TagExpr) tries(tags []string) int {
 	return 0
 }
 
-// chain returns the chain of a destination with these tags, and its number there.
-// The chain of destinations without one of their own is "".
+// chain returns the chain of a destination with these tags, and its number
+// there. Destinations without a separate chain have the chain "".
 func (e TagExpr) chain(tags []string) (chain string, number int) {
 	for _, g := range e.groups {
 		if len(g) == 1 {

@@ -6,7 +6,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
-// A match is what a template found in a URL.
+// A match holds the values that a template found in a URL.
 type match struct {
 	values map[string][]string // by parameter
 	extra  []string            // the names of parts without a place

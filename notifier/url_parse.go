@@ -290,11 +290,11 @@ func (d *Destination) setNearest(p *Param, text string, err error) {
 	d.warn("%s %v; the default is used", p.name, err)
 }
 
-// maxNamed is how many parameters a query may have for warnings to name those
-// that have no effect. Each of them is compared with all others.
+// maxNamed is the maximum number of parameters of a query for which warnings
+// name those without effect. Each of them is compared with all others.
 const maxNamed = 64
 
-// paramName is what the name of a parameter looks like.
+// paramName matches what looks like the name of a parameter.
 var paramName = regexp.MustCompile(`^[-+:]?[A-Za-z_]{1,24}$`)
 
 // queryLabel returns how a warning names the parameter i of the query, which the

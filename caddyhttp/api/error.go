@@ -23,7 +23,7 @@ type Error struct {
 	// It holds no secret.
 	Err error
 
-	// Fault is what is wrong in the gateway, for its log; nil if the client can
+	// Fault is the fault of the gateway, for its log; nil if the client can
 	// correct the request. It may contain paths.
 	Fault error
 
@@ -58,8 +58,8 @@ func badRequest(format string, args ...any) *Error {
 }
 
 // storageError returns the error for an attachment that could not be stored:
-// 507 if the disk is full and 503 if too many files are open, which both may
-// pass. Any other fault is returned as it is.
+// 507 if the disk is full and 503 if too many files are open. Both conditions
+// may pass. Any other fault is returned as it is.
 func storageError(what string, err *notifier.StorageError) error {
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })

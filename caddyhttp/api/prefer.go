@@ -10,7 +10,8 @@ import (
 // maxPreferredWait bounds how long a client can ask to wait for the results.
 const maxPreferredWait = time.Minute
 
-// Preference is what the header Prefer of a request asks for (RFC 7240).
+// Preference holds the preferences in the header Prefer of a request (RFC
+// 7240).
 type Preference struct {
 	// Async means that the client accepts a 202 for a message that is queued. The
 	// other field is zero unless it is set.

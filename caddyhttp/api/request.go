@@ -38,17 +38,17 @@ type Limits struct {
 	// Egress decides which addresses they may be fetched from.
 	Egress *egress.Policy
 
-	// Client limits what a message to URLs of the request can cause; nil means
-	// no limits.
+	// Client holds the limits of a message to URLs of the request; nil means no
+	// limits.
 	Client *notifier.Limits
 
-	// Memory is what the request holds in memory. Close frees it. The zero
+	// Memory counts the memory that the request holds. Close frees it. The zero
 	// Allocation has no limit.
 	Memory notifier.Allocation
 }
 
-// MinMemory returns the minimum limit for the memory of all requests together,
-// in bytes, with which the longest text of one request fits.
+// MinMemory returns the minimum memory limit for all requests together, in
+// bytes. It has room for the longest text of one request.
 func (l Limits) MinMemory() int64 {
 	const shares = 2 // clients' URLs have half of the memory
 	if l.MaxBody > math.MaxInt64/(shares*textCopies) {
@@ -74,7 +74,7 @@ type Request struct {
 	textCounted int64 // the part of limits.Memory that they take
 }
 
-// content is what the body of a request holds.
+// content is the content of the body of a request.
 type content struct {
 	fields   map[string]field
 	raw      *bytes.Buffer // backs the JSON values in fields; nil if there are none
@@ -361,8 +361,9 @@ func bufferSize(n, limit int64) int64 {
 	return min(size, max(limit, n)+bytes.MinRead)
 }
 
-// textCopies is how often a text is in memory: as it arrives, decoded, and, for
-// the first delivery, as part of its request and while that is encoded.
+// textCopies is the number of copies of a text in memory: as it arrives,
+// decoded, and, for the first delivery, as part of its request and while that
+// is encoded.
 const textCopies = 4
 
 // countText counts n bytes of text that have arrived.

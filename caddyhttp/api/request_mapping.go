@@ -25,8 +25,8 @@ type step struct {
 	index int
 }
 
-// Limits of mappings. maxMappedBytes bounds the work: it is how much JSON all
-// mappings of a request together may search, in bytes.
+// Limits of mappings. maxMappedBytes bounds the work: all mappings of a request
+// together may search this many bytes of JSON.
 const (
 	maxMappings    = 64
 	maxSteps       = 16

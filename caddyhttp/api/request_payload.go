@@ -41,7 +41,7 @@ func (q *Request) readPayload(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// payload is what the body of a request in another format holds.
+// payload is the body of a request in another format.
 type payload struct {
 	multipart bool
 	preferred []string // tags that select only if a destination has them

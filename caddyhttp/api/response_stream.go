@@ -82,7 +82,7 @@ func (s *Stream) end(last []byte) {
 	<-s.done
 }
 
-// jsonLine returns v as JSON on a line of its own.
+// jsonLine returns v as one line of JSON.
 func jsonLine(v any) []byte {
 	b, _ := json.Marshal(v) // the types above always marshal
 	return append(b, '\n')

@@ -21,7 +21,7 @@ type Selection struct {
 	// because their URLs are in the request.
 	Transient bool
 
-	// Limits limits what a message can cause; nil means no limits, for
+	// Limits holds the limits of a message; nil means no limits, for
 	// destinations of the operator.
 	Limits *notifier.Limits
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Index is what the Stores of a process share: the list of saved keys, so that
-// it is not read from the storage each time, and locks. The zero value is ready
-// for use.
+// Index holds the list of saved keys, so that it is not read from the storage
+// each time, and locks. The Stores of a process share it. The zero value is
+// ready for use.
 type Index struct {
 	writing sync.Mutex // held while a configuration is saved or deleted
 	idMu    sync.Mutex // held while the key for IDs is read

@@ -14,8 +14,8 @@ type Batch struct {
 	Kinds    int           // how many kinds of entries a message shows
 	Interval time.Duration // the shortest time between two messages
 
-	// Ready reports whether a message can be sent. attempts is how often it has
-	// returned false for this one.
+	// Ready reports whether a message can be sent. attempts is the number of
+	// times it has returned false for this message.
 	Ready func(attempts int) bool
 
 	// Send sends the entries. The batch calls it in a goroutine of a timer, and in

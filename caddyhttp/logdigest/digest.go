@@ -24,7 +24,7 @@ type Digest struct {
 	other int // entries of kinds beyond maxKinds
 }
 
-// kind is what entries of one kind have in common.
+// kind identifies entries of one kind.
 type kind struct{ logger, message string }
 
 // group are the entries of one kind.

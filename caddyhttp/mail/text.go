@@ -66,8 +66,8 @@ func (t texts) join() (string, markup.Format) {
 	return strings.Join(all, separator), format
 }
 
-// validText returns s as UTF-8. A text that is not UTF-8 is taken for
-// Windows-1252, which is what programs send that do not name a charset.
+// validText returns s as UTF-8. A text that is not UTF-8 is read as
+// Windows-1252, which most programs send if they do not name a charset.
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

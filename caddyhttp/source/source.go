@@ -214,8 +214,8 @@ type Source struct {
 	title, body, typ, tag, format, skip, images templatePair
 }
 
-// templatePair is the operator's template and the built-in one, which is used if
-// there is no other or the other fails. Either may be nil.
+// templatePair is the operator's template and the built-in one. The built-in
+// one is used if the operator's is missing or fails. Either may be nil.
 type templatePair struct{ custom, builtin *Template }
 
 // New returns the source with the settings c. The error names the wrong setting.

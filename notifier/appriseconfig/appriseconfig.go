@@ -22,7 +22,8 @@ const (
 	maxEntries = 10_000
 )
 
-// MaxErrors is how many mistakes [Load] returns. It ignores others.
+// MaxErrors is the maximum number of mistakes that [Load] returns. It ignores
+// further ones.
 const MaxErrors = 100
 
 // Entry is one destination.

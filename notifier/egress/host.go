@@ -29,8 +29,8 @@ func (p *Policy) CheckHost(host string) error {
 	return p.checkHost(host, 0)
 }
 
-// maxUnescapes is how many layers of percent escapes are decoded. A host with
-// more is blocked.
+// maxUnescapes is the maximum number of layers of percent escapes that are
+// decoded. A host with more is blocked.
 const maxUnescapes = 3
 
 func (p *Policy) checkHost(host string, unescaped int) error {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// interfaceLife is how long a list of interface addresses is used before it is
-// read again. Reading it takes one or two system calls.
+// interfaceLife is the time for which a list of interface addresses is used
+// before it is read again. Reading it takes one or two system calls.
 const interfaceLife = 5 * time.Second
 
 // interfaces caches the addresses of this machine's network interfaces and

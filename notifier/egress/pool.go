@@ -91,9 +91,9 @@ const DefaultConnectTimeout = 10 * time.Second
 // timeouts.
 type connectTimeoutKey struct{}
 
-// maxIdleConns is how many connections of a transport stay open without a
-// request: as many as a process has deliveries under way by default.
-// idleTimeout is how long they stay open.
+// maxIdleConns is the maximum number of idle connections of a transport: as
+// many as the default number of deliveries under way. idleTimeout is the time
+// after which they are closed.
 const (
 	maxIdleConns = 1024
 	idleTimeout  = 90 * time.Second

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// maxRedirects is how many redirects of one request are followed.
+// maxRedirects is the maximum number of redirects that are followed for one
+// request.
 const maxRedirects = 5
 
 // Do sends a request. A [*BlockedError] is returned if the policy blocks the
@@ -142,8 +143,8 @@ func transportError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return errors.New("the server closed the connection before it had the whole request")
 	}
-	// This text is what net/http returns if the server sends data on a
-	// connection before it gets a request.
+	// net/http returns this text if the server sends data on a connection
+	// before it gets a request.
 	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
 		return errors.New("the server sent something before it was asked; is it an HTTP server?")
 	}
@@ -155,9 +156,9 @@ func transportError(err error) error {
 	return err
 }
 
-// malformed returns what is wrong with an answer that net/http cannot read, or ""
-// for another error. It leaves out what net/http quotes of the answer: a part of a
-// line, which can hold a part of a secret that the server repeats.
+// malformed returns what is wrong with an answer that net/http cannot read, or
+// "" for another error. It leaves out the part of a line that net/http quotes,
+// because it can hold a part of a secret that the server repeats.
 func malformed(text string) string {
 	const header = "malformed MIME header"
 	if strings.HasPrefix(text, header) {

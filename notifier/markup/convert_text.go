@@ -32,7 +32,8 @@ func tagAtom(z *html.Tokenizer) atom.Atom {
 	return atom.Lookup(name)
 }
 
-// maxQuote is how many levels of nested quotations are marked.
+// maxQuote is the maximum number of levels of nested quotations that are
+// marked.
 const maxQuote = 4
 
 // textWriter writes each block on its own lines and collapses white space.

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Overflow is what happens to a message that is longer than its destination
-// accepts.
+// Overflow selects what happens to a message that is longer than its
+// destination accepts.
 type Overflow string
 
 // The values of Overflow. The zero Overflow counts as [OverflowUpstream].
@@ -91,8 +91,8 @@ type Limits struct {
 	// the limit for both together.
 	InBody bool
 
-	// Reserve is how much of Body stays free in every part, for text that
-	// the service adds.
+	// Reserve is the part of Body that stays free in every part of the message,
+	// for text that the service adds.
 	Reserve int
 }
 
@@ -219,7 +219,7 @@ func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int
 }
 
 // splitAfterTitle returns parts of which only the first has the title. It has
-// as much of the body as fits together with the title, which may be nothing.
+// as much of the body as fits together with the title, possibly nothing.
 func (l Limits) splitAfterTitle(c cutter, title, body string, room int) []Part {
 	first := Part{Title: title}
 	if room > 0 {

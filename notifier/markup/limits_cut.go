@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxAtom is how many bytes before and after a cut are searched for an atom. It
-// keeps the time linear.
+// maxAtom is the number of bytes before and after a cut that are searched for
+// an atom. It keeps the time linear.
 const maxAtom = 2 << 10
 
 // cutter finds where a text can be cut. An atom is a piece of text that should

@@ -104,7 +104,7 @@ func SortJobs(jobs []Job) {
 	sort.Slice(jobs, func(i, j int) bool { return jobs[i].Compare(jobs[j].JobID) < 0 })
 }
 
-// MaxJobs is how many jobs a message can have.
+// MaxJobs is the maximum number of jobs of a message.
 const MaxJobs = 1 << 16
 
 // Job is one delivery: a message and one destination.

@@ -44,7 +44,8 @@ const (
 	DefaultConcurrency = 256
 )
 
-// PerDestination is how many deliveries to one destination run at once.
+// PerDestination is the maximum number of deliveries to one destination that
+// run at once.
 const PerDestination = 4
 
 // Outcome is the result of one attempt.

@@ -21,8 +21,8 @@ const minSecret = 4
 // Masker replaces secrets in texts. It may be used concurrently.
 type Masker struct{ search *searcher }
 
-// maxDepth is how often a secret may be escaped, one escape within another, and
-// is still found: JSON within JSON, or percent escapes of percent escapes.
+// maxDepth is the maximum number of nested escapes within which a secret is
+// found, such as JSON within JSON, or percent escapes of percent escapes.
 const maxDepth = 3
 
 // NewMasker returns a Masker for secrets. It ignores secrets shorter than 4
@@ -97,8 +97,9 @@ func (m *Masker) MaskPrefix(text string, n int) string {
 	return replace(text[:n], spans)
 }
 
-// maxEscape is how many bytes of a text an escaped byte of a secret may take for
-// MaskPrefix to find it: one that JSON escapes within JSON takes up to 13.
+// maxEscape is the maximum number of bytes that an escaped byte of a secret may
+// take for MaskPrefix to find it. A byte that JSON escapes within JSON takes up
+// to 13.
 const maxEscape = 16
 
 // find returns the spans of text to mask, in no particular order.

@@ -56,7 +56,7 @@ func (c aprsConn) send(from, to, text string) error {
 	return nil
 }
 
-// aprsCloseTimeout is how long finish waits for the server to close the
+// aprsCloseTimeout is the time that finish waits for the server to close the
 // connection. The server closes it when it has read everything.
 const aprsCloseTimeout = 2 * time.Second
 

@@ -28,7 +28,7 @@ func (j *jsonHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return err
 }
 
-// jsonPayload is what the service sends if the URL renames no field.
+// jsonPayload is the payload if the URL renames no field.
 type jsonPayload struct {
 	Attachments []jsonFile `json:"attachments"`
 	Message     string     `json:"message"`

@@ -69,7 +69,7 @@ func SilentServer(t testing.TB) (address string) {
 	return Serve(t, "", nil, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }).Addr()
 }
 
-// Log is what a server has seen, in order.
+// Log records what a server sees, in order.
 type Log struct {
 	mu    sync.Mutex
 	lines []string

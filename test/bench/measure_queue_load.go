@@ -29,7 +29,7 @@ type queueRow struct {
 // writes them within a second.
 const settleTime = 1500 * time.Millisecond
 
-// drainTime is how long a round waits for the destination.
+// drainTime is the maximum time that a round waits for the destination.
 const drainTime = 5 * time.Minute
 
 // rawLoad makes requests with clients connections. Its clients do little more

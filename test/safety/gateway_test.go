@@ -407,8 +407,8 @@ func (g *gateway) number(text string) int {
 	return n
 }
 
-// waitIdle waits until the gateway has no file of a message, and no more
-// goroutines of its own than before. Caddy may have a few more.
+// waitIdle waits until the gateway has no file of a message, and no more of its
+// goroutines than before. Caddy may have a few more.
 func (g *gateway) waitIdle(before goroutines) {
 	g.t.Helper()
 	const coming = 3

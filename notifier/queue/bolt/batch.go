@@ -28,8 +28,8 @@ const (
 	maxBatchBytes = 8 << 20 // their total size
 )
 
-// coolDown is how long nothing is written after a failed commit, because bbolt
-// then reads the whole tree again.
+// coolDown is the time without writes after a failed commit, because bbolt then
+// reads the whole tree again.
 const coolDown = 500 * time.Millisecond
 
 // change is a set of writes that one caller adds to a transaction.
@@ -267,8 +267,9 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-// fillPercent is how full bbolt leaves the pages that it splits. Keys begin with
-// times, so nearly all new ones come last, and no room is needed between others.
+// fillPercent is the share of a page that bbolt fills when it splits the page.
+// Keys begin with times, so nearly all new ones come last, and no room is
+// needed between others.
 const fillPercent = 0.9
 
 func (b *batch) bucket(name string) *bbolt.Bucket {

@@ -420,8 +420,8 @@ func (s *Store) List(_ context.Context, status queue.Status, after queue.JobID, 
 	return jobs, err
 }
 
-// forgetAtOnce is how many messages one transaction removes, so that other
-// callers do not wait long.
+// forgetAtOnce is the number of messages that one transaction removes, so that
+// other callers do not wait long.
 const forgetAtOnce = 500
 
 // Forget implements [queue.Store].

@@ -75,7 +75,7 @@ func oneLine(s string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ", "\x00", "").Replace(s)
 }
 
-// nickServTimeout is how long to wait for NickServ. After that the sign-in
+// nickServTimeout is the time to wait for NickServ. After that the sign-in
 // counts as accepted, because some networks answer with an unknown text.
 const nickServTimeout = 5 * time.Second
 

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// keyLifetime is how long a key is used before it is looked up again.
+	// keyLifetime is the time for which a key is used before it is looked up
+	// again.
 	keyLifetime = time.Hour
 
-	// maxKeySize is how many bytes a key may have.
+	// maxKeySize is the maximum size of a key in bytes.
 	maxKeySize = 64 << 10
 )
 

@@ -26,7 +26,7 @@ const (
 	maxDiscreteLogBits   = 4096 // of the numbers of DSA and ElGamal
 )
 
-// maxKeyPackets is how many keys and subkeys a key ring may have.
+// maxKeyPackets is the maximum number of keys and subkeys in a key ring.
 const maxKeyPackets = 64
 
 // keySizeError is returned for a key that is not read because computing with it

@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
-// maxConnections is how many connections to a server are open at a time, because
+// maxConnections is the maximum number of open connections to a server, because
 // providers refuse many.
 const maxConnections = 4
 

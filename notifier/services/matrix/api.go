@@ -55,7 +55,7 @@ func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 	return nil
 }
 
-// identityTimeout is how long to wait for the identity server. Messages do not
+// identityTimeout is the time to wait for the identity server. Messages do not
 // need it.
 const identityTimeout = 3 * time.Second
 

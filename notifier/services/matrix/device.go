@@ -150,8 +150,8 @@ func (d *device) deviceKeys() (map[string]any, error) {
 	return keys, nil
 }
 
-// canonical returns a value as canonical JSON, without what is not signed.
-// See https://spec.matrix.org/latest/appendices/#signing-json.
+// canonical returns a value as canonical JSON, without the parts that are not
+// signed. See https://spec.matrix.org/latest/appendices/#signing-json.
 func canonical(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// maxEventSize is how many bytes the content of an event may have: 64 KiB minus
-// what the server adds.
+// maxEventSize is the maximum size of the content of an event, in bytes: 64 KiB
+// minus what the server adds.
 const maxEventSize = 61536
 
 // maxEncryptedSize is the same for an encrypted event, which is a third longer.

@@ -30,7 +30,7 @@ const (
 	maxGroupAge      = 7 * 24 * time.Hour
 )
 
-// sharesAtOnce is how many devices get a key in one request.
+// sharesAtOnce is the maximum number of devices that get a key in one request.
 const sharesAtOnce = 50
 
 // prepare makes a room ready for encrypted events: all devices in the room have

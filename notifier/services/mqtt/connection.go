@@ -83,8 +83,9 @@ func (conn *connection) exchange(ctx context.Context, timeout time.Duration, pac
 	}
 }
 
-// maxPacket is how many bytes a packet from the server may have. We do not
-// subscribe to topics, but a session with this client identifier may have.
+// maxPacket is the maximum size of a packet from the server, in bytes. We do
+// not subscribe to topics, but an earlier session with this client identifier
+// may have subscriptions.
 const maxPacket = 1 << 20
 
 // read reads one packet. It checks the length first, because the library

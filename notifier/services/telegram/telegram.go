@@ -78,8 +78,8 @@ func (t *service) Finish(s *notifier.Schema) error {
 		return errors.New("the URL has no targets; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
 	}
 	if t.template.Given() {
-		// The texts of the template are plain, and title and body have places of
-		// their own in it.
+		// The texts of the template are plain, and title and body have separate
+		// places in it.
 		s.Format, s.Limits = notifier.Text, markup.Limits{Title: maxText, Body: maxRichText, Unit: markup.UTF16Units}
 	}
 	return t.template.Check(checkTemplate)

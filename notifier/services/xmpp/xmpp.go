@@ -110,8 +110,8 @@ func (x *service) Finish(s *notifier.Schema) (err error) {
 	return nil
 }
 
-// keepaliveTimeout is how long a connection with keepalive stays open without a
-// message.
+// keepaliveTimeout is the time after which a connection with keepalive is
+// closed if it has no message.
 const keepaliveTimeout = time.Hour
 
 func (x *service) idleTimeout() time.Duration {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// MaxHead is how many bytes are read of an answer before its body, including
-// answers with a status of 1xx.
+// MaxHead is the maximum length of an answer before its body, in bytes,
+// including answers with a status of 1xx.
 const MaxHead = 64 << 10
 
 // Client sends requests and keeps connections open for the next ones. It

@@ -1,5 +1,5 @@
 // Package jsontemplate fills JSON files of the operator, with places such as
-// {{app_body}}, for services that take messages in a JSON format of their own.
+// {{app_body}}, for services that take messages in a custom JSON format.
 package jsontemplate
 
 import (

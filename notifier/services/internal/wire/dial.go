@@ -15,7 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// maxRead is how many bytes a server may send in answer to one message.
+// maxRead is the maximum number of bytes that a server may send in answer to
+// one message.
 const maxRead = 4 << 20
 
 // Conn is a connection with a limit on what it reads, so that no server can

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
-// IdleTimeout is how long a connection stays open without a message.
+// IdleTimeout is the time after which a connection without a message is closed.
 const IdleTimeout = time.Minute
 
 // A connection that was idle for pingAfter is pinged before it is used, and has
