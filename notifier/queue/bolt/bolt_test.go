@@ -8,6 +8,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	queuetest.Run(t, queuetest.Engine{New: func(t *testing.T) func() (queue.Store, error) {
 		dir := t.TempDir()
 		return func() (queue.Store, error) { return Open(Options{Path: dir}) }

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 // copyDir copies a store that is closed.
@@ -310,8 +311,9 @@ func (l losses) check(t *testing.T, maxLoss losses) {
 
 // TestFlippedBits checks that the store opens after any bit of the database is
 // flipped, and that each loss is logged with its ID. One in six flips kept a
-// prototype from opening.
+// prototype from opening. If CI is not set, there are fewer flips.
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	p := newSample(t, 60)
 	all, heads := used(t, filepath.Join(p.dir, "queue.db"))
 	anything := losses{1 << 20, 1 << 20, 1 << 20}
@@ -321,12 +323,13 @@ func TestFlippedBits(t *testing.T) {
 		places      []int
 		maxLoss     losses // per run
 	}{
-		{"one bit", 1, 100, all, oneBit},
-		{"one bit of a page's head", 1, 100, heads, oneBit},
-		{"100 bits", 100, 20, all, anything},
-		{"10 bits of pages' heads", 10, 20, heads, anything},
+		{"one bit", 1, queuetest.Amount(100, 30), all, oneBit},
+		{"one bit of a page's head", 1, queuetest.Amount(100, 30), heads, oneBit},
+		{"100 bits", 100, queuetest.Amount(20, 6), all, anything},
+		{"10 bits of pages' heads", 10, queuetest.Amount(20, 6), heads, anything},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var sum losses
 			replaced := 0
 			for i := range test.times {
@@ -352,6 +355,7 @@ func TestFlippedBits(t *testing.T) {
 // records are missing. The store once lost the records of the page that the
 // tree no longer reached.
 func TestPointerToOldPage(t *testing.T) {
+	t.Parallel()
 	tried := 0
 	for tried < 10 {
 		p := newSample(t, 60)
@@ -411,12 +415,14 @@ func pointersToOldPages(t *testing.T, path string) map[uint64]uint64 {
 }
 
 // TestDamageFoundLater checks that a page damaged while the store is open does
-// not end the process, and that the store repairs itself.
+// not end the process, and that the store repairs itself. It damages 30 pages, or
+// 10 if CI is not set.
 func TestDamageFoundLater(t *testing.T) {
+	t.Parallel()
 	p := newSample(t, 60)
 	path := filepath.Join(p.dir, "queue.db")
 	all, _ := used(t, path)
-	for i := range 30 {
+	for i := range queuetest.Amount(30, 10) {
 		dir := t.TempDir()
 		copyDir(t, dir, p.dir)
 		log, text := logged()

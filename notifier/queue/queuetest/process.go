@@ -83,6 +83,13 @@ func (r *Reports) Accepted() int {
 	return len(r.counts[Accepted])
 }
 
+// Wait waits until n more messages are accepted.
+func (r *Reports) Wait(t *testing.T, n int) {
+	t.Helper()
+	n += r.Accepted()
+	eventually(t, "messages are accepted", func() bool { return r.Accepted() >= n || t.Failed() })
+}
+
 // Lost returns how many accepted messages are neither delivered nor in the
 // store, and how many were delivered more than once. Call it after all
 // processes have ended.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,18 @@ func Run(t *testing.T, e Engine) {
 			test.run(newSuite(t, e))
 		})
 	}
+}
+
+// Full reports whether the environment variable CI is set. Without it, tests do
+// less.
+func Full() bool { return os.Getenv("CI") != "" }
+
+// Amount returns most if [Full] returns true, and else few.
+func Amount(most, few int) int {
+	if Full() {
+		return most
+	}
+	return few
 }
 
 // suite is one test with a store.
@@ -998,7 +1011,7 @@ func (s *suite) closed() {
 }
 
 func (s *suite) manyJobs() {
-	destinations := make([]string, 1000)
+	destinations := make([]string, Amount(1000, 200))
 	for i := range destinations {
 		destinations[i] = fmt.Sprint("destination ", i)
 	}
@@ -1009,7 +1022,7 @@ func (s *suite) manyJobs() {
 		s.Fatalf("claimed %d", len(jobs))
 	}
 	var wg sync.WaitGroup
-	for part := range slices.Chunk(jobs, 100) {
+	for part := range slices.Chunk(jobs, len(jobs)/10) {
 		wg.Go(func() {
 			for _, j := range part {
 				j.Status, j.Updated = queue.Delivered, s.now
@@ -1031,7 +1044,8 @@ func (s *suite) manyJobs() {
 // concurrency checks that each job is claimed once while many are accepted,
 // claimed and settled at the same time.
 func (s *suite) concurrency() {
-	const writers, readers, each = 8, 4, 50
+	const writers, readers = 8, 4
+	each := Amount(50, 15)
 	var accepting, settling sync.WaitGroup
 	var given sync.Map
 	var settled atomic.Int64
@@ -1044,7 +1058,7 @@ func (s *suite) concurrency() {
 			}
 		})
 	}
-	const total = writers * each * 2
+	total := int64(writers * each * 2)
 	for range readers {
 		settling.Go(func() {
 			for settled.Load() < total && !s.Failed() {
