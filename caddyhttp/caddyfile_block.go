@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // options are the subdirectives of a block, by name.
@@ -107,7 +108,7 @@ func (o option) read(d *caddyfile.Dispenser, args []string, name string) error {
 func prefixError(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
 
 // shortName matches what looks like a misspelt name rather than a URL or a secret.
-var shortName = regexp.MustCompile(`^[a-z0-9_]{1,16}$`)
+var shortName = lazyregexp.New(`^[a-z0-9_]{1,16}$`)
 
 // quoteName returns a token in quotes after a space or, if it may be a secret,
 // nothing.

@@ -9,17 +9,17 @@ import (
 	"maps"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // envLine matches a line that sets a variable.
-var envLine = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
+var envLine = lazyregexp.New(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 
 // readEnvFile reads a file with a variable on each line, in the format of
 // docker's flag --env-file and of the output of env. Quotes around a value are
@@ -186,7 +186,7 @@ func (m *migration) setNumber(name, value string, set func(int)) {
 	set(n)
 }
 
-var pathPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+var pathPrefix = lazyregexp.New(`^(/[A-Za-z0-9._~-]+)+$`)
 
 // setPrefix makes the site answer below a path.
 func (m *migration) setPrefix(name, value string) {
@@ -202,7 +202,7 @@ func (m *migration) setPrefix(name, value string) {
 }
 
 // schemePrefix matches the part of an item in a list of services that Apprise API uses.
-var schemePrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]+`)
+var schemePrefix = lazyregexp.New(`^[A-Za-z][A-Za-z0-9]+`)
 
 // deniedByDefault is the default of APPRISE_DENY_SERVICES.
 const deniedByDefault = "windows,dbus,gnome,macosx,syslog"

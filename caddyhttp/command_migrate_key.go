@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -139,7 +139,7 @@ func (m *migration) loadSaved(s savedConfig) (entries []appriseconfig.Entry, inc
 	return entries, includes, nil
 }
 
-var positionPattern = regexp.MustCompile(`^(key [A-Za-z0-9_-]+):(\d+): `)
+var positionPattern = lazyregexp.New(`^(key [A-Za-z0-9_-]+):(\d+): `)
 
 // keyPosition returns the text of an error or warning of package appriseconfig
 // with "key ops, line 4" for "key ops:4".
@@ -214,7 +214,7 @@ func label(d *notifier.Destination) string {
 	return markup.OneLine(scheme + "://" + rest)
 }
 
-var hasRedirect = regexp.MustCompile(`(?i)[?&]redirect=`)
+var hasRedirect = lazyregexp.New(`(?i)[?&]redirect=`)
 
 // checkInclude returns the entries of a configuration file on a server, or an
 // error if the gateway could not load it.

@@ -16,11 +16,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // savedConfig is a configuration that is saved under a key of an Apprise API.
@@ -71,7 +71,7 @@ func (m *migration) readFolder(dir, secretKey string, keys []string) ([]savedCon
 // escapeGlob makes filepath.Glob take a path as it is.
 func escapeGlob(path string) string { return globSpecial.ReplaceAllString(path, "[$0]") }
 
-var globSpecial = regexp.MustCompile(`[*?\[]`)
+var globSpecial = lazyregexp.New(`[*?\[]`)
 
 // readSimple reads the files of a folder in simple mode.
 func (m *migration) readSimple(dir string, names, keys []string) (saved []savedConfig) {
@@ -113,7 +113,7 @@ const defaultSecretKey = "+reua88v8rs4j!bcfdtinb-f0edxazf!$x_q1g7jtgckxd7gi="
 
 // hashName matches the name of a file in hash mode: the digits of a SHA-224
 // after the first two, and the format.
-var hashName = regexp.MustCompile(`^[0-9a-f]{54}\.(text|yaml)$`)
+var hashName = lazyregexp.New(`^[0-9a-f]{54}\.(text|yaml)$`)
 
 // readHashed reads the files of a folder in hash mode, for known keys.
 func (m *migration) readHashed(dir string, paths []string, secretKey string, keys []string) (saved []savedConfig, err error) {

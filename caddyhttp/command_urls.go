@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -65,7 +65,7 @@ func readURLFile(name string) ([]string, error) {
 }
 
 // comment matches the beginning of a comment. A # within a URL begins none.
-var comment = regexp.MustCompile(`(^|\s)#`)
+var comment = lazyregexp.New(`(^|\s)#`)
 
 // readURLs returns the URLs on each line, without comments.
 func readURLs(r io.Reader) (urls []string, err error) {

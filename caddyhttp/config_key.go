@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -87,7 +87,7 @@ func (u KeyURL) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-var keyName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+var keyName = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
 
 func checkKeyName(name string) error {
 	if !keyName.MatchString(name) {
@@ -120,7 +120,7 @@ func checkTag(tag string) error {
 	return nil
 }
 
-var retriesAfterTag = regexp.MustCompile(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
+var retriesAfterTag = lazyregexp.New(`^(\d+:)?[\w-]*[A-Za-z_-][\w-]*:\d+$`)
 
 // key is a [Key] ready for use.
 type key struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -13,15 +12,16 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // requestPlaceholder matches placeholders that have a value only while a
 // request is handled.
-var requestPlaceholder = regexp.MustCompile(`\{(http|vars)\.[^{}]*\}`)
+var requestPlaceholder = lazyregexp.New(`\{(http|vars)\.[^{}]*\}`)
 
 // placeholder matches a placeholder. Braces around quotes or spaces belong to
 // another language.
-var placeholder = regexp.MustCompile(`\{([^{}\s"']+)\}`)
+var placeholder = lazyregexp.New(`\{([^{}\s"']+)\}`)
 
 // eachPlaceholder calls f with the name of each placeholder in text until f
 // returns an error. It skips {{x}} and \{x}.
@@ -42,7 +42,7 @@ func eachPlaceholder(text string, f func(name string) error) error {
 
 // openPlaceholder matches a placeholder without a closing brace. Its group
 // matches the name if that cannot contain a secret.
-var openPlaceholder = regexp.MustCompile(`\{(?:(\$\w*|env\.\w+|(?:event|system|time|http|vars)\.[\w.]*)|file\.)[^{}\s"']*(?:[{\s"']|$)`)
+var openPlaceholder = lazyregexp.New(`\{(?:(\$\w*|env\.\w+|(?:event|system|time|http|vars)\.[\w.]*)|file\.)[^{}\s"']*(?:[{\s"']|$)`)
 
 // checkClosed returns an error if a placeholder has no closing brace. Such a
 // placeholder would stay in the text.
@@ -175,7 +175,7 @@ func checkTextAndValues(text string, s placeholderScope) error {
 
 // placeholderName matches the names of placeholders. Other text in braces, such
 // as a rule of a style sheet, is left as it is.
-var placeholderName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./*-]*$`)
+var placeholderName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_./*-]*$`)
 
 // checkText returns an error if a placeholder in text can never have a value,
 // because it would be sent unreplaced.

@@ -3,11 +3,12 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // resolveURL replaces the placeholders in a notification URL of the operator.
@@ -74,7 +75,7 @@ func checkURLText(url string) error {
 }
 
 var (
-	schemeName     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	schemeName     = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 	unescapeBraces = strings.NewReplacer(`\{`, "{", `\}`, "}")
 )
 
@@ -90,7 +91,7 @@ func isHostPlace(text string, begin, end int) bool {
 }
 
 // isEncoded matches a value that is percent-encoded already.
-var isEncoded = regexp.MustCompile(`^(?:[A-Za-z0-9._~,!*'()-]|%[0-9A-Fa-f]{2})*$`).MatchString
+var isEncoded = lazyregexp.New(`^(?:[A-Za-z0-9._~,!*'()-]|%[0-9A-Fa-f]{2})*$`).MatchString
 
 // encodePart percent-encodes a value that is a part of a URL. It leaves
 // unreserved characters (RFC 3986, section 2.3), the comma, which separates

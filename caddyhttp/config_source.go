@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -87,7 +87,7 @@ func (s *Source) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-var sourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var sourceName = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // sourceDirect in accept stands for POST /notify/{KEY}.
 const sourceDirect = "direct"

@@ -1,11 +1,11 @@
 package caddyhttp
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/logdigest"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // ownLoggers are the loggers of the gateway. Their entries, and those of loggers
@@ -13,7 +13,7 @@ import (
 var ownLoggers = []string{"notify", "http.handlers.notify", "events.handlers.notify", "caddy.logging.writers.notify", "admin.api.notify"}
 
 // ownLoggerText matches the name of such a logger in an entry.
-var ownLoggerText = regexp.MustCompile(`["\t](?:(?:http|events)\.handlers\.|caddy\.logging\.writers\.|admin\.api\.)?notify["\t.]`)
+var ownLoggerText = lazyregexp.New(`["\t](?:(?:http|events)\.handlers\.|caddy\.logging\.writers\.|admin\.api\.)?notify["\t.]`)
 
 // isOwnEntry reports whether an entry was written by the gateway, or by Caddy about
 // an event of the gateway. line is the encoded entry.

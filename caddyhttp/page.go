@@ -93,7 +93,7 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		p.Otherwise = countServices(h.resolved.defaultTargets)
 	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
+	if err := pageTemplate().Execute(&b, p); err != nil {
 		return h.errorResponse(err)
 	}
 	// The browser may keep what the user typed, for when the user comes back.

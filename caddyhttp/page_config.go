@@ -99,7 +99,7 @@ func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name stri
 	} else if err != nil {
 		return err
 	}
-	return writeConfigPage(w, r, status, pageConfigTemplate, p)
+	return writeConfigPage(w, r, status, pageConfigTemplate(), p)
 }
 
 // keyPage returns the page of a key, which need not exist. If the storage

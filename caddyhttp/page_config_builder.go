@@ -105,7 +105,7 @@ func (h *Handler) writeBuilderList(w http.ResponseWriter, r *http.Request, key, 
 	if p.Found = len(p.Services) > 0; !p.Found {
 		p.Services = p.All
 	}
-	return writeConfigPage(w, r, http.StatusOK, builderListTemplate, p)
+	return writeConfigPage(w, r, http.StatusOK, builderListTemplate(), p)
 }
 
 // permittedServices returns the services that the setting services permits.
@@ -174,7 +174,7 @@ func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string
 	if len(problems) == 0 && err == nil {
 		p, err := h.newBuilderURL(r, key, url, tags)
 		if err == nil {
-			return writeConfigPage(w, r, http.StatusOK, builderURLTemplate, p)
+			return writeConfigPage(w, r, http.StatusOK, builderURLTemplate(), p)
 		}
 		f.problems = []*notifier.URLError{{Problem: err.Error()}}
 	}
@@ -272,7 +272,7 @@ func (h *Handler) serveDraft(w http.ResponseWriter, r *http.Request, key string)
 	}
 	if c.Text, err = appriseconfig.Append(c.Text, c.Format == api.ConfigYAML, made.URL, tags); err != nil {
 		made.Problem = err.Error()
-		return writeConfigPage(w, r, http.StatusOK, builderURLTemplate, made)
+		return writeConfigPage(w, r, http.StatusOK, builderURLTemplate(), made)
 	}
 	return h.writeKeyPage(w, r, key, http.StatusOK, h.checkDraft(r.Context(), key, &c, false))
 }
@@ -308,5 +308,5 @@ func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) e
 		return nil
 	}
 	p.Target.Status, p.Target.Result = testResult(resp.Results[0])
-	return writeConfigPage(w, r, http.StatusOK, builderURLTemplate, p)
+	return writeConfigPage(w, r, http.StatusOK, builderURLTemplate(), p)
 }

@@ -213,7 +213,7 @@ func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, key s
 		p.Tags.Focus = len(p.Problems) == 0
 		p.Problems = append(p.Problems, p.Tags)
 	}
-	return writeConfigPage(w, r, http.StatusOK, builderFormTemplate, p)
+	return writeConfigPage(w, r, http.StatusOK, builderFormTemplate(), p)
 }
 
 // describeForm returns what a form needs, such as "host and token".

@@ -109,7 +109,7 @@ func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string)
 	if n < len(p.Targets) {
 		p.Targets[n].Status, p.Targets[n].Result = testResult(resp.Results[0])
 	}
-	return writeConfigPage(w, r, http.StatusOK, pageConfigTemplate, p)
+	return writeConfigPage(w, r, http.StatusOK, pageConfigTemplate(), p)
 }
 
 // tested returns the index of the destination that the form in r is about. The

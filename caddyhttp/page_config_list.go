@@ -96,7 +96,7 @@ func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, saved []
 	begin := (n - 1) * maxListedKeys
 	d.First = begin + 1
 	d.Keys = h.listKeys(r.Context(), names[begin:min(begin+maxListedKeys, len(names))])
-	return writeConfigPage(w, r, http.StatusOK, pageConfigListTemplate, d)
+	return writeConfigPage(w, r, http.StatusOK, pageConfigListTemplate(), d)
 }
 
 // listKeys describes keys. It reads saved keys that are not in use, and does

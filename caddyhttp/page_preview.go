@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -23,7 +24,9 @@ var (
 	//go:embed page_preview.css
 	previewCSS string
 
-	previewTemplate = template.Must(template.New("preview").Parse(previewHTML))
+	previewTemplate = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("preview").Parse(previewHTML))
+	})
 )
 
 // previewPolicy is the Content Security Policy of the preview. It allows no
@@ -78,7 +81,7 @@ func (h *Handler) renderPreview(w http.ResponseWriter, r *http.Request) ([]byte,
 		}
 	}
 	var b bytes.Buffer
-	err = previewTemplate.Execute(&b, struct {
+	err = previewTemplate().Execute(&b, struct {
 		CSS   template.CSS
 		Title string
 		Note  string        // about the message of a payload

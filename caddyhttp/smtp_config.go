@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -136,7 +136,7 @@ var (
 	errSMTPHostname    = errors.New("it must be a host name, such as mail.example.com")
 )
 
-var mailHostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$`)
+var mailHostname = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$`)
 
 // check checks the settings before placeholders are replaced.
 func (c *SMTP) check() error {

@@ -15,12 +15,12 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
@@ -108,7 +108,7 @@ func (d *Destination) isDigest(word string) bool {
 var (
 	// encoded matches what can be base64 of a text with a secret in it, such as
 	// a name and a password.
-	encoded        = regexp.MustCompile(`[A-Za-z0-9+/_-]{8,}={0,2}`)
+	encoded        = lazyregexp.New(`[A-Za-z0-9+/_-]{8,}={0,2}`)
 	standardBase64 = strings.NewReplacer("-", "+", "_", "/", "=", "")
 )
 
@@ -165,8 +165,8 @@ func (d *Destination) maskForm(s string) string {
 const proofs = `(?:sign|sig|signature|x-amz-signature|[a-z_]*assertion|[a-z_]*hash|pass(?:word|wd)?[a-z0-9_]*)`
 
 var (
-	signature    = regexp.MustCompile(`(?i)^` + proofs + `$`)
-	signsIn      = regexp.MustCompile(`(?i)auth|token|key|secret|cookie|sign|password|credential`)
+	signature    = lazyregexp.New(`(?i)^` + proofs + `$`)
+	signsIn      = lazyregexp.New(`(?i)auth|token|key|secret|cookie|sign|password|credential`)
 	harmlessKeys = []string{"Idempotency-Key"}
 )
 
@@ -202,8 +202,8 @@ func (d *Destination) maskBody(kind, boundary string, body []byte, size int64) s
 }
 
 var (
-	jsonText      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	jsonSignature = regexp.MustCompile(`(?i)("` + proofs + `":\s*)"(?:[^"\\]|\\.)*"`)
+	jsonText      = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
+	jsonSignature = lazyregexp.New(`(?i)("` + proofs + `":\s*)"(?:[^"\\]|\\.)*"`)
 )
 
 // maskJSON masks the secrets in the texts of a JSON document and keeps the order

@@ -155,11 +155,7 @@ func (s *Schema) URL(templates ...string) {
 // The address may have a query with parameters, as any URL.
 func (s *Schema) Native(templates ...string) {
 	for _, text := range templates {
-		n, err := compileNative(text)
-		if err != nil {
-			panic(s.Name + ": " + err.Error())
-		}
-		s.natives = append(s.natives, n)
+		s.natives = append(s.natives, compileNative(text))
 	}
 }
 

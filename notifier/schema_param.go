@@ -3,10 +3,10 @@ package notifier
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"unsafe"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
@@ -27,7 +27,8 @@ const (
 
 // Param describes one parameter of a service. Its methods add to the
 // description and return it, so that they can be chained. They panic if the
-// parameter is of a kind that they do not apply to.
+// parameter is of a kind that they do not apply to. Those that descriptions call
+// hundreds of times are not inlined, because that adds 100 KB to a program.
 type Param struct {
 	name     string
 	kind     Kind
@@ -40,7 +41,7 @@ type Param struct {
 	lenient  bool
 	common   bool // every service has it
 
-	pattern    *regexp.Regexp
+	pattern    *lazyregexp.Regexp
 	normalize  func(string) (string, error)
 	secretPart func(string) (public, secret string)
 	note       func(string) string
@@ -93,6 +94,8 @@ func (p *Param) Alias(names ...string) *Param {
 }
 
 // Secret marks the value as a secret, which no log line, error or answer shows.
+//
+//go:noinline
 func (p *Param) Secret() *Param {
 	p.mustDescribe()
 	p.secret = true
@@ -119,6 +122,8 @@ func (p *Param) Required() *Param {
 // Lenient accepts an invalid value with a warning instead of refusing the URL. A
 // number above the range is clipped to it, and any other invalid value means the
 // default. It is for values that users have in their URLs already.
+//
+//go:noinline
 func (p *Param) Lenient() *Param {
 	p.mustDescribe(KindString, KindInt, KindFloat, KindChoice)
 	p.lenient = true
@@ -158,6 +163,8 @@ func (p *Param) Note(f func(value string) string) *Param {
 // optional place if the parameter has an example. The value of a required place
 // without an example is the parameter's name. The scheme is the one with TLS,
 // unless the host ends in ".local".
+//
+//go:noinline
 func (p *Param) Example(values ...string) *Param {
 	p.mustDescribe()
 	p.example = values
@@ -166,9 +173,11 @@ func (p *Param) Example(values ...string) *Param {
 
 // Match demands that the value, or each item of a list, matches the regular
 // expression. The case of letters does not count.
+//
+//go:noinline
 func (p *Param) Match(pattern string) *Param {
 	p.mustDescribe(KindString, KindList)
-	p.pattern = regexp.MustCompile("(?i)" + pattern)
+	p.pattern = lazyregexp.New("(?i)" + pattern)
 	return p
 }
 
@@ -176,6 +185,8 @@ func (p *Param) Match(pattern string) *Param {
 // it and returns it in the form that the service wants. The text of an error
 // continues a sentence that begins with the parameter, for example "is not a
 // telephone number", and does not contain the value.
+//
+//go:noinline
 func (p *Param) Normalize(f func(value string) (string, error)) *Param {
 	p.mustDescribe(KindString, KindInt, KindList)
 	p.normalize = f

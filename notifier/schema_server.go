@@ -2,10 +2,11 @@ package notifier
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Server is the address of a self-hosted service, and the login there.
@@ -30,7 +31,7 @@ func (s *Schema) Server(v *Server) {
 	s.Int(&v.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
 }
 
-var hostPattern = regexp.MustCompile(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?)*\.?|\[[0-9a-f:.]+(%[\w.-]+)?\])$`)
+var hostPattern = lazyregexp.New(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.[\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?)*\.?|\[[0-9a-f:.]+(%[\w.-]+)?\])$`)
 
 // Host binds the name or the address of a host.
 func (s *Schema) Host(v *string, name, doc string) *Param {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/internal/percent"
 )
 
@@ -11,18 +12,19 @@ import (
 // [Schema.Native] describes the notation.
 type native struct {
 	text    string
-	pattern *regexp.Regexp
+	prefix  string // the text before the first place or bracket
+	pattern *lazyregexp.Regexp
 	names   []string     // the parameters of the pattern's groups
 	query   []queryParam // parameters that the address sets
 	bare    string       // the parameter that is the first key of a query; may be ""
 }
 
-var nativePlace = regexp.MustCompile(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
+var nativePlace = lazyregexp.New(`\\\{(\w+)(\\\.\\\.\\\.)?\\\}`)
 
 // compileNative makes a pattern of an address. A {name} is anything up to a
 // slash or, in the host, up to a dot; a {name...} is anything; {host...} is an
 // authority; brackets enclose optional parts.
-func compileNative(text string) (*native, error) {
+func compileNative(text string) *native {
 	n := &native{text: text}
 	text, query, _ := strings.Cut(text, "?")
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' }) {
@@ -32,6 +34,10 @@ func compileNative(text string) (*native, error) {
 			continue
 		}
 		n.query = append(n.query, queryParam{key, value})
+	}
+	n.prefix = text
+	if i := strings.IndexAny(text, "{["); i >= 0 {
+		n.prefix = text[:i]
 	}
 	p := regexp.QuoteMeta(text)
 	p = strings.NewReplacer(`\[`, `(?:`, `\]`, `)?`).Replace(p)
@@ -63,14 +69,16 @@ func compileNative(text string) (*native, error) {
 		last = m[1]
 	}
 	b.WriteString(p[last:])
-	var err error
-	n.pattern, err = regexp.Compile(`(?i)^` + b.String() + `/*$`)
-	return n, err
+	n.pattern = lazyregexp.New(`(?i)^` + b.String() + `/*$`)
+	return n
 }
 
 // match returns the values in an address without its query, or nil if it does
 // not match.
 func (n *native) match(s string) map[string][]string {
+	if len(s) < len(n.prefix) || !strings.EqualFold(s[:len(n.prefix)], n.prefix) {
+		return nil // without compiling the pattern
+	}
 	m := n.pattern.FindStringSubmatch(s)
 	if m == nil {
 		return nil

@@ -3,11 +3,11 @@ package notifier
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -295,7 +295,7 @@ func (d *Destination) setNearest(p *Param, text string, err error) {
 const maxNamed = 64
 
 // paramName matches what looks like the name of a parameter.
-var paramName = regexp.MustCompile(`^[-+:]?[A-Za-z_]{1,24}$`)
+var paramName = lazyregexp.New(`^[-+:]?[A-Za-z_]{1,24}$`)
 
 // queryLabel returns how a warning names the parameter i of the query, which the
 // service does not have: by its key, or by its number if the key could be a

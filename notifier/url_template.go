@@ -2,9 +2,10 @@ package notifier
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // A template is one way to write the URL of a service. [Schema.URL] describes
@@ -44,13 +45,13 @@ type pathNode struct {
 
 	// pattern is that of the parameter, if the node follows a list: it marks
 	// the end of the list.
-	pattern *regexp.Regexp
+	pattern *lazyregexp.Regexp
 }
 
 var (
-	schemesPattern   = regexp.MustCompile(`^[a-z0-9]+(\[s\])?(\|[a-z0-9]+(\[s\])?)*$`)
-	optionalHost     = regexp.MustCompile(`^\[(\{\w+\})\]$`)
-	authorityPattern = regexp.MustCompile(`^(\[)?(?:\{(\w+)\}(\[)?(?::\{(\w+)\})?\]?@)?\]?\{(\w+)(\.\.\.|\|\w+)?\}(?:(\[)?:\{(\w+)\}\]?)?$`)
+	schemesPattern   = lazyregexp.New(`^[a-z0-9]+(\[s\])?(\|[a-z0-9]+(\[s\])?)*$`)
+	optionalHost     = lazyregexp.New(`^\[(\{\w+\})\]$`)
+	authorityPattern = lazyregexp.New(`^(\[)?(?:\{(\w+)\}(\[)?(?::\{(\w+)\})?\]?@)?\]?\{(\w+)(\.\.\.|\|\w+)?\}(?:(\[)?:\{(\w+)\}\]?)?$`)
 )
 
 // compileTemplate reads a template. An error is a mistake in a service's

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"html/template"
+	"sync"
 )
 
 // The parts that all HTML pages of the gateway share.
@@ -19,11 +20,15 @@ var (
 // Policy.
 var PageStyle = CSPHash(pageCSS)
 
-// NewPageTemplate parses the template of an HTML page. The parts define
-// templates that the page uses. The template "head", which gets the title of the
-// page, is the content of its head with the style sheet. NewPageTemplate panics
-// if a text is not a template.
-func NewPageTemplate(name, text string, parts ...string) *template.Template {
+// NewPageTemplate returns a function that returns the template of an HTML page,
+// which it parses at its first call. The parts define templates that the page
+// uses. The template "head", which gets the title of the page, is the content of
+// its head with the style sheet. The function panics if a text is not a template.
+func NewPageTemplate(name, text string, parts ...string) func() *template.Template {
+	return sync.OnceValue(func() *template.Template { return parsePage(name, text, parts) })
+}
+
+func parsePage(name, text string, parts []string) *template.Template {
 	t := template.Must(template.New("head").Parse(pageHead + "<style>" + pageCSS + "</style>\n"))
 	for _, part := range parts {
 		template.Must(t.Parse(part))

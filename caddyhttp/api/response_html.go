@@ -34,7 +34,7 @@ func (r *Response) html(sent bool) []byte {
 		page.Lines = append(page.Lines, responseLine{l.Level, l.Optional && l.Level == notifier.LevelError, formatTime(l.Time), l.Text})
 	}
 	var b bytes.Buffer
-	_ = responseTemplate.Execute(&b, page) // a buffer takes everything, and the template fits its data
+	_ = responseTemplate().Execute(&b, page) // a buffer takes everything, and the template fits its data
 	return b.Bytes()
 }
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -37,7 +37,7 @@ const (
 )
 
 // ansi matches the colours of the encoder console.
-var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var ansi = lazyregexp.New("\x1b\\[[0-9;]*m")
 
 // ReadEntry decodes an entry of the encoders json and console. The text of
 // another encoder becomes the message. now becomes the time of the entry, because

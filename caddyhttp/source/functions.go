@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/textproto"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -279,7 +279,7 @@ func (r *run) print(args ...any) (string, error) {
 }
 
 // formatVerb matches a verb of printf with its width and precision.
-var formatVerb = regexp.MustCompile(`%[-+# 0]*(\*|\d*)(?:\.(\*|\d*))?(\[)?.`)
+var formatVerb = lazyregexp.New(`%[-+# 0]*(\*|\d*)(?:\.(\*|\d*))?(\[)?.`)
 
 // maxWidth is the maximum width and precision in printf.
 const maxWidth = 100

@@ -5,11 +5,11 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -58,7 +58,7 @@ func (n ntfyMessage) header(name string) string {
 	return value
 }
 
-var httpPriority = regexp.MustCompile(`^u=\d(,\s*(i|\d))?$`)
+var httpPriority = lazyregexp.New(`^u=\d(,\s*(i|\d))?$`)
 
 // decodeWords decodes the encoded words of RFC 2047.
 func decodeWords(s string) string {

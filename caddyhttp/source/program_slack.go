@@ -2,9 +2,9 @@ package source
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -270,9 +270,9 @@ func richText(v any, left *int) string {
 }
 
 var (
-	slackReference = regexp.MustCompile(`<([^<>\n|]{1,1000})(?:\|([^<>\n]*))?>`)
-	slackBold      = regexp.MustCompile(`(^|[\s(>_~])\*([^\s*](?:[^*\n]*[^\s*])?)\*($|[\s).,:;!?_~])`)
-	slackStrike    = regexp.MustCompile(`(^|[\s(>*_])~([^\s~](?:[^~\n]*[^\s~])?)~($|[\s).,:;!?*_])`)
+	slackReference = lazyregexp.New(`<([^<>\n|]{1,1000})(?:\|([^<>\n]*))?>`)
+	slackBold      = lazyregexp.New(`(^|[\s(>_~])\*([^\s*](?:[^*\n]*[^\s*])?)\*($|[\s).,:;!?_~])`)
+	slackStrike    = lazyregexp.New(`(^|[\s(>*_])~([^\s~](?:[^~\n]*[^\s~])?)~($|[\s).,:;!?*_])`)
 	slackEntities  = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 

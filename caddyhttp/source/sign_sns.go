@@ -12,10 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // snsAge is the maximum difference between the time of an SNS message and now.
@@ -23,7 +24,7 @@ const snsAge = time.Hour
 
 // snsHost matches the hosts of Amazon SNS. Certificates and confirmations are fetched
 // only from them.
-var snsHost = regexp.MustCompile(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
+var snsHost = lazyregexp.New(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
 
 // maxCertificates is the maximum number of cached certificates.
 const maxCertificates = 16

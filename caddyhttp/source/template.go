@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"text/template"
 	"text/template/parse"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Limits of one run of a template.
@@ -79,9 +80,9 @@ func (e *TemplateError) Error() string {
 func (e *TemplateError) Unwrap() error { return e.Err }
 
 var (
-	templateError = regexp.MustCompile(`(?s)^template: [^:]*:(\d+)(?::(\d+))?: (.*)$`)
-	executing     = regexp.MustCompile(`(?s)^executing ".*?" at <.*?>: (.*)$`)
-	calling       = regexp.MustCompile(`(?s)^error calling \w+: (.*)$`)
+	templateError = lazyregexp.New(`(?s)^template: [^:]*:(\d+)(?::(\d+))?: (.*)$`)
+	executing     = lazyregexp.New(`(?s)^executing ".*?" at <.*?>: (.*)$`)
+	calling       = lazyregexp.New(`(?s)^error calling \w+: (.*)$`)
 	tooMuch       = errTooMuch.Error()
 )
 
@@ -98,7 +99,7 @@ func wrapError(name string, err error) error {
 		e.Column++
 	}
 	reason := m[3]
-	for _, prefix := range []*regexp.Regexp{executing, calling} {
+	for _, prefix := range []*lazyregexp.Regexp{executing, calling} {
 		if m := prefix.FindStringSubmatch(reason); m != nil {
 			reason = m[1]
 		}
@@ -141,7 +142,7 @@ func ParseTemplate(name, text string) (*Template, error) {
 
 // leftOver matches the text that remains of {{$x}} and {{$x := …}} in a Caddyfile
 // after Caddy has replaced {$x} and {$x := …} as environment variables.
-var leftOver = regexp.MustCompile(`(?:^|[^{])\{\s*(?:\}|=)`)
+var leftOver = lazyregexp.New(`(?:^|[^{])\{\s*(?:\}|=)`)
 
 // CheckLeftOver returns an error if text is a template from a Caddyfile in which Caddy
 // has replaced a variable of the template as an environment variable.

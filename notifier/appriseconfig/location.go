@@ -5,8 +5,9 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // source is the location of a file.
@@ -25,7 +26,7 @@ func (s source) dir() string {
 	return filepath.Dir(s.location)
 }
 
-var schemePattern = regexp.MustCompile(`^([A-Za-z0-9]{1,32})://`)
+var schemePattern = lazyregexp.New(`^([A-Za-z0-9]{1,32})://`)
 
 // resolve parses a location in the file from, or one in no file if from is zero.
 func resolve(location string, from source) (source, error) {
@@ -105,6 +106,6 @@ func IsYAML(text string) bool {
 }
 
 // yamlStart matches the first line of a YAML file: a marker or a key.
-var yamlStart = regexp.MustCompile(`^(---|%YAML|[{&!]|["']?[A-Za-z0-9_]+["']?\s*:(\s|$))`)
+var yamlStart = lazyregexp.New(`^(---|%YAML|[{&!]|["']?[A-Za-z0-9_]+["']?\s*:(\s|$))`)
 
 func isComment(line string) bool { return line[0] == '#' || line[0] == ';' }

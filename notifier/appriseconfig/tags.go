@@ -1,10 +1,10 @@
 package appriseconfig
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -19,7 +19,7 @@ func splitTags(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("[];, \t\r\n\v\f", r) })
 }
 
-var tagPattern = regexp.MustCompile(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
+var tagPattern = lazyregexp.New(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 
 // entryTags returns the tags of an entry, and reports whether they are valid. Each
 // may have a number before it, as in 2:ops.

@@ -1,18 +1,19 @@
 package appriseconfig
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // The kinds of lines in a text file, apart from comments.
 var (
 	// [<tags>=]<url>
-	urlLine = regexp.MustCompile(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*([a-z0-9]{1,32}://.*)$`)
+	urlLine = lazyregexp.New(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*([a-z0-9]{1,32}://.*)$`)
 	// <groups>=<tags>
-	groupLine = regexp.MustCompile(`(?i)^([a-z0-9, \t_:-]*)=([a-z0-9, \t_-]*)$`)
+	groupLine = lazyregexp.New(`(?i)^([a-z0-9, \t_:-]*)=([a-z0-9, \t_-]*)$`)
 	// include <location>
-	includeLine = regexp.MustCompile(`(?i)^include\s+(.+)$`)
+	includeLine = lazyregexp.New(`(?i)^include\s+(.+)$`)
 )
 
 func (f *file) parseText(text string) {

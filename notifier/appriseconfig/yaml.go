@@ -3,17 +3,18 @@ package appriseconfig
 import (
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // yamlProblem matches the YAML package's description of a mistake, without what it
 // quotes of the file.
-var yamlProblem = regexp.MustCompile(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
+var yamlProblem = lazyregexp.New(`^yaml: (?:line (\d+): )?([a-z ,-]*[a-z])`)
 
 func (f *file) parseYAML(text string) {
 	d := yaml.NewDecoder(strings.NewReader(text))

@@ -3,12 +3,12 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -141,7 +141,7 @@ var aprsReplacer = strings.NewReplacer(
 	"{", "", "}", "", "|", "", "~", "",
 )
 
-var aprsControl = regexp.MustCompile(`[\pC\pZ]+`)
+var aprsControl = lazyregexp.New(`[\pC\pZ]+`)
 
 // aprsLine returns s in one line without reserved characters.
 func aprsLine(s string) string {

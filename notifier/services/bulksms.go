@@ -3,9 +3,9 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -33,7 +33,7 @@ func (b *bulkSMS) Describe(s *notifier.Schema) {
 	s.Bool(&b.unicode, "unicode", true, "send characters outside the GSM alphabet")
 }
 
-var bulkSMSGroup = regexp.MustCompile(`(?i)^@?([A-Z0-9_-]*[A-Z_-][A-Z0-9_-]*)$`)
+var bulkSMSGroup = lazyregexp.New(`(?i)^@?([A-Z0-9_-]*[A-Z_-][A-Z0-9_-]*)$`)
 
 // bulkSMSTarget returns a telephone number with a +, or the name of a group with
 // an @.

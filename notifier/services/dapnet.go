@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -38,7 +38,7 @@ func (d *dapnet) Describe(s *notifier.Schema) {
 
 // dapnetPattern matches a call sign: a prefix, a digit and a suffix, with an
 // optional station number (SSID).
-var dapnetPattern = regexp.MustCompile(`(?i)^([0-9a-z]{1,2}[0-9][a-z0-9]{1,3})(-[0-9]{1,2})?$`)
+var dapnetPattern = lazyregexp.New(`(?i)^([0-9a-z]{1,2}[0-9][a-z0-9]{1,3})(-[0-9]{1,2})?$`)
 
 // dapnetCallSign returns the call sign without the station number, because pagers
 // have none.

@@ -1,11 +1,11 @@
 package services
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -80,7 +80,7 @@ type discordField struct {
 }
 
 // discordFence matches a line that begins or ends a code block.
-var discordFence = regexp.MustCompile("^(?:(`{3,})[^`]*|(~{3,}).*)$")
+var discordFence = lazyregexp.New("^(?:(`{3,})[^`]*|(~{3,}).*)$")
 
 // discordSections splits a Markdown text into the part before the first heading
 // and a field for each heading. It does not split a text with a section that is

@@ -1,13 +1,14 @@
 package services
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // discordMention matches @name and the ID of a user or a role.
-var discordMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
+var discordMention = lazyregexp.New(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
 
 // discordPing finds the mentions in text and allows them in payload. It returns a
 // line with the mentions, or "" if there are none. Discord does not notify about

@@ -2,16 +2,16 @@ package services
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // whatsappTokens matches an escaped character, code, a link or a mark of emphasis in
 // Markdown.
-var whatsappTokens = regexp.MustCompile("(?s)\\\\([!-/:-@\\[-`{-~])" +
+var whatsappTokens = lazyregexp.New("(?s)\\\\([!-/:-@\\[-`{-~])" +
 	"|```(.*?)```|`([^`]+)`" +
 	`|!?\[((?:[^\[\]\\]|\\.)*)\]\(<?([^()<>\s]*)>?(?:\s+"[^"]*")?\)` +
 	`|(\*\*\*|\*\*|\*|~~)`)

@@ -3,9 +3,9 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -43,8 +43,8 @@ func exotelNumber(s string) (string, error) {
 }
 
 var (
-	exotelSenderID = regexp.MustCompile(`(?i)^[A-Z0-9][A-Z0-9.-]{2,15}$`)
-	exotelDigits   = regexp.MustCompile(`^[0-9]+$`)
+	exotelSenderID = lazyregexp.New(`(?i)^[A-Z0-9][A-Z0-9.-]{2,15}$`)
+	exotelDigits   = lazyregexp.New(`^[0-9]+$`)
 )
 
 // exotelSender returns a telephone number or a sender ID. A sender ID that consists

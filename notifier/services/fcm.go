@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -52,7 +52,7 @@ func (f *fcm) Describe(s *notifier.Schema) {
 	s.Map(&f.data, "+", "data", "data field for the app")
 }
 
-var fcmHex = regexp.MustCompile(`^#?([0-9a-f]{3}|[0-9a-f]{6})$`)
+var fcmHex = lazyregexp.New(`^#?([0-9a-f]{3}|[0-9a-f]{6})$`)
 
 // fcmColor returns yes, no or a colour with # and six digits.
 func fcmColor(s string) (string, error) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"html"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -30,7 +30,7 @@ func (f *flock) Describe(s *notifier.Schema) {
 	s.Bool(&f.image, "image", true, "show the icon of the message type")
 }
 
-var flockID = regexp.MustCompile(`(?i)^([@#]|[ug]:)?([a-z0-9_]+)$`)
+var flockID = lazyregexp.New(`(?i)^([@#]|[ug]:)?([a-z0-9_]+)$`)
 
 // flockTarget returns Flock's ID of a user (u:…) or a group (g:…).
 func flockTarget(text string) (string, error) {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -61,7 +61,7 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	return err
 }
 
-var fileFieldPattern = regexp.MustCompile(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
+var fileFieldPattern = lazyregexp.New(`^([A-Za-z0-9_-]*)[*?+$:.%]+([A-Za-z0-9_-]*)$|^[A-Za-z0-9_-]+$`)
 
 // fileField checks the field name of files. It replaces wildcards, which can be
 // several different characters, by one *.

@@ -2,9 +2,9 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
@@ -48,7 +48,7 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 var (
 	googleChatEntities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	googleChatAddress  = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
-	googleChatIndent   = regexp.MustCompile(`\n +`)
+	googleChatIndent   = lazyregexp.New(`\n +`)
 )
 
 // googleChatText converts Markdown that was made from HTML to Google Chat's markup

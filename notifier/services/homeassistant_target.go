@@ -2,8 +2,9 @@ package services
 
 import (
 	"errors"
-	"regexp"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // hassService is a service of Home Assistant with its targets.
@@ -13,8 +14,8 @@ type hassService struct {
 }
 
 var (
-	hassToken = regexp.MustCompile(`(?i)^([0-9a-f]{8}\.[0-9a-f]{64}|[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+)$`)
-	hassWord  = regexp.MustCompile(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
+	hassToken = lazyregexp.New(`(?i)^([0-9a-f]{8}\.[0-9a-f]{64}|[a-z0-9_-]+\.[a-z0-9_-]+\.[a-z0-9_-]+)$`)
+	hassWord  = lazyregexp.New(`(?i)^(?:([a-z0-9_-]+)\.)?([a-z0-9_-]+)(?::([a-z0-9_-]+))?$`)
 )
 
 // hassTarget checks a list of services. It also accepts a token, which can be among

@@ -2,10 +2,10 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -34,8 +34,8 @@ func (j *join) Describe(s *notifier.Schema) {
 const joinAPI = "https://joinjoaomgcd.appspot.com/_ah/api/messaging/v1/sendPush"
 
 var (
-	joinDevice = regexp.MustCompile(`^[A-Za-z0-9]{32}$`)
-	joinGroup  = regexp.MustCompile(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
+	joinDevice = lazyregexp.New(`^[A-Za-z0-9]{32}$`)
+	joinGroup  = lazyregexp.New(`^(group\.)?(all|android|chrome|windows10|phone|tablet|pc)$`)
 )
 
 func (j *join) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -80,7 +80,7 @@ func (j *jsm) headers() map[string]string {
 	return h
 }
 
-var uuidPattern = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uuidPattern = lazyregexp.New(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // jsmResponders returns targets as the API expects them. A target without a
 // prefix is a user.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -47,7 +47,7 @@ func (k *kook) Describe(s *notifier.Schema) {
 	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "what the token belongs to")
 }
 
-var kookTargetPattern = regexp.MustCompile(`^@?[0-9]{1,20}$`)
+var kookTargetPattern = lazyregexp.New(`^@?[0-9]{1,20}$`)
 
 func kookTarget(s string) (string, error) {
 	if s = strings.TrimPrefix(s, "#"); !kookTargetPattern.MatchString(s) {

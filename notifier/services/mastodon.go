@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -49,10 +49,10 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 }
 
 var (
-	mastodonUser = regexp.MustCompile(`(?i)^@?([a-z0-9_]+(?:@[a-z0-9_.-]+)?)$`)
-	mastodonTag  = regexp.MustCompile(`^#[\pL\pN][\pL\pN_]*$`)
+	mastodonUser = lazyregexp.New(`(?i)^@?([a-z0-9_]+(?:@[a-z0-9_.-]+)?)$`)
+	mastodonTag  = lazyregexp.New(`^#[\pL\pN][\pL\pN_]*$`)
 	// mastodonMentions finds users and tags in a text.
-	mastodonMentions = regexp.MustCompile(`(?i)@[a-z0-9_]+(?:@[a-z0-9_.-]*[a-z0-9_-])?|#[\pL\pN][\pL\pN_]*`)
+	mastodonMentions = lazyregexp.New(`(?i)@[a-z0-9_]+(?:@[a-z0-9_.-]*[a-z0-9_-])?|#[\pL\pN][\pL\pN_]*`)
 )
 
 func mastodonMention(text string) (string, error) {

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -90,7 +90,7 @@ func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 }
 
 // notifiarrMention matches <@123>, <@&123> and @here, but not e-mail addresses.
-var notifiarrMention = regexp.MustCompile(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
+var notifiarrMention = lazyregexp.New(`(?i)(?:^|\W)(?:<?@(&?)(\d+)>?|@([a-z0-9]+))`)
 
 // notifiarrPing returns a line with the mentions in text, and the first user and
 // the first role among them, or 0. The line is sent in addition to the text, because

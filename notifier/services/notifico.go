@@ -2,8 +2,8 @@ package services
 
 import (
 	"context"
-	"regexp"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -43,7 +43,7 @@ const (
 	notificoReset = "\x0f"
 )
 
-var notificoColorCode = regexp.MustCompile(notificoColor + `([0-9]{1,2}(,[0-9]{1,2})?)?`)
+var notificoColorCode = lazyregexp.New(notificoColor + `([0-9]{1,2}(,[0-9]{1,2})?)?`)
 
 var notificoMarks = map[notifier.Type]struct{ color, mark string }{
 	notifier.Info:    {"10", "i"},

@@ -3,9 +3,9 @@ package services
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -118,6 +118,6 @@ func (n *ntfy) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-var ntfyIsTopic = regexp.MustCompile("(?i)" + ntfyTopic)
+var ntfyIsTopic = lazyregexp.New("(?i)" + ntfyTopic)
 
-var ntfyToken = regexp.MustCompile(`(?i)^tk_\S+`)
+var ntfyToken = lazyregexp.New(`(?i)^tk_\S+`)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
@@ -76,7 +76,7 @@ func (p *pingram) Finish(s *notifier.Schema) error {
 	return nil
 }
 
-var pingramID = regexp.MustCompile(`^@?([\w-]+)$`)
+var pingramID = lazyregexp.New(`^@?([\w-]+)$`)
 
 // group makes recipients of the targets. A recipient ends before a target of a
 // kind that the recipient has already. Invalid targets are left out.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
@@ -71,7 +71,7 @@ func (r *reddit) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 	return answer.Token, time.Duration(answer.Life) * time.Second, nil
 }
 
-var redditLink = regexp.MustCompile(`(?i)^https?://[^\s/]\S*$`)
+var redditLink = lazyregexp.New(`(?i)^https?://[^\s/]\S*$`)
 
 func (r *reddit) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	title := m.Title

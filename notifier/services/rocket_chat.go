@@ -3,8 +3,8 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -43,8 +43,8 @@ func (r *rocketChat) Describe(s *notifier.Schema) {
 }
 
 var (
-	rocketSlash   = regexp.MustCompile(`(?i)^(\s*[^:]+://(?:[^:/@]+:)?[a-z0-9]+)/([a-z0-9]+@)`)
-	rocketWebhook = regexp.MustCompile(`(?i)^[a-z0-9]+/[a-z0-9]+$`)
+	rocketSlash   = lazyregexp.New(`(?i)^(\s*[^:]+://(?:[^:/@]+:)?[a-z0-9]+)/([a-z0-9]+@)`)
+	rocketWebhook = lazyregexp.New(`(?i)^[a-z0-9]+/[a-z0-9]+$`)
 )
 
 // Rewrite escapes the slash of a webhook that stands as user: URLs in use have it

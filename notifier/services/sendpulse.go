@@ -5,10 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
@@ -42,7 +42,7 @@ func (p *sendpulse) Describe(s *notifier.Schema) {
 }
 
 // sendpulseSender is the sender of URLs that Apprise prints: Chris<chris@example.com>.
-var sendpulseSender = regexp.MustCompile(`^(\s*[^:/]+://)[^<>/?@]*<([^<>/?@]+@[^<>/?@]+)>`)
+var sendpulseSender = lazyregexp.New(`^(\s*[^:/]+://)[^<>/?@]*<([^<>/?@]+@[^<>/?@]+)>`)
 
 // Rewrite leaves the name out that Apprise prints with the sender's address. The
 // parameter from has it, too.

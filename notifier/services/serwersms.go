@@ -3,8 +3,8 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -28,7 +28,7 @@ func (x *serwerSMS) Describe(s *notifier.Schema) {
 	s.String(&x.sender, "sender", "", "name to send from").Alias("from").Match(`^[a-z0-9][a-z0-9 _-]{0,10}$`).Example("Alerts")
 }
 
-var serwerSMSGroup = regexp.MustCompile(`^#[0-9]+$`)
+var serwerSMSGroup = lazyregexp.New(`^#[0-9]+$`)
 
 func serwerSMSTarget(s string) (string, error) {
 	if serwerSMSGroup.MatchString(s) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -44,7 +44,7 @@ func signalPhone(text string) (string, error) {
 	return "+" + phone, err
 }
 
-var signalGroup = regexp.MustCompile(`(?i)^(?:@|@?group\.)([a-z0-9+/_=-]+)$`)
+var signalGroup = lazyregexp.New(`(?i)^(?:@|@?group\.)([a-z0-9+/_=-]+)$`)
 
 func signalTarget(text string) (string, error) {
 	if m := signalGroup.FindStringSubmatch(text); m != nil {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -43,7 +43,7 @@ func (e *smsEagle) Describe(s *notifier.Schema) {
 	s.Param("host").Example("smseagle.local")
 }
 
-var smsEagleName = regexp.MustCompile(`(?i)^[#@]?[a-z0-9_-]+$`)
+var smsEagleName = lazyregexp.New(`(?i)^[#@]?[a-z0-9_-]+$`)
 
 // smsEagleTarget reads a number, #group, @contact or contact.
 func smsEagleTarget(s string) (string, error) {

@@ -5,10 +5,10 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -31,7 +31,7 @@ func (n *sns) Describe(s *notifier.Schema) {
 	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "limits of messages; default: topic if all targets are topics")
 }
 
-var snsTopic = regexp.MustCompile(`^#?([A-Za-z0-9_-]{1,256})$`)
+var snsTopic = lazyregexp.New(`^#?([A-Za-z0-9_-]{1,256})$`)
 
 func snsTarget(s string) (string, error) {
 	if phone, err := notifier.FullPhone(s); err == nil {
@@ -79,7 +79,7 @@ func (n *sns) publish(ctx context.Context, c *notifier.Client, topic string, m *
 }
 
 // snsSubject matches titles that the service accepts as a subject.
-var snsSubject = regexp.MustCompile(`^[!-~][ -~]*$`)
+var snsSubject = lazyregexp.New(`^[!-~][ -~]*$`)
 
 // act calls the API and reads the XML of the answer into v, which may be nil.
 func (n *sns) act(ctx context.Context, c *notifier.Client, v any, action string, params ...string) error {

@@ -10,13 +10,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/blake2b"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -45,7 +45,7 @@ func (g *sogs) Describe(s *notifier.Schema) {
 	s.Param("public_key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 }
 
-var sogsRoomPattern = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+var sogsRoomPattern = lazyregexp.New(`^[a-z0-9_-]{1,64}$`)
 
 func sogsRoom(s string) (string, error) {
 	if s = strings.ToLower(s); !sogsRoomPattern.MatchString(s) {

@@ -3,8 +3,8 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -30,7 +30,7 @@ func (t *threema) Describe(s *notifier.Schema) {
 		Normalize(func(text string) (string, error) { _, target, err := threemaTarget(text); return target, err })
 }
 
-var threemaID = regexp.MustCompile(`(?i)^[*a-z0-9][a-z0-9]{7}$`)
+var threemaID = lazyregexp.New(`(?i)^[*a-z0-9][a-z0-9]{7}$`)
 
 // threemaTarget returns the gateway's parameter for a target, and its value.
 func threemaTarget(text string) (kind, target string, err error) {

@@ -3,9 +3,9 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -33,7 +33,7 @@ func (w *webex) Describe(s *notifier.Schema) {
 	s.Choice(&w.mode, "mode", "", []string{"webhook", "bot"}, "kind of token; default: bot if there are rooms, else by its form")
 }
 
-var webexWebhook = regexp.MustCompile(`(?i)^[a-z0-9]{80,160}$`)
+var webexWebhook = lazyregexp.New(`(?i)^[a-z0-9]{80,160}$`)
 
 // Finish sets the mode and its limits.
 func (w *webex) Finish(s *notifier.Schema) error {

@@ -3,11 +3,11 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -38,7 +38,7 @@ func (w *wechat) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "+", Items: &w.tags, Doc: "tag"}).Alias("to").Normalize(wechatTarget).Example("@all")
 }
 
-var wechatTargetPattern = regexp.MustCompile(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#+][0-9]+)$`)
+var wechatTargetPattern = lazyregexp.New(`^(@?[A-Za-z0-9][A-Za-z0-9_@.-]*|[#+][0-9]+)$`)
 
 // wechatTarget checks a recipient. A user may have a leading @.
 func wechatTarget(s string) (string, error) {

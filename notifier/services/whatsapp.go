@@ -3,12 +3,12 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -48,7 +48,7 @@ func (w *whatsApp) Describe(s *notifier.Schema) {
 	s.Map(&w.mapping, ":", "component", "value in the template: number=text, body=number or type=number").Example("1=text")
 }
 
-var whatsAppGroup = regexp.MustCompile(`(?i)^#?([0-9]{16,})(@g\.us)?$`)
+var whatsAppGroup = lazyregexp.New(`(?i)^#?([0-9]{16,})(@g\.us)?$`)
 
 // whatsAppTarget reads a number, or the ID of a group.
 func whatsAppTarget(s string) (string, error) {

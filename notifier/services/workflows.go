@@ -3,9 +3,9 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
@@ -143,7 +143,7 @@ type workflowsMention struct {
 	} `json:"mentioned"`
 }
 
-var workflowsAt = regexp.MustCompile(`(?i)<at>([^<]+)</at>`)
+var workflowsAt = lazyregexp.New(`(?i)<at>([^<]+)</at>`)
 
 // workflowsMentions returns an entity for each mention in the text, without
 // those that it repeats.
@@ -162,7 +162,7 @@ func workflowsMentions(text string) (out []workflowsMention) {
 	return out
 }
 
-var workflowsItem = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+var workflowsItem = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 
 // workflowsText returns the text of the message. In plain text it turns line breaks
 // into blank lines, except between list items: a card shows no single line breaks

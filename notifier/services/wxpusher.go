@@ -3,10 +3,10 @@ package services
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -28,7 +28,7 @@ func (w *wxpusher) Describe(s *notifier.Schema) {
 		notifier.Prefixed{Prefix: "UID_", Items: &w.users, Doc: "ID of a user"}).Alias("to").Normalize(wxpusherTarget).Example("123")
 }
 
-var wxpusherTargetPattern = regexp.MustCompile(`^((?i:UID_)\S+|[1-9][0-9]{0,17})$`)
+var wxpusherTargetPattern = lazyregexp.New(`^((?i:UID_)\S+|[1-9][0-9]{0,17})$`)
 
 func wxpusherTarget(s string) (string, error) {
 	if !wxpusherTargetPattern.MatchString(s) {

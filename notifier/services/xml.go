@@ -2,9 +2,9 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -67,8 +67,8 @@ const (
 
 var (
 	xmlText     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-	notXMLName  = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	notXMLChars = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
+	notXMLName  = lazyregexp.New(`[^A-Za-z0-9_-]+`)
+	notXMLChars = lazyregexp.New(`[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]`)
 )
 
 // escapeXML escapes a text and drops characters that XML does not allow.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
@@ -49,8 +49,8 @@ func (i *service) Describe(s *notifier.Schema) {
 }
 
 var (
-	channelPattern = regexp.MustCompile(`^[#&][^\x00-\x20\x7f,:@]+(:[^\x00-\x20\x7f,]+)?$`)
-	userPattern    = regexp.MustCompile(`^[^\x00-\x20\x7f,:@#&!*?$.+~%][^\x00-\x20\x7f,:@#&!*?]*$`)
+	channelPattern = lazyregexp.New(`^[#&][^\x00-\x20\x7f,:@]+(:[^\x00-\x20\x7f,]+)?$`)
+	userPattern    = lazyregexp.New(`^[^\x00-\x20\x7f,:@#&!*?$.+~%][^\x00-\x20\x7f,:@#&!*?]*$`)
 )
 
 func parseTarget(text string) (string, error) {
@@ -73,7 +73,7 @@ func splitKey(target string) (public, key string) {
 }
 
 // nickServNetworks are networks with TLS and accounts at NickServ.
-var nickServNetworks = regexp.MustCompile(`(?i)\.(libera\.chat|synirc\.net)$`)
+var nickServNetworks = lazyregexp.New(`(?i)\.(libera\.chat|synirc\.net)$`)
 
 func (i *service) Finish(*notifier.Schema) error {
 	i.signIn = modeServer

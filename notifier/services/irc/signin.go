@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -50,8 +50,8 @@ func (i *service) register(conn *connection, id *notifier.Identity) error {
 
 var (
 	nickTaken   = map[string]bool{"432": true, "433": true, "436": true, "437": true}
-	wordPattern = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
-	notLetters  = regexp.MustCompile(`[^a-z]`)
+	wordPattern = lazyregexp.New(`^[A-Za-z0-9._-]+`)
+	notLetters  = lazyregexp.New(`[^a-z]`)
 )
 
 // randomNick returns a nickname that begins like name and ends with random
@@ -81,8 +81,8 @@ const nickServTimeout = 5 * time.Second
 
 // Notices of NickServ after a sign-in.
 var (
-	nickServYes = regexp.MustCompile(`(?i)\b(you are now|now (identified|logged in|recognized)|(password|login) accepted|already (identified|logged in))`)
-	nickServNo  = regexp.MustCompile(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
+	nickServYes = lazyregexp.New(`(?i)\b(you are now|now (identified|logged in|recognized)|(password|login) accepted|already (identified|logged in))`)
+	nickServNo  = lazyregexp.New(`(?i)\b(invalid|incorrect|wrong|fail(ed|ure)|denied|(isn't|is not|not a) registered|no such)\b`)
 )
 
 // identify signs in to the account at NickServ if the URL has a password for

@@ -2,18 +2,18 @@ package mailto
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"golang.org/x/net/idna"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // addressParts matches an address with the text around it: the text before it,
 // its local part, its domain, and the text after it.
-var addressParts = regexp.MustCompile(`^(.*?)([^\s<>:",;@]+)@([^\s<>:"',;@]+)(\s*>?\s*)$`)
+var addressParts = lazyregexp.New(`^(.*?)([^\s<>:",;@]+)@([^\s<>:"',;@]+)(\s*>?\s*)$`)
 
 // parseAddress is [mail.ParseAddress] for addresses that may have letters beyond
 // ASCII (RFC 6531). It converts the domain to ASCII (RFC 5891), which every

@@ -2,11 +2,11 @@ package mailto
 
 import (
 	"encoding/base64"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
@@ -41,7 +41,7 @@ func headerValue(name, value string) string {
 	return encodeText(value)
 }
 
-var addressFields = regexp.MustCompile(`(?i)^(from|sender|to|cc|reply-to)$`)
+var addressFields = lazyregexp.New(`(?i)^(from|sender|to|cc|reply-to)$`)
 
 // encodeText returns a text as the value of a header field, in one line. It uses
 // encoded words (RFC 2047) if the text is not ASCII, looks like an encoded word

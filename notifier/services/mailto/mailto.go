@@ -3,10 +3,10 @@ package mailto
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"sync/atomic"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
@@ -77,8 +77,8 @@ func (m *service) Finish(s *notifier.Schema) error {
 }
 
 var (
-	fieldNamePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,70}$`)
-	reservedFields   = regexp.MustCompile(`(?i)^(bcc|mime-version|content-.*|resent-.*|received|return-path)$`)
+	fieldNamePattern = lazyregexp.New(`^[A-Za-z0-9_-]{1,70}$`)
+	reservedFields   = lazyregexp.New(`(?i)^(bcc|mime-version|content-.*|resent-.*|received|return-path)$`)
 )
 
 // findSender sets the sender: user@host, or the address in from, which may also

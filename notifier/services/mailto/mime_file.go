@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -54,7 +54,7 @@ func writeBase64(w io.Writer, r io.Reader) error {
 	}
 }
 
-var mimeTypePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
+var mimeTypePattern = lazyregexp.New(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
 // mimeType returns the content type of a file, without parameters other than
 // charset. A mail becomes application/octet-stream, because a part with type
@@ -70,7 +70,7 @@ func mimeType(contentType string) string {
 	return t
 }
 
-var mimePlainValue = regexp.MustCompile(`^[ !#-\[\]-~]{0,60}$`)
+var mimePlainValue = lazyregexp.New(`^[ !#-\[\]-~]{0,60}$`)
 
 // mimeParam returns a parameter of a header field, on its own line. A long value
 // is continued over several parameters (RFC 2231).

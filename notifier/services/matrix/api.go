@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -59,7 +59,7 @@ func (s *session) discover(ctx context.Context, c *notifier.Client) error {
 // need it.
 const identityTimeout = 3 * time.Second
 
-var emptyDocument = regexp.MustCompile(`^\s*(null|\{\s*\})?\s*$`)
+var emptyDocument = lazyregexp.New(`^\s*(null|\{\s*\})?\s*$`)
 
 // plainGet returns a request without token and body. Some networks that serve
 // well-known addresses refuse a GET with a body.

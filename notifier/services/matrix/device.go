@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"maunium.net/go/mautrix/crypto/canonicaljson"
+	"github.com/go-json-experiment/json/jsontext"
 	"maunium.net/go/mautrix/crypto/goolm/account"
 	"maunium.net/go/mautrix/crypto/olm"
 
@@ -151,7 +151,9 @@ func (d *device) deviceKeys() (map[string]any, error) {
 }
 
 // canonical returns a value as canonical JSON, without the parts that are not
-// signed. See https://spec.matrix.org/latest/appendices/#signing-json.
+// signed. See https://spec.matrix.org/latest/appendices/#signing-json. Matrix
+// sorts names by their code points and RFC 8785 by UTF-16, which is the same for
+// all names without characters above U+FFFF.
 func canonical(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -166,7 +168,11 @@ func canonical(v any) ([]byte, error) {
 	if text, err = json.Marshal(fields); err != nil {
 		return nil, err
 	}
-	return canonicaljson.CanonicalJSON(text)
+	out := jsontext.Value(text)
+	if err := out.Canonicalize(); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // isSigned reports whether JSON is signed with a key on Ed25519 of a device.

@@ -475,3 +475,26 @@ func (m memoryStore) Store(_ context.Context, name string, data []byte) error {
 	return nil
 }
 func (m memoryStore) Delete(_ context.Context, name string) error { delete(m, name); return nil }
+
+// TestCanonical checks examples of the specification:
+// https://spec.matrix.org/latest/appendices/#canonical-json.
+func TestCanonical(t *testing.T) {
+	for text, want := range map[string]string{
+		`{}`: `{}`,
+		`{"one": 1, "two": "Two", "signatures": {}, "unsigned": {"a": 1}}`: `{"one":1,"two":"Two"}`,
+		`{"b": "2", "a": {"d": [true, 1], "c": "<&>\u2028"}}`:              `{"a":{"c":"<&>` + "\u2028" + `","d":[true,1]},"b":"2"}`,
+		`{"本": 2, "日": 1}`:          `{"日":1,"本":2}`,
+		`{"a": "\u65E5"}`:           `{"a":"日"}`,
+		`{"a": null}`:               `{"a":null}`,
+		`{"a": -0, "b": 1e10}`:      `{"a":0,"b":10000000000}`,
+		`{"ts": 9007199254740991}`:  `{"ts":9007199254740991}`,
+		`{"ts": -9007199254740991}`: `{"ts":-9007199254740991}`,
+	} {
+		if got, err := canonical(json.RawMessage(text)); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if _, err := canonical(json.RawMessage(`{"keys": {"a": 1, "a": 2}}`)); err == nil {
+		t.Error("two values of one name are accepted")
+	}
+}

@@ -3,11 +3,11 @@ package matrix
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
@@ -63,8 +63,8 @@ const (
 func (x *service) protects() bool { return x.e2ee != e2eeNo }
 
 var (
-	t2botToken    = regexp.MustCompile(`(?i)^[a-z0-9]{64}$`)
-	targetPattern = regexp.MustCompile(`^(#|!|@|&#33;|%21|%23|%40)?([^\s:#!@]+)(:[A-Za-z0-9.-]+(:[0-9]+)?)?$`)
+	t2botToken    = lazyregexp.New(`(?i)^[a-z0-9]{64}$`)
+	targetPattern = lazyregexp.New(`^(#|!|@|&#33;|%21|%23|%40)?([^\s:#!@]+)(:[A-Za-z0-9.-]+(:[0-9]+)?)?$`)
 	sigilReplacer = strings.NewReplacer("&#33;", "!", "%21", "!", "%23", "#", "%40", "@", "%3A", ":", "%3a", ":")
 )
 

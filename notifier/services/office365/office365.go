@@ -3,11 +3,11 @@ package office365
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
@@ -54,12 +54,12 @@ func (o *service) Rewrite(url string) string {
 	return addressQuery.ReplaceAllStringFunc(url, func(s string) string { return strings.ReplaceAll(s, "+", "%20") })
 }
 
-var addressQuery = regexp.MustCompile(`(?i)[?&;](to|targets|cc|bcc|reply_to)=[^&;]*`)
+var addressQuery = lazyregexp.New(`(?i)[?&;](to|targets|cc|bcc|reply_to)=[^&;]*`)
 
-var personalDomains = regexp.MustCompile(`(?i)@((outlook|hotmail|live)\.(com|(com?\.)?[a-z]{2})|msn\.com)$`)
+var personalDomains = lazyregexp.New(`(?i)@((outlook|hotmail|live)\.(com|(com?\.)?[a-z]{2})|msn\.com)$`)
 
 // idPattern matches the ID of a tenant or application, and the domain of a tenant.
-var idPattern = regexp.MustCompile(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
+var idPattern = lazyregexp.New(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
 
 // Finish does what the grammar of the URL cannot: it sets the mode, and finds the
 // end of the secret, which may contain slashes.

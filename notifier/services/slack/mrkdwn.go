@@ -1,16 +1,16 @@
 package slack
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 // referencePattern matches what Slack's markup has in angle brackets: a link, a
 // user, a channel or a special mention, with or without a label.
 // See https://api.slack.com/reference/surfaces/formatting.
-var referencePattern = regexp.MustCompile(`<[ \t]*((?:https?://|mailto:|[@#!])[^|<>\n]+)(?:\|([^<>\n]*))?>`)
+var referencePattern = lazyregexp.New(`<[ \t]*((?:https?://|mailto:|[@#!])[^|<>\n]+)(?:\|([^<>\n]*))?>`)
 
 // escape escapes a text in Slack's markup, except its references.
 func escape(text string) string {

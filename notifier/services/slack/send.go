@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 var (
-	channelPattern = regexp.MustCompile(`^([+#@]?[\p{L}\p{M}\p{N}._-]{1,80})(?::([0-9.]+))?$`)
-	emailPattern   = regexp.MustCompile(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
+	channelPattern = lazyregexp.New(`^([+#@]?[\p{L}\p{M}\p{N}._-]{1,80})(?::([0-9.]+))?$`)
+	emailPattern   = lazyregexp.New(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
 )
 
 // arrival is a target that has the message, with its channel and thread.

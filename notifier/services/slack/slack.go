@@ -3,9 +3,9 @@ package slack
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
 )
@@ -69,8 +69,8 @@ func (k *service) Describe(s *notifier.Schema) {
 const botToken = `^(xoxe\.)?xox[abp]-[a-z0-9-]+$`
 
 var (
-	botTokenPattern = regexp.MustCompile(`(?i)` + botToken)
-	partPattern     = regexp.MustCompile(`^[A-Za-z0-9]+$`)
+	botTokenPattern = lazyregexp.New(`(?i)` + botToken)
+	partPattern     = lazyregexp.New(`^[A-Za-z0-9]+$`)
 )
 
 func (k *service) Finish(s *notifier.Schema) error {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -66,7 +66,7 @@ func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachmen
 	return err
 }
 
-var mediaPattern = regexp.MustCompile(`(?i)photo|image|video|animation|voice|audio`)
+var mediaPattern = lazyregexp.New(`(?i)photo|image|video|animation|voice|audio`)
 
 // isMediaError reports whether Telegram refused a file as picture, sound or
 // video, as in PHOTO_INVALID_DIMENSIONS.

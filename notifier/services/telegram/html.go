@@ -2,11 +2,12 @@ package telegram
 
 import (
 	"html"
-	"regexp"
 	"strings"
 
 	nethtml "golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // allowedTags maps HTML elements to the elements that Telegram supports.
@@ -17,7 +18,7 @@ var allowedTags = map[string]string{
 }
 
 // blockElements matches the elements that begin a new line.
-var blockElements = regexp.MustCompile(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure)$`)
+var blockElements = lazyregexp.New(`^(br|hr|p|div|ul|ol|li|h[1-6]|title|pre|blockquote|table|tr|section|article|header|footer|dl|dt|dd|figure)$`)
 
 // reduceHTML reduces HTML to what Telegram supports. Elements that Telegram does
 // not support are replaced by their content. Tags that are not HTML stay as they
@@ -59,7 +60,7 @@ type htmlWriter struct {
 	line bool // the current line has text
 }
 
-var newlinePattern = regexp.MustCompile(`[ \t]*[\r\n]\s*`)
+var newlinePattern = lazyregexp.New(`[ \t]*[\r\n]\s*`)
 
 // text writes text. Unless it is preformatted, line breaks become spaces, and
 // are dropped at the beginning of a line.

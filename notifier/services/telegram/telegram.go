@@ -3,11 +3,11 @@ package telegram
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
@@ -58,7 +58,7 @@ func (t *service) Describe(s *notifier.Schema) {
 	t.template.Describe(s)
 }
 
-var targetPattern = regexp.MustCompile(`(?i)^(?:(-?[0-9]{1,18})|@?([a-z_-][a-z0-9_-]+))(:[0-9]{1,18})?$`)
+var targetPattern = lazyregexp.New(`(?i)^(?:(-?[0-9]{1,18})|@?([a-z_-][a-z0-9_-]+))(:[0-9]{1,18})?$`)
 
 // parseTarget returns a target in the form of the API, with its topic.
 func parseTarget(s string) (string, error) {

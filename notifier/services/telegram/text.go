@@ -2,9 +2,9 @@ package telegram
 
 import (
 	"html"
-	"regexp"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
@@ -63,11 +63,11 @@ func isMarkup(text string) bool {
 }
 
 // markupTag matches a tag that Telegram reads, in lower case as people write it.
-var markupTag = regexp.MustCompile(`^<(/?)(b|strong|i|em|u|ins|s|strike|del|code|pre|blockquote|tg-spoiler|a)` +
+var markupTag = lazyregexp.New(`^<(/?)(b|strong|i|em|u|ins|s|strike|del|code|pre|blockquote|tg-spoiler|a)` +
 	`(?: (?:href|class)="[^"<>]*"| expandable)?>`)
 
 // plainMarkup matches what Telegram reads as HTML in a plain text.
-var plainMarkup = regexp.MustCompile(`[<>]|&#?\w+;`)
+var plainMarkup = lazyregexp.New(`[<>]|&#?\w+;`)
 
 // markdownEscaper escapes the reserved characters of Telegram's Markdown, version
 // 2.

@@ -3,11 +3,11 @@ package xmpp
 import (
 	"context"
 	"errors"
-	"regexp"
 	"time"
 
 	"mellium.im/xmpp/jid"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
@@ -58,7 +58,7 @@ func (x *service) Describe(s *notifier.Schema) {
 }
 
 // addressPattern matches an address. The domain is optional.
-var addressPattern = regexp.MustCompile(`^(#?)([^@\s/]+)(?:@([^@\s/]+))?(?:/(\S+))?$`)
+var addressPattern = lazyregexp.New(`^(#?)([^@\s/]+)(?:@([^@\s/]+))?(?:/(\S+))?$`)
 
 // parseJID reads an address (RFC 7622). Without a domain, it is on host. room
 // reports whether it begins with #.

@@ -1,10 +1,11 @@
 package chattext
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Markup is the syntax of a chat's text where it differs from Markdown.
@@ -27,7 +28,7 @@ type Markup struct {
 
 // inlinePattern matches, in groups of two or one: code within ```, “ and `,
 // label and address of a link or picture, an escaped character, and asterisks.
-var inlinePattern = regexp.MustCompile("(?s)(```)(.*?)```|(``)(.*?)``|(`)([^`]*)`" +
+var inlinePattern = lazyregexp.New("(?s)(```)(.*?)```|(``)(.*?)``|(`)([^`]*)`" +
 	`|!?\[((?:\\.|[^\]\\])*)\]\(<?([^)>\s]*)>?(?:\s[^)]*)?\)` +
 	`|\\([!-/:-@\[-` + "`" + `{-~])|\*{1,3}`)
 

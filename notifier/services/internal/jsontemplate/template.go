@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -123,7 +123,7 @@ func invalidJSON(text string, err error) error {
 	return errors.New("the template is not a JSON object")
 }
 
-var placePattern = regexp.MustCompile(`\{\{\s*([^\s{}]+)\s*\}\}`)
+var placePattern = lazyregexp.New(`\{\{\s*([^\s{}]+)\s*\}\}`)
 
 // replace replaces the places that have a value. A value is data: within a JSON
 // string it stays a part of that string, and elsewhere it is a number or becomes
@@ -159,7 +159,7 @@ func replace(template string, values map[string]string) (string, error) {
 }
 
 // number matches a number of JSON (RFC 8259, section 6).
-var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+var number = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // lookUp returns the value of a place. The case of its name does not count.
 func lookUp(values map[string]string, name string) (string, bool) {

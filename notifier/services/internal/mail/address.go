@@ -3,9 +3,10 @@ package mail
 import (
 	"errors"
 	"mime"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // Address is an e-mail address with the name of its owner, a mailbox in RFC
@@ -21,10 +22,10 @@ const (
 // Jo<jo@example.com> or Jo:jo@example.com. A domain without a dot needs six
 // characters, because a shorter one is more likely a mistake.
 var (
-	addressPattern = regexp.MustCompile(`(?i)^\s*(?:(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:<"'@,;]*[^:<"'@,;\s]))?[\s:<]+)?(` + localPart + `@` + domain + `)\s*>?\s*$`)
-	specials       = regexp.MustCompile(`[][\\()<>@,:;".]`)
-	escape         = regexp.MustCompile(`[\\"]`)
-	unescape       = regexp.MustCompile(`\\(.)`)
+	addressPattern = lazyregexp.New(`(?i)^\s*(?:(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:<"'@,;]*[^:<"'@,;\s]))?[\s:<]+)?(` + localPart + `@` + domain + `)\s*>?\s*$`)
+	specials       = lazyregexp.New(`[][\\()<>@,:;".]`)
+	escape         = lazyregexp.New(`[\\"]`)
+	unescape       = lazyregexp.New(`\\(.)`)
 )
 
 // ParseAddress reads an address with or without a name, and reports whether s
