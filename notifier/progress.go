@@ -136,7 +136,7 @@ func (p *progressPart) identify() string {
 // the message is not part of it.
 func deliveryID(d *Destination, m *Message) string {
 	h := newIDHash()
-	h.add(d.URL(), string(m.Type), string(m.Source), m.Title, m.Body)
+	h.add(d.Hash(), string(m.Type), string(m.Source), m.Title, m.Body)
 	for _, a := range m.Attachments {
 		h.add(a.Name, a.ContentType, fmt.Sprint(a.Size))
 	}

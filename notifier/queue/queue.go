@@ -206,7 +206,7 @@ func (q *Queue) end(count *int, n int) {
 // caller's attempt. If the store is unavailable, it tries again until it
 // succeeds or the queue is closed.
 func (q *Queue) Settle(j *Job, o Outcome) {
-	q.settle(j, o, true)
+	q.settle(j, o, true, false)
 	q.end(&q.held, 1)
 	q.signal()
 }

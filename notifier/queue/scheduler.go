@@ -75,17 +75,17 @@ func (q *Queue) deliver(j *Job) {
 	defer q.end(&q.running, 1)
 	m, release, err := q.store.Load(q.ctx, j.Message)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || errors.Is(err, ErrNotFound) {
-		q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: "the message is damaged in the queue's store"}, false)
+		q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: "the message is damaged in the queue's store"}, false, true)
 		return
 	}
 	if err != nil {
 		q.check(err)
-		q.settle(j, Outcome{Status: Queued, State: j.State, Result: j.Result}, false)
+		q.settle(j, Outcome{Status: Queued, State: j.State, Result: j.Result}, false, true)
 		return
 	}
 	o := q.attempt(m, j)
 	release()
-	q.settle(j, o, true)
+	q.settle(j, o, true, true)
 }
 
 // attempt calls Deliver.
@@ -101,8 +101,9 @@ func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
 }
 
 // settle stores the outcome of a job. It tries until it succeeds or the queue
-// is closed. counts reports whether the outcome counts as an attempt.
-func (q *Queue) settle(j *Job, out Outcome, counts bool) {
+// is closed. counts reports whether the outcome counts as an attempt, and
+// deferrable whether the store may wait for other changes.
+func (q *Queue) settle(j *Job, out Outcome, counts, deferrable bool) {
 	o := q.options.Load()
 	now := time.Now()
 	r := *j
@@ -124,7 +125,7 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 		r.Status = Queued
 		r.Due = now.Add(RetryDelay(r.Attempts, out.RetryAfter))
 	}
-	s := &Settlement{Job: &r}
+	s := &Settlement{Job: &r, Deferrable: deferrable && !q.closing()}
 	if r.Status == Dead && o.Dead != nil {
 		if s.Next = o.Dead(&r); s.Next != nil {
 			q.complete(s.Next, o, now)
@@ -150,6 +151,16 @@ func (q *Queue) settle(j *Job, out Outcome, counts bool) {
 		case <-q.ctx.Done():
 			return
 		}
+	}
+}
+
+// closing reports whether Close has been called.
+func (q *Queue) closing() bool {
+	select {
+	case <-q.stop:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -204,7 +215,7 @@ func (q *Queue) expire() error {
 			wg.Go(func() {
 				defer q.end(&q.running, 1)
 				reason := "it was not delivered before " + j.Expires.UTC().Format(time.RFC3339)
-				q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: reason}, false)
+				q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: reason}, false, true)
 			})
 		}
 		wg.Wait()

@@ -29,7 +29,8 @@ type Store interface {
 	// [ErrFull] if the waiting messages would take more than maxSize bytes;
 	// entries without a waiting job are not limited. It returns a
 	// [*DuplicateError] if a message with the same Key is stored already, and
-	// another error if one with the same ID is.
+	// another error if one with the same ID is. The entries must not change
+	// afterwards.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
 	// Claim returns jobs that are due, and marks them as Sending. Destinations
@@ -86,8 +87,9 @@ type Store interface {
 	// Stats returns counts, which may be some seconds old in a shared store.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Changed returns a channel that receives a value when another process has
-	// added jobs. The channel is nil if the store is not shared.
+	// Changed returns a channel that receives a value when Claim can return more
+	// jobs than before, because another process has added jobs or because Settle
+	// has begun.
 	Changed() <-chan struct{}
 
 	// Close gives up all claims and closes the handle.
@@ -98,7 +100,7 @@ type Store interface {
 type Claim struct {
 	Now            time.Time
 	Max            int           // maximum number of jobs
-	PerDestination int           // maximum per destination, including jobs that this handle has claimed earlier
+	PerDestination int           // maximum per destination, including jobs that this handle has claimed earlier; a job that Settle is storing need not count
 	Lease          time.Duration // how long the claim lasts unless it is renewed
 }
 
@@ -109,6 +111,9 @@ type Settlement struct {
 	// Next, if not nil, is a message to accept in the same transaction. The size
 	// limit does not apply to it.
 	Next *Entry
+	// Deferrable means that the store may wait some milliseconds for other changes,
+	// to commit them together.
+	Deferrable bool
 }
 
 // Stats counts what a store holds.

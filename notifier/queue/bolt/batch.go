@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,13 +29,22 @@ const (
 	maxBatchBytes = 8 << 20 // their total size
 )
 
+// deferTime is how long changes that can be deferred wait for others. Without
+// it, the outcomes of deliveries to a fast destination would need a commit for
+// every few of them.
+const deferTime = 5 * time.Millisecond
+
+// maxDeferred is the number of changes that do not wait any longer.
+const maxDeferred = 128
+
 // coolDown is the time without writes after a failed commit, because bbolt then
 // reads the whole tree again.
 const coolDown = 500 * time.Millisecond
 
 // change is a set of writes that one caller adds to a transaction.
 type change struct {
-	size int // roughly, in bytes
+	size       int // roughly, in bytes
+	deferrable bool
 	// check returns an error to refuse the change. It must not write.
 	check func(b *batch) error
 	// write makes the change. An error undoes the whole transaction.
@@ -46,6 +56,7 @@ type change struct {
 // batch is a transaction that makes the changes of several callers.
 type batch struct {
 	store  *Store
+	began  time.Time
 	tx     *bbolt.Tx
 	seal   *seal.Batch
 	open   map[string]*bbolt.Bucket
@@ -57,7 +68,7 @@ type batch struct {
 }
 
 func newBatch(s *Store, tx *bbolt.Tx) *batch {
-	return &batch{store: s, tx: tx, seal: s.sealer.Batch(), open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
+	return &batch{store: s, began: time.Now(), tx: tx, seal: s.sealer.Batch(), open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
 }
 
 // counts are the jobs of a message as the transaction sees them.
@@ -74,39 +85,87 @@ func (b *batch) count(m *message) *counts {
 	return c
 }
 
+// changes are the changes that wait for the writer.
+type changes struct {
+	added chan struct{} // receives a value when the writer should look
+
+	mu     sync.Mutex
+	all    []*change
+	urgent bool // one of them cannot be deferred
+	closed bool
+}
+
+// add adds a change. It reports false if the store is closed.
+func (w *changes) add(c *change) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.all = append(w.all, c)
+	wake := len(w.all) == 1 || len(w.all) == maxDeferred || !c.deferrable && !w.urgent
+	w.urgent = w.urgent || !c.deferrable
+	if wake {
+		select {
+		case w.added <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// take returns the changes of the next transaction. If all of them can be
+// deferred and now is false, it leaves them and returns deferred.
+func (w *changes) take(now bool) (taken []*change, deferred bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !now && !w.urgent && len(w.all) < maxDeferred {
+		return nil, len(w.all) > 0
+	}
+	n, size := 0, 0
+	for n < len(w.all) && n < maxBatch && size < maxBatchBytes {
+		size += w.all[n].size
+		n++
+	}
+	taken, w.all = w.all[:n:n], w.all[n:]
+	if len(w.all) == 0 {
+		w.all, w.urgent = nil, false
+	}
+	return taken, false
+}
+
+// close returns the changes that wait, and refuses others.
+func (w *changes) close() []*change {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	return w.all
+}
+
 // do passes a change to the writer and waits for the commit.
-func (s *Store) do(ctx context.Context, size int, check, write func(b *batch) error) error {
-	c := &change{size: size, check: check, write: write, done: make(chan error, 1)}
-	select {
-	case s.changes <- c:
-	case <-s.stop:
-		return queue.ErrClosed
-	case <-ctx.Done():
+func (s *Store) do(ctx context.Context, c *change) error {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// Wait for the outcome once the writer has the change: a caller must not
-	// get an error for a stored change.
+	c.done = make(chan error, 1)
+	if !s.changes.add(c) {
+		return queue.ErrClosed
+	}
+	// Wait for the outcome even if ctx ends: a caller must not get an error for a
+	// stored change.
 	return <-c.done
 }
 
-// write is the goroutine that writes. It gathers the waiting changes and
-// commits them in one transaction, until the store is closed.
+// write is the goroutine that writes. It commits all waiting changes in one
+// transaction, until the store is closed.
 func (s *Store) write() {
 	defer close(s.stopped)
 	var retry time.Time
 	for {
-		var first *change
-		select {
-		case first = <-s.changes:
-		case <-s.broken:
-			if err := s.reopen(); err != nil {
-				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
-			}
-			continue
-		case <-s.stop:
-			return
+		changes := s.next()
+		if changes == nil {
+			break
 		}
-		changes := s.gather(first)
 		var err error
 		if time.Now().Before(retry) {
 			err = s.lastError
@@ -122,21 +181,36 @@ func (s *Store) write() {
 			}
 		}
 	}
+	for _, c := range s.changes.close() {
+		c.done <- queue.ErrClosed
+	}
 }
 
-func (s *Store) gather(first *change) []*change {
-	changes := []*change{first}
-	size := first.size
-	for len(changes) < maxBatch && size < maxBatchBytes {
+// next waits for changes and returns those of the next transaction, or nil if
+// the store is closed.
+func (s *Store) next() []*change {
+	var late <-chan time.Time // deferred changes wait no longer
+	now := false
+	for !s.closed() {
+		taken, deferred := s.changes.take(now)
+		if len(taken) > 0 {
+			return taken
+		}
+		if deferred && late == nil {
+			late = time.After(deferTime)
+		}
 		select {
-		case c := <-s.changes:
-			changes = append(changes, c)
-			size += c.size
-		default:
-			return changes
+		case <-s.changes.added:
+		case <-late:
+			now = true
+		case <-s.broken:
+			if err := s.reopen(); err != nil {
+				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+			}
+		case <-s.stop:
 		}
 	}
-	return changes
+	return nil
 }
 
 // commit makes changes in one transaction. Refused changes are answered and set
@@ -351,7 +425,13 @@ func (b *batch) accept(e *queue.Entry) error {
 	}
 	entry := &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}
 	c := &counts{}
-	var then []func(x *index)
+	type added struct {
+		index        int
+		hash         seal.Hash
+		status       queue.Status
+		due, expires int64
+	}
+	jobs := make([]added, 0, len(e.Jobs))
 	for i := range e.Jobs {
 		j := e.Jobs[i]
 		j.JobID = queue.JobID{Message: m.ID, Index: i}
@@ -368,9 +448,7 @@ func (b *batch) accept(e *queue.Entry) error {
 		if err := b.put(bucketJobs, record.JobKey(j.JobID), record.EncodeJob(&j, r.Size)); err != nil {
 			return err
 		}
-		hash := s.destinationHash(j.Destination)
-		due, expires := j.Due.UnixMicro(), j.Expires.UnixMicro()
-		then = append(then, func(x *index) { x.add(entry, i, hash, status, due, expires) })
+		jobs = append(jobs, added{i, s.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
@@ -378,7 +456,14 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	b.counts[m.ID] = c
-	b.then = append(b.then, then...)
+	if len(jobs) > 0 {
+		b.then = append(b.then, func(x *index) {
+			s.recent.add(e, b.began)
+			for _, j := range jobs {
+				x.add(entry, j.index, j.hash, j.status, j.due, j.expires)
+			}
+		})
+	}
 	if c.waiting > 0 {
 		b.bytes += r.Size
 		return nil
@@ -459,6 +544,7 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 		if status == queue.Queued {
 			j.due, j.expires = due, expires
 		}
+		b.store.recent.changed(j.id())
 		x.set(j, status)
 	})
 	if c.waiting == 0 && c.dead == 0 {

@@ -55,7 +55,7 @@ func (j *job) id() queue.JobID { return queue.JobID{Message: j.message.id, Index
 type destination struct {
 	hash    seal.Hash
 	queued  jobHeap
-	claimed int
+	claimed int // jobs that are Sending, without those whose outcome is being written
 	turn    turn
 	place   int // in index.timed
 }
@@ -114,17 +114,15 @@ func (x *index) set(j *job, status queue.Status) {
 	case queue.Queued:
 		heap.Remove(&d.queued, int(j.place))
 	case queue.Sending:
-		d.claimed--
+		if !j.settling {
+			d.claimed--
+		}
 	}
 	x.reschedule(d)
 	j.status, j.settling, j.cancelling = status, false, false
 	x.count(m, status, 1)
 	if status.Waits() {
-		// The destination has left the index if this job was dead.
-		if other := x.destinations[d.hash]; other != nil {
-			d = other
-		}
-		x.destinations[d.hash], j.destination = d, d
+		d = x.attach(j)
 	}
 	switch status {
 	case queue.Queued:
@@ -139,6 +137,33 @@ func (x *index) set(j *job, status queue.Status) {
 		}
 	}
 	x.reschedule(d)
+}
+
+// attach returns the destination of a job that waits. The destination may have
+// left the index while the job was dead or its outcome was being written.
+func (x *index) attach(j *job) *destination {
+	d := j.destination
+	if other := x.destinations[d.hash]; other != nil {
+		d = other
+	}
+	x.destinations[d.hash], j.destination = d, d
+	return d
+}
+
+// beginSettling marks a claimed job as being settled. Its delivery has ended, so
+// its destination has room for another one. It reports whether there is one.
+func (x *index) beginSettling(j *job) bool {
+	d := j.destination
+	j.settling = true
+	d.claimed--
+	x.reschedule(d)
+	return len(d.queued) > 0
+}
+
+// stopSettling is the inverse of beginSettling.
+func (x *index) stopSettling(j *job) {
+	j.settling = false
+	x.attach(j).claimed++
 }
 
 func (x *index) count(m *message, status queue.Status, n int) {
@@ -177,7 +202,7 @@ func (x *index) reschedule(d *destination) {
 		heap.Remove(&x.timed, d.place)
 		d.turn = noTurn
 	}
-	if len(d.queued) == 0 && d.claimed == 0 && d.turn == noTurn {
+	if len(d.queued) == 0 && d.claimed == 0 && d.turn == noTurn && x.destinations[d.hash] == d {
 		delete(x.destinations, d.hash)
 	}
 }

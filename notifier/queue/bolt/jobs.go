@@ -44,7 +44,7 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 		}
 		return nil
 	}
-	if err := s.do(ctx, size, check, write); err != nil {
+	if err := s.do(ctx, &change{size: size, check: check, write: write}); err != nil {
 		s.removeFiles(files)
 		return err
 	}
@@ -93,10 +93,22 @@ func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 		return nil, nil
 	}
 	jobs := make([]queue.Job, 0, len(ids))
+	var stored []queue.JobID // that are not recent
+	for _, id := range ids {
+		if j := s.recent.job(id); j != nil && !s.closed() {
+			j.Status = queue.Sending
+			jobs = append(jobs, *j)
+		} else {
+			stored = append(stored, id)
+		}
+	}
+	if len(stored) == 0 {
+		return jobs, nil
+	}
 	var damaged bool
 	err := s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketJobs))
-		for _, id := range ids {
+		for _, id := range stored {
 			key := record.JobKey(id)
 			j, _, err := s.openJob(key, b.Get(key))
 			if err != nil {
@@ -176,7 +188,7 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		}
 		return nil
 	}
-	if err := s.do(ctx, len(t.Job.State)+len(t.Job.Result)+512, check, write); err != nil {
+	if err := s.do(ctx, &change{size: len(t.Job.State) + len(t.Job.Result) + 512, deferrable: t.Deferrable, check: check, write: write}); err != nil {
 		s.stopSettling(id)
 		s.removeFiles(files)
 		return err
@@ -193,15 +205,20 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 	if j == nil || j.status != queue.Sending || j.settling || j.cancelling {
 		return false
 	}
-	j.settling = true
+	if s.index.beginSettling(j) {
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	}
 	return true
 }
 
 func (s *Store) stopSettling(id queue.JobID) {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if j := s.index.find(id); j != nil {
-		j.settling = false
+	if j := s.index.find(id); j != nil && j.settling {
+		s.index.stopSettling(j)
 	}
 }
 
@@ -272,7 +289,7 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 		}
 		return b.ended(m, before, now)
 	}
-	err := s.do(ctx, 512*(1+len(taken)), check, write)
+	err := s.do(ctx, &change{size: 512 * (1 + len(taken)), check: check, write: write})
 	if err == nil {
 		return len(jobs), nil
 	}
@@ -288,6 +305,9 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 
 // Load implements [queue.Store].
 func (s *Store) Load(_ context.Context, id uuid.UUID) (*queue.Message, func(), error) {
+	if m := s.recent.message(id); m != nil && !s.closed() {
+		return m, func() {}, nil
+	}
 	var header, body []byte
 	if err := s.view(func(tx *bbolt.Tx) error {
 		header = slices.Clone(tx.Bucket([]byte(bucketMessages)).Get(id[:]))
@@ -468,7 +488,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 			n = len(rows)
 			return nil
 		}
-		if err := s.do(ctx, 0, func(*batch) error { return nil }, write); err != nil {
+		if err := s.do(ctx, &change{check: func(*batch) error { return nil }, write: write}); err != nil {
 			return total, err
 		}
 		if total += n; n < forgetAtOnce {

@@ -83,11 +83,13 @@ type Store struct {
 	mu sync.RWMutex
 	db *bbolt.DB // nil while it cannot be opened
 
-	index *index
-	kept  atomic.Int64 // bytes of the finished messages
+	index  *index
+	recent recent
+	kept   atomic.Int64 // bytes of the finished messages
 
-	changes chan *change
+	changes changes
 	broken  chan struct{} // signals that a reader has found a damaged page
+	changed chan struct{} // of Changed
 	stop    chan struct{}
 	stopped chan struct{}
 	once    sync.Once
@@ -106,7 +108,7 @@ var _ queue.Store = (*Store)(nil)
 func Open(o Options) (*Store, error) {
 	s := &Store{
 		path: o.Path, log: o.Logger, noSync: o.noSync, index: newIndex(),
-		changes: make(chan *change), broken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+		changes: changes{added: make(chan struct{}, 1)}, changed: make(chan struct{}, 1), broken: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()
@@ -359,8 +361,8 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// Changed implements [queue.Store]: the folder is not shared.
-func (s *Store) Changed() <-chan struct{} { return nil }
+// Changed implements [queue.Store].
+func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // Renew implements [queue.Store]: claims last as long as the process.
 func (s *Store) Renew(context.Context, time.Duration) error { return nil }
