@@ -31,7 +31,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
 		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
 	}
-	tries, wait := d.retries(t)
+	attempts, wait := d.retries(t)
 	waits := 0
 	for {
 		n++
@@ -49,7 +49,7 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 		if ctx.Err() != nil {
 			return n, outOfTime(ctx, err)
 		}
-		pause, again := wait, n-waits < tries
+		pause, again := wait, n-waits < attempts
 		if asked := askedToWait(err); asked > 0 && waits < maxWaits {
 			pause, again = asked, true
 			waits++
@@ -58,9 +58,9 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			return d.sendDegraded(ctx, t, f, parts, n, err)
 		}
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-			return n, fmt.Errorf("%w (the next try, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
+			return n, fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
 		}
-		d.record(LevelWarning, fmt.Sprintf("%s: try %d failed, next in %s: %s", t.Service(), n, pause.Round(time.Millisecond), d.text(err)))
+		d.record(LevelWarning, fmt.Sprintf("%s: attempt %d failed, next in %s: %s", t.Service(), n, pause.Round(time.Millisecond), d.text(err)))
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -72,15 +72,15 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 }
 
 // retries returns how many attempts are made, and the time between them.
-func (d *delivery) retries(t *Destination) (tries int, wait time.Duration) {
-	tries, wait = t.options.retry+1, seconds(t.options.wait)
-	if d.target.Tries > 0 {
-		tries = d.target.Tries
+func (d *delivery) retries(t *Destination) (attempts int, wait time.Duration) {
+	attempts, wait = t.options.retry+1, seconds(t.options.wait)
+	if d.target.Attempts > 0 {
+		attempts = d.target.Attempts
 	}
 	if l := d.options.Limits; l != nil {
-		return min(tries, l.Retry+1), max(wait, l.Wait)
+		return min(attempts, l.Retry+1), max(wait, l.Wait)
 	}
-	return tries, wait
+	return attempts, wait
 }
 
 // part is a part of a message, in the destination's format and within its

@@ -50,7 +50,7 @@ func (s *Schema) options(o *options) {
 		s.Int(&o.retry, "retry", 0, "how often to try again after a failure").Range(0, 10).Lenient()
 	}
 	if !own("wait") {
-		s.Float(&o.wait, "wait", defaultWait, "seconds between two tries").Range(0, 20).Lenient()
+		s.Float(&o.wait, "wait", defaultWait, "seconds between two attempts").Range(0, 20).Lenient()
 	}
 	if !own("optional") {
 		s.Bool(&o.optional, "optional", false, "let the request succeed even if this destination fails")

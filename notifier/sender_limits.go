@@ -90,15 +90,15 @@ func (l *Limits) Check(m *Message, targets []Target) error {
 	texts := &renderings{m: m}
 	for _, t := range targets {
 		n := int64(t.Recipients())
-		tries := int64(min(t.options.retry, limits.Retry) + 1)
+		each := int64(min(t.options.retry, limits.Retry) + 1)
 		size := text
 		if t.schema.Attachments {
 			size += files
 		}
-		bytes += n * tries * size
+		bytes += n * each * size
 		n *= t.parts(texts)
 		deliveries += n
-		attempts += n * tries
+		attempts += n * each
 	}
 	relayed := ""
 	if m.Hops > 0 {

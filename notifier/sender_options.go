@@ -18,9 +18,9 @@ type Target struct {
 	Chain  string
 	Number int
 
-	// Tries is the number of attempts to send the message. 0 means the number
+	// Attempts is the number of attempts to send the message. 0 means the number
 	// that the URL asks for.
-	Tries int
+	Attempts int
 
 	// Progress is the record of earlier attempts at this message, or nil. The
 	// delivery continues there and records its own progress in it. A caller

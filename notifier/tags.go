@@ -17,9 +17,9 @@ const (
 	maxTagDepth = 8        // nested arrays
 )
 
-// maxTagTries is the maximum number of attempts that an expression can ask for:
+// maxTagAttempts is the maximum number of attempts that an expression can ask for:
 // the first one and 10 retries, as with ?retry=10.
-const maxTagTries = 11
+const maxTagAttempts = 11
 
 // Tags with a special meaning.
 const (
@@ -39,9 +39,9 @@ type tagGroup []tagTerm
 
 // A tagTerm is a tag in an expression, as in 2:ops:3.
 type tagTerm struct {
-	name   string // in lower case
-	number int    // that the destination's tag must have; -1 for any
-	tries  int    // 0 for as many as the URL says
+	name     string // in lower case
+	number   int    // that the destination's tag must have; -1 for any
+	attempts int    // 0 for the number that the URL asks for
 }
 
 func (t tagTerm) String() string {
@@ -49,14 +49,14 @@ func (t tagTerm) String() string {
 	if t.number >= 0 {
 		s = strconv.Itoa(t.number) + ":" + s
 	}
-	if t.tries > 0 {
-		s += ":" + strconv.Itoa(t.tries-1)
+	if t.attempts > 0 {
+		s += ":" + strconv.Itoa(t.attempts-1)
 	}
 	return s
 }
 
 func compareTerms(a, b tagTerm) int {
-	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.number, b.number), cmp.Compare(a.tries, b.tries))
+	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.number, b.number), cmp.Compare(a.attempts, b.attempts))
 }
 
 // TagError is returned when a tag expression is invalid. Its text is a sentence
@@ -222,7 +222,7 @@ func parseTerm(word string) (tagTerm, error) {
 		parts = parts[1:]
 	}
 	if len(parts) == 2 && isNumber(parts[1]) {
-		t.tries = min(tagNumber(parts[1])+1, maxTagTries)
+		t.attempts = min(tagNumber(parts[1])+1, maxTagAttempts)
 		parts = parts[:1]
 	}
 	switch {

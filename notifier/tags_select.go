@@ -22,7 +22,7 @@ func (e TagExpr) Select(targets []Target) (out []Target) {
 		if !e.Match(t.Tags) {
 			continue
 		}
-		t.Tries = e.tries(t.Tags)
+		t.Attempts = e.attempts(t.Tags)
 		if !numbered {
 			t.Chain, t.Number = e.chain(t.Tags)
 		}
@@ -43,13 +43,13 @@ func (e TagExpr) hasNumber() bool {
 	return false
 }
 
-// tries returns how often a message to a destination with these tags is tried, or
-// 0 for as often as its URL says.
-func (e TagExpr) tries(tags []string) int {
+// attempts returns the number of attempts to send a message to a destination
+// with these tags, or 0 for the number that its URL asks for.
+func (e TagExpr) attempts(tags []string) int {
 	for _, g := range e.groups {
 		for _, t := range g {
-			if t.tries > 0 && t.match(tags) {
-				return t.tries
+			if t.attempts > 0 && t.match(tags) {
+				return t.attempts
 			}
 		}
 	}

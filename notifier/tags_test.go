@@ -223,7 +223,7 @@ func FuzzTags(f *testing.F) {
 				var tags []string
 				for term := range strings.FieldsSeq(g) {
 					if parsed, _ := parseTerm(term); parsed.number > 0 {
-						parsed.tries = 0
+						parsed.attempts = 0
 						term = parsed.String()
 					} else {
 						term = parsed.name
@@ -284,8 +284,8 @@ func TestTagExprSelect(t *testing.T) {
 		var got []string
 		for _, x := range e.Select(targets) {
 			s := fmt.Sprintf("%s=%s/%d", x.Progress.id, x.Chain, x.Number)
-			if x.Tries > 0 {
-				s += fmt.Sprintf("*%d", x.Tries)
+			if x.Attempts > 0 {
+				s += fmt.Sprintf("*%d", x.Attempts)
 			}
 			got = append(got, s)
 		}
