@@ -59,7 +59,7 @@ func TestHostileClients(t *testing.T) {
 	manyFiles, manyFilesBody := form(t, func(w *multipart.Writer) {
 		for i := range 100 {
 			f, _ := w.CreateFormFile("attach", fmt.Sprintf("f%d", i))
-			_, _ = f.Write(make([]byte, 2<<20))
+			_, _ = f.Write(make([]byte, 256<<10))
 		}
 	})
 	hugeHeaders, hugeHeadersBody := form(t, func(w *multipart.Writer) {

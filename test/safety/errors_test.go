@@ -16,30 +16,39 @@ import (
 var ownNetwork = regexp.MustCompile(`127\.0\.0\.\d|::1\b|->|\b(dial|read|write|lookup) (tcp|udp|unix|\S+ on)|/tmp|/etc/|/run/|/proc/`)
 
 // checkErrors sends a message to path in each response format, and checks that
-// none shows the gateway's network. It returns one of the responses.
+// none shows the gateway's network. It returns the responses.
 func (g *gateway) checkErrors(what, path string, fields url.Values) string {
 	g.t.Helper()
-	var text string
-	for _, accept := range []string{"text/html", "application/x-ndjson", "application/json", "text/plain"} {
+	formats := []string{"text/html", "application/x-ndjson", "application/json", "text/plain"}
+	texts := make([]string, len(formats))
+	var wg sync.WaitGroup
+	for i, accept := range formats {
 		r, err := http.NewRequest(http.MethodPost, g.url+path, strings.NewReader(fields.Encode()))
 		if err != nil {
 			g.t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Accept", accept)
-		reply := g.ask(r)
-		if reply.Status/100 == 2 && accept != "application/x-ndjson" {
-			g.t.Errorf("%s: the message arrived", what)
-		}
-		text = ndjsonDestination.ReplaceAllString(reply.Body, "")
-		if accept == "application/json" {
-			text = reply.text() + fmt.Sprint(reply.Details) // without the destination's URL
-		}
-		if shown := ownNetwork.FindString(text); shown != "" {
-			g.t.Errorf("%s: the answer as %s shows %q: %.600s", what, accept, shown, text)
-		}
+		wg.Go(func() {
+			reply := g.ask(r)
+			if reply.Status/100 == 2 && accept != "application/x-ndjson" {
+				g.t.Errorf("%s: the message arrived", what)
+			}
+			if reply.Status == http.StatusServiceUnavailable {
+				g.t.Errorf("%s: too many requests", what)
+			}
+			text := ndjsonDestination.ReplaceAllString(reply.Body, "")
+			if accept == "application/json" {
+				text = reply.text() + fmt.Sprint(reply.Details) // without the destination's URL
+			}
+			if shown := ownNetwork.FindString(text); shown != "" {
+				g.t.Errorf("%s: the answer as %s shows %q: %.600s", what, accept, shown, text)
+			}
+			texts[i] = text
+		})
 	}
-	return text
+	wg.Wait()
+	return strings.Join(texts, "\n")
 }
 
 var ndjsonDestination = regexp.MustCompile(`"destination":"[^"]*"`)

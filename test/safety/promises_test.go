@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -79,10 +80,15 @@ func TestClientThatHangsUp(t *testing.T) {
 // any service that gateways accept.
 func TestCircles(t *testing.T) {
 	t.Parallel()
-	for _, self := range []string{"json://SELF/notify/k?-:message=body", "form://SELF/notify/k?-:message=body", "apprise://SELF/k"} {
-		k := newRecorder(t)
-		g := start(t, "", "key k {\nurl "+k.url+"/\nurl "+self+"\n}")
-		got := g.post("/notify/k", message{"body": "round and round"})
+	k := newRecorder(t)
+	urls := []string{"json://SELF/notify/k0?-:message=body", "form://SELF/notify/k1?-:message=body", "apprise://SELF/k2"}
+	block := ""
+	for i, self := range urls {
+		block += fmt.Sprintf("key k%d {\nurl %s/\nurl %s\n}\n", i, k.url, self)
+	}
+	g := start(t, "", block)
+	for i, self := range urls {
+		got := g.post(fmt.Sprintf("/notify/k%d", i), message{"body": "round and round"})
 		if got.Status != 424 || !strings.Contains(got.text(), "424") {
 			t.Errorf("%s: status %d: %s", self, got.Status, got.Body)
 		}
