@@ -1,12 +1,11 @@
 package caddyhttp
 
 import (
-	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -20,16 +19,9 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	if !hasOptions {
 		options = "}\n" + text
 	}
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte("{\nadmin off\npersist_config off\n"+options), map[string]any{"filename": "Caddyfile"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c caddy.Config
-	if err := json.Unmarshal(config, &c); err != nil {
-		t.Fatal(err)
-	}
+	c := adapted(t, "{\nadmin off\npersist_config off\n"+options)
 	c.Logging = nil
-	ctx, err := caddy.ProvisionContext(&c)
+	ctx, err := caddy.ProvisionContext(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +49,25 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 	return warnings
 }
 
+// siteWarning is the Caddyfile of a site and a part of the only warning about it,
+// or "" if there is none.
+type siteWarning struct{ text, want string }
+
+// checkWarnings checks the warnings about sites. format is that of the wanted
+// part, with %s for want.
+func checkWarnings(t *testing.T, format string, tests map[string]siteWarning) {
+	t.Helper()
+	for name, tt := range tests {
+		got, want := warningsOfSites(t, tt.text), fmt.Sprintf(format, tt.want)
+		switch {
+		case tt.want == "" && len(got) > 0:
+			t.Errorf("%s: %q", name, got)
+		case tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], want) || !strings.HasPrefix(got[0], "Caddyfile:")):
+			t.Errorf("%s: %q, want a warning with %s", name, got, want)
+		}
+	}
+}
+
 const (
 	notifyBlock = "notify {\nkey ops {\nurl json://127.0.0.1:1\n}\n}\n"
 	// The hash of "correct horse".
@@ -68,10 +79,7 @@ const (
 func TestWarnOpenSite(t *testing.T) {
 	const notify = notifyBlock
 	certificate := "tls internal {\nclient_auth {\nmode require\n}\n}\n"
-	for name, tt := range map[string]struct {
-		text string
-		want string // the path in the warning; "" for no warning
-	}{
+	checkWarnings(t, "with POST %s,", map[string]siteWarning{
 		"a port":                       {":9470 {\n" + notify + "}", "/notify"},
 		"a domain":                     {"alerts.example.com {\n" + notify + "}", "/notify"},
 		"several domains":              {"a.example.com, *.example.org {\n" + notify + "}", "/notify"},
@@ -106,25 +114,14 @@ func TestWarnOpenSite(t *testing.T) {
 		"only paths of keys reach it":  {":9470 {\nhandle /notify/* {\n" + notify + "}\n}", ""},
 		"a response before it":         {":9470 {\nroute {\nrespond no 403\n" + notify + "}\n}", ""},
 		"a rewrite to a key":           {":9470 {\nrewrite * /notify/ops\n" + notify + "}", ""},
-	} {
-		got := warningsOfSites(t, tt.text)
-		switch {
-		case tt.want == "" && len(got) > 0:
-			t.Errorf("%s: %q", name, got)
-		case tt.want != "" && (len(got) == 0 || !strings.Contains(got[0], "with POST "+tt.want+",") || !strings.HasPrefix(got[0], "Caddyfile:")):
-			t.Errorf("%s: %q, want a warning about %s", name, got, tt.want)
-		}
-	}
+	})
 }
 
 // TestWarnSpellings checks that authentication for only one of
 // /notify/KEY and /notify/KEY/ gets a warning.
 func TestWarnSpellings(t *testing.T) {
 	const notify = "notify {\nstateless off\nkey secret {\nurl json://127.0.0.1:1\n}\nkey public {\nurl json://127.0.0.1:1\n}\n}\n"
-	for name, tt := range map[string]struct {
-		text string
-		want string // a part of the only warning; "" for no warning
-	}{
+	tests := map[string]siteWarning{
 		"an exact path":           {"basic_auth /notify/secret" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/,"},
 		"a path with a slash":     {"basic_auth /notify/secret/" + account + notify, "the authentication for /notify/secret/ does not apply to /notify/secret,"},
 		"a loopback address":      {"bind 127.0.0.1\nbasic_auth /notify/secret" + account + notify, "/notify/secret/,"},
@@ -143,12 +140,11 @@ func TestWarnSpellings(t *testing.T) {
 		"another path":            {"basic_auth /admin" + account + notify, ""},
 		"another handler":         {"respond /notify/secret no\n" + notify, ""},
 		"the rest is refused":     {"basic_auth /notify/secret" + account + "@rest not path /notify/secret\nerror @rest no 403\n" + notify, ""},
-	} {
-		got := warningsOfSites(t, ":9470 {\n"+tt.text+"\n}")
-		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], tt.want)) {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
 	}
+	for name, tt := range tests {
+		tests[name] = siteWarning{":9470 {\n" + tt.text + "\n}", tt.want}
+	}
+	checkWarnings(t, "%s", tests)
 }
 
 // TestWarnOpenManagement checks that a site gets a warning if anyone can read and
@@ -157,10 +153,7 @@ func TestWarnOpenManagement(t *testing.T) {
 	notify := func(manage string) string {
 		return "notify {\nstateless on\nconfigs {\n" + manage + "\n}\n}\n"
 	}
-	for name, tt := range map[string]struct {
-		text string
-		want string // the path in the warning; "" for no warning
-	}{
+	checkWarnings(t, "read and change saved keys, as with POST %s,", map[string]siteWarning{
 		"a port":                   {":9470 {\n" + notify("manage open") + "}", "/add/KEY"},
 		"a prefix":                 {":9470 {\nhandle_path /alerts/* {\n" + notify("manage open") + "}\n}", "/alerts/add/KEY"},
 		"a password for /add only": {":9470 {\n@add path /add/*\nbasic_auth @add" + account + notify("manage open") + "}", "/get/KEY"},
@@ -170,12 +163,5 @@ func TestWarnOpenManagement(t *testing.T) {
 		"this machine":             {"http://localhost:9470 {\nbind 127.0.0.1\n" + notify("manage open") + "}", ""},
 		"no saved keys":            {":9470 {\nnotify {\nstateless on\n}\n}", ""},
 		"a client of a proxy":      {":9470 {\n@in remote_ip 10.0.0.0/8\nhandle @in {\n" + notify("manage open") + "}\n}", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := warningsOfSites(t, tt.text)
-			if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.Contains(got[0], "read and change saved keys, as with POST "+tt.want+",")) {
-				t.Errorf("the warnings are %q, want one about %q", got, tt.want)
-			}
-		})
-	}
+	})
 }

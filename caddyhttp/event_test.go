@@ -13,7 +13,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
-	"github.com/caddyserver/caddy/v2/caddytest"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 )
 
@@ -166,20 +165,6 @@ func (s *station) arrives(t *testing.T, title string) arrived {
 	}
 	t.Fatalf("no message %q; there are %+v", title, s.take())
 	return arrived{}
-}
-
-// startCaddy runs Caddy with global options and sites.
-func startCaddy(t *testing.T, options, sites string) {
-	t.Helper()
-	caddytest.NewTester(t).InitServer(`{
-	admin localhost:2999
-	skip_install_trust
-	http_port 9080
-	https_port 9443
-	persist_config off
-	`+options+`
-}
-`+sites, "caddyfile")
 }
 
 const emptySite = "http://localhost:9080 {\nrespond ok\n}\n"

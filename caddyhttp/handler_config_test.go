@@ -10,64 +10,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
-
-// flakyStorage is a storage whose accesses fail while down is set.
-type flakyStorage struct {
-	certmagic.FileStorage
-	down  atomic.Bool
-	loads atomic.Int32
-}
-
-var errStorageDown = errors.New("the storage is down")
-
-func (s *flakyStorage) Load(ctx context.Context, key string) ([]byte, error) {
-	s.loads.Add(1)
-	if s.down.Load() {
-		return nil, errStorageDown
-	}
-	return s.FileStorage.Load(ctx, key)
-}
-
-func (s *flakyStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
-	if s.down.Load() {
-		return nil, errStorageDown
-	}
-	return s.FileStorage.List(ctx, path, recursive)
-}
-
-func (s *flakyStorage) Exists(ctx context.Context, key string) bool {
-	return s.down.Load() || s.FileStorage.Exists(ctx, key)
-}
-
-func (s *flakyStorage) Delete(ctx context.Context, key string) error {
-	if s.down.Load() {
-		return errStorageDown
-	}
-	return s.FileStorage.Delete(ctx, key)
-}
-
-func (s *flakyStorage) Store(ctx context.Context, key string, value []byte) error {
-	if s.down.Load() {
-		return errStorageDown
-	}
-	return s.FileStorage.Store(ctx, key, value)
-}
 
 // newConfigGateway returns a gateway with saved configurations in a folder, and
 // their storage.
-func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *flakyStorage) {
+func newConfigGateway(t *testing.T, dir, configs, global string) (*Handler, *storagetest.Storage) {
 	t.Helper()
 	h := newGateway(t, open+"configs {\n"+configs+"\n}", global)
-	storage := &flakyStorage{FileStorage: certmagic.FileStorage{Path: dir}}
+	storage := storagetest.New(dir)
 	h.app.saved.storage = storage
 	var err error
 	if h.resolved.saved.store, err = configstore.New(storage, &h.app.saved.index, h.resolved.saved.Secret); err != nil {
@@ -319,14 +276,14 @@ func TestSavedStorageDown(t *testing.T) {
 		t.Fatal(r.body)
 	}
 	s.take()
-	storage.down.Store(true)
+	storage.Down.Store(true)
 	if r := post(t, h, "/notify/used", typeForm, "body=x"); r.status != http.StatusOK || s.paths() != "used" {
 		t.Errorf("a key that was used gets %d %s", r.status, r.body)
 	}
 	for _, r := range []reply{
 		post(t, h, "/notify/unused", typeForm, "body=x"), post(t, h, "/add/used", typeForm, "urls="+s.url("/x")), post(t, h, "/get/used", "", ""),
 	} {
-		if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || strings.Contains(r.body, errStorageDown.Error()) {
+		if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || strings.Contains(r.body, storagetest.ErrDown.Error()) {
 			t.Errorf("the answer is %d %s, want a 503 with Retry-After", r.status, r.body)
 		}
 	}
@@ -334,7 +291,7 @@ func TestSavedStorageDown(t *testing.T) {
 	if r := get(t, h, "/status", "text/plain"); r.status != http.StatusExpectationFailed || r.body != "CONFIG_PERMISSION_ISSUE" {
 		t.Errorf("/status gets %d %s", r.status, r.body)
 	}
-	storage.down.Store(false)
+	storage.Down.Store(false)
 	if r := post(t, h, "/notify/unused", typeForm, "body=x"); r.status != http.StatusOK {
 		t.Errorf("when the storage is back: %d %s", r.status, r.body)
 	}
@@ -375,7 +332,7 @@ func TestSavedKeyCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(h.resolved.saved.keys) > 0 || storage.loads.Load() > 0 {
+	if len(h.resolved.saved.keys) > 0 || storage.Loads.Load() > 0 {
 		t.Error("keys that are not used are read")
 	}
 	for range 50 {
@@ -386,7 +343,7 @@ func TestSavedKeyCost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := storage.loads.Load(); n != 1 {
+	if n := storage.Loads.Load(); n != 1 {
 		t.Errorf("50 uses of a key read it %d times", n)
 	}
 	before, _ := h.resolved.key(t.Context(), "key1")

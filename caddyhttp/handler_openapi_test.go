@@ -176,7 +176,7 @@ type describedCall struct {
 func configCalls(t *testing.T, s *station) map[string][]describedCall {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_size 1KiB", "")
 	broken, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
-	storage.down.Store(true)
+	storage.Down.Store(true)
 	locked, _ := newConfigGateway(t, t.TempDir(), "", "")
 	save := func(h *Handler) func() func() {
 		return func() func() {

@@ -34,7 +34,7 @@ func TestKeyList(t *testing.T) {
 	if err := h.resolved.saved.store.Save(t.Context(), "broken", configstore.FormatText, "t0ken", 1000); err != nil {
 		t.Fatal(err)
 	}
-	storage.loads.Store(0)
+	storage.Loads.Store(0)
 	body := page("")
 	for _, want := range []string{"Keys 1 to 50 of 122", "JSON, XML <small>2 URLs</small>", ">key047</a>", `href="./cfg?page=2"`, "has mistakes"} {
 		if !strings.Contains(body, want) {
@@ -44,7 +44,7 @@ func TestKeyList(t *testing.T) {
 	if strings.Contains(body, "t0ken") || strings.Contains(body, ">key048<") || strings.Contains(body, "Previous") {
 		t.Errorf("the first page: %s", body)
 	}
-	if n := storage.loads.Load(); n > maxListedKeys || len(h.resolved.saved.keys) > 0 {
+	if n := storage.Loads.Load(); n > maxListedKeys || len(h.resolved.saved.keys) > 0 {
 		t.Errorf("a page reads %d keys and keeps %d", n, len(h.resolved.saved.keys))
 	}
 	if body := page("?page=3"); !strings.Contains(body, "Keys 101 to 122 of 122") || !strings.Contains(body, `href="./cfg?page=2"`) || strings.Contains(body, "Next keys") {

@@ -22,17 +22,25 @@ import (
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// serve runs Caddy with sites. If it is running, it reloads it.
-func serve(t *testing.T, options, notify string) {
+// startCaddy runs Caddy with global options and sites. If Caddy is running, it
+// is reloaded.
+func startCaddy(t *testing.T, options, sites string) {
 	t.Helper()
 	caddytest.NewTester(t).InitServer(`{
 	admin localhost:2999
 	skip_install_trust
 	http_port 9080
 	https_port 9443
+	persist_config off
 	`+options+`
 }
-http://localhost:9080 {
+`+sites, "caddyfile")
+}
+
+// serve runs Caddy with global options and a site with the options of notify.
+func serve(t *testing.T, options, notify string) {
+	t.Helper()
+	startCaddy(t, options, `http://localhost:9080 {
 	handle_path /prefix/* {
 		notify {
 			`+notify+`
@@ -43,7 +51,7 @@ http://localhost:9080 {
 	}
 	respond next 404
 }
-`, "caddyfile")
+`)
 }
 
 const server = "http://localhost:9080"

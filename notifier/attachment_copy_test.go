@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,14 +33,7 @@ func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
 			d.differs.Store(true)
 		}
 	}
-	code, out := 200, "{}"
-	for _, a := range d.answers {
-		if a.Match.MatchString(r.Method + " " + r.URL.String()) {
-			code, out = a.Code, a.Body
-			break
-		}
-	}
-	return &http.Response{StatusCode: code, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(out))}, nil
+	return servicetest.Respond(r, d.answers), nil
 }
 
 // TestAttachmentsAreNotCopied checks that services send files from memory and

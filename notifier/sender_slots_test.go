@@ -16,15 +16,23 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
+// heldTarget is a target that sends to begun for each request, and answers when
+// release is closed.
+func heldTarget(t *testing.T) (url string, begun <-chan struct{}, release chan<- struct{}) {
+	t.Helper()
+	arrived, closed := make(chan struct{}, 10), make(chan struct{})
+	url = target(t, func(http.ResponseWriter, *http.Request) {
+		arrived <- struct{}{}
+		<-closed
+	})
+	return url, arrived, closed
+}
+
 // TestTransientDestinationsLeaveRoom checks that deliveries to transient
 // destinations use at most half of the slots.
 func TestTransientDestinationsLeaveRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
-	begun, release := make(chan struct{}, 10), make(chan struct{})
-	slow := target(t, func(w http.ResponseWriter, r *http.Request) {
-		begun <- struct{}{}
-		<-release
-	})
+	slow, begun, release := heldTarget(t)
 	s := NewSender(egress.NewPool("test"), 4)
 	ended := make(chan *Report)
 	for range 3 {
@@ -61,11 +69,7 @@ func TestTransientDestinationsLeaveRoom(t *testing.T) {
 // quarter of the slots for transient destinations.
 func TestOneMessageLeavesRoom(t *testing.T) {
 	ok := target(t, func(w http.ResponseWriter, r *http.Request) {})
-	begun, release := make(chan struct{}, 10), make(chan struct{})
-	slow := target(t, func(w http.ResponseWriter, r *http.Request) {
-		begun <- struct{}{}
-		<-release
-	})
+	slow, begun, release := heldTarget(t)
 	s := NewSender(egress.NewPool("test"), 16)
 	to := func(url string, n int) (targets []Target) {
 		for range n {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
 )
 
 func newStore(t *testing.T, dir, secret string) *Store {
@@ -96,21 +98,10 @@ func TestMaxKeys(t *testing.T) {
 	}
 }
 
-// countingStorage counts lists.
-type countingStorage struct {
-	certmagic.FileStorage
-	lists int
-}
-
-func (s *countingStorage) List(ctx context.Context, path string, recursive bool) ([]string, error) {
-	s.lists++
-	return s.FileStorage.List(ctx, path, recursive)
-}
-
 // TestCountKeys checks that saving new keys does not list all each time while
 // there is room, and that the limit holds.
 func TestCountKeys(t *testing.T) {
-	storage := &countingStorage{FileStorage: certmagic.FileStorage{Path: t.TempDir()}}
+	storage := storagetest.New(t.TempDir())
 	s, err := New(storage, new(Index), "")
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +112,8 @@ func TestCountKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if storage.lists != 1 {
-		t.Errorf("80 new keys took %d lists", storage.lists)
+	if n := storage.Lists.Load(); n != 1 {
+		t.Errorf("80 new keys took %d lists", n)
 	}
 	for i := 80; i < maxKeys; i++ {
 		if err := s.Save(t.Context(), fmt.Sprint("key", i), FormatText, "x", maxKeys); err != nil {
@@ -230,36 +221,11 @@ func TestDamagedObject(t *testing.T) {
 	}
 }
 
-// counting counts the accesses to a storage, and can make them fail.
-type counting struct {
-	certmagic.FileStorage
-	mu    sync.Mutex
-	reads int
-	down  bool
-}
-
-func (c *counting) read() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reads++
-	if c.down {
-		return errors.New("the storage is down")
-	}
-	return nil
-}
-
-func (c *counting) List(ctx context.Context, path string, recursive bool) ([]string, error) {
-	if err := c.read(); err != nil {
-		return nil, err
-	}
-	return c.FileStorage.List(ctx, path, recursive)
-}
-
 // TestHas checks that requests for unknown keys cost one list within the
 // refresh time, and that changes of another process are seen after it.
 func TestHas(t *testing.T) {
 	dir := t.TempDir()
-	storage := &counting{FileStorage: certmagic.FileStorage{Path: dir}}
+	storage := storagetest.New(dir)
 	s, err := New(storage, new(Index), "")
 	if err != nil {
 		t.Fatal(err)
@@ -269,8 +235,8 @@ func TestHas(t *testing.T) {
 			t.Fatal("an unknown key exists")
 		}
 	}
-	if storage.reads != 1 {
-		t.Errorf("1000 requests made %d lists", storage.reads)
+	if n := storage.Lists.Load(); n != 1 {
+		t.Errorf("1000 requests made %d lists", n)
 	}
 	save(t, newStore(t, dir, ""), "ops", "x")
 	if s.Has(t.Context(), "ops", time.Hour) || !s.Has(t.Context(), "ops", 0) {
@@ -280,7 +246,7 @@ func TestHas(t *testing.T) {
 	if !s.Has(t.Context(), "mine", time.Hour) {
 		t.Error("a key of this process is not seen at once")
 	}
-	storage.down = true
+	storage.Down.Store(true)
 	if !s.Has(t.Context(), "mine", 0) || s.Has(t.Context(), "unknown", 0) {
 		t.Error("while the storage is down, the keys are not those of the last list")
 	}

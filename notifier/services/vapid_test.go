@@ -138,15 +138,21 @@ func checkVAPID(t *testing.T, header, audience string, key *ecdsa.PublicKey) {
 	}
 }
 
-func TestVapid(t *testing.T) {
+// newVAPIDKey returns a new key, and its number as key files have it.
+func newVAPIDKey(t *testing.T) (key *ecdsa.PrivateKey, number []byte) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := key.Bytes()
-	if err != nil {
+	if number, err = key.Bytes(); err != nil {
 		t.Fatal(err)
 	}
+	return key, number
+}
+
+func TestVapid(t *testing.T) {
+	key, number := newVAPIDKey(t)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
@@ -199,14 +205,7 @@ func TestVapid(t *testing.T) {
 }
 
 func TestVapidFailures(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := key.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, number := newVAPIDKey(t)
 	file, err := json.Marshal(newTestBrowser(t).subscription("https://push.example.net/a"))
 	if err != nil {
 		t.Fatal(err)
@@ -238,14 +237,7 @@ func TestVapidFailures(t *testing.T) {
 // A text that is longer than a push is split by bytes, and each push has a TTL of a
 // day.
 func TestVapidLong(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := key.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, number := newVAPIDKey(t)
 	browser := newTestBrowser(t)
 	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
 	if err != nil {

@@ -67,14 +67,18 @@ func (r *Recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	r.Requests = append(r.Requests, text)
 	r.mu.Unlock()
-	code, out := 200, "{}"
-	for _, a := range r.Answers {
+	return Respond(q, r.Answers), nil
+}
+
+// Respond returns the first of answers that matches the request q, or else an
+// empty JSON object with status 200.
+func Respond(q *http.Request, answers []Answer) *http.Response {
+	for _, a := range answers {
 		if a.Match.MatchString(q.Method + " " + q.URL.String()) {
-			code, out = a.Code, a.Body
-			break
+			return response(q, a.Code, a.Body)
 		}
 	}
-	return response(q, code, out), nil
+	return response(q, http.StatusOK, "{}")
 }
 
 // response is an answer to q with a JSON body.
