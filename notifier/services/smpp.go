@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/linxGnu/gosmpp/data"
-	"github.com/linxGnu/gosmpp/pdu"
-
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
@@ -58,13 +55,9 @@ func (x *smpp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 	return c.Steps.Each(ctx, x.targets, func(ctx context.Context, target string) error {
 		for i, part := range parts {
 			err := c.Steps.Once(fmt.Sprintf("part %d for %s", i+1, target), func() error {
-				message, err := x.message(target, coding, part)
-				if err != nil {
-					return err
-				}
+				message := smppMessage{from: x.from, to: target, coding: coding.DataCoding(), text: part}
 				if len(parts) > 1 {
-					message.EsmClass |= data.SM_UDH_GSM
-					message.Message.SetUDH(pdu.UDH{pdu.NewIEConcatMessage(byte(len(parts)), byte(i+1), group)})
+					message.header = []byte{5, 0, 3, group, byte(len(parts)), byte(i + 1)} // 3GPP TS 23.040, section 9.2.3.24.1
 				}
 				return x.link.Do(ctx, wire.IdleTimeout, x.open(c), func(ctx context.Context, l *smppLink) error {
 					return l.submit(ctx, c.AnswerTimeout(), message)
@@ -81,25 +74,6 @@ func (x *smpp) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 // Close ends the session, if there is one.
 func (x *smpp) Close() error { return x.link.Close() }
 
-const (
-	smppInternational = 1 // type of number
-	smppTelephone     = 1 // numbering plan: ITU-T E.164
-)
-
-// message returns the request that sends one part to one number. It requests no
-// delivery receipt, since nothing would read it.
-func (x *smpp) message(target string, coding data.Encoding, part []byte) (*pdu.SubmitSM, error) {
-	m := pdu.NewSubmitSM().(*pdu.SubmitSM)
-	var err error
-	if m.SourceAddr, err = pdu.NewAddressWithTonNpiAddr(smppInternational, smppTelephone, x.from); err != nil {
-		return nil, err
-	}
-	if m.DestAddr, err = pdu.NewAddressWithTonNpiAddr(smppInternational, smppTelephone, target); err != nil {
-		return nil, err
-	}
-	return m, m.Message.SetMessageDataWithEncoding(part, coding)
-}
-
 // open returns a function that connects and begins a session.
 func (x *smpp) open(c *notifier.Client) func(context.Context) (*smppLink, error) {
 	return func(ctx context.Context) (*smppLink, error) {
@@ -111,7 +85,7 @@ func (x *smpp) open(c *notifier.Client) func(context.Context) (*smppLink, error)
 		if err != nil {
 			return nil, err
 		}
-		l := &smppLink{conn}
+		l := &smppLink{conn: conn}
 		if err := l.bind(ctx, c.AnswerTimeout(), x.User, x.Password); err != nil {
 			_ = conn.Close()
 			return nil, err

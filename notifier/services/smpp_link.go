@@ -1,16 +1,14 @@
 package services
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/linxGnu/gosmpp/data"
-	"github.com/linxGnu/gosmpp/pdu"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
@@ -18,39 +16,33 @@ import (
 
 // smppLink is a session with a message centre. It has one outstanding request at a
 // time.
-type smppLink struct{ conn *wire.Conn }
+type smppLink struct {
+	conn     *wire.Conn
+	sequence uint32 // of the last request
+}
 
 // bind signs in as a transmitter.
 func (l *smppLink) bind(ctx context.Context, timeout time.Duration, user, password string) error {
-	request := pdu.NewBindRequest(pdu.Transmitter)
-	request.SystemID, request.Password = user, password
-	answer, err := l.do(ctx, timeout, request, func(p pdu.PDU) bool {
-		_, ok := p.(*pdu.BindResp)
-		return ok
-	})
+	status, err := l.do(ctx, timeout, data.BIND_TRANSMITTER, smppBind(user, password))
 	if errors.Is(err, io.EOF) {
 		return errors.New("the SMPP server closed the connection at the login; check the user and the password")
 	}
 	if err != nil {
 		return fmt.Errorf("signing in to the SMPP server: %w", err)
 	}
-	if status := answer.GetHeader().CommandStatus; status != data.ESME_ROK {
+	if status != data.ESME_ROK {
 		return fmt.Errorf("the SMPP server refused the login: %w", smppStatus(status))
 	}
 	return nil
 }
 
 // submit sends a message and waits until the server has accepted it.
-func (l *smppLink) submit(ctx context.Context, timeout time.Duration, m *pdu.SubmitSM) error {
-	m.AssignSequenceNumber()
-	answer, err := l.do(ctx, timeout, m, func(p pdu.PDU) bool {
-		_, ok := p.(*pdu.SubmitSMResp)
-		return ok && p.GetSequenceNumber() == m.GetSequenceNumber()
-	})
+func (l *smppLink) submit(ctx context.Context, timeout time.Duration, m smppMessage) error {
+	status, err := l.do(ctx, timeout, data.SUBMIT_SM, m.body())
 	if err != nil {
 		return fmt.Errorf("sending to the SMPP server: %w", err)
 	}
-	switch status := answer.GetHeader().CommandStatus; status {
+	switch status {
 	case data.ESME_ROK:
 		return nil
 	case data.ESME_RINVBNDSTS: // the server no longer knows the session
@@ -62,10 +54,7 @@ func (l *smppLink) submit(ctx context.Context, timeout time.Duration, m *pdu.Sub
 
 // Ping checks that the server answers.
 func (l *smppLink) Ping(ctx context.Context) error {
-	_, err := l.do(ctx, 0, pdu.NewEnquireLink(), func(p pdu.PDU) bool {
-		_, ok := p.(*pdu.EnquireLinkResp)
-		return ok
-	})
+	_, err := l.do(ctx, 0, data.ENQUIRE_LINK, nil)
 	return err
 }
 
@@ -74,68 +63,50 @@ func smppStatus(s data.CommandStatusType) error {
 	return fmt.Errorf("%s (%s)", s.Desc(), s)
 }
 
-// do sends a request and waits for the answer, at most for timeout, or until ctx is
-// done if timeout is 0. It responds to requests of the server meanwhile. An error
-// ends the session.
-func (l *smppLink) do(ctx context.Context, timeout time.Duration, request pdu.PDU, isAnswer func(pdu.PDU) bool) (pdu.PDU, error) {
+// do sends a request and waits for the status of the answer, at most for timeout,
+// or until ctx is done if timeout is 0. It answers requests of the server
+// meanwhile. An error ends the session.
+func (l *smppLink) do(ctx context.Context, timeout time.Duration, id data.CommandIDType, body []byte) (data.CommandStatusType, error) {
 	ctx, cancel := wire.WithAnswerTimeout(ctx, timeout)
 	defer cancel()
 	if err := l.conn.SetDeadline(time.Time{}); err != nil {
-		return nil, wire.Broken(err)
+		return 0, wire.Broken(err)
 	}
 	defer wire.InterruptOnDone(ctx, l.conn)()
 	l.conn.ResetReadLimit()
-	if err := l.write(request); err != nil {
-		return nil, err
+	if err := l.request(id, body); err != nil {
+		return 0, err
 	}
 	for {
 		p, err := smppRead(l.conn)
 		if err != nil {
-			return nil, wire.Broken(errs.ContextError(ctx, err))
+			return 0, wire.Broken(errs.ContextError(ctx, err))
 		}
-		if isAnswer(p) {
-			return p, nil
+		// Another message may have been submitted before this one.
+		if p.id == id|smppAnswerBit && (p.sequence == l.sequence || id != data.SUBMIT_SM) {
+			return p.status, nil
 		}
-		if p.IsGNack() {
-			return nil, wire.Broken(smppStatus(p.GetHeader().CommandStatus))
+		if p.id == data.GENERIC_NACK {
+			return 0, wire.Broken(smppStatus(p.status))
 		}
-		if p.CanResponse() {
-			if err := l.write(p.GetResponse()); err != nil {
-				return nil, err
+		if a, ok := p.answer(); ok {
+			if err := l.write(a); err != nil {
+				return 0, err
 			}
 		}
-		if _, ok := p.(*pdu.Unbind); ok {
-			return nil, wire.Broken(errors.New("the server ended the session"))
+		if p.id == data.UNBIND {
+			return 0, wire.Broken(errors.New("the server ended the session"))
 		}
 	}
 }
 
-// smppRead reads a PDU. It skips the body of a refusal: the body is optional, and
-// the library fails to parse some.
-func smppRead(r io.Reader) (pdu.PDU, error) {
-	var head [data.PDU_HEADER_SIZE]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	h := pdu.ParseHeader(head)
-	if h.CommandLength < data.PDU_HEADER_SIZE || h.CommandLength > data.MAX_PDU_LEN {
-		return nil, errors.New("the server does not speak SMPP; check the host and the port")
-	}
-	body := make([]byte, h.CommandLength-data.PDU_HEADER_SIZE)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, err
-	}
-	if h.CommandStatus != data.ESME_ROK {
-		body = nil
-		binary.BigEndian.PutUint32(head[:], data.PDU_HEADER_SIZE)
-	}
-	return pdu.Parse(io.MultiReader(bytes.NewReader(head[:]), bytes.NewReader(body)))
+func (l *smppLink) request(id data.CommandIDType, body []byte) error {
+	l.sequence = l.sequence%math.MaxInt32 + 1
+	return l.write(smppPDU{id: id, sequence: l.sequence, body: body})
 }
 
-func (l *smppLink) write(p pdu.PDU) error {
-	b := pdu.NewBuffer(nil)
-	p.Marshal(b)
-	if _, err := l.conn.Write(b.Bytes()); err != nil {
+func (l *smppLink) write(p smppPDU) error {
+	if _, err := l.conn.Write(p.encode()); err != nil {
 		return wire.Broken(err)
 	}
 	return nil
@@ -144,6 +115,6 @@ func (l *smppLink) write(p pdu.PDU) error {
 // Close ends the session. It does not wait for the answer of the server.
 func (l *smppLink) Close() error {
 	_ = l.conn.SetDeadline(time.Now().Add(time.Second))
-	_ = l.write(pdu.NewUnbind())
+	_ = l.request(data.UNBIND, nil)
 	return l.conn.Close()
 }

@@ -304,7 +304,7 @@ func TestSMPPUnexpectedPDUs(t *testing.T) {
 		case text == "one":
 			stray := gosmpp.NewSubmitSMResp()
 			stray.SetSequenceNumber(m.GetSequenceNumber() + 1000)
-			return []gosmpp.PDU{gosmpp.NewEnquireLink(), stray, smppAnswer(p, 0)}
+			return []gosmpp.PDU{gosmpp.NewEnquireLink(), gosmpp.NewDeliverSM(), gosmpp.NewQuerySM(), stray, smppAnswer(p, 0)}
 		case text == "two" && conn == 1:
 			return []gosmpp.PDU{gosmpp.NewUnbind()}
 		case text == "three" && conn == 2:
@@ -317,11 +317,18 @@ func TestSMPPUnexpectedPDUs(t *testing.T) {
 		return []gosmpp.PDU{smppAnswer(p, 0)}
 	})
 	s := servicetest.NewSender(t)
+	all := ""
 	for i, text := range []string{"one", "two", "three", "four"} {
 		servicetest.SendText(t, s, url, text)
 		got := strings.Join(log.Take(), "\n")
+		all += got
 		if n := i + 1; i > 0 && (!strings.Contains(got, fmt.Sprintf("%d: %s", n-1, text)) || !strings.Contains(got, fmt.Sprintf("%d: %s", n, text))) {
 			t.Errorf("%s: want it on the connection that breaks and on the next, got\n%s", text, got)
+		}
+	}
+	for _, answer := range []string{"1: *pdu.EnquireLinkResp", "1: *pdu.DeliverSMResp", "1: *pdu.GenericNack", "1: *pdu.UnbindResp"} {
+		if !strings.Contains(all, answer) {
+			t.Errorf("want the answer %s, got\n%s", answer, all)
 		}
 	}
 }
@@ -376,7 +383,7 @@ func TestSMPPPing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &smppLink{&wire.Conn{Conn: conn}}
+	l := &smppLink{conn: &wire.Conn{Conn: conn}}
 	if err := l.Ping(t.Context()); err != nil {
 		t.Errorf("Ping of an open connection: %v", err)
 	}
