@@ -170,8 +170,8 @@ type ClientLimits struct {
 	Deliveries int `json:"deliveries,omitempty"`
 
 	// How many HTTP requests and connections a message may cause, including
-	// retries. If the deliveries with their retries alone are more, the answer
-	// is a 400. Other requests of services are counted while the message is
+	// retries. If the deliveries with their retries alone are more, the message
+	// gets a 400. Other requests of services are counted while the message is
 	// sent. Default: 1500.
 	Requests int `json:"requests,omitempty"`
 

@@ -56,8 +56,8 @@ type Source struct {
 	// Default: that of the built-in source, or `text`.
 	Format string `json:"format,omitempty"`
 
-	// A template that returns `true` for payloads to ignore. The answer to them is
-	// 200, and nothing is sent. Default: none.
+	// A template that returns `true` for payloads to ignore. The response to
+	// them is 200, and nothing is sent. Default: none.
 	Skip string `json:"skip,omitempty"`
 
 	// Attaches the images whose addresses are in the payload of a built-in

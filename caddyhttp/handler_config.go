@@ -242,7 +242,7 @@ func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, keys)
 }
 
-// savedURL is an item of the answer of /json/urls.
+// savedURL is an item of the response of /json/urls.
 type savedURL struct {
 	ID       *string  `json:"id"` // the same for the same URL; null while the storage cannot be read
 	Service  string   `json:"service_name"`
@@ -354,7 +354,7 @@ func (h *Handler) serveStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// details is the answer of /details: the catalogue, with the names of the
+// details is the response of /details: the catalogue, with the names of the
 // Apprise API.
 type details struct {
 	Version string          `json:"version"`

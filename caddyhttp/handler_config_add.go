@@ -74,7 +74,7 @@ func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
 	return nil
 }
 
-// writeChanged writes the answer to a change.
+// writeChanged writes the response to a change.
 func writeChanged(w http.ResponseWriter, r *http.Request, title, text string, warnings []savedError) {
 	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
 	(&api.Response{

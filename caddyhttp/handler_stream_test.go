@@ -96,19 +96,19 @@ func TestStreamOfRefusal(t *testing.T) {
 	}
 }
 
-// sleeper is a client that does not read.
-type sleeper struct {
+// stuckClient is a client that does not read.
+type stuckClient struct {
 	*httptest.ResponseRecorder
 	wake     chan struct{}
 	deadline time.Time
 }
 
-func (s *sleeper) Write(p []byte) (int, error) {
+func (s *stuckClient) Write(p []byte) (int, error) {
 	<-s.wake
 	return len(p), nil
 }
 
-func (s *sleeper) SetWriteDeadline(t time.Time) error {
+func (s *stuckClient) SetWriteDeadline(t time.Time) error {
 	s.deadline = t
 	return nil
 }
@@ -122,7 +122,7 @@ func TestStreamIsNotRead(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", typeForm)
 		r.Header.Set("Accept", accept)
-		w := &sleeper{ResponseRecorder: httptest.NewRecorder(), wake: make(chan struct{})}
+		w := &stuckClient{ResponseRecorder: httptest.NewRecorder(), wake: make(chan struct{})}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -73,7 +73,7 @@ var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, wh
 
 // serveTest sends a test message to one destination of a key. The field
 // destination is its number, counted from 1. A browser gets the page of the key
-// with the result. Any other client gets the answer to a message.
+// with the result. Any other client gets the response to a message.
 func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
 	e, err := h.enter(r, name)
 	if err != nil {

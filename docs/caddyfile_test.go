@@ -92,7 +92,7 @@ func (l *loader) local(text string) string {
 
 // loadCaddyfile adapts and provisions a Caddyfile or a fragment.
 func (l *loader) loadCaddyfile(text string) error {
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(whole(text))), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(complete(text))), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (l *loader) loadJSON(text string) error {
 // directive matches the first word after comments.
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
-// whole completes a fragment of a Caddyfile, by its first word.
-func whole(text string) string {
+// complete completes a fragment of a Caddyfile, by its first word.
+func complete(text string) string {
 	const keys = "notify {\nkey ops {\nurl {env.DISCORD_URL} urgent\n}\nkey phone {\nurl {env.PHONE_URL} urgent\n}\n}\n"
 	word := ""
 	if m := directive.FindStringSubmatch(text); m != nil {
@@ -132,7 +132,7 @@ func whole(text string) string {
 	case "events", "log", "servers":
 		text = "{\n" + keys + text + "}\n"
 	case "key", "egress", "services", "attachments", "identity":
-		return whole("notify {\n" + text + "}\n")
+		return complete("notify {\n" + text + "}\n")
 	case "notify":
 		text = "alerts.example.com {\n" + text + "respond 404\n}\n"
 	}

@@ -140,7 +140,7 @@ func pathsExist(words command) error {
 }
 
 func (g *gateway) runCurl(words command, out *output) error {
-	c, err := parseCurl(g.here(words), g.dir)
+	c, err := parseCurl(g.localArguments(words), g.dir)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (g *gateway) runCaddy(t *testing.T, words command, stdin string, out *outpu
 	case "run", "reload", "stop", "completion":
 		return nil
 	}
-	text, err := g.caddy(t.Context(), stdin, g.here(words[1:])...)
+	text, err := g.caddy(t.Context(), stdin, g.localArguments(words[1:])...)
 	out.ran = true
 	out.text += text
 	if err != nil {
@@ -178,10 +178,10 @@ func (g *gateway) runCaddy(t *testing.T, words command, stdin string, out *outpu
 // notificationURL matches a notification URL in a command, except HTTP URLs.
 var notificationURL = regexp.MustCompile(`\b[a-z0-9]+://[^\s,"']+`)
 
-// here adapts the arguments of a command: to the ports of the gateways, to
+// localArguments adapts the arguments of a command: to the ports of the gateways, to
 // files in the test's folder, and, after they have been parsed, replaces
 // destinations on the Internet by a local one.
-func (g *gateway) here(words command) command {
+func (g *gateway) localArguments(words command) command {
 	out := slices.Clone(words)
 	dry := slices.Contains(words, "check")
 	for i, w := range out {

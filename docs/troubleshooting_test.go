@@ -94,7 +94,7 @@ func TestTroubleshooting(t *testing.T) {
 
 	quoted := quotedErrors(t)
 	for _, err := range errs {
-		if !slices.ContainsFunc(quoted, func(text string) bool { return says(err, text) }) {
+		if !slices.ContainsFunc(quoted, func(text string) bool { return matchesQuote(err, text) }) {
 			t.Errorf("the page does not quote this error: %s", err)
 		}
 	}
@@ -102,16 +102,16 @@ func TestTroubleshooting(t *testing.T) {
 	// limits; their texts are searched in the source code.
 	source := programText(t)
 	for _, text := range quoted {
-		caused := slices.ContainsFunc(errs, func(err string) bool { return says(err, text) })
-		if !caused && !slices.Contains(errorsOfOthers, text) && !says(source, text) {
+		caused := slices.ContainsFunc(errs, func(err string) bool { return matchesQuote(err, text) })
+		if !caused && !slices.Contains(errorsOfOthers, text) && !matchesQuote(source, text) {
 			t.Errorf("no error has the text: %s", text)
 		}
 	}
 }
 
-// says reports whether an error contains the text that the page quotes, where …
+// matchesQuote reports whether an error contains the text that the page quotes, where …
 // stands for any text.
-func says(err, text string) bool {
+func matchesQuote(err, text string) bool {
 	return regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*")).MatchString(err)
 }
 

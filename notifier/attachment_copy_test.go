@@ -15,14 +15,14 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-// drain answers requests and counts the bytes of their bodies.
-type drain struct {
+// countingTransport answers requests and counts the bytes of their bodies.
+type countingTransport struct {
 	answers []servicetest.Answer
 	bytes   atomic.Int64
 	differs atomic.Bool // the length of a body differs from its header
 }
 
-func (d *drain) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err != nil {
@@ -49,7 +49,7 @@ func TestAttachmentsAreNotCopied(t *testing.T) {
 	}
 	// sent returns the number of bytes sent, and of bytes allocated for it.
 	sent := func(e example, a *notifier.Attachment) (out int64, allocated uint64) {
-		d := &drain{answers: e.answers}
+		d := &countingTransport{answers: e.answers}
 		sender := notifier.NewSender(egress.NewPoolWithTransport("test", d), 0)
 		defer sender.Close()
 		destination, err := sender.Parse(e.url, nil)

@@ -77,7 +77,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestExcerptHidesBeforeItCuts checks that the excerpt of a response shows no
+// TestExcerptHidesBeforeItCuts checks that the excerpt of an answer shows no
 // part of a secret at its cut.
 func TestExcerptHidesBeforeItCuts(t *testing.T) {
 	const secret = "0123456789secret9876543210"

@@ -72,8 +72,8 @@ func TestRetryOnce(t *testing.T) {
 	}
 }
 
-// TestAskedToWait checks that the longest time counts if several responses ask
-// to wait.
+// TestAskedToWait checks that the longest time counts if several answers ask to
+// wait.
 func TestAskedToWait(t *testing.T) {
 	var chats sync.Map
 	base := target(t, func(w http.ResponseWriter, r *http.Request) {

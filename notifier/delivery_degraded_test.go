@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// picky is a destination that refuses long texts and files.
-type picky struct {
+// limitedServer is a destination that refuses long texts and files.
+type limitedServer struct {
 	max   int  // maximum length of a text
 	files bool // accepts files
 	code  int  // status of a refusal
@@ -19,7 +19,7 @@ type picky struct {
 	got []string // the lengths of accepted texts, and the names of files
 }
 
-func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *limitedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if strings.HasSuffix(r.URL.Path, "/upload") {
@@ -49,7 +49,7 @@ func TestDegraded(t *testing.T) {
 	const taken, long = 1000, 2500 // the probe's limit, and a length above it
 	for _, tt := range []struct {
 		name   string
-		dest   *picky
+		dest   *limitedServer
 		body   int
 		files  []*Attachment
 		query  string
@@ -58,18 +58,18 @@ func TestDegraded(t *testing.T) {
 		text   string // expected in the error, or else in the records
 		tries  int
 	}{
-		{"a long text goes in parts", &picky{max: taken, code: 400}, long, nil, "", "1000 1000 500", Delivered, "refused the text in one piece", 2},
-		{"the file with the last", &picky{max: taken, code: 413, files: true}, long, file, "", "1000 1000 500 a.png", Delivered, "refused the text in one piece", 2},
-		{"a text without its file", &picky{max: taken, code: 415}, 5, file, "", "5", Failed, "the text has arrived, but not the files, which were refused: the service answered 415", 2},
-		{"a long text without its file", &picky{max: taken, code: 422}, long, file, "", "1000 1000 500", Failed, "the text has arrived, but not the files", 3},
-		{"the beginning of a very long text", &picky{max: taken, code: 400}, 10*taken + 1, nil, "", "1000", Failed, "only the beginning of the text has arrived", 2},
-		{"after further tries", &picky{max: taken, code: 400}, long, nil, "?retry=1&wait=0", "1000 1000 500", Delivered, "refused the text in one piece", 3},
-		{"a text that the URL has cut is not divided", &picky{max: 500, code: 400}, long, nil, "?overflow=truncate", "", Failed, "answered 400", 1},
-		{"a step is done already", &picky{max: taken, code: 400}, long, nil, "?mode=once", "upload", Failed, "answered 400", 1},
-		{"a step is done that may have sent the text", &picky{max: taken, code: 400}, 5, file, "?mode=once", "upload", Failed, "answered 400", 1},
-		{"another refusal", &picky{max: taken, code: 403}, long, file, "", "", Failed, "answered 403", 1},
-		{"in vain", &picky{max: -1, code: 400}, long, file, "", "", Failed, "answered 400", 3},
-		{"a file without a text", &picky{max: taken, code: 400}, 0, file, "", "", Failed, "answered 400", 1},
+		{"a long text goes in parts", &limitedServer{max: taken, code: 400}, long, nil, "", "1000 1000 500", Delivered, "refused the text in one piece", 2},
+		{"the file with the last", &limitedServer{max: taken, code: 413, files: true}, long, file, "", "1000 1000 500 a.png", Delivered, "refused the text in one piece", 2},
+		{"a text without its file", &limitedServer{max: taken, code: 415}, 5, file, "", "5", Failed, "the text has arrived, but not the files, which were refused: the service answered 415", 2},
+		{"a long text without its file", &limitedServer{max: taken, code: 422}, long, file, "", "1000 1000 500", Failed, "the text has arrived, but not the files", 3},
+		{"the beginning of a very long text", &limitedServer{max: taken, code: 400}, 10*taken + 1, nil, "", "1000", Failed, "only the beginning of the text has arrived", 2},
+		{"after further attempts", &limitedServer{max: taken, code: 400}, long, nil, "?retry=1&wait=0", "1000 1000 500", Delivered, "refused the text in one piece", 3},
+		{"a text that the URL has cut is not divided", &limitedServer{max: 500, code: 400}, long, nil, "?overflow=truncate", "", Failed, "answered 400", 1},
+		{"a step is done already", &limitedServer{max: taken, code: 400}, long, nil, "?mode=once", "upload", Failed, "answered 400", 1},
+		{"a step is done that may have sent the text", &limitedServer{max: taken, code: 400}, 5, file, "?mode=once", "upload", Failed, "answered 400", 1},
+		{"another refusal", &limitedServer{max: taken, code: 403}, long, file, "", "", Failed, "answered 403", 1},
+		{"a destination that refuses everything", &limitedServer{max: -1, code: 400}, long, file, "", "", Failed, "answered 400", 3},
+		{"a file without a text", &limitedServer{max: taken, code: 400}, 0, file, "", "", Failed, "answered 400", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := target(t, tt.dest.ServeHTTP)

@@ -83,22 +83,24 @@ func TestRemoteSyslog(t *testing.T) {
 	r.logs(t, "158|Caddy|-|2026-03-01T12:30:15.000000Z|after the restart")
 }
 
-// elsewhere makes code that opens /dev/log open another socket.
-type elsewhere string
+// socketDialer opens its socket when code opens /dev/log.
+type socketDialer string
 
-func (elsewhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no HTTP") }
+func (socketDialer) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no HTTP")
+}
 
-func (e elsewhere) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (s socketDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "unixgram" || address != "/dev/log" {
 		return nil, os.ErrNotExist
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, network, string(e))
+	return d.DialContext(ctx, network, string(s))
 }
 
 func TestLocalSyslog(t *testing.T) {
 	r := newRsyslogd(t)
-	s := notifier.NewSender(egress.NewPoolWithTransport("test", elsewhere(r.socket)), 0)
+	s := notifier.NewSender(egress.NewPoolWithTransport("test", socketDialer(r.socket)), 0)
 	t.Cleanup(s.Close)
 	fails(t, s, "syslog://", "no syslog socket", "")
 	daemon := r.start(t)
