@@ -2,50 +2,54 @@ package services
 
 import (
 	"bytes"
-	netmail "net/mail"
+	"crypto/rand"
+	"io"
 	"strings"
-
-	gomail "github.com/wneessen/go-mail"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
-// sesMail returns the message as an e-mail (RFC 5322), with a Reply-To header
-// if reply is set. It does not contain the recipients in rcpt.BCC. Attachments
-// are encoded when the result is read.
+// sesMail returns the message as an e-mail (RFC 5322), with a Reply-To header if
+// reply is set. It does not contain the recipients in rcpt.BCC. Attachments are
+// encoded when the result is read.
 func sesMail(m *notifier.Message, from, reply mail.Address, rcpt mail.Recipients) (*notifier.Attachment, error) {
-	addresses := func(list []mail.Address) (out []*netmail.Address) {
-		for _, a := range list {
-			out = append(out, &netmail.Address{Name: a.Name, Address: a.Address})
+	var head strings.Builder
+	field := func(name, value string) {
+		if value != "" {
+			head.WriteString(mail.FoldField(name, value))
 		}
-		return out
 	}
-	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
-	msg.FromMailAddress(&netmail.Address{Name: from.Name, Address: from.Address})
-	msg.ToMailAddress(addresses(rcpt.To)...)
-	msg.CcMailAddress(addresses(rcpt.CC)...)
+	_, domain, _ := strings.Cut(from.Address, "@")
+	field("Date", m.Time.Format(time.RFC1123Z))
+	field("From", mail.AddressField([]mail.Address{from}))
+	field("To", mail.AddressField(rcpt.To))
+	field("Cc", mail.AddressField(rcpt.CC))
 	if reply.Address != "" && reply.Address != from.Address {
-		msg.ReplyToMailAddress(&netmail.Address{Name: from.Name, Address: reply.Address})
+		field("Reply-To", mail.AddressField([]mail.Address{{Name: from.Name, Address: reply.Address}}))
 	}
-	msg.Subject(m.Title)
-	msg.SetDateWithValue(m.Time)
-	msg.SetGenHeader("X-Application", mail.OneLine(m.Identity.Name))
+	field("Message-ID", "<"+strings.ToLower(rand.Text())+"@"+domain+">")
+	field("Subject", mail.EncodeText(m.Title))
+	field("X-Application", mail.EncodeText(m.Identity.Name))
+	field("MIME-Version", "1.0")
+
+	content := mail.TextPart("plain", m.Body)
 	if m.Format == notifier.HTML {
-		msg.SetBodyString(gomail.TypeTextPlain, markup.Convert(m.Body, notifier.HTML, notifier.Text))
-		msg.AddAlternativeString(gomail.TypeTextHTML, m.Body)
-	} else {
-		msg.SetBodyString(gomail.TypeTextPlain, m.Body)
+		content = mail.Multipart("alternative",
+			mail.TextPart("plain", markup.Convert(m.Body, notifier.HTML, notifier.Text)), mail.TextPart("html", m.Body))
 	}
-	for _, a := range m.Attachments {
-		err := msg.AttachReader(a.Name, strings.NewReader(notifier.Base64(a)), gomail.WithFileContentType(gomail.ContentType(a.ContentType)))
-		if err != nil {
-			return nil, err
+	if len(m.Attachments) > 0 {
+		parts := []mail.Part{content}
+		for _, a := range m.Attachments {
+			parts = append(parts, mail.FilePart(a, "", func() io.Reader { return strings.NewReader(notifier.Base64(a)) }))
 		}
+		content = mail.Multipart("mixed", parts...)
 	}
 	var out bytes.Buffer
-	if _, err := msg.WriteTo(&out); err != nil {
+	out.WriteString(head.String())
+	if err := content.Write(&out); err != nil {
 		return nil, err
 	}
 	return notifier.ComposedAttachment("", notifier.MIME(out.Bytes(), m.Attachments...)), nil

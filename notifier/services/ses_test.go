@@ -35,8 +35,8 @@ func TestSESMail(t *testing.T) {
 			t.Errorf("subject %q, date %s", subject, date)
 		}
 		for header, want := range map[string]string{
-			"From": `"Caddy" <user@example.com>`, "To": "<a@example.com>", "Cc": "<c@example.com>",
-			"Reply-To": `"Caddy" <r@example.com>`, "Bcc": "",
+			"From": "Caddy <user@example.com>", "To": "a@example.com", "Cc": "c@example.com",
+			"Reply-To": "Caddy <r@example.com>", "Bcc": "",
 		} {
 			if got := letter.Header.Get(header); got != want {
 				t.Errorf("%s is %s, want %s", header, got, want)

@@ -62,8 +62,3 @@ func parseAddresses(list []string) []mail.Address {
 	}
 	return out
 }
-
-// isASCII reports whether s has ASCII characters only.
-func isASCII(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
-}

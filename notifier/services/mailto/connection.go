@@ -13,6 +13,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/wire"
 )
 
@@ -68,7 +69,7 @@ func (m *service) greet(mc *connection, c *notifier.Client, a account) (err erro
 // ehloName returns our name for EHLO: the machine's full name or, if it has
 // none, its address (RFC 5321, section 4.1.4).
 func ehloName(local net.Addr) string {
-	if name, err := os.Hostname(); err == nil && strings.Contains(name, ".") && isASCII(name) && !strings.ContainsAny(name, " \t\r\n") {
+	if name, err := os.Hostname(); err == nil && strings.Contains(name, ".") && mail.IsASCII(name) && !strings.ContainsAny(name, " \t\r\n") {
 		return name
 	}
 	if a, ok := local.(*net.TCPAddr); ok && a.IP.To4() != nil {

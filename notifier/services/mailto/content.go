@@ -7,23 +7,24 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
 // content returns the text and files of the message.
-func (m *service) content(msg *notifier.Message) mimePart {
+func (m *service) content(msg *notifier.Message) mail.Part {
 	files := msg.Attachments
-	var text mimePart
+	var text mail.Part
 	if msg.Format == notifier.HTML {
-		html, shown, rest := msg.Body, []mimePart(nil), files
+		html, shown, rest := msg.Body, []mail.Part(nil), files
 		if m.inline {
 			html, shown, rest = inlineFiles(msg.Body, files)
 		}
 		files = rest
-		text = mimeText("html", html)
+		text = mail.TextPart("html", html)
 		if len(shown) > 0 {
-			text = mimeMulti(`related; type="text/html"`, append([]mimePart{text}, shown...)...)
+			text = mail.Multipart(`related; type="text/html"`, append([]mail.Part{text}, shown...)...)
 		}
-		text = mimeMulti("alternative", mimeText("plain", markup.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
+		text = mail.Multipart("alternative", mail.TextPart("plain", markup.Convert(msg.Body, notifier.HTML, notifier.Text)), text)
 	} else {
 		var body strings.Builder
 		body.WriteString(msg.Body)
@@ -34,22 +35,22 @@ func (m *service) content(msg *notifier.Message) mimePart {
 				}
 			}
 		}
-		text = mimeText("plain", body.String())
+		text = mail.TextPart("plain", body.String())
 	}
 	if len(files) == 0 {
 		return text
 	}
-	parts := []mimePart{text}
+	parts := []mail.Part{text}
 	for _, a := range files {
-		parts = append(parts, mimeFile(a, ""))
+		parts = append(parts, mail.FilePart(a, "", a.Open))
 	}
-	return mimeMulti("mixed", parts...)
+	return mail.Multipart("mixed", parts...)
 }
 
 // inlineFiles returns the parts to show inside the HTML text: files that it
 // refers to as cid:name, and all other pictures, which are added at its end. It
 // also returns the text with those additions, and the remaining files.
-func inlineFiles(html string, files []*notifier.Attachment) (text string, shown []mimePart, rest []*notifier.Attachment) {
+func inlineFiles(html string, files []*notifier.Attachment) (text string, shown []mail.Part, rest []*notifier.Attachment) {
 	taken := map[string]bool{}
 	text = html
 	for _, a := range files {
@@ -65,7 +66,7 @@ func inlineFiles(html string, files []*notifier.Attachment) (text string, shown 
 			rest = append(rest, a)
 			continue
 		}
-		shown = append(shown, mimeFile(a, id))
+		shown = append(shown, mail.FilePart(a, id, a.Open))
 	}
 	return text, shown, rest
 }

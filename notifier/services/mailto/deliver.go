@@ -13,7 +13,7 @@ import (
 )
 
 // sendTo sends one mail, to the target and to the recipients of copies.
-func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.Message, target mail.Address, content mimePart) error {
+func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.Message, target mail.Address, content mail.Part) error {
 	// A retry has the same Message-ID, so that a mailbox that has the mail
 	// already can drop it.
 	id, err := notifier.OnceValue(c.Steps, "mail "+target.Address, func() (string, error) { return m.messageID(), nil })
@@ -34,7 +34,7 @@ func (m *service) sendTo(ctx context.Context, c *notifier.Client, msg *notifier.
 type envelope struct {
 	from  string
 	to    []string
-	mail  mimePart
+	mail  mail.Part
 	id    string
 	steps *notifier.Steps
 }
@@ -79,7 +79,7 @@ var errNotASCII = errors.New("an address has letters beyond ASCII before its @, 
 // If the connection broke, retry reports whether the server certainly does not
 // have the mail.
 func (mc *connection) transact(e *envelope) (retry bool, err error) {
-	international := !isASCII(e.from + strings.Join(e.to, ""))
+	international := !mail.IsASCII(e.from + strings.Join(e.to, ""))
 	if ok, _ := mc.client.Extension("SMTPUTF8"); !ok && international {
 		return false, errNotASCII
 	}
@@ -115,7 +115,7 @@ func (mc *connection) transact(e *envelope) (retry bool, err error) {
 	// A mail that cannot be written completely must not be closed, because
 	// closing w would complete it.
 	buf := bufio.NewWriterSize(w, 32<<10)
-	if err := e.mail.write(buf); err != nil {
+	if err := e.mail.Write(buf); err != nil {
 		return true, stepError("sending the mail", err)
 	}
 	if err := buf.Flush(); err != nil {

@@ -20,7 +20,7 @@ func (m *service) messageID() string {
 
 // mail returns the mail with this content (RFC 5322). A header field of the URL
 // replaces the field of the same name.
-func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, content mimePart) mimePart {
+func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, content mail.Part) mail.Part {
 	sender := m.sender
 	if sender.Name == "" && !m.unnamed && msg.Identity != nil {
 		sender.Name = mail.OneLine(msg.Identity.Name)
@@ -32,26 +32,26 @@ func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, c
 	var b strings.Builder
 	field := func(name, value string) {
 		if _, ok := own[strings.ToLower(name)]; !ok && value != "" {
-			b.WriteString(foldField(name, value))
+			b.WriteString(mail.FoldField(name, value))
 		}
 	}
 	field("Date", msg.Time.Format(time.RFC1123Z))
-	field("From", addressField([]mail.Address{sender}))
-	field("To", addressField(rcpt.To))
-	field("Cc", addressField(rcpt.CC))
-	field("Reply-To", addressField(parseAddresses(m.reply)))
+	field("From", mail.AddressField([]mail.Address{sender}))
+	field("To", mail.AddressField(rcpt.To))
+	field("Cc", mail.AddressField(rcpt.CC))
+	field("Reply-To", mail.AddressField(parseAddresses(m.reply)))
 	field("Message-ID", "<"+id+">")
-	field("Subject", encodeText(msg.Title))
+	field("Subject", mail.EncodeText(msg.Title))
 	if msg.Identity != nil {
-		field("X-Application", encodeText(msg.Identity.Name))
+		field("X-Application", mail.EncodeText(msg.Identity.Name))
 	}
 	// A gateway that takes mails recognizes a message that goes in circles by it.
-	b.WriteString(foldField(notifier.HopsHeader, strconv.Itoa(msg.Hops+1)))
+	b.WriteString(mail.FoldField(notifier.HopsHeader, strconv.Itoa(msg.Hops+1)))
 	for _, name := range slices.Sorted(maps.Keys(m.header)) {
 		if value := own[strings.ToLower(name)]; value != "" {
-			b.WriteString(foldField(name, value))
+			b.WriteString(mail.FoldField(name, value))
 		}
 	}
-	b.WriteString("MIME-Version: 1.0\r\n" + content.header)
-	return mimePart{b.String(), content.body}
+	b.WriteString("MIME-Version: 1.0\r\n" + content.Header)
+	return mail.Part{Header: b.String(), Body: content.Body}
 }

@@ -37,30 +37,30 @@ func (m *service) describePGP(s *notifier.Schema) {
 
 // protect signs and encrypts the content of a mail (RFC 3156). A mail to sign is
 // also encrypted if there are keys of all recipients.
-func (m *service) protect(ctx context.Context, c *notifier.Client, rcpt mail.Recipients, content mimePart) (mimePart, error) {
+func (m *service) protect(ctx context.Context, c *notifier.Client, rcpt mail.Recipients, content mail.Part) (mail.Part, error) {
 	mode := m.pgpMode()
 	if mode == pgpNone {
 		return content, nil
 	}
 	signers, err := m.keys.private.read(ctx, c)
 	if err != nil {
-		return mimePart{}, fmt.Errorf("pgpprv %w", err)
+		return mail.Part{}, fmt.Errorf("pgpprv %w", err)
 	}
 	if len(signers) > 0 && (signers[0].PrivateKey == nil || signers[0].PrivateKey.Encrypted) {
-		return mimePart{}, fmt.Errorf("pgpprv %w", errLocked)
+		return mail.Part{}, fmt.Errorf("pgpprv %w", errLocked)
 	}
 	keys, err := m.recipientKeys(ctx, c, rcpt)
 	switch {
 	case err != nil && mode == pgpEncrypt:
-		return mimePart{}, err
+		return mail.Part{}, err
 	case err == nil && len(keys) > 0:
 		// A key has as many signatures to verify as its owner likes.
 		if err := c.Compute(ctx, func() error { return checkCanEncrypt(keys) }); err != nil {
-			return mimePart{}, err
+			return mail.Part{}, err
 		}
 		return pgpEncrypted(ctx, c, content, keys, signers), nil
 	}
-	var signed mimePart
+	var signed mail.Part
 	err = c.Compute(ctx, func() (err error) {
 		signed, err = pgpSigned(content, signers)
 		return err
@@ -102,10 +102,10 @@ func checkCanEncrypt(keys openpgp.EntityList) error {
 // is encrypted while it is written. Work with keys, at the beginning and the end,
 // is done within [notifier.Client.Compute]; what it writes goes to the network
 // afterwards.
-func pgpEncrypted(ctx context.Context, c *notifier.Client, content mimePart, keys, signers openpgp.EntityList) mimePart {
-	secret := mimePart{
-		"Content-Type: application/octet-stream; name=\"encrypted.asc\"\r\nContent-Disposition: inline; filename=\"encrypted.asc\"\r\n",
-		func(w io.Writer) error {
+func pgpEncrypted(ctx context.Context, c *notifier.Client, content mail.Part, keys, signers openpgp.EntityList) mail.Part {
+	secret := mail.Part{
+		Header: "Content-Type: application/octet-stream; name=\"encrypted.asc\"\r\nContent-Disposition: inline; filename=\"encrypted.asc\"\r\n",
+		Body: func(w io.Writer) error {
 			out := &heldWriter{w: w}
 			armored, err := armor.Encode(out, openpgp.MessageType, nil)
 			if err != nil {
@@ -119,7 +119,7 @@ func pgpEncrypted(ctx context.Context, c *notifier.Client, content mimePart, key
 			if err != nil {
 				return fmt.Errorf("encrypting: %w", err)
 			}
-			if err := content.write(plain); err != nil {
+			if err := content.Write(plain); err != nil {
 				return err
 			}
 			if err := out.compute(ctx, c, func() error { return plain.Close() }); err != nil { // signs
@@ -128,8 +128,8 @@ func pgpEncrypted(ctx context.Context, c *notifier.Client, content mimePart, key
 			return armored.Close()
 		},
 	}
-	return mimeMulti(`encrypted; protocol="application/pgp-encrypted"`,
-		mimeRaw("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
+	return mail.Multipart(`encrypted; protocol="application/pgp-encrypted"`,
+		mail.RawPart("Content-Type: application/pgp-encrypted\r\n", "Version: 1\r\n"), secret)
 }
 
 // heldWriter is a writer to the network that work of [notifier.Client.Compute]
@@ -160,24 +160,24 @@ func (h *heldWriter) compute(ctx context.Context, c *notifier.Client, f func() e
 }
 
 // pgpSigned returns the content of a mail with a signature (RFC 3156, section 5).
-func pgpSigned(content mimePart, signers openpgp.EntityList) (mimePart, error) {
+func pgpSigned(content mail.Part, signers openpgp.EntityList) (mail.Part, error) {
 	var signature bytes.Buffer
 	w, err := openpgp.DetachSignWriter(&signature, signers, nil)
 	if err != nil {
-		return mimePart{}, fmt.Errorf("signing: %w", err)
+		return mail.Part{}, fmt.Errorf("signing: %w", err)
 	}
-	if err := content.write(w); err != nil {
-		return mimePart{}, fmt.Errorf("signing: %w", err)
+	if err := content.Write(w); err != nil {
+		return mail.Part{}, fmt.Errorf("signing: %w", err)
 	}
 	if err := w.Close(); err != nil {
-		return mimePart{}, fmt.Errorf("signing: %w", err)
+		return mail.Part{}, fmt.Errorf("signing: %w", err)
 	}
 	hash, armored, err := pgpArmor(signature.Bytes())
 	if err != nil {
-		return mimePart{}, fmt.Errorf("signing: %w", err)
+		return mail.Part{}, fmt.Errorf("signing: %w", err)
 	}
-	return mimeMulti(`signed; protocol="application/pgp-signature"; micalg=pgp-`+hash, content,
-		mimeRaw("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\nContent-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
+	return mail.Multipart(`signed; protocol="application/pgp-signature"; micalg=pgp-`+hash, content,
+		mail.RawPart("Content-Type: application/pgp-signature; name=\"signature.asc\"\r\nContent-Disposition: attachment; filename=\"signature.asc\"\r\n", armored)), nil
 }
 
 // pgpArmor returns a signature as text, and the name of its hash.

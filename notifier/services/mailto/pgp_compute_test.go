@@ -175,13 +175,13 @@ func TestEncryptionTakesTurns(t *testing.T) {
 					hold()
 				}
 				written := false
-				content := mimePart{"Content-Type: text/plain\r\n", func(w io.Writer) error {
+				content := mail.Part{Header: "Content-Type: text/plain\r\n", Body: func(w io.Writer) error {
 					written = true
 					hold()
 					_, err := io.WriteString(w, "text")
 					return err
 				}}
-				err := pgpEncrypted(ctx, c, content, openpgp.EntityList{you}, openpgp.EntityList{me}).write(io.Discard)
+				err := pgpEncrypted(ctx, c, content, openpgp.EntityList{you}, openpgp.EntityList{me}).Write(io.Discard)
 				close(release)
 				if err := <-ended; err != nil {
 					t.Error(err)
@@ -213,7 +213,7 @@ func TestKeySelectionTakesTurns(t *testing.T) {
 		<-started
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_, err := m.protect(ctx, c, mail.NewRecipients([]mail.Address{{Address: "you@example.org"}}, nil, nil), mimeText("plain", "x"))
+		_, err := m.protect(ctx, c, mail.NewRecipients([]mail.Address{{Address: "you@example.org"}}, nil, nil), mail.TextPart("plain", "x"))
 		close(release)
 		if err := <-ended; err != nil {
 			t.Error(err)

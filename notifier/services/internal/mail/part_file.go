@@ -1,4 +1,4 @@
-package mailto
+package mail
 
 import (
 	"bufio"
@@ -14,9 +14,10 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// mimeFile returns a part with a file. The file is read when the part is
-// written. With an id it is shown where the HTML text refers to it (RFC 2392).
-func mimeFile(a *notifier.Attachment, id string) mimePart {
+// FilePart returns a part with a file. open returns its content, and is called
+// when the part is written. With an id the file is shown where the HTML text
+// refers to it (RFC 2392).
+func FilePart(a *notifier.Attachment, id string, open func() io.Reader) Part {
 	disposition := "attachment"
 	if id != "" {
 		disposition = "inline"
@@ -27,7 +28,7 @@ func mimeFile(a *notifier.Attachment, id string) mimePart {
 	if id != "" {
 		header += "Content-ID: <" + id + ">\r\n"
 	}
-	return mimePart{header, func(w io.Writer) error { return writeBase64(w, a.Open()) }}
+	return Part{header, func(w io.Writer) error { return writeBase64(w, open()) }}
 }
 
 // writeBase64 writes a file as base64 in lines of 76 characters.
