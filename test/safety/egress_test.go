@@ -252,8 +252,8 @@ var isRefusal = regexp.MustCompile(`may not reach it|in its usual form`)
 // TestEgressMatrix checks that a client cannot reach an address that is not
 // public, in any spelling and any of the ways, with and without a proxy. If
 // egress allows the address, it is reached; with a proxy, the proxy is reached.
-// All ways have all spellings if full is set, and else one way, and the others a
-// sample.
+// If full is set, all ways use all spellings. Otherwise one way does, and the
+// others use a sample.
 func TestEgressMatrix(t *testing.T) {
 	t.Parallel()
 	all := forbiddenHosts()

@@ -29,12 +29,13 @@ const (
 	maxBatchBytes = 8 << 20 // their total size
 )
 
-// deferTime is how long changes that can be deferred wait for others. Without
-// it, the outcomes of deliveries to a fast destination would need a commit for
+// deferTime is the time that deferrable changes wait for others. Without it,
+// the outcomes of deliveries to a fast destination would need a commit for
 // every few of them.
 const deferTime = 5 * time.Millisecond
 
-// maxDeferred is the number of changes that do not wait any longer.
+// maxDeferred is the number of deferrable changes that are committed without a
+// wait.
 const maxDeferred = 128
 
 // coolDown is the time without writes after a failed commit, because bbolt then

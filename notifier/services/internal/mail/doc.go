@@ -1,3 +1,3 @@
-// Package mail reads and writes e-mail addresses, and holds the recipients of
-// an e-mail.
+// Package mail reads and writes e-mail addresses, and writes header fields and
+// MIME parts of e-mails.
 package mail
