@@ -19,6 +19,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/bolt"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/queuetest"
 )
 
 func open(t *testing.T, dir string) queue.Store {
@@ -433,14 +434,17 @@ func TestRecord(t *testing.T) {
 }
 
 // TestRecordMany records messages that end in a different order than they came
-// in, up to a minute later. They fill many batches.
+// in, up to a minute later. They fill many batches. It reads all results, or one
+// in five if CI is not set.
 func TestRecordMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
 		results := map[uuid.UUID]string{}
+		var ids []uuid.UUID
 		end := func(id uuid.UUID) {
 			results[id] = strings.Repeat("x", len(results)%300)
+			ids = append(ids, id)
 			q.Record(id, time.Now(), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
 		}
 		var late []uuid.UUID
@@ -465,8 +469,8 @@ func TestRecordMany(t *testing.T) {
 		}
 		check := func() {
 			t.Helper()
-			for id, result := range results {
-				wantRecorded(t, q, id, result)
+			for i := 0; i < len(ids); i += queuetest.Amount(1, 5) {
+				wantRecorded(t, q, ids[i], results[ids[i]])
 			}
 		}
 		check()
