@@ -28,7 +28,7 @@ func TestQueueReload(t *testing.T) {
 	options := func(n int) string { return queueOption(folder, "wait 20ms", fmt.Sprintf("keep %dh", 1+n%5)) }
 	block := func(n int) string {
 		u := "json://" + authority(s) + "/"
-		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %sk a\n}", 10+n%40, u, u)
+		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %sk a\n}", 60+n%40, u, u)
 	}
 	g := start(t, options(0), block(0))
 	l := g.load(rate, 1, 30)

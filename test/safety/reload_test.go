@@ -62,7 +62,7 @@ type load struct {
 func (g *gateway) load(rate, first, tries int) *load {
 	const maxWaiting = 64
 	l := &load{done: make(chan struct{})}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	file := bytes.Repeat([]byte("x"), largeFile)
 	go func() {
 		defer close(l.done)
@@ -124,7 +124,7 @@ func (l *load) end() {
 }
 
 // TestReloadAndStopUnderLoad reloads the configuration 15 times, or 50 times if
-// full is set, and then stops the gateway while messages come in. Every request
+// full is set or races are detected, and then stops the gateway while messages come in. Every request
 // gets a response, and every accepted message arrives once.
 //
 // On a reload, Caddy opens new sockets beside the old ones and closes
@@ -142,9 +142,9 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 	})
 	block := func(n int) string {
 		u := "json://" + authority(s) + "/"
-		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 10+n, u, u)
+		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 60+n, u, u)
 	}
-	rate, reloads := 200, amount(full, 50, 15)
+	rate, reloads := 200, amount(full || raceEnabled, 50, 15)
 	if raceEnabled {
 		rate = 40
 	}
