@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 var (
-	channelPattern = lazyregexp.New(`^([+#@]?[\p{L}\p{M}\p{N}._-]{1,80})(?::([0-9.]+))?$`)
+	channelPattern = lazyregexp.New(`^([+#@]?([\p{L}\p{M}\p{N}._-]+))(?::([0-9.]+))?$`)
 	emailPattern   = lazyregexp.New(`^[^@\s]+@[^@\s]+\.[^@\s]+$`)
 )
 
@@ -64,11 +65,22 @@ func (k *service) postOnce(ctx context.Context, c *notifier.Client, target strin
 
 // threadOf returns the thread in a target, or "".
 func threadOf(target string) string {
-	if m := channelPattern.FindStringSubmatch(target); m != nil {
-		return m[2]
-	}
-	return ""
+	_, thread, _ := splitChannel(target)
+	return thread
 }
+
+// splitChannel returns the channel in a target, of at most maxChannel
+// characters, and the thread. The pattern has no bound, because the compiled one
+// would take 3 MB.
+func splitChannel(target string) (channel, thread string, ok bool) {
+	m := channelPattern.FindStringSubmatch(target)
+	if m == nil || utf8.RuneCountInString(m[2]) > maxChannel {
+		return "", "", false
+	}
+	return m[1], m[3], true
+}
+
+const maxChannel = 80
 
 // address sets the channel and thread of a target in the payload.
 func (k *service) address(ctx context.Context, c *notifier.Client, target string, p map[string]any) error {
@@ -80,19 +92,19 @@ func (k *service) address(ctx context.Context, c *notifier.Client, target string
 		p["channel"] = id
 		return err
 	}
-	m := channelPattern.FindStringSubmatch(target)
-	if m == nil {
+	channel, thread, ok := splitChannel(target)
+	if !ok {
 		return errors.New("the target is neither #channel, @user, +id nor an e-mail address")
 	}
-	switch m[1][0] {
+	switch channel[0] {
 	case '+':
-		p["channel"] = m[1][1:]
+		p["channel"] = channel[1:]
 	case '@', '#':
-		p["channel"] = m[1]
+		p["channel"] = channel
 	default:
-		p["channel"] = "#" + m[1]
+		p["channel"] = "#" + channel
 	}
-	if thread := threadOf(target); thread != "" {
+	if thread != "" {
 		p["thread_ts"] = thread
 	}
 	return nil
