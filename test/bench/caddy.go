@@ -30,13 +30,13 @@ type caddy struct {
 type siteConfig struct {
 	keys   string // key blocks of the gateway
 	global string // the global option notify, if any
-	plain  bool   // without the gateway
+	plain  string // what the site has instead of the gateway, for Caddy alone
 }
 
 // text returns the Caddyfile.
 func (s siteConfig) text(c *caddy, destination string) string {
-	gateway := "respond ok"
-	if !s.plain {
+	gateway := s.plain
+	if gateway == "" {
 		gateway = "notify {\n" + s.keys + "\t\tegress {\n\t\t\tallow all\n\t\t}\n\t}"
 	}
 	return fmt.Sprintf(`{
@@ -102,14 +102,20 @@ func (c *caddy) stop() {
 }
 
 // reload runs the command caddy reload with the configuration that is running,
-// and returns how long it took.
-func (c *caddy) reload(b *bench) (time.Duration, error) {
+// and returns how long it took, and the CPU time of both processes.
+func (c *caddy) reload(b *bench) (took, used time.Duration, err error) {
+	before, err := c.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
 	command := exec.Command(c.command.Path, "reload", "--force", "--config", filepath.Join(b.dir, "Caddyfile"), "--adapter", "caddyfile", "--address", c.admin) //nolint:gosec // the program to measure
 	begin := time.Now()
 	if out, err := command.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("caddy reload: %w: %.500s", err, out)
+		return 0, 0, fmt.Errorf("caddy reload: %w: %.500s", err, out)
 	}
-	return time.Since(begin), nil
+	took = time.Since(begin)
+	after, err := c.cpu()
+	return took, after - before + command.ProcessState.UserTime() + command.ProcessState.SystemTime(), err
 }
 
 // usage has the counters of a process since its start.
