@@ -146,6 +146,12 @@ type queuedSend struct {
 	deciding bool // a goroutine decides, or has done so
 	answered bool // further results are too late for the response
 	targets  []sentTarget
+
+	// one has the room of direct and targets for one target.
+	one struct {
+		direct  [1]int
+		targets [1]sentTarget
+	}
 }
 
 // sentTarget is the state of a target of a queuedSend.
@@ -164,10 +170,11 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 		d.release = func() {}
 	}
 	d.id = queue.NewID()
-	return &queuedSend{
-		delivery: d, q: q, shared: shared, targets: make([]sentTarget, len(d.to.Targets)),
-		decided: make(chan struct{}),
+	s := &queuedSend{delivery: d, q: q, shared: shared, decided: make(chan struct{})}
+	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {
+		s.targets = make([]sentTarget, len(d.to.Targets))
 	}
+	return s
 }
 
 // begin stores the message before anything is sent if the client has an

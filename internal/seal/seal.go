@@ -113,6 +113,7 @@ func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
 type Batch struct {
 	aead   cipher.AEAD
 	prefix [derivedSize]byte
+	place  []byte // of the last record; its room is used again
 }
 
 // Batch returns a new batch.
@@ -128,7 +129,8 @@ func (b *Batch) Seal(plain []byte, table string, id []byte) []byte {
 	out := make([]byte, nonceSize, len(plain)+Overhead)
 	copy(out, b.prefix[:])
 	rand.Read(out[derivedSize:])
-	return b.aead.Seal(out, out[derivedSize:nonceSize], plain, place(table, id))
+	b.place = appendPlace(b.place[:0], table, id)
+	return b.aead.Seal(out, out[derivedSize:nonceSize], plain, b.place)
 }
 
 // Open returns the content of a record. The error is [ErrOpen].
@@ -144,7 +146,11 @@ func (s *Sealer) Open(sealed []byte, table string, id []byte) ([]byte, error) {
 }
 
 func place(table string, id []byte) []byte {
-	return append(append(make([]byte, 0, len(table)+1+len(id)), table+"\x00"...), id...)
+	return appendPlace(make([]byte, 0, len(table)+1+len(id)), table, id)
+}
+
+func appendPlace(b []byte, table string, id []byte) []byte {
+	return append(append(append(b, table...), 0), id...)
 }
 
 // HashSize is the length of a [Hash].

@@ -133,7 +133,7 @@ func (q *Queue) flush() {
 // has the time of the latest of these messages.
 const (
 	batchSpan = time.Second
-	batchSize = 16 << 10 // bytes; a batch is full when it has more
+	batchSize = 4 << 10 // bytes; a batch is full when it has more
 )
 
 // IsBatch reports whether id belongs to a batch: a message that holds the
@@ -155,9 +155,10 @@ func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
 	ids := slices.Clone(e.ids)
 	sort.Slice(ids, func(i, j int) bool { return bytes.Compare(ids[i].id[:], ids[j].id[:]) < 0 })
 	for len(ids) > 0 {
-		data, n := []byte{resultsVersion}, 0
+		data, n := append(make([]byte, 0, batchSize+batchSize/8), packedVersion), 0
+		var before []byte
 		for n < len(ids) && len(data) < batchSize && millis(ids[n].id) <= millis(ids[0].id)+batchSpan.Milliseconds() {
-			data = append(data, e.data[ids[n].from:ids[n].to]...)
+			data, before = packResult(data, e.data[ids[n].from:ids[n].to], before)
 			n++
 		}
 		batches = append(batches, &Entry{Message: &Message{ID: batchID(ids[n-1].id), Created: now, Summary: data}})
@@ -182,18 +183,85 @@ func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
 		return nil, err
 	}
 	for _, data := range batches {
-		if len(data) == 0 || data[0] != resultsVersion {
-			continue // written by a later version of the program
+		if len(data) == 0 {
+			continue
 		}
-		if e := findResult(data[1:], id); e != nil {
+		var e *Entry
+		switch data[0] {
+		case resultsVersion:
+			e = findResult(data[1:], id)
+		case packedVersion:
+			e = findPacked(data[1:], id)
+		} // others are written by a later version of the program
+		if e != nil {
 			return e, nil
 		}
 	}
 	return nil, ErrNotFound
 }
 
-// resultsVersion is the first byte of a batch.
-const resultsVersion = 1
+// The first byte of a batch.
+const (
+	resultsVersion = 1 // results follow as appendResult encodes them; no longer written
+	packedVersion  = 2 // results follow as packResult encodes them
+)
+
+// packResult appends a result to a batch. The results of messages to one
+// destination hardly differ, so packResult leaves out the bytes at the beginning
+// and at the end that are equal to those of the result before. It returns the
+// batch and what to pass with the next result.
+func packResult(batch, result, before []byte) (packed, body []byte) {
+	_, n := binary.Varint(result[resultHead:])
+	created := result[resultHead : resultHead+n]
+	body = result[resultHead+n:]
+	most := min(len(before), len(body))
+	head := 0
+	for head < most && before[head] == body[head] {
+		head++
+	}
+	tail := 0
+	for tail < most-head && before[len(before)-1-tail] == body[len(body)-1-tail] {
+		tail++
+	}
+	batch = append(append(batch, result[:16]...), created...)
+	batch = binary.AppendUvarint(batch, uint64(head))
+	batch = binary.AppendUvarint(batch, uint64(tail))
+	batch = binary.AppendUvarint(batch, uint64(len(body)-head-tail))
+	return append(batch, body[head:len(body)-tail]...), body
+}
+
+// findPacked returns a message from packed results, or nil.
+func findPacked(b []byte, id uuid.UUID) *Entry {
+	var before []byte
+	for len(b) >= 16 {
+		found := uuid.UUID(b[:16]) == id
+		b = b[16:]
+		_, n := binary.Varint(b)
+		if n <= 0 {
+			return nil
+		}
+		created := b[:n]
+		b = b[n:]
+		var lengths [3]int // of the head, the tail, and what is between them
+		for i := range lengths {
+			v, n := binary.Uvarint(b)
+			if n <= 0 || v > math.MaxInt32 {
+				return nil
+			}
+			lengths[i], b = int(v), b[n:]
+		}
+		head, tail, middle := lengths[0], lengths[1], lengths[2]
+		if head+tail > len(before) || middle > len(b) {
+			return nil
+		}
+		body := slices.Concat(before[:head], b[:middle], before[len(before)-tail:])
+		if found {
+			return decodeResult(slices.Concat(created, body), id)
+		}
+		before, b = body, b[middle:]
+	}
+	return nil
+}
 
 // resultHead is the length of the head of each result: the ID of the message,
 // and the length of the rest.

@@ -18,7 +18,9 @@ type measure struct {
 	p50, p99  time.Duration
 	cpu       time.Duration // of each request
 	allocs    float64
-	bytes     float64 // allocated
+	bytes     float64       // allocated
+	delivered float64       // messages a second until the last one arrived; only with rawLoad
+	ownCPU    time.Duration // of this process, for each request; only with rawLoad
 }
 
 func (m measure) rate() float64        { return m.perSecond }
@@ -69,6 +71,8 @@ func medianOf(rounds []measure) measure {
 	out.cpu = time.Duration(get(func(m measure) float64 { return float64(m.cpu) }))
 	out.allocs = get(func(m measure) float64 { return m.allocs })
 	out.bytes = get(func(m measure) float64 { return m.bytes })
+	out.delivered = get(func(m measure) float64 { return m.delivered })
+	out.ownCPU = time.Duration(get(func(m measure) float64 { return float64(m.ownCPU) }))
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type queueRow struct {
 	processes []*caddy
 	paths     []string // used in turn
 	async     bool
+	perSecond int  // requests that begin in a second; 0 for as many as possible
 	drained   bool // the round ends when the destination has all messages
 	rounds    []measure
 }
@@ -44,9 +46,9 @@ func (b *bench) rawLoad(r *queueRow, clients, requests int) (measure, error) {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	times, errs := make([][]time.Duration, clients), make([]error, clients)
-	begin := time.Now()
+	ownBefore, begin := ownCPU(), time.Now()
 	for i := range clients {
-		group.Go(func() { times[i], errs[i] = r.client(i, &next, requests) })
+		group.Go(func() { times[i], errs[i] = r.client(i, &next, begin, requests) })
 	}
 	group.Wait()
 	took := time.Since(begin)
@@ -58,12 +60,29 @@ func (b *bench) rawLoad(r *queueRow, clients, requests int) (measure, error) {
 			return measure{}, errors.New("the messages are not delivered")
 		}
 	}
+	own := ownCPU() - ownBefore
+	delivered := float64(requests) / b.dest.lastArrival().Sub(begin).Seconds()
+	if r.async && !r.drained {
+		delivered = 0 // the destination may hang
+	}
 	time.Sleep(settleTime)
 	after, err := usageOf(r.processes)
 	if err != nil {
 		return measure{}, err
 	}
-	return newMeasure(slices.Concat(times...), took, before, after), nil
+	m := newMeasure(slices.Concat(times...), took, before, after)
+	m.delivered, m.ownCPU = delivered, own/time.Duration(requests)
+	return m, nil
+}
+
+// ownCPU returns the CPU time of this process, which has the clients and the
+// destination.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // usageOf returns the sum of the usage of processes.
@@ -80,8 +99,9 @@ func usageOf(processes []*caddy) (sum usage, err error) {
 	return sum, nil
 }
 
-// client makes requests on one connection.
-func (r *queueRow) client(i int, next *atomic.Int64, requests int) (times []time.Duration, err error) {
+// client makes requests on one connection. start is the time of the first
+// request of all clients.
+func (r *queueRow) client(i int, next *atomic.Int64, start time.Time, requests int) (times []time.Duration, err error) {
 	address := r.processes[i%len(r.processes)].gateway
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -102,6 +122,9 @@ func (r *queueRow) client(i int, next *atomic.Int64, requests int) (times []time
 		k := next.Add(1)
 		if k > int64(requests) {
 			return times, nil
+		}
+		if r.perSecond > 0 {
+			time.Sleep(time.Until(start.Add(time.Duration(k) * time.Second / time.Duration(r.perSecond))))
 		}
 		begin := time.Now()
 		if _, err := conn.Write(texts[k%int64(len(texts))]); err != nil {
@@ -163,13 +186,18 @@ func (b *bench) measureQueueRows(rows []*queueRow, clients, requests int) error 
 	return nil
 }
 
-// printQueueRows prints rows and their ratios to the first one.
+// printQueueRows prints rows, and the medians of their ratios to the first one
+// and of the differences from its p99 within each round.
 func printQueueRows(title string, rows []*queueRow) {
-	fmt.Printf("%-44s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "of the first row: req/s, CPU")
-	base := medianOf(rows[0].rounds)
+	fmt.Printf("%-44s %8s %8s %8s %8s %8s %8s %8s   %s\n", title, "req/s", "sent/s", "p50 ms", "p99 ms", "CPU µs", "allocs", "own CPU", "to the first row: req/s, CPU, p99 ms")
+	base := row{rounds: rows[0].rounds}
 	for _, r := range rows {
-		m := medianOf(r.rounds)
-		fmt.Printf("%-44s %8.0f %8.2f %8.2f %8.0f %8.0f   %.2f, %.2f\n", r.name, m.perSecond, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs,
-			m.perSecond/base.perSecond, float64(m.cpu)/float64(base.cpu))
+		m, compared := medianOf(r.rounds), row{rounds: r.rounds}
+		later := make([]float64, len(r.rounds))
+		for i := range later {
+			later[i] = ms(r.rounds[i].p99 - base.rounds[i].p99)
+		}
+		fmt.Printf("%-44s %8.0f %8.0f %8.2f %8.2f %8.0f %8.0f %8.0f   %.2f, %.2f, %+.2f\n", r.name, m.perSecond, m.delivered, ms(m.p50), ms(m.p99), us(m.cpu), m.allocs,
+			us(m.ownCPU), compared.ratio(&base, measure.rate), compared.ratio(&base, measure.cpuTime), median(later))
 	}
 }

@@ -456,7 +456,6 @@ func (b *batch) accept(e *queue.Entry) error {
 			return err
 		}
 	}
-	b.counts[m.ID] = c
 	if len(jobs) > 0 {
 		b.then = append(b.then, func(x *index) {
 			s.recent.add(e, b.began)
