@@ -10,12 +10,13 @@ import (
 // an access token or a session. The zero value is empty. It must not be
 // copied.
 type Cached[T any] struct {
-	state atomic.Pointer[cached[T]] // nil until the first use
+	state atomic.Pointer[cached] // nil until the first use
 }
 
-type cached[T any] struct {
+// cached holds a value of any type, so that a program has its methods once.
+type cached struct {
 	lock  chan struct{} // holds a value while a goroutine uses the others
-	value T
+	value any
 	until time.Time
 	have  bool
 }
@@ -24,7 +25,9 @@ type cached[T any] struct {
 // which returns a value and how long it is valid; 0 means until [Cached.Drop].
 // If several goroutines call Get, one fetches and the others wait.
 func (c *Cached[T]) Get(ctx context.Context, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
-	return c.get().get(ctx, fetch)
+	value, err := c.get().get(ctx, func(ctx context.Context) (any, time.Duration, error) { return fetch(ctx) })
+	v, _ := value.(T)
+	return v, err
 }
 
 // Drop forgets the value. A service calls it when the destination refuses the
@@ -35,27 +38,19 @@ func (c *Cached[T]) Drop(ctx context.Context) { c.get().drop(ctx, nil) }
 // state with that name: see [Client.SaveState]. A service uses it for a session
 // that is expensive to open or that the destination gives out seldom.
 func (c *Cached[T]) GetSaved(ctx context.Context, client *Client, name string, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
-	return c.get().get(ctx, func(ctx context.Context) (T, time.Duration, error) {
-		var saved savedValue[T]
-		if client.LoadState(ctx, name, &saved) {
-			if saved.Until.IsZero() {
-				return saved.Value, 0, nil
-			}
-			if life := time.Until(saved.Until); life > 0 {
-				return saved.Value, life, nil
-			}
+	value, err := c.get().get(ctx, func(ctx context.Context) (any, time.Duration, error) {
+		var saved T
+		if life, ok := loadValue(ctx, client, name, &saved); ok {
+			return saved, life, nil
 		}
 		value, life, err := fetch(ctx)
-		if err != nil {
-			return value, life, err
+		if err == nil {
+			saveValue(ctx, client, name, value, life)
 		}
-		saved = savedValue[T]{Value: value}
-		if life > 0 {
-			saved.Until = time.Now().Add(life)
-		}
-		client.SaveState(ctx, name, saved)
-		return value, life, nil
+		return value, life, err
 	})
+	v, _ := value.(T)
+	return v, err
 }
 
 // DropSaved is [Cached.Drop] for a value of [Cached.GetSaved].
@@ -64,24 +59,46 @@ func (c *Cached[T]) DropSaved(ctx context.Context, client *Client, name string) 
 }
 
 // savedValue is the state of a Cached.
-type savedValue[T any] struct {
-	Value T         `json:"value"`
+type savedValue struct {
+	Value any       `json:"value"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-func (c *Cached[T]) get() *cached[T] {
+// loadValue reads a saved value into value, which is a pointer, and returns how
+// long it is valid, or false if there is none.
+func loadValue(ctx context.Context, client *Client, name string, value any) (life time.Duration, ok bool) {
+	saved := savedValue{Value: value}
+	if !client.LoadState(ctx, name, &saved) {
+		return 0, false
+	}
+	if saved.Until.IsZero() {
+		return 0, true
+	}
+	life = time.Until(saved.Until)
+	return life, life > 0
+}
+
+// saveValue saves a value, which is valid for life, or for ever if life is 0.
+func saveValue(ctx context.Context, client *Client, name string, value any, life time.Duration) {
+	saved := savedValue{Value: value}
+	if life > 0 {
+		saved.Until = time.Now().Add(life)
+	}
+	client.SaveState(ctx, name, saved)
+}
+
+func (c *Cached[T]) get() *cached {
 	if c.state.Load() == nil {
-		c.state.CompareAndSwap(nil, &cached[T]{lock: make(chan struct{}, 1)})
+		c.state.CompareAndSwap(nil, &cached{lock: make(chan struct{}, 1)})
 	}
 	return c.state.Load()
 }
 
-func (c *cached[T]) get(ctx context.Context, fetch func(context.Context) (T, time.Duration, error)) (T, error) {
-	var none T
+func (c *cached) get(ctx context.Context, fetch func(context.Context) (any, time.Duration, error)) (any, error) {
 	select {
 	case c.lock <- struct{}{}:
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	defer func() { <-c.lock }()
 	if c.have && (c.until.IsZero() || time.Now().Before(c.until)) {
@@ -89,7 +106,7 @@ func (c *cached[T]) get(ctx context.Context, fetch func(context.Context) (T, tim
 	}
 	value, life, err := fetch(ctx)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	c.value, c.have, c.until = value, true, time.Time{}
 	if life > 0 {
@@ -100,7 +117,7 @@ func (c *cached[T]) get(ctx context.Context, fetch func(context.Context) (T, tim
 }
 
 // drop forgets the value and calls also, unless it is nil.
-func (c *cached[T]) drop(ctx context.Context, also func()) {
+func (c *cached) drop(ctx context.Context, also func()) {
 	select {
 	case c.lock <- struct{}{}:
 		c.have = false
