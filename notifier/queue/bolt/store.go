@@ -2,8 +2,10 @@
 // bbolt database, and the attachments as files.
 //
 // One goroutine writes. It commits all waiting changes in one transaction, so
-// that they share the cost of a commit (two fsyncs). Waiting jobs are indexed
-// in memory, without their content.
+// that they share the cost of a commit (two fsyncs). The outcomes of deliveries
+// wait some milliseconds for other changes. Waiting jobs are indexed in memory,
+// without their content; recent messages, up to 8 MiB, are also kept in memory
+// until they are delivered.
 //
 // The folder has these files, with mode 0600:
 //
