@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFolder locks the folder for this process, until the file is closed.
-func lockFolder(path string) (*os.File, error) {
+// lockFolder locks the folder for this process, until unlock is called.
+func lockFolder(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the folder of the queue: %w", err)
@@ -23,5 +23,5 @@ func lockFolder(path string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("locking the folder of the queue: %w", err)
 	}
-	return f, nil
+	return f.Close, nil
 }

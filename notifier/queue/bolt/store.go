@@ -80,7 +80,7 @@ type Store struct {
 	sealer *seal.Sealer
 	log    *zap.Logger
 	noSync bool
-	lock   *os.File
+	unlock func() error // of the folder
 
 	mu sync.RWMutex
 	db *bbolt.DB // nil while it cannot be opened
@@ -119,13 +119,13 @@ func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
 		return nil, fmt.Errorf("creating the folder of the queue: %w", err)
 	}
-	lock, err := lockFolder(s.path)
+	unlock, err := lockFolder(s.path)
 	if err != nil {
 		return nil, err
 	}
-	s.lock = lock
+	s.unlock = unlock
 	if err := s.open(o.Secret); err != nil {
-		lock.Close()
+		_ = unlock()
 		return nil, fmt.Errorf("opening the queue in %s: %w", s.path, err)
 	}
 	go s.write()
@@ -358,7 +358,7 @@ func (s *Store) Close() (err error) {
 		if db != nil {
 			err = db.Close()
 		}
-		err = errors.Join(err, s.lock.Close())
+		err = errors.Join(err, s.unlock())
 	})
 	return err
 }
