@@ -58,12 +58,18 @@ const server = "http://localhost:9080"
 
 func send(t *testing.T, ctx context.Context, path, form string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
+	try := func() (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", typeForm)
+		return http.DefaultClient.Do(r)
 	}
-	r.Header.Set("Content-Type", typeForm)
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := try()
+	for n := 0; err != nil && ctx.Err() == nil && n < 10; n++ {
+		resp, err = try() // a reload closes connections that it has not read from
+	}
 	if err != nil {
 		return 0, err.Error()
 	}
