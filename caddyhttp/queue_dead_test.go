@@ -46,7 +46,7 @@ func TestQueueDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {typeJSON}}
-		resp, err := http.DefaultClient.Do(r)
+		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,20 +56,35 @@ func serve(t *testing.T, options, notify string) {
 
 const server = "http://localhost:9080"
 
+// client sends requests to the Caddy that startCaddy runs. It repeats requests
+// that fail, because a reload resets connections that the old server has not
+// accepted yet.
+var client = &http.Client{Transport: repeated{}}
+
+type repeated struct{}
+
+func (repeated) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	for n := 0; err != nil && r.Context().Err() == nil && n < 10; n++ {
+		again := r.Clone(r.Context())
+		if r.GetBody != nil {
+			if again.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		resp, err = http.DefaultTransport.RoundTrip(again)
+	}
+	return resp, err
+}
+
 func send(t *testing.T, ctx context.Context, path, form string) (int, string) {
 	t.Helper()
-	try := func() (*http.Response, error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", typeForm)
-		return http.DefaultClient.Do(r)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
 	}
-	resp, err := try()
-	for n := 0; err != nil && ctx.Err() == nil && n < 10; n++ {
-		resp, err = try() // a reload closes connections that it has not read from
-	}
+	r.Header.Set("Content-Type", typeForm)
+	resp, err := client.Do(r)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -253,7 +268,7 @@ func TestSecretsStayHidden(t *testing.T) {
 			answers.WriteString(body)
 		}
 	}
-	resp, err := http.Get("http://localhost:2999/config/")
+	resp, err := client.Get("http://localhost:2999/config/")
 	if err != nil {
 		t.Fatal(err)
 	}
