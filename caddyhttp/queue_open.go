@@ -47,7 +47,7 @@ func (a *App) openQueue() error {
 	if s == nil {
 		return nil
 	}
-	v, _, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return a.newQueue() })
+	v, isOpen, err := queuePool.LoadOrNew(s.name, func() (caddy.Destructor, error) { return a.newQueue() })
 	if err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -58,6 +58,9 @@ func (a *App) openQueue() error {
 	}
 	a.queue = q
 	q.use(a)
+	if !isOpen {
+		q.Start()
+	}
 	return nil
 }
 

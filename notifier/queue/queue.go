@@ -86,17 +86,23 @@ type Queue struct {
 	results results
 }
 
-// New starts a queue with a store. [Queue.Close] closes both.
+// New returns a queue with a store. It makes no deliveries before [Queue.Start].
+// [Queue.Close] closes both.
 func New(store Store, o Options) *Queue {
 	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	q.results.full = make(chan struct{}, 1)
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.Configure(o)
+	return q
+}
+
+// Start begins the deliveries. The functions of [Options] are not called before,
+// so they may use the queue.
+func (q *Queue) Start() {
 	q.loops.Go(q.schedule)
 	q.loops.Go(q.maintain)
 	q.loops.Go(q.renew)
 	q.loops.Go(q.record)
-	return q
 }
 
 // Configure replaces the options. Deliveries in progress keep the old ones.

@@ -34,6 +34,7 @@ func open(t *testing.T, dir string) queue.Store {
 // start starts a queue that is closed when the test ends.
 func start(t *testing.T, s queue.Store, o queue.Options) *queue.Queue {
 	q := queue.New(s, o)
+	q.Start()
 	t.Cleanup(func() { q.Close(context.WithoutCancel(t.Context())) })
 	return q
 }
@@ -300,6 +301,7 @@ func TestClose(t *testing.T) {
 			return d.deliver(ctx, m, j)
 		}
 		q := queue.New(open(t, dir), queue.Options{Deliver: slow, Concurrency: 3})
+		q.Start()
 		for i := range 5 {
 			accept(t, q, entry(fmt.Sprint(i), fmt.Sprint("to ", i)))
 		}
@@ -318,6 +320,7 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 		q = queue.New(open(t, dir), queue.Options{Deliver: slow})
+		q.Start()
 		time.Sleep(time.Minute)
 		d.want(t, "0 to to 0", "1 to to 1", "2 to to 2", "3 to to 3", "4 to to 4")
 
@@ -362,6 +365,7 @@ func TestHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d deliveries
 		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
+		q.Start()
 		e := entry("text", "a", "b", "c")
 		e.Jobs[0].Status, e.Jobs[1].Status, e.Jobs[2].Status = queue.Sending, queue.Sending, queue.Delivered
 		accept(t, q, e)
@@ -412,6 +416,7 @@ func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
+		q.Start()
 		first := record(q, "first")
 		wantRecorded(t, q, first, "first")
 		time.Sleep(2 * time.Second)
@@ -440,6 +445,7 @@ func TestRecordMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		q := queue.New(open(t, dir), queue.Options{Deliver: delivered})
+		q.Start()
 		results := map[uuid.UUID]string{}
 		var ids []uuid.UUID
 		end := func(id uuid.UUID) {
@@ -675,6 +681,7 @@ func TestLimits(t *testing.T) {
 func TestGoroutinesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: delivered})
+		q.Start()
 		accept(t, q, entry("text", "a"))
 		if err := q.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -683,5 +690,32 @@ func TestGoroutinesEnd(t *testing.T) {
 			t.Error(err)
 		}
 		// The bubble waits for all goroutines.
+	})
+}
+
+// TestStart checks that a stored message is not delivered before Start, so that
+// Deliver can use the queue. Once, a restart made the first deliveries while the
+// caller of New did not have the queue yet.
+func TestStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		if err := s.Accept(t.Context(), 1<<30, entry("text", "a")); err != nil {
+			t.Fatal(err)
+		}
+		started := false
+		made := make(chan bool, 1)
+		q := queue.New(s, queue.Options{Deliver: func(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+			made <- started
+			return delivered(ctx, m, j)
+		}})
+		time.Sleep(time.Minute)
+		started = true
+		q.Start()
+		if !<-made {
+			t.Error("a delivery was made before Start")
+		}
+		if err := q.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -419,6 +419,7 @@ func child(dsn string) {
 		events.Print(queuetest.Delivered, m.ID)
 		return queue.Outcome{Status: queue.Delivered}
 	}})
+	q.Start()
 	for range 8 {
 		go func() {
 			for i := 0; ; i++ {
@@ -489,6 +490,7 @@ func BenchmarkGateways(b *testing.B) {
 					}
 					return queue.Outcome{Status: queue.Delivered}
 				}})
+				q.Start()
 				defer func() {
 					ctx, cancel := context.WithCancel(context.Background())
 					cancel()
