@@ -83,8 +83,7 @@ func TestBadImports(t *testing.T) {
 		_, _ = w.Write([]byte("json://localhost\ninclude /etc/passwd"))
 	}))
 	defer includer.Close()
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	const gone = "http://127.0.0.1:1"
 	file := func(text string) string { return configuration(t, "f.conf", text) }
 	for _, tt := range []struct{ name, location, block, want string }{
 		{"no such file", "/nonexistent/f.yml", "", "key k, import_apprise 2: /nonexistent/f.yml: reading the file: no such file"},
@@ -96,7 +95,7 @@ func TestBadImports(t *testing.T) {
 		{"a reserved tag", file("untagged=json://localhost"), "", "f.conf:1: untagged cannot be a tag"},
 		{"status", nowhere.URL + "/secretsecret", "", "reading the file: the server answers with status 404"},
 		{"size", large.URL + "/secretsecret", "", "reading the file: the file is larger than 1 MiB"},
-		{"refused connection", strings.Replace(gone.URL, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
+		{"refused connection", strings.Replace(gone, "//", "//u:secretsecret@", 1) + "/secretsecret", "", "connection refused"},
 		{"a local file in a fetched one", includer.URL, "", ":2: include: a file that was fetched cannot include a local file"},
 	} {
 		empty := configuration(t, "empty", "")

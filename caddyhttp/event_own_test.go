@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +16,7 @@ import (
 // causes none.
 func TestOwnEvents(t *testing.T) {
 	s := newStation(t)
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	gone := strings.Replace(closed.URL, "http", "json", 1)
+	const gone = "json://127.0.0.1:1"
 	notify, emit := startEventApps(t, `
 	notify {
 		key ok {

@@ -181,9 +181,7 @@ func TestFailingIssuance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	ca := strings.TrimPrefix(closed.URL, "http://")
+	const ca = "127.0.0.1:1"
 	startCaddy(t, "storage file_system "+dir+`
 	notify {
 		key ops {

@@ -251,9 +251,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	s := newStation(t)
 	address := strings.TrimPrefix(s.URL, "http://")
-	closed := httptest.NewServer(nil)
-	closed.Close()
-	gone := strings.TrimPrefix(closed.URL, "http://")
+	const gone = "127.0.0.1:1"
 	serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",
 		open+"key k {\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+address+"/refuse a\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+gone+"/ b\n}")
 	var answers strings.Builder
