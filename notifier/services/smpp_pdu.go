@@ -39,8 +39,7 @@ func (p smppPDU) answer() (smppPDU, bool) {
 	return a, true
 }
 
-// smppRead reads a PDU. It skips the body, because the header says whether a
-// request was successful.
+// smppRead reads a PDU and skips its body. The header has the status of a request.
 func smppRead(r io.Reader) (p smppPDU, err error) {
 	var head [data.PDU_HEADER_SIZE]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
