@@ -173,8 +173,8 @@ func (g *gateway) begin() {
 	go func() { ended <- command.Wait() }()
 }
 
-// run starts the process and waits until it answers. After kill or stop, it
-// starts it again, with the same addresses and folders.
+// run starts the process and waits until it answers and all apps have started.
+// After kill or stop, it starts it again, with the same addresses and folders.
 func (g *gateway) run() {
 	g.t.Helper()
 	g.begin()
@@ -192,6 +192,11 @@ func (g *gateway) run() {
 		_ = resp.Body.Close()
 		return resp.StatusCode == 200
 	})
+	// Caddy starts the apps in no fixed order, so the one for HTTP may answer
+	// before the others run. It shows the configuration when all have started.
+	if status, text := g.get(g.adminURL+"/config/", "application/json"); status != 200 {
+		g.t.Fatalf("the gateway's configuration: status %d: %s", status, text)
+	}
 }
 
 // kill ends the gateway with SIGKILL.
