@@ -16,17 +16,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/caddytest"
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	broker "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/hooks/auth"
 	"github.com/mochi-mqtt/server/v2/listeners"
 )
 
-// startCaddy runs Caddy with global options and sites. If Caddy is running, it
-// is reloaded.
+// startCaddy runs Caddy with global options and sites until the end of the
+// test. If Caddy is running, it is reloaded.
 func startCaddy(t *testing.T, options, sites string) {
 	t.Helper()
-	caddytest.NewTester(t).InitServer(`{
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
 	admin localhost:2999
 	skip_install_trust
 	http_port 9080
@@ -34,7 +36,18 @@ func startCaddy(t *testing.T, options, sites string) {
 	persist_config off
 	`+options+`
 }
-`+sites, "caddyfile")
+`+sites), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := caddy.Load(config, false); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // serve runs Caddy with global options and a site with the options of notify.
