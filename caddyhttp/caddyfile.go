@@ -256,12 +256,13 @@ type urlToken struct {
 // checkURLs checks the URLs of the block, after the whole block is read, because
 // services may follow them.
 func (b *settingsBlock) checkURLs(services *Services) error {
-	for _, u := range b.urls {
-		if err := checkURL(u.url, services); err != nil {
-			return u.at.WrapErr(err)
+	_, err := forEach(len(b.urls), func(i int) error {
+		if err := checkURL(b.urls[i].url, services); err != nil {
+			return b.urls[i].at.WrapErr(err)
 		}
-	}
-	return nil
+		return nil
+	})
+	return err
 }
 
 func (b *settingsBlock) options() options {

@@ -74,20 +74,20 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 		return nil, err
 	}
 	for _, w := range warnings {
-		l.log.Warn("apprise configuration", zap.Stringer("warning", w))
+		l.warn("apprise configuration", zap.Stringer("warning", w))
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
 		d, err := l.importEntry(e)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
-			l.log.Warn("apprise configuration", zap.String("warning", at+u.Error()+"; the URL is skipped"))
+			l.warn("apprise configuration", zap.String("warning", at+u.Error()+"; the URL is skipped"))
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", at, err)
 		}
 		for _, w := range d.Warnings() {
-			l.log.Warn("apprise configuration", zap.String("warning", at+w))
+			l.warn("apprise configuration", zap.String("warning", at+w))
 		}
 		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
 	}

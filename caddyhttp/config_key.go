@@ -15,7 +15,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// Key is a named set of destinations.
+// Key is a named set of destinations. In JSON, a key that has only URLs may be
+// an array of them: `["gotifys://gotify.example.com/{env.GOTIFY}"]`.
 type Key struct {
 	// The destinations. A key needs at least one, here or in an imported file.
 	URLs []KeyURL `json:"urls,omitempty"`
@@ -50,8 +51,9 @@ type Key struct {
 	Fallback string `json:"fallback,omitempty"`
 }
 
-// KeyURL is one destination of a key. In JSON, a URL that has nothing else may
-// be a string: `"gotifys://gotify.example.com/{env.GOTIFY}"`.
+// KeyURL is one destination of a key. In JSON, a URL without a directory may be
+// a string. Its tags, if it has any, come first, with commas between them and an
+// equals sign after them: `"ops,2:urgent=gotifys://gotify.example.com/{env.GOTIFY}"`.
 type KeyURL struct {
 	// The notification URL. Placeholders such as `{env.DISCORD}` and
 	// `{file./run/secrets/discord}`, which keep secrets out of the configuration,
@@ -183,7 +185,8 @@ func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Ta
 	return out, nil
 }
 
-// parseFunc returns the destination of a URL of the operator.
+// parseFunc returns the destination of a URL of the operator. Several goroutines
+// may call it at once.
 type parseFunc func(url string, files notifier.Files) (*notifier.Destination, error)
 
 // parseUnshared is a parseFunc whose destinations are not shared with other
@@ -198,6 +201,39 @@ type keyLoader struct {
 	services *Services
 	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
+	later    *[]func() // if not nil, warnings are added to it instead of logged
+}
+
+// warn logs a warning about a URL, now or later.
+func (l keyLoader) warn(message string, field zap.Field) {
+	log := func() { l.log.Warn(message, field) }
+	if l.later == nil {
+		log()
+		return
+	}
+	*l.later = append(*l.later, log)
+}
+
+// loadAll returns the keys with the names, each of which check accepts. It loads
+// several keys at once. The error and the warnings are those of loading one key
+// after the other, in the order of the names, up to the first error.
+func (l keyLoader) loadAll(names []string, keys map[string]*Key, check func(*key) error) ([]*key, error) {
+	loaded := make([]*key, len(names))
+	warnings := make([][]func(), len(names))
+	failed, err := forEach(len(names), func(i int) (err error) {
+		own := l
+		own.later = &warnings[i]
+		if loaded[i], err = own.load(names[i], keys[names[i]]); err != nil {
+			return err
+		}
+		return l.locate(keyPrefix+names[i], check(loaded[i]))
+	})
+	for i := range min(failed+1, len(names)) {
+		for _, log := range warnings[i] {
+			log()
+		}
+	}
+	return loaded, err
 }
 
 func (l keyLoader) load(name string, c *Key) (*key, error) {
@@ -209,6 +245,7 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
 	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, log: l.log}
+	k.targets = make([]notifier.Target, 0, len(c.URLs))
 	for i, u := range c.URLs {
 		t, err := l.target(u)
 		if err != nil {
@@ -238,8 +275,11 @@ const keyPrefix = "key "
 func keyURLName(key string, i int) string { return fmt.Sprintf("key %s, URL %d", key, i+1) }
 
 // locate returns err with the name of the setting that it is about, and with
-// its position.
+// its position, or nil if err is nil.
 func (l keyLoader) locate(setting string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return l.file.locate(setting, prefixError(setting, err))
 }
 
@@ -285,7 +325,7 @@ func (l keyLoader) destination(url, dir string) (*notifier.Destination, error) {
 		return nil, err
 	}
 	for _, w := range d.Warnings() {
-		l.log.Warn("notification URL", zap.String("warning", w))
+		l.warn("notification URL", zap.String("warning", w))
 	}
 	return d, nil
 }

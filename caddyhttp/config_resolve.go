@@ -153,19 +153,14 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 			r.defaultTargets = append(r.defaultTargets, notifier.Target{Destination: d})
 		}
 	}
-	keys := maps.Clone(r.keys)
-	if keys == nil {
-		keys = map[string]*key{}
+	loaded, err := l.loadAll(slices.Sorted(maps.Keys(s.Keys)), s.Keys, func(k *key) error { return r.checkAccept(k.accept) })
+	if err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
-		k, err := l.load(name, s.Keys[name])
-		if err != nil {
-			return err
-		}
-		if err := r.checkAccept(k.accept); err != nil {
-			return l.locate("key "+name, err)
-		}
-		keys[name] = k
+	keys := make(map[string]*key, len(r.keys)+len(loaded))
+	maps.Copy(keys, r.keys)
+	for _, k := range loaded {
+		keys[k.name] = k
 	}
 	r.keys = keys
 	return nil

@@ -58,8 +58,14 @@ func (s *shared) Destruct() error {
 // value is not a use.
 type sharedRef struct {
 	*shared
-	loaded       bool
-	destinations []*notifier.Destination
+	loaded bool
+	used   *usedDestinations // nil before load
+}
+
+// usedDestinations are the destinations of a sharedRef.
+type usedDestinations struct {
+	mu  sync.Mutex
+	all []*notifier.Destination
 }
 
 // load takes a use of the shared value and creates it if there is none.
@@ -70,18 +76,21 @@ func (r *sharedRef) load() error {
 	if err != nil {
 		return err
 	}
-	r.shared, r.loaded = s.(*shared), true
+	r.shared, r.loaded, r.used = s.(*shared), true, new(usedDestinations)
 	return nil
 }
 
 // parse returns the destination of a URL of the operator and keeps it until
 // release. On a reload the new configuration parses its URLs before the old one
-// releases its own, so that destinations in both stay open.
+// releases its own, so that destinations in both stay open. Several goroutines may
+// call it at once.
 func (r *sharedRef) parse(url string, files notifier.Files) (*notifier.Destination, error) {
 	d, err := r.sender.ParseWithFiles(url, nil, files)
 	if err == nil {
 		r.parsed.Add(1)
-		r.destinations = append(r.destinations, d)
+		r.used.mu.Lock()
+		r.used.all = append(r.used.all, d)
+		r.used.mu.Unlock()
 	}
 	return d, err
 }
@@ -94,10 +103,10 @@ func (r *sharedRef) release() error {
 		return nil
 	}
 	r.loaded = false
-	for _, d := range r.destinations {
+	for _, d := range r.used.all {
 		r.sender.Release(d)
 	}
-	r.destinations = nil
+	r.used = nil
 	_, err := sharedPool.Delete(sharedName)
 	return err
 }
