@@ -12,7 +12,7 @@ import (
 type Settings struct {
 	// The keys that `POST /notify/{KEY}` sends to, by name. A name has 1 to 128
 	// letters, digits, `_` and `-` and is case-sensitive. Example:
-	// `{"ops": {"urls": [{"url": "gotifys://gotify.example.com/{env.GOTIFY}"}]}}`.
+	// `{"ops": ["gotifys://gotify.example.com/{env.GOTIFY}"]}`.
 	// Default: none.
 	Keys map[string]*Key `json:"keys,omitempty"`
 

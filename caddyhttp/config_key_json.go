@@ -3,22 +3,71 @@ package caddyhttp
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/caddyserver/caddy/v2"
 )
 
+// Keys and URLs have short forms in JSON. When a configuration loads, Caddy
+// decodes and encodes it several times, and handlers of a site more often than
+// the rest. An array of strings costs much less than objects.
+
+// keyObject is a Key that is an object in JSON.
+type keyObject Key
+
 // keyURLObject is a KeyURL that is an object in JSON.
 type keyURLObject KeyURL
 
-// MarshalJSON implements json.Marshaler. A URL without a directory and tags is
-// a string. Caddy reads and writes a configuration several times when it loads,
-// and a string costs much less than an object.
-func (u KeyURL) MarshalJSON() ([]byte, error) {
-	if u.Dir == "" && len(u.Tags) == 0 {
-		return json.Marshal(u.URL)
+// MarshalJSON implements json.Marshaler. A key that has only URLs becomes an array
+// of them.
+func (k Key) MarshalJSON() ([]byte, error) {
+	if len(k.URLs) == 0 || len(k.ImportApprise) > 0 || k.DefaultTag != "" || k.Queue != nil || len(k.Accept) > 0 || k.Fallback != "" {
+		return json.Marshal(keyObject(k))
 	}
-	return json.Marshal(keyURLObject(u))
+	var err error
+	size := 2
+	for _, u := range k.URLs {
+		size += len(u.URL) + 20
+	}
+	out := append(make([]byte, 0, size), '[')
+	for i, u := range k.URLs {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = u.appendJSON(out); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It takes an array or an object.
+// Unknown fields are errors, as in the rest of a configuration.
+func (k *Key) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '[' {
+		return caddy.StrictUnmarshalJSON(data, (*keyObject)(k))
+	}
+	*k = Key{}
+	return json.Unmarshal(data, &k.URLs)
+}
+
+// MarshalJSON implements json.Marshaler. A URL without a directory becomes a
+// string that begins with its tags.
+func (u KeyURL) MarshalJSON() ([]byte, error) { return u.appendJSON(nil) }
+
+// appendJSON appends u in JSON to out.
+func (u KeyURL) appendJSON(out []byte) ([]byte, error) {
+	text := u.URL
+	if len(u.Tags) > 0 {
+		text = strings.Join(u.Tags, ",") + "=" + u.URL
+	}
+	if tags, url := cutTags(text); u.Dir == "" && url == u.URL && slices.Equal(tags, u.Tags) {
+		return appendString(out, text)
+	}
+	object, err := json.Marshal(keyURLObject(u))
+	return append(out, object...), err
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It takes a string or an object.
@@ -27,10 +76,44 @@ func (u *KeyURL) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
 		return caddy.StrictUnmarshalJSON(data, (*keyURLObject)(u))
 	}
+	text, err := unquote(data)
 	*u = KeyURL{}
-	if inner := data[1 : len(data)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		u.URL = string(inner) // most URLs: without decoding
-		return nil
+	u.Tags, u.URL = cutTags(text)
+	return err
+}
+
+// cutTags divides a text such as "ops,dev=json://localhost" into tags and a URL.
+// A text without tags is a URL. No URL begins like a tag: a scheme ends with ://,
+// and a placeholder begins with a brace.
+func cutTags(text string) (tags []string, url string) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '=':
+			return strings.Split(text[:i], ","), text[i+1:]
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_-:,", c) >= 0:
+		default:
+			return nil, text
+		}
 	}
-	return json.Unmarshal(data, &u.URL)
+	return nil, text
+}
+
+// appendString appends a string in JSON to out.
+func appendString(out []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {
+			quoted, err := json.Marshal(s)
+			return append(out, quoted...), err
+		}
+	}
+	return append(append(append(out, '"'), s...), '"'), nil
+}
+
+// unquote returns the text of a string in JSON, whose syntax is valid.
+func unquote(data []byte) (text string, err error) {
+	inner := data[1 : len(data)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), nil // most URLs: without decoding
+	}
+	return text, json.Unmarshal(data, &text)
 }
