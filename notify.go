@@ -39,10 +39,6 @@
 package notify
 
 import (
-	// Destinations may use a time zone named in their URL, also on machines
-	// without a time zone database.
-	_ "time/tzdata"
-
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/zoneinfo"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -76,7 +76,7 @@ func timeZone(name string) (string, error) {
 		candidates = append(candidates, region+"/"+written)
 	}
 	for _, c := range candidates {
-		if _, err := time.LoadLocation(c); err == nil && !strings.EqualFold(c, "local") {
+		if _, err := zoneinfo.LoadLocation(c); err == nil && !strings.EqualFold(c, "local") {
 			return c, nil
 		}
 	}

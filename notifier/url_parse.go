@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/zoneinfo"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -349,7 +350,7 @@ func (d *Destination) finish() error {
 	}
 	d.location = time.Local
 	if d.options.tz != "" {
-		if l, err := time.LoadLocation(d.options.tz); err == nil {
+		if l, err := zoneinfo.LoadLocation(d.options.tz); err == nil {
 			d.location = l
 		}
 	}
