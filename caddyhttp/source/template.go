@@ -168,17 +168,17 @@ func (t *Template) Execute(data any, header http.Header) (string, error) {
 	if err != nil {
 		return "", wrapError(t.name, err)
 	}
-	return out.String(), nil
+	return out.text.String(), nil
 }
 
 // limitedBuffer is a buffer of at most maxOutput bytes.
-type limitedBuffer struct{ bytes.Buffer }
+type limitedBuffer struct{ text bytes.Buffer }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxOutput {
+	if b.text.Len()+len(p) > maxOutput {
 		return 0, fmt.Errorf("%w: its output is longer than %d KiB; shorten it with cut or first", errTooMuch, maxOutput>>10)
 	}
-	return b.Buffer.Write(p)
+	return b.text.Write(p)
 }
 
 // rewriter changes a parsed template: it counts steps, gets fields with _get, and

@@ -18,19 +18,19 @@ import (
 )
 
 // growlRequest builds a GNTP request.
-type growlRequest struct{ bytes.Buffer }
+type growlRequest struct{ text bytes.Buffer }
 
 // newGrowlRequest begins a request. With a password the request is signed: the key
 // is the hash of the password and a salt, and the request contains the hash of the
 // key. MD5 is the only hash that every implementation of GNTP supports.
 func newGrowlRequest(kind, password string) *growlRequest {
 	r := &growlRequest{}
-	fmt.Fprintf(r, "GNTP/1.0 %s NONE", kind)
+	fmt.Fprintf(&r.text, "GNTP/1.0 %s NONE", kind)
 	if password != "" {
 		salt := make([]byte, 16)
-		_, _ = rand.Read(salt)                              // never fails
-		key := md5.Sum(append([]byte(password), salt...))   //nolint:gosec // see above
-		fmt.Fprintf(r, " MD5:%X.%X", md5.Sum(key[:]), salt) //nolint:gosec // see above
+		_, _ = rand.Read(salt)                                    // never fails
+		key := md5.Sum(append([]byte(password), salt...))         //nolint:gosec // see above
+		fmt.Fprintf(&r.text, " MD5:%X.%X", md5.Sum(key[:]), salt) //nolint:gosec // see above
 	}
 	r.end()
 	return r
@@ -40,11 +40,11 @@ func newGrowlRequest(kind, password string) *growlRequest {
 var growlLineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "")
 
 func (r *growlRequest) header(name, value string) {
-	fmt.Fprintf(r, "%s: %s\r\n", name, growlLineBreaks.Replace(value))
+	fmt.Fprintf(&r.text, "%s: %s\r\n", name, growlLineBreaks.Replace(value))
 }
 
 // end ends a line, or a block of headers.
-func (r *growlRequest) end() { r.WriteString("\r\n") }
+func (r *growlRequest) end() { r.text.WriteString("\r\n") }
 
 // resource adds a header whose value is data, and ends the headers.
 func (r *growlRequest) resource(name string, data []byte) {
@@ -54,7 +54,7 @@ func (r *growlRequest) resource(name string, data []byte) {
 	r.header("Identifier", id)
 	r.header("Length", fmt.Sprint(len(data)))
 	r.end()
-	r.Write(data)
+	r.text.Write(data)
 	r.end()
 	r.end()
 }
@@ -77,7 +77,7 @@ func (g *growl) exchange(ctx context.Context, c *notifier.Client, r *growlReques
 	defer wire.InterruptOnDone(ctx, conn)()
 	// A desktop that refuses a request may answer and close the connection before
 	// it has read everything. Its answer is then better than the write error.
-	_, writeErr := conn.Write(r.Bytes())
+	_, writeErr := conn.Write(r.text.Bytes())
 	err = growlAnswer(c, textproto.NewReader(bufio.NewReader(conn)))
 	if _, refused := errors.AsType[*growlError](err); err == nil || refused {
 		return err

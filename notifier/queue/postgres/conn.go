@@ -40,7 +40,7 @@ type pool struct {
 
 // conn is a connection with its prepared statements.
 type conn struct {
-	*pgconn.PgConn
+	pg         *pgconn.PgConn
 	statements map[string]*pgconn.StatementDescription
 }
 
@@ -106,7 +106,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 
 func (p *pool) put(c *conn) {
 	defer func() { <-p.slots }()
-	if !c.IsClosed() && c.TxStatus() != 'I' { // in the middle of a transaction
+	if !c.pg.IsClosed() && c.pg.TxStatus() != 'I' { // in the middle of a transaction
 		if c.rollback() != nil {
 			closeConn(c)
 		}
@@ -114,7 +114,7 @@ func (p *pool) put(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case c.IsClosed():
+	case c.pg.IsClosed():
 		// The server has probably closed the others as well.
 		for _, other := range p.idle {
 			closeConn(other)
@@ -130,7 +130,7 @@ func (p *pool) put(c *conn) {
 func closeConn(c *conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = c.Close(ctx)
+	_ = c.pg.Close(ctx)
 }
 
 // close closes the idle connections. Those in use are closed when put returns
@@ -246,7 +246,7 @@ func (c *conn) exec(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 		st := c.statements[call.sql]
 		if st == nil {
 			var err error
-			if st, err = c.Prepare(ctx, "notify_"+strconv.Itoa(len(c.statements)), call.sql, nil); err != nil {
+			if st, err = c.pg.Prepare(ctx, "notify_"+strconv.Itoa(len(c.statements)), call.sql, nil); err != nil {
 				return nil, err
 			}
 			c.statements[call.sql] = st
@@ -257,7 +257,7 @@ func (c *conn) exec(ctx context.Context, calls ...call) ([]*pgconn.Result, error
 		}
 		batch.ExecStatement(st, values, formats, []int16{1})
 	}
-	return c.ExecBatch(ctx, batch).ReadAll()
+	return c.pg.ExecBatch(ctx, batch).ReadAll()
 }
 
 // query is exec for one statement.
@@ -291,7 +291,7 @@ func (c *conn) transaction(ctx context.Context, f func() error) error {
 func (c *conn) rollback() error {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTime)
 	defer cancel()
-	_, err := c.Exec(ctx, "ROLLBACK").ReadAll()
+	_, err := c.pg.Exec(ctx, "ROLLBACK").ReadAll()
 	return err
 }
 

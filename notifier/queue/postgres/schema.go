@@ -119,7 +119,7 @@ func (s *Store) createTables(ctx context.Context, c *conn) error {
 // execAll executes statements that define tables.
 func execAll(ctx context.Context, c *conn, statements ...string) error {
 	for _, sql := range statements {
-		if _, err := c.Exec(ctx, sql).ReadAll(); err != nil && !exists(err) {
+		if _, err := c.pg.Exec(ctx, sql).ReadAll(); err != nil && !exists(err) {
 			return err
 		}
 	}

@@ -221,13 +221,13 @@ func (s *Store) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		c, err := s.pool.connect(ctx)
 		if err == nil {
-			_, err = c.Exec(ctx, "LISTEN "+channel).ReadAll()
+			_, err = c.pg.Exec(ctx, "LISTEN "+channel).ReadAll()
 			if _, refused := errors.AsType[*pgconn.PgError](err); refused {
 				closeConn(c)
 				return // the store still polls every second
 			}
 			for err == nil {
-				if err = c.WaitForNotification(ctx); err == nil {
+				if err = c.pg.WaitForNotification(ctx); err == nil {
 					signal(s.changed)
 				}
 			}
