@@ -242,10 +242,12 @@ type migration struct {
 	unmoved []string // what is missing in the Caddyfile, and why
 }
 
+//go:noinline // keeps its many callers small
 func (m *migration) note(format string, args ...any) {
 	m.notes = append(m.notes, fmt.Sprintf(format, args...))
 }
 
+//go:noinline // keeps its many callers small
 func (m *migration) skip(format string, args ...any) {
 	m.unmoved = append(m.unmoved, fmt.Sprintf(format, args...))
 }

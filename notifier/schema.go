@@ -153,6 +153,8 @@ func (s *Schema) URL(templates ...string) {
 //     https://notes.example.com/?tok3n.
 //
 // The address may have a query with parameters, as any URL.
+//
+//go:noinline // keeps its many callers small
 func (s *Schema) Native(templates ...string) {
 	for _, text := range templates {
 		s.natives = append(s.natives, compileNative(text))

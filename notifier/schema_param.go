@@ -195,6 +195,8 @@ func (p *Param) Normalize(f func(value string) (string, error)) *Param {
 
 // Param returns the parameter that has been declared under a name, so that more
 // can be added to its description: for example to one of [Schema.Server].
+//
+//go:noinline // keeps its many callers small
 func (s *Schema) Param(name string) *Param {
 	if p := s.byName[name]; p != nil {
 		return p

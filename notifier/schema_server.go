@@ -77,6 +77,8 @@ func (s *Server) URLWith(scheme string, segments ...string) string {
 
 // Path returns the path of a URL: each segment is escaped and has a slash before
 // it. Empty segments are left out.
+//
+//go:noinline // keeps its many callers small
 func Path(segments ...string) string {
 	var b strings.Builder
 	writePath(&b, segments)

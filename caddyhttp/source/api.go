@@ -37,6 +37,8 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 }
 
 // list returns the first max objects of an array.
+//
+//go:noinline // keeps its many callers small
 func list(v any, max int) (out []map[string]any) {
 	all, _ := v.([]any)
 	for _, item := range all {
@@ -54,6 +56,7 @@ type lines struct{ parts []string }
 // bytes.
 const maxBody = 64 << 10
 
+//go:noinline // keeps its many callers small
 func (l *lines) add(s string) {
 	if s = strings.TrimSpace(s); s != "" {
 		l.parts = append(l.parts, s)
@@ -102,10 +105,24 @@ func (m *Message) image(v any) {
 
 // raise sets the type to t if t is more serious.
 func (m *Message) raise(t notifier.Type) {
-	order := map[string]int{"": 0, string(notifier.Info): 1, string(notifier.Success): 2, string(notifier.Warning): 3, string(notifier.Failure): 4}
-	if order[string(t)] > order[m.Type] {
+	if severity(t) > severity(notifier.Type(m.Type)) {
 		m.Type = string(t)
 	}
+}
+
+// severity returns the place of a type in the order of raise, or 0 if it has none.
+func severity(t notifier.Type) int {
+	switch t {
+	case notifier.Info:
+		return 1
+	case notifier.Success:
+		return 2
+	case notifier.Warning:
+		return 3
+	case notifier.Failure:
+		return 4
+	}
+	return 0
 }
 
 // check returns m, or an error if m has no content. A title without a body becomes

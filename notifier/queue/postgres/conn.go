@@ -333,6 +333,7 @@ const (
 	oidUUID   = 2950
 )
 
+//go:noinline // keeps its many callers small
 func (a *array) bigint(n int64) {
 	a.oid, a.items = oidBigint, append(a.items, binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
