@@ -59,9 +59,13 @@ func newEntry(svc Service) *entry {
 		panic(fmt.Sprintf("service %T has no name or no URL", e.service))
 	}
 	for _, t := range s.templates {
-		t.places(func(name string, _ bool) {
-			if p := s.byName[name]; p == nil || p.name != name {
+		t.places(func(name string, optional bool) {
+			p := s.byName[name]
+			if p == nil || p.name != name {
 				panic(s.Name + ": no parameter is called {" + name + "}, as in " + t.text)
+			}
+			if !optional {
+				t.needs = append(t.needs, p)
 			}
 		})
 		t.setPatterns(s.byName)

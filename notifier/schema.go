@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"context"
+	"slices"
 	"unsafe"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -175,9 +176,5 @@ func (s *Schema) defaultOf(p *Param) string {
 
 // hasRequired reports whether every required place of t has a value.
 func (d *Destination) hasRequired(t *template) bool {
-	has := true
-	t.places(func(name string, optional bool) {
-		has = has && (optional || d.has(d.schema.byName[name]))
-	})
-	return has
+	return !slices.ContainsFunc(t.needs, func(p *Param) bool { return !d.has(p) })
 }

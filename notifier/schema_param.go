@@ -31,6 +31,7 @@ const (
 // hundreds of times are not inlined, because that adds 100 KB to a program.
 type Param struct {
 	name     string
+	index    int // in description.params
 	kind     Kind
 	doc      string
 	def      string // the default, as a URL writes it
@@ -63,7 +64,7 @@ func (s *Schema) declare(kind Kind, name, def, doc string, v unsafe.Pointer) *Pa
 	if s.byName[name] != nil {
 		panic(s.Name + ": parameter " + name + " is declared twice")
 	}
-	p := &Param{name: name, kind: kind, def: def, doc: doc, variable: s.bind(v), description: s.description}
+	p := &Param{name: name, index: len(s.params), kind: kind, def: def, doc: doc, variable: s.bind(v), description: s.description}
 	s.byName[name] = p
 	s.params = append(s.params, p)
 	return p

@@ -1,6 +1,7 @@
 package notifier
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/percent"
@@ -8,8 +9,44 @@ import (
 
 // A match holds the values that a template found in a URL.
 type match struct {
-	values map[string][]string // by parameter
-	extra  []string            // the names of parts without a place
+	values placeValues
+	extra  []string // the names of parts without a place
+
+	// Memory for the values of most URLs.
+	memory struct {
+		values [5]placeValue
+		texts  [4]string
+		taken  [3]takenSegments
+	}
+}
+
+// placeValues are the values at the places of a URL, each parameter once.
+type placeValues []placeValue
+
+type placeValue struct {
+	name  string // the parameter
+	texts []string
+}
+
+// of returns the values of a parameter.
+func (v placeValues) of(name string) []string {
+	for i := range v {
+		if v[i].name == name {
+			return v[i].texts
+		}
+	}
+	return nil
+}
+
+// add adds values of a parameter. Later changes of texts do not count.
+func (v *placeValues) add(name string, texts []string) {
+	for i := range *v {
+		if p := &(*v)[i]; p.name == name {
+			p.texts = append(p.texts, texts...)
+			return
+		}
+	}
+	*v = append(*v, placeValue{name, slices.Clip(texts)})
 }
 
 // match finds the values in u at their places in t. given reports whether the
@@ -17,7 +54,8 @@ type match struct {
 // parts without a place. If u does not fit t because a parameter has no value,
 // missing is its name.
 func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *match, missing string) {
-	m = &match{values: map[string][]string{}}
+	m = &match{}
+	m.values = m.memory.values[:0]
 	if missing = t.matchAuthority(u, given, m); missing != "" {
 		return nil, missing
 	}
@@ -27,13 +65,13 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 	// The place of a parameter that the query sets is empty, unless segments
 	// would be left over.
 	for _, inPath := range []func(string) bool{given, givenNone} {
-		p := pathMatch{given: inPath, extra: extra}
+		p := pathMatch{given: inPath, extra: extra, taken: m.memory.taken[:0]}
 		left := p.match(t.path, u.segments)
 		if left < 0 {
 			continue
 		}
 		for _, v := range p.taken {
-			m.values[v.name] = append(m.values[v.name], v.segments...)
+			m.values.add(v.name, v.segments)
 		}
 		if left > 0 {
 			m.extra = append(m.extra, "the end of the path")
@@ -41,7 +79,7 @@ func (t *template) match(u *rawURL, given func(string) bool, extra bool) (m *mat
 		return m, ""
 	}
 	t.places(func(name string, optional bool) {
-		if missing == "" && !optional && len(m.values[name]) == 0 && !given(name) {
+		if missing == "" && !optional && len(m.values.of(name)) == 0 && !given(name) {
 			missing = name
 		}
 	})
@@ -64,13 +102,18 @@ func minSegments(nodes []pathNode) (n int) {
 // matchAuthority finds the values before the path. It returns the name of the
 // first required parameter without a value, or "".
 func (t *template) matchAuthority(u *rawURL, given func(string) bool, m *match) (missing string) {
+	texts := m.memory.texts[:0]
+	add := func(name, text string) {
+		texts = append(texts, text)
+		m.values.add(name, texts[len(texts)-1:])
+	}
 	take := func(p place, has bool, text, what string) {
 		switch {
 		case p.name == "" && has && text != "":
 			m.extra = append(m.extra, what)
 		case p.name == "":
 		case text != "":
-			m.values[p.name] = append(m.values[p.name], text)
+			add(p.name, text)
 		case !p.optional && !given(p.name) && missing == "":
 			missing = p.name
 		}
@@ -85,7 +128,7 @@ func (t *template) matchAuthority(u *rawURL, given func(string) bool, m *match) 
 	take(t.password, u.hasPassword, u.password, "the password")
 	switch {
 	case t.hostList != "" && host != "" && given(t.host.name):
-		m.values[t.hostList] = append(m.values[t.hostList], percent.DecodeText(host))
+		add(t.hostList, percent.DecodeText(host))
 	case t.hostIsList && host == "" && len(u.segments) > 0:
 	default:
 		take(t.host, true, percent.DecodeText(host), "the host")

@@ -127,19 +127,16 @@ func (d *description) fits(templates []*template, u *rawURL, given func(string) 
 
 // given returns a function that reports whether the query sets a parameter.
 func (d *description) given(u *rawURL) func(name string) bool {
-	var in map[*Param]bool
+	var in []*Param
 	for _, q := range u.query {
-		if p := d.byName[strings.ToLower(q.key)]; p != nil && q.value != "" {
-			if in == nil {
-				in = map[*Param]bool{}
-			}
-			in[p] = true
+		if p := d.byName[strings.ToLower(q.key)]; p != nil && q.value != "" && !slices.Contains(in, p) {
+			in = append(in, p)
 		}
 	}
 	if in == nil {
 		return givenNone
 	}
-	return func(name string) bool { return in[d.byName[name]] }
+	return func(name string) bool { return slices.Contains(in, d.byName[name]) }
 }
 
 // givenNone is what given returns if the query sets no parameter.
@@ -171,7 +168,11 @@ func parseNative(text string, u *rawURL) (*Destination, error) {
 			if n.bare != "" && len(query) > 0 && query[0].value == "" {
 				values[n.bare], query = []string{query[0].key}, query[1:]
 			}
-			if err := d.assign(values, append(slices.Clone(n.query), query...), nil); err != nil {
+			var places placeValues
+			for name, texts := range values {
+				places.add(name, texts)
+			}
+			if err := d.assign(places, append(slices.Clone(n.query), query...), nil); err != nil {
 				return nil, err
 			}
 			return d, nil
@@ -195,51 +196,60 @@ func (e *entry) newDestination(t *template, scheme *scheme) *Destination {
 // assign sets the parameters to the values at their places in the URL and to
 // those of the query. For a single value the query takes precedence; lists get
 // both. t is nil for an address that the service gives out.
-func (d *Destination) assign(places map[string][]string, query []queryParam, t *template) error {
+func (d *Destination) assign(places placeValues, query []queryParam, t *template) error {
 	s := d.schema
-	values := map[*Param][]string{}
-	for name, v := range places {
-		values[s.byName[name]] = slices.Clip(v)
+	var memory [48]paramTexts // without an allocation for most services
+	params := memory[:]
+	if len(s.params) > len(params) {
+		params = make([]paramTexts, len(s.params))
 	}
-	named := map[*Param]bool{} // set under its own name, which takes precedence over an alias
+	for _, v := range places {
+		params[s.byName[v.name].index].texts = v.texts
+	}
 	for i, q := range query {
 		p := s.byName[strings.ToLower(q.key)]
 		if p == nil {
 			p = s.mapOf(q.key)
 		}
-		switch {
-		case p == nil:
+		if p == nil {
 			if ignored := s.ignoredParam(q.key); ignored != nil {
 				ignored.warn(d, q)
 			} else if q.key != "" {
 				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
 			}
+			continue
+		}
+		switch own := &params[p.index]; {
 		case p.kind == KindMap:
 			if err := d.put(p, q.key, q.value); err != nil {
 				return s.errValue(p, err.Error())
 			}
 		case q.value == "":
 		case p.kind == KindList:
-			values[p] = append(values[p], q.value)
-		case named[p] && !strings.EqualFold(q.key, p.name):
+			own.texts = append(slices.Clip(own.texts), q.value)
+		case own.named && !strings.EqualFold(q.key, p.name):
 		default:
-			values[p] = []string{q.value}
-			named[p] = strings.EqualFold(q.key, p.name)
+			own.texts = []string{q.value}
+			own.named = strings.EqualFold(q.key, p.name)
 		}
 	}
-	required := map[*Param]bool{}
 	if t != nil {
-		t.places(func(name string, optional bool) { required[s.byName[name]] = !optional })
+		for _, p := range t.needs {
+			params[p.index].required = true
+		}
 	}
-	for _, p := range s.params {
+	for i, p := range s.params {
 		if p.kind == KindMap {
 			continue
 		}
-		required := required[p] || p.required
-		if err := d.setParam(p, values[p], required); err != nil {
-			return err
+		own := params[i]
+		required := own.required || p.required
+		if len(own.texts) > 0 {
+			if err := d.setParam(p, own.texts, required); err != nil {
+				return err
+			}
 		}
-		empty := len(values[p]) == 0 || p.kind == KindList && d.countItems(p) == 0
+		empty := len(own.texts) == 0 || p.kind == KindList && d.countItems(p) == 0
 		if empty && required {
 			return s.errMissing(p, t)
 		}
@@ -247,8 +257,15 @@ func (d *Destination) assign(places map[string][]string, query []queryParam, t *
 	return nil
 }
 
+// paramTexts are the texts that a URL has for a parameter.
+type paramTexts struct {
+	texts    []string
+	named    bool // the query has the parameter under its own name, which takes precedence over an alias
+	required bool // the template has a place that must not be empty
+}
+
 // setParam sets a parameter that is not a map to the texts that the URL has for
-// it.
+// it. There is at least one.
 func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	s := d.schema
 	switch {
@@ -260,7 +277,7 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 		if err != nil {
 			return s.errValue(p, err.Error())
 		}
-	case len(texts) > 0:
+	default:
 		err := d.set(p, texts[0])
 		if err != nil && p.lenient {
 			d.setNearest(p, texts[0], err)
@@ -303,13 +320,13 @@ var paramName = lazyregexp.New(`^[-+:]?[A-Za-z_]{1,24}$`)
 // token in the wrong place. That is a key without a value, one that does not
 // look like a name, and one that is a part of another value of the URL and no
 // service's parameter.
-func queryLabel(query []queryParam, i int, places map[string][]string) string {
+func queryLabel(query []queryParam, i int, places placeValues) string {
 	q := query[i]
 	hasKey := func(value string) bool { return len(q.key) >= 4 && strings.Contains(value, q.key) }
 	safe := len(query) <= maxNamed && q.value != "" && paramName.MatchString(q.key) &&
 		!slices.ContainsFunc(query, func(o queryParam) bool { return hasKey(o.value) })
-	for _, values := range places {
-		safe = safe && !slices.ContainsFunc(values, hasKey)
+	for _, v := range places {
+		safe = safe && !slices.ContainsFunc(v.texts, hasKey)
 	}
 	if safe || q.value != "" && isParam(q.key) {
 		return "the parameter " + q.key

@@ -78,6 +78,9 @@ func splitURL(s string) (*rawURL, error) {
 		u.user, u.password = percent.DecodeText(u.user), percent.DecodeText(u.password)
 	}
 	u.slash = strings.HasSuffix(rest, "/")
+	if n := strings.Count(path, "/") + 1; path != "" && n <= 8 {
+		u.segments = make([]string, 0, n)
+	}
 	for seg := range strings.SplitSeq(path, "/") {
 		if seg != "" {
 			u.segments = append(u.segments, percent.DecodeText(seg))

@@ -20,6 +20,7 @@ type template struct {
 	hostIsList bool   // the host is the first item of a list that continues in the path
 	hostList   string // the list that has the host as an item if the query sets the host's parameter
 	path       []pathNode
+	needs      []*Param // those whose places must not be empty
 }
 
 // A scheme is a name before "://". Of a pair such as gotify[s], gotifys is the
