@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -181,8 +183,15 @@ func TestFailingIssuance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	allow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer allow.Close()
+	// The certificate is obtained on demand, because Caddy has a data race if one
+	// app emits events before the others have started.
 	const ca = "127.0.0.1:1"
 	startCaddy(t, "storage file_system "+dir+`
+	on_demand_tls {
+		ask `+allow.URL+`
+	}
 	notify {
 		key ops {
 			url `+s.url("/ops")+`
@@ -190,8 +199,20 @@ func TestFailingIssuance(t *testing.T) {
 	}
 	events {
 		on cert_failed notify ops
-	}`, "fails.example.com:9443 {\ntls {\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
+	}`, "fails.example.com:9443 {\ntls {\non_demand\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
+	conn, err := net.Dial("tcp", "localhost:9443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handshake sync.WaitGroup
+	handshake.Go(func() {
+		if err := tls.Client(conn, &tls.Config{ServerName: "fails.example.com"}).Handshake(); err == nil {
+			t.Error("there is a certificate")
+		}
+	})
 	got := s.arrives(t, "No certificate for fails.example.com")
+	_ = conn.Close()
+	handshake.Wait()
 	if got.Type != "failure" || !strings.Contains(got.Message, "connection refused") || !strings.Contains(got.Message, "Issuers: "+ca) {
 		t.Errorf("got %+v", got)
 	}
