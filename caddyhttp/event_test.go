@@ -225,7 +225,13 @@ func TestUpstreamHealth(t *testing.T) {
 		t.Skip("starts a server")
 	}
 	s := newStation(t)
-	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	checks := make(chan struct{})
+	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case checks <- struct{}{}:
+		default:
+		}
+	}))
 	address := upstream.Listener.Addr().String()
 	startCaddy(t, `
 	notify {
@@ -237,6 +243,9 @@ func TestUpstreamHealth(t *testing.T) {
 		on healthy notify ops
 		on unhealthy notify ops
 	}`, "http://localhost:9080 {\nreverse_proxy "+address+" {\nhealth_uri /\nhealth_interval 100ms\n}\n}\n")
+	// Caddy has a data race if an upstream becomes unhealthy before all apps have
+	// started.
+	<-checks
 	upstream.Close()
 	if got := s.arrives(t, "Upstream "+address+" is down"); got.Type != "failure" {
 		t.Errorf("got %+v", got)
