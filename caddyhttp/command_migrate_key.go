@@ -34,7 +34,7 @@ type migratedURL struct {
 
 // keyLabel names a key in the report.
 func keyLabel(key string) string {
-	if keyName.MatchString(key) {
+	if isKeyName(key) {
 		return "key " + key
 	}
 	return fmt.Sprintf("key %q", key)

@@ -89,10 +89,20 @@ func (u KeyURL) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-var keyName = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
+// isKeyName reports whether name has the form of the name of a key: 1 to 128
+// letters, digits, _ and -.
+func isKeyName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 128
+}
 
 func checkKeyName(name string) error {
-	if !keyName.MatchString(name) {
+	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
 	if name == messagesName {
@@ -113,7 +123,7 @@ func checkTag(tag string) error {
 		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
 	case strings.EqualFold(name, "all"):
 		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
-	case retriesAfterTag.MatchString(tag):
+	case strings.Contains(tag, ":") && retriesAfterTag.MatchString(tag):
 		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
 	}
 	if !notifier.ValidTag(name) {

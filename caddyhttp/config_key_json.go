@@ -50,6 +50,13 @@ func (k *Key) UnmarshalJSON(data []byte) error {
 		return caddy.StrictUnmarshalJSON(data, (*keyObject)(k))
 	}
 	*k = Key{}
+	if texts, ok := plainStrings(data); ok {
+		k.URLs = make([]KeyURL, len(texts))
+		for i, text := range texts {
+			k.URLs[i].Tags, k.URLs[i].URL = cutTags(text)
+		}
+		return nil
+	}
 	return json.Unmarshal(data, &k.URLs)
 }
 
@@ -76,7 +83,8 @@ func (u *KeyURL) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
 		return caddy.StrictUnmarshalJSON(data, (*keyURLObject)(u))
 	}
-	text, err := unquote(data)
+	var text string
+	err := json.Unmarshal(data, &text)
 	*u = KeyURL{}
 	u.Tags, u.URL = cutTags(text)
 	return err
@@ -90,7 +98,7 @@ func cutTags(text string) (tags []string, url string) {
 		switch c := text[i]; {
 		case c == '=':
 			return strings.Split(text[:i], ","), text[i+1:]
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_-:,", c) >= 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == ':', c == ',':
 		default:
 			return nil, text
 		}
@@ -101,7 +109,7 @@ func cutTags(text string) (tags []string, url string) {
 // appendString appends a string in JSON to out.
 func appendString(out []byte, s string) ([]byte, error) {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\<>&`, c) >= 0 {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, err := json.Marshal(s)
 			return append(out, quoted...), err
 		}
@@ -109,11 +117,22 @@ func appendString(out []byte, s string) ([]byte, error) {
 	return append(append(append(out, '"'), s...), '"'), nil
 }
 
-// unquote returns the text of a string in JSON, whose syntax is valid.
-func unquote(data []byte) (text string, err error) {
-	inner := data[1 : len(data)-1]
-	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner), nil // most URLs: without decoding
+// plainStrings returns the strings of an array in JSON whose syntax is valid. It
+// reports whether the array has only strings that are written without escapes, as
+// most URLs are. For those it takes a tenth of the time of json.Unmarshal.
+func plainStrings(data []byte) (texts []string, ok bool) {
+	if bytes.IndexByte(data, '\\') >= 0 || !utf8.Valid(data) {
+		return nil, false
 	}
-	return text, json.Unmarshal(data, &text)
+	texts = make([]string, 0, bytes.Count(data, []byte(`","`))+1)
+	rest := bytes.TrimSpace(data[1 : len(data)-1])
+	for len(rest) > 0 {
+		if rest[0] != '"' {
+			return nil, false
+		}
+		text, after, _ := bytes.Cut(rest[1:], []byte{'"'})
+		texts = append(texts, string(text))
+		rest = bytes.TrimLeft(after, ", \t\r\n")
+	}
+	return texts, true
 }

@@ -94,6 +94,20 @@ func TestKeyJSON(t *testing.T) {
 			t.Errorf("%s becomes %+v, %v", got, back, err)
 		}
 	}
+	for text, want := range map[string][]KeyURL{
+		`[]`:   {},
+		`[ ]`:  {},
+		`[""]`: {{}},
+		"[\n\t\"json://host\" ,\"ops=json://other/],\"\n]":          {{URL: "json://host"}, {URL: "json://other/],", Tags: []string{"ops"}}},
+		`["json://host/?a=b\u0026c", "json://h\u00f6st"]`:           {{URL: "json://host/?a=b&c"}, {URL: "json://höst"}},
+		`["json://höst", {"url": "json://other", "tags": ["a b"]}]`: {{URL: "json://höst"}, {URL: "json://other", Tags: []string{"a b"}}},
+		"[\"json://\xff\"]": {{URL: "json://\ufffd"}},
+	} {
+		back := Key{DefaultTag: "other", URLs: []KeyURL{{Dir: "/other"}}}
+		if err := json.Unmarshal([]byte(text), &back); err != nil || !reflect.DeepEqual(back, Key{URLs: want}) {
+			t.Errorf("%s becomes %+v, %v", text, back, err)
+		}
+	}
 	// The form of earlier versions.
 	var old Key
 	if err := json.Unmarshal([]byte(`{"urls":[{"url":"json://host"},{"url":"json://other","tags":["ops"]}]}`), &old); err != nil || !reflect.DeepEqual(old, only) {
@@ -102,6 +116,8 @@ func TestKeyJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"url":["json://host"]}`: "unknown field",
 		`["json://host",5]`:       "cannot unmarshal number",
+		`["json://host",["a"]]`:   "cannot unmarshal array",
+		`[["json://host"]]`:       "cannot unmarshal array",
 		`"json://host"`:           "cannot unmarshal string",
 	} {
 		if err := json.Unmarshal([]byte(text), new(Key)); err == nil || !strings.Contains(err.Error(), want) {

@@ -34,7 +34,7 @@ func sourceRoute(path string) (a sourceAddress, ok bool) {
 		return a, false
 	}
 	a.source, a.rest, _ = strings.Cut(rest, "/")
-	return a, a.key != messagesName && keyName.MatchString(a.key) && sourceName.MatchString(a.source)
+	return a, a.key != messagesName && isKeyName(a.key) && sourceName.MatchString(a.source)
 }
 
 // serveSource handles a request to the address of a source. It returns nil if it

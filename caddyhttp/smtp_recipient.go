@@ -23,7 +23,7 @@ func parseMailRecipient(address string) (r mailRecipient, err *smtp.SMTPError) {
 	}
 	local, tag, hasTag := strings.Cut(local, "+")
 	name, word, hasType := strings.Cut(local, ".")
-	if !keyName.MatchString(name) {
+	if !isKeyName(name) {
 		return r, errMailKey
 	}
 	r.key, r.typ = name, notifier.Info

@@ -54,12 +54,15 @@ func (s *Sender) ParseWithFiles(text string, policy *egress.Policy, files Files)
 // MayNameFiles reports whether the query of a URL has a parameter by which a
 // service takes a file.
 func MayNameFiles(url string) bool {
-	scheme, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(url)), "://")
+	_, query, ok := strings.Cut(url, "?")
+	if !ok {
+		return false
+	}
+	scheme, _, _ := strings.Cut(strings.TrimSpace(url), "://")
 	entries := registry.entries
-	if e := registry.byScheme[scheme]; e != nil {
+	if e := registry.byScheme[strings.ToLower(scheme)]; e != nil {
 		entries = []*entry{e}
 	}
-	_, query, _ := strings.Cut(url, "?")
 	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, _, _ := strings.Cut(part, "=")
 		for _, e := range entries {
