@@ -35,7 +35,7 @@ func TestCached(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	failing.get().lock <- struct{}{}
+	failing.untyped.load().lock <- struct{}{}
 	if _, err := failing.Get(cancelled, nil); err == nil {
 		t.Error("waits for the lock after its context has ended")
 	}

@@ -70,7 +70,7 @@ func (w *wechat) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 	}
 	for first := true; ; first = false {
-		token, err := w.token.GetSaved(ctx, c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) })
+		token, err := w.token.Get(ctx, notifier.Saved(c, savedToken, func(ctx context.Context) (string, time.Duration, error) { return w.signIn(ctx, c) }))
 		if err != nil {
 			return err
 		}

@@ -54,10 +54,10 @@ func (s *Session[T]) Do(ctx context.Context, c *notifier.Client, signIn func(con
 }
 
 func (s *Session[T]) get(ctx context.Context, c *notifier.Client, signIn func(context.Context) (T, time.Duration, error)) (T, error) {
-	if s.Saved == "" {
-		return s.cached.Get(ctx, signIn)
+	if s.Saved != "" {
+		signIn = notifier.Saved(c, s.Saved, signIn)
 	}
-	return s.cached.GetSaved(ctx, c, s.Saved, signIn)
+	return s.cached.Get(ctx, signIn)
 }
 
 func (s *Session[T]) drop(ctx context.Context, c *notifier.Client) {
