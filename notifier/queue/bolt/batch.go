@@ -280,15 +280,15 @@ func (s *Store) commit(changes []*change) error {
 // there. So rollbackGuard reads the tree first, and panics in the goroutine of
 // the commit if a page is damaged, before bbolt goes on.
 type rollbackGuard struct {
-	*bbolt.DefaultLogger
+	bbolt.Logger
 	check      func() error
 	committing atomic.Bool
 }
 
 func newRollbackGuard(path string) *rollbackGuard {
 	return &rollbackGuard{
-		DefaultLogger: &bbolt.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
-		check:         func() error { return checkFile(path) },
+		Logger: &bbolt.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
+		check:  func() error { return checkFile(path) },
 	}
 }
 
