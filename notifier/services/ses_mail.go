@@ -16,24 +16,27 @@ import (
 // reply is set. It does not contain the recipients in rcpt.BCC. Attachments are
 // encoded when the result is read.
 func sesMail(m *notifier.Message, from, reply mail.Address, rcpt mail.Recipients) (*notifier.Attachment, error) {
-	var head strings.Builder
-	field := func(name, value string) {
-		if value != "" {
-			head.WriteString(mail.FoldField(name, value))
-		}
+	var replyTo string
+	if reply.Address != "" && reply.Address != from.Address {
+		replyTo = mail.AddressField([]mail.Address{{Name: from.Name, Address: reply.Address}})
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
-	field("Date", m.Time.Format(time.RFC1123Z))
-	field("From", mail.AddressField([]mail.Address{from}))
-	field("To", mail.AddressField(rcpt.To))
-	field("Cc", mail.AddressField(rcpt.CC))
-	if reply.Address != "" && reply.Address != from.Address {
-		field("Reply-To", mail.AddressField([]mail.Address{{Name: from.Name, Address: reply.Address}}))
+	var out bytes.Buffer
+	for _, field := range []struct{ name, value string }{
+		{"Date", m.Time.Format(time.RFC1123Z)},
+		{"From", mail.AddressField([]mail.Address{from})},
+		{"To", mail.AddressField(rcpt.To)},
+		{"Cc", mail.AddressField(rcpt.CC)},
+		{"Reply-To", replyTo},
+		{"Message-ID", "<" + strings.ToLower(rand.Text()) + "@" + domain + ">"},
+		{"Subject", mail.EncodeText(m.Title)},
+		{"X-Application", mail.EncodeText(m.Identity.Name)},
+		{"MIME-Version", "1.0"},
+	} {
+		if field.value != "" {
+			out.WriteString(mail.FoldField(field.name, field.value))
+		}
 	}
-	field("Message-ID", "<"+strings.ToLower(rand.Text())+"@"+domain+">")
-	field("Subject", mail.EncodeText(m.Title))
-	field("X-Application", mail.EncodeText(m.Identity.Name))
-	field("MIME-Version", "1.0")
 
 	content := mail.TextPart("plain", m.Body)
 	if m.Format == notifier.HTML {
@@ -47,8 +50,6 @@ func sesMail(m *notifier.Message, from, reply mail.Address, rcpt mail.Recipients
 		}
 		content = mail.Multipart("mixed", parts...)
 	}
-	var out bytes.Buffer
-	out.WriteString(head.String())
 	if err := content.Write(&out); err != nil {
 		return nil, err
 	}

@@ -84,25 +84,29 @@ func (e *smsEagle) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		text = m.Type.Symbol() + " " + text
 	}
 	const batchSize = 10
-	send := func(method, name, prefix string, targets []string) error {
-		// The prefix tells a group from a contact of the same name.
-		return e.each(ctx, c, smsEaglePrefixed(prefix, targets), batchSize, func(ctx context.Context, targets []string) error {
+	var errs []error
+	for _, to := range []struct {
+		method, name string
+		prefix       string // tells a group from a contact of the same name
+		targets      []string
+	}{
+		{"sms.send_sms", "to", "", e.targets},
+		{"sms.send_togroup", "groupname", "#", e.groups},
+		{"sms.send_tocontact", "contactname", "@", e.contacts},
+	} {
+		errs = append(errs, e.each(ctx, c, smsEaglePrefixed(to.prefix, to.targets), batchSize, func(ctx context.Context, targets []string) error {
 			params := map[string]any{
 				"access_token": e.token, "message": text, "message_type": kind, "responsetype": "extended", "unicode": 1,
 				"highpriority": e.priority, "flash": smsEagleFlag(e.flash), "test": smsEagleFlag(e.test),
-				name: strings.ReplaceAll(strings.Join(targets, ","), prefix, ""),
+				to.name: strings.ReplaceAll(strings.Join(targets, ","), to.prefix, ""),
 			}
 			if len(pictures) > 0 {
 				params["attachments"] = pictures
 			}
-			return e.call(ctx, c, notifier.JSON(map[string]any{"method": method, "params": params}, files...))
-		})
+			return e.call(ctx, c, notifier.JSON(map[string]any{"method": to.method, "params": params}, files...))
+		}))
 	}
-	return errors.Join(
-		send("sms.send_sms", "to", "", e.targets),
-		send("sms.send_togroup", "groupname", "#", e.groups),
-		send("sms.send_tocontact", "contactname", "@", e.contacts),
-	)
+	return errors.Join(errs...)
 }
 
 func smsEaglePrefixed(prefix string, targets []string) []string {
