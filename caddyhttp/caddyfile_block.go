@@ -122,6 +122,7 @@ func quoteName(token string) string {
 // The functions below return a function for option.line that reads one kind of
 // value.
 
+//go:noinline // the program has its closure once
 func onOff(to **bool) func([]string) error {
 	return func(args []string) error {
 		on := args[0] == "on"
@@ -133,6 +134,7 @@ func onOff(to **bool) func([]string) error {
 	}
 }
 
+//go:noinline // the program has its closure once
 func byteSize(to *int64) func([]string) error {
 	return func(args []string) error {
 		n, err := humanize.ParseBytes(args[0])
@@ -144,6 +146,7 @@ func byteSize(to *int64) func([]string) error {
 	}
 }
 
+//go:noinline // the program has its closure once
 func positiveDuration(to *caddy.Duration) func([]string) error {
 	return func(args []string) error {
 		t, err := caddy.ParseDuration(args[0])
@@ -156,6 +159,8 @@ func positiveDuration(to *caddy.Duration) func([]string) error {
 }
 
 // number reads a whole number between min and max.
+//
+//go:noinline // the program has its closure once
 func number(to *int, min, max int) func([]string) error {
 	return func(args []string) error {
 		n, err := strconv.Atoi(args[0])
