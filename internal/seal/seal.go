@@ -107,30 +107,63 @@ func (s *Sealer) Seal(plain []byte, table string, id []byte) []byte {
 }
 
 // Batch seals records that are written together. It derives one key for all of
-// them: their nonces begin with the same random 12 bytes, and the random 12 bytes
-// that follow are for AES-GCM, which is safe for 2^32 records under one key (NIST
-// SP 800-38D, section 8.3). A Batch is not safe for concurrent use.
+// them: their nonces begin with the same random 12 bytes. The 12 bytes that
+// follow are for AES-GCM. They are random for the first record and count up from
+// there, so that no two records of a batch have the same. A Batch is not safe for
+// concurrent use.
 type Batch struct {
+	sealer *Sealer
 	aead   cipher.AEAD
-	prefix [derivedSize]byte
-	place  []byte // of the last record; its room is used again
+	nonce  [nonceSize]byte // of the next record
+	place  []byte          // of the last record; its room is used again
+	room   []byte          // for the next records
 }
+
+// The bounds of the number of bytes that a batch allocates at once.
+const (
+	minBatchRoom = 1 << 10
+	maxBatchRoom = 64 << 10
+)
 
 // Batch returns a new batch.
 func (s *Sealer) Batch() *Batch {
-	b := &Batch{}
-	rand.Read(b.prefix[:]) // never returns an error
-	b.aead = s.aead(b.prefix[:])
+	b := &Batch{sealer: s}
+	b.renew()
 	return b
+}
+
+// Reset makes b a new batch, with another key. The records that b has sealed
+// must not be used afterwards, because their memory is used again.
+func (b *Batch) Reset() {
+	if b.room = b.room[:0]; cap(b.room) > maxBatchRoom {
+		b.room = nil // of a long record
+	}
+	b.renew()
+}
+
+func (b *Batch) renew() {
+	rand.Read(b.nonce[:]) // never returns an error
+	b.aead = b.sealer.aead(b.nonce[:])
 }
 
 // Seal seals a record as [Sealer.Seal] does.
 func (b *Batch) Seal(plain []byte, table string, id []byte) []byte {
-	out := make([]byte, nonceSize, len(plain)+Overhead)
-	copy(out, b.prefix[:])
-	rand.Read(out[derivedSize:])
+	size := len(plain) + Overhead
+	if cap(b.room)-len(b.room) < size {
+		// The old room belongs to its records.
+		b.room = make([]byte, 0, max(size, min(max(2*cap(b.room), minBatchRoom), maxBatchRoom)))
+	}
+	from := len(b.room)
+	b.room = b.room[:from+size]
+	out := append(b.room[from:from:from+size], b.nonce[:]...)
 	b.place = appendPlace(b.place[:0], table, id)
-	return b.aead.Seal(out, out[derivedSize:nonceSize], plain, b.place)
+	out = b.aead.Seal(out, b.nonce[derivedSize:], plain, b.place)
+	for i := nonceSize - 1; i >= derivedSize; i-- {
+		if b.nonce[i]++; b.nonce[i] != 0 {
+			break
+		}
+	}
+	return out
 }
 
 // Open returns the content of a record. The error is [ErrOpen].

@@ -83,22 +83,35 @@ func TestRecordsAreBoundToTheirPlace(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	s := newTest(t, "a secret of a test")
-	nonces := map[string]bool{}
-	for range 2 {
-		b := s.Batch()
-		for range 3 {
-			sealed := b.Seal([]byte("text"), "table", []byte("id"))
-			if plain, err := s.Open(sealed, "table", []byte("id")); err != nil || string(plain) != "text" {
-				t.Errorf("%q, %v", plain, err)
-			}
-			if _, err := s.Open(sealed, "table", []byte("other")); !errors.Is(err, ErrOpen) {
-				t.Errorf("at another place: %v", err)
-			}
-			nonces[string(sealed[:nonceSize])] = true
+	nonces, keys := map[string]bool{}, map[string]bool{}
+	b := s.Batch()
+	for range 3 {
+		var sealed [][]byte
+		texts := []string{"", "text", strings.Repeat("long", maxBatchRoom), "text", strings.Repeat("more", 100)}
+		for _, text := range texts {
+			sealed = append(sealed, b.Seal([]byte(text), "table", []byte("id")))
 		}
+		for i, record := range sealed { // none has overwritten another
+			if plain, err := s.Open(record, "table", []byte("id")); err != nil || string(plain) != texts[i] {
+				t.Errorf("record %d: %.20q, %v", i, plain, err)
+			}
+			if _, err := s.Open(record, "table", []byte("other")); !errors.Is(err, ErrOpen) {
+				t.Errorf("record %d at another place: %v", i, err)
+			}
+			nonces[string(record[:nonceSize])] = true
+			keys[string(record[:derivedSize])] = true
+		}
+		b.Reset()
 	}
-	if len(nonces) != 6 {
-		t.Errorf("%d nonces for 6 records", len(nonces))
+	if len(nonces) != 15 || len(keys) != 3 {
+		t.Errorf("%d nonces and %d keys for 15 records of 3 batches", len(nonces), len(keys))
+	}
+	clear(nonces)
+	for range 600 {
+		nonces[string(b.Seal(nil, "table", nil)[:nonceSize])] = true
+	}
+	if len(nonces) != 600 {
+		t.Errorf("%d nonces for 600 records", len(nonces))
 	}
 }
 

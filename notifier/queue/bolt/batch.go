@@ -56,10 +56,10 @@ type change struct {
 
 // batch is a transaction that makes the changes of several callers.
 type batch struct {
+	*workspace
 	store  *Store
 	began  time.Time
 	tx     *bbolt.Tx
-	seal   *seal.Batch
 	open   map[string]*bbolt.Bucket
 	counts map[uuid.UUID]*counts
 	bytes  int64 // added to the size of the waiting messages
@@ -68,8 +68,37 @@ type batch struct {
 	files  []string // to be removed after the commit
 }
 
-func newBatch(s *Store, tx *bbolt.Tx) *batch {
-	return &batch{store: s, began: time.Now(), tx: tx, seal: s.sealer.Batch(), open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
+func newBatch(s *Store, tx *bbolt.Tx, w *workspace) *batch {
+	w.reset()
+	return &batch{workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
+}
+
+// workspace has memory that one batch after another uses.
+type workspace struct {
+	seal   *seal.Batch          // its records are copied before a transaction ends
+	plain  []byte               // the record that is being sealed
+	key    []byte               // its key, of which bbolt makes a copy
+	hashes map[string]seal.Hash // of destinations
+}
+
+// The bounds of the memory that a workspace keeps.
+const (
+	maxPlain  = 64 << 10
+	maxHashes = 1000
+)
+
+func newWorkspace(s *seal.Sealer) *workspace {
+	return &workspace{seal: s.Batch(), hashes: map[string]seal.Hash{}}
+}
+
+func (w *workspace) reset() {
+	w.seal.Reset()
+	if cap(w.plain) > maxPlain {
+		w.plain = nil
+	}
+	if len(w.hashes) > maxHashes {
+		clear(w.hashes)
+	}
 }
 
 // counts are the jobs of a message as the transaction sees them.
@@ -225,7 +254,7 @@ func (s *Store) commit(changes []*change) error {
 		db = s.database()
 	}
 	var before, after int
-	b := newBatch(s, nil)
+	b := newBatch(s, nil, s.workspace)
 	err := guard(func() error {
 		tx, err := db.Begin(true)
 		if err != nil {
@@ -363,6 +392,30 @@ func (b *batch) put(bucket string, key, plain []byte) error {
 	return b.bucket(bucket).Put(key, b.seal.Seal(plain, bucket, key))
 }
 
+// putJob stores a job in the bucket of those that wait or are dead, or of those
+// that have ended.
+func (b *batch) putJob(bucket string, j *queue.Job, size int64) error {
+	b.plain = record.AppendJob(b.plain[:0], j, size)
+	return b.put(bucket, b.jobKey(j.JobID), b.plain)
+}
+
+// jobKey returns the key of a job. The next call overwrites it.
+func (b *batch) jobKey(id queue.JobID) []byte {
+	b.key = record.AppendJobKey(b.key[:0], id)
+	return b.key
+}
+
+// destinationHash returns what [Store.destinationHash] returns. It remembers the
+// hashes of many destinations.
+func (b *batch) destinationHash(text string) seal.Hash {
+	h, ok := b.hashes[text]
+	if !ok {
+		h = b.store.destinationHash(text)
+		b.hashes[text] = h
+	}
+	return h
+}
+
 func (b *batch) delete(bucket string, key []byte) error { return b.bucket(bucket).Delete(key) }
 
 // deletePrefix deletes all keys of a bucket that begin with prefix.
@@ -421,7 +474,8 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	r := record.NewMessage(e, hash)
-	if err := b.put(bucketMessages, m.ID[:], r.Encode()); err != nil {
+	b.plain = r.Append(b.plain[:0])
+	if err := b.put(bucketMessages, m.ID[:], b.plain); err != nil {
 		return err
 	}
 	entry := &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}
@@ -446,10 +500,10 @@ func (b *batch) accept(e *queue.Entry) error {
 		default:
 			continue
 		}
-		if err := b.put(bucketJobs, record.JobKey(j.JobID), record.EncodeJob(&j, r.Size)); err != nil {
+		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
 			return err
 		}
-		jobs = append(jobs, added{i, s.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
+		jobs = append(jobs, added{i, b.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
@@ -476,7 +530,9 @@ func (b *batch) accept(e *queue.Entry) error {
 func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) error {
 	size = record.KeptSize(size, jobs, dead)
 	b.kept += size
-	return b.put(bucketFinished, finishedKey(now, id), binary.AppendVarint(nil, size))
+	b.key = appendFinishedKey(b.key[:0], now, id)
+	b.plain = binary.AppendVarint(b.plain[:0], size)
+	return b.put(bucketFinished, b.key, b.plain)
 }
 
 // unfinish undoes finish when a dead job of a message is queued again.
@@ -496,7 +552,11 @@ const finishedKeySize = 8 + 16
 
 // finishedKey sorts by time.
 func finishedKey(t time.Time, id uuid.UUID) []byte {
-	return append(binary.BigEndian.AppendUint64(make([]byte, 0, finishedKeySize), uint64(t.UnixMicro())), id[:]...)
+	return appendFinishedKey(make([]byte, 0, finishedKeySize), t, id)
+}
+
+func appendFinishedKey(b []byte, t time.Time, id uuid.UUID) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(t.UnixMicro())), id[:]...)
 }
 
 // keptSize returns the counted size of a finished message, or 0 if the record
@@ -514,7 +574,6 @@ func (s *Store) keptSize(key, sealed []byte) int64 {
 func (b *batch) settle(j *job, r *queue.Job) error {
 	m := j.message
 	c := b.count(m)
-	key := record.JobKey(r.JobID)
 	if j.status.Waits() {
 		c.waiting--
 	} else {
@@ -528,14 +587,14 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 		if r.Status == queue.Dead {
 			c.dead++
 		}
-		if err := b.put(bucketJobs, key, record.EncodeJob(r, m.size)); err != nil {
+		if err := b.putJob(bucketJobs, r, m.size); err != nil {
 			return err
 		}
 	default:
-		if err := b.delete(bucketJobs, key); err != nil {
+		if err := b.delete(bucketJobs, b.jobKey(r.JobID)); err != nil {
 			return err
 		}
-		if err := b.put(bucketDone, key, record.EncodeJob(r, 0)); err != nil {
+		if err := b.putJob(bucketDone, r, 0); err != nil {
 			return err
 		}
 	}

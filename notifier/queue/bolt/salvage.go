@@ -451,7 +451,7 @@ func (v *salvager) compare() error {
 	var kept int64
 	for part := range slices.Chunk(fixes, 10_000) {
 		err := v.db.Update(func(tx *bbolt.Tx) error {
-			b := newBatch(v.store, tx)
+			b := newBatch(v.store, tx, newWorkspace(v.store.sealer))
 			for _, f := range part {
 				if err := f(b); err != nil {
 					return err
@@ -583,8 +583,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			Reason: "its record in the queue's store was damaged",
 		}
 		fix(func(b *batch) error {
-			key := record.JobKey(j.JobID)
-			return errors.Join(b.delete(bucketJobs, key), b.put(bucketDone, key, record.EncodeJob(j, 0)))
+			return errors.Join(b.delete(bucketJobs, b.jobKey(j.JobID)), b.putJob(bucketDone, j, 0))
 		})
 	}
 	if len(g.jobs) == 0 && g.body {

@@ -99,6 +99,7 @@ type Store struct {
 	// Used by the writer only.
 	lastError error // error of the last failed commit
 	rollback  *rollbackGuard
+	workspace *workspace
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -152,6 +153,7 @@ func (s *Store) open(secret string) error {
 	if s.sealer, err = seal.New(secret); err != nil {
 		return err
 	}
+	s.workspace = newWorkspace(s.sealer)
 	if !exists {
 		if err := s.create(nil); err != nil {
 			return err

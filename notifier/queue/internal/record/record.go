@@ -35,8 +35,11 @@ type Message struct {
 const JobKeySize = 18
 
 // JobKey returns the ID of a job as bytes that sort as IDs do.
-func JobKey(id queue.JobID) []byte {
-	return binary.BigEndian.AppendUint16(append(make([]byte, 0, JobKeySize), id.Message[:]...), uint16(id.Index))
+func JobKey(id queue.JobID) []byte { return AppendJobKey(make([]byte, 0, JobKeySize), id) }
+
+// AppendJobKey appends [JobKey] to b.
+func AppendJobKey(b []byte, id queue.JobID) []byte {
+	return binary.BigEndian.AppendUint16(append(b, id.Message[:]...), uint16(id.Index))
 }
 
 // ParseJobKey is the inverse of [JobKey]. b must have JobKeySize bytes.
@@ -77,7 +80,11 @@ func KeptSize(size int64, jobs, dead int) int64 {
 
 // Encode returns the record as bytes.
 func (m *Message) Encode() []byte {
-	b := make([]byte, 0, 64+len(m.Summary)+len(m.Request)+128*len(m.Done))
+	return m.Append(make([]byte, 0, 64+len(m.Summary)+len(m.Request)+128*len(m.Done)))
+}
+
+// Append appends the record to b.
+func (m *Message) Append(b []byte) []byte {
 	b = append(b, version)
 	b = appendTime(b, m.Created)
 	b = binary.AppendVarint(b, m.Size)
@@ -87,7 +94,7 @@ func (m *Message) Encode() []byte {
 	if m.Key != nil {
 		b = appendBytes(b, m.Key[:])
 	} else {
-		b = appendBytes(b, nil)
+		b = append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Files)))
 	for _, n := range m.Files {
@@ -128,21 +135,25 @@ func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
 // reads it when it is opened. Destination and State of a final job are left
 // out.
 func EncodeJob(j *queue.Job, size int64) []byte {
+	return AppendJob(make([]byte, 0, 64+len(j.Destination)+len(j.State)+len(j.Result)+len(j.Reason)), j, size)
+}
+
+// AppendJob appends [EncodeJob] to b.
+func AppendJob(b []byte, j *queue.Job, size int64) []byte {
 	state, destination := j.State, j.Destination
 	if !j.Status.Waits() && j.Status != queue.Dead {
 		state, destination = nil, ""
 	}
-	b := make([]byte, 0, 64+len(destination)+len(state)+len(j.Result)+len(j.Reason))
 	b = append(b, version, byte(j.Status))
 	b = binary.AppendVarint(b, size)
 	b = binary.AppendUvarint(b, uint64(j.Attempts))
 	b = appendTime(b, j.Due)
 	b = appendTime(b, j.Expires)
 	b = appendTime(b, j.Updated)
-	b = appendBytes(b, []byte(destination))
+	b = appendBytes(b, destination)
 	b = appendBytes(b, state)
 	b = appendBytes(b, j.Result)
-	return appendBytes(b, []byte(j.Reason))
+	return appendBytes(b, j.Reason)
 }
 
 // DecodeJob is the inverse of [EncodeJob].
@@ -157,7 +168,7 @@ func DecodeJob(id queue.JobID, b []byte) (*queue.Job, int64, error) {
 	return j, size, d.err
 }
 
-func appendBytes(b, data []byte) []byte {
+func appendBytes[T []byte | string](b []byte, data T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
 }
 
