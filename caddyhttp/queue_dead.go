@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,7 +55,7 @@ type deadDelivery struct {
 
 func newDeadDelivery(j *queue.Job) deadDelivery {
 	d := deadDelivery{id: j.Message.String(), result: jobResult(j)}
-	_ = json.Unmarshal(j.State, &d.state) // if the state is damaged, the key is unknown
+	_ = d.state.decode(j.State) // if the state is damaged, the key is unknown
 	last := ""
 	if d.result.Error != nil {
 		last = *d.result.Error
@@ -110,7 +109,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 		to: &api.Selection{Targets: to.defaultTargets}, settings: settings, source: sourceFallback, key: name, id: queue.NewID(),
 	}
 	s := newQueuedSend(message, q, app.shared.shared)
-	s.makeEntry()
+	s.makeEntry(s.resultsSoFar())
 	return s.entry
 }
 

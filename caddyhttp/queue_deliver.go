@@ -59,10 +59,10 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	app := q.app.Load()
 	var text queuedText
 	var state queuedState
-	if err := json.Unmarshal(m.Body, &text); err != nil {
+	if err := text.decode(m.Body); err != nil {
 		return unreadable(j, err)
 	}
-	if err := json.Unmarshal(j.State, &state); err != nil {
+	if err := state.decode(j.State); err != nil {
 		return unreadable(j, err)
 	}
 	state.Reported = false

@@ -1,18 +1,22 @@
 package caddyhttp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The queue stores these types as JSON, which the store encrypts. Fields may be
-// added; an older version of the program ignores them.
+// The queue stores these types, which the store encrypts, as their methods encode
+// them. Fields may be added; an older version of the program ignores them. The
+// JSON is that of earlier builds.
 
 // queuedText is the stored body of a message. It has what a delivery needs.
 type queuedText struct {
@@ -58,6 +62,121 @@ type queuedState struct {
 	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
+// encode is the inverse of decode.
+func (t *queuedText) encode() []byte {
+	b := make([]byte, 0, 96+len(t.Title)+len(t.Body)+len(t.Policy)+64*len(t.Files))
+	b = appendText(b, 1, t.Title)
+	b = appendText(b, 2, t.Body)
+	b = appendText(b, 3, t.Type)
+	b = appendText(b, 4, t.Format)
+	if stamp, err := t.Time.MarshalBinary(); err == nil { // without it, the time is that of the delivery
+		b = appendText(b, 5, stamp)
+	}
+	b = appendNumber(b, 6, t.Hops)
+	for _, f := range t.Files {
+		b = appendText(b, 7, mustJSON(f))
+	}
+	b = appendText(b, 8, t.Source)
+	b = appendText(b, 9, t.Key)
+	b = appendTrue(b, 10, t.Untrusted)
+	b = appendNumber(b, 11, t.Targets)
+	b = appendTrue(b, 12, t.Client)
+	return appendText(b, 13, t.Policy)
+}
+
+// decode decodes the body of a message.
+func (t *queuedText) decode(b []byte) error {
+	if isJSON(b) {
+		var earlier queuedText // so that others need not be on the heap
+		err := json.Unmarshal(b, &earlier)
+		*t = earlier
+		return err
+	}
+	return decodeFields(b, func(field protowire.Number, value []byte) error {
+		switch field {
+		case 1:
+			t.Title = string(value)
+		case 2:
+			t.Body = string(value)
+		case 3:
+			t.Type = notifier.Type(value)
+		case 4:
+			t.Format = notifier.Format(value)
+		case 5:
+			return t.Time.UnmarshalBinary(value)
+		case 7:
+			var f queuedFile
+			if err := json.Unmarshal(value, &f); err != nil {
+				return err
+			}
+			t.Files = append(t.Files, f)
+		case 8:
+			t.Source = string(value)
+		case 9:
+			t.Key = string(value)
+		case 13:
+			t.Policy = string(value)
+		}
+		return nil
+	}, func(field protowire.Number, value int) {
+		switch field {
+		case 6:
+			t.Hops = value
+		case 10:
+			t.Untrusted = value != 0
+		case 11:
+			t.Targets = value
+		case 12:
+			t.Client = value != 0
+		}
+	})
+}
+
+// encode is the inverse of decode.
+func (s *queuedState) encode() []byte {
+	b := make([]byte, 0, 48+len(s.Key)+len(s.Source)+len(s.Hash)+len(s.URL)+32*len(s.Tags)+len(s.Progress))
+	b = appendText(b, 1, s.Key)
+	b = appendText(b, 2, s.Source)
+	b = appendTrue(b, 3, s.Reported)
+	b = appendText(b, 4, s.Hash)
+	b = appendText(b, 5, s.URL)
+	for _, tag := range s.Tags {
+		b = appendText(b, 6, tag)
+	}
+	return appendText(b, 7, s.Progress)
+}
+
+// decode decodes the state of a job.
+func (s *queuedState) decode(b []byte) error {
+	if isJSON(b) {
+		var earlier queuedState
+		err := json.Unmarshal(b, &earlier)
+		*s = earlier
+		return err
+	}
+	return decodeFields(b, func(field protowire.Number, value []byte) error {
+		switch field {
+		case 1:
+			s.Key = string(value)
+		case 2:
+			s.Source = string(value)
+		case 4:
+			s.Hash = string(value)
+		case 5:
+			s.URL = string(value)
+		case 6:
+			s.Tags = append(s.Tags, string(value))
+		case 7:
+			s.Progress = bytes.Clone(value)
+		}
+		return nil
+	}, func(field protowire.Number, value int) {
+		if field == 3 {
+			s.Reported = value != 0
+		}
+	})
+}
+
 // mustJSON returns v as JSON. The types of this file always marshal.
 func mustJSON(v any) []byte {
 	b, err := json.Marshal(v)
@@ -85,7 +204,7 @@ func (d *delivery) record() *queue.Message {
 		text.Files = append(text.Files, queuedFile{a.Name, a.ContentType})
 		r.Files = append(r.Files, queue.File{Size: a.Size, ReaderAt: a.ReaderAt()})
 	}
-	r.Body = mustJSON(text)
+	r.Body = text.encode()
 	return r
 }
 
@@ -112,20 +231,26 @@ func (d *delivery) state(t notifier.Target) queuedState {
 	return s
 }
 
-// with returns the state as JSON, with the progress p.
+// with returns the encoded state with the progress p.
 func (s queuedState) with(p *notifier.Progress) []byte {
 	if p != nil {
 		if b, err := p.MarshalJSON(); err == nil { // without progress, everything is sent again
 			s.Progress = b
 		}
 	}
-	return mustJSON(s)
+	return s.encode()
 }
 
 // resultOf returns the stored form of a result.
-func resultOf(r notifier.Result) []byte {
+func resultOf(r notifier.Result) []byte { return appendResult(make([]byte, 0, roomForResult), r) }
+
+// roomForResult is the number of bytes that most results need.
+const roomForResult = 256
+
+// appendResult appends the stored form of a result.
+func appendResult(b []byte, r notifier.Result) []byte {
 	result := api.NewResult(r)
-	return result.AppendJSON(make([]byte, 0, 256))
+	return result.AppendJSON(b)
 }
 
 // queuedNotYet returns the result of a delivery to t whose outcome is not known

@@ -131,14 +131,15 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
-	direct []int         // indexes of the targets that are sent to at once; the others are queued
-	states []queuedState // of the targets; nil unless they are stored
+	direct []int             // indexes of the targets that are sent to at once; the others are queued
+	states []queuedState     // of the targets; nil unless they are stored
+	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
 
-	// decided is closed when it is known whether the message is stored. err and
+	// decided is done when it is known whether the message is stored. err and
 	// entry can be read only after that. err is the error of the queue if it could
 	// not store the message. entry is nil if the message did not need to be
 	// stored.
-	decided chan struct{}
+	decided sync.WaitGroup
 	err     error
 	entry   *queue.Entry
 
@@ -158,8 +159,9 @@ type queuedSend struct {
 type sentTarget struct {
 	direct   bool               // it is sent to at once
 	progress *notifier.Progress // nil if the message cannot arrive in part
-	result   *notifier.Result   // nil while in progress
-	late     bool               // it was in progress when the request was answered
+	result   *notifier.Result   // nil while in progress, then a pointer to own
+	own      notifier.Result
+	late     bool // it was in progress when the request was answered
 }
 
 func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
@@ -170,7 +172,8 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 		d.release = func() {}
 	}
 	d.id = queue.NewID()
-	s := &queuedSend{delivery: d, q: q, shared: shared, decided: make(chan struct{})}
+	s := &queuedSend{delivery: d, q: q, shared: shared}
+	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {
 		s.targets = make([]sentTarget, len(d.to.Targets))
 	}
@@ -200,7 +203,8 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 		return nil
 	}
 	s.deciding = true
-	s.makeEntry()
+	s.begun = s.resultsSoFar()
+	s.makeEntry(s.begun)
 	if s.store(ctx); s.err != nil {
 		for _, i := range s.direct {
 			s.q.slow.end(targets[i].Destination, false)
@@ -226,7 +230,7 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	s.streamQueued()
 	if len(s.direct) == 0 {
 		defer s.release()
-		report := s.reportSoFar(nil)
+		report := s.reportOn(s.begun, nil)
 		s.shared.finish(s.delivery, nil, report)
 		return report, nil
 	}
@@ -240,7 +244,7 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	if s.giveUp() {
 		s.store(ctx)
 	}
-	<-s.decided
+	s.decided.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reportSoFar(nil), s.err
@@ -263,14 +267,14 @@ func (s *queuedSend) giveUp() (store bool) {
 		return false
 	}
 	s.deciding = true
-	s.makeEntry()
+	s.makeEntry(s.resultsSoFar())
 	return true
 }
 
 // store stores the message. Only the goroutine that has set deciding calls it.
 func (s *queuedSend) store(ctx context.Context) {
 	s.err = s.q.Accept(context.WithoutCancel(ctx), s.entry)
-	close(s.decided)
+	s.decided.Done()
 }
 
 // start starts to send to the direct targets.
@@ -295,12 +299,12 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	defer s.release()
 	if s.decide() {
 		if s.entry == nil {
-			close(s.decided)
+			s.decided.Done()
 		} else {
 			s.store(ctx)
 		}
 	}
-	<-s.decided
+	s.decided.Wait()
 	var report *notifier.Report
 	var made []notifier.Result
 	if s.entry == nil && len(s.direct) == len(s.targets) {
@@ -314,7 +318,9 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 		}
 	}
 	if s.entry == nil {
-		s.q.Record(s.id, s.message.Time, finalJobs(report.Results))
+		// The jobs can be on the stack, because Record keeps a copy.
+		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, roomForResult), report.Results)
+		s.q.Record(s.id, s.message.Time, jobs)
 	}
 	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
 	s.shared.finish(s.delivery, made, report)
@@ -332,7 +338,7 @@ func (s *queuedSend) decide() bool {
 	s.deciding = true
 	for _, t := range s.targets {
 		if retryable(t.result) {
-			s.makeEntry()
+			s.makeEntry(s.resultsSoFar())
 			break
 		}
 	}
@@ -344,10 +350,11 @@ func (s *queuedSend) decide() bool {
 func (s *queuedSend) end(k int, r notifier.Result) {
 	i := s.direct[k]
 	s.mu.Lock()
-	s.targets[i].result = &r
+	s.targets[i].own = r
+	s.targets[i].result = &s.targets[i].own
 	late, deciding := s.targets[i].late, s.deciding
 	if !s.answered && s.delivery.done != nil {
-		if retryable(&r) {
+		if r.Err != nil && r.Temporary {
 			r.Status = api.StatusQueued
 		}
 		s.delivery.done(i, r)
@@ -357,7 +364,7 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	if !deciding {
 		return
 	}
-	<-s.decided
+	s.decided.Wait()
 	if s.err != nil {
 		return
 	}
@@ -424,10 +431,13 @@ func (s *queuedSend) shown(i int) notifier.Result {
 // records are the records of the deliveries, or nil if they are not known. The
 // caller holds the lock, or no delivery is in progress.
 func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
-	report := &notifier.Report{Results: make([]notifier.Result, len(s.to.Targets)), Records: records}
-	for i := range s.to.Targets {
-		r := s.shown(i)
-		report.Results[i] = r
+	return s.reportOn(s.resultsSoFar(), records)
+}
+
+// reportOn returns the report on these results of the targets.
+func (s *queuedSend) reportOn(results []notifier.Result, records []notifier.Record) *notifier.Report {
+	report := &notifier.Report{Results: results, Records: records}
+	for _, r := range report.Results {
 		switch {
 		case r.Status == api.StatusQueued:
 			report.Records = append(report.Records, api.QueuedRecord(r))
@@ -438,14 +448,25 @@ func (s *queuedSend) reportSoFar(records []notifier.Record) *notifier.Report {
 	return s.to.Report(report)
 }
 
-// makeEntry sets the entry to store. The caller holds the lock, or no delivery
-// is in progress.
-func (s *queuedSend) makeEntry() {
+// resultsSoFar returns the results of the targets as the client sees them. The
+// caller holds the lock, or no delivery is in progress.
+func (s *queuedSend) resultsSoFar() []notifier.Result {
+	results := make([]notifier.Result, len(s.to.Targets))
+	for i := range results {
+		results[i] = s.shown(i)
+	}
+	return results
+}
+
+// makeEntry sets the entry to store. results are those that resultsSoFar
+// returns. The caller holds the lock, or no delivery is in progress.
+func (s *queuedSend) makeEntry(results []notifier.Result) {
 	m := s.record()
 	m.Key, m.Request = s.idempotency.key, s.idempotency.request
 	s.states = make([]queuedState, len(s.targets))
-	results := s.reportSoFar([]notifier.Record{}).Results // without lines about the results
-	s.entry = &queue.Entry{Message: m, Jobs: finalJobs(results), Untrusted: s.to.Limits != nil}
+	results = s.to.Report(&notifier.Report{Results: results}).Results
+	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, roomForResult*len(results)), results)
+	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
 	for i, at := range s.to.Positions() {
 		if r := s.targets[i].result; r == nil || retryable(r) {
 			s.setJob(&s.entry.Jobs[at], i)
@@ -471,19 +492,21 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	}
 }
 
-// finalJobs returns the jobs of a message whose results are all final,
-// including the results of URLs that cannot be used.
-func finalJobs(results []notifier.Result) []queue.Job {
-	jobs := make([]queue.Job, len(results))
-	for i, r := range results {
-		j := &jobs[i]
-		j.Status, j.Result = queue.Delivered, resultOf(r)
+// appendFinalJobs appends the jobs of a message whose results are all final,
+// including the results of URLs that cannot be used. It stores the results in
+// room if they fit.
+func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) []queue.Job {
+	for _, r := range results {
+		from := len(room)
+		room = appendResult(room, r)
+		j := queue.Job{Status: queue.Delivered, Result: room[from:len(room):len(room)]}
 		if r.Err != nil {
 			j.Status = queue.Failed
 		}
 		if r.Attempts > 0 {
 			j.Attempts = 1
 		}
+		jobs = append(jobs, j)
 	}
 	return jobs
 }

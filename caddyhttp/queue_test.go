@@ -248,7 +248,7 @@ func TestQueueChainStored(t *testing.T) {
 					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
 					source: sourceEvent, key: "k",
 				}, h.app.queue, h.app.shared.shared)
-				s.makeEntry()
+				s.makeEntry(s.resultsSoFar())
 				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
 					t.Fatal(err)
 				}

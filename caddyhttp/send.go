@@ -82,8 +82,8 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 	if trace != nil {
 		observers = append(observers, trace.observer())
 	}
-	if d.done != nil {
-		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { d.done(i, r) }})
+	if done := d.done; done != nil { // d.done would move all of d to the heap
+		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
 	return s.sender.Start(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
