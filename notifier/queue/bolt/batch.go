@@ -44,14 +44,18 @@ const coolDown = 500 * time.Millisecond
 
 // change is a set of writes that one caller adds to a transaction.
 type change struct {
+	writer
 	size       int // roughly, in bytes
 	deferrable bool
+	done       chan error // receives the result; it is buffered
+}
+
+// writer makes a change.
+type writer interface {
 	// check returns an error to refuse the change. It must not write.
-	check func(b *batch) error
+	check(b *batch) error
 	// write makes the change. An error undoes the whole transaction.
-	write func(b *batch) error
-	// done receives the result; it is buffered.
-	done chan error
+	write(b *batch) error
 }
 
 // batch is a transaction that makes the changes of several callers.
@@ -68,6 +72,22 @@ type batch struct {
 	files  []string // to be removed after the commit
 }
 
+// accepted is an entry that a batch stores, with the jobs to add to the index
+// after the commit.
+type accepted struct {
+	entry   *queue.Entry
+	message *message
+	jobs    int // how many elements of workspace.jobs belong to it
+}
+
+// acceptedJob is a job of an accepted entry.
+type acceptedJob struct {
+	index        int
+	hash         seal.Hash
+	status       queue.Status
+	due, expires int64
+}
+
 func newBatch(s *Store, tx *bbolt.Tx, w *workspace) *batch {
 	w.reset()
 	return &batch{workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
@@ -79,16 +99,21 @@ type workspace struct {
 	plain  []byte               // the record that is being sealed
 	key    []byte               // its key, of which bbolt makes a copy
 	hashes map[string]seal.Hash // of destinations
+
+	ids      map[uuid.UUID]struct{} // of accepted entries
+	accepted []accepted
+	jobs     []acceptedJob
 }
 
 // The bounds of the memory that a workspace keeps.
 const (
-	maxPlain  = 64 << 10
-	maxHashes = 1000
+	maxPlain    = 64 << 10
+	maxHashes   = 1000
+	maxAccepted = maxBatch
 )
 
 func newWorkspace(s *seal.Sealer) *workspace {
-	return &workspace{seal: s.Batch(), hashes: map[string]seal.Hash{}}
+	return &workspace{seal: s.Batch(), hashes: map[string]seal.Hash{}, ids: map[uuid.UUID]struct{}{}}
 }
 
 func (w *workspace) reset() {
@@ -99,6 +124,26 @@ func (w *workspace) reset() {
 	if len(w.hashes) > maxHashes {
 		clear(w.hashes)
 	}
+	clear(w.ids)
+	clear(w.accepted)
+	w.accepted, w.jobs = w.accepted[:0], w.jobs[:0]
+	if cap(w.jobs) > maxAccepted {
+		w.jobs = nil // of messages to many destinations
+	}
+}
+
+// addAccepted adds the accepted entries to the index, whose lock the caller
+// holds.
+func (b *batch) addAccepted(x *index) {
+	jobs := b.jobs
+	for _, a := range b.accepted {
+		b.store.recent.add(a.entry, b.began)
+		for _, j := range jobs[:a.jobs] {
+			x.add(a.message, j.index, j.hash, j.status, j.due, j.expires)
+		}
+		jobs = jobs[a.jobs:]
+	}
+	clear(b.accepted) // so that the messages can be freed
 }
 
 // counts are the jobs of a message as the transaction sees them.
@@ -177,13 +222,18 @@ func (s *Store) do(ctx context.Context, c *change) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	c.done = make(chan error, 1)
+	c.done, _ = s.results.Get().(chan error)
+	if c.done == nil {
+		c.done = make(chan error, 1)
+	}
 	if !s.changes.add(c) {
 		return queue.ErrClosed
 	}
 	// Wait for the outcome even if ctx ends: a caller must not get an error for a
 	// stored change.
-	return <-c.done
+	err := <-c.done
+	s.results.Put(c.done) // the writer sends one result
+	return err
 }
 
 // write is the goroutine that writes. It commits all waiting changes in one
@@ -281,10 +331,16 @@ func (s *Store) commit(changes []*change) error {
 	})
 	if err == nil {
 		s.index.mu.Lock()
+		b.addAccepted(s.index)
 		for _, f := range b.then {
 			f(s.index)
 		}
 		s.index.mu.Unlock()
+		for id := range b.ids {
+			if bytes.Compare(id[:], s.lastID[:]) > 0 {
+				s.lastID = id
+			}
+		}
 		s.kept.Add(b.kept)
 		s.removeFiles(b.files)
 		return nil
@@ -438,7 +494,7 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	if len(m.Body) > maxValue/2 {
 		return fmt.Errorf("the message has %d bytes; at most %d can be queued", len(m.Body), maxValue/2)
 	}
-	if b.get(bucketMessages, m.ID[:]) != nil {
+	if b.stored(m.ID) {
 		return fmt.Errorf("the message %s is stored already", m.ID)
 	}
 	if m.Key != "" {
@@ -462,6 +518,15 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 	return nil
 }
 
+// stored reports whether a message is stored. Most IDs are later than those of
+// all earlier batches, so that the database need not be searched.
+func (b *batch) stored(id uuid.UUID) bool {
+	if _, ok := b.ids[id]; ok {
+		return true
+	}
+	return bytes.Compare(id[:], b.store.lastID[:]) <= 0 && b.get(bucketMessages, id[:]) != nil
+}
+
 // accept stores an entry.
 func (b *batch) accept(e *queue.Entry) error {
 	m, s := e.Message, b.store
@@ -474,19 +539,13 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	r := record.NewMessage(e, hash)
+	b.ids[m.ID] = struct{}{}
 	b.plain = r.Append(b.plain[:0])
 	if err := b.put(bucketMessages, m.ID[:], b.plain); err != nil {
 		return err
 	}
-	entry := &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}
-	c := &counts{}
-	type added struct {
-		index        int
-		hash         seal.Hash
-		status       queue.Status
-		due, expires int64
-	}
-	jobs := make([]added, 0, len(e.Jobs))
+	var c counts
+	before := len(b.jobs)
 	for i := range e.Jobs {
 		j := e.Jobs[i]
 		j.JobID = queue.JobID{Message: m.ID, Index: i}
@@ -503,20 +562,15 @@ func (b *batch) accept(e *queue.Entry) error {
 		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
 			return err
 		}
-		jobs = append(jobs, added{i, b.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
+		b.jobs = append(b.jobs, acceptedJob{i, b.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
 			return err
 		}
 	}
-	if len(jobs) > 0 {
-		b.then = append(b.then, func(x *index) {
-			s.recent.add(e, b.began)
-			for _, j := range jobs {
-				x.add(entry, j.index, j.hash, j.status, j.due, j.expires)
-			}
-		})
+	if n := len(b.jobs) - before; n > 0 {
+		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size

@@ -35,6 +35,7 @@ type message struct {
 	waiting int // jobs
 	dead    int
 	jobs    []*job
+	one     [1]*job // the room of jobs for one
 }
 
 type job struct {
@@ -101,6 +102,7 @@ func (x *index) add(m *message, i int, hash seal.Hash, status queue.Status, due,
 	j := &job{message: m, destination: d, due: due, expires: expires, place: -1, index: uint16(i)}
 	if len(m.jobs) == 0 {
 		x.messages[m.id] = m
+		m.jobs = m.one[:0]
 	}
 	m.jobs = append(m.jobs, j)
 	x.set(j, status)

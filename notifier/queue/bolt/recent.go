@@ -30,32 +30,34 @@ type recent struct {
 type recentMessage struct {
 	id      uuid.UUID
 	message *queue.Message // nil if it has been removed
-	jobs    []queue.Job    // without Status if they are to be read from the database
-	left    int            // jobs with a Status
+	jobs    []queue.Job    // of the entry; they must not change
+	there   []uint64       // a bit for each job, set unless the job is to be read from the database
+	one     [1]uint64      // the room of there for 64 jobs
+	left    int            // bits of there
 	size    int64
 	added   time.Time
 }
+
+// has reports whether the i-th job is as it was accepted.
+func (m *recentMessage) has(i int) bool { return m.there[i/64]>>(i%64)&1 != 0 }
 
 // add adds an entry that has been stored, if one of its jobs is due.
 func (r *recent) add(e *queue.Entry, now time.Time) {
 	if len(e.Message.Files) > 0 {
 		return
 	}
-	m := &recentMessage{id: e.Message.ID, message: e.Message, size: e.Size(), added: now}
+	m := &recentMessage{id: e.Message.ID, message: e.Message, jobs: e.Jobs, size: e.Size(), added: now}
+	if m.there = m.one[:]; len(m.jobs) > 64 {
+		m.there = make([]uint64, (len(m.jobs)+63)/64)
+	}
 	for i := range e.Jobs {
 		if j := &e.Jobs[i]; j.Status == queue.Queued && !j.Due.After(now) {
+			m.there[i/64] |= 1 << (i % 64)
 			m.left++
 		}
 	}
 	if m.left == 0 || m.size > maxRecent {
 		return
-	}
-	m.jobs = make([]queue.Job, len(e.Jobs))
-	for i, j := range e.Jobs {
-		if j.Status == queue.Queued && !j.Due.After(now) {
-			j.JobID = queue.JobID{Message: e.Message.ID, Index: i}
-			m.jobs[i] = j
-		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,10 +96,11 @@ func (r *recent) job(id queue.JobID) *queue.Job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.messages[id.Message]
-	if m == nil || m.jobs[id.Index].Status == 0 {
+	if m == nil || !m.has(id.Index) {
 		return nil
 	}
 	j := m.jobs[id.Index]
+	j.JobID = id
 	return &j
 }
 
@@ -119,10 +122,10 @@ func (r *recent) changed(id queue.JobID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.messages[id.Message]
-	if m == nil || m.jobs[id.Index].Status == 0 {
+	if m == nil || !m.has(id.Index) {
 		return
 	}
-	m.jobs[id.Index] = queue.Job{}
+	m.there[id.Index/64] &^= 1 << (id.Index % 64)
 	if m.left--; m.left == 0 {
 		r.remove(m)
 	}

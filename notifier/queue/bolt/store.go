@@ -20,6 +20,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,7 @@ type Store struct {
 	kept   atomic.Int64 // bytes of the finished messages
 
 	changes changes
+	results sync.Pool     // of chan error, for changes
 	broken  chan struct{} // signals that a reader has found a damaged page
 	changed chan struct{} // of Changed
 	stop    chan struct{}
@@ -97,7 +99,8 @@ type Store struct {
 	once    sync.Once
 
 	// Used by the writer only.
-	lastError error // error of the last failed commit
+	lastError error     // error of the last failed commit
+	lastID    uuid.UUID // no message has a higher ID
 	rollback  *rollbackGuard
 	workspace *workspace
 }
@@ -207,6 +210,9 @@ func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
 		return db.View(func(tx *bbolt.Tx) (err error) {
 			if err := s.readIndex(tx, x); err != nil {
 				return err
+			}
+			if last, _ := tx.Bucket([]byte(bucketMessages)).Cursor().Last(); len(last) == len(s.lastID) && bytes.Compare(last, s.lastID[:]) > 0 {
+				s.lastID = uuid.UUID(last)
 			}
 			kept, err = s.readKept(tx)
 			return err
