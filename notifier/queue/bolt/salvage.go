@@ -398,7 +398,8 @@ func resultsName(id uuid.UUID) string {
 type group struct {
 	id     uuid.UUID
 	header []byte // sealed
-	body   bool
+	body   bool   // there is a record of the body
+	inline bool   // the record of a job has the body
 	jobs   []queue.Job
 	done   []queue.Job
 	size   int64
@@ -511,11 +512,12 @@ func (g *group) add(s *Store, bucket string, key, sealed []byte) {
 		if err != nil {
 			return // already authenticated
 		}
-		j, size, err := record.DecodeJob(record.ParseJobKey(key), plain)
+		j, size, body, err := record.DecodeJobWithBody(record.ParseJobKey(key), plain)
 		switch {
 		case err != nil:
 		case bucket == bucketJobs:
 			g.jobs, g.size = append(g.jobs, *j), size
+			g.inline = g.inline || body != nil
 		default:
 			g.done = append(g.done, *j)
 		}
@@ -542,7 +544,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 	}
 	if header == nil {
 		v.report(resultsName(g.id), g.id)
-		if len(g.jobs) == 0 || !g.body {
+		if len(g.jobs) == 0 || !g.body && !g.inline {
 			for _, j := range g.jobs {
 				v.report(fmt.Sprintf("delivery %d of a message", j.Index+1), g.id)
 			}
@@ -563,7 +565,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			return b.put(bucketKeys, header.Key[:], append(append([]byte{}, g.id[:]...), header.Request...))
 		})
 	}
-	if !g.body && len(g.jobs) > 0 {
+	if !g.body && !g.inline && len(g.jobs) > 0 {
 		v.report("the text of a message", g.id)
 		g.jobs = nil // each of them is lost
 	}
@@ -586,7 +588,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			return errors.Join(b.delete(bucketJobs, b.jobKey(j.JobID)), b.putJob(bucketDone, j, 0))
 		})
 	}
-	if len(g.jobs) == 0 && g.body {
+	if g.body && (len(g.jobs) == 0 || g.inline) {
 		fix(func(b *batch) error { return b.delete(bucketBodies, g.id[:]) })
 	}
 	return fixes, header

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"testing"
@@ -42,6 +43,19 @@ func TestJobs(t *testing.T) {
 	if err != nil || size != 1<<33 || !reflect.DeepEqual(*got, job) {
 		t.Errorf("%+v, %d, %v", got, size, err)
 	}
+	got, size, body, err := DecodeJobWithBody(id, EncodeJob(&job, 5))
+	if err != nil || size != 5 || body != nil || !reflect.DeepEqual(*got, job) {
+		t.Errorf("%+v, %d, %q, %v", got, size, body, err)
+	}
+	job.Status = queue.Queued
+	withBody := AppendJobWithBody(nil, &job, 1<<33, []byte("body"))
+	got, size, body, err = DecodeJobWithBody(id, withBody)
+	if err != nil || size != 1<<33 || string(body) != "body" || !reflect.DeepEqual(*got, job) {
+		t.Errorf("with a body: %+v, %d, %q, %v", got, size, body, err)
+	}
+	if got, _, err := DecodeJob(id, withBody); err != nil || !reflect.DeepEqual(*got, job) {
+		t.Errorf("with a body: %+v, %v", got, err)
+	}
 	job.Status = queue.Delivered
 	got, _, err = DecodeJob(id, EncodeJob(&job, 0))
 	if err != nil || got.Destination != "" || got.State != nil || string(got.Result) != "result" {
@@ -50,7 +64,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestRecordsOfLaterVersions(t *testing.T) {
-	b := EncodeJob(&queue.Job{}, 0)
+	b := AppendJobWithBody(nil, &queue.Job{}, 0, []byte("body"))
 	b[0]++
 	if _, _, err := DecodeJob(queue.JobID{}, b); !errors.Is(err, ErrFormat) {
 		t.Error(err)
@@ -60,6 +74,7 @@ func TestRecordsOfLaterVersions(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	id := queue.NewID()
 	f.Add(EncodeJob(&queue.Job{Destination: "d", Due: time.Now()}, 5))
+	f.Add(AppendJobWithBody(nil, &queue.Job{Destination: "d"}, 5, []byte("body")))
 	f.Add((&Message{Created: time.Now(), Done: []queue.Job{{}}, Files: []int64{1}}).Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := DecodeMessage(id, b); err == nil {
@@ -67,6 +82,10 @@ func FuzzDecode(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		_, _, _ = DecodeJob(queue.JobID{}, b)
+		if j, size, body, err := DecodeJobWithBody(queue.JobID{}, b); err == nil && body != nil {
+			if _, _, again, err := DecodeJobWithBody(queue.JobID{}, AppendJobWithBody(nil, j, size, body)); err != nil || !bytes.Equal(again, body) {
+				t.Error(again, err)
+			}
+		}
 	})
 }
