@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -242,6 +243,9 @@ func (s *Store) write() {
 	defer close(s.stopped)
 	var retry time.Time
 	for {
+		// Let the goroutines run that are ready: a change that one of them adds now
+		// shares this commit, and a busy processor makes fewer commits.
+		runtime.Gosched()
 		changes := s.next()
 		if changes == nil {
 			break
