@@ -276,6 +276,15 @@ func (s *Store) next() []*change {
 	var late <-chan time.Time // deferred changes wait no longer
 	now := false
 	for !s.closed() {
+		// Repair first: a change that does not touch the damage would be stored.
+		select {
+		case <-s.broken:
+			if err := s.reopen(); err != nil {
+				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+			}
+			continue
+		default:
+		}
 		taken, deferred := s.changes.take(now)
 		if len(taken) > 0 {
 			return taken
@@ -288,9 +297,7 @@ func (s *Store) next() []*change {
 		case <-late:
 			now = true
 		case <-s.broken:
-			if err := s.reopen(); err != nil {
-				s.log.Error("the queue's store cannot be opened again", zap.Error(err))
-			}
+			s.reopenSoon()
 		case <-s.stop:
 		}
 	}
