@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type openQueue struct {
 	slow    slowDestinations
 
 	clients atomic.Int32 // number of deliveries to URLs of clients
+	timers  sync.Pool    // of *time.Timer, which have been stopped
 }
 
 // errQueueSecretChanged is returned when a reload changes the secret of a queue

@@ -235,8 +235,13 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 		return report, nil
 	}
 	sending, trace := s.start(ctx)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	timer, _ := s.q.timers.Get().(*time.Timer)
+	if timer == nil {
+		timer = time.NewTimer(wait)
+	} else {
+		timer.Reset(wait)
+	}
+	defer func() { timer.Stop(); s.q.timers.Put(timer) }()
 	if sent := sending.Wait(timer.C); sent != nil {
 		return s.finish(ctx, sent, trace), s.err
 	}

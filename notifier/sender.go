@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -15,7 +16,7 @@ type Sender struct {
 	pool    *egress.Pool
 	headers commonHeaders
 	slots   senderSlots
-	workers workers[*delivery]
+	workers workers.Pool[*delivery]
 	compute computeSlots
 	shared  sharedDestinations         // of the operator
 	recent  recentDestinations         // of clients
@@ -35,7 +36,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: newWorkers((*delivery).run), compute: newComputeSlots()}
+	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: workers.New((*delivery).run), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.

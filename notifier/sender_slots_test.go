@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -165,6 +166,6 @@ func TestDeliveriesWaitWithoutGoroutine(t *testing.T) {
 		if r := <-ended; !r.OK() || len(r.Results) != 100 {
 			t.Errorf("%+v", r.Results)
 		}
-		time.Sleep(2 * workerIdle) // the workers end
+		time.Sleep(2 * workers.IdleTime) // the workers end
 	})
 }

@@ -25,6 +25,9 @@ type Preference struct {
 // 4.1 and 4.3). respond-async alone stands for wait=0. A wait of more than a
 // minute is a minute. Other preferences, and malformed ones, are ignored.
 func ParsePrefer(h http.Header) (p Preference) {
+	if len(h["Prefer"]) == 0 {
+		return p
+	}
 	hasWait := false
 	for _, element := range splitUnquoted(strings.Join(h.Values("Prefer"), ","), ',') {
 		element, _, _ = strings.Cut(element, ";")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/internal/workers"
 )
 
 // Options configure a queue.
@@ -69,11 +71,12 @@ type Queue struct {
 	store   Store
 	options atomic.Pointer[Options]
 
-	ctx    context.Context // ends when Close stops waiting for deliveries
-	cancel context.CancelFunc
-	wake   chan struct{} // a job may be due, or there is room for one
-	stop   chan struct{} // closed by Close: nothing new begins
-	loops  sync.WaitGroup
+	ctx        context.Context // ends when Close stops waiting for deliveries
+	cancel     context.CancelFunc
+	wake       chan struct{}      // a job may be due, or there is room for one
+	deliveries workers.Pool[*Job] // make the attempts
+	stop       chan struct{}      // closed by Close: nothing new begins
+	loops      sync.WaitGroup
 
 	logged atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 
@@ -90,6 +93,7 @@ type Queue struct {
 // [Queue.Close] closes both.
 func New(store Store, o Options) *Queue {
 	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	q.deliveries = workers.New(q.deliver)
 	q.results.full = make(chan struct{}, 1)
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.Configure(o)
@@ -307,6 +311,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	}
 	q.cancel()
 	q.loops.Wait()
+	q.deliveries.Close()
 	q.flush()
 	return errors.Join(err, q.store.Close())
 }

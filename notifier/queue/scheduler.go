@@ -52,7 +52,7 @@ func (q *Queue) dispatch() time.Duration {
 		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: min(room, claimAtOnce), PerDestination: PerDestination, Lease: lease})
 		for i := range jobs {
 			if q.begin(&q.running, 1) {
-				go q.deliver(&jobs[i])
+				q.deliveries.Do(&jobs[i])
 			}
 		}
 		q.check(err)
