@@ -12,13 +12,10 @@ import (
 
 // fields returns the parameters of a message. further is set for the messages
 // after the first, which have only a picture.
-func (p *pushover) fields(m *notifier.Message, group string, further bool, f *notifier.Attachment) (fields []notifier.FormPart, err error) {
-	add := func(name, value string) { fields = append(fields, notifier.FormPart{Name: name, Value: value}) }
-	text := func(name, value string) {
-		if p.key != "" && p.e2ee && value != "" && err == nil {
-			value, err = pushoverEncrypt(p.key, value)
-		}
-		add(name, value)
+func (p *pushover) fields(m *notifier.Message, group string, further bool, f *notifier.Attachment) ([]notifier.FormPart, error) {
+	form := pushoverForm{}
+	if p.e2ee {
+		form.key = p.key
 	}
 	title, body, sound, priority := m.Title, m.Body, p.sound, p.priority
 	if title == "" {
@@ -43,38 +40,58 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 	if body == "" && f != nil {
 		body = f.Name
 	}
-	add("token", p.token)
-	add("priority", strconv.Itoa(priority))
-	text("title", title)
-	text("message", body)
-	add("sound", sound)
+	form.add("token", p.token)
+	form.add("priority", strconv.Itoa(priority))
+	form.text("title", title)
+	form.text("message", body)
+	form.add("sound", sound)
 	if p.link != "" {
-		text("url", p.link)
+		form.text("url", p.link)
 	}
 	if p.linkTitle != "" {
-		text("url_title", p.linkTitle)
+		form.text("url_title", p.linkTitle)
 	}
 	if html {
-		add("html", "1")
+		form.add("html", "1")
 	}
 	if priority == pushoverEmergency {
-		add("retry", strconv.Itoa(p.interval))
-		add("expire", strconv.Itoa(p.expire))
+		form.add("retry", strconv.Itoa(p.interval))
+		form.add("expire", strconv.Itoa(p.expire))
 	}
-	if p.key != "" && p.e2ee {
-		add("encrypted", "1")
+	if form.key != "" {
+		form.add("encrypted", "1")
 	}
 	switch {
 	case group != "":
-		add("user", group)
+		form.add("user", group)
 	case len(p.devices) > 0:
-		add("user", p.user)
-		add("device", strings.Join(p.devices, ","))
+		form.add("user", p.user)
+		form.add("device", strings.Join(p.devices, ","))
 	default:
-		add("user", p.user)
-		add("device", "ALL_DEVICES")
+		form.add("user", p.user)
+		form.add("device", "ALL_DEVICES")
 	}
-	return fields, err
+	return form.fields, form.err
+}
+
+// pushoverForm collects the parameters of a message.
+type pushoverForm struct {
+	key    string // to encrypt texts with, or empty
+	fields []notifier.FormPart
+	err    error // the first of encrypting
+}
+
+//go:noinline // keeps its many callers small
+func (f *pushoverForm) add(name, value string) {
+	f.fields = append(f.fields, notifier.FormPart{Name: name, Value: value})
+}
+
+// text adds a text, encrypted if there is a key.
+func (f *pushoverForm) text(name, value string) {
+	if f.key != "" && value != "" && f.err == nil {
+		value, f.err = pushoverEncrypt(f.key, value)
+	}
+	f.add(name, value)
 }
 
 // pushoverPictures returns the files, with nil in the place of each that Pushover

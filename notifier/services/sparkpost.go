@@ -96,20 +96,20 @@ func (k *sparkpost) content(m *notifier.Message, rcpt mail.Recipients) map[strin
 // sparkpostRecipients returns all recipients. For copies, header_to is the address in
 // the To header.
 func sparkpostRecipients(rcpt mail.Recipients) (out []map[string]any) {
-	add := func(list []mail.Address, copies, names bool) {
-		for _, b := range list {
+	for _, list := range []struct {
+		addresses     []mail.Address
+		copies, names bool
+	}{{rcpt.To, false, true}, {rcpt.CC, true, true}, {rcpt.BCC, true, false}} {
+		for _, b := range list.addresses {
 			address := map[string]string{"email": b.Address}
-			if names && b.Name != "" {
+			if list.names && b.Name != "" {
 				address["name"] = b.Name
 			}
-			if copies {
+			if list.copies {
 				address["header_to"] = rcpt.To[0].Address
 			}
 			out = append(out, map[string]any{"address": address})
 		}
 	}
-	add(rcpt.To, false, true)
-	add(rcpt.CC, true, true)
-	add(rcpt.BCC, true, false)
 	return out
 }

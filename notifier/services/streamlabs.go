@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -39,22 +40,13 @@ func (l *streamlabs) Describe(s *notifier.Schema) {
 func streamlabsUpper(s string) (string, error) { return strings.ToUpper(s), nil }
 
 func (l *streamlabs) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	form := notifier.Fields("access_token", l.token)
-	add := func(name, value string) { form.Set(name, value) }
+	var form url.Values
 	if l.call == "DONATIONS" {
-		add("name", l.name)
-		add("identifier", l.identifier)
-		add("amount", strconv.Itoa(l.amount))
-		add("currency", l.currency)
-		add("message", m.Body)
+		form = notifier.Fields("access_token", l.token, "name", l.name, "identifier", l.identifier,
+			"amount", strconv.Itoa(l.amount), "currency", l.currency, "message", m.Body)
 	} else {
-		add("type", l.alert)
-		add("image_href", l.image)
-		add("sound_href", l.sound)
-		add("duration", strconv.Itoa(l.duration))
-		add("special_text_color", l.color)
-		add("message", m.Title)
-		add("user_message", m.Body)
+		form = notifier.Fields("access_token", l.token, "type", l.alert, "image_href", l.image, "sound_href", l.sound,
+			"duration", strconv.Itoa(l.duration), "special_text_color", l.color, "message", m.Title, "user_message", m.Body)
 	}
 	return c.PostForm(ctx, "https://streamlabs.com/api/v1.0/"+strings.ToLower(l.call), form)
 }
