@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
 	"maps"
@@ -52,6 +53,8 @@ func goZones(t *testing.T) map[string][]byte {
 }
 
 // writeArchive returns an archive of zones, with links for zones that are equal.
+// Zones with the same present rule, which is the last line of their data, follow
+// one another, so that they are compressed well.
 func writeArchive(t *testing.T, zones map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -61,7 +64,13 @@ func writeArchive(t *testing.T, zones map[string][]byte) []byte {
 	}
 	files := tar.NewWriter(zipped)
 	first := map[string]string{} // names by content
-	for _, name := range slices.Sorted(maps.Keys(zones)) {
+	rule := func(name string) []byte {
+		data := bytes.TrimSuffix(zones[name], []byte("\n"))
+		return data[bytes.LastIndexByte(data, '\n')+1:]
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(zones), func(a, b string) int {
+		return cmp.Or(bytes.Compare(rule(a), rule(b)), bytes.Compare(zones[a], zones[b]), strings.Compare(a, b))
+	}) {
 		data := zones[name]
 		header := &tar.Header{Name: name, Mode: 0o644, Format: tar.FormatUSTAR}
 		if first[string(data)] != "" {
