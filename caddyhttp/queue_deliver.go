@@ -102,11 +102,14 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 		app.shared.metrics.queue.retries.Inc()
 	}
 	message.Identity = t.settings.identity
-	progress := new(notifier.Progress)
+	// Without progress, the sender uses its own, which it returns if it fails, and
+	// which costs less if it does not.
+	var progress *notifier.Progress
 	if len(state.Progress) > 0 {
-		if err := progress.UnmarshalJSON(state.Progress); err != nil {
-			progress = new(notifier.Progress) // of another version; everything is sent again
-		}
+		restored := new(notifier.Progress)
+		if err := restored.UnmarshalJSON(state.Progress); err == nil {
+			progress = restored
+		} // otherwise it is of another version; everything is sent again
 	}
 	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
 	to.Targets[0].Tags, to.Targets[0].Progress = state.Tags, progress
