@@ -7,11 +7,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// destinationKey is a URL under a policy, with the files that it names.
-type destinationKey struct {
-	policy, text string
-	files        filesRead
-}
+// destinationKey is a URL under a policy, with the files that it names. It is
+// short, because there is one for each URL of a configuration.
+type destinationKey struct{ policy, text, files string }
 
 // sharedDestinations holds the destinations of the configurations that are
 // loaded. Two configurations, before and after a reload, share the destinations
@@ -58,7 +56,7 @@ func (s *sharedDestinations) use(key destinationKey, fresh *Destination) *Destin
 func (d *Destination) key() destinationKey {
 	key := destinationKey{policy: d.policy.Key(), text: d.text}
 	if d.files != nil {
-		key.files = *d.files
+		key.files = d.files.dir + string(d.files.digest[:])
 	}
 	return key
 }
