@@ -268,8 +268,7 @@ type paramTexts struct {
 // it. There is at least one.
 func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	s := d.schema
-	switch {
-	case p.kind == KindList:
+	if p.kind == KindList {
 		warnings, err := d.setList(p, texts, !required && p.list.dropInvalid)
 		for _, w := range warnings {
 			d.warn("%s", w)
@@ -277,16 +276,17 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 		if err != nil {
 			return s.errValue(p, err.Error())
 		}
-	default:
-		err := d.set(p, texts[0])
-		if err != nil && p.lenient {
-			d.setNearest(p, texts[0], err)
-		} else if err != nil {
-			return s.errValue(p, p.described()+" "+err.Error())
-		} else if p.note != nil {
-			if text := p.note(texts[0]); text != "" {
-				d.note("%s %s", p.name, text)
-			}
+		return nil
+	}
+	err := d.set(p, texts[0])
+	switch {
+	case err != nil && p.lenient:
+		d.setNearest(p, texts[0], err)
+	case err != nil:
+		return s.errValue(p, p.described()+" "+err.Error())
+	case p.note != nil:
+		if text := p.note(texts[0]); text != "" {
+			d.note("%s %s", p.name, text)
 		}
 	}
 	return nil
