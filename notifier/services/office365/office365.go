@@ -17,15 +17,14 @@ var _ = notifier.Register[service]()
 
 // service sends e-mail from a mailbox at Microsoft, through the Graph API.
 type service struct {
-	user, source               string
-	tenant, id                 string
-	secret                     []string
-	targets, cc, bcc, replyTo  []string
-	mode                       string
-	saveSent, personal, byMail bool
-	from                       string // address of the mailbox, or its id in the directory
-	refresh                    string // latest refresh token of a personal mailbox
-	session                    signin.Session[session]
+	user, source              string
+	tenant, id                string
+	secret                    []string
+	targets, cc, bcc, replyTo []string
+	mode                      string
+	saveSent, personal        bool
+	refresh                   string // latest refresh token of a personal mailbox
+	session                   signin.Session[session]
 }
 
 func (o *service) Describe(s *notifier.Schema) {
@@ -46,7 +45,6 @@ func (o *service) Describe(s *notifier.Schema) {
 	s.Bool(&o.saveSent, "savesent", true, "save the message in Sent Items")
 }
 
-// personalDomains matches addresses of personal mailboxes.
 // Rewrite makes each + in the lists of addresses in the query a space: URLs in
 // use have names there, as in reply_to=Jo+Doe<jo@example.com>. A + in an address
 // is written %2B.
@@ -56,6 +54,7 @@ func (o *service) Rewrite(url string) string {
 
 var addressQuery = lazyregexp.New(`(?i)[?&;](to|targets|cc|bcc|reply_to)=[^&;]*`)
 
+// personalDomains matches addresses of personal mailboxes.
 var personalDomains = lazyregexp.New(`(?i)@((outlook|hotmail|live)\.(com|(com?\.)?[a-z]{2})|msn\.com)$`)
 
 // idPattern matches the ID of a tenant or application, and the domain of a tenant.
@@ -64,16 +63,8 @@ var idPattern = lazyregexp.New(`(?i)^([a-z0-9-]+\.)*[a-z0-9-]+$`)
 // Finish does what the grammar of the URL cannot: it sets the mode, and finds the
 // end of the secret, which may contain slashes.
 func (o *service) Finish(s *notifier.Schema) error {
-	o.from = o.source
-	if o.user != "" && !strings.Contains(o.source, "@") {
-		o.from = o.user + "@" + o.source
-	}
-	mailbox, byMail := mail.ParseAddress(o.from)
-	if byMail {
-		o.from = mailbox.Address
-	}
-	o.byMail = byMail
-	o.personal = o.mode == "personal" || o.mode == "" && personalDomains.MatchString(o.from)
+	from, byMail := o.mailbox()
+	o.personal = o.mode == "personal" || o.mode == "" && personalDomains.MatchString(from)
 	switch {
 	case o.personal && !byMail:
 		return errors.New("mode=personal needs the e-mail address of the mailbox")
@@ -99,7 +90,7 @@ func (o *service) Finish(s *notifier.Schema) error {
 	if len(o.secret) == 0 {
 		return errors.New("the secret is missing; write it after the ID of the application")
 	}
-	o.secret = []string{strings.Join(o.secret, "/")}
+	o.secret = append(o.secret[:0], strings.Join(o.secret, "/"))
 	slices.Sort(o.targets)
 	o.targets = slices.Compact(o.targets)
 	s.Recipients = mail.CountRecipients(o.targets, o.cc, o.bcc)
@@ -114,7 +105,8 @@ func (o *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	return o.session.Do(ctx, c, signIn, func(s session) error {
 		targets := o.targets
 		if len(targets) == 0 {
-			targets = []string{o.from}
+			from, _ := o.mailbox()
+			targets = []string{from}
 		}
 		return c.Steps.Each(ctx, targets, func(ctx context.Context, target string) error {
 			rcpt := mail.NewRecipients(mail.ParseList([]string{target}), mail.ParseList(o.cc), mail.ParseList(o.bcc))
@@ -142,4 +134,16 @@ func (o *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 				notifier.JSON(map[string]any{"message": msg, "saveToSentItems": save}, m.Attachments...), nil)
 		})
 	})
+}
+
+// mailbox returns the address of the mailbox, or its id in the directory.
+func (o *service) mailbox() (from string, byMail bool) {
+	from = o.source
+	if o.user != "" && !strings.Contains(o.source, "@") {
+		from = o.user + "@" + o.source
+	}
+	if mailbox, ok := mail.ParseAddress(from); ok {
+		return mailbox.Address, true
+	}
+	return from, false
 }

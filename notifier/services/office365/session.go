@@ -91,12 +91,13 @@ func (o *service) exchange(ctx context.Context, c *notifier.Client) (s session, 
 		o.refresh = answer.Refresh
 		c.SaveState(ctx, savedRefresh, o.refresh)
 	}
+	from, byMail := o.mailbox()
 	s.token, s.mailbox = answer.Token, apiBase+"/me"
 	if !o.personal {
-		s.mailbox = apiBase + notifier.Path("users", o.from)
+		s.mailbox = apiBase + notifier.Path("users", from)
 	}
-	s.owner.Address = o.from
-	if !o.byMail {
+	s.owner.Address = from
+	if !byMail {
 		if s.owner, err = s.lookUp(ctx, c); err != nil {
 			c.Warn("Office 365: looking up the address of the mailbox: %v", err)
 		}
