@@ -414,6 +414,15 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
+// reopenSoon makes the writer open the database again. Records were readable
+// when the store was opened; opening it again finds later damage.
+func (s *Store) reopenSoon() {
+	select {
+	case s.broken <- struct{}{}:
+	default:
+	}
+}
+
 // view calls f with a read transaction.
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	db := s.database()
@@ -461,16 +470,6 @@ func (b *batch) put(bucket string, key, plain []byte) error {
 func (b *batch) putJob(bucket string, j *queue.Job, size int64) error {
 	b.plain = record.AppendJob(b.plain[:0], j, size)
 	return b.put(bucket, b.jobKey(j.JobID), b.plain)
-}
-
-// putJobWithBody stores a job that waits or is dead, and in the same record the
-// body of its message unless that is nil.
-func (b *batch) putJobWithBody(j *queue.Job, size int64, body []byte) error {
-	if body == nil {
-		return b.putJob(bucketJobs, j, size)
-	}
-	b.plain = record.AppendJobWithBody(b.plain[:0], j, size, body)
-	return b.put(bucketJobs, b.jobKey(j.JobID), b.plain)
 }
 
 // jobKey returns the key of a job. The next call overwrites it.
@@ -545,11 +544,6 @@ func (b *batch) stored(id uuid.UUID) bool {
 	return bytes.Compare(id[:], b.store.lastID[:]) <= 0 && b.get(bucketMessages, id[:]) != nil
 }
 
-// maxInline is the maximum length of a body that is stored in the record of the
-// only job of its message, while the job waits for its first attempt. A message
-// that is delivered at once costs one record less that way.
-const maxInline = 1 << 10
-
 // accept stores an entry.
 func (b *batch) accept(e *queue.Entry) error {
 	m, s := e.Message, b.store
@@ -569,7 +563,6 @@ func (b *batch) accept(e *queue.Entry) error {
 	}
 	var c counts
 	before := len(b.jobs)
-	inline := len(e.Jobs) == 1 && e.Jobs[0].Status.Waits() && 0 < len(m.Body) && len(m.Body) <= maxInline
 	for i := range e.Jobs {
 		j := e.Jobs[i]
 		j.JobID = queue.JobID{Message: m.ID, Index: i}
@@ -583,22 +576,18 @@ func (b *batch) accept(e *queue.Entry) error {
 		default:
 			continue
 		}
-		var body []byte
-		if inline {
-			body = m.Body
-		}
-		if err := b.putJobWithBody(&j, r.Size, body); err != nil {
+		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
 			return err
 		}
 		b.jobs = append(b.jobs, acceptedJob{i, b.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
 	}
-	if c.waiting+c.dead > 0 && !inline {
+	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
 			return err
 		}
 	}
 	if n := len(b.jobs) - before; n > 0 {
-		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), inline: inline}, n})
+		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size
@@ -652,11 +641,9 @@ func (s *Store) keptSize(key, sealed []byte) int64 {
 	return n
 }
 
-// settle writes the new record of a job that is in the index. body is that of
-// the message if the record of the job has had it and the job is not final.
-func (b *batch) settle(j *job, r *queue.Job, body []byte) error {
+// settle writes the new record of a job that is in the index.
+func (b *batch) settle(j *job, r *queue.Job) error {
 	m := j.message
-	inline := m.inline
 	c := b.count(m)
 	if j.status.Waits() {
 		c.waiting--
@@ -674,12 +661,6 @@ func (b *batch) settle(j *job, r *queue.Job, body []byte) error {
 		if err := b.putJob(bucketJobs, r, m.size); err != nil {
 			return err
 		}
-		if inline {
-			inline = false
-			if err := b.put(bucketBodies, m.id[:], body); err != nil {
-				return err
-			}
-		}
 	default:
 		if err := b.delete(bucketJobs, b.jobKey(r.JobID)); err != nil {
 			return err
@@ -694,15 +675,14 @@ func (b *batch) settle(j *job, r *queue.Job, body []byte) error {
 			j.due, j.expires = due, expires
 		}
 		b.store.recent.changed(j.id())
-		m.inline = inline
 		x.set(j, status)
 	})
 	if c.waiting == 0 && c.dead == 0 {
 		for i := range m.files {
 			b.files = append(b.files, b.store.filePath(m.id, i))
 		}
-		if !inline {
-			return b.delete(bucketBodies, m.id[:])
+		if err := b.delete(bucketBodies, m.id[:]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -194,8 +194,10 @@ func (w *walker) bucket(bucket string, root uint64) error {
 	})
 }
 
-// page visits a page and those below it. Its keys must be in order, at least
-// low, and less than high if high is not nil.
+// page visits a page and those below it. Its keys must be in order, and less than
+// high if high is not nil. The first key must be low if low is not nil: bbolt
+// finds the element of a page on the page above by that key, and would leave a
+// reference to the old page if it differed.
 func (w *walker) page(id uint64, bucket string, low, high []byte, depth int, leaf func(flags uint32, key, value []byte) error) error {
 	err := w.checkedPage(id, bucket, low, high, depth, leaf)
 	if _, ok := errors.AsType[*damage](err); ok && w.bad != nil {
@@ -225,7 +227,7 @@ func (w *walker) checkedPage(id uint64, bucket string, low, high []byte, depth i
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	for i, e := range elements {
-		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 || bytes.Compare(e.key, low) < 0 || high != nil && bytes.Compare(e.key, high) >= 0 {
+		if i > 0 && bytes.Compare(elements[i-1].key, e.key) >= 0 || i == 0 && low != nil && !bytes.Equal(e.key, low) || high != nil && bytes.Compare(e.key, high) >= 0 {
 			return damagef("the order of keys on page %d", id)
 		}
 	}

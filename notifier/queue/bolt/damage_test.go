@@ -67,12 +67,6 @@ func newSample(t testing.TB, n int) *sample {
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range n {
 		e := newEntry(randomText(random.IntN(3000)), "a", fmt.Sprint("b", i%7), "c")
-		if i%4 == 1 { // most have the body in the record of the job
-			e = newEntry(randomText(random.IntN(maxInline+200)), "a")
-			if i%8 == 1 {
-				e.Jobs[0].Due = time.Now().Add(time.Hour)
-			}
-		}
 		if i%50 == 0 {
 			e.Message.Body = randomText(200_000)
 		}

@@ -34,7 +34,6 @@ type message struct {
 	files   int
 	waiting int // jobs
 	dead    int
-	inline  bool // its only job waits, and the record of the job has the body
 	jobs    []*job
 	one     [1]*job // the room of jobs for one
 }

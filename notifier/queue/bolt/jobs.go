@@ -139,20 +139,9 @@ func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 	}
 	if damaged && err == nil {
 		s.reopenSoon()
-		err = &queue.UnavailableError{Err: errJobDamaged}
+		err = &queue.UnavailableError{Err: errors.New("a job is damaged")}
 	}
 	return jobs, err
-}
-
-var errJobDamaged = errors.New("a job is damaged")
-
-// reopenSoon makes the writer open the database again. Records were readable
-// when the store was opened; opening it again finds later damage.
-func (s *Store) reopenSoon() {
-	select {
-	case s.broken <- struct{}{}:
-	default:
-	}
 }
 
 func (s *Store) giveBack(ids []queue.JobID, but []queue.Job) {
@@ -196,29 +185,16 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 type settlement struct {
 	change
 	*queue.Settlement
-	// Set by check.
-	job  *job
-	body []byte // see batch.settle
+	job *job // set by check
 }
 
 func (c *settlement) check(b *batch) error {
 	x := b.store.index
 	x.mu.Lock()
+	defer x.mu.Unlock()
 	// The index may have been reloaded meanwhile.
-	c.job = x.find(c.Job.JobID)
-	claimed := c.job != nil && c.job.status == queue.Sending
-	x.mu.Unlock()
-	if !claimed {
+	if c.job = x.find(c.Job.JobID); c.job == nil || c.job.status != queue.Sending {
 		return queue.ErrNotClaimed
-	}
-	if c.body = nil; c.job.message.inline && (c.Job.Status == queue.Queued || c.Job.Status == queue.Dead) {
-		key := b.jobKey(c.Job.JobID)
-		_, _, body, err := b.store.openJobWithBody(key, b.get(bucketJobs, key))
-		if err != nil {
-			b.store.reopenSoon()
-			return &queue.UnavailableError{Err: errJobDamaged}
-		}
-		c.body = body
 	}
 	return nil
 }
@@ -226,7 +202,7 @@ func (c *settlement) check(b *batch) error {
 func (c *settlement) write(b *batch) error {
 	m := c.job.message
 	before := *b.count(m)
-	if err := b.settle(c.job, c.Job, c.body); err != nil {
+	if err := b.settle(c.job, c.Job); err != nil {
 		return err
 	}
 	if err := b.ended(m, before, c.Job.Updated); err != nil {
@@ -322,13 +298,13 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 		before := *b.count(m)
 		for _, j := range jobs {
 			key := record.JobKey(j.id())
-			r, _, body, err := s.openJobWithBody(key, b.get(bucketJobs, key))
+			r, _, err := s.openJob(key, b.get(bucketJobs, key))
 			if err != nil {
 				return err
 			}
 			r.Updated = now
 			f(r)
-			if err := b.settle(j, r, body); err != nil {
+			if err := b.settle(j, r); err != nil {
 				return err
 			}
 		}
@@ -356,30 +332,22 @@ func (s *Store) Load(_ context.Context, id uuid.UUID) (*queue.Message, func(), e
 	if m := s.recent.message(id); m != nil && !s.closed() {
 		return m, func() {}, nil
 	}
-	var header, body, job []byte
-	key := record.JobKey(queue.JobID{Message: id})
+	var header, body []byte
 	if err := s.view(func(tx *bbolt.Tx) error {
 		header = slices.Clone(tx.Bucket([]byte(bucketMessages)).Get(id[:]))
-		if body = slices.Clone(tx.Bucket([]byte(bucketBodies)).Get(id[:])); body == nil {
-			job = slices.Clone(tx.Bucket([]byte(bucketJobs)).Get(key))
-		}
+		body = slices.Clone(tx.Bucket([]byte(bucketBodies)).Get(id[:]))
 		return nil
 	}); err != nil {
 		return nil, nil, err
 	}
-	if header == nil || body == nil && job == nil {
+	if header == nil || body == nil {
 		return nil, nil, queue.ErrNotFound
 	}
 	r, err := s.openMessage(id, header)
 	if err != nil {
 		return nil, nil, s.damaged("the record of message " + id.String())
 	}
-	var text []byte
-	if body != nil {
-		text, err = s.sealer.Open(body, bucketBodies, id[:])
-	} else if _, _, text, err = s.openJobWithBody(key, job); err == nil && text == nil {
-		return nil, nil, queue.ErrNotFound
-	}
+	text, err := s.sealer.Open(body, bucketBodies, id[:])
 	if err != nil {
 		return nil, nil, s.damaged("the text of message " + id.String())
 	}

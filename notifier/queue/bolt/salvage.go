@@ -398,8 +398,7 @@ func resultsName(id uuid.UUID) string {
 type group struct {
 	id     uuid.UUID
 	header []byte // sealed
-	body   bool   // there is a record of the body
-	inline bool   // the record of a job has the body
+	body   bool
 	jobs   []queue.Job
 	done   []queue.Job
 	size   int64
@@ -512,12 +511,11 @@ func (g *group) add(s *Store, bucket string, key, sealed []byte) {
 		if err != nil {
 			return // already authenticated
 		}
-		j, size, body, err := record.DecodeJobWithBody(record.ParseJobKey(key), plain)
+		j, size, err := record.DecodeJob(record.ParseJobKey(key), plain)
 		switch {
 		case err != nil:
 		case bucket == bucketJobs:
 			g.jobs, g.size = append(g.jobs, *j), size
-			g.inline = g.inline || body != nil
 		default:
 			g.done = append(g.done, *j)
 		}
@@ -544,7 +542,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 	}
 	if header == nil {
 		v.report(resultsName(g.id), g.id)
-		if len(g.jobs) == 0 || !g.body && !g.inline {
+		if len(g.jobs) == 0 || !g.body {
 			for _, j := range g.jobs {
 				v.report(fmt.Sprintf("delivery %d of a message", j.Index+1), g.id)
 			}
@@ -565,7 +563,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			return b.put(bucketKeys, header.Key[:], append(append([]byte{}, g.id[:]...), header.Request...))
 		})
 	}
-	if !g.body && !g.inline && len(g.jobs) > 0 {
+	if !g.body && len(g.jobs) > 0 {
 		v.report("the text of a message", g.id)
 		g.jobs = nil // each of them is lost
 	}
@@ -588,7 +586,7 @@ func (v *salvager) complete(g *group) (fixes []func(b *batch) error, header *rec
 			return errors.Join(b.delete(bucketJobs, b.jobKey(j.JobID)), b.putJob(bucketDone, j, 0))
 		})
 	}
-	if g.body && (len(g.jobs) == 0 || g.inline) {
+	if len(g.jobs) == 0 && g.body {
 		fix(func(b *batch) error { return b.delete(bucketBodies, g.id[:]) })
 	}
 	return fixes, header

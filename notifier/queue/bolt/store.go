@@ -61,7 +61,7 @@ type Options struct {
 const (
 	bucketMeta     = "meta"     // keyCheck, keyKept
 	bucketMessages = "messages" // ID → record.Message
-	bucketBodies   = "bodies"   // ID → Body, while a job waits or is dead, unless the job has it
+	bucketBodies   = "bodies"   // ID → Body, while a job waits or is dead
 	bucketJobs     = "jobs"     // JobKey → job that waits or is dead
 	bucketDone     = "done"     // JobKey → job that has ended
 	bucketKeys     = "keys"     // hash of the idempotency key → ID and hash of the request
@@ -254,13 +254,13 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 		if isFiller(k) {
 			return nil
 		}
-		j, size, body, err := s.openJobWithBody(k, v)
+		j, size, err := s.openJob(k, v)
 		if err != nil {
 			return &damage{what: "a job"}
 		}
 		m := x.messages[j.Message]
 		if m == nil {
-			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], inline: body != nil}
+			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message]}
 		}
 		x.add(m, j.Index, s.destinationHash(j.Destination), j.Status, j.Due.UnixMicro(), j.Expires.UnixMicro())
 		return nil
@@ -285,17 +285,15 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 		})
 		return sum
 	}
-	var waiting, separate uint64
+	var waiting, all uint64
 	for id, m := range x.messages {
 		h := maphash.Bytes(seed, id[:])
-		if !m.inline {
-			separate += h
-		}
+		all += h
 		if m.waiting > 0 {
 			waiting += h
 		}
 	}
-	if sum(bucketMessages, 16, 0) != sum(bucketFinished, finishedKeySize, 8)+waiting || sum(bucketBodies, 16, 0) != separate {
+	if sum(bucketMessages, 16, 0) != sum(bucketFinished, finishedKeySize, 8)+waiting || sum(bucketBodies, 16, 0) != all {
 		return &damage{what: "the key of a record"}
 	}
 	return nil
@@ -306,20 +304,14 @@ func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
 
 // openJob opens the record of a job that waits, is dead or has ended.
 func (s *Store) openJob(key, sealed []byte) (*queue.Job, int64, error) {
-	j, size, _, err := s.openJobWithBody(key, sealed)
-	return j, size, err
-}
-
-// openJobWithBody also returns the body of the message if the record has it.
-func (s *Store) openJobWithBody(key, sealed []byte) (j *queue.Job, size int64, body []byte, err error) {
 	if len(key) != record.JobKeySize {
-		return nil, 0, nil, seal.ErrOpen
+		return nil, 0, seal.ErrOpen
 	}
 	plain, err := s.sealer.Open(sealed, bucketJobs, key)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, err
 	}
-	return record.DecodeJobWithBody(record.ParseJobKey(key), plain)
+	return record.DecodeJob(record.ParseJobKey(key), plain)
 }
 
 func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error) {

@@ -13,11 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// The first byte of a record.
-const (
-	version         = 1
-	versionWithBody = 2 // of a job whose record ends with the body of its message
-)
+// version is the first byte of every record.
+const version = 1
 
 // ErrFormat is returned for a record that a later version has written.
 var ErrFormat = errors.New("a stored record has an unknown format")
@@ -147,17 +144,7 @@ func AppendJob(b []byte, j *queue.Job, size int64) []byte {
 	if !j.Status.Waits() && j.Status != queue.Dead {
 		state, destination = nil, ""
 	}
-	return appendJob(append(b, version), j, size, state, destination)
-}
-
-// AppendJobWithBody appends a job that waits as [AppendJob] does, together with
-// the body of its message.
-func AppendJobWithBody(b []byte, j *queue.Job, size int64, body []byte) []byte {
-	return appendBytes(appendJob(append(b, versionWithBody), j, size, j.State, j.Destination), body)
-}
-
-func appendJob(b []byte, j *queue.Job, size int64, state []byte, destination string) []byte {
-	b = append(b, byte(j.Status))
+	b = append(b, version, byte(j.Status))
 	b = binary.AppendVarint(b, size)
 	b = binary.AppendUvarint(b, uint64(j.Attempts))
 	b = appendTime(b, j.Due)
@@ -169,30 +156,16 @@ func appendJob(b []byte, j *queue.Job, size int64, state []byte, destination str
 	return appendBytes(b, j.Reason)
 }
 
-// DecodeJob is the inverse of [EncodeJob] and [AppendJobWithBody], without the
-// body.
+// DecodeJob is the inverse of [EncodeJob].
 func DecodeJob(id queue.JobID, b []byte) (*queue.Job, int64, error) {
-	j, size, _, err := DecodeJobWithBody(id, b)
-	return j, size, err
-}
-
-// DecodeJobWithBody also returns the body of the message, which is nil if the
-// record does not have it.
-func DecodeJobWithBody(id queue.JobID, b []byte) (j *queue.Job, size int64, body []byte, err error) {
 	d := decoder{b: b}
-	v := d.byte()
-	if v != version && v != versionWithBody {
-		d.fail()
-	}
-	j = &queue.Job{JobID: id, Status: queue.Status(d.byte())}
-	size = d.varint()
+	d.version()
+	j := &queue.Job{JobID: id, Status: queue.Status(d.byte())}
+	size := d.varint()
 	j.Attempts = int(d.uvarint())
 	j.Due, j.Expires, j.Updated = d.time(), d.time(), d.time()
 	j.Destination, j.State, j.Result, j.Reason = string(d.bytes()), d.bytes(), d.bytes(), string(d.bytes())
-	if v == versionWithBody {
-		body = d.bytes()
-	}
-	return j, size, body, d.err
+	return j, size, d.err
 }
 
 func appendBytes[T []byte | string](b []byte, data T) []byte {

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"reflect"
 	"testing"
@@ -43,19 +42,6 @@ func TestJobs(t *testing.T) {
 	if err != nil || size != 1<<33 || !reflect.DeepEqual(*got, job) {
 		t.Errorf("%+v, %d, %v", got, size, err)
 	}
-	got, size, body, err := DecodeJobWithBody(id, EncodeJob(&job, 5))
-	if err != nil || size != 5 || body != nil || !reflect.DeepEqual(*got, job) {
-		t.Errorf("%+v, %d, %q, %v", got, size, body, err)
-	}
-	job.Status = queue.Queued
-	withBody := AppendJobWithBody(nil, &job, 1<<33, []byte("body"))
-	got, size, body, err = DecodeJobWithBody(id, withBody)
-	if err != nil || size != 1<<33 || string(body) != "body" || !reflect.DeepEqual(*got, job) {
-		t.Errorf("with a body: %+v, %d, %q, %v", got, size, body, err)
-	}
-	if got, _, err := DecodeJob(id, withBody); err != nil || !reflect.DeepEqual(*got, job) {
-		t.Errorf("with a body: %+v, %v", got, err)
-	}
 	job.Status = queue.Delivered
 	got, _, err = DecodeJob(id, EncodeJob(&job, 0))
 	if err != nil || got.Destination != "" || got.State != nil || string(got.Result) != "result" {
@@ -64,7 +50,7 @@ func TestJobs(t *testing.T) {
 }
 
 func TestRecordsOfLaterVersions(t *testing.T) {
-	b := AppendJobWithBody(nil, &queue.Job{}, 0, []byte("body"))
+	b := EncodeJob(&queue.Job{}, 0)
 	b[0]++
 	if _, _, err := DecodeJob(queue.JobID{}, b); !errors.Is(err, ErrFormat) {
 		t.Error(err)
@@ -74,7 +60,6 @@ func TestRecordsOfLaterVersions(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	id := queue.NewID()
 	f.Add(EncodeJob(&queue.Job{Destination: "d", Due: time.Now()}, 5))
-	f.Add(AppendJobWithBody(nil, &queue.Job{Destination: "d"}, 5, []byte("body")))
 	f.Add((&Message{Created: time.Now(), Done: []queue.Job{{}}, Files: []int64{1}}).Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := DecodeMessage(id, b); err == nil {
@@ -82,10 +67,6 @@ func FuzzDecode(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		if j, size, body, err := DecodeJobWithBody(queue.JobID{}, b); err == nil && body != nil {
-			if _, _, again, err := DecodeJobWithBody(queue.JobID{}, AppendJobWithBody(nil, j, size, body)); err != nil || !bytes.Equal(again, body) {
-				t.Error(again, err)
-			}
-		}
+		_, _, _ = DecodeJob(queue.JobID{}, b)
 	})
 }
