@@ -276,7 +276,6 @@ func findDefinitions(r *http.Request) (*App, []definition, error) {
 	return app, definitions, nil
 }
 
-//go:noinline // keeps its many callers small
 func adminError(status int, err error) error { return caddy.APIError{HTTPStatus: status, Err: err} }
 
 func writeAdminJSON(w http.ResponseWriter, v any) error {

@@ -122,7 +122,7 @@ func quoteName(token string) string {
 // The functions below return a function for option.line that reads one kind of
 // value.
 
-//go:noinline // the program has its closure once
+//go:noinline // each caller would get a copy of the closure
 func onOff(to **bool) func([]string) error {
 	return func(args []string) error {
 		on := args[0] == "on"
@@ -134,7 +134,7 @@ func onOff(to **bool) func([]string) error {
 	}
 }
 
-//go:noinline // the program has its closure once
+//go:noinline // each caller would get a copy of the closure
 func byteSize(to *int64) func([]string) error {
 	return func(args []string) error {
 		n, err := humanize.ParseBytes(args[0])
@@ -146,7 +146,7 @@ func byteSize(to *int64) func([]string) error {
 	}
 }
 
-//go:noinline // the program has its closure once
+//go:noinline // each caller would get a copy of the closure
 func positiveDuration(to *caddy.Duration) func([]string) error {
 	return func(args []string) error {
 		t, err := caddy.ParseDuration(args[0])
@@ -160,7 +160,7 @@ func positiveDuration(to *caddy.Duration) func([]string) error {
 
 // number reads a whole number between min and max.
 //
-//go:noinline // the program has its closure once
+//go:noinline // each caller would get a copy of the closure
 func number(to *int, min, max int) func([]string) error {
 	return func(args []string) error {
 		n, err := strconv.Atoi(args[0])

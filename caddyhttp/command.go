@@ -59,8 +59,6 @@ func (e *partialError) Error() string { return e.text }
 
 // withExitCode makes a partialError of run exit with its code. Caddy takes
 // exit codes above 1 only from its own type of command functions.
-//
-//go:noinline // the program has its closure once
 func withExitCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)

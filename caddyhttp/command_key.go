@@ -73,8 +73,6 @@ func loadKey(config []byte, name string) (*resolved, error) {
 }
 
 // onlyKey returns the settings without other keys and default URLs.
-//
-//go:noinline // keeps its many callers small
 func (s *Settings) onlyKey(name string) *Settings {
 	c := *s
 	c.DefaultURLs, c.Keys, c.Sources = nil, nil, nil

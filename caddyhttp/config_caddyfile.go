@@ -220,8 +220,6 @@ func (f *fileFingerprint) add(path string) {
 }
 
 // addPlaceholders adds the files of the placeholders {file.…} in text.
-//
-//go:noinline // the program has its closure once
 func (f *fileFingerprint) addPlaceholders(text string) {
 	_ = eachPlaceholder(text, func(name string) error {
 		if path, ok := strings.CutPrefix(name, "file."); ok {

@@ -101,7 +101,6 @@ func isKeyName(name string) bool {
 	return name != "" && len(name) <= 128
 }
 
-//go:noinline // keeps its many callers small
 func checkKeyName(name string) error {
 	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")

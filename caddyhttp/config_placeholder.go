@@ -96,8 +96,6 @@ func checkPlaceholders(text string) error {
 
 // checkValues returns an error if an environment variable is not set or a file
 // does not exist. Caddy would replace both with an empty text.
-//
-//go:noinline // the program has its closure once
 func checkValues(text string) error {
 	return eachPlaceholder(text, func(name string) error {
 		if variable, ok := strings.CutPrefix(name, "env."); ok {

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -39,6 +40,15 @@ func appendTrue(b []byte, field protowire.Number, v bool) []byte {
 // isJSON reports whether a record is that of an earlier build. No other record
 // begins with a brace: as the tag of a field, it would have the type of a group.
 func isJSON(b []byte) bool { return len(b) > 0 && b[0] == '{' }
+
+// decodeJSON decodes a record of an earlier build. It decodes into a copy, so that
+// a caller's record need not be on the heap.
+func decodeJSON[T any](b []byte, to *T) error {
+	var record T
+	err := json.Unmarshal(b, &record)
+	*to = record
+	return err
+}
 
 // decodeFields decodes a record. It calls text or number for each field.
 func decodeFields(b []byte, text func(field protowire.Number, value []byte) error, number func(field protowire.Number, value int)) error {

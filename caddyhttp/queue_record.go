@@ -87,10 +87,7 @@ func (t *queuedText) encode() []byte {
 // decode decodes the body of a message.
 func (t *queuedText) decode(b []byte) error {
 	if isJSON(b) {
-		var earlier queuedText // so that others need not be on the heap
-		err := json.Unmarshal(b, &earlier)
-		*t = earlier
-		return err
+		return decodeJSON(b, t)
 	}
 	return decodeFields(b, func(field protowire.Number, value []byte) error {
 		switch field {
@@ -149,10 +146,7 @@ func (s *queuedState) encode() []byte {
 // decode decodes the state of a job.
 func (s *queuedState) decode(b []byte) error {
 	if isJSON(b) {
-		var earlier queuedState
-		err := json.Unmarshal(b, &earlier)
-		*s = earlier
-		return err
+		return decodeJSON(b, s)
 	}
 	return decodeFields(b, func(field protowire.Number, value []byte) error {
 		switch field {

@@ -177,8 +177,6 @@ func (w *jsonWriter) Write(text []byte) (int, error) {
 // contain the file without holding it in memory. [JSON], [Form], [Splice] and
 // [MIME] replace it with the encoding if a is one of their files. If a
 // placeholder is left in a body, the request fails and is not sent.
-//
-//go:noinline // keeps its many callers small
 func Base64(a *Attachment) string { return fmt.Sprintf("%s-%p-", placeholderStart, a) }
 
 // placeholderStart is the beginning of each placeholder of this process. It is

@@ -79,8 +79,6 @@ func (d *Destination) CheckHost() error {
 
 // Close closes what the service keeps between messages, such as a connection.
 // The destination can still be used and opens what it needs.
-//
-//go:noinline // keeps its many callers small
 func (d *Destination) Close() {
 	if c, ok := d.service.(io.Closer); ok {
 		_ = protect(c.Close)

@@ -39,8 +39,6 @@ func (v placeValues) of(name string) []string {
 }
 
 // add adds values of a parameter. Later changes of texts do not count.
-//
-//go:noinline // keeps its many callers small
 func (v *placeValues) add(name string, texts []string) {
 	for i := range *v {
 		if p := &(*v)[i]; p.name == name {

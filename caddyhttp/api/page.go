@@ -24,8 +24,6 @@ var PageStyle = CSPHash(pageCSS)
 // which it parses at its first call. The parts define templates that the page
 // uses. The template "head", which gets the title of the page, is the content of
 // its head with the style sheet. The function panics if a text is not a template.
-//
-//go:noinline // the program has its closure once
 func NewPageTemplate(name, text string, parts ...string) func() *template.Template {
 	return sync.OnceValue(func() *template.Template { return parsePage(name, text, parts) })
 }

@@ -104,8 +104,6 @@ func (m *Message) image(v any) {
 }
 
 // raise sets the type to t if t is more serious.
-//
-//go:noinline // keeps its many callers small
 func (m *Message) raise(t notifier.Type) {
 	if severity(t) > severity(notifier.Type(m.Type)) {
 		m.Type = string(t)

@@ -171,8 +171,6 @@ func encodeJSON(v any) string {
 }
 
 // get returns the member at the path of names in nested objects, or nil.
-//
-//go:noinline // keeps its many callers small
 func get(v any, names ...string) any {
 	for _, name := range names {
 		m, ok := v.(map[string]any)

@@ -162,8 +162,6 @@ func errorf(status int, format string, args ...any) *Error {
 var formats = map[string]*Format{}
 
 // register adds a built-in format.
-//
-//go:noinline // keeps its many callers small
 func register(f Format) {
 	if formats[f.Name] != nil {
 		panic("source: " + f.Name + " is registered twice")

@@ -189,8 +189,6 @@ type include struct {
 }
 
 // fail records a mistake in a line; 0 is the whole file.
-//
-//go:noinline // keeps its many callers small
 func (f *file) fail(line int, problem string) {
 	f.loader.fail(&Error{File: f.name, Line: line, Include: f.include, Problem: problem})
 }

@@ -81,7 +81,6 @@ type pushoverForm struct {
 	err    error // the first of encrypting
 }
 
-//go:noinline // keeps its many callers small
 func (f *pushoverForm) add(name, value string) {
 	f.fields = append(f.fields, notifier.FormPart{Name: name, Value: value})
 }

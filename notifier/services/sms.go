@@ -115,8 +115,6 @@ func smsAsk(ctx context.Context, c *notifier.Client, q *notifier.Request, v any)
 
 // smsRefused returns the error for a message that the service refused. Its reason is
 // the first of texts that is not empty.
-//
-//go:noinline // keeps its many callers small
 func smsRefused(texts ...string) error {
 	for _, text := range texts {
 		if text != "" {

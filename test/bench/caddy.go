@@ -76,7 +76,9 @@ func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
 	return c, c.begin()
 }
 
-// begin starts the process and waits until it answers.
+// begin starts the process and waits until it answers and all apps have started.
+// Caddy starts the apps in no fixed order, and the admin API shows the
+// configuration when all have started.
 func (c *caddy) begin() error {
 	c.command.Stderr = &c.output
 	begin := time.Now()
@@ -84,9 +86,7 @@ func (c *caddy) begin() error {
 		return err
 	}
 	for time.Since(begin) < time.Minute {
-		resp, err := http.Get("http://" + c.gateway + "/")
-		if err == nil {
-			_ = resp.Body.Close()
+		if answers("http://"+c.gateway+"/") && answers("http://"+c.admin+"/config/admin") {
 			c.answered = time.Since(begin)
 			return nil
 		}
@@ -94,6 +94,15 @@ func (c *caddy) begin() error {
 	}
 	c.stop()
 	return fmt.Errorf("%s did not start:\n%s", c.command.Path, c.output.String())
+}
+
+func answers(url string) bool {
+	resp, err := http.Get(url) //nolint:gosec // of the program to measure
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return true
 }
 
 func (c *caddy) stop() {

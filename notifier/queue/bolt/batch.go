@@ -45,18 +45,14 @@ const coolDown = 500 * time.Millisecond
 
 // change is a set of writes that one caller adds to a transaction.
 type change struct {
-	writer
 	size       int // roughly, in bytes
 	deferrable bool
-	done       chan error // receives the result; it is buffered
-}
-
-// writer makes a change.
-type writer interface {
 	// check returns an error to refuse the change. It must not write.
-	check(b *batch) error
+	check func(b *batch) error
 	// write makes the change. An error undoes the whole transaction.
-	write(b *batch) error
+	write func(b *batch) error
+	// done receives the result; it is buffered.
+	done chan error
 }
 
 // batch is a transaction that makes the changes of several callers.
@@ -297,7 +293,7 @@ func (s *Store) next() []*change {
 		case <-late:
 			now = true
 		case <-s.broken:
-			s.reopenSoon()
+			s.reopenSoon() // the next turn of the loop opens it
 		case <-s.stop:
 		}
 	}

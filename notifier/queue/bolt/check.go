@@ -45,7 +45,6 @@ type damage struct{ what string }
 
 func (d *damage) Error() string { return d.what + " is damaged" }
 
-//go:noinline // keeps its many callers small
 func damagef(format string, args ...any) error { return &damage{fmt.Sprintf(format, args...)} }
 
 // pages reads a database page by page.

@@ -28,36 +28,25 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	if err != nil {
 		return err
 	}
-	a := &acceptance{entries: entries, maxSize: maxSize, change: change{size: size}}
-	a.writer = a
-	if err := s.do(ctx, &a.change); err != nil {
+	check := func(b *batch) error {
+		for _, e := range entries {
+			if err := b.checkEntry(e, maxSize); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	write := func(b *batch) error {
+		for _, e := range entries {
+			if err := b.accept(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := s.do(ctx, &change{size: size, check: check, write: write}); err != nil {
 		s.removeFiles(files)
 		return err
-	}
-	return nil
-}
-
-// acceptance is the change of [Store.Accept].
-type acceptance struct {
-	change
-	entries []*queue.Entry
-	maxSize int64
-}
-
-func (a *acceptance) check(b *batch) error {
-	for _, e := range a.entries {
-		if err := b.checkEntry(e, a.maxSize); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *acceptance) write(b *batch) error {
-	for _, e := range a.entries {
-		if err := b.accept(e); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -171,45 +160,33 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 			return err
 		}
 	}
-	c := &settlement{Settlement: t, change: change{size: len(t.Job.State) + len(t.Job.Result) + 512, deferrable: t.Deferrable}}
-	c.writer = c
-	if err := s.do(ctx, &c.change); err != nil {
+	var j *job
+	check := func(b *batch) error {
+		s.index.mu.Lock()
+		defer s.index.mu.Unlock()
+		// The index may have been reloaded meanwhile.
+		if j = s.index.find(id); j == nil || j.status != queue.Sending {
+			return queue.ErrNotClaimed
+		}
+		return nil
+	}
+	write := func(b *batch) error {
+		before := *b.count(j.message)
+		if err := b.settle(j, t.Job); err != nil {
+			return err
+		}
+		if err := b.ended(j.message, before, t.Job.Updated); err != nil {
+			return err
+		}
+		if t.Next != nil {
+			return b.accept(t.Next)
+		}
+		return nil
+	}
+	if err := s.do(ctx, &change{size: len(t.Job.State) + len(t.Job.Result) + 512, deferrable: t.Deferrable, check: check, write: write}); err != nil {
 		s.stopSettling(id)
 		s.removeFiles(files)
 		return err
-	}
-	return nil
-}
-
-// settlement is the change of [Store.Settle].
-type settlement struct {
-	change
-	*queue.Settlement
-	job *job // set by check
-}
-
-func (c *settlement) check(b *batch) error {
-	x := b.store.index
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	// The index may have been reloaded meanwhile.
-	if c.job = x.find(c.Job.JobID); c.job == nil || c.job.status != queue.Sending {
-		return queue.ErrNotClaimed
-	}
-	return nil
-}
-
-func (c *settlement) write(b *batch) error {
-	m := c.job.message
-	before := *b.count(m)
-	if err := b.settle(c.job, c.Job); err != nil {
-		return err
-	}
-	if err := b.ended(m, before, c.Job.Updated); err != nil {
-		return err
-	}
-	if c.Next != nil {
-		return b.accept(c.Next)
 	}
 	return nil
 }
@@ -239,12 +216,6 @@ func (s *Store) stopSettling(id queue.JobID) {
 		s.index.stopSettling(j)
 	}
 }
-
-// writerFuncs is a writer of two functions.
-type writerFuncs struct{ checkFunc, writeFunc func(b *batch) error }
-
-func (w writerFuncs) check(b *batch) error { return w.checkFunc(b) }
-func (w writerFuncs) write(b *batch) error { return w.writeFunc(b) }
 
 // Cancel implements [queue.Store].
 func (s *Store) Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...queue.Status) (int, error) {
@@ -313,7 +284,7 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 		}
 		return b.ended(m, before, now)
 	}
-	err := s.do(ctx, &change{size: 512 * (1 + len(taken)), writer: writerFuncs{check, write}})
+	err := s.do(ctx, &change{size: 512 * (1 + len(taken)), check: check, write: write})
 	if err == nil {
 		return len(jobs), nil
 	}
@@ -512,7 +483,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 			n = len(rows)
 			return nil
 		}
-		if err := s.do(ctx, &change{writer: writerFuncs{func(*batch) error { return nil }, write}}); err != nil {
+		if err := s.do(ctx, &change{check: func(*batch) error { return nil }, write: write}); err != nil {
 			return total, err
 		}
 		if total += n; n < forgetAtOnce {

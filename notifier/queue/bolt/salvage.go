@@ -233,7 +233,6 @@ func (v *salvager) badPage(id uint64, bucket string, root bool) {
 	}
 }
 
-//go:noinline // keeps its many callers small
 func (v *salvager) fail(err error) { v.err = errors.Join(v.err, err) }
 
 // maxElements is the maximum number of elements of a page without overflow

@@ -333,17 +333,13 @@ const (
 	oidUUID   = 2950
 )
 
-//go:noinline // keeps its many callers small
 func (a *array) bigint(n int64) {
 	a.oid, a.items = oidBigint, append(a.items, binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
-//go:noinline // keeps its many callers small
 func (a *array) uuid(id uuid.UUID) { a.oid, a.items = oidUUID, append(a.items, id[:]) }
 
 // bytes appends b, or NULL if it is nil.
-//
-//go:noinline // keeps its many callers small
 func (a *array) bytes(b []byte) { a.oid, a.items = oidBytea, append(a.items, b) }
 
 // null appends NULL.

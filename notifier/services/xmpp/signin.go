@@ -71,8 +71,6 @@ const (
 // limitIterations returns a mechanism that checks the server's challenge (RFC
 // 5802, section 5.1) before m reads it, because m hashes as often as the
 // challenge asks. The hashing counts as work of [notifier.Client.Compute].
-//
-//go:noinline // the program has its closure once
 func limitIterations(ctx context.Context, c *notifier.Client, m sasl.Mechanism) sasl.Mechanism {
 	limit := maxIterations
 	if c.ForClient() {

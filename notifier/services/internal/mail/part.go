@@ -23,8 +23,6 @@ func (p Part) Write(w io.Writer) error {
 }
 
 // TextPart returns a part with a text; subtype is plain or html.
-//
-//go:noinline // the program has its closure once
 func TextPart(subtype, text string) Part {
 	return Part{
 		"Content-Type: text/" + subtype + "; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n",
