@@ -70,3 +70,6 @@ func (r *Regexp) ReplaceAllString(src, with string) string {
 func (r *Regexp) ReplaceAllStringFunc(src string, f func(string) string) string {
 	return r.re().ReplaceAllStringFunc(src, f)
 }
+
+// SubexpNames is [regexp.Regexp.SubexpNames].
+func (r *Regexp) SubexpNames() []string { return r.re().SubexpNames() }

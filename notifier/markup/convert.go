@@ -11,8 +11,9 @@ import (
 // Plain text and Markdown are converted to each other without a change:
 // Markdown is readable as it is, and clients often send Markdown as plain text
 // to destinations that render it. The lines, indentation and columns of plain
-// text are kept in HTML. Links to scripts and embedded data are removed from
-// Markdown that is made from HTML.
+// text are kept in HTML. Plain text that is made from HTML has the address of each
+// link in parentheses after its text. Links to scripts and embedded data are
+// removed.
 //
 // The time and the length of the result are bounded by the length of text. If
 // Markdown is too long or too complex, it is converted to HTML as plain text
@@ -25,7 +26,10 @@ func Convert(text string, from, to Format) string {
 	case to == HTML:
 		return textToHTML(text)
 	case from == HTML && to == Markdown:
-		return htmlToMarkdown(text)
+		if md, ok := htmlToMarkdown(text); ok {
+			return md
+		}
+		return htmlToText(text)
 	case from == HTML:
 		return htmlToText(text)
 	}

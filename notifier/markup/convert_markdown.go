@@ -84,20 +84,20 @@ func addressBytes(doc ast.Node) (n int) {
 	return n / 2 // Walk visits each node twice
 }
 
-func htmlToMarkdown(text string) string {
+// htmlToMarkdown returns false if text is too long or too complex.
+func htmlToMarkdown(text string) (string, bool) {
 	if len(text) > maxConvert {
-		return htmlToText(text)
+		return "", false
 	}
 	doc := htmlTree(text)
 	if doc == nil || !limitHTML(doc, len(text)) {
-		return htmlToText(text)
+		return "", false
 	}
 	removeUnsafeLinks(doc)
+	unwrapLayout(doc)
+	loosenSpaces(doc)
 	md, err := markdownWriter.ConvertNode(doc)
-	if err != nil {
-		return htmlToText(text)
-	}
-	return string(md)
+	return string(md), err == nil
 }
 
 // Limits of what the libraries for Markdown convert. They take quadratic time

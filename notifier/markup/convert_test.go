@@ -45,8 +45,27 @@ func TestConvert(t *testing.T) {
 		{"head without end", HTML, Text, "<head><title>t</title><p>a", "a"},
 		{"ends without beginnings", HTML, Text, "</blockquote></pre></ul>a  b</p>", "a b"},
 		{"half a tag", HTML, Text, "a <b", "a"},
+		{"a link", HTML, Text, `The <a class="b" href="https://example.com/?a=1&amp;b=2">dashboard</a>, or not`, "The dashboard (https://example.com/?a=1&b=2), or not"},
+		{"a button", HTML, Text, `<div><a href="https://example.com/x"><div>View</div></a>more</div>`, "View\nhttps://example.com/x\nmore"},
+		{"a picture as a button", HTML, Text, `<a href="https://example.com/x"><img src="b.png" alt="View it"></a> <img src="c.png" alt="no link">`, "View it (https://example.com/x)"},
+		{"a link without a text", HTML, Text, `a <a href="https://example.com/x"><img src="b.png"></a> b`, "a https://example.com/x b"},
+		{
+			"a link that shows its address", HTML, Text, `<a href="https://example.com/x/">https://example.com/x/</a> <a href="https://Example.com/">example.com</a> <a href="mailto:ops@example.com">ops@example.com</a>`,
+			"https://example.com/x/ example.com ops@example.com",
+		},
+		{"links of other schemes", HTML, Text, `<a href="mailto:ops@example.com">Ops</a> <a href="tel:+441234">call</a>`, "Ops (mailto:ops@example.com) call (tel:+441234)"},
+		{
+			"links of no use", HTML, Text, `<a href="#top">up</a> <a href="/x">here</a> <a href="x:y/z?a b">odd</a> <a href="javascript:alert(1)">run</a> <a href="data:text/html,x">data</a> <a name=n>n</a> <a href="a b:c">c</a>`,
+			"up here odd (x:y/z?a%20b) run data n c",
+		},
+		{"lines in an address", HTML, Text, "<a href=\" https://example.com/\n\tx\u202e \">x</a>", "x (https://example.com/x)"},
+		{"links that are not closed", HTML, Text, `<a href="https://a.example">a<a href="https://b.example">b`, "a (https://a.example)b (https://b.example)"},
+		{"a link in the head", HTML, Text, `<head><a href="https://a.example">a</a></head>b`, "b"},
+		{"a link in a list", HTML, Text, `<ul><li><a href="https://a.example">a</a></li><li><a href="https://b.example"></a></li></ul>`, "- a (https://a.example)\n- https://b.example"},
 
 		{"HTML to Markdown", HTML, Markdown, "<h1>Nightly</h1><p>All <b>12</b> volumes &amp; 3 sites<br/>saved</p>", "# Nightly\n\nAll **12** volumes & 3 sites  \nsaved"},
+		{"no-break spaces", HTML, Markdown, "Disk&nbsp;almost&nbsp;full<br/>&nbsp;on&nbsp;<b>h&nbsp;7</b>", "Disk almost full  \n\u00a0on **h 7**"},
+		{"columns in Markdown", HTML, Markdown, "a&nbsp;&nbsp;&nbsp;b c<br/>&nbsp;&nbsp;d&nbsp; e", "a\u00a0\u00a0 b c  \n\u00a0 d\u00a0 e"},
 		{"Markdown lists", HTML, Markdown, "<ul><li>a</li><li><i>b</i></li></ul><ol><li>c</li></ol>", "- a\n- *b*\n\n1. c"},
 		{"Markdown links", HTML, Markdown, `<a href="https://example.com/?a=1&amp;b=2">x</a> <a name="n">y</a>`, "[x](https://example.com/?a=1&b=2) y"},
 		{"Markdown pictures", HTML, Markdown, `<img src="https://example.com/a.png" alt="x">`, "![x](https://example.com/a.png)"},
@@ -55,7 +74,9 @@ func TestConvert(t *testing.T) {
 		{"tables with end tags left out", HTML, Markdown, "<table><thead><tr><th>a<th>b<tbody><tr><td>1<td>2</table>c", "| a | b |\n|---|---|\n| 1 | 2 |\n\nc"},
 		{"text between cells", HTML, Markdown, "<table>x<tr>y<td>1</table>", "|  |  |\n|---|---|\n| x |  |\n| y | 1 |"},
 		{"cells without a table", HTML, Markdown, "<tr><td>a</td></tr>", "a"},
-		{"tables within tables", HTML, Markdown, "<table><tr><td><table><tr><td>a</table></table>b", "|  |\n|---|\n| a |\n\nb"},
+		{"tables within tables", HTML, Markdown, "<table><tr><td><table><tr><td>a</table></table>b", "a\n\nb"},
+		{"tables for layout", HTML, Markdown, `<table><tr><td> </td><td align="center"><table><tr><td>a</td></tr><tr><td><b>b</b></td></tr></table></td><td></td></tr></table>`, "a\n\n**b**"},
+		{"tables in tables for layout", HTML, Markdown, "<table><tr><td><table><tr><th>a</th></tr><tr><td>1</td></tr></table></td></tr></table>", "| a |\n|---|\n| 1 |"},
 		{"wrong nesting", HTML, Markdown, "<b><i>a</b>b</i> <a href=u>c<a href=v>d</a></p></td>e", "***a***b [c](u)[d](v)e"},
 		{"tags that mean nothing here", HTML, Markdown, "a<wbr>b</x><!-- c --><input>c<script>d</script>\x00e", "abce"},
 		{"code", HTML, Markdown, "<pre>\n\na\n  b</pre><code>c</code>", "```\n\na\n  b\n```\n\n`c`"},
@@ -68,6 +89,13 @@ func TestConvert(t *testing.T) {
 		if got := Convert(test.in, test.from, test.to); got != test.want {
 			t.Errorf("%s:\n got %q\nwant %q", test.name, got, test.want)
 		}
+	}
+}
+
+// TestTextBesideHTML checks that the addresses of links are left to the HTML.
+func TestTextBesideHTML(t *testing.T) {
+	if got := TextBesideHTML(`<p>The <a href="https://example.com"><b>dashboard</b></a></p>x`); got != "The dashboard\nx" {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -143,6 +171,7 @@ func TestConvertIsBounded(t *testing.T) {
 		"comments":  fill("<!--"),
 		"brackets":  fill("<"),
 		"ampersand": fill("&"),
+		"links":     fill("<a href=b:c>"),
 	} {
 		if got := Convert(in, HTML, Text); len(got) > 2*len(in) {
 			t.Errorf("HTML to text, %s: %d bytes become %d", name, len(in), len(got))

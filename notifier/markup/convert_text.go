@@ -8,21 +8,56 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// htmlToText converts HTML to plain text. It reads tokens without building a
-// tree, so that its time is linear for any nesting.
-func htmlToText(text string) string {
+// TextBesideHTML converts HTML to the plain text that stands beside it in a mail.
+// Unlike in [Convert], the links have no addresses: the HTML has them.
+func TextBesideHTML(html string) string { return writeText(html, false) }
+
+func htmlToText(html string) string { return writeText(html, true) }
+
+// writeText converts HTML to plain text, in which the addresses of links follow
+// their texts if addresses is true. It reads tokens without building a tree, so
+// that its time is linear for any nesting.
+func writeText(text string, addresses bool) string {
 	z := html.NewTokenizer(strings.NewReader(text))
 	var w textWriter
 	for {
 		switch z.Next() {
 		case html.ErrorToken: // end of text; reading a string does not fail
+			w.endLink()
 			return strings.TrimSpace(w.b.String())
 		case html.TextToken:
 			w.text(string(z.Text()))
 		case html.StartTagToken, html.SelfClosingTagToken:
-			w.start(tagAtom(z))
+			switch tag := tagAtom(z); {
+			case tag == atom.A && w.hidden == 0:
+				w.endLink()
+				if addresses {
+					w.link, w.linkStart = linkAddress(tokenAttr(z, "href")), w.b.Len()
+				}
+			case tag == atom.Img && w.link != "":
+				w.text(tokenAttr(z, "alt"))
+			default:
+				w.start(tag)
+			}
 		case html.EndTagToken:
-			w.end(tagAtom(z))
+			if tag := tagAtom(z); tag == atom.A && w.hidden == 0 {
+				w.endLink()
+			} else {
+				w.end(tag)
+			}
+		}
+	}
+}
+
+// tokenAttr returns the value of an attribute of the current tag of z, or "".
+func tokenAttr(z *html.Tokenizer, name string) string {
+	for {
+		key, value, more := z.TagAttr()
+		if string(key) == name {
+			return string(value)
+		}
+		if !more {
+			return ""
 		}
 	}
 }
@@ -45,6 +80,9 @@ type textWriter struct {
 	quotes int       // open quotations
 	pre    int       // open elements that keep white space
 	hidden atom.Atom // open element whose content is skipped; 0 if none
+
+	link      string // address of the open link; "" if there is none or it is not shown
+	linkStart int    // length of b where the text of the link begins
 }
 
 func (w *textWriter) start(tag atom.Atom) {
@@ -99,6 +137,26 @@ func (w *textWriter) end(tag atom.Atom) {
 		w.quotes--
 	case tag == atom.Pre && w.pre > 0:
 		w.pre--
+	}
+}
+
+// endLink writes the address of the open link after its text, unless the text
+// shows the address.
+func (w *textWriter) endLink() {
+	address := w.link
+	if w.link = ""; address == "" {
+		return
+	}
+	switch text := strings.TrimSpace(w.b.String()[w.linkStart:]); {
+	case text == "":
+		w.write(address)
+	case showsAddress(text, address):
+	case w.inLine:
+		w.space = true
+		w.write("(" + address + ")")
+	default: // the text is a block
+		w.write(address)
+		w.newline()
 	}
 }
 

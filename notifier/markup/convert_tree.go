@@ -3,6 +3,7 @@ package markup
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -272,6 +273,78 @@ func isTablePart(tag atom.Atom) bool {
 	switch tag {
 	case atom.Table, atom.Caption, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th:
 		return true
+	}
+	return false
+}
+
+// loosenSpaces replaces no-break spaces that keep no columns apart by spaces. Apprise
+// writes each space of a text as one, so that a line of such HTML could not be
+// broken.
+func loosenSpaces(doc *html.Node) {
+	for n := range doc.Descendants() {
+		if n.Type != html.TextNode || !strings.Contains(n.Data, noBreakSpace) {
+			continue
+		}
+		text := []rune(n.Data)
+		isSpace := func(i int) bool { return 0 <= i && i < len(text) && unicode.IsSpace(text[i]) }
+		for i, r := range text {
+			if string(r) == noBreakSpace && i > 0 && !isSpace(i+1) {
+				text[i] = ' '
+			}
+		}
+		n.Data = string(text)
+	}
+}
+
+// unwrapLayout replaces tables that only place their content, as those of mails do,
+// by blocks.
+func unwrapLayout(doc *html.Node) {
+	for n := range doc.Descendants() {
+		if n.DataAtom != atom.Table {
+			continue
+		}
+		if parts, layout := tableParts(n); layout {
+			for _, part := range append(parts, n) {
+				part.Data, part.DataAtom, part.Attr = "div", atom.Div, nil
+			}
+		}
+	}
+}
+
+// tableParts returns the parts of a table without those of the tables in it, and
+// reports whether the table is for layout: it has no heading, and no row has more
+// than one cell with content.
+func tableParts(table *html.Node) (parts []*html.Node, layout bool) {
+	layout = true
+	var collect func(n *html.Node)
+	collect = func(n *html.Node) {
+		filled := 0
+		for c := range n.ChildNodes() {
+			if !isTablePart(c.DataAtom) || c.DataAtom == atom.Table {
+				continue
+			}
+			parts = append(parts, c)
+			switch {
+			case c.DataAtom == atom.Th || c.DataAtom == atom.Caption:
+				layout = false
+			case !isCell(c):
+				collect(c)
+			case hasContent(c):
+				filled++
+			}
+		}
+		layout = layout && filled <= 1
+	}
+	collect(table)
+	return parts, layout
+}
+
+// hasContent reports whether a text or a picture is in n.
+func hasContent(n *html.Node) bool {
+	for c := range n.Descendants() {
+		if c.DataAtom == atom.Img || c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return true
+		}
 	}
 	return false
 }

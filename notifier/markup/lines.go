@@ -3,6 +3,7 @@ package markup
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
@@ -14,6 +15,31 @@ func OneLine(s string) string {
 		return s
 	}
 	return lineBreaks.Replace(strings.Trim(s, "\r\n"))
+}
+
+// Printable returns s as one line for a terminal or a log. It leaves out control
+// characters and those that change the direction of text, with which a text from others
+// could pose as another one.
+func Printable(s string) string {
+	plain := true
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t', r == '\u2028', r == '\u2029':
+			return ' '
+		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control):
+			return -1
+		}
+		return r
+	}, OneLine(s))
 }
 
 // FirstLine returns the first line of s that is not blank, trimmed.

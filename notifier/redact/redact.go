@@ -4,10 +4,11 @@
 package redact
 
 import (
+	"cmp"
 	"encoding/json"
 	"html"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,8 @@ type Masker struct{ search *searcher }
 const maxDepth = 3
 
 // NewMasker returns a Masker for secrets. It ignores secrets shorter than 4
-// bytes: they would match ordinary words.
+// bytes: they would match ordinary words. Secrets of 4 to 7 letters and digits are
+// masked where they are whole words: "pass" leaves "the password is wrong" alone.
 func NewMasker(secrets []string) *Masker {
 	search := newSearcher()
 	for _, secret := range secrets {
@@ -131,7 +133,7 @@ func replace(text string, spans []span) string {
 	if len(spans) == 0 {
 		return text
 	}
-	sort.Slice(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var b strings.Builder
 	end := 0
 	for _, s := range spans {

@@ -81,6 +81,46 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// TestMaskWords checks that a short secret that could be a word is masked as a whole
+// word only, however it is escaped, and any other within words, too.
+func TestMaskWords(t *testing.T) {
+	for _, tt := range []struct{ secret, text, want string }{
+		{"pass", "535 wrong password, bypassed", "535 wrong password, bypassed"},
+		{"pass", `{"password":"pass"}`, `{"password":"xxxxx"}`},
+		{"pass", "pass", "xxxxx"},
+		{"pass", "user:pass@host, (pass) pass_ _pass “pass” pass.", "user:xxxxx@host, (xxxxx) xxxxx_ _xxxxx “xxxxx” xxxxx."},
+		{"pass", "user%3Apass%40host password", "user%3Axxxxx%40host password"},
+		{"pass", `
+pass= password`, `
+xxxxx= password`},
+		{"pass", "%70ass %70assword", "xxxxx %70assword"},
+		{"pass", base64.StdEncoding.EncodeToString([]byte("me:pass")) + " password", "xxxxx password"},
+		{"pass", base64.StdEncoding.EncodeToString([]byte("\x00me\x00pass")), "xxxxx"},
+		{"test", "latest tests of the test", "latest tests of the xxxxx"},
+		{"home", "homepage of home", "homepage of xxxxx"},
+		{"1234", "error 12345 at 51234: 1234", "error 12345 at 51234: xxxxx"},
+		{"tok3n", "tok3n tok3ns", "xxxxx tok3ns"},
+		{"a-b-c", "xa-b-cx", "xxxxxxx"},
+		{"pässe", "xpässex", "xxxxxxx"},
+		{"swordfish", "swordfishes", "xxxxxes"},
+	} {
+		if got := mask(tt.text, tt.secret); got != tt.want {
+			t.Errorf("%s: %q became %q, want %q", tt.secret, tt.text, got, tt.want)
+		}
+	}
+	// Of secrets that end alike, each counts.
+	if got := mask("bypass pass apass-xy bypass-xy", "pass", "bypass", "pass-xy"); got != "xxxxx xxxxx axxxxx xxxxx" {
+		t.Errorf("got %q", got)
+	}
+	m := NewMasker([]string{"pass"})
+	if got := m.MaskPrefix("pass password", 4); got != Mask {
+		t.Errorf("a secret before the cut: %q", got)
+	}
+	if got := m.MaskPrefix("password pass", 4); got != "pass" {
+		t.Errorf("a word across the cut: %q", got)
+	}
+}
+
 // A program that answers with what it was sent may escape it several times, and
 // only in part.
 func TestMaskNestedEscapes(t *testing.T) {

@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // searcher finds any of many patterns in a text. The time depends on the
 // length of the text, not on the number of patterns (Aho and Corasick,
@@ -16,13 +19,33 @@ type searcher struct {
 // state is the prefix of a pattern that the search has read.
 type state struct {
 	char    byte  // the last byte of the prefix
+	word    uint8 // length of the longest whole word that ends here
 	child   int32 // first state with one more byte
 	sibling int32 // next state with the same parent
 	fail    int32 // the longest other state that is a suffix of the prefix
-	found   int32 // length of the longest pattern that ends here
+	found   int32 // length of the longest other pattern that ends here
 }
 
 func newSearcher() *searcher { return &searcher{states: make([]state, 1)} }
+
+// isWord reports whether a pattern is found as a whole word only: a short one of
+// letters and digits. "pass" is a part of the word password, which is no secret.
+func isWord(pattern string) bool {
+	const short = 8
+	return len(pattern) < short && strings.IndexFunc(pattern, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) < 0
+}
+
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+// endsWord reports whether the whole word that state at has found ends before
+// text[end], and begins where no other word goes on. No shorter one can if the
+// longest does not.
+func (s *searcher) endsWord(at int32, text string, end int) bool {
+	n := int(s.states[at].word)
+	return n > 0 && (end == n || !isAlnum(text[end-n-1])) && (end == len(text) || !isAlnum(text[end]))
+}
 
 // add adds a pattern. All patterns must be added before link is called.
 func (s *searcher) add(pattern string) {
@@ -39,7 +62,11 @@ func (s *searcher) add(pattern string) {
 		}
 		at = next
 	}
-	s.states[at].found = int32(len(pattern))
+	if isWord(pattern) {
+		s.states[at].word = uint8(len(pattern))
+	} else {
+		s.states[at].found = int32(len(pattern))
+	}
 	if s.shortest == 0 || len(pattern) < s.shortest {
 		s.shortest = len(pattern)
 	}
@@ -56,8 +83,12 @@ func (s *searcher) link() {
 			if at != 0 {
 				s.states[c].fail = s.step(s.states[at].fail, s.states[c].char)
 			}
+			fail := s.states[s.states[c].fail]
 			if s.states[c].found == 0 {
-				s.states[c].found = s.states[s.states[c].fail].found
+				s.states[c].found = fail.found
+			}
+			if s.states[c].word == 0 {
+				s.states[c].word = fail.word
 			}
 			queue = append(queue, c)
 		}
@@ -100,6 +131,9 @@ func (s *searcher) find(text string) []span {
 		if at = s.step(at, text[i]); s.states[at].found > 0 {
 			found = appendMerged(found, span{i + 1 - int(s.states[at].found), i + 1})
 		}
+		if s.endsWord(at, text, i+1) {
+			found = appendMerged(found, span{i + 1 - int(s.states[at].word), i + 1})
+		}
 		if sextet(text[i]) < 0 {
 			encoded = s.appendEncoded(encoded, text, word, i)
 			word = i + 1
@@ -139,8 +173,9 @@ func (s *searcher) appendEncoded(spans []span, text string, start, end int) []sp
 				continue
 			}
 			n -= 8
-			if at = s.step(at, byte(bits>>n)); s.states[at].found > 0 {
-				before := (i+1-from)*6 - n - 8*int(s.states[at].found) // bits before the pattern
+			at = s.step(at, byte(bits>>n))
+			if length := max(int(s.states[at].found), int(s.states[at].word)); length > 0 {
+				before := (i+1-from)*6 - n - 8*length // bits before the pattern
 				matches = appendMerged(matches, span{from + before/6, i + 1})
 			}
 		}

@@ -1,0 +1,149 @@
+// Package wire encodes records in the wire format of Protocol Buffers. A reader
+// skips fields that it does not know, so fields can be added. The number of a
+// field must never change.
+//
+// Zero values are left out, except where a function says so.
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field is the number of a field.
+type Field = protowire.Number
+
+// AppendText appends a text or bytes.
+func AppendText[T ~string | ~[]byte](b []byte, f Field, text T) []byte {
+	if len(text) == 0 {
+		return b
+	}
+	return AppendItem(b, f, text)
+}
+
+// AppendItem appends a text or bytes, also if they are empty, as an item of a
+// list.
+func AppendItem[T ~string | ~[]byte](b []byte, f Field, item T) []byte {
+	b = protowire.AppendTag(b, f, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(len(item)))
+	return append(b, item...)
+}
+
+// AppendNumber appends a number that is not negative.
+func AppendNumber[T ~int | ~int64 | ~uint8](b []byte, f Field, n T) []byte {
+	if n == 0 {
+		return b
+	}
+	return AppendNumberItem(b, f, n)
+}
+
+// AppendNumberItem appends a number that is not negative, also if it is 0, as an
+// item of a list.
+func AppendNumberItem[T ~int | ~int64 | ~uint8](b []byte, f Field, n T) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, f, protowire.VarintType), uint64(n))
+}
+
+// AppendTrue appends v if it is true.
+func AppendTrue(b []byte, f Field, v bool) []byte {
+	if v {
+		return AppendNumberItem(b, f, 1)
+	}
+	return b
+}
+
+// AppendTime appends a time, precise to a microsecond and without its zone.
+func AppendTime(b []byte, f Field, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, f, protowire.VarintType), protowire.EncodeZigZag(t.UnixMicro()))
+}
+
+// Reader reads a record, one field after the other:
+//
+//	for r := wire.NewReader(b); r.Next(); {
+//		switch r.Field {
+//		case fieldName:
+//			name = r.Text()
+//		}
+//	}
+//	return r.Err()
+//
+// A value of another type than that of the method which reads it is zero.
+type Reader struct {
+	Field Field // of the last call of Next
+
+	rest   []byte
+	bytes  []byte
+	number uint64
+	err    error
+}
+
+// NewReader returns a reader of a record.
+func NewReader(b []byte) Reader { return Reader{rest: b} }
+
+// Next reads the next field. It reports false at the end, and if the record is
+// damaged.
+func (r *Reader) Next() bool {
+	for len(r.rest) > 0 {
+		f, kind, n := protowire.ConsumeTag(r.rest)
+		if n < 0 {
+			return r.fail(n)
+		}
+		r.rest = r.rest[n:]
+		r.Field, r.bytes, r.number = f, nil, 0
+		known := true
+		switch kind {
+		case protowire.BytesType:
+			r.bytes, n = protowire.ConsumeBytes(r.rest)
+		case protowire.VarintType:
+			r.number, n = protowire.ConsumeVarint(r.rest)
+		default:
+			n, known = protowire.ConsumeFieldValue(f, kind, r.rest), false
+		}
+		if n < 0 {
+			return r.fail(n)
+		}
+		r.rest = r.rest[n:]
+		if known {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Reader) fail(n int) bool {
+	r.err = fmt.Errorf("decoding field %d: %w", r.Field, protowire.ParseError(n))
+	r.rest = nil
+	return false
+}
+
+// Err returns an error if the record is damaged.
+func (r *Reader) Err() error { return r.err }
+
+// Bytes returns the value of the field, which is part of the record; nil if it is
+// empty.
+func (r *Reader) Bytes() []byte {
+	if len(r.bytes) == 0 {
+		return nil
+	}
+	return slices.Clip(r.bytes)
+}
+
+// Text returns the value of the field.
+func (r *Reader) Text() string { return string(r.bytes) }
+
+// Int64 returns the value of the field.
+func (r *Reader) Int64() int64 { return int64(r.number) } //nolint:gosec // as it was appended
+
+// Int returns the value of the field.
+func (r *Reader) Int() int { return int(r.Int64()) }
+
+// Bool returns the value of the field.
+func (r *Reader) Bool() bool { return r.number != 0 }
+
+// Time returns the value of the field.
+func (r *Reader) Time() time.Time { return time.UnixMicro(protowire.DecodeZigZag(r.number)) }
