@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -85,11 +86,15 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 	if done := d.done; done != nil { // d.done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
 	}
+	var repeated func(int, *notifier.Result) zapcore.Level
+	if d.id != (uuid.UUID{}) { // by the queue
+		repeated = func(int, *notifier.Result) zapcore.Level { return zapcore.WarnLevel }
+	}
 	return s.sender.Start(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
-		Repeated:  d.id != uuid.UUID{}, // by the queue
+		Repeated:  repeated,
 		Observers: observers,
 		Limits:    d.to.Limits,
 		Memory:    d.memory,

@@ -237,8 +237,6 @@ func Form(v url.Values, files ...*Attachment) *Body {
 }
 
 // Fields returns form values from pairs of a name and a value.
-//
-//go:noinline // keeps its many callers small
 func Fields(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -14,7 +14,10 @@ type ServiceInfo struct {
 	Site        string      `json:"site,omitempty"`
 	Setup       string      `json:"setup,omitempty"`
 	Schemes     []string    `json:"schemes"`
+	Groups      []Group     `json:"groups"` // the first is the main one
+	Words       []string    `json:"words,omitempty"`
 	URLs        []string    `json:"urls"`
+	Ways        []string    `json:"ways,omitempty"` // a name for each of URLs
 	Natives     []string    `json:"native_urls,omitempty"`
 	Examples    []string    `json:"examples"` // one for each of URLs
 	Params      []ParamInfo `json:"params"`
@@ -23,6 +26,9 @@ type ServiceInfo struct {
 	MaxBody     int         `json:"max_body"`
 	Unit        markup.Unit `json:"unit"` // of MaxTitle and MaxBody
 	Attachments bool        `json:"attachments"`
+
+	// Incidents are the states of an incident that the service tells in its own way.
+	Incidents []IncidentState `json:"incidents,omitempty"`
 }
 
 // ParamInfo describes a parameter for lists and documents.
@@ -62,8 +68,12 @@ func (e *entry) info() ServiceInfo {
 	info := ServiceInfo{
 		Name: s.Name, Site: s.Site, Setup: s.Setup, Schemes: e.schemes, Format: s.Format,
 		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
+		Incidents: s.incidents, Groups: s.groups, Words: s.words,
 	}
 	for _, t := range s.templates {
+		if t.way != "" {
+			info.Ways = append(info.Ways, t.way)
+		}
 		info.URLs = append(info.URLs, t.text)
 		info.Examples = append(info.Examples, s.example(t))
 	}

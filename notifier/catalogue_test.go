@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -167,14 +168,23 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // sent returns the requests for a URL and all messages that parameters can
-// depend on, or "" if nothing is sent.
-func sent(t *testing.T, u string, answers []servicetest.Answer) (string, error) {
+// depend on, or "" if nothing is sent. They are sent at a fixed time: once, a
+// request with the time differed from another one when a second had passed
+// between them, which depended on the load.
+func sent(t *testing.T, u string, answers []servicetest.Answer) (requests string, err error) {
+	synctest.Test(t, func(t *testing.T) { requests, err = sentNow(t, u, answers) })
+	return requests, err
+}
+
+func sentNow(t *testing.T, u string, answers []servicetest.Answer) (string, error) {
 	w := &wire{answers: answers}
 	sender := notifier.NewSender(egress.NewPoolWithTransport("test", w), 0)
+	defer sender.Close()
 	d, err := sender.Parse(u, nil)
 	if err != nil {
 		return "", err
 	}
+	defer sender.Release(d)
 	var all strings.Builder
 	for _, m := range probes(t) {
 		w.mu.Lock()
@@ -199,6 +209,7 @@ func probes(t *testing.T) []*notifier.Message {
 	}
 	id := &notifier.Identity{Name: "Caddy", Description: "D", URL: "https://caddyserver.com/", Icon: "https://icons.example.com/{type}-{size}.png", Logo: "https://icons.example.com/logo.png"}
 	when := time.Date(2026, 3, 1, 12, 30, 15, 0, time.UTC)
+	incident := notifier.Incident{Name: "disk"}.For("ops", "")
 	return []*notifier.Message{
 		{Title: "Title", Body: "a body\nwith http://example.com/ @mention and **stars**", Type: notifier.Warning, Identity: id, Time: when},
 		{Body: strings.Repeat("many words ", 100), Type: notifier.Failure, Identity: id, Time: when},
@@ -206,6 +217,8 @@ func probes(t *testing.T) []*notifier.Message {
 		{Title: "Title", Body: "see attached", Identity: id, Time: when, Attachments: []*notifier.Attachment{
 			notifier.NewAttachment("report.txt", "text/plain", []byte("report")), notifier.NewAttachment("graph.png", "image/png", pixel),
 		}},
+		{Title: "Title", Body: "it begins", Type: notifier.Failure, Incident: incident, Identity: id, Time: when},
+		{Title: "Title", Body: "it is over", Type: notifier.Success, Incident: incident, Identity: id, Time: when},
 	}
 }
 
@@ -314,7 +327,7 @@ func withParam(u string, p notifier.ParamInfo, v string) string {
 // message: a configuration may have tens of thousands. The limit leaves out the
 // URL itself.
 func TestDestinationSize(t *testing.T) {
-	const limit, n = 600, 200
+	const limit, n = 600 + 16, 200 // the race detector adds up to 16
 	allocated := func() int64 {
 		runtime.GC()
 		runtime.GC() // empties the sync.Pools
@@ -322,27 +335,32 @@ func TestDestinationSize(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	services := catalogue()
-	all := make([]*notifier.Destination, 0, n*len(services))
-	for _, s := range services {
-		url := s.Examples[0]
-		if strings.Contains(url, "keyfile=") { // it has whole files in the URL, which are decoded
+	var services []notifier.ServiceInfo
+	for _, s := range catalogue() {
+		if strings.Contains(s.Examples[0], "keyfile=") { // it has whole files in the URL, which are decoded
 			continue
 		}
-		if _, err := notifier.Parse(url, nil); err != nil { // what all destinations of a service share
+		if _, err := notifier.Parse(s.Examples[0], nil); err != nil { // what all destinations of a service share
 			t.Fatal(err)
 		}
-		before := allocated()
+		services = append(services, s)
+	}
+	all := make([]*notifier.Destination, 0, n*len(services))
+	before := allocated()
+	for _, s := range services {
 		for range n {
-			d, err := notifier.Parse(url, nil)
+			d, err := notifier.Parse(s.Examples[0], nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, d)
 		}
-		if size := (allocated() - before) / n; size > limit {
+		after := allocated()
+		// Objects have multiples of 8 bytes; the rest is something else.
+		if size := (after - before) / n / 8 * 8; size > limit {
 			t.Errorf("%s takes %d bytes, more than %d", s.Name, size, limit)
 		}
+		before = after
 	}
 	runtime.KeepAlive(all)
 }
@@ -384,5 +402,33 @@ func TestLoginInQuery(t *testing.T) {
 	}
 	if tested < 60 {
 		t.Errorf("only %d examples have a user", tested)
+	}
+}
+
+// TestPublicValues checks that values of maps that are words of messages are not
+// masked in texts: new names of fields, and actions.
+func TestPublicValues(t *testing.T) {
+	for url, want := range map[string]string{
+		"json://host?+X=topsecret&:key=secretsecret&:message=output&:title=status":       "secretsecret topsecret",
+		"xml://host?:Subject=status&:title=secretsecret":                                 "secretsecret",
+		"splunk://database@01234567-89ab-cdef-0123-456789abcdef?:info=critical":          "01234567-89ab-cdef-0123-456789abcdef",
+		"opsgenie://01234567-89ab-cdef-0123-456789abcdef?+detail=secretsecret&:info=new": "01234567-89ab-cdef-0123-456789abcdef secretsecret",
+	} {
+		d, err := notifier.Parse(url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := notifier.Secrets(d)
+		slices.Sort(got)
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s has the secrets %s, want %s", url, text, want)
+		}
+		shown := url
+		for _, secret := range got {
+			shown = strings.ReplaceAll(shown, secret, "xxxxx")
+		}
+		if d.String() != shown {
+			t.Errorf("%s is shown as %s, want %s", url, d, shown)
+		}
 	}
 }

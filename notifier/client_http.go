@@ -61,13 +61,6 @@ const maxResponse = 1 << 20
 // If the address must not be reached, the error is an [*egress.BlockedError].
 // No error contains the request's URL.
 func (c *Client) Do(ctx context.Context, q *Request) (*Response, error) {
-	// This is inlined, so that a response that the caller does not use is not
-	// allocated.
-	return c.do(ctx, q, new(Response))
-}
-
-// do is [Client.Do]. The response is answer.
-func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Response, error) {
 	r, cancel, err := c.request(ctx, q)
 	if err != nil {
 		return nil, err
@@ -80,6 +73,11 @@ func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Respons
 	if err != nil {
 		return nil, errs.ContextError(r.Context(), err)
 	}
+	return c.response(r, q, resp)
+}
+
+// response reads the answer to r, which is the request q.
+func (c *Client) response(r *http.Request, q *Request, resp *http.Response) (*Response, error) {
 	defer resp.Body.Close()
 	body, err := readAnswer(resp)
 	if err != nil {
@@ -88,7 +86,7 @@ func (c *Client) do(ctx context.Context, q *Request, answer *Response) (*Respons
 	if len(body) > maxResponse {
 		return nil, errLongAnswer
 	}
-	*answer = Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
+	answer := &Response{Code: resp.StatusCode, Header: resp.Header, Body: body}
 	accept := q.Accept
 	if accept == nil {
 		accept = func(code int) bool { return code/100 == 2 }
@@ -223,12 +221,14 @@ func (c *Client) Post(ctx context.Context, address string, body *Body, header ma
 
 // PostJSON sends v as JSON. header lists pairs of a name and a value.
 func (c *Client) PostJSON(ctx context.Context, address string, v any, header ...string) error {
-	return c.Post(ctx, address, JSON(v), headers(header))
+	_, err := c.Do(ctx, &Request{URL: address, Body: JSON(v), Header: headers(header)})
+	return err
 }
 
 // PostForm sends v as a form. header lists pairs of a name and a value.
 func (c *Client) PostForm(ctx context.Context, address string, v url.Values, header ...string) error {
-	return c.Post(ctx, address, Form(v), headers(header))
+	_, err := c.Do(ctx, &Request{URL: address, Body: Form(v), Header: headers(header)})
+	return err
 }
 
 func headers(pairs []string) map[string]string {

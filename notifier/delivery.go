@@ -23,7 +23,9 @@ type delivery struct {
 	ctx      context.Context // as the observers return it
 	taken    bool            // it has its slots
 	client   Client
-	skipped  bool // set by attempts
+	form     form   // of the message
+	parts    []part // of the message
+	skipped  bool   // set by attempts
 
 	mu      sync.Mutex
 	ending  bool // the result is about to be set
@@ -81,12 +83,7 @@ func (d *delivery) begin(ctx context.Context) {
 // run delivers. It returns when the service does, which may be after the end of
 // the delivery.
 func (d *delivery) run() {
-	var attempts int
-	var err error
-	if e := protect(func() error { attempts, err = d.attempts(d.ctx); return nil }); e != nil {
-		err = e
-	}
-	d.end(attempts, err)
+	d.end(d.attempts(d.ctx))
 }
 
 var errNoRoom = errors.New("the gateway had no room for the delivery within the timeout")
@@ -133,6 +130,7 @@ func (d *delivery) finish(attempts int, err error) {
 		r.Status = Failed
 		r.Err = &DeliveryError{text: d.text(err), err: err}
 		r.Temporary, r.RetryAfter, r.Progress = temporary(err), askedToWait(err), d.progress
+		r.Unclear = unclear(err) || d.progress.any()
 		d.record(LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error())
 		if r.Optional {
 			d.record(LevelInfo, "Optional service "+r.Service+" failed; its failure is ignored.")
@@ -146,17 +144,17 @@ func (d *delivery) finish(attempts int, err error) {
 }
 
 func (d *delivery) log(r *Result) {
-	if d.options.Logger == nil {
-		return
-	}
 	level, text := zapcore.DebugLevel, "delivered"
 	switch {
 	case r.Status == Skipped:
 		level, text = zapcore.WarnLevel, "nothing was sent"
-	case r.Err != nil && r.Temporary && d.options.Repeated:
-		level, text = zapcore.WarnLevel, "delivery failed; it is repeated later"
+	case r.Err != nil && r.Temporary && d.options.Repeated != nil:
+		level, text = d.options.Repeated(d.index, r), "delivery failed; it is tried again"
 	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
+	}
+	if d.options.Logger == nil {
+		return
 	}
 	c := d.options.Logger.Check(level, text)
 	if c == nil {

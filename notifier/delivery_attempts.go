@@ -14,36 +14,26 @@ const maxWaits = 10
 // attempts sends the message until it has arrived, the attempts are used up or
 // the time is over. It returns the number of attempts.
 func (d *delivery) attempts(ctx context.Context) (n int, err error) {
-	t := d.target.Destination
-	if !t.options.store {
-		if t, err = t.copy(); err != nil {
-			return 0, err
-		}
-		defer t.Close()
-	}
-	whole, err := d.render(t)
+	defer recovered(&err)
+	t, err := d.destination()
 	if err != nil {
 		return 0, err
 	}
-	f := d.progress.begin(d.target.Destination, d.message)
-	parts := d.progress.divide(f, t.divide(d.oneMessage[:], whole, f), d.onePart[:0])
-	d.client = Client{
-		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
-		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
+	if t != d.target.Destination {
+		defer t.Close()
+	}
+	if err := d.prepare(t); err != nil {
+		return 0, err
 	}
 	attempts, wait := d.retries(t)
 	waits := 0
 	for {
 		n++
-		before := unfinished(parts)
-		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
-			d.skipped = allSkipped(parts)
-			if f != (form{}) { // an earlier delivery was refused
-				err = f.loss(Refused(errors.New(f.Refusal)))
-			}
-			return n, err
+		before := unfinished(d.parts)
+		if err = sendParts(ctx, t.service, &d.client, d.parts); err == nil {
+			return n, d.arrived()
 		}
-		if unfinished(parts) < before {
+		if unfinished(d.parts) < before {
 			waits = 0
 		}
 		if ctx.Err() != nil {
@@ -55,19 +45,66 @@ func (d *delivery) attempts(ctx context.Context) (n int, err error) {
 			waits++
 		}
 		if !again || !mayRetry(err) {
-			return d.sendDegraded(ctx, t, f, parts, n, err)
+			return d.sendDegraded(ctx, t, n, err)
 		}
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
-			return n, fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
+		if err := d.pause(ctx, n, pause, err); err != nil {
+			return n, err
 		}
-		d.record(LevelWarning, fmt.Sprintf("%s: attempt %d failed, next in %s: %s", t.Service(), n, pause.Round(time.Millisecond), d.text(err)))
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return n, outOfTime(ctx, err)
-		}
+	}
+}
+
+// destination returns the destination to send with: that of the target or, if
+// its service must keep nothing, a copy, which the caller closes.
+func (d *delivery) destination() (*Destination, error) {
+	t := d.target.Destination
+	if u, ok := t.service.(*unusable); ok {
+		return nil, u.err
+	}
+	if t.options.store {
+		return t, nil
+	}
+	return t.copy()
+}
+
+// prepare sets the form and the parts of the message, and the client.
+func (d *delivery) prepare(t *Destination) error {
+	whole, err := d.render(t)
+	if err != nil {
+		return err
+	}
+	d.form = d.progress.begin(d.target.Destination, d.message)
+	d.parts = d.progress.divide(d.form, t.divide(d.oneMessage[:], whole, d.form), d.onePart[:0])
+	d.client = Client{
+		pool: d.sender.pool, headers: d.sender.headers, compute: &d.sender.compute, target: d.target.Destination, options: t.options, log: d,
+		transient: d.options.Transient, hops: d.message.Hops, header: d.options.Header, requests: d.requests, bodies: d.bodies, states: d.states(t),
+	}
+	return nil
+}
+
+// arrived is called when all parts have been sent. It returns the error of a
+// message of which an earlier delivery had to leave something out.
+func (d *delivery) arrived() error {
+	d.skipped = allSkipped(d.parts)
+	if d.form == (form{}) {
+		return nil
+	}
+	return d.form.loss(Refused(errors.New(d.form.Refusal)))
+}
+
+// pause waits after the n-th attempt, which failed with err. It returns an error
+// if there is no time for another attempt.
+func (d *delivery) pause(ctx context.Context, n int, pause time.Duration, err error) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+		return fmt.Errorf("%w (the next attempt, in %s, would be after the timeout)", err, pause.Round(time.Millisecond))
+	}
+	d.record(LevelWarning, fmt.Sprintf("%s: attempt %d failed, next in %s: %s", d.target.Service(), n, pause.Round(time.Millisecond), d.text(err)))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return outOfTime(ctx, err)
 	}
 }
 
@@ -102,10 +139,8 @@ func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
 			errs = append(errs, context.Cause(ctx))
 			break
 		}
-		c.Steps = p.steps
-		err := protect(func() error { return s.Send(ctx, c, p.message) })
+		err := sendPart(ctx, s, c, p)
 		if err == nil {
-			p.steps.finish()
 			continue
 		}
 		errs = append(errs, err)
@@ -114,6 +149,16 @@ func sendParts(ctx context.Context, s Service, c *Client, parts []part) error {
 		}
 	}
 	return join(errs)
+}
+
+func sendPart(ctx context.Context, s Service, c *Client, p part) (err error) {
+	defer recovered(&err)
+	c.Steps = p.steps
+	if err := s.Send(ctx, c, p.message); err != nil {
+		return err
+	}
+	p.steps.finish()
+	return nil
 }
 
 // unfinished returns the number of parts that are not finished.

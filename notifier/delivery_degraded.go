@@ -17,7 +17,8 @@ const maxDegradedParts = 10
 // if it would take too many. Then the text goes without the files. err is the
 // refusal, and n the number of attempts before. The error is nil only if all of
 // the message has arrived.
-func (d *delivery) sendDegraded(ctx context.Context, t *Destination, f form, parts []part, n int, err error) (int, error) {
+func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err error) (int, error) {
+	f, parts := d.form, d.parts
 	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
 		n++
 		first := err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -17,15 +18,46 @@ type renderings struct {
 }
 
 type rendering struct {
-	format Format
-	emojis bool
-	merged bool // the title becomes part of the body
+	format  Format
+	emojis  bool
+	merged  bool         // the title becomes part of the body
+	foreign *ForeignText // of the service, for a message of another program
+
+	// dialect is that of a body whose references become words, with times in zone.
+	dialect markup.Dialect
+	zone    *time.Location // nil for a body without times
 }
 
 type renderedText struct{ title, body string }
 
+// render sets title, body, format and source of c, a copy of the message, for d.
+func (r *renderings) render(c *Message, d *Destination) {
+	key := rendering{format: d.format(), emojis: d.options.emojis, merged: d.schema.Limits.Title <= 0}
+	c.Format, c.Source = key.format, cmp.Or(r.m.Format, Text)
+	if dialect := r.m.Dialect; dialect != "" && c.Source == Markdown {
+		if r.m.Foreign || dialect != d.schema.dialect || key.format == HTML {
+			key.dialect = dialect
+			if dialect.HasTimes(r.m.Body) {
+				key.zone = d.location
+			}
+		}
+		if key.format == Markdown {
+			c.Source = HTML // it is Markdown in the sense of a converted text, and not the markup of the destination
+		}
+	}
+	if !r.m.Foreign {
+		c.Title, c.Body = r.get(key)
+		return
+	}
+	key.foreign, key.merged = d.schema.Foreign, d.schema.Foreign.hasTitle(d.schema.Limits)
+	c.Title, c.Body = r.get(key)
+	if c.Source == Markdown && key.foreign.reads(key.format) != Text {
+		c.Source = HTML // markup.ConvertForeign makes HTML of it
+	}
+}
+
 func (r *renderings) get(key rendering) (title, body string) {
-	if key.format == r.m.Format && !key.emojis {
+	if key.format == r.m.Format && !key.emojis && !r.m.Foreign && key.dialect == "" {
 		return r.m.Title, r.m.Body
 	}
 	r.mu.Lock()
@@ -33,9 +65,20 @@ func (r *renderings) get(key rendering) (title, body string) {
 	if t, ok := r.by[key]; ok {
 		return t.title, t.body
 	}
-	title, body = r.m.Title, markup.Convert(r.m.Body, r.m.Format, key.format)
-	if key.merged {
-		title = markup.Convert(title, r.m.Format, key.format)
+	m := *r.m
+	m.Body = key.dialect.Readable(m.Body, cmp.Or(key.zone, time.UTC))
+	title = m.Title
+	switch reads := key.foreign.reads(key.format); {
+	case m.Foreign:
+		body = key.foreign.body(&m, reads)
+		if key.merged {
+			title = key.foreign.title(r.m, reads)
+		}
+	default:
+		body = markup.Convert(m.Body, m.Format, key.format)
+		if key.merged {
+			title = markup.Convert(title, m.Format, key.format)
+		}
 	}
 	if key.emojis {
 		title, body = markup.ReplaceEmojis(title), markup.ReplaceEmojis(body)
@@ -59,8 +102,11 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	}
 	c := &d.rendered
 	*c = *m
-	c.Title, c.Body = d.texts.get(t.rendering())
-	c.Format = t.format()
+	texts := &d.texts
+	if besides := d.target.Missed.toldBesides(m, t.location); besides != "" {
+		texts = &renderings{m: m.with(besides)}
+	}
+	texts.render(c, t)
 	c.Time = m.Time.In(t.location)
 	if !s.Attachments {
 		c.Attachments = nil
@@ -71,11 +117,6 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 // format returns the format that the destination takes.
 func (d *Destination) format() Format {
 	return cmp.Or(Format(d.options.format), d.schema.Format)
-}
-
-// rendering returns how texts are rendered for the destination.
-func (d *Destination) rendering() rendering {
-	return rendering{d.format(), d.options.emojis, d.schema.Limits.Title <= 0}
 }
 
 // divide returns the parts of a rendered message in the form f. They are in buf if
@@ -103,7 +144,7 @@ func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Mess
 	}
 	for i, text := range texts {
 		c := *m
-		c.Title, c.Body = text.Title, text.Body
+		c.Title, c.Body, c.Part = text.Title, text.Body, i
 		if i < len(texts)-1 {
 			c.Attachments = nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,18 @@ func (d *Destination) copy() (*Destination, error) {
 	return ParseWithFiles(d.text, d.policy, files)
 }
 
+// Policy returns the policy that says where messages to the destination may go.
+func (d *Destination) Policy() *egress.Policy { return d.policy }
+
+// WithPolicy returns a destination of the same URL with another policy, which the
+// caller closes. It shares nothing with d.
+func (d *Destination) WithPolicy(policy *egress.Policy) (*Destination, error) {
+	if u, ok := d.service.(*unusable); ok {
+		return Unusable(d.text, policy, u.err), nil
+	}
+	return Parse(d.text, policy)
+}
+
 // Retry returns the value of the parameter retry: how many times a delivery that
 // fails is repeated.
 func (d *Destination) Retry() int { return d.options.retry }
@@ -75,6 +88,30 @@ func (d *Destination) CheckHost() error {
 		return nil
 	}
 	return d.policy.CheckHost(s.Host)
+}
+
+// Host returns the server that a message to the destination is sent to, in lower
+// case and with the port if the URL has one, for example
+// "push.example.org:8443". For a service that is not in the URL, it is the
+// service's name.
+func (d *Destination) Host() (host string) {
+	for _, p := range d.schema.params {
+		if !p.dialled {
+			continue
+		}
+		if texts := d.texts(p); len(texts) > 0 && texts[0] != "" {
+			host = strings.ToLower(texts[0])
+		}
+	}
+	if host == "" {
+		return d.Service()
+	}
+	if p := d.schema.byName["port"]; p != nil {
+		if texts := d.texts(p); len(texts) > 0 && texts[0] != "" && texts[0] != "0" {
+			host += ":" + texts[0]
+		}
+	}
+	return host
 }
 
 // Close closes what the service keeps between messages, such as a connection.
@@ -102,7 +139,12 @@ func (d *Destination) String() string {
 }
 
 // URL returns the URL in its canonical form, with its secrets.
-func (d *Destination) URL() string { return d.print(false) }
+func (d *Destination) URL() string {
+	if _, ok := d.service.(*unusable); ok {
+		return d.text
+	}
+	return d.print(false)
+}
 
 // Hash returns a text that identifies the URL and does not reveal it: the SHA-256
 // of what [Destination.URL] returns, as base64url (RFC 4648).

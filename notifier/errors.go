@@ -1,8 +1,11 @@
 package notifier
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -98,7 +101,7 @@ func temporary(err error) bool {
 			return false
 		}
 		return !refusal(e.Code)
-	case *egress.BlockedError, *URLError, *LimitError, refusedError:
+	case *egress.BlockedError, *URLError, *LimitError, refusedError, unusableError:
 		return false
 	case interface{ Unwrap() []error }:
 		errs := e.Unwrap()
@@ -111,6 +114,24 @@ func temporary(err error) bool {
 		return false
 	}
 	return true
+}
+
+// unclear reports whether the destination may have the message although the delivery
+// has failed: it did not answer, or the connection was lost.
+func unclear(err error) bool {
+	switch e := err.(type) {
+	case *StatusError, *egress.BlockedError:
+		return false
+	case *net.OpError:
+		return e.Op != "dial"
+	case timeoutError, *PanicError:
+		return true
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), unclear)
+	case interface{ Unwrap() error }:
+		return unclear(e.Unwrap())
+	}
+	return err == io.EOF || err == io.ErrUnexpectedEOF || err == context.DeadlineExceeded
 }
 
 // mayRetry reports whether another attempt within the same delivery can
@@ -195,10 +216,13 @@ func (e *PanicError) Error() string { return "the service failed with an interna
 
 // protect calls f and turns a panic into a [*PanicError].
 func protect(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: fmt.Sprint(v), Stack: string(debug.Stack())}
-		}
-	}()
+	defer recovered(&err)
 	return f()
+}
+
+// recovered, if deferred, sets err to a [*PanicError] if the function panics.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: fmt.Sprint(v), Stack: string(debug.Stack())}
+	}
 }

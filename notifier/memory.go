@@ -8,7 +8,7 @@ type Memory struct {
 	mu     sync.Mutex
 	held   int64 // by all requests
 	files  int64 // of it, by files
-	client int64 // of it, by requests with URLs of clients
+	client int64 // of it, by requests of clients that are not trusted
 }
 
 // Held returns how many bytes the requests under way hold.
@@ -35,8 +35,9 @@ type Allocation struct {
 // Allocation returns the allocation of one request, which is empty. max is the
 // maximum number of bytes that all requests may hold together. Files take at
 // most half of them, because they can also go to disk. client is true for a
-// request with URLs of clients. These requests take at most half as well, so
-// that they leave room for messages to keys. The caller closes the allocation.
+// request with URLs of clients, and for one whose token or signature has not been
+// verified. These requests take at most half as well, so that they leave room for
+// messages to keys. The caller closes the allocation.
 func (m *Memory) Allocation(max int64, client bool) Allocation {
 	return Allocation{memory: m, max: max, client: client}
 }
@@ -86,6 +87,18 @@ func (a *Allocation) add(n int64, file bool) {
 	} else {
 		a.texts += n
 	}
+}
+
+// Trust moves what the allocation has taken out of the half for clients. It is called
+// when the token or the signature of a request has been verified.
+func (a *Allocation) Trust() {
+	if a == nil || a.memory == nil || !a.client {
+		return
+	}
+	a.memory.mu.Lock()
+	defer a.memory.mu.Unlock()
+	a.memory.client -= a.texts + a.files
+	a.client = false
 }
 
 // Close frees all that the allocation has taken.

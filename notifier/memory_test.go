@@ -41,7 +41,20 @@ func TestMemory(t *testing.T) {
 	if m.held != 0 || m.files != 0 || m.client != 0 {
 		t.Errorf("after the end: %d, %d, %d", m.held, m.files, m.client)
 	}
+	verified := m.Allocation(100, true)
+	if !verified.take(30, true) || !verified.Take(20) || verified.Take(1) {
+		t.Error("an allocation of a client takes another part than half")
+	}
+	verified.Trust()
+	if !verified.Take(50) || m.client != 0 {
+		t.Errorf("a trusted allocation cannot take the other half; clients have %d", m.client)
+	}
+	verified.Close()
+	if m.held != 0 || m.files != 0 || m.client != 0 {
+		t.Errorf("after the end of a trusted allocation: %d, %d, %d", m.held, m.files, m.client)
+	}
 	var none *Allocation
+	none.Trust()
 	if zero := (Allocation{}); !none.Take(1<<40) || !zero.Take(1<<40) {
 		t.Error("without a memory there is a limit")
 	}

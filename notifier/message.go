@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -38,6 +39,20 @@ type Message struct {
 	// Source is the format of the client's message. [Sender.Send] sets it.
 	Source Format
 
+	// Dialect is the chat whose Markdown Body is, if Format is [Markdown]: its
+	// references, such as mentions, are kept for this chat and become words for
+	// others. For a client's Markdown, whose destination the client knows, it is "".
+	Dialect markup.Dialect
+
+	// Foreign means that title and body come from the payload of another program,
+	// such as the title of an issue or a logged URL, which strangers may have
+	// written. A destination shows such a text as it is, and it can neither mention
+	// people nor disguise a link there: see [ForeignText].
+	Foreign bool
+
+	// Part is the number of this part of a message that is divided, from 0.
+	Part int
+
 	// Attachments are the files of the message. If a message is divided, its
 	// last part has them. They are empty for a service that cannot send files.
 	Attachments []*Attachment
@@ -48,6 +63,10 @@ type Message struct {
 	// Time is when the client sent the message. A service gets it in the time
 	// zone of the destination (the parameter tz). Zero means now.
 	Time time.Time
+
+	// Incident is what the message is about, for services that understand
+	// incidents (see [Schema.Incidents]).
+	Incident Incident
 
 	// Hops is the number of gateways that the message has passed through, for
 	// destinations that are gateways themselves.
@@ -60,6 +79,11 @@ func (m *Message) withDefaults() Message {
 	c.Type = cmp.Or(c.Type, Info)
 	c.Format = cmp.Or(c.Format, Text)
 	c.Source = c.Format
+	if c.Incident.ID == "" {
+		c.Incident = Incident{}
+	} else {
+		c.Incident.State = cmp.Or(c.Incident.State, StateOf(c.Type))
+	}
 	if c.Identity == nil {
 		id := DefaultIdentity()
 		c.Identity = &id
@@ -91,4 +115,17 @@ func (m *Message) Text(sep string) string {
 		return m.Title
 	}
 	return m.Title + sep + m.Body
+}
+
+// NotificationID returns the ID of the notification that shows the incident of
+// the message, for services that replace the notification with the same ID, or ""
+// if the message has no incident. It has up to 32 characters, a to z, 2 to 7 and,
+// in further parts of a divided message, a hyphen and digits.
+func (m *Message) NotificationID() string {
+	id := m.Incident.ID
+	if id == "" || m.Part == 0 {
+		return id
+	}
+	number := fmt.Sprint("-", m.Part+1)
+	return id[:len(id)-len(number)] + number
 }

@@ -3,17 +3,26 @@ package notifier
 import "strings"
 
 // typeWords are the words with which alerting programs name the state or the
-// severity of an alert, by the type that they mean.
+// severity of an alert, by the type that they mean. docs/api.md lists them.
+//
+// Among the sources are the states and severities of Azure Monitor (Fired, Sev0 to
+// Sev4), Google Cloud Monitoring (open, closed), Amazon CloudWatch, Datadog
+// (Re-Triggered, No Data), New Relic (ACTIVATED), PagerDuty, Opsgenie (P1 to P5),
+// Prometheus, Grafana, Zabbix, Nagios, Icinga and Checkmk (FLAPPINGSTART, UNREACH).
+// Where programs differ, the most common meaning counts: sev2 is Azure's warning.
 var typeWords = wordsByType(map[Type]string{
-	Info: "info information informational notice note debug trace normal none unknown started start running queued pending scheduled " +
-		"in_progress waiting created opened updated paused skipped neutral low verbose log default",
+	Info: "info information informational informative notice note debug trace normal none started start running queued pending scheduled " +
+		"in_progress waiting created opened updated paused skipped neutral low verbose log default not_classified no_severity " +
+		"acknowledged acknowledge acknowledgement acknowledgment ack unacknowledge snoozed suppressed silenced muted custom flappingstop flappingend flappingdisabled " +
+		"downtimestart downtimeend downtimestop downtimecancelled downtimeremoved sev3 sev4 sev5 p4 p5",
 	Success: "success successful succeeded ok okay up resolved resolve recovered recovery fixed healthy online passed pass completed complete " +
-		"done finished good green available closed cleared clear inactive merged",
+		"done finished good green available closed close cleared clear inactive merged operational",
 	Warning: "warning warn degraded minor medium moderate average yellow unstable partial stale late grace cancelled canceled attention " +
-		"maintenance timed_out action_required",
-	Failure: "failure fail failed failing firing alerting alert alarm critical crit error err errored danger down offline unhealthy problem " +
-		"fatal emergency emerg panic disaster major high severe red broken crash crashed dead missing unavailable unreachable timeout rejected " +
-		"triggered startup_failure p1 sev1",
+		"maintenance timed_out action_required unknown unkn no_data nodata insufficient_data re_warn re_no_data renotify recovering flapping flappingstart " +
+		"degraded_performance partial_outage under_maintenance sev2 p3",
+	Failure: "failure fail failed failing fired firing alerting alert alarm critical crit error err errored danger down offline unhealthy problem " +
+		"fatal emergency emerg panic disaster major high severe red broken crash crashed dead missing unavailable unreachable unreach timeout rejected " +
+		"trigger triggered re_triggered activated open startup_failure outage major_outage sev0 sev1 p1 p2",
 })
 
 func wordsByType(lists map[Type]string) map[string]Type {
@@ -29,15 +38,21 @@ func wordsByType(lists map[Type]string) map[string]Type {
 // TypeOfWord returns the type that a common word of alerting means, ignoring
 // case and white space around it: failure for "firing" or "critical", success
 // for "resolved" or "ok", warning for "degraded". Spaces and hyphens within it
-// count as underscores. An empty word is [Info]. If the word is unknown, it
+// count as underscores, and may be left out before a digit: "SEV-1" is "sev1". An empty word is [Info]. If the word is unknown, it
 // returns Info and false.
 func TypeOfWord(word string) (t Type, known bool) {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if word == "" {
 		return Info, true
 	}
-	if t, known = typeWords[strings.NewReplacer(" ", "_", "-", "_").Replace(word)]; known {
+	word = strings.NewReplacer(" ", "_", "-", "_").Replace(word)
+	if t, known = typeWords[word]; known {
 		return t, true
+	}
+	if last := len(word) - 2; last > 0 && word[last] == '_' {
+		if t, known = typeWords[word[:last]+word[last+1:]]; known {
+			return t, true
+		}
 	}
 	return Info, false
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
@@ -93,6 +94,13 @@ func (p *Progress) divide(f form, messages []*Message, parts []part) []part {
 	}
 	p.onePart[0].message = nil
 	return parts
+}
+
+// any reports whether a part of the message, or one of its recipients, has arrived.
+func (p *Progress) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.parts, func(x progressPart) bool { return x.steps != nil && (x.steps.finished() || x.steps.anySent()) })
 }
 
 // setForm changes the form and leaves the parts as they are.

@@ -75,6 +75,19 @@ func newEntry(svc Service) *entry {
 			}
 		}
 	}
+	if len(s.ways) > 0 && len(s.ways) != len(s.templates) {
+		panic(s.Name + ": some URLs have a way and others have none")
+	}
+	if len(s.groups) == 0 {
+		s.groups = []Group{GroupOther}
+	}
+	for _, h := range s.hints {
+		for _, name := range h.names {
+			if p := s.byName[name]; name != hintAddress && (p == nil || p.name != name) || name == hintAddress && s.server == nil && s.byName["host"] == nil {
+				panic(s.Name + ": no parameter is called " + name + ", as in the hint " + h.text)
+			}
+		}
+	}
 	for _, n := range s.natives {
 		for _, name := range n.names {
 			if s.byName[name] == nil {

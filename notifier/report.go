@@ -27,6 +27,14 @@ type Result struct {
 	Elapsed     time.Duration
 	Err         error // has no secrets in its text; nil if Status is Delivered, or Skipped by the service
 
+	// Rule says why nothing was sent, if it was not for the destination. By is the ID
+	// of the message that is sent instead, if it is known.
+	Rule Rule
+	By   string
+
+	// Until is when a rule sends a message that it holds, if that is known.
+	Until time.Time
+
 	// The other fields are for a caller that tries again later. They are zero
 	// unless Status is Failed.
 
@@ -44,7 +52,24 @@ type Result struct {
 	// the Progress of the target, if that has one. Pass it in [Target] of the
 	// next attempt.
 	Progress *Progress
+	// Unclear means that the destination may have the message, in whole or in part:
+	// some of it has arrived, or there was no answer.
+	Unclear bool
 }
+
+// Rule is a rule by which a delivery is not made, or made later.
+type Rule string
+
+// RuleSuperseded is the rule that a message with a new state of an incident replaces
+// those before it that wait. It tells that they were not delivered.
+const RuleSuperseded Rule = "superseded"
+
+// The rules of keys over time.
+const (
+	RuleHeld       Rule = "held"       // it waits until a time
+	RuleDigested   Rule = "digested"   // it is, or will be, part of a message about several
+	RuleSuppressed Rule = "suppressed" // the destination has it, or will get it
+)
 
 // OK reports whether the destination has the message, there was nothing to send
 // to it, or its failure does not count.

@@ -38,6 +38,13 @@ type Finisher interface {
 	Finish(s *Schema) error
 }
 
+// A Warner is a [Service] that may leave out a part of its URL. Warning tells what,
+// and why, or returns "". It runs after Finish. The text must not contain a
+// parameter's value.
+type Warner interface {
+	Warning() string
+}
+
 // A Rewriter is a [Service] with URLs that the grammar would misread, such as
 // one with a slash in the user name. Rewrite returns the URL with these parts
 // percent-encoded. It runs before the URL is parsed and must not use the
@@ -69,6 +76,11 @@ type Schema struct {
 	// of 0, the title is put into the body.
 	Limits markup.Limits
 
+	// Foreign says how the service reads texts of other programs. nil means that it
+	// shows plain text as it is and reads Markdown and HTML as every program does.
+	// All URLs of the service share it: Finish replaces it rather than change it.
+	Foreign *ForeignText
+
 	// Attachments reports whether the service sends files. For a service that
 	// does not, a message without text fails.
 	Attachments bool
@@ -86,6 +98,17 @@ type Schema struct {
 	*description
 }
 
+// Incidents declares that the service understands incidents: it tells of these
+// states in a way of its own, which differs from a message without an incident.
+// [Message].Incident has the ID and the state. Without an incident, or for
+// another state, the service sends what it sends for any message. A parameter of
+// the URL takes precedence over the incident.
+func (s *Schema) Incidents(states ...IncidentState) { s.incidents = states }
+
+// Dialect declares that the service reads the references of a dialect in Markdown:
+// it gets those of [Message].Dialect as they are.
+func (s *Schema) Dialect(d markup.Dialect) { s.dialect = d }
+
 // A description is the part of a schema that is the same for all URLs of a
 // service. It is built when the service is registered and not changed after.
 type description struct {
@@ -98,6 +121,13 @@ type description struct {
 	slash     *variable         // of type bool; nil if the service has none
 	binder    *binder           // nil if the description is complete
 	ignored   []ignoredParam
+	incidents []IncidentState // that the service tells in its own way
+	dialect   markup.Dialect
+	groups    []Group
+	words     []string
+	ways      []*template // those with a name, the best first; nil if none has one
+	hints     []*hint
+	noWeb     bool // see NoWeb
 }
 
 // newSchema runs Describe for a service, which gives its fields their defaults,
@@ -154,8 +184,6 @@ func (s *Schema) URL(templates ...string) {
 //     https://notes.example.com/?tok3n.
 //
 // The address may have a query with parameters, as any URL.
-//
-//go:noinline // keeps its many callers small
 func (s *Schema) Native(templates ...string) {
 	for _, text := range templates {
 		s.natives = append(s.natives, compileNative(text))

@@ -50,7 +50,9 @@ func splitItems(text string) []string {
 // Phones binds a list of telephone numbers, which are read by [Phone]. Commas
 // and semicolons separate them; white space does not.
 func (s *Schema) Phones(v *[]string, name, doc string, prefixed ...Prefixed) *Param {
-	return s.List(v, name, doc, prefixed...).Split(splitPhones).Normalize(Phone).Example("15551234567")
+	p := s.List(v, name, doc, prefixed...).Split(splitPhones).Normalize(Phone).Example("15551234567")
+	p.phones = true
+	return p
 }
 
 func splitPhones(text string) []string {

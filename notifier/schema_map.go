@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -14,8 +15,9 @@ const maxEntries = 100
 
 // mapRules are the rules for the entries of a map.
 type mapRules struct {
-	prefix string // of the query's keys
-	header bool   // the entries are HTTP headers
+	prefix string   // of the query's keys
+	header bool     // the entries are HTTP headers
+	public []string // keys whose values are no secrets
 }
 
 // Map binds the values of the query whose keys begin with prefix, by their keys
@@ -37,6 +39,17 @@ func (s *Schema) Headers(v *map[string]string, name, doc string) *Param {
 	p.dict.header = true
 	return p
 }
+
+// Public says that values of a map are no secrets, but words that a message may
+// have, too: those of the keys or, without keys, all of them.
+func (p *Param) Public(keys ...string) *Param {
+	p.mustDescribe(KindMap)
+	p.dict.public, p.secret = keys, len(keys) > 0
+	return p
+}
+
+// hides reports whether the value of a map's key is a secret.
+func (p *Param) hides(key string) bool { return p.secret && !slices.Contains(p.dict.public, key) }
 
 // mapOf returns the map that takes a key of the query, or nil.
 func (d *description) mapOf(key string) *Param {

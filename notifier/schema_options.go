@@ -4,8 +4,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
+	_ "time/tzdata" // time zones for systems without a database of them
 
-	"github.com/caddy-notify/caddy-notify/internal/zoneinfo"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -76,7 +77,7 @@ func timeZone(name string) (string, error) {
 		candidates = append(candidates, region+"/"+written)
 	}
 	for _, c := range candidates {
-		if _, err := zoneinfo.LoadLocation(c); err == nil && !strings.EqualFold(c, "local") {
+		if _, err := time.LoadLocation(c); err == nil && !strings.EqualFold(c, "local") {
 			return c, nil
 		}
 	}

@@ -27,8 +27,7 @@ const (
 
 // Param describes one parameter of a service. Its methods add to the
 // description and return it, so that they can be chained. They panic if the
-// parameter is of a kind that they do not apply to. Those that descriptions call
-// hundreds of times are not inlined, because that adds 100 KB to a program.
+// parameter is of a kind that they do not apply to.
 type Param struct {
 	name     string
 	index    int // in description.params
@@ -41,6 +40,8 @@ type Param struct {
 	required bool
 	lenient  bool
 	common   bool // every service has it
+	dialled  bool // see Dialled
+	phones   bool // declared by Schema.Phones
 
 	pattern    *lazyregexp.Regexp
 	normalize  func(string) (string, error)
@@ -95,8 +96,6 @@ func (p *Param) Alias(names ...string) *Param {
 }
 
 // Secret marks the value as a secret, which no log line, error or answer shows.
-//
-//go:noinline
 func (p *Param) Secret() *Param {
 	p.mustDescribe()
 	p.secret = true
@@ -123,8 +122,6 @@ func (p *Param) Required() *Param {
 // Lenient accepts an invalid value with a warning instead of refusing the URL. A
 // number above the range is clipped to it, and any other invalid value means the
 // default. It is for values that users have in their URLs already.
-//
-//go:noinline
 func (p *Param) Lenient() *Param {
 	p.mustDescribe(KindString, KindInt, KindFloat, KindChoice)
 	p.lenient = true
@@ -164,8 +161,6 @@ func (p *Param) Note(f func(value string) string) *Param {
 // optional place if the parameter has an example. The value of a required place
 // without an example is the parameter's name. The scheme is the one with TLS,
 // unless the host ends in ".local".
-//
-//go:noinline
 func (p *Param) Example(values ...string) *Param {
 	p.mustDescribe()
 	p.example = values
@@ -174,8 +169,6 @@ func (p *Param) Example(values ...string) *Param {
 
 // Match demands that the value, or each item of a list, matches the regular
 // expression. The case of letters does not count.
-//
-//go:noinline
 func (p *Param) Match(pattern string) *Param {
 	p.mustDescribe(KindString, KindList)
 	p.pattern = lazyregexp.New("(?i)" + pattern)
@@ -186,8 +179,6 @@ func (p *Param) Match(pattern string) *Param {
 // it and returns it in the form that the service wants. The text of an error
 // continues a sentence that begins with the parameter, for example "is not a
 // telephone number", and does not contain the value.
-//
-//go:noinline
 func (p *Param) Normalize(f func(value string) (string, error)) *Param {
 	p.mustDescribe(KindString, KindInt, KindList)
 	p.normalize = f
@@ -196,8 +187,6 @@ func (p *Param) Normalize(f func(value string) (string, error)) *Param {
 
 // Param returns the parameter that has been declared under a name, so that more
 // can be added to its description: for example to one of [Schema.Server].
-//
-//go:noinline // keeps its many callers small
 func (s *Schema) Param(name string) *Param {
 	if p := s.byName[name]; p != nil {
 		return p
@@ -233,6 +222,14 @@ func (p *Param) masked(value string) string {
 func (d *Destination) secrets() (secrets []string) {
 	for _, p := range d.schema.params {
 		if !p.secret && p.secretPart == nil {
+			continue
+		}
+		if p.kind == KindMap {
+			for key, text := range *d.entries(p) {
+				if p.hides(key) {
+					secrets = append(secrets, text)
+				}
+			}
 			continue
 		}
 		for _, text := range d.texts(p) {

@@ -27,7 +27,7 @@ func (s *Schema) Server(v *Server) {
 	s.server = new(s.bind(unsafe.Pointer(v)))
 	s.String(&v.User, "user", "", "user name")
 	s.Secret(&v.Password, "password", "password").Alias("pass")
-	s.Host(&v.Host, "host", "name or address of the server")
+	s.Host(&v.Host, "host", "name or address of the server").Dialled()
 	s.Int(&v.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
 }
 
@@ -37,6 +37,14 @@ var hostPattern = lazyregexp.New(`(?i)^([\pL\pN_]([\pL\pN_-]{0,61}[\pL\pN_])?(\.
 func (s *Schema) Host(v *string, name, doc string) *Param {
 	p := s.String(v, name, "", doc)
 	p.pattern, p.example = hostPattern, []string{"example.com"}
+	return p
+}
+
+// Dialled says that the host is the server that messages are sent to, for
+// [Destination.Host]. Of several such parameters, the last one that is set
+// counts.
+func (p *Param) Dialled() *Param {
+	p.dialled = true
 	return p
 }
 
@@ -77,8 +85,6 @@ func (s *Server) URLWith(scheme string, segments ...string) string {
 
 // Path returns the path of a URL: each segment is escaped and has a slash before
 // it. Empty segments are left out.
-//
-//go:noinline // keeps its many callers small
 func Path(segments ...string) string {
 	var b strings.Builder
 	writePath(&b, segments)

@@ -72,8 +72,6 @@ func (p *Param) check(text string) (string, error) {
 type stringVar string
 
 // String binds a text.
-//
-//go:noinline
 func (s *Schema) String(v *string, name, def, doc string) *Param {
 	*v = def
 	return s.declare(KindString, name, def, doc, unsafe.Pointer(v))

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/workers"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -16,8 +15,8 @@ type Sender struct {
 	pool    *egress.Pool
 	headers commonHeaders
 	slots   senderSlots
-	workers workers.Pool[*delivery]
 	compute computeSlots
+	order   incidentOrder
 	shared  sharedDestinations         // of the operator
 	recent  recentDestinations         // of clients
 	states  atomic.Pointer[StateStore] // nil for none
@@ -36,7 +35,7 @@ func NewSender(pool *egress.Pool, concurrency int) *Sender {
 	if concurrency <= 0 {
 		concurrency = DefaultConcurrency
 	}
-	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), workers: workers.New((*delivery).run), compute: newComputeSlots()}
+	return &Sender{pool: pool, headers: newCommonHeaders(pool.UserAgent()), slots: newSenderSlots(concurrency), compute: newComputeSlots()}
 }
 
 // Pool returns the pool that the sender's connections come from.
@@ -70,6 +69,9 @@ func (s *Sender) ParseOnce(text string, policy *egress.Policy) (*Destination, er
 // chain get it in the order of their numbers, and returns when the last delivery
 // has ended. It does not stop when ctx ends, because a message that is begun is
 // finished; each target has the time of o.Timeout.
+//
+// Of an incident, one message at a time is sent to a destination. The others wait,
+// and a new state replaces those before it that wait.
 func (s *Sender) Send(ctx context.Context, m *Message, targets []Target, o Options) *Report {
 	return s.Start(ctx, m, targets, o).Wait(nil)
 }
@@ -95,9 +97,12 @@ func (s *Sender) Start(ctx context.Context, m *Message, targets []Target, o Opti
 		x.own.requests.max, x.own.requests.maxRepeated = x.own.limits.Requests, x.own.limits.Bytes
 		x.options.Limits, x.requests = &x.own.limits, &x.own.requests
 	}
-	if Chained(targets) {
+	switch {
+	case Chained(targets):
 		x.startChains(ctx, targets)
-	} else {
+	case x.message.Incident.ID != "":
+		x.startOrdered(ctx, targets)
+	default:
 		x.start(ctx, targets)
 	}
 	return Sending{x}

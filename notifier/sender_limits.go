@@ -1,7 +1,6 @@
 package notifier
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -122,8 +121,7 @@ func (d *Destination) parts(texts *renderings) int64 {
 		return 1
 	}
 	m := *texts.m
-	m.Format, m.Source = d.format(), cmp.Or(m.Format, Text)
-	m.Title, m.Body = texts.get(d.rendering())
+	texts.render(&m, d)
 	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit)))
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // Target is a destination of one message.
@@ -27,6 +28,10 @@ type Target struct {
 	// that saves deliveries under way passes an empty one, which it can save at
 	// any time.
 	Progress *Progress
+
+	// Missed is what the destination did not get of the message's incident before.
+	// The message tells it.
+	Missed Missed
 }
 
 // Options are the options of [Sender.Send].
@@ -37,11 +42,13 @@ type Options struct {
 	// Transient means that the destinations are for this message only.
 	// Services then keep no session and sign out of those that they open.
 	Transient bool
-	// Logger gets an entry for each delivery: an error if it failed, a warning
-	// if that is temporary and Repeated is true. nil means no log.
+	// Logger gets an entry for each delivery, an error if it failed. nil means no
+	// log.
 	Logger *zap.Logger
-	// Repeated means that the caller repeats what fails temporarily.
-	Repeated bool
+	// Repeated, if set, means that the caller repeats what fails temporarily. It is
+	// called with the result of each such failure of targets[i], and returns the
+	// level of its entry. Several goroutines call it at once.
+	Repeated func(i int, r *Result) zapcore.Level
 	// Observers watch the deliveries.
 	Observers []Observer
 	// Memory counts the memory that the request holds. If the text is longer

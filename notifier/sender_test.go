@@ -137,21 +137,30 @@ func TestRecordsAndLog(t *testing.T) {
 	}
 }
 
-// TestLogOfRepeatedDeliveries checks that a failure that the caller repeats is a
-// warning, and any other failure an error.
+// TestLogOfRepeatedDeliveries checks that the caller decides the level of a
+// failure that it repeats, and that any other failure is an error.
 func TestLogOfRepeatedDeliveries(t *testing.T) {
 	for _, tt := range []struct {
 		status   int
 		repeated bool
 		want     zapcore.Level
 	}{
-		{http.StatusInternalServerError, true, zapcore.WarnLevel},
+		{http.StatusInternalServerError, true, zapcore.InfoLevel},
 		{http.StatusInternalServerError, false, zapcore.ErrorLevel},
 		{http.StatusNotFound, true, zapcore.ErrorLevel},
 	} {
 		base := target(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(tt.status) })
 		core, logs := observer.New(zapcore.DebugLevel)
-		send(t, newTestSender(t), hello, Options{Logger: zap.New(core), Repeated: tt.repeated}, base+"/tok")
+		o := Options{Logger: zap.New(core)}
+		if tt.repeated {
+			o.Repeated = func(i int, r *Result) zapcore.Level {
+				if i != 0 || r.Err == nil {
+					t.Errorf("target %d: %+v", i, r)
+				}
+				return zapcore.InfoLevel
+			}
+		}
+		send(t, newTestSender(t), hello, o, base+"/tok")
 		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want {
 			t.Errorf("status %d, repeated %t: %v", tt.status, tt.repeated, got)
 		}

@@ -70,7 +70,7 @@ func (x *sending) start(ctx context.Context, targets []Target) {
 			continue
 		}
 		d.taken = true
-		x.sender.workers.Do(d)
+		go d.run()
 	}
 }
 

@@ -114,7 +114,11 @@ func (c *chain) send(ctx context.Context, group []int) (ok bool) {
 	for k, i := range group {
 		targets[k] = c.targets[i]
 	}
-	x.start(ctx, targets)
+	if x.message.Incident.ID != "" {
+		x.startOrdered(ctx, targets)
+	} else {
+		x.start(ctx, targets)
+	}
 	report := x.wait(nil)
 	for k, i := range group {
 		c.results[i] = report.Results[k]

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -254,7 +253,7 @@ func tagNumber(digits string) int {
 // argument.
 func canonicalGroup(g tagGroup) tagGroup {
 	if len(g) > 1 {
-		sort.Slice(g, func(i, j int) bool { return compareTerms(g[i], g[j]) < 0 })
+		slices.SortFunc(g, compareTerms)
 	}
 	return slices.Compact(g)
 }

@@ -40,8 +40,6 @@ func (s *Schema) errMissing(p *Param, t *template) error {
 }
 
 // errValue returns the error for a value that p does not take.
-//
-//go:noinline // keeps its many callers small
 func (s *Schema) errValue(p *Param, problem string) error {
 	e := &URLError{Service: s.Name, Param: p.name, Problem: problem}
 	if p.example != nil && (p.kind == KindString || p.kind == KindList || p.kind == KindFile) {

@@ -13,6 +13,7 @@ import (
 type URLForm struct {
 	Service  string      // the service's name
 	Template string      // written as for [Schema.URL]
+	Way      string      // the name of the form, see [Schema.Way]; "" if it has none
 	Schemes  []URLScheme // those that differ in meaning; the first is the best choice
 	Fields   []URLField  // those with a place in the template first
 	Slash    bool        // a slash at the end of the path has a meaning
@@ -59,15 +60,15 @@ type URLValues struct {
 	Slash bool
 }
 
-// URLForms returns the forms of the service that has a scheme, or nil if no
-// service has it.
+// URLForms returns the forms of the service that has a scheme, the best for a
+// newcomer first, or nil if no service has it.
 func URLForms(scheme string) []*URLForm {
 	e := registry.byScheme[strings.ToLower(scheme)]
 	if e == nil {
 		return nil
 	}
 	var forms []*URLForm
-	for _, t := range e.schema.templates {
+	for _, t := range e.schema.forms() {
 		forms = append(forms, e.form(t))
 	}
 	return forms
@@ -98,7 +99,7 @@ func (d *Destination) Form() (*URLForm, URLValues) {
 // form returns the form of a template.
 func (e *entry) form(t *template) *URLForm {
 	s := e.schema
-	f := &URLForm{Service: s.Name, Template: t.text, Slash: s.slash != nil, entry: e, template: t}
+	f := &URLForm{Service: s.Name, Template: t.text, Way: t.way, Slash: s.slash != nil, entry: e, template: t}
 	for _, secure := range []bool{true, false} {
 		if i := slices.IndexFunc(t.schemes, func(s scheme) bool { return s.secure == secure }); i >= 0 {
 			f.Schemes = append(f.Schemes, URLScheme{t.schemes[i].name, secure})

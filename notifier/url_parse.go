@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
-	"github.com/caddy-notify/caddy-notify/internal/zoneinfo"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
@@ -271,7 +270,7 @@ func (d *Destination) setParam(p *Param, texts []string, required bool) error {
 	if p.kind == KindList {
 		warnings, err := d.setList(p, texts, !required && p.list.dropInvalid)
 		for _, w := range warnings {
-			d.warn("%s", w)
+			d.note("%s", w)
 		}
 		if err != nil {
 			return s.errValue(p, err.Error())
@@ -350,6 +349,11 @@ func (d *Destination) finish() error {
 			d.schema = &own
 		}
 	}
+	if w, ok := d.service.(Warner); ok {
+		if text := w.Warning(); text != "" {
+			d.note("%s", text)
+		}
+	}
 	if recipients == 0 {
 		recipients = d.countRecipients()
 	}
@@ -367,7 +371,7 @@ func (d *Destination) finish() error {
 	}
 	d.location = time.Local
 	if d.options.tz != "" {
-		if l, err := zoneinfo.LoadLocation(d.options.tz); err == nil {
+		if l, err := time.LoadLocation(d.options.tz); err == nil {
 			d.location = l
 		}
 	}

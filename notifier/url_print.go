@@ -36,7 +36,11 @@ func (d *Destination) print(mask bool) string {
 		if p.kind == KindMap {
 			m := *d.entries(p)
 			for _, key := range slices.Sorted(maps.Keys(m)) {
-				query = append(query, p.dict.prefix+escapeUser(key)+"="+escapeUser(shown(p, m[key])))
+				value := m[key]
+				if p.hides(key) {
+					value = shown(p, value)
+				}
+				query = append(query, p.dict.prefix+escapeUser(key)+"="+escapeUser(value))
 			}
 			continue
 		}

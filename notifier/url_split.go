@@ -56,7 +56,9 @@ const (
 //   - "#" means itself, except within a word of the path, where it begins a
 //     fragment.
 //   - Both "&" and ";" separate parameters of the query.
-//   - Empty path segments are left out.
+//   - Empty path segments are left out, and slashes before the host.
+//   - Several "@" before the host count as one, and a comma before an "@" makes it
+//     the first character of an item in a list of recipients.
 //   - A percent sign that begins no escape means itself.
 func splitURL(s string) (*rawURL, error) {
 	if len(s) > maxURL {
@@ -69,12 +71,13 @@ func splitURL(s string) (*rawURL, error) {
 	}
 	u := &rawURL{scheme: scheme}
 	rest, query, _ := strings.Cut(strings.TrimSpace(rest), "?")
+	rest = strings.TrimLeft(rest, `/\`)
 	rest, u.fragment = cutFragment(rest)
 	authority, path, _ := strings.Cut(rest, "/")
 	u.authority = authority
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+	if i := lastAt(authority); i >= 0 {
 		u.hasUser, u.authority = true, authority[i+1:]
-		u.user, u.password, u.hasPassword = strings.Cut(authority[:i], ":")
+		u.user, u.password, u.hasPassword = strings.Cut(strings.TrimRight(authority[:i], "@"), ":")
 		u.user, u.password = percent.DecodeText(u.user), percent.DecodeText(u.password)
 	}
 	u.slash = strings.HasSuffix(rest, "/")
@@ -96,13 +99,25 @@ func splitURL(s string) (*rawURL, error) {
 	return u, nil
 }
 
+// lastAt returns the position of the last @ that does not follow a comma, or of the
+// last @ if all do. It returns -1 if there is none.
+func lastAt(authority string) int {
+	last := strings.LastIndexByte(authority, '@')
+	for i := last; i >= 0; i = strings.LastIndexByte(authority[:i], '@') {
+		if i == 0 || authority[i-1] != ',' {
+			return i
+		}
+	}
+	return last
+}
+
 // cutFragment cuts off a fragment: a # within a word and what follows it (RFC
 // 3986, section 3.5). At the beginning of a word, a # belongs to the name of a
 // room, a channel or a tag, and in a user name or a password it is a character
 // like any other.
 func cutFragment(s string) (string, bool) {
 	authority, _, _ := strings.Cut(s, "/")
-	begin := strings.LastIndexByte(authority, '@') + 1
+	begin := lastAt(authority) + 1
 	for i := begin + 1; i < len(s); i++ {
 		if s[i] != '#' || strings.IndexByte("/,; #", s[i-1]) >= 0 {
 			continue

@@ -21,6 +21,7 @@ type template struct {
 	hostList   string // the list that has the host as an item if the query sets the host's parameter
 	path       []pathNode
 	needs      []*Param // those whose places must not be empty
+	way        string   // see Schema.Way
 }
 
 // A scheme is a name before "://". Of a pair such as gotify[s], gotifys is the

@@ -1,0 +1,138 @@
+package notifier
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Incident is what a message is about, for example the alert of which other
+// messages told that it is open. The zero Incident is none.
+type Incident struct {
+	// Name is the incident as the sender of its messages calls it.
+	Name string
+
+	// ID stands for the incident at destinations: 32 characters from a to z and
+	// from 2 to 7. All messages of an incident have the same ID, at every gateway.
+	// It is empty for a message without an incident.
+	ID string
+
+	// State is what the message says about the incident. It is never empty when a
+	// service gets the message. The zero State follows from the message's type:
+	// failure and warning open the incident, success resolves it, and info adds to
+	// it.
+	State IncidentState
+
+	// Alerts are what is open in the incident, if its source tells: a word for each
+	// alert of a group (see [AlertWords]). One that joins is a new state.
+	Alerts string
+
+	// Ended is when the incident was resolved, if a message that came later told so
+	// before this one could be sent. The message tells it.
+	Ended time.Time
+}
+
+// IncidentState is what a message says about its incident.
+type IncidentState string
+
+// The states of an incident.
+const (
+	Open         IncidentState = "open"         // there is a problem, or it is worse or better than before
+	Updated      IncidentState = "updated"      // there is something to add; the state stays as it is
+	Acknowledged IncidentState = "acknowledged" // somebody takes care of it
+	Resolved     IncidentState = "resolved"     // the problem is over
+)
+
+// MaxIncidentName is the maximum length of the name of an incident, in bytes.
+// Longer ones are replaced by their hash (see [IncidentName]).
+const MaxIncidentName = 255
+
+// IncidentName returns the name of an incident as messages have it, without
+// white space around it. hashed reports whether a hash stands for a name that is
+// longer than [MaxIncidentName]. The error is for a name with control characters.
+func IncidentName(s string) (name string, hashed bool, err error) {
+	s = strings.TrimSpace(s)
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return "", false, errIncidentName
+	}
+	if len(s) > MaxIncidentName {
+		return HashIncidentName(s), true, nil
+	}
+	return s, false, nil
+}
+
+var errIncidentName = errors.New("it has a control character, such as a line break; use printable characters")
+
+// HashIncidentName returns the name that stands for one that cannot be used as it
+// is.
+func HashIncidentName(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// For returns i with the ID of the incident with its name that messages in the
+// format of source to a key are about. key is "" for messages without a key, and
+// source for messages in the gateway's own format. An incident without a name has
+// no ID.
+func (i Incident) For(key, source string) Incident {
+	if i.Name == "" {
+		return Incident{}
+	}
+	// None of the three has a zero byte.
+	sum := sha256.Sum256([]byte(key + "\x00" + source + "\x00" + i.Name))
+	i.ID = strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20]))
+	return i
+}
+
+// maxAlerts is the maximum number of alerts of an incident. With more, it is not known
+// which they are.
+const maxAlerts = 100
+
+// AlertWords returns [Incident.Alerts] for the identifiers of the alerts that are open.
+func AlertWords(identifiers []string) string {
+	var words []string
+	for _, id := range identifiers {
+		sum := sha256.Sum256([]byte(id))
+		words = append(words, strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5])))
+	}
+	slices.Sort(words)
+	if words = slices.Compact(words); len(words) > maxAlerts {
+		return ""
+	}
+	return strings.Join(words, " ")
+}
+
+// Joined reports whether an alert is open in i that was not among the alerts before.
+func (i Incident) Joined(before string) bool {
+	if before == "" {
+		return false
+	}
+	known := strings.Fields(before)
+	return slices.ContainsFunc(strings.Fields(i.Alerts), func(word string) bool { return !slices.Contains(known, word) })
+}
+
+// StateOf returns what a message of type t says about its incident.
+func StateOf(t Type) IncidentState {
+	switch t {
+	case Failure, Warning:
+		return Open
+	case Success:
+		return Resolved
+	}
+	return Updated
+}
+
+// IsAcknowledgement reports whether a word of an alerting program says that
+// somebody takes care of the incident.
+func IsAcknowledgement(word string) bool {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "acknowledged", "acknowledge", "acked", "ack":
+		return true
+	}
+	return false
+}
