@@ -22,14 +22,15 @@ const (
 	maxEntries = 10_000
 )
 
-// MaxErrors is the maximum number of mistakes that [Load] returns. It ignores
-// further ones.
+// MaxErrors is the maximum number of mistakes, and of warnings, that [Load] returns.
+// It ignores further ones.
 const MaxErrors = 100
 
 // Entry is one destination.
 type Entry struct {
 	// URL is the notification URL. Options of the entry, except tags, are in its
-	// query. It may be invalid: Load does not check it.
+	// query. It may be invalid: Load does not check it. It may have variables such as
+	// ${NAME}, which the caller replaces.
 	URL string
 
 	// Tags are the tags of the entry, the tags that the file gives to all its
@@ -104,7 +105,8 @@ func place(file string, line int) string {
 //
 // The warnings tell what Load ignores. The error is an [Errors]
 // with at most [MaxErrors] mistakes. Load goes on after a mistake, so that it also returns the
-// entries that have none.
+// entries that have none. What Apprise loads is an entry: a mistake is what Apprise skips, and
+// the part of an entry that has no effect there is a warning.
 func Load(ctx context.Context, location string, read func(ctx context.Context, location string) ([]byte, error)) (entries []Entry, warnings []Warning, err error) {
 	s, err := resolve(location, source{})
 	if err != nil {
@@ -177,6 +179,7 @@ func (l *loader) load(ctx context.Context, s source, stack []string, include int
 type file struct {
 	source
 	loader   *loader // gets mistakes and warnings
+	mistakes int     // how many there are
 	include  int     // of the entries
 	entries  []Entry
 	includes []include
@@ -190,11 +193,15 @@ type include struct {
 
 // fail records a mistake in a line; 0 is the whole file.
 func (f *file) fail(line int, problem string) {
+	f.mistakes++
 	f.loader.fail(&Error{File: f.name, Line: line, Include: f.include, Problem: problem})
 }
 
 func (f *file) warn(line int, problem string) {
-	f.loader.warnings = append(f.loader.warnings, Warning{f.name, line, f.include, problem})
+	// Aliases can lead to the same line many times.
+	if w := (Warning{f.name, line, f.include, problem}); len(f.loader.warnings) < MaxErrors && !slices.Contains(f.loader.warnings, w) {
+		f.loader.warnings = append(f.loader.warnings, w)
+	}
 }
 
 func (f *file) parse(content []byte) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
 )
 
 // load loads a configuration from files by location.
@@ -138,9 +140,7 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range []struct{ location, content, want string }{
 		{"/f", "json://a\nwhat is this?", "/f:2: unknown line; write"},
 		{"/f", "json//s3cret", "/f:1: unknown line; write"},
-		{"/f", "# c\n_x=json://s3cret", "/f:2: a tag must begin with a letter or digit"},
 		{"/f", "ops:3=json://s3cret", "/f:1: a tag cannot have a number of retries"},
-		{"/f", "json://a\n-a=b", "/f:2: the name of a group and its tags must"},
 		{"/f", "json://a\n=b", "/f:2: the name of a group is missing"},
 		{"/f", "\n\ninclude f", "/f:3: include: the file includes itself"},
 		{"/f", "include ./x/../f", "/f:1: include: the file includes itself"},
@@ -159,19 +159,18 @@ func TestMistakes(t *testing.T) {
 		{"/f.yml", "- json://s3cret", "/f.yml:1: the file must be a map"},
 		{"/f.yml", "version: 2", "/f.yml:1: version must be 1"},
 		{"/f.yml", "version: 1\nurls: json://s3cret", "/f.yml:2: urls must be a list"},
-		{"/f.yml", "urls: []\nurls: []", "/f.yml:2: the map has the key twice"},
 		{"/f.yml", "[a]: b", "/f.yml:1: the key of a map must be a text"},
 		{"/f.yml", "urls:\n- json://a\n- s3cret", "/f.yml:3: the item is not a notification URL"},
 		{"/f.yml", "urls:\n- [json://s3cret]", "/f.yml:2: the item is not a notification URL"},
 		{"/f.yml", "urls:\n- url: json://s3cret", "/f.yml:2: the item has no notification URL as a key"},
 		{"/f.yml", "urls:\n- json://s3cret:\n  json://b:", "/f.yml:3: the item has two URLs"},
-		{"/f.yml", "urls:\n- json://s3cret: ops", "/f.yml:2: below a URL write options"},
 		{"/f.yml", "urls:\n- json://s3cret: []", "/f.yml:2: below a URL write options"},
 		{"/f.yml", "urls:\n- json://s3cret:\n  - ops", "/f.yml:3: each item of the list below a URL"},
 		{"/f.yml", "urls:\n- json://s3cret:\n    to: {s3cret: 1}", "/f.yml:3: an option must be a text"},
 		{"/f.yml", "urls:\n- json://s3cret:\n    to:\n    - s3cret: 1", "/f.yml:4: an option must be a text"},
-		{"/f.yml", "urls:\n- json://s3cret:\n    tag: _x", "/f.yml:2: a tag must begin with a letter or digit"},
-		{"/f.yml", "tag: a.b\nurls:\n- json://s3cret", "/f.yml:3: a tag must begin with a letter or digit"},
+		{"/f.yml", "version: '1.1'", "/f.yml:1: version must be 1"},
+		{"/f.yml", "version:", "/f.yml:1: version must be 1"},
+		{"/f.yml", "tag: 'a:2'\nurls:\n- json://s3cret", "/f.yml:3: a tag cannot have a number of retries"},
 		{"/f.yml", "tag: {a: b}", "/f.yml:1: a tag must be a text"},
 		{"/f.yml", "groups: ops", "/f.yml:1: groups must be a map"},
 		{"/f.yml", "groups:\n  ops:\n    a: b", "/f.yml:3: a tag must be a text"},
@@ -193,7 +192,7 @@ func TestMistakes(t *testing.T) {
 func TestAllMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, content, entries, want string }{
 		{"/f", "s3cret\njson://a\n!=json://b\nops=json://c\n=ops\n", "/f:2 [] json://a\n/f:4 [ops] json://c\n", "1 3 5"},
-		{"/f.yml", "version: 2\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: '!'\ngroups:\n- s3cret\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
+		{"/f.yml", "version: 2\nurls:\n- s3cret\n- json://a:\n  - tag: ops\n  - 5\n- json://b:\n    tag: 'c:2'\ngroups:\n- [s3cret]\n- ops: {a: b}\n", "/f.yml:5 [ops] json://a\n", "1 3 6 7 10 11"},
 	} {
 		entries, _, err := load(tt.name, map[string]string{tt.name: tt.content})
 		all, _ := errors.AsType[Errors](err)
@@ -218,12 +217,68 @@ func TestWarnings(t *testing.T) {
 		{"/f.yml", "urls: [json://a]\nUrls: []", "/f.yml:2: unknown key is ignored"},
 		{"/f.yml", "urls: [json://a]\ntag: a\ntags: b", "/f.yml:3: tags is ignored"},
 		{"/f.yml", "urls:\n- json://a:\n    tag: a\n    tags: b", "/f.yml:4: tags is ignored"},
+		{"/f", "# c\n_x=json://a", "/f:2: a tag begins with a letter or digit"},
+		{"/f", "json://a\n-a=b", "/f:2: a tag begins with a letter or digit"},
+		{"/f.yml", "urls:\n- json://a\nurls: []\nurls: [json://a]", "/f.yml:3: the map has the key twice"},
+		{"/f.yml", "urls:\n- json://a: s3cret", "/f.yml:2: the text below the URL is ignored"},
+		{"/f.yml", "tag: s3cret.b\nurls:\n- json://a\n- json://b", "/f.yml:1: a tag begins with a letter or digit"},
+		{"/f.yml", "urls: [json://a]\ngroups:\n- s3cret", "/f.yml:3: the group has no tags"},
+		{"/f.yml", "urls: [json://a]\ngroups:\n- ops:", "/f.yml:3: the group has no tags"},
+		{"/f.yml", "urls: [json://a]\ngroups:\n  ops:", "/f.yml:3: the group has no tags"},
+		{"/f.yml", "urls: [json://a]\ngroups:\n-", "/f.yml:3: the group has no tags"},
 	} {
-		_, warnings, err := load(tt.location, map[string]string{tt.location: tt.content})
-		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].String(), tt.want) {
+		entries, warnings, err := load(tt.location, map[string]string{tt.location: tt.content})
+		if err != nil || len(warnings) == 0 || !strings.HasPrefix(warnings[0].String(), tt.want) || strings.Contains(fmt.Sprint(warnings), "s3cret") {
 			t.Errorf("%q: error %v, warnings %q, want %s", tt.content, err, warnings, tt.want)
 		}
+		if strings.Contains(tt.content, "json://a") && len(entries) == 0 {
+			t.Errorf("%q: the entry is not loaded", tt.content)
+		}
 	}
+	// Aliases repeat a map, but not its warnings.
+	text := "urls:\n- &i\n  json://a:\n  to: a\n  to: b\n" + strings.Repeat("- *i\n", 50)
+	if _, warnings, err := load("/f.yml", map[string]string{"/f.yml": text}); err != nil || len(warnings) != 1 {
+		t.Errorf("error %v, warnings %q, want one", err, warnings)
+	}
+	text = "json://a\n" + strings.Repeat("!=json://a\n_=json://a\n", MaxErrors+1)
+	if _, warnings, err := load("/f", map[string]string{"/f": text}); len(warnings) != MaxErrors || err == nil {
+		t.Errorf("%d warnings, error %v", len(warnings), err)
+	}
+}
+
+// TestItemByItem checks that one item that Apprise skips, or reads in a way of its
+// own, takes no other with it.
+func TestItemByItem(t *testing.T) {
+	const file = "testdata/items.txt"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := strings.Split(string(text), "\n=== ")
+	var out strings.Builder
+	out.WriteString(cases[0])
+	for _, c := range cases[1:] {
+		name, rest, _ := strings.Cut(c, "\n")
+		content, want, _ := strings.Cut(rest, "--- ")
+		location := "file:///f?format=yaml"
+		if strings.HasSuffix(name, "(text)") {
+			location = "file:///f?format=text"
+		}
+		entries, _, err := load(location, map[string]string{"/f": content})
+		fmt.Fprintf(&out, "\n=== %s\n%s", name, content)
+		for _, e := range entries {
+			fmt.Fprintf(&out, "--- %d [%s] %s\n", e.Line, strings.Join(e.Tags, " "), e.URL)
+		}
+		all, _ := errors.AsType[Errors](err)
+		for _, e := range all {
+			fmt.Fprintf(&out, "--- mistake %d\n", e.Line)
+		}
+		if i := strings.Index(want, "apprise: "); i >= 0 {
+			out.WriteString(strings.TrimSuffix(want[i:], "\n"))
+			out.WriteString("\n")
+		}
+	}
+	golden.Check(t, file, out.String())
 }
 
 // TestTags checks the tags of entries, with those of the file and its groups.

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
 // option is an option of an entry in a YAML file.
@@ -16,6 +18,13 @@ type option struct {
 // isTags reports whether the option lists tags. All others go into the URL.
 func (o option) isTags() bool { return o.name == "tag" || o.name == "tags" }
 
+// The names of the option for a password. If a map has both, the first counts unless
+// it is empty.
+const (
+	passwordName  = "password"
+	passwordAlias = "pass"
+)
+
 // sameName reports whether two options, or parameters of a URL, have the same name.
 // Names are case-insensitive, except those of headers and fields, which begin with
 // +, - or :.
@@ -23,7 +32,27 @@ func sameName(a, b string) bool {
 	if strings.ContainsAny(a[:min(1, len(a))], "+-:") {
 		return a == b
 	}
-	return strings.EqualFold(a, b)
+	return strings.EqualFold(a, b) || isPassword(a) && isPassword(b)
+}
+
+func isPassword(name string) bool {
+	return strings.EqualFold(name, passwordName) || strings.EqualFold(name, passwordAlias)
+}
+
+// onePassword returns the options of a map without the one of two passwords that
+// does not count.
+func onePassword(options []option) []option {
+	find := func(name string) int {
+		return slices.IndexFunc(options, func(o option) bool { return strings.EqualFold(o.name, name) })
+	}
+	password, alias := find(passwordName), find(passwordAlias)
+	switch {
+	case password < 0 || alias < 0:
+		return options
+	case len(options[password].values) == 0:
+		return slices.Delete(options, password, password+1)
+	}
+	return slices.Delete(options, alias, alias+1)
 }
 
 // override returns base with the options of over, which replace those of the same
@@ -68,6 +97,21 @@ func withOptions(text string, options []option) string {
 	return base + "?" + strings.Join(parts, "&")
 }
 
-// escape encodes s for a query. A space is %20, since a plus sign is not a space in
-// notification URLs.
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+// escape encodes s for a query, but not the variables in it. A space is %20, since a
+// plus sign is not a space in notification URLs.
+func escape(s string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range variable.FindAllStringSubmatchIndex(s, -1) {
+		b.WriteString(queryEscape(s[end:at[0]]))
+		b.WriteString(s[at[0]:at[1]])
+		end = at[1]
+	}
+	b.WriteString(queryEscape(s[end:]))
+	return b.String()
+}
+
+func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// variable matches a variable that the caller of Load replaces in the URLs.
+var variable = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)

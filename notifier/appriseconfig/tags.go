@@ -25,18 +25,33 @@ var tagPattern = lazyregexp.New(`^(?:(\d+):)?([^:]*)(:\d+)?$`)
 // may have a number before it, as in 2:ops.
 func (f *file) entryTags(line int, tags []string) (out []string, ok bool) {
 	for _, tag := range tags {
-		m := tagPattern.FindStringSubmatch(tag)
-		switch {
-		case m != nil && m[3] != "":
+		if m := tagPattern.FindStringSubmatch(tag); m != nil && m[3] != "" {
 			f.fail(line, "a tag cannot have a number of retries; write ?retry=3 in the URL, or retry: 3 below it")
 			return nil, false
-		case m == nil || !notifier.ValidTag(m[2]):
-			f.fail(line, "a tag must begin with a letter or digit and have only letters, digits, _ and -")
-			return nil, false
 		}
-		out = addTag(out, tag)
+		out = addTag(out, f.cleanTag(line, tag))
 	}
 	return out, true
+}
+
+// cleanTag returns a tag or the name of a group, as it can be named in requests.
+// Apprise takes any text. Without a tag in its place, an entry would get the messages
+// for those without tags.
+func (f *file) cleanTag(line int, tag string) string {
+	if m := tagPattern.FindStringSubmatch(tag); m != nil && notifier.ValidTag(m[2]) {
+		return tag
+	}
+	f.warn(line, "a tag begins with a letter or digit and has only letters, digits, _ and -; other characters are replaced with _")
+	tag = strings.Map(func(r rune) rune {
+		if r == '-' || notifier.ValidTag(string(r)) {
+			return r
+		}
+		return '_'
+	}, tag)
+	if !notifier.ValidTag(tag) {
+		tag = "tag" + tag
+	}
+	return tag
 }
 
 func addTag(tags []string, tag string) []string {
@@ -56,22 +71,14 @@ func (f *file) addGroups(line int, names, tags []string) {
 		f.fail(line, "the name of a group is missing before its tags")
 		return
 	}
-	bare := slices.Clone(tags)
-	for _, name := range names { // a group can have a number, but not those that it contains
-		_, name = notifier.SplitTag(name)
-		bare = append(bare, name)
-	}
-	for _, name := range bare {
-		if !notifier.ValidTag(name) {
-			f.fail(line, "the name of a group and its tags must begin with a letter or digit and have only letters, digits, _ and -")
-			return
-		}
-	}
 	if len(tags) == 0 {
 		f.warn(line, "the group has no tags")
 	}
+	for i, tag := range tags {
+		tags[i] = f.cleanTag(line, tag)
+	}
 	for _, name := range names {
-		f.groups = append(f.groups, group{name, tags})
+		f.groups = append(f.groups, group{f.cleanTag(line, name), tags})
 	}
 }
 

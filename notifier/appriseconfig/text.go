@@ -8,8 +8,8 @@ import (
 
 // The kinds of lines in a text file, apart from comments.
 var (
-	// [<tags>=]<url>
-	urlLine = lazyregexp.New(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*([a-z0-9]{1,32}://.*)$`)
+	// [<tags>=]<url>, where a URL may begin with a variable
+	urlLine = lazyregexp.New(`(?i)^(?:([a-z0-9, \t_:-]*)=)?\s*((?:[a-z0-9]{1,32}://|\$\{[a-z_][a-z0-9_]*\}).*)$`)
 	// <groups>=<tags>
 	groupLine = lazyregexp.New(`(?i)^([a-z0-9, \t_:-]*)=([a-z0-9, \t_-]*)$`)
 	// include <location>

@@ -54,15 +54,11 @@ func (f *file) parseRoot(root *yaml.Node) {
 		f.fail(root.Line, "the file must be a map with the key urls")
 		return
 	}
-	keys, ok := f.pairs(root)
-	if !ok {
-		return
-	}
 	var urls, tag, tags *yaml.Node
-	for _, p := range keys {
+	for _, p := range f.pairs(root) {
 		switch v := p.value; p.key.Value {
 		case "version":
-			if v.Kind != yaml.ScalarNode || v.Value != "1" {
+			if !isOne(v) {
 				f.fail(v.Line, "version must be 1")
 			}
 		case "urls":
@@ -89,9 +85,12 @@ func (f *file) parseRoot(root *yaml.Node) {
 		tag = tags
 	}
 	if tag != nil {
-		global, _ = f.texts(tag, "a tag")
+		global = splitAll(f.texts(tag, "a tag"))
 	}
-	f.parseURLs(urls, splitAll(global))
+	for i, text := range global { // once, and not for each entry
+		global[i] = f.cleanTag(tag.Line, text)
+	}
+	f.parseURLs(urls, global)
 }
 
 // parseURLs reads the list of destinations.
@@ -119,10 +118,7 @@ func (f *file) parseURLs(urls *yaml.Node, global []string) {
 // parseItem reads a URL with options, which are in the same mapping as the URL or
 // below it. A list below the URL makes one destination for each item.
 func (f *file) parseItem(item *yaml.Node, global []string) {
-	all, ok := f.pairs(item)
-	if !ok {
-		return
-	}
+	all := f.pairs(item)
 	at := slices.IndexFunc(all, func(p pair) bool { return isURL(p.key.Value) })
 	if at < 0 {
 		f.fail(item.Line, "the item has no notification URL as a key; write one that begins with a scheme and ://")
@@ -130,10 +126,13 @@ func (f *file) parseItem(item *yaml.Node, global []string) {
 	}
 	text, below := all[at].key, all[at].value
 	all = slices.Delete(all, at, at+1)
-	if i := slices.IndexFunc(all, func(p pair) bool { return isURL(p.key.Value) }); i >= 0 {
-		f.fail(all[i].key.Line, "the item has two URLs; begin a new one with a hyphen")
-		return
-	}
+	all = slices.DeleteFunc(all, func(p pair) bool {
+		if !isURL(p.key.Value) {
+			return false
+		}
+		f.fail(p.key.Line, "the item has two URLs; begin a new one with a hyphen")
+		return true
+	})
 	beside, ok := f.options(all)
 	if !ok {
 		return
@@ -144,6 +143,10 @@ func (f *file) parseItem(item *yaml.Node, global []string) {
 		return
 	case below.Kind == yaml.MappingNode:
 		f.parseOptions(text.Line, text.Value, below, beside, global)
+		return
+	case below.Kind == yaml.ScalarNode:
+		f.warn(text.Line, "the text below the URL is ignored; write options there, for example tag: ops")
+		f.addWith(text.Line, text.Value, beside, global)
 		return
 	case below.Kind != yaml.SequenceNode || len(below.Content) == 0:
 		f.fail(text.Line, "below a URL write options, for example tag: ops, or a list of options")
@@ -159,29 +162,28 @@ func (f *file) parseItem(item *yaml.Node, global []string) {
 }
 
 func (f *file) parseOptions(line int, url string, n *yaml.Node, beside []option, global []string) {
-	all, ok := f.pairs(n)
-	if !ok {
-		return
-	}
-	below, ok := f.options(all)
+	below, ok := f.options(f.pairs(n))
 	if !ok {
 		return
 	}
 	f.addWith(line, url, override(beside, below), global)
 }
 
+// options returns the options in a map. It reports false if one of them has a value
+// that no option can have, because a destination without it may be another one.
 func (f *file) options(all []pair) (out []option, ok bool) {
 	for _, p := range all {
 		if p.key.Value == "schema" {
 			continue // the URL has it as its scheme
 		}
-		o := option{name: p.key.Value, line: p.key.Line}
-		if o.values, ok = f.texts(p.value, "an option"); !ok {
+		mistakes := f.mistakes
+		o := option{name: p.key.Value, values: f.texts(p.value, "an option"), line: p.key.Line}
+		if f.mistakes > mistakes {
 			return nil, false
 		}
 		out = append(out, o)
 	}
-	return out, true
+	return onePassword(out), true
 }
 
 // addWith adds an entry with options. global are the tags of all entries.
@@ -216,15 +218,15 @@ func (f *file) parseGroups(n *yaml.Node) {
 		maps = n.Content
 	}
 	for _, m := range maps {
-		if m = deref(m); m.Kind != yaml.MappingNode {
-			f.fail(m.Line, "groups must be a map of names to tags, for example ops: [alice, bob]")
-			continue
-		}
-		all, _ := f.pairs(m)
-		for _, p := range all {
-			if tags, ok := f.texts(p.value, "a tag"); ok {
-				f.addGroups(p.key.Line, splitTags(p.key.Value), splitAll(tags))
+		switch m = deref(m); {
+		case m.Kind == yaml.MappingNode:
+			for _, p := range f.pairs(m) {
+				f.addGroups(p.key.Line, splitTags(p.key.Value), splitAll(f.texts(p.value, "a tag")))
 			}
+		case m != n && m.Kind == yaml.ScalarNode: // a name alone, or nothing
+			f.warn(m.Line, "the group has no tags")
+		default:
+			f.fail(m.Line, "groups must be a map of names to tags, for example ops: [alice, bob]")
 		}
 	}
 }
@@ -236,8 +238,7 @@ func (f *file) parseIncludes(n *yaml.Node) {
 	}
 	for _, item := range list {
 		item = deref(item)
-		texts, _ := f.texts(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, "include")
-		for _, text := range texts {
+		for _, text := range f.texts(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, "include") {
 			for _, location := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
 				f.includes = append(f.includes, include{location, item.Line})
 			}
@@ -246,16 +247,16 @@ func (f *file) parseIncludes(n *yaml.Node) {
 }
 
 // texts reads a text or a list of texts. A map in the list counts as its keys: "- ops:"
-// is a map.
-func (f *file) texts(n *yaml.Node, what string) (out []string, ok bool) {
+// is a map. It leaves out what is no text, which is a mistake.
+func (f *file) texts(n *yaml.Node, what string) (out []string) {
 	switch {
 	case isNull(n):
-		return nil, true
+		return nil
 	case n.Kind == yaml.ScalarNode:
-		return []string{n.Value}, true
+		return []string{n.Value}
 	case n.Kind != yaml.SequenceNode:
 		f.fail(n.Line, what+" must be a text or a list of texts")
-		return nil, false
+		return nil
 	}
 	for _, item := range n.Content {
 		switch item = deref(item); {
@@ -263,19 +264,14 @@ func (f *file) texts(n *yaml.Node, what string) (out []string, ok bool) {
 		case item.Kind == yaml.ScalarNode:
 			out = append(out, item.Value)
 		case item.Kind == yaml.MappingNode && what != "an option":
-			all, ok := f.pairs(item)
-			if !ok {
-				return nil, false
-			}
-			for _, p := range all {
+			for _, p := range f.pairs(item) {
 				out = append(out, p.key.Value)
 			}
 		default:
 			f.fail(item.Line, what+" must be a text or a list of texts")
-			return nil, false
 		}
 	}
-	return out, true
+	return out
 }
 
 func splitAll(texts []string) (tags []string) {
@@ -288,23 +284,24 @@ func splitAll(texts []string) (tags []string) {
 // pair is a key of a map and its value.
 type pair struct{ key, value *yaml.Node }
 
-// pairs returns the keys and values of a map in order. Those that << merges in come
-// last; keys of the map itself replace them.
-func (f *file) pairs(n *yaml.Node) (out []pair, ok bool) {
+// pairs returns the keys and values of a map in order. If a key occurs twice, the
+// last value counts. Those that << merges in come last; keys of the map itself
+// replace them.
+func (f *file) pairs(n *yaml.Node) (out []pair) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := deref(n.Content[i]), deref(n.Content[i+1])
+		same := func(p pair) bool { return p.key.Value == key.Value }
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			f.fail(key.Line, "the key of a map must be a text")
-			return nil, false
 		case key.Tag == "!!merge" && value.Kind == yaml.SequenceNode:
 			merged = append(merged, value.Content...)
 		case key.Tag == "!!merge":
 			merged = append(merged, value)
-		case slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }):
-			f.fail(key.Line, "the map has the key twice")
-			return nil, false
+		case slices.ContainsFunc(out, same):
+			f.warn(key.Line, "the map has the key twice, and this one counts; remove the other")
+			out[slices.IndexFunc(out, same)] = pair{key, value}
 		default:
 			out = append(out, pair{key, value})
 		}
@@ -312,20 +309,20 @@ func (f *file) pairs(n *yaml.Node) (out []pair, ok bool) {
 	for _, m := range merged {
 		if m = deref(m); m.Kind != yaml.MappingNode {
 			f.fail(m.Line, "<< must be followed by the alias of a map")
-			return nil, false
+			continue
 		}
 		for i := 0; i+1 < len(m.Content); i += 2 {
 			key, value := deref(m.Content[i]), deref(m.Content[i+1])
 			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
 				f.fail(key.Line, "the keys of a map that << merges in must be texts")
-				return nil, false
+				continue
 			}
 			if !slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == key.Value }) {
 				out = append(out, pair{key, value})
 			}
 		}
 	}
-	return out, true
+	return out
 }
 
 // deref returns the node that an alias stands for, or n.
@@ -336,6 +333,15 @@ func deref(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// isOne reports whether n is the number 1, as in "version: 1.0".
+func isOne(n *yaml.Node) bool {
+	v, err := strconv.ParseFloat(n.Value, 64)
+	return n.Kind == yaml.ScalarNode && err == nil && v == 1
+}
+
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-func isURL(s string) bool { return schemePattern.MatchString(strings.TrimSpace(s)) }
+// isURL reports whether s is a URL, which may begin with a variable.
+func isURL(s string) bool { return urlStart.MatchString(strings.TrimSpace(s)) }
+
+var urlStart = lazyregexp.New(`^([A-Za-z0-9]{1,32}://|\$\{[A-Za-z_][A-Za-z0-9_]*\})`)

@@ -21,7 +21,7 @@ func (t okTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestDeliveryAllocations bounds the allocations of each further destination of
-// a message, without those of [http.Transport]. It makes 9; the race detector adds
+// a message, without those of [http.Transport]. It makes 11; the race detector adds
 // some.
 func TestDeliveryAllocations(t *testing.T) {
 	const n = 101
@@ -46,7 +46,7 @@ func TestDeliveryAllocations(t *testing.T) {
 	allocs(targets) // starts the workers
 	further := (allocs(targets) - allocs(targets[:1])) / (n - 1)
 	t.Logf("%.2f allocations", further)
-	if further > 12 {
-		t.Errorf("a further destination costs %.2f allocations, more than 12", further)
+	if further > 14 {
+		t.Errorf("a further destination costs %.2f allocations, more than 14", further)
 	}
 }

@@ -28,9 +28,12 @@ func (a *apprise) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Apprise API", "https://github.com/caronc/apprise-api"
 	s.Recipients = 1 // the list has tags
 	s.Setup = "The host must run Apprise API or another gateway like this one, and token is the key under which that server stores the destinations."
+	s.Groups(notifier.GroupServer)
+	s.Words("caddy-notify", "gateway")
 	s.URL("apprise[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
 	s.Native("http://{host...}[/{path...}]/notify/{token}", "https://{host...}[/{path...}]/notify/{token}")
 	s.Attachments = true
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Server(&a.Server)
 	s.Path(&a.path, "path", "path of the gateway on the server")
 	s.Secret(&a.key, "token", "key of the configuration").Match(`^[A-Z0-9_-]{1,128}$`).Alias("to").Example("ops")
@@ -62,6 +65,9 @@ func (a *apprise) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 // body returns the message in the encoding that the parameter method selects.
 func (a *apprise) body(m *notifier.Message) *notifier.Body {
 	fields := [][2]string{{"title", m.Title}, {"body", m.Body}, {"type", string(m.Type)}, {"format", string(m.Format)}}
+	if m.Incident.ID != "" {
+		fields = append(fields, [2]string{"incident", m.Incident.ID})
+	}
 	if a.method == "json" {
 		payload := map[string]any{}
 		for _, f := range fields {

@@ -40,7 +40,13 @@ const (
 func (b *bark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Bark", "https://bark.day.app/#/tutorial"
 	s.Setup = "Install the Bark app, which shows an example URL such as https://api.day.app/KEY/…: its host is host, and KEY is the device key for targets."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "ios", "apple")
 	s.URL("bark[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
+	s.Hints(
+		notifier.Hint{Text: `(?<address>https://api\.day\.app)/(?<targets>[A-Za-z0-9]{16,64})(?:/\S*)?`, Is: "the address of a device"},
+	)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 500, Body: barkMaxText, InBody: true}
 	s.Server(&b.Server)
 	s.List(&b.devices, "targets", "device keys").Alias("to").Secret().Example("kAbC1dEf2GhI3jKl4MnO5p")
@@ -99,7 +105,7 @@ func (b *bark) payload(m *notifier.Message) (map[string]any, error) {
 		icon = m.Icon(128)
 	}
 	for name, v := range map[string]string{
-		"icon": icon, "sound": b.sound, "url": b.click, "level": b.level, "category": b.category, "group": b.group,
+		"icon": icon, "sound": b.sound, "url": b.click, "level": b.level, "category": b.category, "group": b.group, "id": m.NotificationID(),
 	} {
 		if v != "" {
 			payload[name] = v

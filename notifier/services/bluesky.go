@@ -24,7 +24,14 @@ type bluesky struct {
 func (b *bluesky) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BlueSky", "https://docs.bsky.app/docs/api/com-atproto-repo-create-record"
 	s.Setup = "Create an app password in Bluesky under Settings, Privacy and security, App passwords; user is your handle, for example alice.bsky.social."
+	s.Groups(notifier.GroupSocial)
+	s.Words("at protocol", "atproto")
 	s.URL("bsky|bluesky://{user}@{password}")
+	s.Hints(
+		notifier.Hint{Text: `@?(?<user>[\w.-]+\.bsky\.social)`, Is: "a handle"},
+		notifier.Hint{Text: `(?<password>[a-z0-9]{4}(?:-[a-z0-9]{4}){3})`, Is: "an app password", Guess: true},
+		notifier.Hint{Text: `https://bsky\.app/profile/(?<user>[\w.-]+)`, Is: "the address of a profile"},
+	)
 	s.Limits = markup.Limits{Body: 280}
 	s.Attachments = true
 	s.String(&b.user, "user", "", "handle; .bsky.social is added if it has no dot").Match(`^[a-z0-9._-]+$`).Example("alice.bsky.social")

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
@@ -19,19 +18,30 @@ type brevo struct{ mailAPI }
 func (b *brevo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Brevo", "https://developers.brevo.com/reference/sendtransacemail"
 	s.Setup = "Create an API key (not an SMTP key) in the settings of the Brevo account, and verify in Brevo the address that the messages come from."
+	s.Groups(notifier.GroupMail)
+	s.Words("sendinblue")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	b.describeKeyFirst(s, "brevo").Match(`^[a-z0-9._-]+$`)
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>xkeysib-[0-9a-f]{64}-\w{16})`, Is: "an API key"},
+		notifier.Hint{Text: `xsmtpsib-\S+`, Is: "an SMTP key", Note: "Brevo needs an API key, which begins with xkeysib-; an SMTP key works with the service E-Mail"},
+	)
 	b.describeReply(s)
 	s.Param("apikey").Example("xkeysib-0123456789abcdef")
 }
 
 func (b *brevo) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	html, text := mailBodies(m)
 	payload := map[string]any{
 		"sender": mailObject(b.sender), "subject": mailSubject(m),
-		"htmlContent": markup.Convert(m.Body, m.Format, notifier.HTML),
-		"textContent": markup.Convert(m.Body, m.Format, notifier.Text),
+		"htmlContent": html,
+		"textContent": text,
 	}
 	if r, ok := mail.ParseAddress(b.replyTo); ok {
 		payload["replyTo"] = map[string]string{"email": r.Address}
+	}
+	if header := b.threadHeader(m, nil); header != nil {
+		payload["headers"] = header
 	}
 	var files []map[string]string
 	for _, a := range m.Attachments {

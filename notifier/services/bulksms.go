@@ -23,6 +23,7 @@ type bulkSMS struct {
 func (b *bulkSMS) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "BulkSMS", "https://www.bulksms.com/developer/json/v1/"
 	s.Setup = "Create an API token in the developer settings of the BulkSMS web app: user is the token ID, and password is the token secret."
+	s.Groups(notifier.GroupSMS)
 	s.URL("bulksms://{user}:{password}@{targets...}")
 	b.describe(s, bulkSMSTarget, notifier.Prefixed{Prefix: "@", Items: &b.groups, Doc: "contact group"})
 	b.describeBatch(s)

@@ -14,6 +14,8 @@ type chanify struct{ token string }
 func (h *chanify) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Chanify", "https://github.com/chanify/chanify#http-api"
 	s.Setup = "Copy the token from the details of the channel in the Chanify app."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "ios", "apple")
 	s.URL("chanify://{token}")
 	s.Limits.Title = 0
 	s.Secret(&h.token, "token", "token of the channel").Match(`^[A-Z0-9._-]+$`).Example("CICz3JoGEiJBQkNERUY.mQ7x.kR2d9")

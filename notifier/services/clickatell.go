@@ -17,6 +17,8 @@ type clickatell struct {
 func (x *clickatell) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Clickatell", "https://docs.clickatell.com/channels/sms-channels/sms-api-reference/"
 	s.Setup = "Create an SMS integration for the HTTP API in the Clickatell portal and copy its API key."
+	s.Groups(notifier.GroupSMS)
+	s.Words("south africa")
 	s.URL("clickatell://[{source}@]{apikey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Limits.Body = 32768

@@ -17,6 +17,8 @@ type clickSend struct {
 func (x *clickSend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ClickSend", "https://developers.clicksend.com/docs/rest/v3/"
 	s.Setup = "User name and API key are in the ClickSend dashboard under API Credentials."
+	s.Groups(notifier.GroupSMS)
+	s.Words("australia")
 	s.URL("clicksend://{user}:{apikey}@{targets...}")
 	x.describe(s, smsPlus)
 	x.describeBatch(s)

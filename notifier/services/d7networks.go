@@ -19,6 +19,7 @@ type d7Networks struct {
 func (d *d7Networks) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "D7 Networks", "https://d7networks.com/docs/Messages/Send_Message/"
 	s.Setup = "Create an application in the D7 control panel and generate its token there; the control panel shows the token only once."
+	s.Groups(notifier.GroupSMS)
 	s.URL("d7sms://[{token}[:{password}]@]{targets...}")
 	d.describe(s, notifier.FullPhone)
 	d.describeBatch(s)

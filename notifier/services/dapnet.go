@@ -24,6 +24,8 @@ type dapnet struct {
 func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dapnet", "https://hampager.de/dokuwiki/doku.php"
 	s.Setup = "User and password are those of your DAPNET account at hampager.de, for which you need an amateur radio licence."
+	s.Groups(notifier.GroupHome)
+	s.Words("pager", "pocsag", "ham radio", "amateur radio")
 	s.URL("dapnet://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, 80
 	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Normalize(dapnetCallSign).Example("DF1ABC")

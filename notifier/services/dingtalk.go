@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[dingtalk]()
@@ -29,9 +30,16 @@ func (d *dingtalk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "DingTalk", "https://open.dingtalk.com/document/robots/custom-robot-access"
 	s.Recipients = 1 // the list has mentions
 	s.Setup = "Add a custom robot in the settings of the DingTalk group and copy the access_token from its webhook URL; if its security setting is a signature, copy the secret (SEC…) too."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("钉钉", "alibaba", "china")
 	s.URL("dingtalk://[{secret}@]{token}[/{targets...}]")
 	s.Native("https://oapi.dingtalk.com/robot/send")
+	s.Hints(
+		notifier.Hint{Text: `(?<secret>SEC[0-9a-f]{64})`, Is: "the secret of a robot"},
+	)
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: 20000}
+	// Only the field at mentions people.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.Secret(&d.token, "token", "access token of the robot's webhook").Match(`^[a-z0-9]+$`).Alias("access_token").Required().Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.Secret(&d.secret, "secret", "secret for signatures, if the robot demands them").Match(`^[a-z0-9]+$`)
 	s.Phones(&d.phones, "targets", "telephone numbers of members to mention").Alias("to").Normalize(dingtalkPhone).DropInvalid()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 // textPayloads returns the messages for the text of m. There is more than one only
@@ -17,15 +18,25 @@ func (d *discordHook) textPayloads(m *notifier.Message) []map[string]any {
 	}
 	first := d.payload(m, d.tts)
 	if m.Format != notifier.Markdown {
-		first["content"] = m.Text("\r\n") + discordPing(first, strings.Join(d.ping, " "))
+		text := m.Text("\r\n")
+		if m.Foreign && d.pingsEveryone() {
+			text = chattext.BreakMentions(text) // the field allows @everyone for the whole content
+		}
+		first["content"] = text + discordPing(first, d.ping...)
 		return []map[string]any{first}
 	}
-	if ping := discordPing(first, m.Body+" "+strings.Join(d.ping, " ")); ping != "" {
+	// Discord does not notify about mentions within an embed, so they are repeated
+	// outside.
+	mentions := d.ping
+	if !m.Foreign {
+		mentions = append([]string{m.Body}, d.ping...)
+	}
+	if ping := discordPing(first, mentions...); ping != "" {
 		first["content"] = ping
 	}
 	embed := d.embed(m)
 	var fields []discordField
-	if d.fields {
+	if d.fields && !m.Foreign { // a field is code, which shows the escapes
 		embed["description"], fields = discordSections(m.Body)
 	}
 	var out []map[string]any

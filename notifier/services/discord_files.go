@@ -18,11 +18,11 @@ const (
 // discordFilesBody returns a multipart form with the payload and the files.
 func discordFilesBody(payload map[string]any, files []*notifier.Attachment) *notifier.Body {
 	var fields []string
-	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "attachments"} {
+	for _, name := range []string{"tts", "wait", "flags", "avatar_url", "username", "thread_name", "content", "allowed_mentions", "attachments"} {
 		if v, ok := payload[name]; ok {
 			text, isJSON := v.(json.RawMessage)
 			if !isJSON {
-				text, _ = json.Marshal(v) // a string, number or bool
+				text, _ = json.Marshal(v) // cannot fail
 			}
 			fields = append(fields, `"`+name+`": `+string(text))
 		}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
 // discordHook is a webhook of Discord or of a service with the same API. Those
@@ -32,11 +32,16 @@ type discordHook struct {
 	ping       []string
 	batch      bool
 	template   jsontemplate.Template // of Discord and Guilded
+	update     bool                  // of Discord
+
+	shown shown.Messages // with update
 }
 
 // describe binds the parameters of all these services, except the server.
 func (d *discordHook) describe(s *notifier.Schema) {
 	s.Attachments = true
+	// The title of an embed is Markdown. post forbids the mentions.
+	s.Foreign = &notifier.ForeignText{Markdown: true, Title: true}
 	s.Recipients = 1 // the list has mentions
 	s.Limits = markup.Limits{Title: 250, Body: 2000, InBody: true}
 	s.String(&d.botname, "botname", "", "name to post under").Alias("name")
@@ -70,11 +75,17 @@ func (d *discordHook) Finish(s *notifier.Schema) error {
 	if err := d.template.Check(checkDiscordTemplate); err != nil {
 		return err
 	}
+	if d.update && d.template.Given() {
+		return shown.ErrTemplate
+	}
+	if d.update {
+		s.Limits.Reserve = shown.Reserve
+	}
 	if d.link != "" || d.thread != "" {
 		s.Format = notifier.Markdown
 		return nil
 	}
-	s.Limits.Reserve = utf8.RuneCountInString(discordPing(map[string]any{}, strings.Join(d.ping, " ")))
+	s.Limits.Reserve += utf8.RuneCountInString(discordPing(map[string]any{}, d.ping...))
 	return nil
 }
 
@@ -88,6 +99,12 @@ func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.
 			return err
 		}
 		payloads = []map[string]any{payload}
+	}
+	if d.update && shown.Use(m) && len(payloads) > 0 {
+		if err := d.show(ctx, c, m, address); err != nil {
+			return err
+		}
+		payloads = payloads[1:]
 	}
 	for i, payload := range payloads {
 		if err := d.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
@@ -138,6 +155,9 @@ func checkDiscordTemplate(t map[string]any) error {
 // payload returns the fields that every message has.
 func (d *discordHook) payload(m *notifier.Message, tts bool) map[string]any {
 	p := map[string]any{"tts": tts, "wait": !tts}
+	if m.Foreign {
+		p["allowed_mentions"] = d.allowedMentions()
+	}
 	if d.flags != 0 {
 		p["flags"] = d.flags
 	}

@@ -3,29 +3,33 @@ package services
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
-const pageFile = "../../docs/services.md"
-
-// TestPage compares docs/services.md with the descriptions of the services. If
-// UPDATE_GOLDEN is set, it writes the page instead.
+// TestPage compares docs/services.md with the descriptions of the services.
 func TestPage(t *testing.T) {
-	want := page(notifier.Services())
-	if servicetest.Update() {
-		if err := os.WriteFile(pageFile, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	golden.Check(t, "../../docs/services.md", page(notifier.Services()))
+}
+
+// TestNumberOfServices checks that the README has the number of services wherever
+// it has one.
+func TestNumberOfServices(t *testing.T) {
+	const file = "../../README.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	got, err := os.ReadFile(pageFile)
-	if err != nil || string(got) != want {
-		t.Error("docs/services.md is out of date; run UPDATE_GOLDEN=1 go test ./notifier/services -run TestPage", err)
+	number := regexp.MustCompile(`\b\d+( services\b)`)
+	if !number.Match(text) {
+		t.Fatal("the README has no number of services")
 	}
+	golden.Check(t, file, number.ReplaceAllString(string(text), fmt.Sprint(len(notifier.Services()))+"$1"))
 }
 
 func page(all []notifier.ServiceInfo) string {
@@ -33,7 +37,8 @@ func page(all []notifier.ServiceInfo) string {
 	fmt.Fprintf(&b, `# Services
 
 %d services, and how their notification URLs are written. For each: an example, where its parts are found, all forms of the URL, and the
-parameters. `+"`caddy notify services NAME`"+` prints the same, and `+"`caddy notify check URL`"+` tries a URL without sending anything.
+parameters. `+"`caddy notify services NAME`"+` prints the same, `+"`caddy notify services WORDS`"+` searches, and `+"`caddy notify check URL`"+` tries a URL
+without sending anything.
 
 `, len(all))
 	b.WriteString("## How to read the URLs\n\n" +
@@ -51,13 +56,18 @@ parameters. `+"`caddy notify services NAME`"+` prints the same, and `+"`caddy no
 	b.WriteString("## Parameters of every service\n\n")
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
 
-	b.WriteString("## Index\n\n| service | schemes | files | longest text |\n| --- | --- | --- | --- |\n")
+	writeGroups(&b, all)
+	b.WriteString("## Index\n\n| service | schemes | files | incidents | longest text |\n| --- | --- | --- | --- | --- |\n")
 	for _, s := range all {
 		files := ""
 		if s.Attachments {
 			files = "yes"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, limit(s, s.MaxBody))
+		incidents := ""
+		if len(s.Incidents) > 0 {
+			incidents = "yes"
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, incidents, limit(s, s.MaxBody))
 	}
 	b.WriteString("\n")
 	for _, s := range all {
@@ -66,12 +76,58 @@ parameters. `+"`caddy notify services NAME`"+` prints the same, and `+"`caddy no
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
+// writeGroups lists the services by group.
+func writeGroups(b *strings.Builder, all []notifier.ServiceInfo) {
+	b.WriteString("## Services by group\n\nSome services are in several groups.\n\n| group | services |\n| --- | --- |\n")
+	for _, g := range notifier.Groups() {
+		var links []string
+		for _, s := range all {
+			if slices.Contains(s.Groups, g) {
+				links = append(links, fmt.Sprintf("[%s](#%s)", s.Name, anchor(s.Name)))
+			}
+		}
+		if len(links) > 0 {
+			fmt.Fprintf(b, "| **%s** | %s |\n", g.Title(), strings.Join(links, ", "))
+		}
+	}
+	b.WriteString("\n")
+}
+
+// urlsWithWays returns the URLs of a service, each with the name of its way.
+func urlsWithWays(s notifier.ServiceInfo) (out []string) {
+	width := 0
+	for _, u := range s.URLs {
+		width = max(width, len(u))
+	}
+	for i, u := range s.URLs {
+		if len(s.Ways) > 0 {
+			u = fmt.Sprintf("%-*s   %s", width, u, s.Ways[i])
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// groupsAndWords says where the service is listed and by which words a search finds
+// it.
+func groupsAndWords(s notifier.ServiceInfo) string {
+	titles := make([]string, len(s.Groups))
+	for i, g := range s.Groups {
+		titles[i] = g.Title()
+	}
+	text := strings.Join(titles, "; ") + "."
+	if len(s.Words) > 0 {
+		text += " Also found by: " + strings.Join(s.Words, ", ") + "."
+	}
+	return text
+}
+
 func writeService(b *strings.Builder, s notifier.ServiceInfo) {
 	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n", s.Name, strings.Join(s.Examples, "\n"))
 	if s.Setup != "" {
 		b.WriteString(s.Setup + "\n\n")
 	}
-	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n", s.Site, strings.Join(slices.Concat(s.URLs, s.Natives), "\n"))
+	fmt.Fprintf(b, "[Documentation of the service](%s)\n\n```text\n%s\n```\n\n", s.Site, strings.Join(slices.Concat(urlsWithWays(s), s.Natives), "\n"))
 	title := "up to " + limit(s, s.MaxTitle)
 	if s.MaxTitle <= 0 {
 		title = "none, it becomes the beginning of the text"
@@ -84,7 +140,15 @@ func writeService(b *strings.Builder, s notifier.ServiceInfo) {
 	if s.Attachments {
 		files = "yes"
 	}
-	fmt.Fprintf(b, "Title: %s. Text: %s, as %s. Files: %s.\n\n", title, text, s.Format, files)
+	fmt.Fprintf(b, "Title: %s. Text: %s, as %s. Files: %s.", title, text, s.Format, files)
+	if len(s.Incidents) > 0 {
+		states := make([]string, len(s.Incidents))
+		for i, state := range s.Incidents {
+			states[i] = string(state)
+		}
+		fmt.Fprintf(b, " [Incidents](api.md#incidents): %s.", strings.Join(states, ", "))
+	}
+	b.WriteString("\n\n" + groupsAndWords(s) + "\n\n")
 	writeParams(b, s.Params, func(p notifier.ParamInfo) bool { return !p.Common || p.Name == "format" && p.Default != "text" })
 }
 

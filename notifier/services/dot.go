@@ -22,7 +22,12 @@ type dot struct {
 func (d *dot) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Dot.", "https://dot.mindreset.tech/docs/"
 	s.Setup = "Create the API key (dot_app_…) in Dot's app, which also shows the serial number of the device, and add the Text API or the Image API to the contents of the device."
+	s.Groups(notifier.GroupHome)
+	s.Words("quote/0", "e-ink", "mindreset")
 	s.URL("dot://{apikey}@{device_id}[/{mode}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>dot_app_\w+)`, Is: "an API key"},
+	)
 	s.Attachments = true
 	s.Secret(&d.key, "apikey", "API key").Example("dot_app_0123456789abcdef")
 	s.String(&d.device, "device_id", "", "serial number of the device").Example("ABCD1234ABCD")

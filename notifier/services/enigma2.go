@@ -23,6 +23,8 @@ type enigma2 struct {
 func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Enigma2", "https://github.com/E2OpenPlugins/e2openplugin-OpenWebif/wiki/OpenWebif-API-documentation"
 	s.Setup = "The receiver must run OpenWebif; user and password are only needed if the settings of OpenWebif require a login."
+	s.Groups(notifier.GroupMedia, notifier.GroupHome)
+	s.Words("dreambox", "vu+", "openwebif", "satellite receiver", "tv")
 	s.URL("enigma2[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Limits = markup.Limits{Body: 1000}
 	s.Server(&e.Server)

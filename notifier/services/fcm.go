@@ -39,8 +39,11 @@ const (
 func (f *fcm) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Firebase Cloud Messaging", "https://firebase.google.com/docs/cloud-messaging/send/v1-api"
 	s.Setup = "In the Firebase console under Project settings, General shows the project ID, and Service accounts generates the private key file."
+	s.Groups(notifier.GroupPhone)
+	s.Words("google firebase", "android app", "gcm")
 	s.URL("fcm://{apikey}/{targets...}")
 	s.Limits.Body = 1024
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&f.apikey, "apikey", "ID of the project, or server key in legacy mode").Alias("project").Match(`\S`).Example("my-project-12345")
 	s.List(&f.targets, "targets", "registration tokens of devices, and #topics").Alias("to").Example("#alerts")
 	s.File(&f.keyFile, "keyfile", "the service account's key file: its path, or its content in base64", 16<<10).Inline(jsonFileParam).Secret()
@@ -108,7 +111,7 @@ func (f *fcm) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 		}
 		return f.account.do(ctx, c, &notifier.Request{
 			URL:  "https://fcm.googleapis.com/v1" + notifier.Path("projects", f.account.project, "messages:send"),
-			Body: notifier.JSON(map[string]any{"message": f.message(target, shown, color[f.color])}),
+			Body: notifier.JSON(map[string]any{"message": f.message(target, m.NotificationID(), shown, color[f.color])}),
 		}, fcmScope)
 	})
 }

@@ -19,29 +19,38 @@ var fcmPriorities = map[string][3]string{
 	"max":    {"HIGH", "10", "high"},
 }
 
-// message returns the message to one target for the HTTP v1 API.
-func (f *fcm) message(target string, shown map[string]string, color string) map[string]any {
+// message returns the message to one target for the HTTP v1 API. It replaces the
+// notification with the same id, unless that is empty. It has no collapse_key for
+// Android, because FCM keeps four keys for a device that is offline and drops the
+// messages with others.
+func (f *fcm) message(target, id string, shown map[string]string, color string) map[string]any {
 	message := map[string]any{"notification": shown}
 	if topic, ok := strings.CutPrefix(target, "#"); ok {
 		message["topic"] = topic
 	} else {
 		message["token"] = target
 	}
+	look := omitEmpty(map[string]any{"color": color, "tag": id})
 	android := map[string]any{}
-	if color != "" {
-		android["notification"] = map[string]string{"color": color}
+	if len(look) > 0 {
+		android["notification"] = look
+	}
+	apple, web := map[string]string{}, map[string]string{} // headers
+	if id != "" {
+		apple["apns-collapse-id"], web["Topic"] = id, id
 	}
 	if p, ok := fcmPriorities[f.priority]; ok {
-		android["priority"] = p[0]
-		apple := map[string]string{"apns-priority": p[1]}
+		android["priority"], apple["apns-priority"], web["Urgency"] = p[0], p[1], p[2]
 		if p[0] == "HIGH" {
 			apple["apns-push-type"] = "alert"
 		}
-		message["apns"] = map[string]any{"headers": apple}
-		message["webpush"] = map[string]any{"headers": map[string]string{"Urgency": p[2]}}
 	}
 	if len(android) > 0 {
 		message["android"] = android
+	}
+	if len(apple) > 0 {
+		message["apns"] = map[string]any{"headers": apple}
+		message["webpush"] = map[string]any{"headers": web}
 	}
 	if len(f.data) > 0 {
 		message["data"] = f.data

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[flock]()
@@ -22,8 +23,11 @@ type flock struct {
 func (f *flock) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flock", "https://docs.flock.com/display/flockos/Messages"
 	s.Setup = "At dev.flock.com choose Webhooks, Add an Incoming Webhook, and copy the URL, whose last part is the token; to send to users and groups, use the token of a bot."
+	s.Groups(notifier.GroupChat)
 	s.URL("flock://[{botname}@]{token}[/{targets...}]")
 	s.Native("https://api.flock.com/hooks/sendMessage/{token}")
+	// Send escapes texts. In HTML, <user> mentions somebody.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs}
 	s.Secret(&f.token, "token", "token of the webhook or of the bot").Match(`^[a-z0-9-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&f.bot, "botname", "", "name to post under")
 	s.List(&f.targets, "targets", "users as @id or u:id, and groups as #id or g:id").Alias("to").Normalize(flockTarget)

@@ -18,6 +18,8 @@ type flowtriq struct {
 func (f *flowtriq) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Flowtriq", "https://flowtriq.com/docs"
 	s.Setup = "Host and path are those of your Flowtriq webhook URL, and apikey is the API key for it (see the documentation of Flowtriq)."
+	s.Groups(notifier.GroupIncident)
+	s.Words("ddos", "network monitoring")
 	s.URL("flowtriq[s]://{apikey}@{host}[:{port}]/{path...}")
 	s.Server(&f.Server)
 	s.Secret(&f.apikey, "apikey", "API key").Match(`\S`).Example("0123456789abcdef")

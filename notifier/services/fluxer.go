@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 var _ = notifier.Register[fluxer]()
@@ -25,10 +26,14 @@ type fluxer struct {
 func (f *fluxer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Fluxer", "https://docs.fluxer.app/resources/webhooks"
 	s.Setup = "Create a webhook for the channel in Fluxer and copy its URL, whose last two parts are webhook_id and webhook_token."
+	s.Groups(notifier.GroupChat)
+	s.Words("discord alternative")
 	s.URL(
 		"fluxer[s]://[{botname}@]{host}[:{port}]/{webhook_id}/{webhook_token}",
 		"fluxer[s]://[{botname}@]{webhook_id}/{webhook_token}",
 	)
+	s.Way(2, "with a webhook of fluxer.app")
+	s.Way(1, "with a webhook of a server of your own")
 	s.Native(
 		"https://api.fluxer.app/webhooks/{webhook_id}/{webhook_token}",
 		"https://api.fluxer.app/v1/webhooks/{webhook_id}/{webhook_token}",
@@ -72,6 +77,9 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		name, _ := json.Marshal(file.Name)
 		payload := f.payload(m, false)
 		payload["wait"], payload["content"] = false, file.Name
+		if m.Foreign {
+			payload["content"] = markup.EscapeMarkdown(file.Name)
+		}
 		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
 		f.adapt(payload)
 		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {

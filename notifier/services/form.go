@@ -23,15 +23,20 @@ type formHook struct {
 func (f *formHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Form", "https://url.spec.whatwg.org/#application/x-www-form-urlencoded"
 	s.Setup = "A web server at the host must accept a form with the fields version, title, message and type."
-	f.describe(s, "form[s]")
+	s.Groups(notifier.GroupServer)
+	s.Words("webhook", "http post", "form data", "php")
+	f.describe(s, "form[s]", "version", "title", "message", "type", "incident")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	describeParams(s, &f.params)
 	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Normalize(fileField)
 }
 
 func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	fields := f.fields(
-		field{"version", "1.0"}, field{"title", m.Title}, field{"message", m.Body}, field{"type", string(m.Type)},
-	)
+	standard := []field{{"version", "1.0"}, {"title", m.Title}, {"message", m.Body}, {"type", string(m.Type)}}
+	if m.Incident.ID != "" {
+		standard = append(standard, field{"incident", m.Incident.ID})
+	}
+	fields := f.fields(standard...)
 	form := map[string]string{}
 	var parts []notifier.FormPart
 	for _, x := range fields {

@@ -18,6 +18,8 @@ type fortySixElks struct {
 func (e *fortySixElks) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "46elks", "https://46elks.com/docs/send-sms"
 	s.Setup = "API user name and API password are in the dashboard at dashboard.46elks.com; from_phone is a number of the account or a name."
+	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
+	s.Words("sweden")
 	s.URL("46elks|elks://{user}:{password}@{from_phone}[/{targets...}]")
 	s.Native("https://{user}:{password}@api.46elks.com/a1/sms")
 	e.describe(s, smsAsWritten(10))

@@ -12,19 +12,32 @@ import (
 var _ = notifier.Register[googleChat]()
 
 // googleChat posts to a Google Chat space through a webhook.
-type googleChat struct{ space, key, token, thread string }
+type googleChat struct {
+	space, key, token, thread string
+	threads                   bool
+}
 
 func (g *googleChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Google Chat", "https://developers.google.com/workspace/chat/quickstart/webhooks"
 	s.Setup = "In the menu of the space open Apps & integrations, add a webhook and copy its URL, which contains the workspace after spaces/, webhook_key as key and webhook_token as token."
+	s.Groups(notifier.GroupChat)
+	s.Words("google workspace", "hangouts", "google hangouts", "gsuite")
 	s.URL("gchat://{workspace}/{webhook_key}/{webhook_token}[/{thread_key}]")
 	s.Native("https://chat.googleapis.com/v1/spaces/{workspace}/messages")
+	s.Hints(
+		notifier.Hint{Text: `https://(?:chat|mail)\.google\.com/\S+`, Is: "a link into Google Chat", Note: "Google Chat needs the address of a webhook, which the menu of the space shows under Apps & integrations"},
+	)
 	s.Format = notifier.Markdown
 	s.Limits.Title, s.Limits.Body = 0, 4000
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
+	// A mention is <users/all>. Whether a text is Markdown or the markup of Google
+	// Chat is a setting of the app there.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.Secret(&g.space, "workspace", "ID of the space").Match(`\S`).Example("AAAAbCdEfGh")
 	s.Secret(&g.key, "webhook_key", "key of the webhook").Alias("key").Match(`\S`).Example("AIzaSyAbCdEf0123456789")
 	s.Secret(&g.token, "webhook_token", "token of the webhook").Alias("token").Match(`\S`).Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Secret(&g.thread, "thread_key", "key of the thread to reply in").Alias("thread", "threadkey").Match(`\S`)
+	s.Bool(&g.threads, "threads", false, "put the messages about an incident in a thread of their own")
 }
 
 func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -33,8 +46,12 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		text = googleChatText(text)
 	}
 	payload, query := map[string]any{"text": text}, notifier.Fields("key", g.key, "token", g.token)
-	if g.thread != "" {
-		payload["thread"] = map[string]string{"thread_key": g.thread}
+	thread := g.thread
+	if thread == "" && g.threads {
+		thread = m.Incident.ID
+	}
+	if thread != "" {
+		payload["thread"] = map[string]string{"thread_key": thread}
 		query.Set("messageReplyOption", "REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD")
 	}
 	_, err := c.Do(ctx, &notifier.Request{

@@ -19,7 +19,14 @@ type gotify struct {
 func (g *gotify) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Gotify", "https://gotify.net/docs/pushmsg"
 	s.Setup = "Create an application under Apps in Gotify's web interface and copy its token; the token of a client cannot send."
+	s.Groups(notifier.GroupPhone)
+	s.Words("push", "phone", "android", "self-hosted push")
 	s.URL("gotify[s]://{host}[:{port}][/{path...}]/{token}")
+	s.Hints(
+		notifier.Hint{Text: `(?<address>)(?<path>/\S*)?/message/?\?token=(?<token>A[\w.-]{14})`, Is: "the address for messages"},
+		notifier.Hint{Text: `(?<token>A[\w.-]{14})`, Is: "the token of an application", Guess: true},
+		notifier.Hint{Text: `C[\w.-]{14}`, Is: "the token of a client", Note: "the token of a client cannot send messages; create an application under Apps and copy its token", Guess: true},
+	)
 	s.Server(&g.Server)
 	s.Path(&g.path, "path", "path of Gotify on the server")
 	s.Secret(&g.token, "token", "application token").Example("AbCdEf.GhIjKlMn")

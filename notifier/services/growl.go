@@ -27,9 +27,13 @@ type growl struct {
 func (g *growl) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Growl", "https://growl.github.io/growl/"
 	s.Setup = "Growl or another program with GNTP must run on the host and accept notifications from the network; the password is the one in its settings."
+	s.Groups(notifier.GroupPhone)
+	s.NoWeb()
+	s.Words("mac", "macos", "windows", "snarl", "gntp")
 	s.URL("growl://[{password}@]{host}[:{port}]")
 	s.Server(&g.Server)
 	s.Limits.Lines = 2
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Enum(&g.priority, "priority", "normal", pushPriorities, "priority of the message").Lenient()
 	s.Int(&g.version, "version", 2, "2 sends the icon's address, 1 the icon itself").Range(1, 2).Lenient()
 	s.Bool(&g.image, "image", true, "show the icon of the message type")
@@ -99,6 +103,11 @@ func (g *growl) notification(ctx context.Context, c *notifier.Client, m *notifie
 	r.header("Notification-Priority", strconv.Itoa(g.priority))
 	if g.sticky {
 		r.header("Notification-Sticky", "True")
+	}
+	if id := m.NotificationID(); id != "" {
+		// A notification replaces the one whose ID it names.
+		r.header("Notification-ID", id)
+		r.header("Notification-Coalescing-ID", id)
 	}
 	icon := m.Icon(72)
 	switch {

@@ -81,8 +81,12 @@ func (d *growlDesktop) serve(r *bufio.Reader) string {
 		picture = string(b)
 		head.Set("Notification-Icon", "")
 	}
+	replaces := ""
+	if id := head.Get("Notification-Coalescing-Id"); id != "" {
+		replaces = fmt.Sprintf("|id=%s|replaces=%s", head.Get("Notification-Id"), id)
+	}
 	d.log.Add(fmt.Sprintf("NOTIFY %s|%s|%s|%q|sticky=%s|priority=%s|icon=%s%s", app, head.Get("Notification-Name"), head.Get("Notification-Title"),
-		head.Get("Notification-Text"), head.Get("Notification-Sticky"), head.Get("Notification-Priority"), head.Get("Notification-Icon"), picture))
+		head.Get("Notification-Text"), head.Get("Notification-Sticky"), head.Get("Notification-Priority"), head.Get("Notification-Icon"), picture) + replaces)
 	return "GNTP/1.0 -OK NONE\r\nResponse-Action: NOTIFY\r\n\r\n"
 }
 
@@ -173,6 +177,23 @@ func TestGrowl(t *testing.T) {
 		d.log.Expect(t, register, c.want)
 	}
 	expectParams(t, "Growl", urls)
+}
+
+// A notification about an incident replaces the one before it.
+func TestGrowlIncident(t *testing.T) {
+	d := &growlDesktop{}
+	at := d.start(t, "").Addr()
+	s := servicetest.NewSender(t)
+	id := servicetest.Message(t, "open").Incident.ID
+	want := []string{"REGISTER Caddy: New Messages True"}
+	for _, name := range []string{"open", "resolved"} {
+		m := servicetest.Message(t, name)
+		if r := servicetest.Send(t, s, "growl://"+at+"?image=no", m, 5*time.Second); r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		want = append(want, fmt.Sprintf("NOTIFY Caddy|New Messages|%s|%q|sticky=True|priority=0|icon=|id=%s|replaces=%s", m.Title, m.Body, id, id))
+	}
+	d.log.Expect(t, want...)
 }
 
 // No part of a message can begin a new header, and the text is cut to two lines.

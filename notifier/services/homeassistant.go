@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[homeAssistant]()
@@ -30,8 +32,20 @@ const hassBatch = 10
 func (h *homeAssistant) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HomeAssistant", "https://developers.home-assistant.io/docs/api/rest/"
 	s.Setup = "Create a long-lived access token on the Security tab of your profile in Home Assistant; targets are names of its notify services, for example mobile_app_phone."
+	s.Groups(notifier.GroupHome, notifier.GroupPhone)
+	s.Words("home", "hass", "hassio app", "nabu casa", "smart home")
 	s.URL("hassio[s]://[{user}[:{password}]@]{host}[:{port}]/{accesstoken}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<accesstoken>eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+)`, Is: "a long-lived access token", Guess: true},
+		notifier.Hint{Text: `(?<address>(?i:https?)://[^/?#\s]+:8123)(?:/\S*)?`, Is: "the address of a server"},
+		notifier.Hint{Text: `(?<address>(?i:https?)://(?i:homeassistant|hass|hassio|home-assistant)\.[^/?#\s]+)(?:/\S*)?`, Is: "the address of a server"},
+		notifier.Hint{Text: `(?<address>https://[^/?#\s]+\.ui\.nabu\.casa)(?:/\S*)?`, Is: "the address of a server at Nabu Casa"},
+		notifier.Hint{Text: `(?<targets>mobile_app_\w+)`, Is: "the name of a phone"},
+	)
 	s.Server(&h.Server)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
+	// The dashboard shows Markdown, the other services mostly plain text.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.Secret(&h.token, "accesstoken", "long-lived access token").Alias("token").Match(`^[^\s/]+$`).Example("eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJub3RpZnkifQ.c2lnbmF0dXJl")
 	s.List(&h.targets, "targets", "[domain.]service[:target,…]; default: the dashboard").Alias("to").Split(notifier.Unsplit).
 		Normalize(hassTarget).Example("mobile_app_phone")
@@ -64,8 +78,8 @@ func (h *homeAssistant) Finish(*notifier.Schema) error {
 func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{"title": m.Title, "message": m.Body}
 	if len(h.services) == 0 {
-		payload["notification_id"] = h.id
-		if h.id == "" {
+		payload["notification_id"] = cmp.Or(h.id, m.NotificationID())
+		if payload["notification_id"] == "" {
 			// A retry uses the same ID, so that it does not add a second message.
 			payload["notification_id"], _ = notifier.OnceValue(c.Steps, "id", func() (string, error) { return uuid.NewString(), nil })
 		}
@@ -88,6 +102,9 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 	return c.Steps.Each(ctx, calls, func(ctx context.Context, call string) error {
 		p := maps.Clone(payload)
 		path, targets, found := strings.Cut(call, ":")
+		if id := m.NotificationID(); id != "" && strings.HasPrefix(path, "notify/mobile_app_") {
+			p["data"] = map[string]string{"tag": id} // the app replaces the notification with this tag
+		}
 		if found {
 			p["target"] = strings.Split(targets, ",")
 		}

@@ -21,8 +21,14 @@ type humhub struct {
 func (h *humhub) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "HumHub", "https://marketplace.humhub.com/module/rest/docs/html/post.html"
 	s.Setup = "An administrator installs the REST API module of HumHub, whose settings offer bearer tokens and passwords; targets are IDs of content containers, that is spaces and users."
+	s.Groups(notifier.GroupChat, notifier.GroupSocial)
+	s.Words("intranet")
 	s.URL("humhub[s]://{token}@{host}[:{port}]/{targets...}", "humhub[s]://{user}:{password}@{host}[:{port}]/{targets...}")
+	s.Way(1, "with a token")
+	s.Way(2, "with a user name and a password")
 	s.Limits = markup.Limits{Body: 4000}
+	// A mention is a link: [name](mention:id).
+	s.Foreign = &notifier.ForeignText{Markdown: true}
 	s.Attachments = true
 	s.Server(&h.Server)
 	s.Secret(&h.token, "token", "bearer token, instead of user and password").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")

@@ -22,7 +22,11 @@ type join struct {
 func (j *join) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Join", "https://joaoapps.com/join/api/"
 	s.Setup = "Open joinjoaomgcd.appspot.com, choose a device and Join API; the page shows the ID of the device and the API key."
+	s.Groups(notifier.GroupPhone)
+	s.Words("joaoapps", "android", "tasker")
 	s.URL("join://{apikey}[/{targets...}]", "join://{apikey}@{device}[/{targets...}]")
+	s.Way(1, "to all devices, or to those you name")
+	s.Way(2, "to one device")
 	s.Limits.Body = 1000
 	s.Secret(&j.key, "apikey", "API key").Match("^[a-z0-9]{32}$").Example("1234567890abcdef1234567890abcdef")
 	s.String(&j.device, "device", "", "ID or name of a device, or name of a group").Example("phone")

@@ -41,6 +41,7 @@ var jsmActions = []string{"map", "new", "close", "delete", "acknowledge", "note"
 func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.URL(scheme + "://[{user}@]{apikey}[/{targets...}]")
 	s.Limits.Body = 15000
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&j.apikey, "apikey", "API key of the integration").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&j.user, "user", "", "name shown as the sender")
 	s.List(&j.targets, "targets", "@users, #teams, *schedules and ^escalations to alert").
@@ -54,11 +55,11 @@ func (j *jsm) describe(s *notifier.Schema, scheme string) {
 		{Name: "p1", Value: 1, Synonyms: []string{"emergency"}},
 	}, "priority of the alert, from p1 (emergency) to p5").Lenient().Note(jsmPriorityNote)
 	s.String(&j.entity, "entity", "", "what the alert is about, for example a host")
-	s.String(&j.alias, "alias", "", "alias of the alert, by which later messages find it")
+	s.String(&j.alias, "alias", "", "alias, by which messages find the alert; default: by the incident")
 	s.List(&j.tags, "tags", "tags of the alert")
 	s.Bool(&j.batch, "batch", false, "create one alert for up to 50 targets")
 	s.Map(&j.details, "+", "details", "detail to add to the alert")
-	s.Map(&j.mapping, ":", "mapping", "action for a type of message, as in :info=new").Example("info=new")
+	s.Map(&j.mapping, ":", "mapping", "action for a type of message, as in :info=new").Example("info=new").Public()
 }
 
 // jsmPriorityNote returns the warning for a word that means another priority in
@@ -104,6 +105,12 @@ func (j *jsm) Send(ctx context.Context, c *notifier.Client, m *notifier.Message)
 	action := j.action
 	if action == "map" {
 		action = j.actions[m.Type]
+		if m.Incident.State == notifier.Acknowledged && action == jsmDefaults[m.Type] {
+			action = "acknowledge"
+		}
+	}
+	if action == "new" && m.Part > 0 && len(j.aliases(m)) > 0 {
+		action = "note" // an alert with this alias exists
 	}
 	if action == "new" {
 		return j.create(ctx, c, m)

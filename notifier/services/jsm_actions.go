@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,23 @@ func (j *jsm) subject(m *notifier.Message) string {
 		}
 	}
 	return m.Identity.Name
+}
+
+// aliases returns the aliases by which messages find the alerts that are about
+// the same as m: the one of the URL, or those of the incident. Without both it
+// returns nil.
+func (j *jsm) aliases(m *notifier.Message) []string {
+	if j.alias != "" {
+		return []string{j.alias}
+	}
+	if m.Incident.ID == "" {
+		return nil
+	}
+	out := []string{m.Incident.ID}
+	for n := 2; (n-1)*jsmBatch < len(j.targets); n++ {
+		out = append(out, fmt.Sprint(m.Incident.ID, "-", n))
+	}
+	return out
 }
 
 // jsmAlerts are the alerts that a destination has created.
@@ -95,13 +113,15 @@ func (j *jsm) remembered(ctx context.Context, c *notifier.Client, subject string
 	return slices.Clone(j.alerts.Requests[subject])
 }
 
-// act applies action to the alert with the URL's alias, or else to the alerts
+// act applies action to the alerts with the aliases of m, or else to the alerts
 // that this destination created for the same subject. If there are none, it
 // skips the message.
 func (j *jsm) act(ctx context.Context, c *notifier.Client, m *notifier.Message, action string) error {
-	if j.alias != "" {
-		_, err := c.Do(ctx, j.actionRequest(m, action, "alias", j.alias))
-		return err
+	if aliases := j.aliases(m); len(aliases) > 0 {
+		return c.Steps.Each(ctx, aliases, func(ctx context.Context, alias string) error {
+			_, err := c.Do(ctx, j.actionRequest(m, action, "alias", alias))
+			return err
+		})
 	}
 	subject := j.subject(m)
 	requests := j.remembered(ctx, c, subject)

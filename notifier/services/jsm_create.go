@@ -12,8 +12,11 @@ import (
 
 // create creates an alert for each target, or for each batch of targets.
 func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	// Alerts with the same alias are one alert, so that all targets of an incident
+	// must be responders of one.
+	tracked := j.alias == "" && m.Incident.ID != ""
 	subject, size := j.subject(m), 1
-	if j.batch {
+	if j.batch || tracked {
 		size = jsmBatch
 	}
 	batches, keys := map[string][]string{}, []string{}
@@ -24,6 +27,13 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 	if len(keys) == 0 {
 		keys = []string{""}
 	}
+	if tracked {
+		aliases := j.aliases(m)
+		return c.Steps.Each(ctx, aliases, func(ctx context.Context, alias string) error {
+			_, err := j.post(ctx, c, m, alias, batches[keys[slices.Index(aliases, alias)]])
+			return err
+		})
+	}
 	if err := c.Steps.Once("forget", func() error {
 		j.forget(ctx, c, subject)
 		return nil
@@ -31,25 +41,32 @@ func (j *jsm) create(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		return err
 	}
 	return c.Steps.Each(ctx, keys, func(ctx context.Context, key string) error {
-		payload := j.alert(m)
-		if batch := batches[key]; batch != nil {
-			payload["responders"] = jsmResponders(batch)
-		}
-		var answer struct {
-			RequestID string `json:"requestId"`
-		}
-		err := c.DoJSON(ctx, &notifier.Request{URL: j.base, Header: j.headers(), Body: notifier.JSON(payload)}, &answer)
-		if err == nil && answer.RequestID == "" {
-			err = errors.New("the service's answer has no requestId")
-		}
+		request, err := j.post(ctx, c, m, j.alias, batches[key])
 		if err == nil {
-			j.remember(ctx, c, subject, answer.RequestID)
+			j.remember(ctx, c, subject, request)
 		}
 		return err
 	})
 }
 
-func (j *jsm) alert(m *notifier.Message) map[string]any {
+// post creates an alert for responders, or for those of the integration if there
+// are none. It returns the ID of the request.
+func (j *jsm) post(ctx context.Context, c *notifier.Client, m *notifier.Message, alias string, responders []string) (request string, err error) {
+	payload := j.alert(m, alias)
+	if responders != nil {
+		payload["responders"] = jsmResponders(responders)
+	}
+	var answer struct {
+		RequestID string `json:"requestId"`
+	}
+	err = c.DoJSON(ctx, &notifier.Request{URL: j.base, Header: j.headers(), Body: notifier.JSON(payload)}, &answer)
+	if err == nil && answer.RequestID == "" {
+		err = errors.New("the service's answer has no requestId")
+	}
+	return answer.RequestID, err
+}
+
+func (j *jsm) alert(m *notifier.Message, alias string) map[string]any {
 	details := map[string]string{"type": string(m.Type)}
 	maps.Copy(details, j.details)
 	message := m.Title
@@ -63,7 +80,7 @@ func (j *jsm) alert(m *notifier.Message) map[string]any {
 		"source": m.Identity.Description, "message": message, "description": m.Body,
 		"details": details, "priority": "P" + string(rune('0'+j.priority)),
 	}
-	for name, value := range map[string]string{"entity": j.entity, "alias": j.alias, "user": j.user} {
+	for name, value := range map[string]string{"entity": j.entity, "alias": alias, "user": j.user} {
 		if value != "" {
 			payload[name] = value
 		}

@@ -130,3 +130,44 @@ func TestJSMPriorityWords(t *testing.T) {
 		}
 	}
 }
+
+// TestJSMIncidentWithManyTargets checks that an incident is one alert for 50
+// targets, and that all of its alerts are closed.
+func TestJSMIncidentWithManyTargets(t *testing.T) {
+	var server jsmServer
+	var created []string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		var alert struct {
+			Alias      string
+			Responders []any
+		}
+		if err := json.Unmarshal([]byte(body), &alert); err != nil {
+			t.Error(err)
+		}
+		if alert.Alias != "" {
+			created = append(created, fmt.Sprintf("%s to %d", alert.Alias, len(alert.Responders)))
+		}
+		return server.answer(q, body)
+	})
+	url := "opsgenie://01234567-89ab-cdef-0123-456789abcdef"
+	for i := range 60 {
+		url += fmt.Sprintf("/@person%d", i)
+	}
+	send := service.Destination(t, url)
+	open := servicetest.Message(t, "open")
+	for _, m := range []*notifier.Message{open, servicetest.Message(t, "resolved")} {
+		if err := send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := open.Incident.ID
+	slices.Sort(created)
+	slices.Sort(server.steps)
+	if want := []string{id + " to 50", id + "-2 to 10"}; !slices.Equal(created, want) {
+		t.Errorf("created %q, want %q", created, want)
+	}
+	note := "Volume /data is at 40% on host-7"
+	if want := []string{"POST " + id + " close alias " + note, "POST " + id + "-2 close alias " + note}; !slices.Equal(server.steps, want) {
+		t.Errorf("steps %q, want %q", server.steps, want)
+	}
+}

@@ -17,7 +17,10 @@ type jsonHook struct {
 func (j *jsonHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "JSON", "https://www.rfc-editor.org/rfc/rfc8259"
 	s.Setup = "A web server of yours must accept a POST request with a JSON object at this address; there is nothing to register."
-	j.describe(s, "json[s]")
+	s.Groups(notifier.GroupServer)
+	s.Words("webhook", "custom webhook", "http post", "own program", "n8n", "node-red", "zapier", "rest")
+	j.describe(s, "json[s]", "version", "title", "message", "type", "attachments", "incident")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	describeParams(s, &j.params)
 }
 
@@ -31,6 +34,7 @@ func (j *jsonHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 // jsonPayload is the payload if the URL renames no field.
 type jsonPayload struct {
 	Attachments []jsonFile `json:"attachments"`
+	Incident    string     `json:"incident,omitempty"`
 	Message     string     `json:"message"`
 	Title       string     `json:"title"`
 	Type        string     `json:"type"`
@@ -45,7 +49,7 @@ type jsonFile struct {
 
 // message returns the message as the URL asks for it.
 func (j *jsonHook) message(m *notifier.Message) any {
-	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0"}
+	p := jsonPayload{Attachments: make([]jsonFile, len(m.Attachments)), Message: m.Body, Title: m.Title, Type: string(m.Type), Version: "1.0", Incident: m.Incident.ID}
 	for i, a := range m.Attachments {
 		p.Attachments[i] = jsonFile{notifier.Base64(a), a.Name, a.ContentType}
 	}
@@ -53,10 +57,17 @@ func (j *jsonHook) message(m *notifier.Message) any {
 		return &p
 	}
 	renamed := map[string]any{}
-	for _, f := range j.fields(
-		field{"version", p.Version}, field{"title", p.Title}, field{"message", p.Message},
-		field{"attachments", p.Attachments}, field{"type", p.Type},
-	) {
+	standard := []field{
+		{"version", p.Version},
+		{"title", p.Title},
+		{"message", p.Message},
+		{"attachments", p.Attachments},
+		{"type", p.Type},
+	}
+	if p.Incident != "" {
+		standard = append(standard, field{"incident", p.Incident})
+	}
+	for _, f := range j.fields(standard...) {
 		renamed[f.name] = f.value
 	}
 	return renamed

@@ -18,6 +18,8 @@ type kavenegar struct {
 func (k *kavenegar) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kavenegar", "https://kavenegar.com/rest.html"
 	s.Setup = "The API key is that of your Kavenegar account, see Kavenegar's REST documentation; source is one of the lines of the account."
+	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
+	s.Words("iran")
 	s.URL("kavenegar://[{source}@]{apikey}/{targets...}")
 	k.describe(s, notifier.FullPhone)
 	s.Secret(&k.key, "apikey", "API key").Match(`^[a-z0-9]+$`).Example("0123456789ABCDEF0123456789ABCDEF")

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[kook]()
@@ -36,15 +37,29 @@ const kookAPI = "https://www.kookapp.cn/api/v3"
 func (k *kook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "KOOK", "https://developer.kookapp.cn/doc/http/message"
 	s.Setup = "Create an application at developer.kookapp.cn, copy the token of its bot and invite the bot to your server; the targets are IDs of channels and users."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("开黑啦", "kaiheila", "china")
 	s.URL("kook://{token}[/{targets...}]")
 	s.Native(kookAPI + "/incoming/{token}?mode=webhook")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>1/[A-Za-z0-9+/=]{4,12}/[A-Za-z0-9+/=]{20,40})`, Is: "the token of a bot"},
+	)
 	s.Attachments = true
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 5000}
+	s.Foreign = &notifier.ForeignText{Mentions: kookMentions}
 	s.Secret(&k.token, "token", "token of the bot, or key of the webhook").Example("1/MTAxNzU=/AbCdEf0123456789==")
 	s.List(&k.channels, "targets", "IDs of channels",
 		notifier.Prefixed{Prefix: "@", Items: &k.users, Doc: "ID of a user"}).Alias("to").Normalize(kookTarget).Example("1234567890")
 	s.Choice(&k.mode, "mode", "bot", []string{"bot", "webhook"}, "what the token belongs to")
+}
+
+var kookMention = lazyregexp.New(`\((met|rol|chn)\)`)
+
+// kookMentions breaks (met)all(met) and the like, which mention users, roles and
+// channels. See https://developer.kookapp.cn/doc/kmarkdown.
+func kookMentions(text string) string {
+	return kookMention.ReplaceAllString(text, "("+chattext.Separator+"$1)")
 }
 
 var kookTargetPattern = lazyregexp.New(`^@?[0-9]{1,20}$`)

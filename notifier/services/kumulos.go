@@ -18,6 +18,8 @@ type kumulos struct {
 func (k *kumulos) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kumulos", "https://docs.kumulos.com/"
 	s.Setup = "API key and server key are on the dashboard of your app in the Kumulos console."
+	s.Groups(notifier.GroupPhone)
+	s.Words("optimove")
 	s.URL("kumulos://{apikey}/{serverkey}")
 	s.Limits = markup.Limits{Title: 64, Body: 240}
 	s.Secret(&k.apiKey, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")

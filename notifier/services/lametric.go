@@ -33,11 +33,16 @@ type lametric struct {
 func (l *lametric) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LaMetric", "https://lametric-documentation.readthedocs.io/en/latest/"
 	s.Setup = "The API key of a device is in the LaMetric app or under My Devices at developer.lametric.com; the page of your indicator app there shows its ID and access token."
+	s.Groups(notifier.GroupHome)
+	s.Words("clock", "lametric time", "lametric sky", "display")
 	s.URL(
 		"lametric[s]://{app_token}@{app_id}[/{app_ver}]",
 		"lametric[s]://{user}:{apikey}@{host}[:{port}]",
 		"lametric[s]://{apikey}@{host}[:{port}]",
 	)
+	s.Way(3, "with the API key of a device in your network")
+	s.Way(1, "with an indicator app, through the cloud of LaMetric")
+	s.Way(2, "with a user name and the API key of a device")
 	s.Native("https://developer.lametric.com/api/v1/dev/widget/update/com.lametric.{app_id}[/{app_ver}]?mode=cloud")
 	s.Limits.Title = 0
 	s.Server(&l.Server)

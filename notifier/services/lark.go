@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[lark]()
@@ -18,8 +19,12 @@ type lark struct{ token string }
 func (l *lark) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Lark", "https://open.larksuite.com/document/client-docs/bot-v3/add-custom-bot"
 	s.Setup = "Open the settings of the group in Lark, add a custom bot and copy its webhook URL, whose last part is the token."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("larksuite", "bytedance", "asia")
 	s.URL("lark://{token}")
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 1000, Body: larkText, InBody: true}
+	// A mention is <at user_id="all">.
+	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMarkup}
 	s.Native("https://open.larksuite.com/open-apis/bot/v2/hook/{token}")
 	s.Secret(&l.token, "token", "token of the bot's webhook").Match(`^[a-z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 }

@@ -21,7 +21,12 @@ type line struct {
 func (l *line) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "LINE", "https://developers.line.biz/en/reference/messaging-api/#send-push-message"
 	s.Setup = "Enable the Messaging API for a LINE Official Account; the LINE Developers Console then issues a channel access token under Messaging API and shows Your user ID under Basic settings."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone, notifier.GroupRegional)
+	s.Words("line messenger", "line notify", "japan", "taiwan", "thailand")
 	s.URL("line://{token}/{targets...}")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>[A-Za-z0-9+/]{150,}=)`, Is: "a channel access token", Guess: true},
+	)
 	s.Limits = markup.Limits{Body: 5000}
 	s.Secret(&l.token, "token", "channel access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	// A token may contain slashes, so the path may begin with parts of the

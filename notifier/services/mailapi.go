@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
@@ -44,6 +45,9 @@ func (m *mailAPI) describeKeyFirst(s *notifier.Schema, scheme string) *notifier.
 		scheme+"://{apikey}:{from}@{targets}[/{targets...}]",
 		scheme+"://{apikey}@{from}",
 	)
+	s.Way(2, "to addresses of your choice")
+	s.Way(3, "to the sender's own address")
+	s.Way(1, "with the sender's address in two fields")
 	m.describeMail(s)
 	return s.Secret(&m.apikey, "apikey", "API key")
 }
@@ -97,6 +101,17 @@ func mailSubject(m *notifier.Message) string {
 		return "<no subject>"
 	}
 	return m.Title
+}
+
+// mailBodies returns the body of a message as HTML and as the text that stands
+// beside it. The text of HTML is the one that Apprise sends, without the addresses
+// of links.
+func mailBodies(m *notifier.Message) (html, text string) {
+	html, text = markup.Convert(m.Body, m.Format, notifier.HTML), m.Body
+	if m.Format == notifier.HTML {
+		text = markup.TextBesideHTML(m.Body)
+	}
+	return html, text
 }
 
 // mailFiles returns attachments as several providers expect them in JSON. The type
@@ -156,4 +171,19 @@ func mailObject(m mail.Address) map[string]string {
 		return map[string]string{"email": m.Address}
 	}
 	return map[string]string{"email": m.Address, "name": m.Name}
+}
+
+// threadHeader returns header with the fields that make the mails of an incident a
+// thread. A field of header takes precedence. It returns nil for an empty header.
+func (m *mailAPI) threadHeader(msg *notifier.Message, header map[string]string) map[string]string {
+	thread := mail.Thread(msg, m.sender.Address)
+	if thread == "" {
+		return header
+	}
+	out := map[string]string{}
+	for _, name := range mail.ThreadFields {
+		out[name] = thread
+	}
+	maps.Copy(out, header)
+	return out
 }

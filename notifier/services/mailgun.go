@@ -26,7 +26,13 @@ const mailgunBatch = 1000
 func (g *mailgun) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mailgun", "https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages"
 	s.Setup = "Create a sending key for your domain, or an API key for the account, in Mailgun; host is that domain."
+	s.Groups(notifier.GroupMail)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	g.describe(s, "mailgun")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>key-[0-9a-f]{32})`, Is: "an API key"},
+		notifier.Hint{Text: `(?<apikey>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})`, Is: "a sending key or an API key"},
+	)
 	mailRegion(s, &g.region)
 	s.Map(&g.tokens, ":", "tokens", "variable to attach to the e-mail")
 	s.Param("apikey").Example("key-0123456789abcdef")
@@ -72,8 +78,9 @@ func (g *mailgun) form(c *notifier.Client, m *notifier.Message, rcpt mail.Recipi
 	for _, name := range slices.Sorted(maps.Keys(g.tokens)) {
 		add("v:"+name, g.tokens[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(g.header)) {
-		add("h:"+name, g.header[name])
+	header := g.threadHeader(m, g.header)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		add("h:"+name, header[name])
 	}
 	return form
 }

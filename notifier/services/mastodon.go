@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[mastodon]()
@@ -31,8 +32,14 @@ func (t *mastodon) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mastodon", "https://docs.joinmastodon.org/methods/statuses/"
 	s.Recipients = 1 // the lists have mentions, of one status
 	s.Setup = "Open Preferences, Development, New application in Mastodon, allow read:accounts, write:media and write:statuses, and copy Your access token."
+	s.Groups(notifier.GroupSocial)
+	s.Words("fediverse", "activitypub")
 	s.URL("mastodon[s]|toot[s]://{token}@{host}[:{port}][/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `@(?<targets>\w+@(?<host>[\w.-]+\.[a-z]+))`, Is: "the name of an account", Guess: true},
+	)
 	s.Attachments = true
+	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMentions}
 	s.Server(&t.Server)
 	s.Secret(&t.token, "token", "access token").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz0123456")
 	s.List(&t.targets, "targets", "@users and #tags to mention").Alias("to").Normalize(mastodonMention).Example("@alice")

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[mattermost]()
@@ -25,18 +27,28 @@ type mattermost struct {
 	mode    string
 	image   bool
 	icon    string
+
+	channels []string // the targets that can be reached
 }
 
 func (t *mattermost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Mattermost", "https://developers.mattermost.com/integrate/webhooks/incoming/"
 	s.Setup = "Open Integrations, Incoming Webhooks in Mattermost, add a webhook and copy the last part of its URL, or add a bot under Integrations, Bot Accounts, and copy its token."
+	s.Groups(notifier.GroupChat)
+	s.Words("mostlymatter", "framateam", "slack alternative")
 	s.URL("mmost[s]://[{botname}@]{host}[:{port}][/{path...}]/{token}")
 	s.Native(
 		"https://mattermost.{host...}/hooks/{token}",
 		"http://mattermost.{host...}/hooks/{token}",
 	)
+	s.Hints(
+		notifier.Hint{Text: `(?<address>)(?<path>/\S+?)?/hooks/(?<token>[a-z0-9]{26})`, Is: "the address of a webhook"},
+		notifier.Hint{Text: `(?<token>[a-z0-9]{26})`, Is: "the token of a bot or of a webhook", Guess: true},
+	)
 	s.Attachments = true
 	s.Limits = markup.Limits{Body: 4000}
+	// Webhooks also read Slack's <!channel> and <address|text>.
+	s.Foreign = &notifier.ForeignText{Markdown: true, Mentions: chattext.BreakAll}
 	s.Server(&t.Server)
 	s.String(&t.botname, "botname", "", "name to post under; for a bot, the team of its #channels")
 	s.Path(&t.path, "path", "path of Mattermost on the server")
@@ -51,6 +63,7 @@ func (t *mattermost) Describe(s *notifier.Schema) {
 }
 
 func (t *mattermost) Finish(s *notifier.Schema) error {
+	t.channels = t.targets
 	if t.team != "" {
 		t.mode = cmp.Or(t.mode, "bot")
 	}
@@ -62,16 +75,26 @@ func (t *mattermost) Finish(s *notifier.Schema) error {
 	if len(t.targets) == 0 {
 		return errors.New("a bot needs a channel; add the ID of one, as in mmosts://mattermost.example.com/token?mode=bot&to=channelid")
 	}
-	for _, target := range t.targets {
-		if target[0] == '#' && t.team == "" {
-			return errors.New("a bot needs the team of a #channel; add it to the URL, as in team=myteam")
-		}
+	if t.team != "" {
+		return nil
+	}
+	t.channels = slices.DeleteFunc(slices.Clone(t.targets), func(target string) bool { return target[0] == '#' })
+	if len(t.channels) == 0 {
+		return errors.New("a bot needs the team of a #channel; add it to the URL, as in team=myteam")
 	}
 	return nil
 }
 
+// Warning implements notifier.Warner.
+func (t *mattermost) Warning() string {
+	if len(t.channels) < len(t.targets) {
+		return "a #channel is left out, because a bot needs its team; add it to the URL, as in team=myteam"
+	}
+	return ""
+}
+
 func (t *mattermost) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	targets := t.targets
+	targets := t.channels
 	if len(targets) == 0 {
 		targets = []string{""} // the default channel of the webhook
 	}

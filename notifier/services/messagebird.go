@@ -17,6 +17,8 @@ type messageBird struct {
 func (b *messageBird) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MessageBird", "https://developers.messagebird.com/api/sms-messaging/"
 	s.Setup = "Create a live access key for the API in the MessageBird dashboard; source is one of your numbers."
+	s.Groups(notifier.GroupSMS)
+	s.Words("bird")
 	s.URL("msgbird://{apikey}/{source}[/{targets...}]")
 	b.describe(s, notifier.FullPhone)
 	b.toSelf = true

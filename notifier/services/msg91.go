@@ -21,12 +21,14 @@ type msg91 struct {
 func (x *msg91) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MSG91", "https://docs.msg91.com/sms/send-sms"
 	s.Setup = "Create an authkey in the MSG91 panel and whitelist the gateway's IP address for it, or turn the IP security of the key off; template is the ID of an SMS template there."
+	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
+	s.Words("india")
 	s.URL("msg91://{template}@{authkey}/{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Secret(&x.template, "template", "ID of the template").Match(`^[a-z0-9 _-]+$`).Example("6512a0b1c2d3e4f5a6b7c8d9")
 	s.Secret(&x.key, "authkey", "authentication key").Match(`^[a-z0-9]+$`).Example("012345A6bCdEf0123456P1")
 	s.Bool(&x.short, "short_url", false, "shorten addresses in the text")
-	s.Map(&x.fields, ":", "variable", "variable to add, or new name for body or type")
+	s.Map(&x.fields, ":", "variable", "variable to add, or new name for body or type").Public("body", "type")
 }
 
 // variables returns the variables of the template: body and type of the message,

@@ -24,6 +24,8 @@ type nextcloud struct {
 func (n *nextcloud) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Nextcloud", "https://github.com/nextcloud/notifications/blob/master/docs/admin-notifications.md"
 	s.Setup = "Create an app password under Settings, Security of an administrator of the server, and use it as the password."
+	s.Groups(notifier.GroupPhone)
+	s.Words("owncloud")
 	s.URL("ncloud[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}")
 	n.describe(s)
 	s.Int(&n.version, "version", 21, "major version of the server").Range(1, 1000)

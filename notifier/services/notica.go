@@ -22,7 +22,11 @@ type notica struct {
 func (n *notica) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notica", "https://github.com/tannercollin/Notica#usage"
 	s.Setup = "Open notica.us in a browser, allow notifications and keep the page open; the token is the part of its address after the ?."
+	s.Groups(notifier.GroupPhone)
+	s.Words("browser")
 	s.URL("notica[s]://{token}", "notica[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]/{token}")
+	s.Way(1, "through notica.us")
+	s.Way(2, "with a server of your own")
 	s.Native("https://notica.us[/]?{token}")
 	s.Limits.Title = 0
 	s.Server(&n.Server)

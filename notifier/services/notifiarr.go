@@ -29,7 +29,11 @@ type notifiarr struct {
 func (n *notifiarr) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifiarr", "https://notifiarr.wiki/pages/integrations/passthrough/"
 	s.Setup = "Copy the global API key of your account at notifiarr.com, not that of an integration; with developer mode on, Discord's menu of a channel has Copy Channel ID."
+	s.Groups(notifier.GroupMedia, notifier.GroupChat)
+	s.Words("sonarr", "radarr", "lidarr", "plex", "servarr", "starr")
 	s.URL("notifiarr://{token}[/{targets...}]")
+	// The text is an embed at Discord, in which nobody is mentioned.
+	s.Foreign = &notifier.ForeignText{Markdown: true, Title: true}
 	s.Secret(&n.first, "token", "API key, or a channel if apikey is set").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.Secret(&n.apikey, "apikey", "API key, if the URL begins with a channel").Alias("key")
 	s.List(&n.channels, "targets", "IDs of Discord channels, with or without a #").Alias("to").
@@ -63,7 +67,11 @@ func (n *notifiarr) Finish(*notifier.Schema) error {
 }
 
 func (n *notifiarr) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	content, user, role := notifiarrPing(m.Body)
+	mentions := m.Body
+	if m.Foreign {
+		mentions = ""
+	}
+	content, user, role := notifiarrPing(mentions)
 	text := map[string]string{"title": m.Title, "description": m.Body, "content": content, "footer": m.Identity.Description}
 	discord := map[string]any{
 		"color": m.Type.Color(), "text": text, "ping": map[string]any{"pingUser": user, "pingRole": role},

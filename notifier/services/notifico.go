@@ -22,10 +22,14 @@ type notifico struct {
 func (n *notifico) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifico", "https://n.tkte.ch/"
 	s.Setup = "Add a plain text message hook to your project in Notifico and copy its address, whose last two parts are project_id and msghook."
+	s.Groups(notifier.GroupChat)
+	s.Words("irc notifications")
 	s.URL(
 		"notifico[s]://{project_id}/{msghook}",
 		"notifico[s]://[{user}[:{password}]@]{host}[:{port}]/{project_id}/{msghook}",
 	)
+	s.Way(1, "through n.tkte.ch")
+	s.Way(2, "with a server of your own")
 	s.Native("https://n.tkte.ch/h/{project_id}/{msghook}")
 	s.Limits = markup.Limits{Body: 512}
 	s.Server(&n.Server)

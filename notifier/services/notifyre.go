@@ -21,6 +21,8 @@ type notifyre struct {
 func (n *notifyre) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Notifyre", "https://docs.notifyre.com/"
 	s.Setup = "Create an API token under Developer in the Notifyre dashboard, with a role other than Developer, and use it as the API key."
+	s.Groups(notifier.GroupSMS)
+	s.Words("fax", "australia")
 	s.URL("notifyre://{apikey}/{targets...}")
 	n.describe(s, smsPlus)
 	s.Attachments = true

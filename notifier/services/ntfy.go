@@ -47,18 +47,27 @@ const (
 func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "ntfy", "https://docs.ntfy.sh/publish/"
 	s.Setup = "Choose a topic that nobody can guess, or for a protected one create an access token (tk_…) under Account in the web app."
+	s.Groups(notifier.GroupPhone)
+	s.Words("push", "phone", "iphone", "ios", "android", "apple", "unifiedpush", "self-hosted push", "ntfy.sh")
 	s.URL(
 		"ntfy[s]://[{user}[:{password}]@]{host}[:{port}]/{targets...}",
 		"ntfy[s]://[{user}[:{password}]@]{topic}",
 	)
+	s.Way(2, "with a topic of ntfy.sh")
+	s.Way(1, "with a server of your own")
 	s.Native(
 		"https://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
 		"http://ntfy.sh[/{targets...}]?mode=cloud&host=ntfy.sh",
 	)
+	s.Hints(
+		notifier.Hint{Text: `(?<token>tk_[a-z0-9]{29})`, Is: "an access token"},
+		notifier.Hint{Text: `(?<address>)(?:/(?<targets>[\w-]{1,64}))?/?`, Is: "the address of a server, with its topic", Guess: true},
+	)
 	s.Attachments = true
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: 4096}
 	s.Server(&n.Server)
-	s.String(&n.topic, "topic", "", "topic of ntfy.sh").Match(ntfyTopic).Example("my-alerts-x7f3")
+	s.String(&n.topic, "topic", "", "topic of ntfy.sh, or several, separated by commas").Match(ntfyTopics).Example("my-alerts-x7f3")
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid().Example("alerts")
 	s.Secret(&n.token, "token", "access token; user or password can hold it instead, see auth")
 	s.Choice(&n.auth, "auth", "", []string{"basic", "token"}, "what user and password hold; default: token for a user tk_…, else basic")
@@ -82,7 +91,10 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Param("host").Example("ntfy.example.com")
 }
 
-const ntfyTopic = `^[a-z0-9_-]{1,64}$`
+const (
+	ntfyTopic  = `^[a-z0-9_-]{1,64}$`
+	ntfyTopics = `^[a-z0-9_-]{1,64}(,[a-z0-9_-]{1,64})*$`
+)
 
 func ntfyBase(s string) (string, error) { return s[strings.LastIndexByte(s, '/')+1:], nil }
 
@@ -97,7 +109,7 @@ func (n *ntfy) Finish(s *notifier.Schema) error {
 		}
 		for _, t := range []string{n.Host, n.topic} {
 			if t != "" && !strings.EqualFold(t, "ntfy.sh") {
-				n.topics = append([]string{t}, n.topics...)
+				n.topics = append(strings.Split(t, ","), n.topics...)
 			}
 		}
 	} else if n.topic != "" {

@@ -10,6 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// Send publishes the message to each topic. The first notification replaces the
+// one about the same incident; those with further files are notifications of
+// their own.
 func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	return c.Steps.Each(ctx, n.topics, func(ctx context.Context, topic string) error {
 		text := url.Values{} // in the address of the first file
@@ -25,7 +28,11 @@ func (n *ntfy) Send(ctx context.Context, c *notifier.Client, m *notifier.Message
 			text = nil
 		}
 		for i, f := range m.Attachments {
-			err := c.Steps.Once(fmt.Sprint(topic, " file ", i), func() error { return n.file(ctx, c, m, topic, f, text) })
+			sequence := ""
+			if text != nil {
+				sequence = m.NotificationID()
+			}
+			err := c.Steps.Once(fmt.Sprint(topic, " file ", i), func() error { return n.file(ctx, c, m, topic, f, text, sequence) })
 			if err != nil {
 				return err
 			}
@@ -48,24 +55,25 @@ func (n *ntfy) text(ctx context.Context, c *notifier.Client, m *notifier.Message
 			payload["filename"] = n.filename
 		}
 	}
-	q := n.request(m, notifier.JSON(payload))
+	q := n.request(m, notifier.JSON(payload), m.NotificationID())
 	if q.Body.Size() > ntfyMessage {
 		name := map[notifier.Format]string{notifier.Text: "message.txt", notifier.Markdown: "message.md", notifier.HTML: "message.html"}[m.Format]
 		title := url.Values{}
 		if m.Title != "" {
 			title.Set("title", m.Title)
 		}
-		return n.file(ctx, c, m, topic, notifier.NewAttachment(name, "", []byte(m.Body)), title)
+		return n.file(ctx, c, m, topic, notifier.NewAttachment(name, "", []byte(m.Body)), title, m.NotificationID())
 	}
 	_, err := c.Do(ctx, q)
 	return err
 }
 
-// file publishes a file. query has the title and the text to send with it.
-func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values) error {
+// file publishes a file. query has the title and the text to send with it, and
+// sequence is the ID of the notification to replace, or "".
+func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message, topic string, f *notifier.Attachment, query url.Values, sequence string) error {
 	body := notifier.File("", f)
 	body.ContentType = "" // the server detects it
-	q := n.request(m, body)
+	q := n.request(m, body, sequence)
 	q.URL += "/" + topic
 	q.Query = notifier.Fields("filename", f.Name)
 	maps.Copy(q.Query, query)
@@ -73,7 +81,7 @@ func (n *ntfy) file(ctx context.Context, c *notifier.Client, m *notifier.Message
 	return err
 }
 
-func (n *ntfy) request(m *notifier.Message, body *notifier.Body) *notifier.Request {
+func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string) *notifier.Request {
 	q := &notifier.Request{Method: "POST", URL: n.URL(), Body: body, Header: map[string]string{
 		"X-Delay":   n.delay,
 		"X-Click":   ntfyAddress(n.click),
@@ -81,6 +89,9 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body) *notifier.Reque
 		"X-Tags":    strings.Join(n.tags, ","),
 		"X-Actions": n.actions,
 	}}
+	if sequence != "" {
+		q.Header["X-Sequence-ID"] = sequence
+	}
 	if icon := m.Icon(256); n.image && icon != "" {
 		q.Header["X-Icon"] = icon
 	}

@@ -22,11 +22,16 @@ type octopush struct {
 func (o *octopush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Octopush", "https://dev.octopush.com/en/sms-gateway-api-documentation/"
 	s.Setup = "Copy the API key from your Octopush account; api_login is the e-mail address of that account."
+	s.Groups(notifier.GroupSMS)
+	s.Words("france")
 	s.URL(
 		"octopush://{sender}:{mailbox}@{domain}/{api_key}[/{targets...}]",
 		"octopush://{mailbox}@{domain}/{api_key}[/{targets...}]",
 		"octopush://{api_login}/{api_key}[/{targets...}]",
 	)
+	s.Way(3, "with the account's e-mail address in one field")
+	s.Way(2, "with the account's e-mail address in two fields")
+	s.Way(1, "with a name to send from")
 	o.describe(s, smsPlus)
 	o.describeBatch(s)
 	s.Limits.Body = 1224

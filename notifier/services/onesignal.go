@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ type oneSignal struct {
 	image, contents    bool
 	batch, decode      bool
 	custom, data       map[string]string
-	values             map[string]string // custom, decoded if decode is set
+	values             map[string]any // custom, decoded if decode is set
 }
 
 // oneSignalBatch is the max number of recipients of one request.
@@ -32,7 +33,15 @@ const oneSignalBatch = 2000
 func (o *oneSignal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "OneSignal", "https://documentation.onesignal.com/reference/create-notification"
 	s.Setup = "Open Settings, Keys & IDs of your app in OneSignal, which shows the app ID and where API keys are created."
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
+	s.Groups(notifier.GroupPhone)
+	s.Words("mobile app", "web push service")
 	s.URL("onesignal://{app}@{apikey}/{targets...}", "onesignal://{template}:{app}@{apikey}/{targets...}")
+	s.Way(1, "with the text of the message")
+	s.Way(2, "with a template of OneSignal")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>os_v2_app_\w+)`, Is: "an API key"},
+	)
 	s.Secret(&o.app, "app", "app ID").Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.Secret(&o.key, "apikey", "API key of the app").Match(`\S`).Example("os_v2_app_abcdef0123456789ghijklmnopqrstuv")
 	s.Secret(&o.template, "template", "ID of a template").Example("01234567-89ab-cdef-0123-456789abcdef")
@@ -44,7 +53,7 @@ func (o *oneSignal) Describe(s *notifier.Schema) {
 	s.Bool(&o.image, "image", true, "show the icon of the message's type")
 	s.Bool(&o.contents, "contents", true, "send the message's text together with the template")
 	s.Bool(&o.batch, "batch", false, "send to up to 2000 recipients with one request")
-	s.Bool(&o.decode, "decode", false, "decode the values of custom data from base64")
+	s.Bool(&o.decode, "decode", false, "decode values of custom data that begin with b64:, which are base64 of JSON")
 	s.Map(&o.custom, ":", "custom", "custom data for the template")
 	s.Map(&o.data, "+", "postback", "data for the app")
 }
@@ -65,19 +74,37 @@ func (o *oneSignal) Finish(*notifier.Schema) error {
 	if len(o.players)+len(o.users)+len(o.segments) == 0 {
 		return errors.New("the URL has no target; add a player ID, an e-mail address, a @user or a #segment to the path")
 	}
-	o.values = o.custom
-	if !o.decode {
-		return nil
-	}
-	o.values = map[string]string{}
+	o.values = map[string]any{}
 	for k, v := range o.custom {
-		text, err := base64.StdEncoding.DecodeString(v)
-		if err != nil {
-			return errors.New("a value of custom data is not base64; remove decode=yes if the values are plain text")
+		o.values[k] = v
+		if encoded, ok := strings.CutPrefix(v, "b64:"); ok && o.decode {
+			if value := oneSignalDecode(encoded); value != nil {
+				o.values[k] = value
+			}
 		}
-		o.values[k] = string(text)
 	}
 	return nil
+}
+
+// Warning implements notifier.Warner.
+func (o *oneSignal) Warning() string {
+	for _, v := range o.values {
+		if text, ok := v.(string); ok && o.decode && strings.HasPrefix(text, "b64:") {
+			return "a value of custom data is not base64 of JSON and is sent as it is; remove decode=yes if the values are plain text"
+		}
+	}
+	return ""
+}
+
+// oneSignalDecode returns the JSON in base64, of either alphabet, or nil if there is
+// none.
+func oneSignalDecode(s string) json.RawMessage {
+	s = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(s), "=")
+	text, err := base64.RawStdEncoding.DecodeString(s)
+	if err != nil || !json.Valid(text) {
+		return nil
+	}
+	return text
 }
 
 func (o *oneSignal) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {

@@ -31,6 +31,10 @@ func (o *oneSignal) payload(m *notifier.Message) map[string]any {
 	if len(o.data) > 0 {
 		payload["data"] = o.data
 	}
+	if id := m.NotificationID(); id != "" {
+		// For apps and for browsers.
+		payload["collapse_id"], payload["web_push_topic"] = id, id
+	}
 	return payload
 }
 

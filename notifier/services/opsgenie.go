@@ -13,7 +13,12 @@ type opsgenie struct {
 func (o *opsgenie) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Opsgenie", "https://docs.opsgenie.com/docs/alert-api"
 	s.Setup = "Add an API integration in Opsgenie and copy its API key."
+	s.Groups(notifier.GroupIncident)
+	s.Words("atlassian", "on-call")
 	o.describe(s, "opsgenie")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})`, Is: "an API key", Guess: true},
+	)
 	s.Choice(&o.region, "region", "us", []string{"us", "eu"}, "region of the account")
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,8 +30,16 @@ const pagerdutySummary = 1024
 func (p *pagerduty) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerDuty", "https://developer.pagerduty.com/docs/send-alert-event"
 	s.Setup = "In PagerDuty open Services, the service, its tab Integrations, add Events API V2 and copy the integration key; apikey is an API access key from the menu Integrations."
+	s.Groups(notifier.GroupIncident)
+	s.Words("pager", "on-call")
 	s.URL("pagerduty://{integrationkey}@{apikey}[/{source}[/{component}]]")
+	s.Hints(
+		notifier.Hint{Text: `(?<integrationkey>R[0-9A-Z]{31})`, Is: "an integration key"},
+		notifier.Hint{Text: `(?<integrationkey>[0-9a-f]{32})`, Is: "an integration key", Guess: true},
+		notifier.Hint{Text: `https://events\.(?:eu\.)?pagerduty\.com/(?:integration/)?(?<integrationkey>[0-9a-f]{32}|R[0-9A-Z]{31})(?:/enqueue)?`, Is: "the address of an integration"},
+	)
 	s.Limits.Title = 0
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`).Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`).Example("u-AbCdEf0123456789xY")
 	s.String(&p.source, "source", "Apprise", "affected system, for example the name of a host").Match(`\S`)
@@ -57,6 +66,10 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		"component": p.component, "group": p.group, "class": p.class, "custom_details": details,
 	})
 	event := map[string]any{"routing_key": p.key, "event_action": "trigger", "client": m.Identity.Name, "payload": payload}
+	if i := m.Incident; i.ID != "" {
+		event["event_action"], event["dedup_key"] = pagerdutyActions[i.State], i.ID
+		payload["timestamp"] = m.Time.Format(time.RFC3339)
+	}
 	if p.link != "" {
 		event["links"] = []map[string]string{{"href": p.link}}
 	}
@@ -77,6 +90,12 @@ func pagerdutyCut(text string) string {
 		text = strings.TrimSpace(text[:i])
 	}
 	return text + "…"
+}
+
+// pagerdutyActions are the actions for the states of an incident. A trigger adds
+// to the alert with the key, or opens one if none is open.
+var pagerdutyActions = map[notifier.IncidentState]string{
+	notifier.Open: "trigger", notifier.Updated: "trigger", notifier.Acknowledged: "acknowledge", notifier.Resolved: "resolve",
 }
 
 var pagerdutySeverities = map[notifier.Type]string{

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
@@ -21,10 +22,16 @@ func (p *pagertree) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PagerTree", "https://pagertree.com/docs/integration-guides/webhook"
 	s.Recipients = 1 // the list has tags
 	s.Setup = "Create a Webhook integration in PagerTree and copy its Prefix ID (int_…) from the top of its page."
+	s.Groups(notifier.GroupIncident)
+	s.Words("on-call")
 	s.URL("pagertree://{integration}")
+	s.Hints(
+		notifier.Hint{Text: `(?<integration>int_\w{6,})`, Is: "the ID of an integration"},
+	)
+	s.Incidents(notifier.Open, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.integration, "integration", "integration ID").Match(`^[a-z0-9_-]+$`).Alias("id").Example("int_AbCdEf0123")
-	s.Choice(&p.action, "action", "create", []string{"create", "acknowledge", "resolve"}, "what to do with the alert").Lenient()
-	s.String(&p.thirdparty, "thirdparty", "", "ID of the alert; default: a new one for each message").Alias("tid")
+	s.Choice(&p.action, "action", "", []string{"create", "acknowledge", "resolve"}, "what to do with the alert; default: by the incident, else create").Lenient()
+	s.String(&p.thirdparty, "thirdparty", "", "ID of the alert; default: by the incident, else one for each message").Alias("tid")
 	s.Choice(&p.urgency, "urgency", "", []string{"silent", "low", "medium", "high", "critical"}, "urgency of the alert").Lenient()
 	s.List(&p.tags, "tags", "tags of the alert")
 	s.Headers(&p.header, "headers", "HTTP header to add")
@@ -33,11 +40,16 @@ func (p *pagertree) Describe(s *notifier.Schema) {
 }
 
 func (p *pagertree) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	payload := map[string]any{"id": p.thirdparty, "event_type": p.action}
-	if p.thirdparty == "" {
-		payload["id"] = uuid.NewString()
+	id, action := "", "create"
+	if a := pagertreeActions[m.Incident.State]; a != "" && m.Incident.ID != "" {
+		id, action = m.Incident.ID, a
 	}
-	if p.action == "create" {
+	action = cmp.Or(p.action, action)
+	if id = cmp.Or(p.thirdparty, id); id == "" {
+		id = uuid.NewString()
+	}
+	payload := map[string]any{"id": id, "event_type": action}
+	if action == "create" {
 		payload["title"], payload["description"] = m.Title, m.Body
 		if m.Title == "" {
 			payload["title"] = m.Identity.Description
@@ -54,4 +66,10 @@ func (p *pagertree) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		payload[name] = value
 	}
 	return c.Post(ctx, "https://api.pagertree.com/integration"+notifier.Path(p.integration), notifier.JSON(payload), p.header)
+}
+
+// pagertreeActions are the actions for the states of an incident. There is none
+// that adds to an alert.
+var pagertreeActions = map[notifier.IncidentState]string{
+	notifier.Open: "create", notifier.Acknowledged: "acknowledge", notifier.Resolved: "resolve",
 }

@@ -20,6 +20,8 @@ type parsePlatform struct {
 func (p *parsePlatform) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Parse Platform", "https://docs.parseplatform.org/rest/guide/#push-notifications"
 	s.Setup = "app_id and master_key are the appId and the masterKey in the configuration of your Parse Server."
+	s.Groups(notifier.GroupPhone)
+	s.Words("parse server", "back4app")
 	s.URL("parsep[s]://{app_id}:{master_key}@{host}[:{port}][/{path...}]")
 	s.Server(&p.Server)
 	s.Path(&p.path, "path", "path of Parse on the server")

@@ -23,6 +23,8 @@ type pinglet struct {
 func (p *pinglet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pinglet", "https://pinglet.co.uk/"
 	s.Setup = "The token is an API key of the Pinglet server; the last two parts of the URL are the namespace and the topic to post to."
+	s.Groups(notifier.GroupPhone)
+	s.Words("self-hosted push")
 	s.URL("pinglet[s]://{token}@{host}[:{port}][/{path...}]/{namespace}/{topic}")
 	s.Limits.Body = 3000
 	s.Server(&p.Server)

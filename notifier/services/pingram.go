@@ -45,7 +45,12 @@ var pingramHosts = map[string]string{
 func (p *pingram) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pingram", "https://www.pingram.io/"
 	s.Setup = "Copy the API key (pingram_sk_…) from Environments in the Pingram dashboard; type is the ID of a notification, and Pingram creates it if it does not exist."
+	s.Groups(notifier.GroupPhone, notifier.GroupMail, notifier.GroupSMS)
+	s.Words("notificationapi")
 	s.URL("pingram://[{type}@]{apikey}/{targets...}")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>pingram_(?:sk|pk)_[\w-]+)`, Is: "an API key"},
+	)
 	s.Secret(&p.key, "apikey", "API key").Match(`^pingram_(sk|pk)_[\w-]+$`).Example("pingram_sk_1234567890")
 	s.String(&p.kind, "type", "", "type of the notification; default: apprise").Match(`^[\w-]+$`)
 	// Neighbouring targets form a recipient, and a target may occur twice.

@@ -18,6 +18,7 @@ type plivo struct {
 func (p *plivo) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Plivo", "https://www.plivo.com/docs/messaging/api/message/send-a-message"
 	s.Setup = "Auth ID and auth token are at the top of the home page of the Plivo console; source is one of your Plivo numbers."
+	s.Groups(notifier.GroupSMS)
 	s.URL("plivo://{auth_id}@{token|targets}/{source}[/{targets...}]")
 	p.describe(s, smsPlus)
 	p.describeBatch(s)

@@ -18,7 +18,12 @@ type prowl struct {
 func (p *prowl) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Prowl", "https://www.prowlapp.com/api.php"
 	s.Setup = "Log in at www.prowlapp.com and create an API key under API Keys."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "ios", "apple")
 	s.URL("prowl://{apikey}[/{providerkey}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>[0-9a-f]{40})`, Is: "an API key", Guess: true},
+	)
 	s.Limits.Title, s.Limits.Body = 1024, 10000
 	const key = "^[a-z0-9]{40}$"
 	const example = "1234567890abcdef1234567890abcdef12345678"

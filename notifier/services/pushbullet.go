@@ -24,7 +24,12 @@ const pushbulletAPI = "https://api.pushbullet.com/v2/"
 func (p *pushbullet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushbullet", "https://docs.pushbullet.com/"
 	s.Setup = "Open Settings, Account in Pushbullet, choose Create Access Token and copy the token."
+	s.Groups(notifier.GroupPhone)
+	s.Words("android", "chrome")
 	s.URL("pbul://{accesstoken}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<accesstoken>o\.[A-Za-z0-9]{32})`, Is: "an access token"},
+	)
 	s.Attachments = true
 	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`).Example("o.AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all devices").Alias("to")

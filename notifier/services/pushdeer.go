@@ -18,7 +18,11 @@ type pushdeer struct {
 func (p *pushdeer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushDeer", "https://www.pushdeer.com/dev.html"
 	s.Setup = "Register your device in the PushDeer app, then create a key under Key and copy it."
+	s.Groups(notifier.GroupPhone, notifier.GroupRegional)
+	s.Words("iphone", "ios", "apple", "china")
 	s.URL("pushdeer[s]://{pushkey}", "pushdeer[s]://{host}[:{port}]/{pushkey}")
+	s.Way(1, "through the server of PushDeer")
+	s.Way(2, "with a server of your own")
 	s.Server(&p.Server)
 	s.Secret(&p.key, "pushkey", "key of the device or account").Match(`^[a-z0-9]+$`).Example("PDU1234TAbCdEf0123456789")
 	s.Param("host").Example("pushdeer.example.com")

@@ -19,6 +19,8 @@ type pushed struct {
 func (p *pushed) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushed", "https://about.pushed.co/docs/api"
 	s.Setup = "Create an app in Pushed's developer panel and copy its app key and app secret."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "android")
 	s.URL("pushed://{app_key}/{app_secret}[/{targets...}]")
 	s.Limits.Title, s.Limits.Body = 0, 160
 	s.Secret(&p.key, "app_key", "key of the app").Example("AbCdEf0123456789GhIj")

@@ -17,6 +17,8 @@ type pushjet struct {
 func (p *pushjet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
 	s.Setup = "Create a service through the API of your Pushjet server and copy its secret."
+	s.Groups(notifier.GroupPhone)
+	s.Words("self-hosted push", "android")
 	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
 	s.Server(&p.Server)
 	s.Secret(&p.secret, "secret_key", "secret key of the service").Alias("secret").Example("0123456789abcdef0123456789abcdef")

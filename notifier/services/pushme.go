@@ -19,6 +19,8 @@ type pushme struct {
 func (p *pushme) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushMe", "https://push.i-i.me/"
 	s.Setup = "Install the PushMe app and copy the push_key that it shows."
+	s.Groups(notifier.GroupPhone, notifier.GroupRegional)
+	s.Words("android", "china")
 	s.URL("pushme://{token}")
 	s.Secret(&p.token, "token", "key of the account").Alias("push_key").Example("AbCdEf0123456789GhIj")
 	s.Bool(&p.status, "status", true, "put a symbol of the message's type before the title")

@@ -37,9 +37,17 @@ const (
 func (p *pushover) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushover", "https://pushover.net/api"
 	s.Setup = "The user key is on the start page of pushover.net after the login, and Create an Application/API Token below it gives the token."
+	s.Groups(notifier.GroupPhone)
+	s.Words("push", "phone", "iphone", "ios", "android", "apple", "apple watch")
 	s.URL("pover://{user_key}@{token}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<user_key>u[a-z0-9]{29})`, Is: "a user key"},
+		notifier.Hint{Text: `(?<token>a[a-z0-9]{29})`, Is: "the API token of an application"},
+		notifier.Hint{Text: `(?<user_key>g[a-z0-9]{29})`, Is: "the key of a group"},
+	)
 	s.Attachments = true
 	s.Limits.Body = pushoverText
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.user, "user_key", "user key").Example("uQiRzpo4DXghDmr9QzzfQu27cmVRsG")
 	s.Secret(&p.token, "token", "API token of the application").Example("azGDORePK8gMaC0QOYAMyEEuzJnyUi")
 	s.List(&p.devices, "targets", "devices and #keys of groups; default: all devices",
@@ -77,7 +85,7 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	if len(p.devices) > 0 || len(p.groups) == 0 {
 		targets = append(targets, "")
 	}
-	return c.Steps.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
+	err := c.Steps.Each(ctx, append(targets, p.groups...), func(ctx context.Context, group string) error {
 		first, rest := (*notifier.Attachment)(nil), pictures
 		if len(rest) > 0 {
 			first, rest = rest[0], rest[1:]
@@ -89,12 +97,33 @@ func (p *pushover) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 			if f == nil {
 				continue
 			}
-			if err := p.post(ctx, c, &notifier.Message{Identity: m.Identity}, group, i+1, f); err != nil {
+			if err := p.post(ctx, c, &notifier.Message{Identity: m.Identity, Incident: m.Incident}, group, i+1, f); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+	if err != nil || !p.endsAlarm(m) {
+		return err
+	}
+	// The alarms of an emergency repeat until somebody acknowledges one.
+	return c.Steps.Once("cancel", func() error { return p.cancel(ctx, c, m.Incident.ID) })
+}
+
+// endsAlarm reports whether the alarms of the incident of m end.
+func (p *pushover) endsAlarm(m *notifier.Message) bool {
+	return p.priority == pushoverEmergency && m.Incident.ID != "" &&
+		(m.Incident.State == notifier.Resolved || m.Incident.State == notifier.Acknowledged)
+}
+
+// cancel ends the alarms of the emergencies with a tag.
+// See https://pushover.net/api/receipts#cancel_by_tag.
+func (p *pushover) cancel(ctx context.Context, c *notifier.Client, tag string) error {
+	_, err := c.Do(ctx, &notifier.Request{
+		URL: "https://api.pushover.net/1/receipts/cancel_by_tag" + notifier.Path(tag) + ".json", User: p.token,
+		Body: notifier.Form(url.Values{"token": {p.token}}),
+	})
+	return err
 }
 
 // post sends one message with at most one picture. A message without text has

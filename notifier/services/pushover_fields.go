@@ -18,6 +18,9 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 		form.key = p.key
 	}
 	title, body, sound, priority := m.Title, m.Body, p.sound, p.priority
+	if p.endsAlarm(m) {
+		priority = 0
+	}
 	if title == "" {
 		title = m.Identity.Description
 	}
@@ -57,6 +60,9 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 	if priority == pushoverEmergency {
 		form.add("retry", strconv.Itoa(p.interval))
 		form.add("expire", strconv.Itoa(p.expire))
+		if m.Incident.ID != "" {
+			form.add("tags", m.Incident.ID)
+		}
 	}
 	if form.key != "" {
 		form.add("encrypted", "1")

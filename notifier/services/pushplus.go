@@ -22,6 +22,8 @@ type pushplus struct {
 func (p *pushplus) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushplus", "https://www.pushplus.plus/doc/"
 	s.Setup = "The token is the user token of your account at www.pushplus.plus, see PushPlus's documentation."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("推送加", "微信", "weixin", "china")
 	s.URL("pushplus|wecom://[{name}@]{token}[/{targets...}]")
 	s.Native("https://www.pushplus.plus/send")
 	s.Format = notifier.HTML

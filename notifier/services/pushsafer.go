@@ -24,6 +24,8 @@ type pushsafer struct {
 func (p *pushsafer) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushsafer", "https://www.pushsafer.com/en/pushapi"
 	s.Setup = "Log in at www.pushsafer.com; the dashboard shows your private key."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "ios", "android", "windows")
 	s.URL("psafer[s]://{privatekey}[/{targets...}]")
 	s.Attachments = true
 	s.Secret(&p.key, "privatekey", "private or alias key").Example("AbCdEf0123456789GhIj")

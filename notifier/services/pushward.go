@@ -22,8 +22,14 @@ const pushwardDeviceVolume = -1
 func (p *pushward) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "PushWard", "https://pushward.app/"
 	s.Setup = "Copy the integration key (hlk_…) from the settings of the PushWard app, or create one there that permits notifications."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "ios", "apple", "live activities")
 	s.URL("pushward://{apikey}")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>hlk_\w+)`, Is: "an integration key"},
+	)
 	s.Limits.Title, s.Limits.Body = 256, 3000
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	levels := []string{"passive", "active", "time-sensitive", "critical"}
 	s.Secret(&p.key, "apikey", "integration key").Match("^hlk_[a-z0-9]+$").Example("hlk_1234567890abcdef")
 	s.Choice(&p.level, "level", "", levels, "urgency of messages of all types")
@@ -43,6 +49,9 @@ func (p *pushward) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	}
 	if icon := m.Icon(128); icon != "" {
 		payload["icon_url"] = icon
+	}
+	if id := m.NotificationID(); id != "" {
+		payload["collapse_id"] = id
 	}
 	if level == "critical" && p.volume != pushwardDeviceVolume {
 		payload["volume"] = p.volume

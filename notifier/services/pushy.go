@@ -22,6 +22,8 @@ type pushy struct {
 func (p *pushy) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushy", "https://pushy.me/docs/api/send-notifications"
 	s.Setup = "Open your app in the Pushy dashboard and copy the Secret API Key under API Authentication."
+	s.Groups(notifier.GroupPhone)
+	s.Words("mobile app", "android")
 	s.URL("pushy://{apikey}/{targets...}")
 	s.Limits.Body = 4096
 	s.Secret(&p.key, "apikey", "secret API key of the app").Alias("key").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")

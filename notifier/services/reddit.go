@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
@@ -28,9 +29,12 @@ type reddit struct {
 func (r *reddit) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Reddit", "https://www.reddit.com/dev/api/#POST_api_submit"
 	s.Setup = "Create an app of the type script at reddit.com/prefs/apps: app_id is listed under personal use script, app_secret beside secret, and user and password are those of the account that created the app."
+	s.Groups(notifier.GroupSocial)
+	s.Words("subreddit")
 	s.URL("reddit://{user}:{password}@{app_id}/{app_secret}[/{targets...}]")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 300, Body: 6000}
+	s.Foreign = &notifier.ForeignText{Markdown: true, Mentions: redditMentions}
 	s.String(&r.user, "user", "", "user name").Example("alice")
 	s.Secret(&r.password, "password", "password").Example("pa55word")
 	s.Secret(&r.id, "app_id", "client ID of the app").Match(`^[a-z0-9_-]+$`).Example("AbCdEf01234567")
@@ -69,6 +73,13 @@ func (r *reddit) signIn(ctx context.Context, c *notifier.Client) (string, time.D
 		return "", 0, fmt.Errorf("signing in: %w", err)
 	}
 	return answer.Token, time.Duration(answer.Life) * time.Second, nil
+}
+
+var redditUser = lazyregexp.New(`(?i)(^|[^\w/])(/?u/)(\w)`)
+
+// redditMentions breaks u/name, which mentions a user.
+func redditMentions(text string) string {
+	return redditUser.ReplaceAllString(text, "$1$2"+chattext.Separator+"$3")
 }
 
 var redditLink = lazyregexp.New(`(?i)^https?://[^\s/]\S*$`)

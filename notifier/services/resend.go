@@ -19,7 +19,12 @@ type resend struct {
 func (r *resend) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Resend", "https://resend.com/docs/api-reference/emails/send-email"
 	s.Setup = "Create an API key under API Keys in Resend, and verify the sender's domain under Domains."
+	s.Groups(notifier.GroupMail)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	r.describeKeyFirst(s, "resend").Match(`^[a-z0-9._-]+$`)
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>re_\w{16,})`, Is: "an API key"},
+	)
 	r.describeName(s)
 	mail.Copies(s, &r.reply, "reply", "addresses that replies go to")
 	s.Param("apikey").Example("re_AbCdEf12_GhIjKlMnOpQr")
@@ -33,6 +38,9 @@ func (r *resend) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	payload := map[string]any{"from": r.sender.Header(), "subject": mailSubject(m), text: m.Body}
 	if files := mailFiles(m.Attachments); files != nil {
 		payload["attachments"] = files
+	}
+	if header := r.threadHeader(m, nil); header != nil {
+		payload["headers"] = header
 	}
 	return r.each(ctx, c, 1, func(ctx context.Context, rcpt mail.Recipients) error {
 		p := maps.Clone(payload)

@@ -26,8 +26,12 @@ type ringcentral struct {
 func (r *ringcentral) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "RingCentral", "https://developers.ringcentral.com/guide/messaging/sms/sending-sms"
 	s.Setup = "Create a REST API app with JWT auth flow and the permission SMS in the RingCentral developer console, copy its client ID and client secret, and create a JWT credential for the user who sends."
+	s.Groups(notifier.GroupSMS)
+	s.Words("ringex")
 	s.URL("ringc://{from_phone}:{token}@{client_id}/{secret}[/{targets...}]",
 		"ringc://{token}@{client_id}/{secret}/{from_phone}[/{targets...}]")
+	s.Way(2, "with the credentials first")
+	s.Way(1, "with the number to send from first")
 	s.Limits = markup.Limits{Body: 160}
 	s.Attachments = true
 	s.String(&r.from, "from_phone", "", "telephone number to send from").Alias("from", "source").

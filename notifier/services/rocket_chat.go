@@ -7,6 +7,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[rocketChat]()
@@ -26,9 +27,15 @@ type rocketChat struct {
 func (r *rocketChat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Rocket.Chat", "https://developer.rocket.chat/apidocs/post-message"
 	s.Setup = "Create an incoming webhook under Integrations in the administration and copy the two parts after /hooks/ of its URL, or create a personal access token, which comes with the user ID, in your profile."
+	s.Groups(notifier.GroupChat)
+	s.Words("slack alternative")
 	s.URL("rocket[s]://[{user}[:{password}]@]{host}[:{port}][/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<address>)/hooks/(?<webhook>[A-Za-z0-9]+/[A-Za-z0-9]+)`, Is: "the address of a webhook"},
+	)
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Body: 1000}
+	s.Foreign = &notifier.ForeignText{Markdown: true, Mentions: chattext.BreakAll}
 	s.Server(&r.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")

@@ -25,6 +25,9 @@ type rsyslog struct {
 func (l *rsyslog) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Remote Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
 	s.Setup = "A syslog server must accept messages over UDP at this host, by default on port 514."
+	s.Groups(notifier.GroupServer)
+	s.NoWeb()
+	s.Words("log server", "rsyslogd", "syslog-ng", "graylog", "papertrail", "splunk log")
 	s.URL("rsyslog://{host}[:{port}][/{facility}]")
 	s.Server(&l.Server)
 	l.entry.describe(s)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[ryver]()
@@ -18,9 +19,11 @@ type ryver struct {
 func (r *ryver) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Ryver", "https://support.ryver.com/hc/en-us/articles/360060494313-Inbound-Webhooks"
 	s.Setup = "Create an incoming webhook under Integrations in Ryver and copy its URL, whose last part is the token."
+	s.Groups(notifier.GroupChat)
 	s.URL("ryver://[{botname}@]{organization}/{token}")
 	s.Native("https://{organization}.ryver.com/application/webhook/{token}")
 	s.Limits.Body = 1000
+	s.Foreign = &notifier.ForeignText{Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakAll}
 	s.String(&r.org, "organization", "", "organization: the first part of its host name").Match(`^[a-z0-9_-]{3,32}$`).Example("example")
 	s.Secret(&r.token, "token", "token of the webhook").Match(`^[a-z0-9]{15}$`).Example("ckhrjW8w672m6HG")
 	s.String(&r.bot, "botname", "", "name to post under")

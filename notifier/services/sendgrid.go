@@ -20,7 +20,13 @@ type sendgrid struct {
 func (g *sendgrid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendGrid", "https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send"
 	s.Setup = "Create an API key with the permission Mail Send under Settings, API Keys, and verify the sender under Settings, Sender Authentication."
+	s.Groups(notifier.GroupMail)
+	s.Words("twilio sendgrid")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	g.describeKeyFirst(s, "sendgrid").Match(`^[a-z0-9._-]+$`)
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>SG\.[\w-]{16,32}\.[\w-]{32,64})`, Is: "an API key"},
+	)
 	s.String(&g.template, "template", "", "ID of a dynamic template")
 	s.Map(&g.data, "+", "template_data", "value for the template")
 	s.Param("apikey").Example("SG.AbCdEf0123456789.GhIjKlMnOpQrStUv")
@@ -34,6 +40,9 @@ func (g *sendgrid) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	payload := map[string]any{
 		"from": mailObject(g.sender), "subject": mailSubject(m),
 		"content": []map[string]string{{"type": kind, "value": m.Body}},
+	}
+	if header := g.threadHeader(m, nil); header != nil {
+		payload["headers"] = header
 	}
 	personal := map[string]any{}
 	if g.template != "" {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/mail"
 )
 
@@ -30,10 +29,13 @@ const sendpulseAPI = "https://api.sendpulse.com"
 func (p *sendpulse) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SendPulse", "https://sendpulse.com/integrations/api/smtp"
 	s.Setup = "Client ID and client secret are on the tab API of the account settings, and the sender must be verified in SendPulse."
+	s.Groups(notifier.GroupMail)
 	s.URL(
 		"sendpulse://{user}@{host}/{client_id}/{client_secret}[/{targets...}]",
 		"sendpulse://[{from}@]{client_id}/{client_secret}[/{targets...}]",
 	)
+	s.Way(2, "with the sender's address in one field")
+	s.Way(1, "with the sender's address in two fields")
 	p.describeMail(s).DropInvalid() // without a valid target the sender gets the message
 	s.Secret(&p.id, "client_id", "client ID").Match(`^[a-z0-9._-]+$`).Alias("id").Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&p.secret, "client_secret", "client secret").Match(`^[a-z0-9._-]+$`).Alias("secret").Example("fedcba9876543210fedcba9876543210")
@@ -59,7 +61,8 @@ func (p *sendpulse) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		if rcpt.To[0] == (mail.Address{Address: sender.Address}) {
 			rcpt.To[0] = sender
 		}
-		email := map[string]any{"from": mailObject(sender), "subject": mailSubject(m), "text": markup.Convert(m.Body, m.Format, notifier.Text)}
+		_, text := mailBodies(m)
+		email := map[string]any{"from": mailObject(sender), "subject": mailSubject(m), "text": text}
 		if m.Format == notifier.HTML {
 			email["html"] = base64.StdEncoding.EncodeToString([]byte(sendpulseHTML(m)))
 		}

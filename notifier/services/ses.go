@@ -21,12 +21,20 @@ type ses struct {
 func (e *ses) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SES", "https://docs.aws.amazon.com/ses/latest/APIReference/API_SendRawEmail.html"
 	s.Setup = "Create an access key for an IAM user with the permission ses:SendRawEmail, and verify the sender's address or domain in the Amazon SES console."
+	s.Groups(notifier.GroupMail)
+	s.Words("amazon ses", "simple email service")
 	s.URL(
 		"ses://{user}[:{token}]@{host}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",
 		"ses://{from}/{access_key_id}/{secret_access_key...}/{region}[/{targets...}]",
 	)
+	s.Way(2, "with the sender's address in one field")
+	s.Way(1, "with the sender's address in two fields")
+	s.Hints(
+		notifier.Hint{Text: `(?<access_key_id>AKIA[A-Z0-9]{16})`, Is: "the ID of an access key", Guess: true},
+	)
 	e.aws.describe(s)
 	e.describeMail(s)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	e.describeName(s)
 	e.describeReply(s)
 }

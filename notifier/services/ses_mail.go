@@ -32,6 +32,8 @@ func sesMail(m *notifier.Message, from, reply mail.Address, rcpt mail.Recipients
 		{"Subject", mail.EncodeText(m.Title)},
 		{"X-Application", mail.EncodeText(m.Identity.Name)},
 		{"MIME-Version", "1.0"},
+		{mail.ThreadFields[0], mail.Thread(m, from.Address)},
+		{mail.ThreadFields[1], mail.Thread(m, from.Address)},
 	} {
 		if field.value != "" {
 			out.WriteString(mail.FoldField(field.name, field.value))

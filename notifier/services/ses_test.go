@@ -18,6 +18,7 @@ import (
 // The e-mail has the text as plain text and as HTML, and the files.
 func TestSESMail(t *testing.T) {
 	m := servicetest.Message(t, "html")
+	m.Incident = servicetest.Message(t, "open").Incident
 	m.Title, m.Attachments = "Größe: 5 €", servicetest.Message(t, "attach").Attachments
 	service := servicetest.API(func(_ *http.Request, body string) (int, string) {
 		form, _ := url.ParseQuery(body)
@@ -37,6 +38,7 @@ func TestSESMail(t *testing.T) {
 		for header, want := range map[string]string{
 			"From": "Caddy <user@example.com>", "To": "a@example.com", "Cc": "c@example.com",
 			"Reply-To": "Caddy <r@example.com>", "Bcc": "",
+			"References": "<" + m.Incident.ID + "@example.com>", "In-Reply-To": "<" + m.Incident.ID + "@example.com>",
 		} {
 			if got := letter.Header.Get(header); got != want {
 				t.Errorf("%s is %s, want %s", header, got, want)

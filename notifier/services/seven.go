@@ -19,6 +19,8 @@ type seven struct {
 func (x *seven) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "seven", "https://docs.seven.io/en/rest-api/endpoints/sms"
 	s.Setup = "Create an API key in the developer settings of seven's web app."
+	s.Groups(notifier.GroupSMS)
+	s.Words("sms77", "germany")
 	s.URL("seven://{apikey}/{targets...}")
 	x.describe(s, smsPlus)
 	s.Secret(&x.key, "apikey", "API key").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[signal]()
@@ -27,8 +28,12 @@ const signalBatch = 10
 func (g *signal) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Signal API", "https://bbernhard.github.io/signal-cli-rest-api/"
 	s.Setup = "Run signal-cli-rest-api and register or link the number to send from, as its documentation shows; GET /v1/groups/{number} lists the IDs of groups."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone)
+	s.Words("signal messenger", "signal-cli", "signal-cli-rest-api")
 	s.URL("signal[s]://[{user}[:{password}]@]{host}[:{port}]/{from_phone}[/{targets...}]")
 	s.Limits.Title = 0
+	// The markup has no links, and only a field of the API mentions people.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs}
 	s.Attachments = true
 	s.Server(&g.Server)
 	s.String(&g.from, "from_phone", "", "telephone number to send from").Alias("from").Normalize(signalPhone).Example("15551234567")

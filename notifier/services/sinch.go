@@ -17,6 +17,7 @@ type sinch struct {
 func (x *sinch) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Sinch", "https://developers.sinch.com/docs/sms/api-reference/"
 	s.Setup = "Service plan ID and API token are on the page of the SMS REST API in the Sinch dashboard."
+	s.Groups(notifier.GroupSMS)
 	s.URL("sinch://{service_plan_id}:{api_token}@{from_phone}[/{targets...}]")
 	x.describe(s, smsPlus).DropInvalid()
 	s.Secret(&x.plan, "service_plan_id", "ID of the service plan").Alias("spi").Match(`^[a-f0-9]+$`).Example("0123456789abcdef0123456789abcdef")

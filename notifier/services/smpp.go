@@ -25,6 +25,9 @@ type smpp struct {
 func (x *smpp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMPP", "https://smpp.org/SMPP_v3_4_Issue1_2.pdf"
 	s.Setup = "Your SMS provider gives you the host, the port, the system ID (the user) and the password of its SMPP server, and the number to send from."
+	s.Groups(notifier.GroupSMS)
+	s.NoWeb()
+	s.Words("short message peer-to-peer", "kannel", "carrier", "sms center")
 	s.URL("smpp[s]://{user}:{password}@{host}[:{port}]/{from_phone}/{targets...}")
 	s.Server(&x.Server)
 	smsSender(s, &x.from, "from_phone").Alias("from")

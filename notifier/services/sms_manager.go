@@ -18,6 +18,8 @@ type smsManager struct {
 func (x *smsManager) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMS Manager", "https://smsmanager.cz/api/http"
 	s.Setup = "Create an API key in your SMS Manager account."
+	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
+	s.Words("czech", "czechia", "slovakia")
 	s.URL("smsmanager|smsmgr://{apikey}@{targets...}")
 	x.describe(s, smsAsWritten(9))
 	x.describeBatch(s)

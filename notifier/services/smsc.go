@@ -21,6 +21,8 @@ type smsc struct {
 func (x *smsc) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMSC", "https://smsc.ru/api/http/"
 	s.Setup = "User and password are the login and the password of your account at smsc.ru."
+	s.Groups(notifier.GroupSMS, notifier.GroupRegional)
+	s.Words("russia", "ukraine", "kazakhstan")
 	s.URL("smsc://{user}:{password}@{targets...}")
 	x.describe(s, notifier.FullPhone)
 	s.Attachments = true

@@ -22,7 +22,12 @@ const smtp2goBatch = 100
 func (g *smtp2go) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SMTP2GO", "https://developers.smtp2go.com/reference/send-standard-email"
 	s.Setup = "Create an API key under Sending, API Keys in SMTP2GO, and verify the sender under Sending, Verified Senders."
+	s.Groups(notifier.GroupMail)
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	g.describe(s, "smtp2go")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>api-[0-9A-F]{32})`, Is: "an API key"},
+	)
 	s.Param("apikey").Example("api-0123456789ABCDEF")
 }
 
@@ -33,8 +38,9 @@ func (g *smtp2go) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	payload := map[string]any{"api_key": g.apikey, "sender": g.sender.Header(), "subject": m.Title, text: m.Body}
 	var header []map[string]string
-	for _, name := range slices.Sorted(maps.Keys(g.header)) {
-		header = append(header, map[string]string{"header": name, "value": g.header[name]})
+	fields := g.threadHeader(m, g.header)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		header = append(header, map[string]string{"header": name, "value": fields[name]})
 	}
 	if files := mailFilesAs(m.Attachments, "filename", "mimetype", "fileblob"); files != nil {
 		payload["attachments"] = files

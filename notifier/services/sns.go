@@ -25,7 +25,13 @@ type sns struct {
 func (n *sns) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "AWS SNS", "https://docs.aws.amazon.com/sns/latest/api/API_Publish.html"
 	s.Setup = "Create an access key for an IAM user with the permission sns:Publish, and sns:CreateTopic for topics; region is the AWS region, such as us-east-1."
+	s.Groups(notifier.GroupSMS, notifier.GroupServer)
+	s.Words("amazon sns", "simple notification service")
 	s.URL("sns://[{token}@]{access_key_id}/{secret_access_key...}/{region}/{targets...}")
+	s.Hints(
+		notifier.Hint{Text: `(?<access_key_id>AKIA[A-Z0-9]{16})`, Is: "the ID of an access key", Guess: true},
+		notifier.Hint{Text: `arn:aws:sns:(?<region>[a-z0-9-]+):\d{12}:(?<targets>[\w-]+)`, Is: "the ARN of a topic"},
+	)
 	n.describe(s)
 	s.List(&n.targets, "targets", "telephone numbers and #topics").Alias("to").Normalize(snsTarget).Example("15551234567")
 	s.Choice(&n.mode, "mode", "", []string{"sms", "topic"}, "limits of messages; default: topic if all targets are topics")

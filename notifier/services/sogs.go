@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[sogs]()
@@ -34,8 +35,12 @@ type sogs struct {
 func (g *sogs) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Session Open Group Server", "https://github.com/oxen-io/session-pysogs"
 	s.Setup = "public_key is in the link to a room, after ?public_key=; seed is 64 hex digits that identify the sender, for example from openssl rand -hex 32."
+	s.Groups(notifier.GroupChat)
+	s.Words("session messenger", "oxen", "lokinet")
 	s.URL("session[s]|sogs://{public_key}:{seed}@{host}[:{port}]/{targets...}")
 	s.Limits = markup.Limits{Body: 2000}
+	// A mention is @ and the ID of an account.
+	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMentions}
 	s.Server(&g.Server)
 	s.String(&g.publicKey, "public_key", "", "public key of the server, 64 hex digits").
 		Match(`^[0-9a-f]{64}$`).Example(strings.Repeat("b", 64)).Alias("key")

@@ -25,7 +25,13 @@ const sparkpostBatch = 2000
 func (k *sparkpost) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SparkPost", "https://developers.sparkpost.com/api/transmissions/"
 	s.Setup = "Create an API key with the permission Transmissions: Read/Write in SparkPost, and verify the sender's domain as a sending domain."
+	s.Groups(notifier.GroupMail)
+	s.Words("bird email")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // a thread
 	k.describe(s, "sparkpost")
+	s.Hints(
+		notifier.Hint{Text: `(?<apikey>[0-9a-f]{40})`, Is: "an API key", Guess: true},
+	)
 	mailRegion(s, &k.region)
 	s.Map(&k.tokens, ":", "tokens", "value for {{name}} in the text")
 	s.Param("apikey").Example("0123456789abcdef0123456789abcdef01234567")
@@ -77,7 +83,7 @@ func (k *sparkpost) content(m *notifier.Message, rcpt mail.Recipients) map[strin
 	} else {
 		content["text"] = m.Body
 	}
-	header := maps.Clone(k.header)
+	header := maps.Clone(k.threadHeader(m, k.header))
 	if len(rcpt.CC) > 0 {
 		if header == nil {
 			header = map[string]string{}

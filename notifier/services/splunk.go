@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -37,14 +38,16 @@ var (
 func (p *splunk) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Splunk On-Call", "https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/integrations-for-splunk-on-call/rest-endpoint-integration-guide"
 	s.Setup = "Open Integrations, 3rd Party Integrations, REST - Generic in Splunk On-Call, enable it, and copy the key in its URL before $routing_key, which is the place of a routing key."
+	s.Groups(notifier.GroupIncident)
 	s.URL("splunk|victorops://{routing_key}@{apikey}[/{entity_id...}]")
 	s.Native("https://alert.victorops.com/integrations/generic/20131114/alert/{apikey}/{routing_key}[/{entity_id...}]")
 	s.Limits.Title, s.Limits.Body = 60, 400
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.apikey, "apikey", "API key of the REST integration").Match(`^[a-z0-9_-]+$`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&p.route, "routing_key", "", "routing key").Match(`^[a-z0-9_-]+$`).Alias("route").Example("ops")
-	s.Path(&p.entity, "entity_id", "ID of the incident; default: one incident for all alerts of a routing key")
+	s.Path(&p.entity, "entity_id", "ID of the incident; default: by the message, else one for a routing key")
 	s.Enum(&p.action, "action", "map", splunkActions, "action of the alert; map chooses it by the message's type")
-	s.Map(&p.mapping, ":", "mapping", "action for a type of message, as in :warning=critical").Example("warning=info")
+	s.Map(&p.mapping, ":", "mapping", "action for a type of message, as in :warning=critical").Example("warning=info").Public()
 }
 
 var splunkDefaults = map[notifier.Type]string{
@@ -58,13 +61,14 @@ func (p *splunk) Finish(*notifier.Schema) (err error) {
 
 func (p *splunk) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	kind := p.kinds[m.Type]
-	if p.action > 0 {
+	switch {
+	case p.action > 0:
 		kind = splunkKinds[p.action-1]
+	case m.Incident.State == notifier.Acknowledged && kind == splunkDefaults[m.Type]:
+		kind = "acknowledgement"
 	}
 	entity, title := strings.Join(p.entity, "/"), m.Title
-	if entity == "" {
-		entity = m.Identity.Name + "/" + p.route
-	}
+	entity = cmp.Or(entity, m.Incident.ID, m.Identity.Name+"/"+p.route)
 	if title == "" {
 		title = m.Identity.Description
 	}

@@ -15,6 +15,8 @@ type spugpush struct{ token string }
 func (p *spugpush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "SpugPush", "https://docs.spug.dev/push/"
 	s.Setup = "Create a message template in Spug Push and copy its push URL, whose last part is the token."
+	s.Groups(notifier.GroupPhone, notifier.GroupRegional)
+	s.Words("推送助手", "spug", "china")
 	s.URL("spugpush://{token}")
 	s.Native("https://push.spug.dev/send/{token}")
 	s.Secret(&p.token, "token", "code of the template").Match(`^[a-z0-9_-]{32,64}$`).Example("abc123def456ghi789jkl012mno345pq")

@@ -3,6 +3,7 @@ package services
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,6 +24,7 @@ type states struct {
 	mu     sync.Mutex
 	data   map[string][]byte
 	broken bool
+	before func() // is called once, before something is stored
 }
 
 var errBroken = errors.New("the disk is full")
@@ -38,6 +40,12 @@ func (s *states) Load(_ context.Context, name string) ([]byte, error) {
 
 func (s *states) Store(_ context.Context, name string, data []byte) error {
 	s.mu.Lock()
+	if before := s.before; before != nil {
+		s.before = nil
+		s.mu.Unlock()
+		before()
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	if s.broken {
 		return errBroken
@@ -125,6 +133,87 @@ func TestAlertsOverRestart(t *testing.T) {
 		if closed != c.want || (len(store.data) > 0) != (c.want > 0) {
 			t.Errorf("%s: %d alerts are closed, want %d; %d states are stored", address, closed, c.want, len(store.data))
 		}
+	}
+}
+
+// tell sends a message, with another incident unless that is "".
+func (p process) tell(address, name, incident string) {
+	p.Helper()
+	d, err := p.sender.Parse(address, nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	m := servicetest.Message(p, name)
+	if incident != "" {
+		m.Incident = notifier.Incident{Name: incident, State: m.Incident.State}.For("ops", "")
+	}
+	report := p.sender.Send(p.Context(), m, []notifier.Target{{Destination: d}}, notifier.Options{Timeout: 10 * time.Second})
+	if err := report.Results[0].Err; err != nil {
+		p.Fatal(err)
+	}
+}
+
+// TestUpdateByTwoProcesses checks that gateways with one storage change each other's
+// messages, also those of incidents that both tell for the first time at once.
+func TestUpdateByTwoProcesses(t *testing.T) {
+	const address = "discord://123/token?update=yes"
+	var requests []string
+	api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		requests = append(requests, q.Method+" "+q.URL.Path)
+		return 200, fmt.Sprintf(`{"id": "%d"}`, len(requests))
+	})
+	store := new(states)
+	a, b := newProcess(t, store, api), newProcess(t, store, api)
+	store.before = func() { b.tell(address, "open", "disk host-8") }
+	a.tell(address, "open", "disk host-7")
+	requests = nil
+	b.tell(address, "updated", "disk host-7")
+	a.tell(address, "updated", "disk host-8")
+	if want := []string{"PATCH /api/webhooks/123/token/messages/1", "PATCH /api/webhooks/123/token/messages/2"}; !slices.Equal(requests, want) {
+		t.Errorf("got %q, want %q", requests, want)
+	}
+}
+
+// TestSpikeOverRestart checks that the messages about an incident have the title of the
+// one that opened it, by which Spike resolves it, also after a restart, and that two
+// incidents with the same title differ.
+func TestSpikeOverRestart(t *testing.T) {
+	const address = "spike://1234567890abcdef1234567890abcdef?mode=webhook"
+	var got []string
+	api := servicetest.API(func(_ *http.Request, body string) (int, string) {
+		var m struct{ Title, Status string }
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			t.Error(err)
+		}
+		got = append(got, strings.TrimSpace(m.Title+" "+m.Status))
+		return 200, "{}"
+	})
+	store := new(states)
+	for _, step := range [][2]string{{"open", ""}, {"open", "disk host-8"}, {"worse", ""}, {"updated", ""}, {"resolved", ""}, {"resolved", ""}, {"open", ""}} {
+		newProcess(t, store, api).tell(address, step[0], step[1])
+	}
+	first := "Disk almost full #" + servicetest.Message(t, "open").Incident.ID[:6]
+	second := "Disk almost full #" + notifier.Incident{Name: "disk host-8"}.For("ops", "").ID[:6]
+	want := []string{first, second, first, first, first + " resolve", "Disk has space again resolve", first}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestUpdateOverRestart checks that a message changes the one that showed its
+// incident before a restart.
+func TestUpdateOverRestart(t *testing.T) {
+	var requests []string
+	api := servicetest.API(func(q *http.Request, _ string) (int, string) {
+		requests = append(requests, q.Method+" "+q.URL.Path)
+		return 200, `{"id": "77"}`
+	})
+	store := new(states)
+	for _, name := range []string{"open", "acknowledged"} {
+		newProcess(t, store, api).tell("discord://123/token?update=yes", name, "")
+	}
+	if want := []string{"POST /api/webhooks/123/token", "PATCH /api/webhooks/123/token/messages/77"}; !slices.Equal(requests, want) {
+		t.Errorf("got %q, want %q", requests, want)
 	}
 }
 

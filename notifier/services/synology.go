@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[synology]()
@@ -22,8 +23,15 @@ type synology struct {
 func (y *synology) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Synology Chat", "https://kb.synology.com/en-global/DSM/help/Chat/chat_integration"
 	s.Setup = "Create an incoming webhook in Synology Chat, in the menu of your profile picture under Integration, and copy the text between the two %22 after token= in its URL."
+	s.Groups(notifier.GroupChat)
+	s.Words("nas", "dsm", "diskstation")
 	s.URL("synology[s]://[{user}[:{password}]@]{host}[:{port}]/{token}[/{path...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<address>)/webapi/entry\.cgi\?\S*token=(?:%22|\")(?<token>[^%\"\s]+)(?:%22|\")\S*`, Is: "the address of a webhook"},
+	)
 	s.Limits.Title = 0
+	// A link is <address|text>.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakAll}
 	s.Server(&y.Server)
 	s.Secret(&y.token, "token", "token of the webhook").Example("AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.Path(&y.path, "path", "path on the server before /webapi")

@@ -27,6 +27,8 @@ type syslog struct {
 func (l *syslog) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Syslog", "https://www.rfc-editor.org/rfc/rfc5424"
 	s.Setup = "A syslog daemon or journald must listen on /dev/log of the gateway's machine; URLs in requests cannot use this service."
+	s.Groups(notifier.GroupServer)
+	s.Words("journald", "systemd", "local log")
 	s.URL("syslog://[{facility}]")
 	l.entry.describe(s)
 	s.Bool(&l.stderr, "logperror", false, "also write to the gateway's standard error")

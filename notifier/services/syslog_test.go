@@ -30,7 +30,7 @@ func localLog(t *testing.T, path string) (net.PacketConn, *notifier.Sender) {
 // packet returns the next packet.
 func packet(t *testing.T, l net.PacketConn) string {
 	t.Helper()
-	if err := l.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1<<16)

@@ -14,6 +14,8 @@ type techulusPush struct{ key string }
 func (p *techulusPush) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Techulus Push", "https://docs.push.techulus.com/"
 	s.Setup = "Copy the API key from your account at push.techulus.com."
+	s.Groups(notifier.GroupPhone)
+	s.Words("iphone", "android")
 	s.URL("push://{apikey}")
 	s.Limits.Body = 1000
 	s.Secret(&p.key, "apikey", "API key").Match(uuid4).Example("8b799edf-6f98-4d3a-9be7-2862fb4e5752")

@@ -21,7 +21,12 @@ type threema struct {
 func (t *threema) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Threema Gateway", "https://gateway.threema.ch/en/developer/api"
 	s.Setup = "Open an account for basic mode at gateway.threema.ch: gateway_id is its API identity, 8 characters that usually begin with *, and secret is its API secret."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone)
+	s.Words("switzerland", "encrypted")
 	s.URL("threema://{gateway_id}@{secret}/{targets...}")
+	s.Hints(
+		notifier.Hint{Text: `(?<gateway_id>\*[A-Z0-9]{7})`, Is: "the ID of a gateway"},
+	)
 	s.Limits = markup.Limits{Body: 3500}
 	s.Secret(&t.id, "gateway_id", "gateway ID: a * and 7 characters").Alias("from", "gwid").
 		Match(`^.{8}$`).Example("*GATEWAY")

@@ -21,7 +21,13 @@ type trigv struct {
 func (t *trigv) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Trigv", "https://trigv.com/"
 	s.Setup = "Create an API key (trgv_…) for your workspace at app.trigv.com."
+	s.Groups(notifier.GroupPhone)
 	s.URL("trigv[s]://{api_key}[/{targets...}]", "trigv[s]://{api_key}@{host}[:{port}][/{targets...}]")
+	s.Way(1, "through trigv.com")
+	s.Way(2, "with another server")
+	s.Hints(
+		notifier.Hint{Text: `(?<api_key>trgv_[a-z0-9]{8}_[a-z0-9]{32})`, Is: "an API key"},
+	)
 	s.Limits = markup.Limits{Title: 255, Body: 1000}
 	s.Server(&t.Server)
 	s.Secret(&t.key, "api_key", "API key").Match(`^trgv_[a-z0-9]{8}_[a-z0-9]{32}$`).

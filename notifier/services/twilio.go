@@ -22,7 +22,14 @@ type twilio struct {
 func (t *twilio) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twilio", "https://www.twilio.com/docs/messaging/api/message-resource"
 	s.Setup = "Account SID and auth token are on the start page of the Twilio Console, and the number to send from is under Phone Numbers, Manage, Active numbers."
+	s.Groups(notifier.GroupSMS)
+	s.Words("sms", "call", "phone call", "voice call")
 	s.URL("twilio://{account_sid}:{auth_token}@{from_phone}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<account_sid>AC[0-9a-f]{32})`, Is: "the SID of an account"},
+		notifier.Hint{Text: `(?<apikey>SK[0-9a-f]{32})`, Is: "the SID of an API key"},
+		notifier.Hint{Text: `(?<auth_token>[0-9a-f]{32})`, Is: "an auth token", Guess: true},
+	)
 	t.describe(s, twilioNumber(smsPlus)).DropInvalid()
 	s.Secret(&t.sid, "account_sid", "SID of the account").Alias("sid").Match(`^AC[a-f0-9]+$`).Example("AC0123456789abcdef0123456789abcdef")
 	s.Secret(&t.token, "auth_token", "auth token, or the secret of the API key").Alias("token").Match(`^[a-z0-9]+$`).

@@ -31,9 +31,15 @@ type twistSession struct {
 func (t *twist) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twist", "https://developer.twist.com/v3/"
 	s.Setup = "User, host and password are the e-mail address and the password of a Twist account that has joined the channels."
+	s.Groups(notifier.GroupChat)
+	s.Words("doist")
 	s.URL("twist://{password}:{user}@{host}[/{targets...}]", "twist://{user}@{host}/{password}[/{targets...}]")
+	s.Way(2, "with the e-mail address first")
+	s.Way(1, "with the password first")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Title: 250, Body: 1000}
+	// A mention is a link: [name](twist-mention://id).
+	s.Foreign = &notifier.ForeignText{Markdown: true}
 	s.Secret(&t.password, "password", "password of the account").Example("pa55word")
 	s.String(&t.user, "user", "", "the account's e-mail address before the @").Example("alice")
 	s.Host(&t.host, "host", "the account's e-mail address after the @")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[twitter]()
@@ -29,8 +30,11 @@ const twitterImages = 4
 func (t *twitter) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Twitter", "https://docs.x.com/x-api/posts/create-post"
 	s.Setup = "Create an app in the X developer portal with permission to write (and for dm direct messages), and generate the consumer keys and the access token and secret under Keys and tokens."
+	s.Groups(notifier.GroupSocial)
+	s.Words("x.com", "tweets", "direct message")
 	s.URL("x|twitter|tweet://[{user}@]{ckey}/{csecret}/{akey}/{asecret}[/{targets...}]")
 	s.Attachments = true
+	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMentions}
 	s.Secret(&t.key, "ckey", "consumer key of the app").Example("AbCdEf0123456789GhIjKlMnO")
 	s.Secret(&t.secret, "csecret", "consumer secret of the app").Example("AbCdEf0123456789GhIjKlMnOpQrStUvWxYz")
 	s.Secret(&t.token, "akey", "access token of the account").Example("12345678-AbCdEf0123456789GhIjKl")

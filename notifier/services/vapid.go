@@ -1,10 +1,12 @@
 package services
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,7 +30,9 @@ type vapid struct {
 	contact          string // from, or user@host
 	keyFile, subFile notifier.FileParam
 	targets          []string
+	names            []string // of the subscriptions to send to
 	ttl              int
+	payload          string
 	key              *ecdsa.PrivateKey
 	publicKey        string
 	subscriptions    map[string]*pushSubscription
@@ -41,9 +45,14 @@ const vapidTTL = 24 * 3600
 func (v *vapid) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Web Push", "https://developer.mozilla.org/en-US/docs/Web/API/Push_API"
 	s.Setup = "Create a key pair, for example with npx web-push generate-vapid-keys, subscribe the browser with the public key on your web site, and give the private key and the JSON of the subscription here."
+	s.Groups(notifier.GroupPhone)
+	s.Words("push", "browser", "chrome", "firefox", "safari", "edge", "service worker")
 	s.URL("vapid://{user}@{host}[/{targets...}]", "vapid://{from}[/{targets...}]")
+	s.Way(2, "with the sender's address in one field")
+	s.Way(1, "with the sender's address in two fields")
 	// A push has up to 4096 bytes, of which encryption takes 103.
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 3993}
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.String(&v.user, "user", "", "e-mail address of the sender, before the @").Example("alerts")
 	s.Host(&v.host, "host", "e-mail address of the sender, after the @")
 	s.String(&v.from, "from", "", "e-mail address of the sender").Normalize(mail.CheckAddress).Example("user@example.com")
@@ -53,15 +62,20 @@ func (v *vapid) Describe(s *notifier.Schema) {
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
+	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type and the tag of an incident")
 	s.Ignore("mode", "each subscription has the address of its push service")
 }
 
-func (v *vapid) Finish(*notifier.Schema) error {
+func (v *vapid) Finish(s *notifier.Schema) error {
 	contact, ok := mail.ParseAddress(cmp.Or(v.from, v.user+"@"+v.host))
 	if !ok {
 		return errors.New("begin the URL with your e-mail address, as in vapid://user@example.com")
 	}
 	v.contact = contact.Address
+	if v.payload == "json" {
+		// Quotation marks and line breaks take two bytes in JSON.
+		s.Limits.Title, s.Limits.Body = 150, 1700
+	}
 	file, subscriptions := v.keyFile.Content(), v.subFile.Content()
 	if file == nil || subscriptions == nil {
 		return nil // see Files.Unread
@@ -78,22 +92,33 @@ func (v *vapid) Finish(*notifier.Schema) error {
 	if v.subscriptions, err = readSubscriptions(subscriptions); err != nil {
 		return err
 	}
-	for _, name := range v.targets {
-		if v.subscriptions[strings.ToLower(name)] == nil {
-			return errors.New("a target is not the name of a subscription in subfile")
-		}
+	if len(v.targets) == 0 {
+		v.names = slices.Sorted(maps.Keys(v.subscriptions))
+		return nil
+	}
+	v.names = slices.DeleteFunc(slices.Clone(v.targets), func(name string) bool { return v.subscriptions[strings.ToLower(name)] == nil })
+	if len(v.names) == 0 {
+		return errors.New("a target is not the name of a subscription in subfile")
 	}
 	return nil
 }
 
-func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	targets := v.targets
-	if len(targets) == 0 {
-		targets = slices.Sorted(maps.Keys(v.subscriptions))
+// Warning implements notifier.Warner.
+func (v *vapid) Warning() string {
+	if v.names != nil && len(v.names) < len(v.targets) {
+		return "a target is not the name of a subscription in subfile and is left out"
 	}
-	return c.Steps.Each(ctx, targets, func(ctx context.Context, name string) error {
+	return ""
+}
+
+func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
+	payload, err := v.text(m)
+	if err != nil {
+		return err
+	}
+	return c.Steps.Each(ctx, v.names, func(ctx context.Context, name string) error {
 		subscription := v.subscriptions[strings.ToLower(name)]
-		body, err := subscription.encrypt([]byte(m.Body))
+		body, err := subscription.encrypt(payload)
 		if err != nil {
 			return err
 		}
@@ -103,20 +128,40 @@ func (v *vapid) Send(ctx context.Context, c *notifier.Client, m *notifier.Messag
 		if err != nil {
 			return err
 		}
-		_, err = c.Do(ctx, &notifier.Request{
-			URL: subscription.Endpoint,
-			Header: map[string]string{
-				"Authorization":    "vapid t=" + token + ", k=" + v.publicKey,
-				"Content-Encoding": "aes128gcm",
-				"TTL":              strconv.Itoa(v.ttl),
-			},
-			Body: notifier.Bytes("application/octet-stream", body),
-		})
+		header := map[string]string{
+			"Authorization":    "vapid t=" + token + ", k=" + v.publicKey,
+			"Content-Encoding": "aes128gcm",
+			"TTL":              strconv.Itoa(v.ttl),
+		}
+		if m.Type == notifier.Failure || m.Type == notifier.Warning {
+			header["Urgency"] = "high" // also to a browser that saves energy
+		}
+		if id := m.NotificationID(); id != "" {
+			header["Topic"] = id // replaces a message that waits for the browser
+		}
+		_, err = c.Do(ctx, &notifier.Request{URL: subscription.Endpoint, Header: header, Body: notifier.Bytes("application/octet-stream", body)})
 		if status, ok := errors.AsType[*notifier.StatusError](err); ok && (status.Code == 404 || status.Code == 410) {
 			return fmt.Errorf("the browser no longer has the subscription; subscribe again: %w", err)
 		}
 		return err
 	})
+}
+
+// text returns what the service worker gets.
+func (v *vapid) text(m *notifier.Message) ([]byte, error) {
+	if v.payload == "text" {
+		return []byte(m.Body), nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(struct {
+		Title string        `json:"title"`
+		Body  string        `json:"body"`
+		Type  notifier.Type `json:"type"`
+		Tag   string        `json:"tag,omitempty"`
+	}{m.Title, m.Body, m.Type, m.NotificationID()})
+	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // vapidExample is a subscription named jo, with the key and the secret of the example

@@ -228,6 +228,13 @@ func TestVapidFailures(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", tt.url, err, tt.want)
 		}
 	}
+	d, err := notifier.Parse("vapid://ops@example.com/nobody/a?"+good, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(d.Warnings(), "|"), "a target is not the name of a subscription in subfile and is left out") || d.Mistake() != "" {
+		t.Errorf("one wrong target: %q", d.Warnings())
+	}
 	gone := servicetest.API(func(*http.Request, string) (int, string) { return 410, "" })
 	if err := gone.Destination(t, "vapid://ops@example.com?"+good)(servicetest.Message(t, "plain")); err == nil || !strings.Contains(err.Error(), "subscribe again") {
 		t.Error(err)
@@ -262,5 +269,37 @@ func TestVapidLong(t *testing.T) {
 		if len(got) != 3 || strings.Join(got, "\n") != strings.TrimSpace(text) {
 			t.Errorf("%s: the browser reads %d texts: %.100q", overflow, len(got), got)
 		}
+	}
+}
+
+// TestVapidJSON checks that a service worker can get the message as JSON, with the
+// tag of its notification, and that the longest text fits into a push.
+func TestVapidJSON(t *testing.T) {
+	_, number := newVAPIDKey(t)
+	browser := newTestBrowser(t)
+	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		got = append(got, browser.read(t, body))
+		return 201, ""
+	})
+	encode := base64.URLEncoding.EncodeToString
+	send := service.Destination(t, "vapid://ops@example.com?payload=json&overflow=split&keyfile="+encode(number)+"&subfile="+encode(file))
+	worse := servicetest.Message(t, "worse")
+	if err := send(worse); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"title":"Disk almost full","body":"Volume /data is at 99% on host-7","type":"failure","tag":"` + worse.Incident.ID + `"}`; got[0] != want {
+		t.Errorf("the service worker gets %s, want %s", got[0], want)
+	}
+	worse.Title, worse.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)
+	if err := send(worse); err != nil {
+		t.Error(err)
+	}
+	if len(got) < 3 || got[1] == got[2] {
+		t.Errorf("%d pushes", len(got))
 	}
 }

@@ -20,8 +20,15 @@ type viber struct {
 func (v *viber) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Viber", "https://developers.viber.com/docs/api/rest-bot-api/"
 	s.Setup = "Create a bot in the Viber Admin Panel (partners.viber.com; since 2024 only on commercial terms) and copy its token; your webhook gets the ID of a user who subscribes to the bot."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone)
+	s.Words("rakuten")
 	// With the token in the query, host and path are all targets.
 	s.URL("viber://{token}/{targets...}", "viber://{targets}[/{targets...}]")
+	s.Way(1, "with the token in the path")
+	s.Way(2, "with the token in the query")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>[0-9a-f]{16}-[0-9a-f]{16}-[0-9a-f]{16})`, Is: "the token of a bot"},
+	)
 	s.Limits = markup.Limits{Body: 30000}
 	s.Secret(&v.token, "token", "authentication token of the bot").Required().Example("0123456789abcdef-0123456789abcdef-0123456789abcdef")
 	s.List(&v.targets, "targets", "IDs of the subscribers").Alias("to").Example("01234567890A=")

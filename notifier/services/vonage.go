@@ -19,6 +19,8 @@ type vonage struct {
 func (v *vonage) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Vonage", "https://developer.vonage.com/en/api/sms"
 	s.Setup = "API key and API secret are in the Vonage API dashboard under API Settings."
+	s.Groups(notifier.GroupSMS)
+	s.Words("sms")
 	s.URL("vonage|nexmo://{apikey}:{secret}@{from_phone}[/{targets...}]")
 	v.describe(s, notifier.FullPhone).DropInvalid()
 	v.toSelf = true

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[webex]()
@@ -22,11 +23,15 @@ type webex struct {
 func (w *webex) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Cisco Webex Teams", "https://developer.webex.com/messaging/docs/api/v1/messages/create-a-message"
 	s.Setup = "Connect Incoming Webhooks from the Webex App Hub to the space and copy the last part of the webhook's URL, or create a bot at developer.webex.com, copy its access token and add it to the space."
+	s.Groups(notifier.GroupChat)
+	s.Words("cisco spark", "webex messaging")
 	s.URL("wxteams|webex://{token}[/{targets...}]")
 	s.Native("https://api.ciscospark.com/v1/webhooks/incoming/{token}", "https://webexapis.com/v1/webhooks/incoming/{token}")
 	s.Format = notifier.Markdown
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Body: 7439}
 	s.Attachments = true
+	// A mention is <@all> or <@personEmail:…>.
+	s.Foreign = &notifier.ForeignText{Mentions: chattext.BreakMarkup}
 	s.Secret(&w.token, "token", "token of the webhook, or access token of the bot").Alias("access_token").
 		Example("Y2lzY29zcGFyazovL3VzL1dFQkhPT0svNGRiODZmNDQtZTVmNy00YjQ4LWFkMWQtNDYxMzU5ZmZlMDEx")
 	s.List(&w.rooms, "targets", "IDs of the rooms that a bot posts to; none for a webhook").Alias("to")

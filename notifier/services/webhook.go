@@ -22,8 +22,8 @@ type webhook struct {
 var webhookMethods = []string{"POST", "GET", "DELETE", "PUT", "HEAD", "PATCH", "UPDATE", "OPTIONS"}
 
 // describe binds the parameters of a webhook. schemes is written as in a URL
-// template.
-func (w *webhook) describe(s *notifier.Schema, schemes string) {
+// template. fields are the names of the message's fields, which may get new ones.
+func (w *webhook) describe(s *notifier.Schema, schemes string, fields ...string) {
 	s.URL(schemes + "://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Attachments = true
 	s.Server(&w.Server)
@@ -31,7 +31,7 @@ func (w *webhook) describe(s *notifier.Schema, schemes string) {
 	s.TrailingSlash(&w.slash)
 	s.Choice(&w.method, "method", "POST", webhookMethods, "HTTP method")
 	s.Headers(&w.header, "header", "HTTP header to add")
-	s.Map(&w.payload, ":", "field", "field to add, or new name of a field of the message")
+	s.Map(&w.payload, ":", "field", "field to add, or new name of a field of the message").Public(fields...)
 }
 
 // webhookToken treats a path segment of 16 or more characters as a secret: the URL of

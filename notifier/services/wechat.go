@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[wechat]()
@@ -28,8 +29,12 @@ type wechat struct {
 func (w *wechat) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WeChat (WeCom)", "https://developer.work.weixin.qq.com/document/path/90236"
 	s.Setup = "The company ID is in the company information of the WeCom admin console, and AgentId and Secret are on the page of the application under App Management."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("企业微信", "wechat work", "weixin", "tencent", "china")
 	s.URL("wechat://{user}:{password}@{host}[/{targets...}]")
 	s.Limits = markup.Limits{Body: 2048}
+	// A text can have links: <a href="…">.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.String(&w.corp, "user", "", "ID of the company").Example("ww1a2b3c4d5e6f7890")
 	s.Secret(&w.secret, "password", "secret of the application").Example("Gz5kXv0tq7Jm3Wc9Rb1Ls8Yd4Pf6Hn2Ae0Uo5Ti7KwQ")
 	s.Int(&w.agent, "host", 0, "ID of the application (AgentId)").Example("1000002").Range(0, 1<<31-1)

@@ -1,10 +1,10 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -34,9 +34,16 @@ type whatsAppComponent struct {
 func (w *whatsApp) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WhatsApp", "https://developers.facebook.com/docs/whatsapp/cloud-api"
 	s.Setup = "The page API Setup of WhatsApp in the Meta app dashboard shows the phone number ID and a temporary access token; a system user of the business can have a permanent one."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone)
+	s.Words("whatsapp business", "meta", "facebook")
 	s.URL(
 		"whatsapp://{token}@{from_phone_id}/{targets...}",
 		"whatsapp://{template}:{token}@{from_phone_id}/{targets...}",
+	)
+	s.Way(1, "with a text of your own")
+	s.Way(2, "with a template of WhatsApp")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>EAA[A-Za-z0-9]{40,})`, Is: "an access token"},
 	)
 	w.describe(s, whatsAppTarget, notifier.Prefixed{Prefix: "#", Items: &w.groups, Doc: "ID of a group"})
 	s.Limits.Body = 1024
@@ -75,7 +82,7 @@ func (w *whatsApp) Finish(s *notifier.Schema) error {
 		}
 		w.components = append(w.components, place)
 	}
-	sort.Slice(w.components, func(i, j int) bool { return w.components[i].index < w.components[j].index })
+	slices.SortFunc(w.components, func(a, b whatsAppComponent) int { return cmp.Compare(a.index, b.index) })
 	if len(w.groups) > 0 {
 		return nil
 	}

@@ -22,7 +22,13 @@ type wxpusher struct {
 func (w *wxpusher) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "WxPusher", "https://wxpusher.zjiecode.com/docs/"
 	s.Setup = "Create an application in the console at wxpusher.zjiecode.com/admin and copy its appToken; a user who follows it finds the ID (UID_…) under My UID in the WxPusher account in WeChat."
+	s.Groups(notifier.GroupChat, notifier.GroupRegional)
+	s.Words("微信", "weixin", "china")
 	s.URL("wxpusher://{token|targets}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>AT_\w{20,})`, Is: "the token of an application"},
+		notifier.Hint{Text: `(?<targets>UID_\w{20,})`, Is: "the ID of a user"},
+	)
 	s.Secret(&w.token, "token", "token of the application, which begins with AT_").Match(`^AT_\S+$`).Example("AT_abc1234")
 	s.List(&w.topics, "targets", "IDs of topics",
 		notifier.Prefixed{Prefix: "UID_", Items: &w.users, Doc: "ID of a user"}).Alias("to").Normalize(wxpusherTarget).Example("123")

@@ -21,6 +21,8 @@ type kodi struct {
 func (k *kodi) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Kodi/XBMC", "https://kodi.wiki/view/JSON-RPC_API/v13#GUI.ShowNotification"
 	s.Setup = "Turn on Allow remote control via HTTP in Kodi under Settings, Services, Control, which also shows the port and the user name."
+	s.Groups(notifier.GroupMedia)
+	s.Words("tv", "htpc", "libreelec", "raspberry pi")
 	s.URL("kodi[s]|xbmc[s]://[{user}[:{password}]@]{host}[:{port}]")
 	s.Limits.Lines = 2
 	s.Server(&k.Server)

@@ -2,6 +2,7 @@ package services
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
@@ -10,13 +11,18 @@ import (
 
 var _ = notifier.Register[xmlHook]()
 
-// xmlHook posts the message in a SOAP envelope to a URL.
+// xmlHook posts the message in a SOAP envelope to a URL. The incident is a header
+// field, because the schema of the message, which receivers check, has no element
+// for it.
 type xmlHook struct{ webhook }
 
 func (x *xmlHook) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XML", "https://www.w3.org/TR/soap11/"
 	s.Setup = "The host must run an HTTP server that accepts the message as XML."
-	x.describe(s, "xml[s]")
+	s.Groups(notifier.GroupServer)
+	s.Words("webhook", "http post", "soap")
+	x.describe(s, "xml[s]", "Version", "Subject", "Message", "MessageType")
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Ignore("-*", "XML webhooks have no query parameters")
 }
 
@@ -45,6 +51,12 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	b.WriteString(envelopeEnd)
 	q := x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...))
+	if m.Incident.ID != "" {
+		q.Header = map[string]string{"Incident": m.Incident.ID}
+		for name, value := range x.header {
+			q.Header[http.CanonicalHeaderKey(name)] = value
+		}
+	}
 	_, err := c.Do(ctx, &q)
 	return err
 }

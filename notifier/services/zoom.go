@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[zoom]()
@@ -14,9 +15,12 @@ type zoom struct{ id, token, mode string }
 func (z *zoom) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zoom", "https://support.zoom.com/hc/en/article?id=zm_kb&sysparm_article=KB0067640"
 	s.Setup = "Add the app Incoming Webhook to Zoom Team Chat, type /inc connect NAME in the channel, and copy the endpoint and the verification token that the app sends you."
+	s.Groups(notifier.GroupChat)
+	s.Words("zoom team chat")
 	s.URL("zoom://{webhook_id}/{token}")
 	s.Native("https://inbots.zoom.us/incoming/hook/{webhook_id}")
 	s.Limits.Body, s.Limits.InBody = 4000, true
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
 	s.Secret(&z.id, "webhook_id", "last part of the webhook's URL").Match(`^[a-z0-9_-]+$`).Example("AbCdEf0123456789GhIj")
 	s.Secret(&z.token, "token", "verification token of the webhook").Match(`\S`).Example("AbCdEf0123456789")
 	s.Choice(&z.mode, "mode", "full", []string{"full", "simple"}, "full shows the title as a heading, simple puts it before the text")

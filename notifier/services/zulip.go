@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 )
 
 var _ = notifier.Register[zulip]()
@@ -19,8 +20,14 @@ type zulip struct {
 func (z *zulip) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Zulip", "https://zulip.com/api/send-message"
 	s.Setup = "Add a bot under Personal settings, Bots in Zulip and copy its API key; botname is the part of its e-mail address before -bot@."
+	s.Groups(notifier.GroupChat)
 	s.URL("zulip://{botname}@{organization}/{token}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<botname>[\w.-]+)-bot@(?<organization>[\w-]+)\.zulipchat\.com`, Is: "the e-mail address of a bot"},
+	)
 	s.Limits = markup.Limits{Title: 60, Body: 10000}
+	// Zulip's Markdown has no escapes.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs, Mentions: chattext.BreakAll}
 	s.String(&z.bot, "botname", "", "name of the bot, with or without -bot").Match(`^[A-Z0-9_-]{1,32}$`).Example("alerts")
 	s.String(&z.organization, "organization", "", "organization at zulipchat.com, or the host name of a server").Match(`^[A-Z0-9_-]{1,32}(\.[A-Z0-9._-]+)?$`).Example("example")
 	s.Secret(&z.token, "token", "API key of the bot").Match(`^[A-Z0-9]{32}$`).Example("abcdefghijklmnopqrstuvwxyz012345")

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
 )
 
 // Golden compares what services send with the golden files testdata/*.txt of
@@ -47,22 +49,16 @@ func Golden(t *testing.T) {
 			for i, c := range ReadCases(t, file) {
 				got := c.run(t)
 				out.WriteString(c.text + "---\n" + got + "===\n")
-				if !Update() && got != c.Want {
+				if !golden.Update() && got != c.Want {
 					t.Errorf("case %d:\n%s--- got\n%s--- want\n%s", i+1, c.text, got, c.Want)
 				}
 			}
-			if Update() {
-				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
+			if golden.Update() {
+				golden.Check(t, file, out.String())
 			}
 		})
 	}
 }
-
-// Update reports whether tests write their golden files instead of comparing
-// them, because UPDATE_GOLDEN is set.
-func Update() bool { return os.Getenv("UPDATE_GOLDEN") != "" }
 
 // Files returns the golden files of the package in dir and of the packages one
 // level below it. The test fails if there are none.

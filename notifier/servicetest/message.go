@@ -14,7 +14,9 @@ var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAA
 
 // Message returns a new message by its name: plain, notitle (with special
 // characters), markdown, html, long (some 16 kB), mention (of people, as chats
-// write it) or attach (a text file and [Picture]).
+// write it), foreign (of another program, with mentions and links), attach (a text file
+// and [Picture]), or one about an incident: open, worse (open, with another severity),
+// updated, acknowledged or resolved.
 func Message(t testing.TB, name string) *notifier.Message {
 	t.Helper()
 	m := &notifier.Message{
@@ -47,10 +49,28 @@ func Message(t testing.TB, name string) *notifier.Message {
 			notifier.NewAttachment("report.txt", "text/plain", []byte("disk report: 91% used\n")),
 			notifier.NewAttachment("graph.png", "image/png", Picture),
 		}
+	case "foreign":
+		m.Title, m.Foreign = "Issue 42 opened: acme/shop", true
+		m.Body = "<!channel> @everyone [click](https://evil.example/) *now*\nmy_app logs to https://example.com/a_b/@c\n<https://evil.example|more> joe@example.com (met)all(met) <at user_id=\"all\">"
 	case "mention":
 		m.Body = "@ann <at>ann@example.com</at>, <at> Bob@example.com </at>: <at></at> call <at>ann@example.com</at>"
+	case "open":
+		m.Type, m.Incident = notifier.Warning, incident("")
+	case "worse":
+		m.Body, m.Type, m.Incident = "Volume /data is at 99% on host-7", notifier.Failure, incident("")
+	case "updated":
+		m.Title, m.Body, m.Incident = "Disk", "a larger one is ordered", incident("")
+	case "acknowledged":
+		m.Title, m.Body, m.Incident = "Disk almost full: acknowledged", "by Ann", incident(notifier.Acknowledged)
+	case "resolved":
+		m.Title, m.Body, m.Type, m.Incident = "Disk has space again", "Volume /data is at 40% on host-7", notifier.Success, incident("")
 	default:
 		t.Fatalf("no message is called %q", name)
 	}
 	return m
+}
+
+// incident returns the incident of the messages of [Message].
+func incident(state notifier.IncidentState) notifier.Incident {
+	return notifier.Incident{Name: "disk host-7", State: state}.For("ops", "")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Server is a TCP server on loopback.
@@ -67,6 +68,17 @@ func (s *Server) Stop() {
 func SilentServer(t testing.TB) (address string) {
 	t.Helper()
 	return Serve(t, "", nil, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }).Addr()
+}
+
+// Eventually waits until is returns true. It fails the test after a minute, which
+// is long enough for a busy machine.
+func Eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute: %s", what)
+		}
+	}
 }
 
 // Log records what a server sees, in order.

@@ -37,6 +37,9 @@ const (
 func (i *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "IRC", "https://modern.ircdocs.horse/"
 	s.Setup = "Most networks need no account; if yours does, user and password are those that you registered with NickServ or with the server (parameter mode)."
+	s.Groups(notifier.GroupChat)
+	s.NoWeb()
+	s.Words("libera", "libera.chat", "oftc", "freenode", "efnet")
 	s.URL("irc[s]://[{user}[:{password}]@]{host|targets}[:{port}][/{targets...}]")
 	s.Limits = markup.Limits{Body: 380}
 	s.Server(&i.Server)

@@ -188,16 +188,11 @@ func TestKeepsConnection(t *testing.T) {
 	servicetest.SendText(t, s, url, "back again")
 	again.Expect(t, "PRIVMSG ##open :kick me", "JOIN ##open", "PRIVMSG ##open :back again")
 	s.Close()
-	for range 100 {
-		if lines := again.Take(); lines != nil {
-			if lines[0] != "QUIT :Caddy Notifications" {
-				t.Errorf("got %q at the end", lines)
-			}
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	var lines []string
+	servicetest.Eventually(t, "the connection is not closed", func() bool { lines = again.Take(); return lines != nil })
+	if lines[0] != "QUIT :Caddy Notifications" {
+		t.Errorf("got %q at the end", lines)
 	}
-	t.Error("the connection is not closed")
 }
 
 func TestRefusals(t *testing.T) {

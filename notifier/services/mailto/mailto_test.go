@@ -202,16 +202,11 @@ func TestConnections(t *testing.T) {
 // waitForQuits waits until n connections have ended.
 func (s *mailServer) waitForQuits(t *testing.T, n int) {
 	t.Helper()
-	for range 500 {
+	servicetest.Eventually(t, fmt.Sprintf("the server has not seen %d connections end", n), func() bool {
 		s.mu.Lock()
-		quits := s.quits
-		s.mu.Unlock()
-		if quits >= n {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("the server has not seen %d connections end", n)
+		defer s.mu.Unlock()
+		return s.quits >= n
+	})
 }
 
 // TestTooLarge checks that a mail that is too large for the server is sent

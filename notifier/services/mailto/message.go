@@ -41,6 +41,9 @@ func (m *service) mail(msg *notifier.Message, rcpt mail.Recipients, id string, c
 	field("Cc", mail.AddressField(rcpt.CC))
 	field("Reply-To", mail.AddressField(parseAddresses(m.reply)))
 	field("Message-ID", "<"+id+">")
+	for _, name := range mail.ThreadFields {
+		field(name, mail.Thread(msg, m.sender.Address))
+	}
 	field("Subject", mail.EncodeText(msg.Title))
 	if msg.Identity != nil {
 		field("X-Application", mail.EncodeText(msg.Identity.Name))

@@ -209,6 +209,20 @@ func TestOwnHeader(t *testing.T) {
 	}
 }
 
+// TestThread checks that the mails about an incident are a thread, and others not.
+func TestThread(t *testing.T) {
+	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
+	thread := "<" + servicetest.Message(t, "open").Incident.ID + "@example.com>"
+	for name, want := range map[string]string{
+		"open": thread, "resolved": thread, "plain": "",
+	} {
+		h := parseMail(t, mustSend(t, sender, s, s.url("mailto", "user", "/you@example.org"), servicetest.Message(t, name)).data).header
+		if h.Get("References") != want || h.Get("In-Reply-To") != want || h.Get("Message-Id") == want {
+			t.Errorf("%s: References %q, In-Reply-To %q, Message-ID %q", name, h.Get("References"), h.Get("In-Reply-To"), h.Get("Message-Id"))
+		}
+	}
+}
+
 func TestContent(t *testing.T) {
 	s, sender := startMail(t, &mailServer{}), servicetest.NewSender(t)
 	odd := "line one <b>&\"quoted\"</b>\n.a dot\n..\n\ntrailing \t\nFrom here: é ü 漢字 ☃ 😀 = % # ?\n" + strings.Repeat("long ", 400)

@@ -211,7 +211,7 @@ func TestKeySelectionTakesTurns(t *testing.T) {
 			ended <- c.Compute(context.Background(), func() error { close(started); <-release; return nil })
 		}()
 		<-started
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
 		_, err := m.protect(ctx, c, mail.NewRecipients([]mail.Address{{Address: "you@example.org"}}, nil, nil), mail.TextPart("plain", "x"))
 		close(release)

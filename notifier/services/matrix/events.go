@@ -79,6 +79,10 @@ func textEvent(c *notifier.Client, msgtype string, m *notifier.Message, size int
 	}
 	body := plainText(&text, "\r\n")
 	event := map[string]any{"msgtype": "m." + msgtype, "body": body}
+	if m.Foreign {
+		// See https://spec.matrix.org/latest/client-server-api/#user-and-room-mentions.
+		event["m.mentions"] = map[string]any{}
+	}
 	if m.Format != notifier.Text {
 		event["format"], event["formatted_body"] = "org.matrix.custom.html", htmlText(m)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/signin"
 )
 
@@ -29,13 +30,29 @@ type service struct {
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Matrix", "https://spec.matrix.org/latest/client-server-api/"
 	s.Setup = "Use the name and the password of an account for this gateway, or the access token that Element shows at the end of Settings, Help & About."
+	s.Groups(notifier.GroupChat)
+	s.Words("element", "synapse", "dendrite", "conduit", "beeper", "schildichat")
 	s.URL("matrix[s]://{host}[:{port}][/{targets...}]",
 		"matrix[s]://{user}:{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://{token}@{host}[:{port}][/{targets...}]",
 		"matrix[s]://[{user}@]{token}")
+	s.Way(3, "with an access token")
+	s.Way(2, "with a user name and a password")
+	s.Way(4, "with a webhook of t2bot.io")
+	s.Way(1, "without an account, as a guest")
 	s.Native("https://webhooks.t2bot.io/api/v1/matrix/hook/{token}?mode=t2bot")
+	s.Hints(
+		notifier.Hint{Text: `(?<token>(?:syt|mat|mct)_\w{10,})`, Is: "an access token"},
+		notifier.Hint{Text: `@(?<user>[\w.=/+-]+):(?<host>[\w.-]+\.[a-z]+)`, Is: "the ID of a user"},
+		notifier.Hint{Text: `(?<targets>[#!][^\s:]+:(?<host>[\w.-]+\.[a-z]+))`, Is: "the name of a room"},
+		notifier.Hint{Text: `https://matrix\.to/#/(?<targets>[#!][^\s:]+:(?<host>[\w.-]+\.[a-z]+))(?:\?.*)?`, Is: "a link to a room"},
+		notifier.Hint{Text: `https://matrix\.to/#/@(?<user>[^\s:]+):(?<host>[\w.-]+\.[a-z]+)`, Is: "a link to a user"},
+		notifier.Hint{Text: `(?<address>)/_matrix\S*`, Is: "the address of a server"},
+	)
 	s.Attachments = true
-	s.Host(&x.Host, "host", "name or address of the server").Example("matrix.example.com")
+	// Events say that they mention nobody; those of bridges cannot.
+	s.Foreign = &notifier.ForeignText{}
+	s.Host(&x.Host, "host", "name or address of the server").Dialled().Example("matrix.example.com")
 	s.Int(&x.Port, "port", 0, "port of the server").Range(1, 65535).NoDefault()
 	s.String(&x.User, "user", "", "user name; for a webhook the name to show").Example("alerts")
 	s.Secret(&x.token, "token", "password, access token or token of a webhook").Alias("password", "pass").
@@ -112,8 +129,11 @@ func (x *service) Finish(s *notifier.Schema) error {
 		return nil
 	}
 	s.Attachments = false
+	s.Foreign = bridged
 	return nil
 }
+
+var bridged = &notifier.ForeignText{Title: true, Mentions: chattext.BreakMentions}
 
 func (x *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	if x.mode != "" && x.mode != "off" {

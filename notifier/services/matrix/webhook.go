@@ -66,8 +66,11 @@ func htmlText(m *notifier.Message) string {
 // plainText returns title and body as plain text, with sep between them.
 func plainText(m *notifier.Message, sep string) string {
 	text := *m
-	if m.Format == notifier.HTML {
-		text.Body = markup.Convert(m.Body, notifier.HTML, notifier.Text)
+	if m.Format == notifier.Markdown && m.Foreign { // a reader should not see the escapes
+		text.Format, text.Body = notifier.HTML, markup.Convert(m.Body, notifier.Markdown, notifier.HTML)
+	}
+	if text.Format == notifier.HTML {
+		text.Body = markup.Convert(text.Body, notifier.HTML, notifier.Text)
 	}
 	return text.Text(sep)
 }

@@ -19,14 +19,15 @@ var _ = notifier.Register[service]()
 type service struct {
 	notifier.Server
 	wire.Persistent[*connection]
-	path     []string
-	targets  []string
-	topics   []string // of path and targets
-	qos      int
-	version  int
-	clientID string
-	session  bool
-	retain   bool
+	path        []string
+	targets     []string
+	topics      []string // of path and targets
+	lacksTopics bool
+	qos         int
+	version     int
+	clientID    string
+	session     bool
+	retain      bool
 }
 
 // Versions of the protocol, as in the CONNECT packet.
@@ -39,6 +40,9 @@ const (
 func (q *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "MQTT", "https://mqtt.org/mqtt-specification/"
 	s.Setup = "The host, user and password are those of your MQTT broker."
+	s.Groups(notifier.GroupServer, notifier.GroupHome)
+	s.NoWeb()
+	s.Words("mosquitto", "broker", "iot", "hivemq", "emqx", "zigbee2mqtt", "tasmota")
 	s.URL("mqtt[s]://[{user}[:{password}]@]{host}[:{port}][/{topic...}]")
 	s.Limits = markup.Limits{Body: 268435455}
 	s.Server(&q.Server)
@@ -56,15 +60,29 @@ func (q *service) Describe(s *notifier.Schema) {
 	s.Param("host").Example("mqtt.example.com")
 }
 
+// Warning implements notifier.Warner.
+func (q *service) Warning() string {
+	if q.lacksTopics {
+		return "a topic with a wildcard (+ or #), or of more than 65535 bytes, is left out"
+	}
+	return ""
+}
+
+var errTopic = errors.New("a topic to publish to cannot contain the wildcards + and #, and has at most 65535 bytes")
+
 func (q *service) Finish(s *notifier.Schema) error {
 	split := func(r rune) bool { return r == ',' || r == ' ' }
-	q.topics = append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
+	all := append(strings.FieldsFunc(strings.Join(q.path, "/"), split), q.targets...)
+	q.topics = slices.DeleteFunc(slices.Clone(all), func(topic string) bool {
+		return len(topic) > 65535 || strings.ContainsAny(topic, "+#\x00")
+	})
+	q.lacksTopics = len(q.topics) < len(all)
 	s.Recipients = len(q.topics)
 	switch {
-	case len(q.topics) == 0:
+	case len(all) == 0:
 		return errors.New("the URL has no topic; write one after the host, as in mqtt://example.com/alerts/disk")
-	case slices.ContainsFunc(q.topics, func(topic string) bool { return len(topic) > 65535 || strings.ContainsAny(topic, "+#\x00") }):
-		return errors.New("a topic to publish to cannot contain the wildcards + and #, and has at most 65535 bytes")
+	case len(q.topics) == 0:
+		return errTopic
 	case strings.ContainsRune(q.User, 0):
 		return errors.New("the user cannot contain a NUL")
 	case q.User == "" && q.Password != "":

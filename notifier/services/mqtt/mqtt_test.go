@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	broker "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/listeners"
@@ -218,12 +217,7 @@ func TestServerCloses(t *testing.T) {
 		if rest == "" {
 			s.Close()
 		}
-		for tries := 0; server.Clients.Len() > 0; tries++ {
-			if tries == 100 {
-				t.Fatalf("%s: %d connections are left", rest, server.Clients.Len())
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		servicetest.Eventually(t, "a connection is left with "+rest, func() bool { return server.Clients.Len() == 0 })
 	}
 }
 

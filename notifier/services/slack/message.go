@@ -4,8 +4,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// payload returns the message without a channel. body is the body of m, in
-// Slack's markup if it was HTML.
+// payload returns the message without a channel. body is what mrkdwn returns.
 func (k *service) payload(m *notifier.Message, body string) map[string]any {
 	p := map[string]any{}
 	if k.botname != "" {
@@ -24,7 +23,7 @@ func (k *service) payload(m *notifier.Message, body string) map[string]any {
 		}
 		return p
 	}
-	if m.Format == notifier.Markdown && m.Source != notifier.HTML {
+	if m.Format == notifier.Markdown && m.Source != notifier.HTML && !m.Foreign {
 		body = escape(body)
 	}
 	p["mrkdwn"] = m.Format == notifier.Markdown
@@ -58,8 +57,8 @@ func (k *service) layout(m *notifier.Message, body, icon string) (blocks []any) 
 	if m.Format == notifier.Markdown {
 		textType = "mrkdwn"
 	}
-	if m.Title != "" {
-		blocks = append(blocks, object{"type": "header", "text": object{"type": "plain_text", "text": m.Title, "emoji": true}})
+	if title := headline(m); title != "" {
+		blocks = append(blocks, object{"type": "header", "text": object{"type": "plain_text", "text": title, "emoji": true}})
 	}
 	if body != "" {
 		blocks = append(blocks, object{"type": "section", "text": object{"type": textType, "text": body}})

@@ -29,16 +29,24 @@ func escape(text string) string {
 	return b.String()
 }
 
+// struck matches struck out text in Markdown.
+var struck = lazyregexp.New(`~~([^~\n]+)~~`)
+
 var (
 	escaper     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	linkEscaper = strings.NewReplacer("&", "&amp;", "|", "%7C", "<", "%3C", ">", "%3E")
 )
 
-// toMrkdwn converts Markdown that was converted from HTML to Slack's markup.
-func toMrkdwn(md string) string {
+// toMrkdwn converts Markdown that was converted from HTML, or from another chat's
+// markup, to Slack's. With references, it keeps those in Slack's markup.
+func toMrkdwn(md string, references bool) string {
+	text := escaper.Replace
+	if references {
+		text = func(s string) string { return escape(struck.ReplaceAllString(s, "~$1~")) }
+	}
 	return chattext.Markup{
 		Bold: "*", Italic: "_",
-		Text:    escaper.Replace,
+		Text:    text,
 		Escaped: escaper.Replace,
 		Code:    func(fence, text string) string { return fence + escaper.Replace(text) + fence },
 		Link: func(label, address string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
 var (
@@ -30,10 +31,16 @@ func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	var arrived []arrival
 	var errs []error
 	for i, target := range targets {
-		channel, err := k.postOnce(ctx, c, target, payload)
+		var a arrival
+		var err error
+		if k.update && shown.Use(m) {
+			a, err = k.show(ctx, c, m, target)
+		} else {
+			a, err = k.postOnce(ctx, c, target, payload)
+		}
 		errs = append(errs, notifier.TargetError(i, len(targets), err))
-		if err == nil && channel != "" {
-			arrived = append(arrived, arrival{target, channel, threadOf(target)})
+		if err == nil && a.channel != "" {
+			arrived = append(arrived, a)
 		}
 	}
 	if k.accessToken != "" && len(m.Attachments) > 0 {
@@ -45,22 +52,23 @@ func (k *service) post(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	return errors.Join(errs...)
 }
 
-// postOnce posts the payload to a target unless that has it already, and returns
-// the channel.
-func (k *service) postOnce(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (channel string, err error) {
-	err = c.Steps.Once("text "+target, func() error {
+// postOnce posts the payload to a target unless that has it already.
+func (k *service) postOnce(ctx context.Context, c *notifier.Client, target string, payload map[string]any) (arrival, error) {
+	var channel string
+	err := c.Steps.Once("text "+target, func() error {
 		p := maps.Clone(payload)
 		err := k.address(ctx, c, target, p)
 		if err == nil {
-			channel, err = k.deliver(ctx, c, p)
+			channel, _, err = k.deliver(ctx, c, p)
 		}
 		return err
 	})
 	if err != nil {
-		return "", err
+		return arrival{}, err
 	}
 	// A retry does not post again and gets the channel from here.
-	return notifier.OnceValue(c.Steps, "channel of "+target, func() (string, error) { return channel, nil })
+	channel, err = notifier.OnceValue(c.Steps, "channel of "+target, func() (string, error) { return channel, nil })
+	return arrival{target, channel, threadOf(target)}, err
 }
 
 // threadOf returns the thread in a target, or "".
@@ -110,19 +118,21 @@ func (k *service) address(ctx context.Context, c *notifier.Client, target string
 	return nil
 }
 
-// deliver posts a message and returns its channel if Slack returns it.
-func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]any) (channel string, err error) {
+// deliver posts a message and returns its channel and its time stamp if Slack
+// returns them.
+func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]any) (channel, ts string, err error) {
 	if k.accessToken != "" {
 		var answer struct {
 			response
 			Channel string `json:"channel"`
+			TS      string `json:"ts"`
 		}
 		q := k.api("chat.postMessage")
 		q.Body = notifier.JSON(p)
 		if err := c.DoJSON(ctx, q, &answer); err != nil {
-			return "", err
+			return "", "", err
 		}
-		return answer.Channel, answer.check()
+		return answer.Channel, answer.TS, answer.check()
 	}
 	base := "https://hooks.slack.com/services"
 	if k.mode == modeGov {
@@ -132,5 +142,5 @@ func (k *service) deliver(ctx context.Context, c *notifier.Client, p map[string]
 	if err == nil && strings.TrimSpace(string(resp.Body)) != "ok" {
 		err = fmt.Errorf("Slack answered %.200q instead of ok", resp.Body)
 	}
-	return "", err
+	return "", "", err
 }

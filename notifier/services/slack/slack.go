@@ -7,7 +7,10 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
 var _ = notifier.Register[service]()
@@ -24,7 +27,10 @@ type service struct {
 	timestamp   bool
 	blocks      bool
 	mode        string
+	update      bool
 	template    jsontemplate.Template
+
+	shown shown.Messages // with update
 }
 
 // Ways to post to Slack.
@@ -39,18 +45,31 @@ const (
 func (k *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Slack", "https://api.slack.com/messaging/webhooks"
 	s.Setup = "Create an app at api.slack.com/apps, turn on Incoming Webhooks and copy the webhook's address, or install the app with the scope chat:write and copy its Bot User OAuth Token (xoxb-…)."
+	s.Groups(notifier.GroupChat)
+	s.Words("slack bot", "slack webhook", "salesforce")
 	s.URL(
 		"slack://[{botname}@]{access_token}[/{targets...}]",
 		"slack://[{botname}@]{token_a}[/{token_b}][/{token_c}][/{targets...}]",
 	)
+	s.Way(2, "with a webhook")
+	s.Way(1, "with the token of a bot")
 	s.Native(
 		"https://hooks.slack.com/services/{token_a}/{token_b}/{token_c}",
 		"https://hooks.slack-gov.com/services/{token_a}/{token_b}/{token_c}?mode=gov-hook",
 		"https://hooks.slack.com/workflows/{token_a}/{token_b}/{token_c}/{token_d}?mode=workflow",
 		"https://hooks.slack.com/triggers/{token_a}/{token_b}/{token_c}?mode=trigger",
 	)
+	s.Hints(
+		notifier.Hint{Text: `(?<access_token>(?:xoxe\.)?xox[abp]-[\w-]{10,})`, Is: "the token of a bot or a user"},
+		notifier.Hint{Text: `xapp-[\w-]+`, Is: "an app-level token", Note: "an app-level token cannot send messages; the page OAuth & Permissions of the app has the Bot User OAuth Token, which begins with xoxb-"},
+		notifier.Hint{Text: `https://(?:app\.slack\.com/client|[\w-]+\.slack\.com/archives)/\S+`, Is: "the address of a channel", Note: "Slack needs the address of a webhook, or the token of a bot"},
+	)
 	s.Format, s.Attachments = notifier.Markdown, true
+	s.Dialect(markup.DialectSlack)
 	s.Limits.Body = 35000
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // with update
+	// Send escapes texts.
+	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs}
 	s.String(&k.botname, "botname", "", "name to post under").Alias("user")
 	s.Secret(&k.accessToken, "access_token", "OAuth token of a bot").Match(botToken).Example("xoxb-1234-1234-abc124")
 	s.Secret(&k.token[0], "token_a", "first part of the address or the whole address, or the token of a bot").Alias("token").Example("T1JJ3T3L2")
@@ -63,6 +82,7 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Bool(&k.timestamp, "timestamp", true, "show the time in the footer; not with blocks")
 	s.Bool(&k.blocks, "blocks", false, "lay the message out in blocks")
 	s.Choice(&k.mode, "mode", "", []string{modeHook, modeGov, modeBot, modeWorkflow, modeTrigger}, "what the token is for; default: according to the token")
+	s.Bool(&k.update, "update", false, "change the first message about an incident instead of adding one")
 	k.template.Describe(s)
 }
 
@@ -88,7 +108,16 @@ func (k *service) Finish(s *notifier.Schema) error {
 		if len(k.targets) == 0 {
 			k.targets = []string{"#general"}
 		}
+		if k.update && k.template.Given() {
+			return shown.ErrTemplate
+		}
+		if k.update {
+			s.Limits.Reserve = shown.Reserve
+		}
 		return nil
+	}
+	if k.update {
+		return errors.New("update=yes needs the token of a bot, because a webhook cannot change messages; write slack://xoxb-…/channel, or leave update out")
 	}
 	s.Attachments = false // Slack accepts files from bots only
 	want := 3
@@ -134,14 +163,11 @@ func (k *service) normalize() {
 }
 
 func (k *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	body := m.Body
-	if m.Format == notifier.Markdown && m.Source == notifier.HTML {
-		body = toMrkdwn(body)
-	}
+	title, body := headline(m), mrkdwn(m)
 	var content map[string]any
 	if k.template.Given() {
 		filled := *m
-		filled.Body = body
+		filled.Title, filled.Body = title, body
 		icon := ""
 		if k.image {
 			icon = m.Icon(72)
@@ -156,7 +182,7 @@ func (k *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		if content != nil {
 			return c.PostJSON(ctx, k.workflowURL(), content)
 		}
-		text := &notifier.Message{Title: m.Title, Body: body}
+		text := &notifier.Message{Title: title, Body: body}
 		return c.PostJSON(ctx, k.workflowURL(), map[string]string{"text": text.Text(": ")})
 	}
 	payload := k.payload(m, body)
@@ -167,6 +193,26 @@ func (k *service) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 		}
 	}
 	return k.post(ctx, c, m, payload)
+}
+
+// headline returns the title of m, in Slack's markup if m is of another program.
+func headline(m *notifier.Message) string {
+	if m.Foreign {
+		return escaper.Replace(m.Title)
+	}
+	return m.Title
+}
+
+// mrkdwn returns the body of m, in Slack's markup if it was HTML or is of another
+// program.
+func mrkdwn(m *notifier.Message) string {
+	switch {
+	case m.Format == notifier.Markdown && m.Source == notifier.HTML:
+		return toMrkdwn(m.Body, m.Dialect == markup.DialectSlack && !m.Foreign)
+	case m.Foreign:
+		return escaper.Replace(m.Body)
+	}
+	return m.Body
 }
 
 // workflowURL returns the address of a workflow or its trigger.

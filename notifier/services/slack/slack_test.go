@@ -186,7 +186,7 @@ func TestMarkup(t *testing.T) {
 		`\*no\* \<b\> \[x]`:            "*no* &lt;b&gt; [x]",
 		"[a](<https://c.d/x|y>) [open": "<https://c.d/x%7Cy|a> [open",
 	} {
-		if got := toMrkdwn(md); got != want {
+		if got := toMrkdwn(md, false); got != want {
 			t.Errorf("%q becomes %q, want %q", md, got, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
 // delivery is one message to one chat.
@@ -46,6 +47,12 @@ func (t delivery) send(ctx context.Context) error {
 	text, mode := t.text(t.m)
 	if text == "" && len(t.m.Attachments) == 0 {
 		return errors.New("the message has no text that Telegram can show")
+	}
+	if t.update && shown.Use(t.m) && text != "" {
+		if err := t.show(ctx); err != nil {
+			return err
+		}
+		return t.files(ctx, "", "")
 	}
 	if t.image {
 		t.icon(ctx)
@@ -115,16 +122,23 @@ func (t delivery) fields(pairs ...any) map[string]any {
 // message sends the text.
 func (t delivery) message(ctx context.Context, text, mode string) error {
 	return t.once("text", func() error {
-		p := t.fields("disable_notification", t.silent, "disable_web_page_preview", !t.preview, "text", text, "parse_mode", mode)
-		err := t.post(ctx, "sendMessage", p)
-		if isMarkupError(err) {
-			t.c.Warn("Telegram cannot read the markup; the message is sent as plain text")
-			p["text"] = markup.Convert(t.m.Body, t.m.Format, notifier.Text)
-			delete(p, "parse_mode")
-			err = t.post(ctx, "sendMessage", p)
-		}
+		_, err := t.write(ctx, "sendMessage", t.m, t.fields("disable_notification", t.silent, "text", text, "parse_mode", mode))
 		return err
 	})
+}
+
+// write calls a method with the fields of a text, and again without markup if
+// Telegram cannot read that of m.
+func (t delivery) write(ctx context.Context, method string, m *notifier.Message, p map[string]any) (*notifier.Response, error) {
+	p["disable_web_page_preview"] = !t.preview
+	resp, err := t.call(ctx, t.c, method, notifier.JSON(p))
+	if isMarkupError(err) {
+		t.c.Warn("Telegram cannot read the markup; the message is sent as plain text")
+		p["text"] = markup.Convert(m.Body, m.Format, notifier.Text)
+		delete(p, "parse_mode")
+		resp, err = t.call(ctx, t.c, method, notifier.JSON(p))
+	}
+	return resp, err
 }
 
 func (t delivery) post(ctx context.Context, method string, v any) error {

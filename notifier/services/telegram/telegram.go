@@ -10,7 +10,9 @@ import (
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/chattext"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/jsontemplate"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
 )
 
 var _ = notifier.Register[service]()
@@ -26,9 +28,11 @@ type service struct {
 	topic    int
 	mdv      int
 	content  string
+	update   bool
 	template jsontemplate.Template
 
 	owner notifier.Cached[string] // the id of the chat to use without targets
+	shown shown.Messages          // with update
 }
 
 // The maximum length of a message and of the caption of a file, in UTF-16 units.
@@ -43,9 +47,21 @@ const (
 func (t *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Telegram", "https://core.telegram.org/bots/api#sendmessage"
 	s.Setup = "Send /newbot to @BotFather in Telegram to get the token, then write to the bot and find your chat id in the answer of https://api.telegram.org/bot{bot_token}/getUpdates."
+	s.Groups(notifier.GroupChat, notifier.GroupPhone)
+	s.Words("telegram bot", "botfather")
 	s.URL("tgram://{bot_token}[/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?:bot)?(?<bot_token>\d{6,12}:[\w-]{30,50})`, Is: "the token of a bot"},
+		notifier.Hint{Text: `https://api\.telegram\.org/bot(?<bot_token>\d{6,12}:[\w-]{30,50})(?:/\w*)?(?:\?.*)?`, Is: "an address of the bot API"},
+		notifier.Hint{Text: `(?:@|https://(?:t|telegram)\.me/)\w{2,30}[bB][oO][tT]`, Is: "the name of a bot", Note: "Telegram needs the token of the bot, which @BotFather shows after /mybots"},
+		notifier.Hint{Text: `(?:@|https://(?:t|telegram)\.me/)(?<targets>[A-Za-z]\w{4,31})`, Is: "the name of a channel or a group", Note: "the bot must be a member of the group, or an administrator of the channel", Guess: true},
+		notifier.Hint{Text: `(?<targets>-100\d{8,13})`, Is: "the ID of a group or a channel"},
+	)
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Limits = markup.Limits{Body: maxText, Unit: markup.UTF16Units}
+	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // with update
+	// text escapes plain texts. The title has a place of its own in a template.
+	s.Foreign = &notifier.ForeignText{Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakMentions}
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:AAabcdefghijklmnopqrstuvwxyz0123456")
 	s.List(&t.targets, "targets", "chat ids, @groups or @channels, with :topic").Alias("to").Normalize(parseTarget).Example("-1001234567890")
 	s.Bool(&t.image, "image", false, "send the icon of the message's type first")
@@ -55,6 +71,7 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Int(&t.topic, "topic", 0, "topic (thread) of a group").Range(0, 1<<53).Alias("thread")
 	s.Enum(&t.mdv, "mdv", "v1", []notifier.Choice{{Name: "v1", Value: 1}, {Name: "v2", Value: 2}}, "version of Telegram's Markdown, for format markdown").Lenient()
 	s.Choice(&t.content, "content", "before", []string{"before", "after"}, "place of the text: before or after the files")
+	s.Bool(&t.update, "update", false, "change the first message about an incident instead of adding one")
 	t.template.Describe(s)
 }
 
@@ -76,6 +93,12 @@ func (t *service) Finish(s *notifier.Schema) error {
 	t.token = strings.TrimPrefix(strings.ToLower(t.token[:3]), "bot") + t.token[3:]
 	if len(t.targets) == 0 && !t.detect {
 		return errors.New("the URL has no targets; add a chat id, as in tgram://123456789:abcdefg_hijklmnop/12315544")
+	}
+	if t.update && t.template.Given() {
+		return shown.ErrTemplate
+	}
+	if t.update {
+		s.Limits.Reserve = shown.Reserve
 	}
 	if t.template.Given() {
 		// The texts of the template are plain, and title and body have separate

@@ -16,7 +16,7 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 	case notifier.HTML:
 		return reduceHTML(m.Body), "HTML"
 	case notifier.Text:
-		if (m.Source == notifier.Text || m.Source == "") && isMarkup(m.Body) {
+		if (m.Source == notifier.Text || m.Source == "") && !m.Foreign && isMarkup(m.Body) {
 			return m.Body, "HTML"
 		}
 		return plainMarkup.ReplaceAllStringFunc(m.Body, html.EscapeString), "HTML"
@@ -30,6 +30,8 @@ func (t *service) text(m *notifier.Message) (text, mode string) {
 		text = fromMarkdown(text, t.mdv)
 	case m.Source == notifier.Text && t.mdv == 2:
 		text = markdownEscaper.Replace(text)
+	case m.Source == notifier.Text && m.Foreign:
+		text = escapeVersion1(text)
 	}
 	return text, mode
 }
@@ -93,7 +95,11 @@ func fromMarkdown(md string, version int) string {
 	}
 	if version == 1 {
 		u.Text = func(s string) string { return s }
-		u.Escaped = strings.NewReplacer("`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace
+		u.Escaped = escapeVersion1
 	}
 	return u.FromMarkdown(md)
 }
+
+// escapeVersion1 escapes the characters that are markup in Telegram's Markdown,
+// version 1.
+var escapeVersion1 = strings.NewReplacer("`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace

@@ -42,13 +42,19 @@ const (
 func (x *service) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "XMPP", "https://xmpp.org/rfcs/rfc6121.html"
 	s.Setup = "The user and password are those of an account (JID) on your XMPP server."
+	s.Groups(notifier.GroupChat)
+	s.NoWeb()
+	s.Words("jabber", "ejabberd", "prosody", "snikket", "conversations", "openfire")
 	s.URL("xmpp[s]://{user}:{password}@{host}[:{port}][/{targets...}]")
+	s.Hints(
+		notifier.Hint{Text: `(?<user>[^\s@:/?#]+)@(?<host>[\w-]*(?:xmpp|jabber)[\w.-]*\.[a-z]+)`, Is: "a JID"},
+	)
 	s.Limits = markup.Limits{Body: 32768}
 	s.Server(&x.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")
 	s.List(&x.targets, "targets", "user, user@host and #room@host; default: the user itself").Alias("to").Normalize(checkTarget).DropInvalid().Example("bob")
-	s.Host(&x.server, "xmpp", "server to connect to, if it is not the host")
+	s.Host(&x.server, "xmpp", "server to connect to, if it is not the host").Dialled()
 	s.Choice(&x.mode, "mode", "", []string{securityStartTLS, securityTLS, securityNone}, "encryption; default: none for xmpp, starttls for xmpps")
 	s.Bool(&x.roster, "roster", false, "fetch the list of contacts first")
 	s.Bool(&x.subject, "subject", false, "send the title as a subject")

@@ -145,13 +145,7 @@ func TestKeepsConnection(t *testing.T) {
 		t.Errorf("after a restart, want a new connection and the messages, got\n%s", got)
 	}
 	s.Close()
-	for range 100 {
-		if lines := again.Take(); lines != nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the stream is not ended")
+	servicetest.Eventually(t, "the stream is not ended", func() bool { return again.Take() != nil })
 }
 
 func TestRefusals(t *testing.T) {

@@ -1,2 +1,3 @@
-// Package chattext converts Markdown to the markup of chats that have their own.
+// Package chattext converts Markdown to the markup of chats that have their own, and
+// breaks mentions and links in texts of strangers.
 package chattext

@@ -1,0 +1,129 @@
+package services
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
+)
+
+// TestDiscordUpdate checks that the messages of an incident change the first one,
+// that a short message tells of its end, and that a deleted message is replaced.
+func TestDiscordUpdate(t *testing.T) {
+	var got []string
+	deleted := false
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		var m struct{ Content string }
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			t.Error(err)
+		}
+		got = append(got, q.Method+" "+q.URL.RequestURI()+" "+m.Content)
+		if deleted && q.Method == http.MethodPatch {
+			return 404, `{"message": "Unknown Message", "code": 10008}`
+		}
+		return 200, `{"id": "77"}`
+	})
+	send := service.Destination(t, "discord://123/token?update=yes")
+	tell := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if err := send(servicetest.Message(t, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+		got = nil
+	}
+	const (
+		post = "POST /api/webhooks/123/token?wait=true "
+		edit = "PATCH /api/webhooks/123/token/messages/77 "
+	)
+	tell("open", "worse", "updated", "acknowledged", "resolved")
+	history := "\n\n1 Mar 12:30 warning\n1 Mar 12:30 failure"
+	check(
+		post+"Disk almost full\r\nVolume /data is at 91% on host-7",
+		edit+"Disk almost full\r\nVolume /data is at 99% on host-7"+history,
+		post+"Disk almost full",
+		edit+"Disk\r\na larger one is ordered"+history+"\n1 Mar 12:30 updated",
+		edit+"Disk almost full: acknowledged\r\nby Ann"+history+"\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged",
+		edit+"Disk has space again\r\nVolume /data is at 40% on host-7"+history+"\n1 Mar 12:30 updated\n1 Mar 12:30 acknowledged\n1 Mar 12:30 resolved",
+		post+"Disk has space again",
+	)
+	// When it opens again, it is a new message. An alert that joins is told in a message, too.
+	alerts := func(identifiers ...string) {
+		t.Helper()
+		m := servicetest.Message(t, "open")
+		m.Incident.Name = "disk host-9"
+		m.Incident = m.Incident.For("ops", "")
+		m.Incident.Alerts = notifier.AlertWords(identifiers)
+		if err := send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var methods []string
+	for _, identifiers := range []string{"a", "a", "a b", "b", "b a"} {
+		alerts(strings.Fields(identifiers)...)
+		var of []string
+		for _, request := range got {
+			method, _, _ := strings.Cut(request, " ")
+			of = append(of, method)
+		}
+		methods, got = append(methods, strings.Join(of, "+")), nil
+	}
+	if want := []string{"POST", "PATCH", "PATCH+POST", "PATCH", "PATCH+POST"}; !slices.Equal(methods, want) {
+		t.Errorf("alerts that join: %q, want %q", methods, want)
+	}
+	tell("open")
+	check(post + "Disk almost full\r\nVolume /data is at 91% on host-7")
+	deleted = true
+	tell("worse")
+	check(
+		edit+"Disk almost full\r\nVolume /data is at 99% on host-7"+history,
+		post+"Disk almost full\r\nVolume /data is at 99% on host-7",
+	)
+	// A message about nothing in particular is one of its own.
+	tell("plain")
+	check("POST /api/webhooks/123/token Disk almost full\r\nVolume /data is at 91% on host-7")
+}
+
+// TestDiscordUpdateLimit checks that a long text stays within the limit of Discord with
+// the lines of its history, and that a message in several parts changes the first one.
+func TestDiscordUpdateLimit(t *testing.T) {
+	var contents []string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		var m struct{ Content string }
+		if err := json.Unmarshal([]byte(body), &m); err != nil {
+			t.Error(err)
+		}
+		if n := utf8.RuneCountInString(m.Content); n > 2000 {
+			t.Errorf("a content of %d characters", n)
+		}
+		contents = append(contents, q.Method+" "+m.Content)
+		return 200, `{"id": "77"}`
+	})
+	for _, overflow := range []string{"truncate", "split"} {
+		contents = nil
+		send := service.Destination(t, "discord://123/token?update=yes&overflow="+overflow)
+		for i := range 15 {
+			m := servicetest.Message(t, []string{"open", "worse"}[i%2])
+			m.Body = servicetest.Message(t, "long").Body[:5000]
+			if err := send(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		edits := slices.DeleteFunc(contents, func(c string) bool { return !strings.HasPrefix(c, http.MethodPatch) })
+		if len(edits) != 14 || !strings.HasSuffix(edits[13], "1 Mar 12:30 failure\n1 Mar 12:30 warning") || !strings.Contains(edits[13], "1 Mar 12:30 warning\n…\n") {
+			t.Errorf("%s: %d changes, the last one to %q", overflow, len(edits), edits[len(edits)-1])
+		}
+	}
+}

@@ -1,0 +1,154 @@
+// Package shown lets a chat show each incident in one message that changes.
+package shown
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/services/internal/kept"
+)
+
+// Reserve is the room in characters that a service leaves for the history below a
+// text. See [notifier.Schema.Limits].
+const Reserve = 400
+
+const maxHistory = 10 // lines
+
+// ErrTemplate is returned for a URL with both update=yes and a template.
+var ErrTemplate = errors.New("update=yes has no effect on a template; leave one of them out")
+
+// ErrGone is returned by [Chat.Edit] if the message cannot be changed, for example
+// because somebody has deleted it.
+var ErrGone = errors.New("the message no longer exists")
+
+// Ref identifies a message in a chat.
+type Ref struct {
+	Channel string `json:",omitempty"` // if the chat does not follow from the target
+	ID      string
+}
+
+// Chat is one chat of a destination.
+type Chat struct {
+	// Place is the target of the chat, which tells it from others of the destination.
+	Place string
+
+	// Post posts a message.
+	Post func(ctx context.Context, m *notifier.Message) (Ref, error)
+
+	// Edit replaces the text of a message.
+	Edit func(ctx context.Context, r Ref, m *notifier.Message) error
+
+	// Reply answers a message with a short one, so that phones ring.
+	Reply func(ctx context.Context, r Ref, m *notifier.Message) error
+}
+
+// Messages are the messages in which a destination shows incidents. They are kept
+// over a restart.
+type Messages struct {
+	kept kept.Values[message] // by incident and place
+}
+
+// message is what is remembered of a message.
+type message struct {
+	Ref
+	History []string
+	Type    notifier.Type // of the last state that was no addition
+	Over    bool
+	Alerts  string `json:",omitempty"`
+}
+
+// Use reports whether m is told by [Messages.Tell]: it has an incident, and is not
+// a further part of a divided message.
+func Use(m *notifier.Message) bool { return m.Incident.ID != "" && m.Part == 0 }
+
+// Tell tells m in the chat. If a message there shows the incident, it is changed:
+// it gets the text of m and a line for each earlier state. If the incident gets
+// worse, for example because an alert joins it, or is resolved, a short reply follows.
+// Otherwise m is posted.
+func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Message, chat Chat) (Ref, error) {
+	key := m.Incident.ID + " " + chat.Place
+	before, known := s.kept.Get(ctx, c, key)
+	now := before
+	now.History = history(before.History, m)
+	if m.Incident.State == notifier.Open || m.Incident.State == notifier.Resolved {
+		now.Type, now.Over, now.Alerts = m.Type, m.Incident.State == notifier.Resolved, m.Incident.Alerts
+	}
+	if known && !(before.Over && m.Incident.State == notifier.Open) {
+		err := c.Steps.Once("change "+chat.Place, func() error { return chat.Edit(ctx, before.Ref, withHistory(m, now.History)) })
+		if reply := short(m); err == nil && rings(before, now, m) && reply.Body != "" {
+			err = c.Steps.Once("reply "+chat.Place, func() error { return chat.Reply(ctx, before.Ref, reply) })
+		}
+		if err == nil {
+			s.kept.Set(ctx, c, key, now)
+		}
+		if !errors.Is(err, ErrGone) {
+			return before.Ref, err
+		}
+	}
+	err := c.Steps.Once("text "+chat.Place, func() (err error) {
+		now.Ref, err = chat.Post(ctx, m)
+		return err
+	})
+	if err != nil {
+		return Ref{}, err
+	}
+	// A retry does not post again and gets the message from here.
+	if now.Ref, err = notifier.OnceValue(c.Steps, "message in "+chat.Place, func() (Ref, error) { return now.Ref, nil }); err != nil {
+		return Ref{}, err
+	}
+	now.History = history(nil, m)
+	if now.ID != "" {
+		s.kept.Set(ctx, c, key, now)
+	}
+	return now.Ref, nil
+}
+
+// rings reports whether a change that m tells is one that people should hear of.
+func rings(before, now message, m *notifier.Message) bool {
+	return now.Over && !before.Over || now.Type == notifier.Failure && before.Type != notifier.Failure ||
+		m.Incident.Joined(before.Alerts)
+}
+
+// history returns the lines of the history with one for the state that m tells.
+func history(lines []string, m *notifier.Message) []string {
+	word := string(m.Incident.State)
+	if m.Incident.State == notifier.Open {
+		word = string(m.Type)
+	}
+	lines = append(slices.Clone(lines), m.Time.Format("2 Jan 15:04 ")+word)
+	if len(lines) > maxHistory {
+		lines = slices.Concat(lines[:1], []string{"…"}, lines[len(lines)-maxHistory+2:])
+	}
+	return lines
+}
+
+// withHistory returns m with lines below its text.
+func withHistory(m *notifier.Message, lines []string) *notifier.Message {
+	out := *m
+	gap, end := "\n\n", "\n"
+	switch m.Format {
+	case notifier.Markdown:
+		end = "  \n"
+	case notifier.HTML:
+		gap, end = "<br><br>", "<br>"
+	}
+	out.Body += gap + strings.Join(lines, end)
+	return &out
+}
+
+// short returns the title of m, or the first line of its text if it has none.
+func short(m *notifier.Message) *notifier.Message {
+	out := *m
+	out.Attachments = nil
+	out.Title, out.Body, out.Source = "", m.Title, notifier.Text // a title is plain
+	if out.Body == "" {
+		out.Source = m.Source
+		out.Body, _, _ = strings.Cut(strings.TrimLeft(m.Body, "\r\n"), "\n")
+		out.Body, _, _ = strings.Cut(out.Body, "<br")
+		out.Body = strings.TrimSpace(out.Body)
+	}
+	return &out
+}
