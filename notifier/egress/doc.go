@@ -6,7 +6,4 @@
 // opens other connections; it checks each address at the moment it is dialled,
 // so that host names, DNS answers and redirects cannot bypass the policy. URLs
 // that the operator wrote have no policy and may reach every address.
-//
-// A Pool sends short requests over plain HTTP with package internal/http1, and all
-// others with the transport of net/http. Both put the same bytes on the wire.
 package egress

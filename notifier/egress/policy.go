@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -38,49 +39,85 @@ type Policy struct {
 // As elsewhere in Caddy, private_ranges means 192.168.0.0/16, 172.16.0.0/12,
 // 10.0.0.0/8, 127.0.0.1/8, fd00::/8 and ::1. An error names the entry.
 func NewPolicy(allow, deny []string) (*Policy, error) {
-	p := &Policy{}
+	var allowed, denied []netip.Prefix
 	for _, entry := range allow {
 		if strings.TrimSpace(entry) == "all" {
-			p.allow = append(p.allow, allRanges...)
+			allowed = append(allowed, allRanges...)
 			continue
 		}
 		ranges, err := ParseRanges(entry)
 		if err != nil {
 			return nil, fmt.Errorf("egress allow %q: %w, or all", entry, err)
 		}
-		p.allow = append(p.allow, ranges...)
+		allowed = append(allowed, ranges...)
 	}
 	for _, entry := range deny {
 		ranges, err := ParseRanges(entry)
 		if err != nil {
 			return nil, fmt.Errorf("egress deny %q: %w", entry, err)
 		}
-		p.deny = append(p.deny, ranges...)
+		denied = append(denied, ranges...)
 	}
-	p.allow, p.deny = compact(p.allow), compact(p.deny)
+	return newPolicy(allowed, denied), nil
+}
+
+func newPolicy(allow, deny []netip.Prefix) *Policy {
+	p := &Policy{allow: compact(allow), deny: compact(deny)}
 	if len(p.allow)+len(p.deny) > 0 {
 		p.key = keyOf(p.allow, p.deny)
 	}
-	return p, nil
+	return p
 }
 
-// Strictest returns a policy that lets only those public addresses pass that
-// none of the policies denies. What they allow in addition is blocked.
+// Strictest returns a policy that lets an address pass only if all policies do.
+// Nil policies have no effect; without any other, Strictest returns nil.
 func Strictest(policies ...*Policy) *Policy {
-	s := &Policy{}
+	var s *Policy
 	for _, p := range policies {
-		if p != nil {
-			s.deny = append(s.deny, p.deny...)
+		switch {
+		case p == nil || s != nil && s.Key() == p.Key():
+		case s == nil:
+			s = p
+		default:
+			s = newPolicy(common(s.allow, p.allow), slices.Concat(s.deny, p.deny))
 		}
-	}
-	if s.deny = compact(s.deny); len(s.deny) > 0 {
-		s.key = keyOf(nil, s.deny)
 	}
 	return s
 }
 
+// common returns the ranges that are in both lists. Of two ranges that overlap,
+// one contains the other.
+func common(a, b []netip.Prefix) (both []netip.Prefix) {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Overlaps(y) {
+				if y.Bits() > x.Bits() {
+					both = append(both, y)
+				} else {
+					both = append(both, x)
+				}
+			}
+		}
+	}
+	return both
+}
+
+// ParsePolicy returns the policy with a key: see [Policy.Key].
+func ParsePolicy(key string) (*Policy, error) {
+	if key == "" {
+		return nil, nil
+	}
+	allow, deny, ok := strings.Cut(key, "; deny")
+	allow, found := strings.CutPrefix(allow, "allow")
+	if !ok || !found {
+		return nil, errors.New("the text is not that of an egress policy")
+	}
+	return NewPolicy(strings.Fields(allow), strings.Fields(deny))
+}
+
 // Key returns the policy as text. Two policies have the same key if their
 // lists hold the same addresses. Only the nil Policy has the empty key.
+// [ParsePolicy] is the inverse.
 func (p *Policy) Key() string {
 	switch {
 	case p == nil:

@@ -203,7 +203,7 @@ func TestPolicyPrecedence(t *testing.T) {
 			nil,
 			"192.168.1.1 192.168.1.3 fe80::3", "192.168.1.2 fe80::2 fe80::2%eth0",
 		},
-		{"allow a range that is not masked", []string{"10.1.2.3/16"}, nil, "10.2.0.1", "10.1.0.1 10.1.255.255"},
+		{"allow the loopback range as Caddy writes it", []string{"127.0.0.1/8"}, nil, "10.2.0.1", "127.0.0.1 127.255.255.255"},
 		{"allow in mapped form", []string{"::ffff:10.0.0.0/104", "::ffff:127.0.0.1"}, nil, "127.0.0.2", "10.9.9.9 127.0.0.1"},
 		{
 			"an address and the one embedded in it",
@@ -287,6 +287,15 @@ func TestNewPolicyNamesTheWrongEntry(t *testing.T) {
 			}
 		}
 	}
+	// An address with the length of a network could mean either.
+	for entry, want := range map[string]string{
+		"10.0.0.5/8": "write 10.0.0.0/8 for the range, or 10.0.0.5 for the address", "fd00::5/8": "write fd00::/8", "127.0.0.2/8": "write 127.0.0.0/8",
+		"::ffff:10.0.0.5/104": "write 10.0.0.0/8",
+	} {
+		if _, err := NewPolicy([]string{entry}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", entry, err, want)
+		}
+	}
 	if _, err := NewPolicy(nil, []string{"all"}); err == nil {
 		t.Error("deny took all")
 	}
@@ -297,7 +306,7 @@ func TestPolicyKey(t *testing.T) {
 	key := func(l lists) string { return mustPolicy(t, l.allow, l.deny).Key() }
 	for _, same := range [][]lists{
 		{{nil, nil}, {[]string{}, []string{}}},
-		{{[]string{"10.0.0.0/8", "127.0.0.1"}, nil}, {[]string{"127.0.0.1/32", "10.1.2.3/8", "10.0.0.0/8"}, nil}},
+		{{[]string{"10.0.0.0/8", "127.0.0.1"}, nil}, {[]string{"127.0.0.1/32", "10.1.2.3", "10.0.0.0/8"}, nil}},
 		{{[]string{"10.0.0.0/8"}, nil}, {[]string{"10.0.0.0/9", "10.128.0.0/10", "10.192.0.0/10", "10.3.0.0/16"}, nil}},
 		{{[]string{"all"}, nil}, {[]string{"::/0", "private_ranges", "0.0.0.0/0"}, nil}, {[]string{"0.0.0.0/1", "128.0.0.0/1", "::/0"}, nil}},
 		{{nil, []string{"::ffff:10.0.0.1"}}, {nil, []string{"10.0.0.1"}}},
@@ -406,13 +415,40 @@ func TestStrictest(t *testing.T) {
 		}
 		return p
 	}
-	s := Strictest(policy("10.0.0.0/8", "1.1.1.1"), policy("all", "8.8.8.0/24"), policy("", ""))
-	for address, pass := range map[string]bool{"10.1.2.3": false, "127.0.0.1": false, "1.1.1.1": false, "8.8.8.8": false, "9.9.9.9": true} {
+	s := Strictest(policy("10.0.0.0/8 127.0.0.1", "1.1.1.1"), nil, policy("10.1.0.0/16 10.2.3.4 192.168.0.0/16", "8.8.8.0/24 10.1.2.0/24"), policy("all", ""))
+	for address, pass := range map[string]bool{
+		"10.1.1.1": true, "10.2.3.4": true, "10.2.3.5": false, "10.1.2.3": false, "127.0.0.1": false, "192.168.1.1": false,
+		"1.1.1.1": false, "8.8.8.8": false, "9.9.9.9": true,
+	} {
 		if err := s.CheckAddr(netip.MustParseAddr(address)); (err == nil) != pass {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if want := policy("", "1.1.1.1 8.8.8.0/24").Key(); s.Key() != want {
+	if want := policy("10.1.0.0/16 10.2.3.4", "1.1.1.1 8.8.8.0/24 10.1.2.0/24").Key(); s.Key() != want {
 		t.Errorf("key %q, want %q", s.Key(), want)
+	}
+	if s := Strictest(nil, nil); s != nil {
+		t.Errorf("without a policy: %q", s.Key())
+	}
+	if want := policy("", ""); Strictest(policy("10.0.0.0/8", ""), want).Key() != want.Key() {
+		t.Error("a policy without lists is not the strictest")
+	}
+}
+
+// A policy that is stored as its key is the same afterwards.
+func TestParsePolicy(t *testing.T) {
+	p, err := NewPolicy([]string{"10.0.0.0/8", "fd00::/8"}, []string{"1.1.1.1", "private_ranges"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*Policy{nil, new(Policy), p} {
+		if got, err := ParsePolicy(p.Key()); err != nil || got.Key() != p.Key() || (got == nil) != (p == nil) {
+			t.Errorf("%q is parsed as %q, %v", p.Key(), got.Key(), err)
+		}
+	}
+	for _, key := range []string{"allow", "deny", "allow x; deny", "allow; deny x", " ", "1; deny"} {
+		if p, err := ParsePolicy(key); err == nil {
+			t.Errorf("%q is parsed as %q", key, p.Key())
+		}
 	}
 }

@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/caddy-notify/caddy-notify/internal/errs"
-	"github.com/caddy-notify/caddy-notify/notifier/egress/internal/http1"
 )
 
 // Pool is a pool of connections that enforces a [Policy] on each connection.
@@ -26,7 +24,7 @@ type Pool struct {
 	fixed     http.RoundTripper // sends all requests, if not nil
 
 	mu         sync.Mutex
-	transports map[transportKey]*transport
+	transports map[transportKey]*http.Transport
 }
 
 // transportKey separates connections that must not be shared. Connections of
@@ -54,7 +52,7 @@ func NewPool(userAgent string) *Pool {
 	return &Pool{
 		userAgent:  userAgent,
 		proxy:      httpproxy.FromEnvironment().ProxyFunc(),
-		transports: map[transportKey]*transport{},
+		transports: map[transportKey]*http.Transport{},
 	}
 }
 
@@ -77,8 +75,7 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, t := range p.transports {
-		t.full.CloseIdleConnections()
-		t.plain.CloseIdle()
+		t.CloseIdleConnections()
 	}
 }
 
@@ -92,29 +89,11 @@ const DefaultConnectTimeout = 10 * time.Second
 type connectTimeoutKey struct{}
 
 // maxIdleConns is the maximum number of idle connections of a transport: as
-// many as the default number of deliveries under way. idleTimeout is the time
-// after which they are closed.
-const (
-	maxIdleConns = 1024
-	idleTimeout  = 90 * time.Second
-)
-
-// transport sends requests with the same settings.
-type transport struct {
-	full  *http.Transport
-	plain *http1.Client // costs less; see http1.CanSend
-}
-
-// RoundTrip sends r.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.full.Proxy == nil && http1.CanSend(r) {
-		return t.plain.RoundTrip(r)
-	}
-	return t.full.RoundTrip(r)
-}
+// many as the default number of deliveries under way.
+const maxIdleConns = 1024
 
 // transport returns the transport for requests with the given settings.
-func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *transport {
+func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *http.Transport {
 	key := transportKey{insecure, policy.Key(), proxied}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,28 +104,26 @@ func (p *Pool) transport(insecure bool, policy *Policy, proxied bool) *transport
 	if proxied {
 		dialPolicy = nil // the dialled address is that of the operator's proxy
 	}
-	dialContext := func(ctx context.Context, network, address string) (net.Conn, error) {
-		timeout, ok := ctx.Value(connectTimeoutKey{}).(time.Duration)
-		if !ok {
-			timeout = DefaultConnectTimeout
-		}
-		return dial(ctx, dialPolicy, timeout, network, address)
-	}
-	full := &http.Transport{
-		DialContext:            dialContext,
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			timeout, ok := ctx.Value(connectTimeoutKey{}).(time.Duration)
+			if !ok {
+				timeout = DefaultConnectTimeout
+			}
+			return dial(ctx, dialPolicy, timeout, network, address)
+		},
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns, // a message may have a thousand destinations on one host
-		IdleConnTimeout:        idleTimeout,
+		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    20 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		ForceAttemptHTTP2:      true,
-		MaxResponseHeaderBytes: http1.MaxHead,
+		MaxResponseHeaderBytes: 64 << 10,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure}, //nolint:gosec // the URL says verify=no
 	}
 	if proxied {
-		full.Proxy = func(r *http.Request) (*url.URL, error) { return p.proxy(r.URL) }
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return p.proxy(r.URL) }
 	}
-	t := &transport{full: full, plain: &http1.Client{Dial: dialContext, MaxIdle: maxIdleConns, IdleTimeout: idleTimeout}}
 	p.transports[key] = t
 	return t
 }
@@ -208,16 +185,6 @@ func (c conn) Close() error                       { return errs.Public(c.Conn.Cl
 func (c conn) SetDeadline(t time.Time) error      { return errs.Public(c.Conn.SetDeadline(t)) }
 func (c conn) SetReadDeadline(t time.Time) error  { return errs.Public(c.Conn.SetReadDeadline(t)) }
 func (c conn) SetWriteDeadline(t time.Time) error { return errs.Public(c.Conn.SetWriteDeadline(t)) }
-
-// SyscallConn implements [syscall.Conn]. With it, a client can check whether an
-// idle connection is still open.
-func (c conn) SyscallConn() (syscall.RawConn, error) {
-	raw, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.ErrUnsupported
-	}
-	return raw.SyscallConn()
-}
 
 // CloseWrite closes the sending side. It fails for networks that cannot.
 func (c conn) CloseWrite() error {

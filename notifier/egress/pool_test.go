@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -66,13 +68,81 @@ func TestConnectionsOfPolicies(t *testing.T) {
 			do(t, p, address, Options{Policy: policy})
 		}
 	}
-	// A short and a long request use separate connections.
-	if n := all.Load(); n != 6 {
+	if n := all.Load(); n != 3 {
 		t.Errorf("%d connections for three policies", n)
 	}
 	p.Close()
 	for open.Load() > 0 {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// Over TLS, requests are sent with HTTP/2 if the server has it. They share one
+// connection.
+func TestHTTP2(t *testing.T) {
+	var conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Proto != "HTTP/2.0" {
+			t.Error(r.Proto)
+		}
+		repeat(w, r)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	p := NewPool("test")
+	defer p.Close()
+	for range 3 {
+		do(t, p, s.URL, Options{Insecure: true})
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// The error of a request whose context ends is the cause of the context, whether
+// the server does not answer or does not end its answer.
+func TestCancelledRequest(t *testing.T) {
+	waiting := make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/body" {
+			_, _ = io.WriteString(w, "begin")
+			_ = http.NewResponseController(w).Flush()
+		}
+		waiting <- struct{}{}
+		<-r.Context().Done()
+	})
+	http1, http2 := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	http2.EnableHTTP2 = true
+	http2.StartTLS()
+	defer http1.Close()
+	defer http2.Close()
+	p := NewPool("test")
+	defer p.Close()
+	stopped := errors.New("stopped")
+	for _, address := range []string{http1.URL + "/head", http1.URL + "/body", http2.URL + "/head", http2.URL + "/body"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-waiting
+			cancel(stopped)
+		}()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := p.Do(r, Options{Insecure: true})
+		if err == nil {
+			_, err = io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+		}
+		if !errors.Is(err, stopped) {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -91,6 +92,10 @@ func ParseRanges(entry string) ([]netip.Prefix, error) {
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	// Caddy itself writes 127.0.0.1/8 for private_ranges.
+	if whole := p.Masked(); p != whole && !slices.Contains(privateRanges, p) {
+		return nil, fmt.Errorf("it is an address within a range; write %s for the range, or %s for the address alone", whole, p.Addr())
 	}
 	return []netip.Prefix{p}, nil
 }

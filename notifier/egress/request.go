@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/caddy-notify/caddy-notify/internal/errs"
 )
 
 // maxRedirects is the maximum number of redirects that are followed for one
@@ -16,7 +18,9 @@ import (
 const maxRedirects = 5
 
 // Do sends a request. A [*BlockedError] is returned if the policy blocks the
-// address. No error contains the URL, which may hold secrets.
+// address. No error contains the URL, which may hold secrets, or what the server
+// sent. If the context ends, the error is its cause. Both hold for errors of
+// reading the answer's body, too.
 //
 // Unlike [http.Client], Do keeps the method and the body when it follows a
 // redirect with status 301 or 302: a GET without the message could be answered
@@ -29,9 +33,12 @@ func (p *Pool) Do(r *http.Request, o Options) (*http.Response, error) {
 	for redirects := 0; ; redirects++ {
 		resp, err := p.roundTrip(r, o)
 		if err != nil {
-			return nil, transportError(err)
+			return nil, transportError(errs.ContextError(r.Context(), err))
 		}
 		if !o.FollowRedirects || !isRedirect(resp) {
+			if resp.Body != http.NoBody {
+				resp.Body = body{resp.Body, r.Context()}
+			}
 			return resp, nil
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // lets the connection be reused
@@ -90,6 +97,20 @@ func (p *Pool) roundTrip(r *http.Request, o Options) (*http.Response, error) {
 	return p.transport(o.Insecure, o.Policy, proxy != nil).RoundTrip(r)
 }
 
+// body is the body of an answer. Its errors are those of [transportError].
+type body struct {
+	io.ReadCloser
+	ctx context.Context // of the request
+}
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF itself
+		err = transportError(errs.ContextError(b.ctx, err))
+	}
+	return n, err
+}
+
 // isRedirect reports whether resp sends the client to another address.
 func isRedirect(resp *http.Response) bool {
 	switch resp.StatusCode {
@@ -132,7 +153,8 @@ func redirect(r *http.Request, resp *http.Response) (*http.Request, error) {
 }
 
 // transportError returns an error without the URL, which may hold secrets, and
-// explains errors of net/http that users cannot understand.
+// without what the server sent, which may repeat them. It explains errors of
+// net/http that users cannot understand.
 func transportError(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -143,31 +165,41 @@ func transportError(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return errors.New("the server closed the connection before it had the whole request")
 	}
+	text := err.Error()
 	// net/http returns this text if the server sends data on a connection
 	// before it gets a request.
-	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked") {
+	if strings.HasPrefix(text, "readLoopPeekFailLocked") {
 		return errors.New("the server sent something before it was asked; is it an HTTP server?")
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: "); ok {
-		if what := malformed(rest); what != "" {
-			return fmt.Errorf("the answer is not valid HTTP (%s)", what)
-		}
+	// The text of the server's GOAWAY frame.
+	if what, _, ok := strings.Cut(text, `, debug="`); ok {
+		return errors.New(what)
+	}
+	if what := malformed(text); what != "" {
+		return fmt.Errorf("the answer is not valid HTTP (%s)", what)
 	}
 	return err
 }
 
 // malformed returns what is wrong with an answer that net/http cannot read, or
-// "" for another error. It leaves out the part of a line that net/http quotes,
-// because it can hold a part of a secret that the server repeats.
+// "" for another error. It leaves out what net/http quotes of the answer,
+// because that can hold a part of a secret that the server repeats.
 func malformed(text string) string {
 	const header = "malformed MIME header"
-	if strings.HasPrefix(text, header) {
+	rest, http1 := strings.CutPrefix(text, "net/http: HTTP/1.x transport connection broken: ")
+	http2 := strings.HasPrefix(text, "http2: ") || strings.HasPrefix(text, "stream error: ")
+	switch {
+	case strings.HasPrefix(rest, header): // in the head or in a trailer
 		return header
+	case !http1 && !http2:
+		return ""
 	}
-	what, _, quoted := strings.Cut(text, `"`)
+	what, _, quoted := strings.Cut(rest, `"`)
 	if !quoted {
 		return ""
 	}
-	what, _, _ = strings.Cut(strings.TrimPrefix(what, "http: "), ";")
+	if http1 {
+		what, _, _ = strings.Cut(strings.TrimPrefix(what, "http: "), ";")
+	}
 	return strings.TrimRight(what, ": ")
 }
