@@ -1,0 +1,214 @@
+package console
+
+import (
+	"strings"
+	"unicode"
+)
+
+// ServicesPage is the first step to a new destination of a key: a field for a
+// search or for what a service has given out, and the services by group.
+type ServicesPage struct {
+	Address string // of the page of the key, relative to this page
+	Key     string
+	Text    string // in the field
+	Problem string // why nothing is found; "" if something is, or for an empty field
+	Guesses []Guess
+	Found   []Service // by the search
+	Groups  []ServiceGroup
+}
+
+// Service is a service in a list.
+type Service struct {
+	Name, Scheme string
+	Group        string // that it mainly belongs to, for the colour of its mark
+	Reason       string // why it is found; "" in a list of all
+}
+
+// Mark returns the letter that stands for the service.
+func (s Service) Mark() string {
+	for _, r := range s.Name {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return strings.ToUpper(string(r))
+		}
+	}
+	return "?"
+}
+
+// Guess is a service that the text in the field may belong to.
+type Guess struct {
+	Service
+	What string // the text is, such as "the token of a bot"
+	Note string // a sentence on what is missing; "" if nothing is known to be
+}
+
+// ServiceGroup has the services of one purpose.
+type ServiceGroup struct {
+	Title    string
+	Services []Service
+}
+
+var servicesParts = newParts(source{
+	templates: []string{"builder_services.html", "builder_step.html"},
+	scripts:   []string{"builder.js"},
+	styles:    []string{mainStyle},
+	policy:    policyForms,
+})
+
+func (p ServicesPage) view() view { return view{title: builderTitle(p.Key), parts: servicesParts} }
+
+// Summary says what is found, for screen readers, which need not read the lists.
+func (p ServicesPage) Summary() string {
+	var parts []string
+	if n := len(p.Guesses); n > 0 {
+		parts = append(parts, "The text may belong to "+count(n, "service", "services")+".")
+	}
+	if n := len(p.Found); n > 0 {
+		parts = append(parts, count(n, "service", "services")+" found.")
+	}
+	if p.Problem != "" {
+		parts = append(parts, "Nothing found.")
+	}
+	return strings.Join(parts, " ")
+}
+
+// Total returns the number of services.
+func (p ServicesPage) Total() int {
+	names := map[string]bool{}
+	for _, g := range p.Groups {
+		for _, s := range g.Services {
+			names[s.Name] = true
+		}
+	}
+	return len(names)
+}
+
+// builderTitle is the title of the pages that make a URL.
+func builderTitle(key string) string { return "Add a destination to " + key }
+
+// FormPage is the second step: a form for the URL of a service. It tests the URL,
+// and saves it or shows the line for a Caddyfile.
+type FormPage struct {
+	Address     string // as in ServicesPage
+	Key         string
+	Service     Service
+	Setup, Site string // of the service
+	Template    string // of the URL
+	Form        int    // its number, from 1 on
+	Forms       []Choice
+	Schemes     []Choice
+	Natives     bool // the service gives out addresses that fill in the form
+	Sections    []Section
+	Tags        Field
+	Problem     string // of the URL as a whole, or why it is not saved
+	Shown       bool   // secrets are readable
+	Recognized  string // what the text that filled in the form is; "" for none
+	Note        string // on that text
+	Unread      string // a text that was pasted and does not fill in the form
+	Saves       bool   // the key is a saved one; else the form shows the line for a Caddyfile
+	Tests       bool   // it can send a test message
+	Result      string // of a test; "" before the first
+	Status      string // of the result, as in Destination
+	Line        string // for a Caddyfile; "" until it is wanted
+	URL         string // if the person must write it into the key; "" if not
+	Warnings    []string
+}
+
+// Choice is one of several values.
+type Choice struct {
+	Value, Label string
+	Chosen       bool
+}
+
+// Section is a part of a form.
+type Section struct {
+	Title  string // "" for one that is always open
+	Open   bool
+	Fields []Field
+}
+
+// Field is a field of a form.
+type Field struct {
+	ID       string // of the element
+	Name     string // of the field in the request
+	Param    string // the name of the parameter
+	Label    string
+	Control  Control
+	Value    string
+	Default  string
+	Example  string   // of a value
+	Checked  bool     // of ControlCheck
+	Choices  []Choice // of ControlSelect
+	Pairs    []Pair   // of ControlPairs
+	Min, Max string   // of ControlNumber, as Step
+	Step     string
+	Required bool
+	Optional bool // marked as such, because it is among required fields
+	Secret   bool
+	Shown    bool // a secret is readable
+	Hint     string
+	Problem  string
+}
+
+// Control is the kind of a field.
+type Control string
+
+// The kinds of fields.
+const (
+	ControlText   Control = "text"
+	ControlSecret Control = "secret"
+	ControlNumber Control = "number"
+	ControlCheck  Control = "check"
+	ControlSelect Control = "select"
+	ControlLines  Control = "lines" // a list, one item a line
+	ControlPairs  Control = "pairs" // a map
+)
+
+// Pair is an entry of a map.
+type Pair struct {
+	Number     int // from 1 on
+	Key, Value string
+}
+
+var formParts = newParts(source{
+	templates: []string{"builder_form.html", "builder_field.html", "builder_step.html"},
+	scripts:   []string{"builder.js"},
+	styles:    []string{mainStyle},
+	policy:    policyForms,
+})
+
+// shownField is a field as the template shows it.
+type shownField struct {
+	Field
+	Focus bool // the first with a problem
+}
+
+// shownSection is a section as the template shows it.
+type shownSection struct {
+	Section
+	Fields []shownField
+}
+
+func (p FormPage) view() view {
+	data := struct {
+		FormPage
+		Sections []shownSection
+		Tags     shownField
+		Problems []Field // those that have one, for the summary
+	}{FormPage: p}
+	show := func(f Field) shownField {
+		if f.Problem == "" {
+			return shownField{Field: f}
+		}
+		data.Problems = append(data.Problems, f)
+		return shownField{f, len(data.Problems) == 1}
+	}
+	for _, s := range p.Sections {
+		shown := shownSection{Section: s}
+		for _, f := range s.Fields {
+			shown.Fields = append(shown.Fields, show(f))
+		}
+		data.Sections = append(data.Sections, shown)
+	}
+	data.Tags = show(p.Tags)
+	return view{title: "Add " + p.Service.Name + " to " + p.Key, parts: formParts, data: data}
+}

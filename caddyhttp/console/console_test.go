@@ -1,0 +1,467 @@
+package console
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
+)
+
+// TestMain sets a time zone that pages must not show.
+func TestMain(m *testing.M) {
+	time.Local = time.FixedZone("", 2*60*60)
+	os.Exit(m.Run())
+}
+
+// exampleFrame is the frame of the examples, for somebody who may manage.
+var exampleFrame = Frame{
+	Root: "../", User: "ann",
+	Places: []Place{{Name: "Keys", Address: "../notify/console", Here: true}, {Name: "Queue", Address: "../notify/console/queue", Trouble: "1 down"}},
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// examples has pages by the names of their golden files. Each page is there with
+// all it can show.
+var examples = map[string]Page{
+	"send": SendPage{
+		Address: "./ops", Messages: "./messages/", Key: "ops",
+		Tags: []Tag{{"chat", "JSON, XML"}, {"all", "JSON, XML ×2"}}, Otherwise: "JSON", Others: true,
+		MaxFiles: 5, MaxFileSize: "10 MiB", Sources: []string{"github", "grafana"},
+	},
+	"send_nowhere":      SendPage{Address: "./ops", Key: "ops", Tags: []Tag{{"chat", "JSON"}, {"all", "JSON"}}, Others: true},
+	"send_without_tags": SendPage{Address: "./ops", Key: "ops", Otherwise: "JSON"},
+	"send_urls":         SendPage{Address: "./notify", Otherwise: "JSON", MaxFiles: 5, MaxFileSize: "10 MiB"},
+	"preview":           PreviewPage{Title: "Disk full", Note: "failure · tags: db", Body: "<p><strong>97 %</strong></p>"},
+	"response": ResponsePage{
+		Title: "Not sent to all", FormURL: "./ops", BackURL: "../cfg/ops",
+		Lines: []ResponseLine{
+			{Level: "INFO", Time: "12:00:00", Text: "Sent JSON notification."},
+			{Level: "ERROR", Optional: true, Time: "12:00:01", Text: "XML failed."},
+		},
+	},
+	"about": AboutPage{Root: "./", Address: "https://alerts.example.com/notify"},
+	"keys": KeysPage{
+		Root: "../", All: 122, Found: 122, First: 51, Last: 54, Previous: "../notify/console?page=1", Next: "../notify/console?page=3", MayAdd: true, Hint: "Without a queue, less is known.",
+		Tallies: []Tally{{Down, 1, "../notify/console?state=down"}, {Fine, 121, ""}},
+		Keys: []ListedKey{
+			{Name: "ops", Address: "../notify/console/keys/ops", Send: "../notify/ops", Fixed: true, Services: "JSON ×2", URLs: 2, Hurry: "../notify/console/keys/ops", Health: &Health{State: Down, Since: noon, Cause: "JSON: the service answered 503", Waiting: 112, WaitingSince: noon, Delivered: noon.Add(-time.Hour)}},
+			{Name: "home", Address: "../notify/console/keys/home", Send: "../notify/home", Services: "Discord", URLs: 1, Health: &Health{State: Fine, Delivered: noon}},
+			{Name: "new", Address: "../notify/console/keys/new", Send: "../notify/new", Services: "Discord", URLs: 1, Health: &Health{State: Silent}},
+			{Name: "broken", Address: "../notify/console/keys/broken", Problem: "It cannot be read."},
+		},
+	},
+	"keys_search": KeysPage{
+		Root: "./", Search: "op", State: Fine, All: 122, Found: 1, First: 1, Last: 1, Problem: "The queue cannot be read at the moment.",
+		Keys: []ListedKey{{Name: "ops", Address: "./notify/console/keys/ops", Send: "./notify/ops", Services: "JSON", URLs: 1}},
+	},
+	"keys_nothing": KeysPage{Root: "./", Search: "absent", State: Down, All: 122},
+	"keys_none":    KeysPage{Root: "./"},
+	"keys_first":   KeysPage{Root: "./", MayAdd: true},
+	"key": KeyPage{
+		Root: "../", Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Text: "json://example.com/\n", Format: "text",
+		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down},
+		Rules:  []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+		Lines:  []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
+		Tokens: 2,
+		Recent: Group([]ListedMessage{
+			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Type: "success", Source: "http", Outcome: Delivered, Lines: []string{"JSON json://example.com/: delivered"}},
+			{ID: "0195-2", Address: "../notify/console/messages/0195-2", Time: noon, Source: "mail", Incident: "disk <db1>", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 2},
+			{ID: "0195-3", Address: "../notify/console/messages/0195-3", Time: noon.Add(-time.Minute), Source: "mail", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}},
+			{Time: noon, Source: "log", Outcome: Queued},
+			{Time: noon, Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
+		}, 10),
+		RecentHint: "Equal ones are counted.",
+		Queue: &Queue{
+			More: true,
+			Groups: []QueuedGroup{
+				{Service: "JSON", URL: "json://example.com/", Outcome: GivenUp, Reason: "the service answered 404", Count: 1, First: noon, Messages: []MessageLink{{"0195-1", noon}}},
+				{Service: "JSON", URL: "json://example.com/", Outcome: Queued, Count: 112, First: noon, Next: noon.Add(time.Minute), Messages: slices.Repeat([]MessageLink{{"0195-2", noon}}, 7)},
+			},
+		},
+	},
+	"key_token": KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Tokens: 1, NewToken: "T0KEN", Queue: &Queue{}},
+	"messages": MessagesPage{
+		Root: "../", Filter: MessageFilter{Key: "ops", State: "failed", Type: "warning", Since: "24h"}, Keys: []string{"home", "ops"}, Hint: "Refused requests are those of the latest.",
+		Scanned: true, Until: noon, Newest: "../notify/console/messages", Older: "../notify/console/messages?before=0195-1",
+		Messages: []ListedMessage{
+			{ID: "0195-1", Address: "../notify/console/messages/0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Failed, Lines: []string{"JSON json://example.com/: failed: the service answered 500"}, More: 1},
+			{Time: noon, Key: "home", Source: "http", Outcome: Refused, Count: 3, Client: "192.0.2.1", Reason: "400: the field body is missing"},
+			{Time: noon, Source: "http", Outcome: Cancelled},
+		},
+	},
+	"messages_none":    MessagesPage{Root: "../"},
+	"messages_nothing": MessagesPage{Root: "../", Filter: MessageFilter{Key: "x"}},
+	"messages_problem": MessagesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
+	"message": MessagePage{
+		Root: "../", Retry: true, Drop: true,
+		Message: ListedMessage{ID: "0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
+		Deliveries: []Delivery{
+			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
+			{Service: "Discord", URL: "discord://***", Outcome: GivenUp, Note: "optional", Attempts: 1, Elapsed: "3 ms"},
+			{Service: "XML", URL: "xml://example.com/", Outcome: Skipped, Note: "superseded"},
+		},
+	},
+	"message_done": MessagePage{Root: "../", Message: ListedMessage{ID: "0195-1", Time: noon, Outcome: Delivered}, Deliveries: []Delivery{{Service: "JSON", URL: "json://example.com/", Outcome: Delivered, Attempts: 1, Elapsed: "3 ms"}}},
+	"queue": QueuePage{
+		Root: "../", Problem: "No message can be stored now.", Done: "What waited is being tried now.", Waiting: 112, Sending: 1, GivenUp: 3, Oldest: noon, Size: "1.2 MiB", More: 4,
+		All: &Waits{Address: "../notify/console/queue", Destination: "all", Count: 112},
+		Destinations: []QueuedDestination{
+			{Service: "JSON", URL: "json://example.com/", Keys: []KeyLink{{"ops", "../notify/console/keys/ops"}}, Health: Health{State: Down, Since: noon, Cause: "the service answered 503", Waiting: 112, WaitingSince: noon}, Waits: &Waits{"../notify/console/queue", "aGFzaA", "JSON ops", 112}},
+			{Service: "XML", URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
+		},
+	},
+	"queue_empty": QueuePage{Root: "../", Size: "0 B"},
+	"key_draft": KeyPage{
+		Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
+		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},
+	},
+	"key_checked":   KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\n", Format: "text", Draft: &Draft{URLs: 1}},
+	"key_not_saved": KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Format: "yaml", Draft: &Draft{Problem: "there are 9 saved keys already", URLs: 2}, Problem: "The saved configuration cannot be used."},
+	"key_saved":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Destinations: []Destination{exampleDestination}},
+	"key_fixed":     KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Fixed: true, Destinations: []Destination{exampleDestination}, Queue: &Queue{Problem: "The queue cannot be read at the moment."}},
+	"key_unused":    KeyPage{Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Saved: true, Editable: true, Recent: nil, Queue: &Queue{}},
+	"builder_services": ServicesPage{
+		Address: "../cfg/ops", Key: "ops",
+		Groups: []ServiceGroup{
+			{Title: "Chat", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "46elks", Scheme: "46elks", Group: "sms"}}},
+			{Title: "Phone, desktop and browser", Services: []Service{{Name: "Discord", Scheme: "discord", Group: "chat"}, {Name: "…", Scheme: "x", Group: "other"}}},
+		},
+	},
+	"builder_services_found": ServicesPage{
+		Address: "../cfg/ops", Key: "ops", Text: "push <key>",
+		Guesses: []Guess{{Service: Service{Name: "Telegram", Scheme: "tgram", Group: "chat"}, What: "the name of a bot", Note: "its token is needed"}, {Service: Service{Name: "Gotify", Scheme: "gotify", Group: "phone"}, What: "a token"}},
+		Found:   []Service{{Name: "Pushover", Scheme: "pover", Group: "phone", Reason: `known for "push"`}},
+	},
+	"builder_services_nothing": ServicesPage{Address: "../cfg/ops", Key: "ops", Text: "hello", Problem: "No service gives out a text of this form"},
+	"builder_form": FormPage{
+		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "JSON", Scheme: "json", Group: "server"}, Setup: "Any server.", Site: "https://example.com/docs",
+		Natives: true, Unread: "hello <token>", Saves: true, Tests: true,
+		Template: "json://{host}", Form: 2, Forms: []Choice{{"1", "With a host", false}, {"2", "With a host and a port", true}},
+		Schemes: []Choice{{"json", "without TLS, json://", false}, {"jsons", "with TLS, jsons://", true}},
+		Sections: []Section{
+			{Open: true, Fields: []Field{
+				{ID: "p-host", Name: "p.host", Param: "host", Label: "Host", Control: ControlText, Default: "localhost", Required: true, Hint: "A name or an address."},
+				{ID: "p-port", Name: "p.port", Param: "port", Label: "Port", Control: ControlNumber, Value: "99999", Default: "80", Min: "1", Max: "65535", Step: "1", Optional: true, Hint: "A whole number.", Problem: "port must be at most 65535"},
+				{ID: "p-password", Name: "p.password", Param: "password", Label: "Password", Control: ControlSecret, Value: "t0ken", Example: "abc123", Required: true, Secret: true},
+			}},
+			{Title: "More parameters of JSON", Open: true, Fields: []Field{
+				{ID: "p-method", Name: "p.method", Param: "method", Label: "Method", Control: ControlSelect, Choices: []Choice{{"", "", false}, {"POST", "POST", true}}},
+				{ID: "p-to", Name: "p.to", Param: "to", Label: "To", Control: ControlLines, Value: "a\nb", Required: true},
+				{ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs, Pairs: []Pair{{1, "X-Key", "t0ken"}, {Number: 2}}, Problem: "the header is malformed"},
+			}},
+			{Title: "Parameters that all services have", Fields: []Field{
+				{ID: "p-verify", Name: "p.verify", Param: "verify", Label: "Verify", Control: ControlCheck, Checked: true},
+			}},
+		},
+		Tags:    Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Value: "a, b.c", Optional: true, Problem: "the tag is malformed"},
+		Problem: "The address is private",
+	},
+	"builder_form_shown": FormPage{
+		Address: "../cfg/ops", Key: "ops", Service: Service{Name: "Discord", Scheme: "discord", Group: "chat"}, Template: "discord://{id}", Form: 1, Shown: true,
+		Natives: true, Recognized: "the address of a webhook", Note: "it belongs to a channel", Saves: true, Tests: true,
+		Result: "Delivered in 3 ms.", Status: "delivered", Warnings: []string{"the parameter x has no effect"},
+		Sections: []Section{{Fields: []Field{
+			{ID: "p-token", Name: "p.token", Param: "token", Label: "Token", Control: ControlSecret, Value: "t0ken", Secret: true, Shown: true},
+			{ID: "p-header", Name: "header", Param: "header", Label: "Headers", Control: ControlPairs, Pairs: []Pair{{1, "X-Key", "t0ken"}}, Shown: true},
+		}}},
+		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true},
+	},
+	"builder_form_line": FormPage{
+		Address: "../notify/console/keys/fixed", Key: "fixed", Service: Service{Name: "Discord", Scheme: "discord", Group: "chat"}, Template: "discord://{id}", Form: 1,
+		Tags: Field{ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: ControlText, Optional: true}, Line: "url discord://id/t0ken ops", URL: "discord://id/t0ken",
+	},
+}
+
+var exampleDestination = Destination{
+	Number: 1, Service: "JSON", URL: "json://example.com/***", Tags: "a, b", Address: "../cfg/ops",
+	Health: &Health{State: Waiting, Waiting: 1, WaitingSince: noon}, Waits: &Waits{"../notify/console/keys/ops", "aGFzaA", "JSON 1", 1},
+	Fields: []HiddenField{{"destination", "1"}}, Label: "Test destination 1, JSON", Status: "delivered", Result: "Delivered in 3 ms.",
+}
+
+// TestPages compares each example with its golden file. There, the files of
+// styles and scripts have their names in place of their texts.
+func TestPages(t *testing.T) {
+	for name, page := range examples {
+		t.Run(name, func(t *testing.T) {
+			document, policy := render(t, page)
+			golden.Check(t, "testdata/"+name+".golden", nameFiles("<!-- "+policy+" -->\n"+document))
+		})
+	}
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if examples[strings.TrimSuffix(f.Name(), ".golden")] == nil {
+			t.Errorf("testdata/%s is of no example", f.Name())
+		}
+	}
+}
+
+func render(t *testing.T, page Page) (document, policy string) {
+	t.Helper()
+	b, policy, err := Render(exampleFrame, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), policy
+}
+
+// nameFiles replaces scripts, style sheets and their hashes by the names of their
+// files.
+func nameFiles(text string) string {
+	for _, f := range embedded() {
+		if !strings.HasSuffix(f, ".html") {
+			text = strings.NewReplacer(">"+readFile(f)+"<", ">"+f+"<", hashSource(readFile(f)), f).Replace(text)
+		}
+	}
+	return text
+}
+
+// embedded returns the names of the package's files.
+func embedded() (names []string) {
+	all, err := files.ReadDir(".")
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range all {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// TestEveryPageHasAnExample finds the pages in the source of the package, so that
+// none is without a golden file and the tests with hostile texts.
+func TestEveryPageHasAnExample(t *testing.T) {
+	have := map[string]bool{}
+	for _, p := range examples {
+		have[reflect.TypeOf(p).Name()] = true
+	}
+	sources, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range sources {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if strings.Contains(spec.Path.Value, ".") {
+				t.Errorf("%s imports %s; the package has nothing but the standard library", f.Name(), spec.Path.Value)
+			}
+		}
+		for _, d := range file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				name := spec.(*ast.TypeSpec).Name.Name
+				if name == "Page" || !strings.HasSuffix(name, "Page") || !ast.IsExported(name) {
+					continue
+				}
+				if found++; !have[name] {
+					t.Errorf("%s has no example", name)
+				}
+			}
+		}
+	}
+	if found < len(have) {
+		t.Errorf("%d pages are declared, but %d have examples", found, len(have))
+	}
+}
+
+// TestEveryFileIsUsed checks that each script and style sheet is part of a page,
+// and that each template is part of the HTML of a page.
+func TestEveryFileIsUsed(t *testing.T) {
+	shared := []string{"layout.html", "components.html"}
+	for _, f := range embedded() {
+		used := slices.Contains(shared, f)
+		for _, p := range examples {
+			parts := p.view().parts()
+			switch {
+			case strings.HasSuffix(f, ".html"):
+				used = used || parts.template.Lookup(f) != nil
+			default:
+				used = used || strings.Contains(parts.policy, hashSource(readFile(f)))
+			}
+		}
+		if !used {
+			t.Errorf("%s is part of no page", f)
+		}
+	}
+}
+
+// TestPolicies checks that each page loads and runs only its own files, and leads
+// nowhere but to the gateway and the site of a service.
+func TestPolicies(t *testing.T) {
+	inline := regexp.MustCompile(`(?s)<(?:style|script)>(.*?)</(?:style|script)>`)
+	elsewhere := regexp.MustCompile(`(?:src|href|action)="[^.#d"][^"]*"|url\(|@import|https?://[^\s"'<]*`)
+	shown := regexp.MustCompile(`<code>[^<]*</code>`) // what is there to copy
+	for name, p := range examples {
+		document, policy := render(t, p)
+		if !strings.HasPrefix(policy, "default-src 'none'; base-uri 'none'; ") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %s", name, policy)
+		}
+		for _, want := range []string{"frame-ancestors", "form-action", "img-src data:"} {
+			if strings.Count(policy, want) != 1 {
+				t.Errorf("%s: the policy lacks %s: %s", name, want, policy)
+			}
+		}
+		for _, m := range inline.FindAllStringSubmatch(document, -1) {
+			if !strings.Contains(policy, hashSource(m[1])) {
+				t.Errorf("%s: the policy does not allow the page's own %.40q", name, m[1])
+			}
+		}
+		for _, m := range elsewhere.FindAllString(strings.ReplaceAll(shown.ReplaceAllString(document, ""), "http://www.w3.org/2000/svg", ""), -1) {
+			if !strings.Contains(m, "https://example.com/docs") {
+				t.Errorf("%s leads elsewhere: %s", name, m)
+			}
+		}
+	}
+	// The page shows the preview in a frame that has both policies.
+	if _, policy := render(t, SendPage{}); !strings.Contains(policy, hashSource(readFile(previewStyle))) {
+		t.Errorf("the page does not allow the style of the preview: %s", policy)
+	}
+	if _, policy := render(t, PreviewPage{}); !strings.Contains(policy, "; sandbox") || strings.Contains(policy, "script-src") {
+		t.Errorf("the preview can run scripts: %s", policy)
+	}
+}
+
+// TestHostileText fills each example with texts that would change the page if they
+// were not escaped, and checks that its elements and attributes are those of the
+// same page with harmless texts.
+func TestHostileText(t *testing.T) {
+	for name, p := range examples {
+		harmless, _ := render(t, withText(p, "x"))
+		want := elements(t, harmless)
+		for _, text := range []string{
+			`"><script>alert(1)</script>`, `'><img src=x onerror=alert(1)>`, `x onfocus=alert(1) autofocus`, `</textarea></title></style></script><script>alert(1)//`,
+			`javascript:alert(1)`, `{{.Key}}`, "<!--", "`${alert(1)}`", "\x00\xff\u2028",
+		} {
+			document, _ := render(t, withText(p, text))
+			if got := elements(t, document); !slices.Equal(got, want) {
+				t.Errorf("%s with the text %q has the elements\n%s\nwant\n%s", name, text, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+	}
+}
+
+// withText returns a copy of a page with text in place of all its texts. It keeps
+// empty ones, words of the package such as [Outcome], and the HTML of a preview.
+func withText(p Page, text string) Page {
+	var fill func(v reflect.Value) reflect.Value
+	fill = func(v reflect.Value) reflect.Value {
+		out := reflect.New(v.Type()).Elem()
+		out.Set(v)
+		switch v.Kind() {
+		case reflect.String:
+			if v.Type() == reflect.TypeFor[string]() && v.String() != "" {
+				out.SetString(text)
+			}
+		case reflect.Slice:
+			out.Set(reflect.MakeSlice(v.Type(), 0, v.Len()))
+			for i := range v.Len() {
+				out.Set(reflect.Append(out, fill(v.Index(i))))
+			}
+		case reflect.Pointer:
+			if !v.IsNil() {
+				out.Set(reflect.New(v.Type().Elem()))
+				out.Elem().Set(fill(v.Elem()))
+			}
+		case reflect.Struct:
+			if v.Type() != reflect.TypeFor[time.Time]() {
+				for i := range v.NumField() {
+					out.Field(i).Set(fill(v.Field(i)))
+				}
+			}
+		}
+		return out
+	}
+	return fill(reflect.ValueOf(p)).Interface().(Page)
+}
+
+// elements returns the elements of a document with the names of their attributes.
+// An attribute with a scheme that runs scripts has its value, too.
+func elements(t *testing.T, document string) (out []string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode || n.Type == html.DocumentNode {
+			continue
+		}
+		attributes := map[string]bool{}
+		for _, a := range n.Attr {
+			if strings.Contains(a.Key, "=") || slices.Contains([]string{"href", "action", "formaction", "src"}, a.Key) && strings.HasPrefix(strings.ToLower(strings.TrimSpace(a.Val)), "javascript:") {
+				attributes[a.Key+"="+a.Val] = true
+			}
+			attributes[a.Key] = true
+		}
+		out = append(out, n.Data+" "+strings.Join(slices.Sorted(maps.Keys(attributes)), " "))
+	}
+	return out
+}
+
+// TestPreviewBody checks that a preview has the HTML of its message.
+func TestPreviewBody(t *testing.T) {
+	const body = template.HTML("<script>alert(1)</script>")
+	if document, _ := render(t, PreviewPage{Body: body}); !strings.Contains(document, string(body)) {
+		t.Error(document)
+	}
+}
+
+// TestWrite checks the headers of a page, and that HEAD has no body.
+func TestWrite(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		w := httptest.NewRecorder()
+		if err := Write(w, httptest.NewRequest(method, "/", nil), http.StatusConflict, exampleFrame, KeysPage{Root: "./"}); err != nil {
+			t.Fatal(err)
+		}
+		document, policy := render(t, KeysPage{Root: "./"})
+		want := http.Header{
+			"Content-Type": {"text/html; charset=utf-8"}, "Content-Length": w.Header()["Content-Length"], "Content-Security-Policy": {policy},
+			"Referrer-Policy": {"same-origin"}, "X-Content-Type-Options": {"nosniff"}, "Vary": {"Accept"},
+		}
+		if w.Code != http.StatusConflict || !reflect.DeepEqual(w.Header(), want) || method == http.MethodGet && w.Body.String() != document || method == http.MethodHead && w.Body.Len() > 0 {
+			t.Errorf("%s: %d %v %s", method, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestEditorLines checks that the height of the editor is bounded, and that the
+// script has the same bounds.
+func TestEditorLines(t *testing.T) {
+	for text, want := range map[string]int{"": 12, strings.Repeat("x\n", 20): 21, strings.Repeat("x\n", 5000): 1000} {
+		if got := len((KeyPage{Text: text, Draft: &Draft{Mistakes: []Mistake{{Line: 4999}}}}).lines()); got != want {
+			t.Errorf("%d bytes: %d lines, want %d", len(text), got, want)
+		}
+	}
+	for _, want := range []string{"maxLines = 1000;", "Math.max(12, "} {
+		if !strings.Contains(readFile("key_editor.js"), want) {
+			t.Errorf("the script has no %s", want)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package console
+
+import "time"
+
+// State is the health of a key or a destination.
+type State string
+
+// The states, the worst first.
+const (
+	Down    State = "down"    // several attempts in a row have failed
+	Failing State = "failing" // the last attempt has failed
+	Waiting State = "waiting" // deliveries wait
+	Silent  State = "silent"  // nothing was sent for long, or ever
+	Fine    State = "fine"    // the last attempt succeeded
+)
+
+// States are all states, the worst first.
+var States = []State{Down, Failing, Waiting, Silent, Fine}
+
+// Health tells at a glance how a key or a destination is.
+type Health struct {
+	State        State
+	Since        time.Time // of Down and Failing; zero if unknown
+	Cause        string    // one line; "" for none
+	Waiting      int       // deliveries
+	WaitingSince time.Time // the oldest of them
+	Delivered    time.Time // the last success; zero if unknown
+}
+
+// rank is the place of a state among all, 0 for the worst.
+func (s State) rank() int {
+	for i, state := range States {
+		if s == state {
+			return i
+		}
+	}
+	return len(States)
+}
+
+// Worse reports whether s is a worse state than other.
+func (s State) Worse(other State) bool { return s.rank() < other.rank() }
+
+// stateWords have the word for each state on a page.
+var stateWords = map[State]string{Down: "Down", Failing: "Failing", Waiting: "Waiting", Silent: "Silent", Fine: "Fine"}

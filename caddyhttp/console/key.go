@@ -1,0 +1,178 @@
+package console
+
+import (
+	"strings"
+	"time"
+)
+
+// KeyPage shows a key: its destinations, its messages, what waits, how programs send
+// to it, and its configuration in an editor.
+type KeyPage struct {
+	Added string // the service of a destination that was just saved; "" for none
+
+	Root         string // as in KeysPage
+	Key          string
+	Address      string // of this page; its forms are sent there
+	Editable     bool   // its configuration can be changed here
+	Fixed        bool   // it is in the configuration of the gateway
+	Saved        bool   // something is saved under the key
+	Problem      string // why the saved configuration cannot be used
+	Health       *Health
+	Waiting      int // deliveries
+	Destinations []Destination
+	Rules        []string     // the rules over time, a sentence each
+	Lines        []CopiedLine // how programs send to the key
+
+	Tokens   int    // how many it has
+	NewToken string // that was just made; it is not shown again
+
+	Text   string // in the editor
+	Format string // of the text: text, yaml or, for by its first line, ""
+	Draft  *Draft // nil if Text is what is saved
+
+	Recent     []ListedMessage
+	RecentHint string
+	Queue      *Queue // nil without a queue
+}
+
+// CopiedLine is a text to copy.
+type CopiedLine struct {
+	Name string // what it is for
+	Note string // how it is used; "" if that is clear
+	Text string
+}
+
+// Destination is a destination with a button that tests it.
+type Destination struct {
+	Number             int    // from 1 on
+	Service, URL, Tags string // the URL has its secrets masked
+	Address            string // of the page of the key
+	Health             *Health
+	Waits              *Waits // nil if nothing waits
+	Fields             []HiddenField
+	Label              string // of the button, for screen readers
+	Status             string // of a test: delivered, failed or skipped; "" without one
+	Result             string // of the test, a sentence
+}
+
+// TagList returns the tags one by one.
+func (d Destination) TagList() []string {
+	if d.Tags == "" {
+		return nil
+	}
+	return strings.Split(d.Tags, ", ")
+}
+
+// HiddenField is a hidden field of a form.
+type HiddenField struct{ Name, Value string }
+
+// Draft is about a configuration that is not saved.
+type Draft struct {
+	Problem            string // why it is not saved, if it has no mistakes
+	URLs               int    // how many it has, if it has no mistakes
+	Mistakes, Warnings []Mistake
+}
+
+// Mistake is a mistake in a configuration, or a warning.
+type Mistake struct {
+	Line int // 0 for the configuration as a whole
+	Text string
+}
+
+// Outcome is what became of a message.
+type Outcome string
+
+// The outcomes of messages and deliveries.
+const (
+	Delivered Outcome = "delivered"
+	Failed    Outcome = "failed"
+	Queued    Outcome = "queued"
+	Refused   Outcome = "refused"
+	Cancelled Outcome = "cancelled"
+	Skipped   Outcome = "skipped"
+	GivenUp   Outcome = "dead"
+)
+
+// outcomeWords have the word for each outcome on a page.
+var outcomeWords = map[Outcome]string{
+	Delivered: "Delivered", Failed: "Failed", Queued: "Waiting", Refused: "Refused",
+	Cancelled: "Cancelled", Skipped: "Not needed", GivenUp: "Given up",
+}
+
+// Queue has the messages of a key that wait or were given up.
+type Queue struct {
+	Problem string // why the queue is not shown
+	Groups  []QueuedGroup
+	More    bool // there may be more
+}
+
+// QueuedGroup are the deliveries to one destination that wait, or were given up, for
+// the same reason.
+type QueuedGroup struct {
+	Service, URL string
+	Outcome      Outcome // Queued or GivenUp
+	Reason       string
+	Count        int
+	First        time.Time // when the oldest of their messages came in
+	Next         time.Time // of the next attempt; zero for none
+	Messages     []MessageLink
+}
+
+// MessageLink leads to the page of a message.
+type MessageLink struct {
+	ID   string
+	Time time.Time
+}
+
+// shownLinks is how many messages of a group have a link.
+const shownLinks = 5
+
+// Links are the first messages of the group, the latest first.
+func (g QueuedGroup) Links() []MessageLink { return g.Messages[:min(len(g.Messages), shownLinks)] }
+
+var keyParts = newParts(source{
+	templates: []string{"key.html", "key_destinations.html", "key_editor.html", "key_recent.html", "key_lines.html"},
+	scripts:   []string{"destination.js", "key_editor.js"},
+	styles:    []string{mainStyle},
+	policy:    policyForms,
+})
+
+func (p KeyPage) view() view {
+	return view{title: "Key " + p.Key, parts: keyParts, wide: true, data: struct {
+		KeyPage
+		EditorLines []editorLine
+	}{p, p.lines()}}
+}
+
+// Bounds of the height of the editor, in lines. The script has them, too.
+const (
+	minEditorLines = 12
+	maxEditorLines = 1000
+)
+
+// editorLine is a line number beside the editor.
+type editorLine struct {
+	Number int
+	Class  string // "" for a line without a mistake
+}
+
+// lines returns the line numbers beside the editor, with one to spare.
+func (p KeyPage) lines() []editorLine {
+	n := max(minEditorLines, strings.Count(strings.TrimSuffix(p.Text, "\n"), "\n")+2)
+	lines := make([]editorLine, min(n, maxEditorLines))
+	for i := range lines {
+		lines[i].Number = i + 1
+	}
+	mark := func(all []Mistake, class string) {
+		for _, m := range all {
+			if m.Line > 0 && m.Line <= len(lines) {
+				lines[m.Line-1].Class = class
+			}
+		}
+	}
+	if p.Draft != nil {
+		mark(p.Draft.Warnings, "warned")
+		mark(p.Draft.Mistakes, "wrong")
+	}
+	return lines
+}

@@ -1,0 +1,136 @@
+package console
+
+import (
+	"strings"
+	"time"
+)
+
+// MessagesPage lists messages and refused requests, the latest first.
+type MessagesPage struct {
+	Root     string // as in KeysPage
+	Filter   MessageFilter
+	Keys     []string // to choose from
+	Messages []ListedMessage
+	Problem  string // why the queue is not shown; "" if it is
+	Hint     string // what the list is made of, or what a queue would add
+	Scanned  bool   // the filter has looked at as many messages as one page may
+	Until    time.Time
+	Newest   string // the address of the first page; "" if this is the first
+	Older    string // the address of the page with older ones; "" for none
+}
+
+// MessageFilter selects messages. An empty field selects all.
+type MessageFilter struct {
+	Key   string
+	State string // an Outcome, or cancelled
+	Type  string
+	Since string // 1h, 24h or 7d
+}
+
+// ListedMessage is a message in a list, or refused requests of one kind, or equal
+// messages.
+type ListedMessage struct {
+	ID         string // "" for none
+	Address    string // of its page; "" for none
+	Time       time.Time
+	First      *time.Time // the oldest of several; nil for one
+	Key        string
+	KeyAddress string // of the page of the key; "" for none
+	Source     string
+	Type       string
+	Incident   string // the name of what the message is about; "" for none
+	Outcome    Outcome
+	Count      int    // of refused requests, or of equal messages
+	Reason     string // of refusals and failures
+	Client     string // of refusals: its address
+	Lines      []string
+	More       int // results that are not shown
+}
+
+// Group joins equal messages that have not arrived, and counts them. The result has
+// at most n.
+func Group(all []ListedMessage, n int) []ListedMessage {
+	type id struct {
+		outcome                Outcome
+		source, reason, client string
+		lines                  string
+	}
+	var out []ListedMessage
+	at := map[id]int{}
+	for _, m := range all {
+		id := id{m.Outcome, m.Source, m.Reason, m.Client, strings.Join(m.Lines, "\n")}
+		if i, ok := at[id]; ok {
+			first := m.Time
+			out[i].Count, out[i].First = max(out[i].Count, 1)+max(m.Count, 1), &first
+			continue
+		}
+		if len(out) == n {
+			continue
+		}
+		if m.Outcome != Delivered {
+			at[id] = len(out)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// Choices for the filter.
+var (
+	filterStates = []Choice{{Value: "", Label: "any"}, {Value: "queued", Label: "waiting"}, {Value: "failed", Label: "failed"}, {Value: "delivered", Label: "delivered"}, {Value: "cancelled", Label: "cancelled"}, {Value: "refused", Label: "refused"}}
+	filterTypes  = []Choice{{Value: "", Label: "any"}, {Value: "failure", Label: "failure"}, {Value: "warning", Label: "warning"}, {Value: "success", Label: "success"}, {Value: "info", Label: "info"}}
+	filterSince  = []Choice{{Value: "", Label: "any time"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "7d", Label: "7 days"}}
+)
+
+// choose returns choices of which one is chosen.
+func choose(all []Choice, value string) []Choice {
+	out := make([]Choice, len(all))
+	for i, c := range all {
+		c.Chosen = c.Value == value
+		out[i] = c
+	}
+	return out
+}
+
+var messagesParts = newParts(source{templates: []string{"messages.html"}, styles: []string{mainStyle}, policy: policyForms})
+
+func (p MessagesPage) view() view {
+	return view{title: "Messages", parts: messagesParts, wide: true, data: struct {
+		MessagesPage
+		States, Types, Since []Choice
+		Filtered             bool
+	}{p, choose(filterStates, p.Filter.State), choose(filterTypes, p.Filter.Type), choose(filterSince, p.Filter.Since), p.Filter != MessageFilter{}}}
+}
+
+// MessagePage shows a message of the queue, without its text.
+type MessagePage struct {
+	Root       string // as in KeysPage
+	Message    ListedMessage
+	Deliveries []Delivery
+	Retry      bool // it can be tried again, or sooner
+	Drop       bool // something waits, or was given up
+}
+
+// Delivery is a message on its way to one destination.
+type Delivery struct {
+	Service, URL, Tags string
+	Outcome            Outcome
+	Note               string // what became of it, besides the outcome
+	Attempts           int
+	Elapsed            string    // of the attempts together
+	Next               time.Time // of the next attempt; zero for none
+	Error              string
+	Tries              []Try // the last ones, the oldest first
+}
+
+// Try is an attempt.
+type Try struct {
+	Time  time.Time
+	Error string // "" for a success
+	Count int    // how many in a row had the same error
+	First time.Time
+}
+
+var messageParts = newParts(source{templates: []string{"message.html"}, styles: []string{mainStyle}, policy: policyForms})
+
+func (p MessagePage) view() view { return view{title: "Message", parts: messageParts, wide: true} }

@@ -1,0 +1,21 @@
+package console
+
+// ResponsePage shows the response to a request.
+type ResponsePage struct {
+	Title   string
+	Lines   []ResponseLine
+	FormURL string // the address of a form for messages; "" for none
+	BackURL string // the address of the page of a key; "" for none
+}
+
+// ResponseLine is a line of a response.
+type ResponseLine struct {
+	Level    string // INFO, WARNING or ERROR
+	Optional bool   // an error that does not count
+	Time     string
+	Text     string
+}
+
+var responseParts = newParts(source{templates: []string{"response.html"}, styles: []string{mainStyle}, policy: policyReadOnly})
+
+func (p ResponsePage) view() view { return view{title: p.Title, parts: responseParts} }

@@ -1,0 +1,161 @@
+package caddyhttptest
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/standard" // the directives
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
+)
+
+// Addresses of the Caddy that StartCaddy runs. Their ports are free ones, so that
+// several processes can run tests at the same time.
+var (
+	Site   = "localhost:" + porttest.Free() // for sites without TLS
+	Secure = "localhost:" + porttest.Free() // for sites with TLS
+	Server = "http://" + Site               // the URL of Site
+	Admin  = "localhost:" + porttest.Free() // of the admin API
+)
+
+func portOf(address string) string { return strings.TrimPrefix(address, "localhost:") }
+
+// StartCaddy runs Caddy with global options and sites until the end of the
+// test. If Caddy is running, it is reloaded.
+func StartCaddy(t *testing.T, options, sites string) {
+	t.Helper()
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
+	admin `+Admin+`
+	skip_install_trust
+	http_port `+portOf(Site)+`
+	https_port `+portOf(Secure)+`
+	persist_config off
+	`+options+`
+}
+`+sites), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := caddy.Load(config, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Serve runs Caddy with global options and a site with the options of notify,
+// also below /prefix.
+func Serve(t *testing.T, options, notify string) {
+	t.Helper()
+	StartCaddy(t, options, Server+` {
+	handle_path /prefix/* {
+		notify {
+			`+notify+`
+		}
+	}
+	notify {
+		`+notify+`
+	}
+	respond next 404
+}
+`)
+}
+
+// ServeQueue runs Caddy with a queue in a folder, until the end of the test.
+func ServeQueue(t *testing.T, folder string) {
+	t.Helper()
+	Serve(t, "notify {\nqueue {\npath \""+folder+"\"\n}\n}", "")
+	t.Cleanup(func() { Serve(t, "", "") }) // ends the queue before the folder is removed
+}
+
+// ReadBackup reads a back-up of a queue. It returns the content of its files, and
+// checks that only their owner may read them.
+func ReadBackup(t *testing.T, backup io.Reader) map[string][]byte {
+	t.Helper()
+	content := map[string][]byte{}
+	for r := tar.NewReader(backup); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return content
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if content[h.Name], err = io.ReadAll(r); err != nil || h.Mode != 0o600 {
+			t.Errorf("%s: mode %o, %v", h.Name, h.Mode, err)
+		}
+	}
+}
+
+// Client sends requests to the Caddy that StartCaddy runs. It repeats requests
+// that fail, because a reload resets connections that the old server has not
+// accepted yet.
+var Client = &http.Client{Transport: repeated{}}
+
+type repeated struct{}
+
+func (repeated) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	for n := 0; err != nil && r.Context().Err() == nil && n < 10; n++ {
+		again := r.Clone(r.Context())
+		if r.GetBody != nil {
+			if again.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+		resp, err = http.DefaultTransport.RoundTrip(again)
+	}
+	return resp, err
+}
+
+// Send posts a form to a path of Server. It returns the status and the body of
+// the response, or 0 and the error.
+func Send(ctx context.Context, t *testing.T, path, form string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, Server+path, strings.NewReader(form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := Client.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// ReadLog waits until a log file has a text, and returns its content.
+func ReadLog(t *testing.T, file, text string) string {
+	t.Helper()
+	var log []byte
+	Eventually(t, func() bool {
+		log, _ = os.ReadFile(file)
+		return strings.Contains(string(log), text)
+	})
+	return string(log)
+}
+
+// Eventually waits until a condition holds.
+func Eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition does not hold after the timeout")
+		}
+	}
+}
