@@ -31,6 +31,7 @@
 // The main packages are
 //
 //   - caddyhttp: everything that uses Caddy: the handler, its Caddyfile, the app
+//   - caddyhttp/command: the commands, caddy notify
 //   - notifier: everything about notifications, without Caddy
 //   - notifier/services: the catalogue, one small file or package for each service
 //   - notifier/servicetest: golden files and test servers, for tests of services
@@ -40,5 +41,6 @@ package notify
 
 import (
 	_ "github.com/caddy-notify/caddy-notify/caddyhttp"
+	_ "github.com/caddy-notify/caddy-notify/caddyhttp/command"
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
 )

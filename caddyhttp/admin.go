@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,9 +32,13 @@ func init() {
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	GET  /notify/recent           the outcomes of the last messages
 //
+//	GET    /notify/destinations             the states of the destinations
+//	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
-//	POST   /notify/queue/{id}/retry  tries the dead deliveries of a message again
+//	GET    /notify/queue/backup      a copy of the queue
+//	POST   /notify/queue/{id}/retry  makes the deliveries of a message due that wait or are dead
 //	DELETE /notify/queue/{id}        removes the deliveries of a message
 //
 // It shows no secret. It has no state, because Caddy provisions the admin API
@@ -59,6 +64,8 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
+		{http.MethodGet, "/notify/destinations", a.serveDestinations},
+		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
 		{http.MethodGet, "/notify/queue", a.serveQueue},
 		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
 		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},
@@ -68,8 +75,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
-		// Other methods of this one match /notify/queue/{id}.
+		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(a.serveDead)},
+		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(a.serveBackup)},
 		caddy.AdminRoute{Pattern: "/notify", Handler: caddy.AdminHandlerFunc(a.serveNotFound)},
 		caddy.AdminRoute{Pattern: "/notify/", Handler: caddy.AdminHandlerFunc(a.serveNotFound)})
 }
@@ -88,7 +96,7 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent or /notify/queue"))
+	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations or /notify/queue"))
 }
 
 func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
@@ -105,11 +113,23 @@ func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (adminAPI) serveKey(w http.ResponseWriter, r *http.Request) error {
-	_, definitions, err := findDefinitions(r)
+	app, definitions, err := findDefinitions(r)
 	if err != nil {
 		return err
 	}
-	return writeAdminJSON(w, newAdminKey(r.PathValue("key"), definitions))
+	out := newAdminKey(r.PathValue("key"), definitions)
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	for i, d := range definitions {
+		health, err := app.healthOf(ctx, d.key, d.key.targets)
+		if err != nil {
+			return adminError(http.StatusServiceUnavailable, err)
+		}
+		for k := range health {
+			out.Definitions[i].Destinations[k].Health = &health[k]
+		}
+	}
+	return writeAdminJSON(w, out)
 }
 
 func (adminAPI) serveRecent(w http.ResponseWriter, _ *http.Request) error {
@@ -171,7 +191,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 	if t.Title != nil {
 		m.Title = markup.OneLine(*t.Title)
 	}
-	report := app.shared.sendTest(r, m, definitions, tag)
+	report := app.sendTest(r, m, definitions, tag)
 	if len(report.Results) == 0 {
 		return adminError(http.StatusFailedDependency, fmt.Errorf("no destination of the key %s has the requested tag, so nothing was sent", name))
 	}
@@ -184,7 +204,7 @@ func (adminAPI) serveTest(w http.ResponseWriter, r *http.Request) error {
 
 // sendTest sends a message to each definition of a key, with the settings of
 // its site, and returns the reports as one.
-func (s *shared) sendTest(r *http.Request, m *notifier.Message, definitions []definition, tag notifier.TagExpr) *notifier.Report {
+func (a *App) sendTest(r *http.Request, m *notifier.Message, definitions []definition, tag notifier.TagExpr) *notifier.Report {
 	reports := make([]*notifier.Report, len(definitions))
 	var wg sync.WaitGroup
 	for i, d := range definitions {
@@ -193,11 +213,9 @@ func (s *shared) sendTest(r *http.Request, m *notifier.Message, definitions []de
 			continue
 		}
 		c := *m
-		c.Identity = d.settings.identity
 		wg.Go(func() {
-			reports[i] = s.send(r.Context(), delivery{
-				message: &c, to: &api.Selection{Targets: targets}, settings: d.settings, logger: d.key.log, source: sourceTest, key: d.key.name,
-			})
+			to := &api.Selection{Targets: targets}
+			reports[i] = a.shared.send(r.Context(), newDelivery(d.settings, sourceTest, a.siteOf(d.settings), &c, to).toKey(d.key))
 		})
 	}
 	wg.Wait()
@@ -230,6 +248,8 @@ type adminDestination struct {
 	Tags        []string `json:"tags"`
 	Optional    bool     `json:"optional"`
 	Default     bool     `json:"default"` // it gets messages without a tag
+
+	Health *DestinationHealth `json:"health,omitempty"` // with a queue
 }
 
 func newAdminKey(name string, definitions []definition) adminKey {

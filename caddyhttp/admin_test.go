@@ -9,16 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // ask sends a request to the admin API of the Caddy that serve has started.
 func ask(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://localhost:2999"+path, strings.NewReader(body))
+	r, err := http.NewRequest(method, "http://"+caddyhttptest.Admin+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.Do(r)
+	resp, err := caddyhttptest.Client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +39,15 @@ func TestAdminAPI(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
+	shareNothing(t)
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	url := func(path string) string {
 		return "json://user:{env.NOTIFY_TEST_SECRET}@" + strings.TrimPrefix(s.URL, "http://") + path
 	}
 	global := "notify {\nkey ops {\nurl " + url("/ops") + " chat\nurl " + url("/refuse?optional=yes") + " pager\ndefault_tag chat\n}\nkey own {\nurl " + url("/global") + "\n}\n}"
 	site := "key own {\nurl " + url("/site") + "\n}"
-	serve(t, global, site)
+	caddyhttptest.Serve(t, global, site)
 	var all strings.Builder
 
 	status, text := ask(t, "GET", "/notify/keys", "")
@@ -92,7 +95,7 @@ func TestAdminAPI(t *testing.T) {
 		if status != tt.status || !strings.Contains(text, tt.text) {
 			t.Errorf("test, %s: status %d, want %d: %s", tt.name, status, tt.status, text)
 		}
-		got := s.take()
+		got := s.Take()
 		var paths []string
 		for _, a := range got {
 			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
@@ -124,14 +127,14 @@ func TestAdminAPI(t *testing.T) {
 	}
 
 	_, before := ask(t, "GET", "/metrics", "")
-	serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+site)
+	caddyhttptest.Serve(t, strings.ReplaceAll(global, "key ops", "key dev"), "timeout 20s\n"+site)
 	if _, text := ask(t, "GET", "/notify/keys", ""); !strings.Contains(text, `"name":"dev"`) || strings.Contains(text, `"name":"ops"`) {
 		t.Errorf("the keys after a reload: %s", text)
 	}
-	if status, body := send(t, t.Context(), "/notify", "body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
+	if status, body := caddyhttptest.Send(t.Context(), t, "/notify", "body=wordsofmessage&title=wordsofmessage&urls=discord://"); status != 400 {
 		t.Errorf("status %d: %s", status, body)
 	}
-	if status, body := send(t, t.Context(), "/notify/own", "body=wordsofmessage&title=wordsofmessage"); status != 200 {
+	if status, body := caddyhttptest.Send(t.Context(), t, "/notify/own", "body=wordsofmessage&title=wordsofmessage"); status != 200 {
 		t.Errorf("status %d: %s", status, body)
 	}
 	status, text = ask(t, "GET", "/notify/recent", "")
@@ -182,7 +185,7 @@ func metric(t *testing.T, text, name string) (value float64) {
 // caddyWithout loads a configuration without the gateway.
 func caddyWithout(t *testing.T) {
 	t.Helper()
-	if status, text := ask(t, "POST", "/load", `{"admin": {"listen": "localhost:2999"}}`); status != 200 {
+	if status, text := ask(t, "POST", "/load", `{"admin": {"listen": "`+caddyhttptest.Admin+`"}}`); status != 200 {
 		t.Fatalf("status %d: %s", status, text)
 	}
 }

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -13,7 +14,7 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(App{})
+	caddy.RegisterModule(new(App))
 }
 
 // App holds what all sites share: the keys that every site may use, and the
@@ -35,13 +36,18 @@ type App struct {
 	shared   sharedRef
 	resolved *resolved
 	sites    []*resolved // of the handlers, which add theirs in Provision
-	saved    *savedStorage
+	handlers []*Handler  // those of sites, in the same order
+	saved    *savedSpaces
+
+	unknownSources []unknownSource // that keys accept
+
+	siteIndex func() *siteIndex // not called before all apps are provisioned
 
 	queueSettings *queueSettings // nil for no queue
 	started       chan struct{}  // closed when queue is set or failed to open
 	ready         func()         // closes started
 	queue         *openQueue     // nil if it is not open
-	mail          *mailServer    // nil for none
+	mail          *mailGateway   // nil for none
 
 	log     *zap.Logger
 	emitter emitter
@@ -52,7 +58,7 @@ type App struct {
 }
 
 // CaddyModule returns the Caddy module information.
-func (App) CaddyModule() caddy.ModuleInfo {
+func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "notify",
 		New: func() caddy.Module { return new(App) },
@@ -62,8 +68,10 @@ func (App) CaddyModule() caddy.ModuleInfo {
 // Provision implements caddy.Provisioner.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.log, a.started = ctx.Logger(), make(chan struct{})
-	a.saved = &savedStorage{storage: ctx.Storage()}
+	protectStdLog()
+	a.saved = &savedSpaces{storage: ctx.Storage()}
 	a.ready = sync.OnceFunc(func() { close(a.started) })
+	a.siteIndex = sync.OnceValue(a.indexSites)
 	if err := a.shared.load(); err != nil {
 		return fmt.Errorf("starting the sender: %w", err)
 	}
@@ -79,12 +87,17 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.resolved, err = a.resolve(defaults, a.shared.parse, a.log); err != nil {
 		return logRejected(a.log, err)
 	}
+	if a.resolved.configs != nil { // also if no site uses it
+		if _, err := a.saved.join(a.resolved.configs, a.configsOwner(a)); err != nil {
+			return logRejected(a.log, a.Caddyfile.locate("configs", prefixError("configs", err)))
+		}
+	}
 	if a.Queue != nil {
 		if a.queueSettings, err = a.Queue.resolve(); err != nil {
 			return logRejected(a.log, a.Caddyfile.locate("queue", fmt.Errorf("queue: %w", err)))
 		}
 	}
-	if err := checkFallbacks(a.resolved.keys, a.Queue != nil, a.Caddyfile); err != nil {
+	if err := a.checkEffects(); err != nil {
 		return logRejected(a.log, err)
 	}
 	a.Caddyfile.trim()
@@ -101,11 +114,27 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return logRejected(a.log, a.provisionSMTP(ctx))
 }
 
+// Check makes the checks for which all apps must be provisioned. It returns an
+// error if something can have no effect, such as a site that no request reaches, and
+// logs a warning about sites that look open. Start calls it; a program that only
+// provisions a configuration can call it, too.
+func (a *App) Check() error {
+	if err := cmp.Or(a.checkReaders(), a.checkReach(), a.checkSources()); err != nil {
+		return err
+	}
+	a.warnUnguarded()
+	return nil
+}
+
 // Start implements caddy.App. From now on the admin API shows this app, and
 // logs and the queue send with it. All apps are provisioned, so that the routes
 // of all sites are known.
 func (a *App) Start() error {
 	defer a.ready()
+	if err := a.Check(); err != nil {
+		return logRejected(a.log, err)
+	}
+	a.siteIndex() // so that the first message does not have to make it
 	if err := a.openQueue(); err != nil {
 		return logRejected(a.log, a.Caddyfile.locate("queue", err))
 	}
@@ -114,7 +143,6 @@ func (a *App) Start() error {
 		return logRejected(a.log, err)
 	}
 	a.shared.apps.add(a)
-	a.warnUnguarded()
 	if a.shared.parsed.Swap(0) >= manyURLs {
 		a.trim = time.AfterFunc(trimAfter, debug.FreeOSMemory)
 	}

@@ -23,10 +23,9 @@ func (a *App) post(r *Recipient, m *notifier.Message, source string, log bool, d
 	if err != nil {
 		return err
 	}
-	m.Identity = a.resolved.identity
-	d := delivery{message: m, to: &api.Selection{Targets: targets}, settings: a.resolved, source: source, key: r.Key}
-	if log {
-		d.logger = k.log
+	d := newDelivery(a.resolved, source, "", m, &api.Selection{Targets: targets}).toKey(k)
+	if !log {
+		d.logger = nil
 	}
 	ok := a.shared.background.add(func() {
 		if a.enqueue(k, d) {

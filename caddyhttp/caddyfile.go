@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -13,21 +14,23 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
 func init() {
-	httpcaddyfile.RegisterDirective("notify", parseRoute)
+	httpcaddyfile.RegisterDirective("notify", parseSite)
 	httpcaddyfile.RegisterDirectiveOrder("notify", httpcaddyfile.Before, "respond")
 	httpcaddyfile.RegisterGlobalOption("notify", parseGlobalOption)
 }
 
-// parseRoute does what httpcaddyfile.RegisterHandlerDirective does for
+// parseSite does what httpcaddyfile.RegisterHandlerDirective does for
 // parseDirective, and also rejects a matcher that no message can pass. It does not
 // call Helper.NewRoute, which encodes and decodes the handler once more:
 // handlers with thousands of keys are large.
-func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+func parseSite(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	if !h.Next() {
 		return nil, h.ArgErr()
 	}
@@ -41,13 +44,14 @@ func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 		if err := json.Unmarshal(raw, &paths); err != nil {
 			return nil, at.WrapErr(err)
 		}
-		if !slices.ContainsFunc(paths, mayMatchRoute) {
-			return nil, at.Err("the matcher excludes /notify and /notify/{KEY}, so notify would get no requests; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
-		}
 	}
-	handler, err := parseDirective(h)
+	handler, has, err := parseDirective(h)
 	if err != nil {
 		return nil, err
+	}
+	routes := newRouteTable(routeSpecs())
+	if paths != nil && !slices.ContainsFunc(paths, func(p string) bool { return routes.mayMatch(p, has) }) {
+		return nil, at.Err("the matcher excludes /notify, /notify/{KEY} and all other addresses of notify, so notify would get no requests; for a prefix such as /alerts, write handle_path /alerts/* { notify { … } }")
 	}
 	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{caddyconfig.JSON(struct {
 		Name string `json:"handler"`
@@ -59,34 +63,39 @@ func parseRoute(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return []httpcaddyfile.ConfigValue{{Class: "route", Value: route}}, nil
 }
 
-// mayMatchRoute reports whether a pattern of Caddy's path matcher, which
-// ignores case, may match a path that the handler answers.
-func mayMatchRoute(pattern string) bool {
-	pattern = strings.ToLower(pattern)
-	i := strings.IndexAny(pattern, `*?[\{%`)
-	if i < 0 {
-		_, ok := route(pattern)
-		_, ofSource := sourceRoute(pattern)
-		return ok || ofSource
-	}
-	prefix := pattern[:i]
-	return strings.HasPrefix("/notify/", prefix) || strings.HasPrefix(prefix, "/notify/")
-}
-
-func parseDirective(h httpcaddyfile.Helper) (*Handler, error) {
-	handler := new(Handler)
-	// A site that sets no services follows those of the global option. The rest
-	// is not decoded, because it may have thousands of keys.
+// parseDirective returns the handler of a directive, and the settings that decide
+// which routes it may have.
+func parseDirective(h httpcaddyfile.Helper) (handler *Handler, has *siteRoutes, err error) {
+	handler = new(Handler)
+	// A site that sets no services, configs or console has those of the global option. The
+	// rest is not decoded, because it may have thousands of keys.
 	var app struct {
-		Services *Services `json:"services"`
+		Services *Services        `json:"services"`
+		Configs  *json.RawMessage `json:"configs"`
+		Console  *json.RawMessage `json:"console"`
 	}
 	if global, ok := h.Option("notify").(httpcaddyfile.App); ok {
 		if err := json.Unmarshal(global.Value, &app); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return handler, handler.unmarshal(h.Dispenser, app.Services, nil)
+	if err := handler.unmarshal(h.Dispenser, app.Services, nil); err != nil {
+		return nil, nil, err
+	}
+	blocks, _ := h.State[blocksState].(int)
+	h.State[blocksState] = blocks + 1
+	handler.Caddyfile.Block = blocks + 1
+	if h.IsNamedRoute() { // named routes have a State of their own
+		handler.Caddyfile.Block = -handler.Caddyfile.Block
+	}
+	configs := app.Configs != nil || handler.Configs != nil
+	return handler, &siteRoutes{queue: true, configs: configs, console: configs || app.Console != nil || handler.Console != nil}, nil
 }
+
+// blocksState is the name in httpcaddyfile.Helper.State of the number of
+// directives so far. Positions do not tell blocks apart: two sites may import a
+// snippet that imports another one, and then Caddy records the same lines and imports.
+const blocksState = "notify blocks"
 
 func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	app := new(App)
@@ -107,10 +116,20 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		key <name> {
 //			url <url> [<tags...>]
 //			import_apprise <file|url...>
+//			variables <name>=<value>...
 //			default_tag <expression>|untagged
 //			queue off
 //			fallback <key>
 //			accept direct|smtp|<source...>
+//			token <secret...>
+//			reader <secret...>
+//			dedupe <duration> [{
+//				types <type...>
+//				tag <tag>
+//			}]
+//			quiet <from>-<to> [<days...>] [<zone>] [{ … }]
+//			digest <duration>|<time> [<days...>] [<zone>] [{ … }]
+//			rate <n>/<duration> [{ … }]
 //		}
 //		from <source> {
 //			sign <scheme> [<secret>]
@@ -154,8 +173,10 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			retry <n>
 //			wait <duration>
 //		}
-//		configs {
-//			manage [open]
+//		configs [<space>] {
+//			variables <name>=<value>...
+//			default_tag <expression>|untagged
+//			manage [open|<user...>]
 //			refresh <duration>
 //			max_keys <n>
 //			max_size <size>
@@ -163,6 +184,10 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			trust client|operator
 //			include on|off
 //			secret <text>
+//			dedupe|quiet|digest|rate …
+//		}
+//		console {
+//			manage [open|<user...>]
 //		}
 //		propagate_trace on|off
 //		page on|off
@@ -176,8 +201,8 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //		}
 //	}
 //
-// The subdirectives key, from, url, import_apprise, accept, types,
-// default_urls, allow, deny and trusted_origins may be repeated; their values
+// The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
+// quiet, rate, default_urls, allow, deny and trusted_origins may be repeated; their values
 // add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, nil, nil)
@@ -221,10 +246,9 @@ func (s *Settings) unmarshal(d *caddyfile.Dispenser, inherited *Services, app *A
 	s.Caddyfile = &CaddyfileInfo{}
 	s.Caddyfile.record(blockLine, d)
 	b := settingsBlock{Settings: s, app: app}
-	if err := readBlock(d, "notify", b.options()); err != nil {
+	if err := block.ReadOptional(d, "notify", b.options()); err != nil {
 		return err
 	}
-	s.Caddyfile.Keys = b.keyLines.strings()
 	s.Caddyfile.Files = s.fingerprint(app)
 	if len(s.DefaultURLs) > 0 && s.Stateless != nil && !*s.Stateless {
 		return b.defaultsAt.WrapErr(errDefaultsWithoutStateless)
@@ -243,8 +267,7 @@ type settingsBlock struct {
 	urls       []urlToken
 	defaultsAt caddyfile.Dispenser // the position of the last default_urls
 	key        keyBlock            // the key that is read
-	keyOptions options             // of key
-	keyLines   keyLines
+	keyOptions block.Options       // of key
 }
 
 // urlToken is a URL and its position in the file.
@@ -265,12 +288,12 @@ func (b *settingsBlock) checkURLs(services *Services) error {
 	return err
 }
 
-func (b *settingsBlock) options() options {
-	return options{
-		"key":       {usage: "key <name> { … }", min: 1, max: 1, repeat: true, block: b.readKey},
-		"from":      {usage: "from <source> { … }", min: 1, max: 1, repeat: true, block: b.readFrom},
-		"stateless": {usage: "stateless on|off", min: 1, max: 1, line: onOff(&b.Stateless)},
-		"default_urls": {usage: "default_urls <url...>", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, urls []string) error {
+func (b *settingsBlock) options() block.Options {
+	return block.Options{
+		"key":       {Usage: "key <name> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readKey},
+		"from":      {Usage: "from <source> { … }", Min: 1, Max: 1, Repeat: true, Block: b.readFrom},
+		"stateless": {Usage: "stateless on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Stateless)},
+		"default_urls": {Usage: "default_urls <url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, urls []string) error {
 			for i, u := range urls {
 				b.Caddyfile.record(defaultURLName(len(b.DefaultURLs)+i), d)
 				b.urls = append(b.urls, urlToken{u, *d})
@@ -283,24 +306,25 @@ func (b *settingsBlock) options() options {
 			b.DefaultURLs, b.defaultsAt = append(b.DefaultURLs, urls...), *d
 			return nil
 		}},
-		"queue":           {usage: "queue [postgres <dsn>] [{ … }]", max: 2, block: b.readQueue},
-		"smtp":            {usage: "smtp <address...> [{ … }]", max: math.MaxInt, block: b.readSMTP},
-		"services":        {usage: "services { … }", block: b.readServices},
-		"egress":          {usage: "egress { … }", block: b.readEgress},
-		"attachments":     {usage: "attachments { … }", block: b.readAttachments},
-		"max_body":        {usage: "max_body <size>", min: 1, max: 1, line: byteSize(&b.MaxBody)},
-		"timeout":         {usage: "timeout <duration>", min: 1, max: 1, line: positiveDuration(&b.Timeout)},
-		"client_limits":   {usage: "client_limits { … }", block: b.readClientLimits},
-		"max_in_flight":   {usage: "max_in_flight <n>", min: 1, max: 1, line: number(&b.MaxInFlight, 1, math.MaxInt32)},
-		"propagate_trace": {usage: "propagate_trace on|off", min: 1, max: 1, line: onOff(&b.PropagateTrace)},
-		"page":            {usage: "page on|off", min: 1, max: 1, line: onOff(&b.Page)},
-		"trusted_origins": {usage: "trusted_origins <origin...>|*", min: 1, max: math.MaxInt, repeat: true, line: func(origins []string) error {
+		"queue":           {Usage: "queue [postgres <dsn>] [{ … }]", Max: 2, Block: b.readQueue},
+		"smtp":            {Usage: "smtp <address...> [{ … }]", Max: math.MaxInt, Block: b.readSMTP},
+		"services":        {Usage: "services { … }", Block: b.readServices},
+		"egress":          {Usage: "egress { … }", Block: b.readEgress},
+		"attachments":     {Usage: "attachments { … }", Block: b.readAttachments},
+		"max_body":        {Usage: "max_body <size>", Min: 1, Max: 1, Line: block.Size(&b.MaxBody)},
+		"timeout":         {Usage: "timeout <duration>", Min: 1, Max: 1, Line: block.Duration(&b.Timeout)},
+		"client_limits":   {Usage: "client_limits { … }", Block: b.readClientLimits},
+		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.MaxInFlight, 1, math.MaxInt32)},
+		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.PropagateTrace)},
+		"page":            {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
+		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
 			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
 			_, err := newOriginCheck(origins)
 			return err
 		}},
-		"configs":  {usage: "configs { … }", block: b.readConfigs},
-		"identity": {usage: "identity { … }", block: b.readIdentity},
+		"console":  {Usage: "console [{ … }]", Block: b.readConsole},
+		"configs":  {Usage: "configs [<space>] [{ … }]", Max: 1, Block: b.readConfigs},
+		"identity": {Usage: "identity { … }", Block: b.readIdentity},
 	}
 }
 
@@ -313,9 +337,9 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 		}
 	}
 	start := *d
-	err := readBlock(d, "services", options{
-		"allow": {usage: "allow <scheme...>", min: 1, max: math.MaxInt, repeat: true, line: list(&b.Services.Allow)},
-		"deny":  {usage: "deny <scheme...>", min: 1, max: math.MaxInt, repeat: true, line: list(&b.Services.Deny)},
+	err := block.Read(d, "services", block.Options{
+		"allow": {Usage: "allow <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.Services.Allow)},
+		"deny":  {Usage: "deny <scheme...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: list(&b.Services.Deny)},
 	})
 	if err != nil {
 		return err
@@ -328,13 +352,13 @@ func (b *settingsBlock) readServices(d *caddyfile.Dispenser, _ []string) error {
 
 func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 	b.Egress = &Egress{}
-	return readBlock(d, "egress", options{
-		"allow": {usage: "allow <cidr...>|private_ranges|all", min: 1, max: math.MaxInt, repeat: true, line: func(ranges []string) error {
+	return block.Read(d, "egress", block.Options{
+		"allow": {Usage: "allow <cidr...>|private_ranges|all", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
 			b.Egress.Allow = append(b.Egress.Allow, ranges...)
 			_, err := egress.NewPolicy(ranges, nil)
 			return err
 		}},
-		"deny": {usage: "deny <cidr...>|private_ranges", min: 1, max: math.MaxInt, repeat: true, line: func(ranges []string) error {
+		"deny": {Usage: "deny <cidr...>|private_ranges", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
 			b.Egress.Deny = append(b.Egress.Deny, ranges...)
 			_, err := egress.NewPolicy(nil, ranges)
 			return err
@@ -344,13 +368,13 @@ func (b *settingsBlock) readEgress(d *caddyfile.Dispenser, _ []string) error {
 
 func (b *settingsBlock) readAttachments(d *caddyfile.Dispenser, _ []string) error {
 	b.Attachments = &Attachments{}
-	return readBlock(d, "attachments", options{
-		"max_size": {usage: "max_size <size>", min: 1, max: 1, line: byteSize(&b.Attachments.MaxSize)},
-		"max_count": {usage: "max_count <n>", min: 1, max: 1, line: func(args []string) error {
+	return block.Read(d, "attachments", block.Options{
+		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&b.Attachments.MaxSize)},
+		"max_count": {Usage: "max_count <n>", Min: 1, Max: 1, Line: func(args []string) error {
 			b.Attachments.MaxCount = new(int)
-			return number(b.Attachments.MaxCount, 0, math.MaxUint16)(args)
+			return block.Number(b.Attachments.MaxCount, 0, math.MaxUint16)(args)
 		}},
-		"remote": {usage: "remote on|off", min: 1, max: 1, line: onOff(&b.Attachments.Remote)},
+		"remote": {Usage: "remote on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Attachments.Remote)},
 	})
 }
 
@@ -358,46 +382,40 @@ func (b *settingsBlock) readClientLimits(d *caddyfile.Dispenser, _ []string) err
 	c := &ClientLimits{}
 	b.ClientLimits = c
 	b.Caddyfile.record("client_limits", d)
-	return readBlock(d, "client_limits", options{
-		"in_flight":             {usage: "in_flight <n>", min: 1, max: 1, line: number(&c.InFlight, 1, math.MaxInt32)},
-		"in_flight_per_address": {usage: "in_flight_per_address <n>", min: 1, max: 1, line: number(&c.InFlightPerAddress, 1, math.MaxInt32)},
-		"memory":                {usage: "memory <size>", min: 1, max: 1, line: byteSize(&c.Memory)},
-		"deliveries":            {usage: "deliveries <n>", min: 1, max: 1, line: number(&c.Deliveries, 1, math.MaxInt32)},
-		"requests":              {usage: "requests <n>", min: 1, max: 1, line: number(&c.Requests, 1, math.MaxInt32)},
-		"bytes":                 {usage: "bytes <size>", min: 1, max: 1, line: byteSize(&c.Bytes)},
-		"retry": {usage: "retry <n>", min: 1, max: 1, line: func(args []string) error {
+	return block.Read(d, "client_limits", block.Options{
+		"in_flight":             {Usage: "in_flight <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlight, 1, math.MaxInt32)},
+		"in_flight_per_address": {Usage: "in_flight_per_address <n>", Min: 1, Max: 1, Line: block.Number(&c.InFlightPerAddress, 1, math.MaxInt32)},
+		"memory":                {Usage: "memory <size>", Min: 1, Max: 1, Line: block.Size(&c.Memory)},
+		"deliveries":            {Usage: "deliveries <n>", Min: 1, Max: 1, Line: block.Number(&c.Deliveries, 1, math.MaxInt32)},
+		"requests":              {Usage: "requests <n>", Min: 1, Max: 1, Line: block.Number(&c.Requests, 1, math.MaxInt32)},
+		"bytes":                 {Usage: "bytes <size>", Min: 1, Max: 1, Line: block.Size(&c.Bytes)},
+		"retry": {Usage: "retry <n>", Min: 1, Max: 1, Line: func(args []string) error {
 			c.Retry = new(int)
-			return number(c.Retry, 0, math.MaxUint16)(args)
+			return block.Number(c.Retry, 0, math.MaxUint16)(args)
 		}},
-		"wait": {usage: "wait <duration>", min: 1, max: 1, line: positiveDuration(&c.Wait)},
+		"wait": {Usage: "wait <duration>", Min: 1, Max: 1, Line: block.Duration(&c.Wait)},
 	})
 }
 
 func (b *settingsBlock) readIdentity(d *caddyfile.Dispenser, _ []string) error {
-	id := &Identity{}
-	b.Identity = id
-	text := func(name string, to *string) option {
-		return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
+	b.Identity = &Identity{}
+	known := block.Options{}
+	for _, f := range b.Identity.fields() {
+		known[f.name] = block.Option{Usage: f.name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
 				return errEmptyText
 			}
-			*to = args[0]
-			return errors.Unwrap(id.validate()) // readBlock adds the name again
+			*f.value = args[0]
+			return f.check(args[0])
 		}}
 	}
-	return readBlock(d, "identity", options{
-		"name":        text("name", &id.Name),
-		"description": text("description", &id.Description),
-		"url":         text("url", &id.URL),
-		"icon":        text("icon", &id.Icon),
-		"logo":        text("logo", &id.Logo),
-	})
+	return block.Read(d, "identity", known)
 }
 
 // readKey reads a block key.
 func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	name := args[0]
-	if err := checkKeyName(name); err != nil {
+	if err := CheckKeyName(name); err != nil {
 		return d.WrapErr(err)
 	}
 	if b.Keys[name] != nil {
@@ -405,16 +423,19 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	}
 	start := *d
 	k := &b.key
-	*k = keyBlock{name: name, settings: b, file: d.File(), line: d.Line(), tagAt: *d}
+	*k = keyBlock{name: name, settings: b, file: d.File(), tagAt: *d}
 	if b.keyOptions == nil {
-		b.keyOptions, b.keyLines = k.options(), keyLines{}
+		b.keyOptions = k.options()
 	}
-	b.keyLines.add(name, k.file, k.line)
-	if err := readBlock(d, "key", b.keyOptions); err != nil {
+	b.Caddyfile.recordKey(name, d)
+	if err := block.Read(d, "key", b.keyOptions); err != nil {
 		return err
 	}
 	if len(k.URLs)+len(k.ImportApprise) == 0 {
 		return start.Errf("the key %s has no URL; add url <url> [<tags...>]", name)
+	}
+	if err := k.checkQuotes(); err != nil {
+		return err
 	}
 	if err := k.checkDefaultTag(); err != nil {
 		return k.tagAt.WrapErr(err)
@@ -433,18 +454,17 @@ type keyBlock struct {
 	name     string
 	settings *settingsBlock
 	file     string              // where the block begins
-	line     int                 // in file
 	tagAt    caddyfile.Dispenser // the position of default_tag
 }
 
-func (k *keyBlock) options() options {
-	return options{
-		"url": {usage: "url <url> [<tags...>]", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, args []string) error {
+func (k *keyBlock) options() block.Options {
+	known := block.Options{
+		"url": {Usage: "url <url> [<tags...>]", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, args []string) error {
 			for _, tag := range args[1:] {
 				if strings.Contains(tag, "://") {
-					return errSeveralURLs
+					return placeholder.ErrSeveralURLs
 				}
-				if err := checkTag(tag); err != nil {
+				if err := CheckTag(tag); err != nil {
 					return err
 				}
 			}
@@ -457,7 +477,7 @@ func (k *keyBlock) options() options {
 			k.URLs = append(k.URLs, KeyURL{URL: args[0], Dir: dir, Tags: args[1:]})
 			return nil
 		}},
-		"import_apprise": {usage: "import_apprise <file|url...>", min: 1, max: math.MaxInt, repeat: true, at: func(d *caddyfile.Dispenser, locations []string) error {
+		"import_apprise": {Usage: "import_apprise <file|url...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, locations []string) error {
 			for _, location := range locations {
 				path, err := importPath(location, d.File())
 				if err != nil {
@@ -468,9 +488,14 @@ func (k *keyBlock) options() options {
 			}
 			return nil
 		}},
-		"queue": {usage: "queue on|off", min: 1, max: 1, line: onOff(&k.Queue)},
-		"accept": {usage: "accept direct|smtp|<source...>", min: 1, max: math.MaxInt, repeat: true, line: func(names []string) error {
+		"variables": {Usage: "variables <name>=<value>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: readVariables(&k.Variables)},
+		"queue": {Usage: "queue on|off", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
+			k.settings.Caddyfile.record(queueName(k.name), d)
+			return block.OnOff(&k.Queue)(args)
+		}},
+		"accept": {Usage: "accept direct|smtp|<source...>", Min: 1, Max: math.MaxInt, Repeat: true, At: func(d *caddyfile.Dispenser, names []string) error {
 			for _, name := range names {
+				k.settings.Caddyfile.record(acceptName(k.name, name), d)
 				if name != sourceDirect && name != sourceSMTP {
 					if err := checkSourceName(name); err != nil {
 						return err
@@ -480,12 +505,20 @@ func (k *keyBlock) options() options {
 			k.Accept = append(k.Accept, names...)
 			return nil
 		}},
-		"fallback": {usage: "fallback <key>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+		"token": {Usage: "token <secret...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(secrets []string) error {
+			k.Tokens = append(k.Tokens, secrets...)
+			return checkSecretArgs(secrets)
+		}},
+		"reader": {Usage: "reader <secret...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(secrets []string) error {
+			k.Readers = append(k.Readers, secrets...)
+			return checkSecretArgs(secrets)
+		}},
+		"fallback": {Usage: "fallback <key>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			k.Fallback = args[0]
 			k.settings.Caddyfile.record(fallbackName(k.name), d)
-			return checkKeyName(args[0])
+			return CheckKeyName(args[0])
 		}},
-		"default_tag": {usage: "default_tag <expression>|untagged", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+		"default_tag": {Usage: "default_tag <expression>|untagged", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 			if args[0] == "" {
 				return errEmptyTag
 			}
@@ -493,16 +526,70 @@ func (k *keyBlock) options() options {
 			return nil
 		}},
 	}
+	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
+	return known
 }
 
 // recordURL records the position of the next URL of the key.
 func (k *keyBlock) recordURL(d *caddyfile.Dispenser) {
-	below := d.Line() - k.line
-	if d.File() != k.file || below < 0 { // an import within the block
-		below = 0
-		k.settings.Caddyfile.record(keyURLName(k.name, len(k.URLs)), d)
+	c := k.settings.Caddyfile
+	if d.File() != k.file { // an import within the block
+		c.record(keyURLName(k.name, len(k.URLs)), d)
 	}
-	k.settings.keyLines.addURL(k.file, below)
+	keys := c.Keys[k.file]
+	keys[k.name] = append(keys[k.name], d.Line())
+}
+
+// checkQuotes returns an error if quotes around a URL seem to include its tags.
+func (k *keyBlock) checkQuotes() error {
+	var known []string
+	for _, u := range k.URLs {
+		known = append(known, u.Tags...)
+	}
+	for _, u := range k.settings.urls[len(k.settings.urls)-len(k.URLs):] {
+		if endsWithTags(u.url, known) {
+			return u.at.Err(`the URL has a space in it and then what looks like a tag; end the quotes after the URL, as in url "<url>" <tag>, or write %20 for a space that belongs to the URL`)
+		}
+	}
+	return nil
+}
+
+// endsWithTags reports whether each word after the first space of a URL looks like a tag.
+// Spaces are common in a query, as in ?from=Disk alarm, so the words there must be known
+// tags. Numbers may be telephone numbers.
+func endsWithTags(url string, known []string) bool {
+	url = strings.TrimSpace(url)
+	i := strings.IndexAny(url, " \t")
+	if i < 0 {
+		return false
+	}
+	inQuery := strings.Contains(url[:i], "?")
+	return !slices.ContainsFunc(strings.Fields(url[i:]), func(word string) bool {
+		return CheckTag(word) != nil || strings.Trim(word, "0123456789") == "" || inQuery && !slices.Contains(known, word)
+	})
+}
+
+// readVariables reads variables, <name>=<value>.
+func readVariables(to *map[string]string) func([]string) error {
+	return func(args []string) error {
+		if *to == nil {
+			*to = map[string]string{}
+		}
+		for _, arg := range args {
+			name, value, ok := strings.Cut(arg, "=")
+			if !ok {
+				return errors.New("a variable is <name>=<value>, as in TOKEN={env.TOKEN}")
+			}
+			if err := placeholder.CheckVariable(name, value); err != nil {
+				return err
+			}
+			if _, twice := (*to)[name]; twice {
+				return fmt.Errorf("the variable %s occurs twice; remove one", name)
+			}
+			(*to)[name] = value
+		}
+		return nil
+	}
 }
 
 // checkDefaultTag returns an error if no URL has the default tag. If the key

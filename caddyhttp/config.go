@@ -86,6 +86,10 @@ type Settings struct {
 	// and the other routes of the Apprise API. Default: off.
 	Configs *Configs `json:"configs,omitempty"`
 
+	// The console: pages at `/notify/console` that show what is wrong, for those who may
+	// manage. Default: on if `configs` has `manage`, and otherwise off.
+	Console *Console `json:"console,omitempty"`
+
 	// What the Caddyfile adapter records about the block. Leave it out of a JSON
 	// configuration.
 	Caddyfile *CaddyfileInfo `json:"caddyfile,omitempty"`
@@ -145,7 +149,8 @@ type Attachments struct {
 type ClientLimits struct {
 	// How many of the messages under way may have notification URLs in their
 	// requests. Messages for keys count as well while their attachments are
-	// fetched from addresses in the request. Further ones get a 503 with
+	// fetched from addresses in the request, and messages of sources until their
+	// token or signature is verified. Further ones get a 503 with
 	// `Retry-After: 1`. Default: half of `max_in_flight`.
 	InFlight int `json:"in_flight,omitempty"`
 

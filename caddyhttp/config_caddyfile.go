@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
@@ -29,17 +30,34 @@ type CaddyfileInfo struct {
 	// `{"notify": "Caddyfile:2", "default_urls, URL 1": "Caddyfile:4"}`.
 	Lines map[string]string `json:"lines,omitempty"`
 
-	// The positions of keys and their URLs, by file. A key has its name, a
-	// colon, the line where its block begins and, for each URL, a plus sign and
-	// the number of lines from there to the URL. Example:
-	// `{"Caddyfile": "ops:5+1+2 dev:9+1"}`.
-	Keys map[string]string `json:"keys,omitempty"`
+	// The lines of keys and their URLs, by file and key: the line where the
+	// block of the key begins, and the line of each of its URLs. Example:
+	// `{"Caddyfile": {"ops": [5, 6, 7], "dev": [9, 10]}}`.
+	Keys map[string]map[string][]int `json:"keys,omitempty"`
 
 	// A fingerprint of the files that `{file.…}`, `import_apprise` and URLs in
 	// the block name. It covers the modification time, the size and the target
 	// of symbolic links, but not the content. With it, `caddy reload` loads a
 	// configuration again when only such a file has changed.
 	Files string `json:"files,omitempty"`
+
+	// The number of the block among the directives `notify` of the Caddyfile,
+	// from 1 on, and below 0 for those in named routes. Caddy copies the block of a
+	// site with several addresses into several servers; by the number, the copies are
+	// recognized as one site.
+	Block int `json:"block,omitempty"`
+
+	// Where a snippet or a file with `configs` is imported, for errors. Example:
+	// `Caddyfile:9 (import saved)`.
+	Imports string `json:"imports,omitempty"`
+}
+
+// block returns the number of the block, or 0 if it is unknown.
+func (c *CaddyfileInfo) block() int {
+	if c == nil {
+		return 0
+	}
+	return c.Block
 }
 
 // blockLine is the name in CaddyfileInfo.Lines of the line where a block begins.
@@ -51,6 +69,16 @@ func (c *CaddyfileInfo) record(setting string, d *caddyfile.Dispenser) {
 		c.Lines = map[string]string{}
 	}
 	c.Lines[setting] = lineOf(d.File(), d.Line())
+}
+
+// importsOf returns where the current token of d was imported, or "" if it was not.
+// Only the text of an error has it.
+func importsOf(d *caddyfile.Dispenser) string {
+	_, chain, found := strings.Cut(d.WrapErr(errors.New("")).Error(), " import chain ['")
+	if !found {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(chain, "']"), "','", ", ")
 }
 
 func lineOf(file string, line int) string { return file + ":" + strconv.Itoa(line) }
@@ -73,8 +101,9 @@ func (c *CaddyfileInfo) line(setting string) string {
 		return at
 	}
 	for file, keys := range c.Keys {
-		for item := range strings.FieldsSeq(keys) {
-			if line := findKeyLine(item, setting); line > 0 {
+		name, _, _ := strings.Cut(strings.TrimPrefix(setting, keyPrefix), ",")
+		for i, line := range keys[name] {
+			if i == 0 && setting == keyPrefix+name || i > 0 && setting == keyURLName(name, i-1) {
 				return lineOf(file, line)
 			}
 		}
@@ -82,56 +111,16 @@ func (c *CaddyfileInfo) line(setting string) string {
 	return ""
 }
 
-// findKeyLine returns the line of a setting of a key if item, a part of
-// CaddyfileInfo.Keys, has it, or 0.
-func findKeyLine(item, setting string) int {
-	name, lines, _ := strings.Cut(item, ":")
-	if rest, ok := strings.CutPrefix(setting, keyPrefix+name); !ok || rest != "" && rest[0] != ',' {
-		return 0
+// recordKey records the position of d as that of a key.
+func (c *CaddyfileInfo) recordKey(name string, d *caddyfile.Dispenser) {
+	if c.Keys == nil {
+		c.Keys = map[string]map[string][]int{}
 	}
-	first, below, _ := strings.Cut(lines, "+")
-	line, err := strconv.Atoi(first)
-	switch {
-	case err != nil:
-		return 0
-	case setting == keyPrefix+name:
-		return line
+	file := d.File()
+	if c.Keys[file] == nil {
+		c.Keys[file] = map[string][]int{}
 	}
-	for i, text := range strings.Split(below, "+") {
-		if n, err := strconv.Atoi(text); err == nil && setting == keyURLName(name, i) {
-			return line + n
-		}
-	}
-	return 0
-}
-
-// keyLines collects CaddyfileInfo.Keys. A Caddyfile can have tens of thousands
-// of URLs, and Caddy reads and writes the configuration several times when it
-// loads: positions in one string cost much less than as many strings.
-type keyLines map[string][]byte
-
-// add adds a key that begins at a position.
-func (l keyLines) add(name, file string, line int) {
-	out := l[file]
-	if len(out) > 0 {
-		out = append(out, ' ')
-	}
-	out = append(append(out, name...), ':')
-	l[file] = strconv.AppendInt(out, int64(line), 10)
-}
-
-// addURL adds a URL to the key that was added last, which begins in file.
-func (l keyLines) addURL(file string, below int) {
-	l[file] = strconv.AppendInt(append(l[file], '+'), int64(below), 10)
-}
-
-// strings returns the value of CaddyfileInfo.Keys.
-func (l keyLines) strings() map[string]string {
-	out := make(map[string]string, len(l))
-	for file, text := range l {
-		out[file] = string(text)
-	}
-	return out
+	c.Keys[file][name] = []int{d.Line()}
 }
 
 // at returns the position of a setting with ": " after it, or "" if it is
@@ -183,6 +172,9 @@ func (e *positionError) Error() string { return e.at + ": " + e.err.Error() }
 
 func (e *positionError) Unwrap() error { return e.err }
 
+// prefixError returns err with the name of the setting that it is about.
+func prefixError(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
+
 // logRejected logs an error that makes Caddy reject a configuration, and returns
 // it. Caddy's own error begins with the names of all modules around this one,
 // so this line has only the error itself.
@@ -221,7 +213,7 @@ func (f *fileFingerprint) add(path string) {
 
 // addPlaceholders adds the files of the placeholders {file.…} in text.
 func (f *fileFingerprint) addPlaceholders(text string) {
-	_ = eachPlaceholder(text, func(name string) error {
+	_ = placeholder.Each(text, func(name string) error {
 		if path, ok := strings.CutPrefix(name, "file."); ok {
 			f.add(path)
 		}
@@ -234,7 +226,7 @@ func (f *fileFingerprint) addPlaceholders(text string) {
 // fingerprint.
 func (f *fileFingerprint) addImport(location string) {
 	f.addPlaceholders(location)
-	location, err := resolvePlaceholders(location)
+	location, err := placeholder.Resolve(location)
 	if err != nil {
 		return
 	}
@@ -264,7 +256,7 @@ func (f *fileFingerprint) addURL(url, dir string) {
 		return
 	}
 	f.addPlaceholders(url)
-	if url, err := resolveURL(url); err == nil {
+	if url, err := placeholder.ResolveURL(url); err == nil {
 		f.addNamed(url, cmp.Or(dir, "."))
 	}
 }
@@ -298,6 +290,12 @@ func (s *Settings) fingerprint(app *App) string {
 		for _, location := range s.Keys[name].ImportApprise {
 			f.addImport(location)
 		}
+		for _, variable := range slices.Sorted(maps.Keys(s.Keys[name].Variables)) {
+			f.addPlaceholders(s.Keys[name].Variables[variable])
+		}
+		for _, secret := range slices.Concat(s.Keys[name].Tokens, s.Keys[name].Readers) {
+			f.addPlaceholders(secret)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
@@ -311,6 +309,9 @@ func (s *Settings) fingerprint(app *App) string {
 	}
 	if s.Configs != nil {
 		f.addPlaceholders(s.Configs.Secret)
+		for _, variable := range slices.Sorted(maps.Keys(s.Configs.Variables)) {
+			f.addPlaceholders(s.Configs.Variables[variable])
+		}
 	}
 	return f.String()
 }

@@ -61,3 +61,20 @@ func (r *resolved) resolveClientLimits() error {
 	r.memory = cmp.Or(c.Memory, max(defaultMemory, minimum))
 	return nil
 }
+
+// checkInFlight returns an error for a limit that has no effect because it is above the
+// one that it is a part of.
+func (r *resolved) checkInFlight() error {
+	c := r.clientLimits
+	if c.InFlight > r.maxInFlight {
+		return fmt.Errorf("in_flight is %d, but max_in_flight lets only %d messages be under way; lower in_flight, or raise max_in_flight", c.InFlight, r.maxInFlight)
+	}
+	if all := r.inFlight.clients; c.InFlightPerAddress > all {
+		by := ""
+		if c.InFlight == 0 {
+			by = ", half of max_in_flight"
+		}
+		return fmt.Errorf("in_flight_per_address is %d, but in_flight for all addresses is %d%s; lower in_flight_per_address, or raise in_flight", c.InFlightPerAddress, all, by)
+	}
+	return nil
+}

@@ -21,7 +21,7 @@ func TestClientLimits(t *testing.T) {
 		"defaults":                    {"", "", defaults, inFlightLimits{1000, 500, 62}, 256 << 20},
 		"of max_in_flight":            {"max_in_flight 100", "", defaults, inFlightLimits{100, 50, 6}, 256 << 20},
 		"of in_flight":                {"client_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{1000, 80, 10}, 256 << 20},
-		"more than max_in_flight":     {"max_in_flight 10\nclient_limits {\nin_flight 80\n}", "", defaults, inFlightLimits{10, 10, 1}, 256 << 20},
+		"all of max_in_flight":        {"max_in_flight 10\nclient_limits {\nin_flight 10\nin_flight_per_address 10\n}", "", defaults, inFlightLimits{10, 10, 10}, 256 << 20},
 		"of max_body":                 {"max_body 100MiB", "", defaults, inFlightLimits{1000, 500, 62}, 800 << 20},
 		"of the site":                 {block, "", own, inFlightLimits{1000, 7, 5}, 100 << 20},
 		"of the app":                  {"", block, own, inFlightLimits{1000, 7, 5}, 100 << 20},
@@ -37,6 +37,10 @@ func TestClientLimits(t *testing.T) {
 		"client_limits: in_flight is -1; it must be above 0":                            {ClientLimits: &ClientLimits{InFlight: -1}},
 		"client_limits: wait is -1; it must be above 0":                                 {ClientLimits: &ClientLimits{Wait: -1}},
 		"client_limits: retry is -1; it must be 0 (no retries) or more":                 {ClientLimits: &ClientLimits{Retry: new(-1)}},
+		"in_flight is 80, but max_in_flight lets only 10 messages be under way":         {MaxInFlight: 10, ClientLimits: &ClientLimits{InFlight: 80}},
+		"in_flight is 1001, but max_in_flight lets only 1000 messages be under way":     {ClientLimits: &ClientLimits{InFlight: 1001}},
+		"in_flight_per_address is 8, but in_flight for all addresses is 7; lower":       {ClientLimits: &ClientLimits{InFlight: 7, InFlightPerAddress: 8}},
+		"is 501, but in_flight for all addresses is 500, half of max_in_flight":         {ClientLimits: &ClientLimits{InFlightPerAddress: 501}},
 		"client_limits: memory is 63 MiB; it must be at least 8 times max_body, 64 MiB": {ClientLimits: &ClientLimits{Memory: 63 << 20}},
 	} {
 		base, err := defaultSettings()

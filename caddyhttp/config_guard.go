@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,9 +20,9 @@ import (
 // warnUnguarded logs a warning about each notify handler that
 //
 //   - has keys, requires no authentication, and does not set stateless
-//   - lets anyone manage saved keys
-//   - requires authentication for one address of a key, but not for another:
-//     /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
+//   - lets anyone manage its keys
+//   - requires authentication for one address of a key without a token, but not for
+//     another: /notify/KEY, /notify/KEY/ and /notify/KEY/SOURCE
 //
 // To find out, it follows an anonymous request through the routes of each
 // server. It gives no warning in unclear cases, such as behind a handler or
@@ -44,7 +45,11 @@ func (a *App) warnUnguarded() {
 			}
 			if path := s.openManagement(); path != "" && !warnedManage[s.handler] {
 				warnedManage[s.handler] = true
-				s.warn("anyone who can reach this site can read and change saved keys, as with POST "+s.prefix+path+", because it requires no authentication and configs has manage open; write manage without open, and add basic_auth or another authentication",
+				can, setting := "read and change saved keys, as with POST ", "configs"
+				if path == routeConsole {
+					can, setting = "use the console at ", "console"
+				}
+				s.warn("anyone who can reach this site can "+can+s.prefix+path+", because it requires no authentication and "+setting+" has manage open; write manage without open, and add basic_auth or another authentication",
 					zap.Strings("listen", s.server.Listen))
 			}
 			if f.guarded {
@@ -58,8 +63,9 @@ func (a *App) warnUnguarded() {
 type site struct {
 	handler *Handler
 	server  *caddyhttp.Server
-	host    string // one that reaches the handler; "" for any
-	prefix  string // of the path; the routes remove it before the handler
+	host    string   // one that reaches the handler; "" for any
+	hosts   []string // all that reach the handler, as configured; none for any
+	prefix  string   // of the path; the routes remove it before the handler
 }
 
 func (s site) warn(text string, fields ...zap.Field) {
@@ -75,14 +81,15 @@ func (s site) isOpen() bool {
 }
 
 // openManagement returns a path with which an anonymous client on another
-// machine can read or change saved keys, or "".
+// machine can manage keys, or "".
 func (s site) openManagement() string {
-	c := s.handler.resolved.configs
-	if c == nil || c.Manage != manageOpen || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
+	m := s.handler.resolved.managers
+	if m == nil || !m.open || s.requiresCertificate() || !slices.ContainsFunc(s.server.Listen, isOutside) {
 		return ""
 	}
-	for _, route := range []string{routeAdd, routeGet, routeKey, routeDel} {
-		if path := route + "KEY"; s.follow(path) == reached {
+	for _, pattern := range []string{routeAdd, routeGet, routeKey, routeDel, routeConsole} {
+		path := pathOf(pattern, "KEY")
+		if at, ok := s.handler.routes.parse(&url.URL{Path: path}, &s.handler.has); ok && at.access == accessManage && s.follow(path) == reached {
 			return path
 		}
 	}
@@ -96,6 +103,9 @@ func (s site) warnSpellings() {
 		path := "/notify"
 		if key != "" {
 			path += "/" + key
+		}
+		if k := s.handler.resolved.keys[key]; k != nil && len(k.tokens) > 0 {
+			continue // every spelling needs the token
 		}
 		paths := []string{path, path + "/"}
 		if key != "" {
@@ -152,13 +162,14 @@ type siteFinder struct {
 func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
 	for _, route := range routes {
 		in := at
-		if host := hostOf(route.MatcherSets); host != "" {
-			in.host = host
+		if hosts := hostsOf(route.MatcherSets); len(hosts) > 0 {
+			in.host = strings.ReplaceAll(caddy.NewReplacer().ReplaceAll(hosts[0], ""), "*", "any")
+			in.hosts = hosts
 		}
 		for _, handler := range route.Handlers {
 			switch h := handler.(type) {
 			case *Handler:
-				f.sites = append(f.sites, site{h, f.server, in.host, in.prefix})
+				f.sites = append(f.sites, site{h, f.server, in.host, in.hosts, in.prefix})
 			case *caddyhttp.Subroute:
 				in.prefix = f.find(h.Routes, in)
 			case *rewrite.Rewrite:
@@ -175,16 +186,16 @@ func (f *siteFinder) find(routes caddyhttp.RouteList, at site) (prefix string) {
 	return at.prefix
 }
 
-// hostOf returns a host that the matchers accept, or "" if they accept any.
-func hostOf(sets caddyhttp.MatcherSets) string {
+// hostsOf returns the hosts that the matchers accept, or none if they accept any.
+func hostsOf(sets caddyhttp.MatcherSets) (all []string) {
 	for _, set := range sets {
 		for _, m := range set {
-			if hosts, ok := m.(*caddyhttp.MatchHost); ok && len(*hosts) > 0 {
-				return strings.ReplaceAll(caddy.NewReplacer().ReplaceAll((*hosts)[0], ""), "*", "any")
+			if hosts, ok := m.(*caddyhttp.MatchHost); ok {
+				all = append(all, *hosts...)
 			}
 		}
 	}
-	return ""
+	return all
 }
 
 // outcome is the outcome of a request.
@@ -204,13 +215,25 @@ func (s site) follow(path string) (o outcome) {
 			o = unclear // a handler or matcher panicked because the request has no connection
 		}
 	}()
+	r, err := s.request(s.prefix + path)
+	if err != nil {
+		return unclear
+	}
+	f := follower{site: s, groups: map[string]bool{}}
+	f.key, _ = s.handler.keyOf(&url.URL{Path: path})
+	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
+}
+
+// request returns an anonymous POST request for a path of the site, as the server
+// would pass it to its routes.
+func (s site) request(path string) (*http.Request, error) {
 	host := s.host
 	if host == "" {
 		host = "host.invalid"
 	}
-	r, err := http.NewRequest(http.MethodPost, "http://"+host+s.prefix+path, http.NoBody)
+	r, err := http.NewRequest(http.MethodPost, "http://"+host+path, http.NoBody)
 	if err != nil {
-		return unclear
+		return nil, err
 	}
 	r.RequestURI = r.URL.RequestURI()
 	r.URL.Scheme, r.URL.Host = "", ""  // as on a server
@@ -218,22 +241,14 @@ func (s site) follow(path string) (o outcome) {
 	if len(s.server.TLSConnPolicies) > 0 {
 		r.TLS = &tls.ConnectionState{HandshakeComplete: true, ServerName: host}
 	}
-	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server)
-	f := follower{site: s, groups: map[string]bool{}}
-	f.key, _ = s.handler.keyOf(path)
-	return f.routes(s.server.Routes, r, func(*http.Request) outcome { return unclear })
+	return caddyhttp.PrepareRequest(r, caddy.NewReplacer(), discard{}, s.server), nil
 }
 
 // keyOf returns the key in a path, or "" if the path has none, and reports
 // whether the handler answers the path.
-func (h *Handler) keyOf(path string) (key string, ok bool) {
-	if a, ok := sourceRoute(path); ok {
-		return a.key, true
-	}
-	if a, ok := configRoute(path); ok && h.resolved.configs != nil {
-		return a.key, true
-	}
-	return route(path)
+func (h *Handler) keyOf(u *url.URL) (key string, ok bool) {
+	at, ok := h.routes.parse(u, &h.has)
+	return at.key, ok
 }
 
 // follower follows a request through routes as Caddy would, without answering
@@ -278,9 +293,9 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	rest := func(r *http.Request) outcome { return f.handlers(handlers[1:], r, after) }
 	switch h := handlers[0].(type) {
 	case *Handler:
-		key, ok := h.keyOf(r.URL.Path)
+		key, ok := h.keyOf(r.URL)
 		switch {
-		case !ok || hasEncodedSlash(r.URL):
+		case !ok:
 			return rest(r)
 		case h == f.handler && key == f.key:
 			return reached
@@ -292,26 +307,20 @@ func (f follower) handlers(handlers []caddyhttp.MiddlewareHandler, r *http.Reque
 	if authenticates(handlers[0]) {
 		return guarded
 	}
-	m, ok := handlers[0].(caddy.Module)
-	if !ok {
+	if passesOn(handlers[0]) {
+		return rest(r)
+	}
+	if !changes(handlers[0]) {
 		return unclear
 	}
-	switch m.CaddyModule().ID {
-	case "http.handlers.encode", "http.handlers.intercept", "http.handlers.log_append", "http.handlers.push",
-		"http.handlers.request_body", "http.handlers.templates", "http.handlers.tracing":
-		return rest(r) // they pass the request on
-	case "http.handlers.headers", "http.handlers.map", "http.handlers.rewrite", "http.handlers.vars":
-		// They change the request and pass it on.
-		err := handlers[0].ServeHTTP(discard{}, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
-			o = rest(r)
-			return nil
-		}))
-		if err != nil {
-			return unclear
-		}
-		return o
+	err := handlers[0].ServeHTTP(discard{}, r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+		o = rest(r)
+		return nil
+	}))
+	if err != nil {
+		return unclear
 	}
-	return unclear
+	return o
 }
 
 // authenticates reports whether a handler may refuse an unauthenticated
@@ -320,8 +329,7 @@ func authenticates(handler caddyhttp.MiddlewareHandler) bool {
 	if h, ok := handler.(*reverseproxy.Handler); ok {
 		return len(h.HandleResponse) > 0 // forward_auth
 	}
-	m, ok := handler.(caddy.Module)
-	return ok && m.CaddyModule().ID == "http.handlers.authentication"
+	return isModule(handler, "http.handlers.authentication")
 }
 
 // matchAny reports whether one of the sets matches the request, and whether that

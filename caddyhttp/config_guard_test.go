@@ -26,17 +26,9 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 		t.Fatal(err)
 	}
 	core, logged := observer.New(zap.WarnLevel)
-	sites, err := ctx.App("http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, server := range sites.(*caddyhttp.App).Servers {
-		f := siteFinder{server: server}
-		f.find(server.Routes, site{})
-		for _, s := range f.sites {
-			s.handler.log = zap.New(core)
-			t.Cleanup(func() { _ = s.handler.Cleanup() })
-		}
+	for _, s := range sitesOf(t, ctx) {
+		s.handler.log = zap.New(core)
+		t.Cleanup(func() { _ = s.handler.Cleanup() })
 	}
 	app, err := ctx.App("notify")
 	if err != nil {
@@ -47,6 +39,21 @@ func warningsOfSites(t *testing.T, text string) (warnings []string) {
 		warnings = append(warnings, e.Message)
 	}
 	return warnings
+}
+
+// sitesOf returns the sites of a configuration.
+func sitesOf(t *testing.T, ctx caddy.Context) (sites []site) {
+	t.Helper()
+	app, err := ctx.App("http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range app.(*caddyhttp.App).Servers {
+		f := siteFinder{server: server}
+		f.find(server.Routes, site{})
+		sites = append(sites, f.sites...)
+	}
+	return sites
 }
 
 // siteWarning is the Caddyfile of a site and a part of the only warning about it,
@@ -131,6 +138,7 @@ func TestWarnSpellings(t *testing.T) {
 		"before a prefix":         {"basic_auth /a/notify/secret" + account + "handle_path /a/* {\n" + notify + "}", "the authentication for /a/notify/secret does not apply to /a/notify/secret/,"},
 		"a regular expression":    {"@s path_regexp ^/notify/secret$\nbasic_auth @s" + account + notify, "/notify/secret/,"},
 		"forward_auth":            {"forward_auth /notify/secret 127.0.0.1:1 {\nuri /auth\n}\n" + notify, "/notify/secret/,"},
+		"a key with a token":      {"basic_auth /notify/secret" + account + strings.Replace(notify, "secret {\n", "secret {\ntoken 0123456789abcdef\n", 1), ""},
 		"a list without sources":  {"@s path /notify/secret /notify/secret/\nbasic_auth @s" + account + notify, "the authentication for /notify/secret does not apply to /notify/secret/source,"},
 		"a list":                  {"@s path /notify/secret /notify/secret/*\nbasic_auth @s" + account + notify, ""},
 		"a star":                  {"basic_auth /notify/secret*" + account + notify, ""},

@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -16,24 +15,63 @@ var (
 	errAddress    = errors.New("it is not an address; write one that begins with http:// or https:// and a host")
 )
 
+// fields returns the settings by name, in the order of the struct.
+func (id *Identity) fields() []identityField {
+	return []identityField{
+		{"name", &id.Name, checkIdentityText},
+		{"description", &id.Description, checkIdentityText},
+		{"url", &id.URL, checkIdentityURL},
+		{"icon", &id.Icon, checkIcon},
+		{"logo", &id.Logo, checkIdentityURL},
+	}
+}
+
+type identityField struct {
+	name  string
+	value *string
+	check func(string) error
+}
+
 // validate returns an error that begins with the name of the invalid field.
 func (id *Identity) validate() error {
-	for _, p := range []struct{ name, value string }{{"name", id.Name}, {"description", id.Description}, {"url", id.URL}, {"logo", id.Logo}} {
-		if strings.ContainsAny(p.value, "{}") {
-			return fmt.Errorf("%s: %w", p.name, errBraces)
+	for _, f := range id.fields() {
+		if err := f.check(*f.value); err != nil {
+			return prefixError(f.name, err)
 		}
 	}
-	if strings.ContainsAny(exampleIcon.Replace(id.Icon), "{}") {
-		return fmt.Errorf("icon: %w", errIconBraces)
+	return nil
+}
+
+func checkIdentityText(text string) error {
+	if strings.ContainsAny(text, "{}") {
+		return errBraces
 	}
-	for _, p := range []struct{ name, value string }{{"url", id.URL}, {"icon", id.Icon}, {"logo", id.Logo}} {
-		if p.value == "" {
-			continue
-		}
-		u, err := url.Parse(exampleIcon.Replace(p.value))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return fmt.Errorf("%s: %w", p.name, errAddress)
-		}
+	return nil
+}
+
+func checkIdentityURL(text string) error {
+	if err := checkIdentityText(text); err != nil {
+		return err
+	}
+	return checkAddress(text)
+}
+
+func checkIcon(text string) error {
+	example := exampleIcon.Replace(text)
+	if strings.ContainsAny(example, "{}") {
+		return errIconBraces
+	}
+	return checkAddress(example)
+}
+
+// checkAddress returns an error if text is neither empty nor a web address.
+func checkAddress(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errAddress
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,16 +13,15 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
-// Limits of importing configuration files of Apprise.
-const (
-	importTimeout = 10 * time.Second // for all files of a key
-	maxImportSize = 1 << 20          // of one file, in bytes
-)
+// importTimeout bounds how long reading the configuration files of Apprise takes,
+// all those of a key together.
+const importTimeout = 10 * time.Second
 
 // importPath makes the path of a file absolute. A relative path is relative to
 // the Caddyfile that names it. Addresses, and locations that begin with a
@@ -33,26 +31,26 @@ func importPath(location, caddyfile string) (string, error) {
 	case location == "":
 		return "", errors.New("the location is empty; write the path or address of a file")
 	case strings.Contains(location, "://"), strings.HasPrefix(location, "{"), filepath.IsAbs(location):
-		return location, checkPlaceholders(location)
+		return location, placeholder.Check(location)
 	}
 	path, err := filepath.Abs(filepath.Join(filepath.Dir(caddyfile), location))
 	if err != nil {
 		return "", fmt.Errorf("making the path absolute: %w", err)
 	}
-	return path, checkPlaceholders(location)
+	return path, placeholder.Check(location)
 }
 
 // importApprise returns the targets in the files at the locations. It logs a
 // parameter without effect. In a Caddyfile that is an error, but these files
 // are in use already.
-func (l keyLoader) importApprise(key string, locations []string) (targets []notifier.Target, err error) {
+func (l *keyLoader) importApprise(key string, locations []string, variables *placeholder.Variables) (targets []notifier.Target, err error) {
 	if len(locations) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
 	defer cancel()
 	for i, location := range locations {
-		imported, err := l.importFile(ctx, location)
+		imported, err := l.importFile(ctx, location, variables)
 		if err != nil {
 			return nil, l.locate(importName(key, i), err)
 		}
@@ -65,8 +63,8 @@ func (l keyLoader) importApprise(key string, locations []string) (targets []noti
 // and in CaddyfileInfo.Lines.
 func importName(key string, i int) string { return fmt.Sprintf("key %s, import_apprise %d", key, i+1) }
 
-func (l keyLoader) importFile(ctx context.Context, location string) (targets []notifier.Target, err error) {
-	if location, err = resolvePlaceholders(location); err != nil {
+func (l *keyLoader) importFile(ctx context.Context, location string, variables *placeholder.Variables) (targets []notifier.Target, err error) {
+	if location, err = placeholder.Resolve(location); err != nil {
 		return nil, err
 	}
 	entries, warnings, err := appriseconfig.Load(ctx, location, readImport)
@@ -74,20 +72,20 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 		return nil, err
 	}
 	for _, w := range warnings {
-		l.warn("apprise configuration", zap.Stringer("warning", w))
+		l.warn("apprise configuration", w.String())
 	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d: ", e.File, e.Line)
-		d, err := l.importEntry(e)
+		d, err := l.importEntry(e, variables)
 		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
-			l.warn("apprise configuration", zap.String("warning", at+u.Error()+"; the URL is skipped"))
+			l.warn("apprise configuration", at+u.Error()+"; the URL is skipped")
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", at, err)
 		}
 		for _, w := range d.Warnings() {
-			l.warn("apprise configuration", zap.String("warning", at+w))
+			l.warn("apprise configuration", at+w)
 		}
 		targets = append(targets, notifier.Target{Destination: d, Tags: e.Tags})
 	}
@@ -96,20 +94,43 @@ func (l keyLoader) importFile(ctx context.Context, location string) (targets []n
 
 // importEntry returns the destination of an entry. It replaces no placeholders:
 // a file from a server could otherwise read local files with {file.…}.
-func (l keyLoader) importEntry(e appriseconfig.Entry) (*notifier.Destination, error) {
+func (l *keyLoader) importEntry(e appriseconfig.Entry, variables *placeholder.Variables) (*notifier.Destination, error) {
 	for _, tag := range e.Tags {
 		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
 			continue // it has no effect, but existing files have it
 		}
-		if err := checkTag(tag); err != nil {
+		if err := CheckTag(tag); err != nil {
 			return nil, err
 		}
 	}
-	d, err := l.parse(e.URL, notifier.Files{Dir: e.Dir})
+	url, err := variables.Expand(e.URL)
 	if err != nil {
-		return nil, notifier.WithSuggestion(e.URL, err)
+		return nil, err
+	}
+	d, err := l.parse(url, notifier.Files{Dir: e.Dir})
+	if err != nil {
+		return nil, notifier.WithSuggestion(url, err)
 	}
 	return d, l.services.check(d)
+}
+
+// ImportApprise returns the entries of a configuration file of Apprise, at a path
+// or an address, or an error if import_apprise could not use the file.
+func ImportApprise(ctx context.Context, location string, services *Services) ([]appriseconfig.Entry, error) {
+	entries, _, err := appriseconfig.Load(ctx, location, readImport)
+	if err != nil {
+		return nil, err
+	}
+	l := keyLoader{parse: parseUnshared, services: services, log: zap.NewNop()}
+	for _, e := range entries {
+		if _, err := l.importEntry(e, nil); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", e.File, e.Line, err)
+		}
+	}
+	if len(entries) == 0 {
+		return nil, errors.New("it has no URL")
+	}
+	return entries, nil
 }
 
 // readImport returns the content of a file, from a path or an address.
@@ -122,7 +143,7 @@ func readImport(ctx context.Context, location string) ([]byte, error) {
 		return nil, errs.WithoutPath(err) // the caller adds the location
 	}
 	defer f.Close()
-	return readLimited(f)
+	return appriseconfig.ReadAll(f)
 }
 
 // fetchImport fetches a file with GET or, if the server does not allow that,
@@ -144,7 +165,7 @@ func fetchImport(ctx context.Context, address string) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
 	}
-	return readLimited(resp.Body)
+	return appriseconfig.ReadAll(resp.Body)
 }
 
 func requestImport(ctx context.Context, method, address string) (*http.Response, error) {
@@ -155,15 +176,4 @@ func requestImport(ctx context.Context, method, address string) (*http.Response,
 	r.Header.Set("User-Agent", userAgent)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 	return client.Do(r)
-}
-
-func readLimited(r io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxImportSize+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(content) > maxImportSize {
-		return nil, errors.New("the file is larger than 1 MiB")
-	}
-	return content, nil
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
 // configuration writes a file and returns its path.
@@ -26,11 +29,11 @@ func configuration(t *testing.T, name, text string) string {
 }
 
 func TestImportApprise(t *testing.T) {
-	s := newStation(t)
-	more := configuration(t, "more", "crew=bob\nbob="+s.url("/bob"))
-	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.url("/alice"), s.url("/plain")))
+	s := caddyhttptest.NewStation(t)
+	more := configuration(t, "more", "crew=bob\nbob="+s.NotifyURL("/bob"))
+	first := configuration(t, "first.yml", fmt.Sprintf("include: %s\nurls:\n- %s:\n    - tag: alice\n- %s\n", more, s.NotifyURL("/alice"), s.NotifyURL("/plain")))
 	t.Setenv("NOTIFY_TEST_FILE", first)
-	h := newGateway(t, "key k {\nurl "+s.url("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\ndefault_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
+	h := newGateway(t, "key k {\nurl "+s.NotifyURL("/own")+" own\nimport_apprise {env.NOTIFY_TEST_FILE}\ndefault_tag own,crew\n}\nkey only {\nimport_apprise "+more+"\n}", "")
 	for _, tt := range []struct{ target, arrives string }{
 		{"/notify/k", "bob own"},
 		{"/notify/k?tag=all", "alice bob own plain"},
@@ -41,7 +44,7 @@ func TestImportApprise(t *testing.T) {
 		if got := post(t, h, tt.target, typeForm, "body=x"); got.status != 200 {
 			t.Errorf("%s: status %d: %s", tt.target, got.status, got.body)
 		}
-		if got := s.paths(); got != tt.arrives {
+		if got := s.Paths(); got != tt.arrives {
 			t.Errorf("%s: messages at %q, want %q", tt.target, got, tt.arrives)
 		}
 	}
@@ -50,7 +53,7 @@ func TestImportApprise(t *testing.T) {
 // TestImportAppriseFromServer checks that configurations are requested with
 // POST from servers that demand it, and otherwise with GET.
 func TestImportAppriseFromServer(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
@@ -60,12 +63,12 @@ func TestImportAppriseFromServer(t *testing.T) {
 			case user != "u" || password != "secretsecret":
 				w.WriteHeader(http.StatusUnauthorized)
 			default:
-				fmt.Fprintf(w, "ops=%s\n", s.url("/fetched"))
+				fmt.Fprintf(w, "ops=%s\n", s.NotifyURL("/fetched"))
 			}
 		}))
 		address := strings.Replace(server.URL, "//", "//u:secretsecret@", 1) + "/get/k?format=text"
 		h := newGateway(t, "key k {\nimport_apprise "+address+"\n}", "")
-		if got := post(t, h, "/notify/k?tag=ops", typeForm, "body=x"); got.status != 200 || s.paths() != "fetched" {
+		if got := post(t, h, "/notify/k?tag=ops", typeForm, "body=x"); got.status != 200 || s.Paths() != "fetched" {
 			t.Errorf("%s: status %d: %s", method, got.status, got.body)
 		}
 		server.Close()
@@ -74,7 +77,7 @@ func TestImportAppriseFromServer(t *testing.T) {
 
 func TestBadImports(t *testing.T) {
 	large := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(make([]byte, maxImportSize+1))
+		_, _ = w.Write(make([]byte, appriseconfig.MaxSize+1))
 	}))
 	defer large.Close()
 	nowhere := httptest.NewServer(http.NotFoundHandler())
@@ -155,7 +158,7 @@ func TestURLFiles(t *testing.T) {
 	}
 
 	load := func(k *Key) error {
-		_, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", k)
+		_, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.NewNop()}, "k", k)
 		return err
 	}
 	if err := load(&Key{URLs: []KeyURL{{URL: hook, Dir: dir}}, ImportApprise: []string{imported}}); err != nil {
@@ -173,7 +176,7 @@ func TestURLFiles(t *testing.T) {
 // is accepted in imported files.
 func TestImportAppriseTagAll(t *testing.T) {
 	path := configuration(t, "f.conf", "all,ops=json://localhost\n")
-	k, err := keyLoader{parse: parseUnshared, log: zap.NewNop()}.load("k", &Key{ImportApprise: []string{path}})
+	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.NewNop()}, "k", &Key{ImportApprise: []string{path}})
 	if err != nil || len(k.targets) != 1 || !slices.Contains(k.targets[0].Tags, "ops") {
 		t.Errorf("%+v, %v", k, err)
 	}
@@ -184,7 +187,7 @@ func TestImportAppriseTagAll(t *testing.T) {
 func TestImportAppriseRetired(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.conf", "msteams://a/b/c\nops=json://localhost\ndbus://\n")
-	k, err := keyLoader{parse: parseUnshared, log: zap.New(core)}.load("k", &Key{ImportApprise: []string{path}})
+	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.New(core)}, "k", &Key{ImportApprise: []string{path}})
 	if err != nil || len(k.targets) != 1 {
 		t.Fatal(k, err)
 	}
@@ -202,7 +205,7 @@ func TestImportAppriseRetired(t *testing.T) {
 }
 
 // TestURLsOfApprise checks that URLs as Apprise prints them load, and that
-// parameters without effect are logged.
+// parameters without effect and wrong items of lists are logged.
 func TestURLsOfApprise(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	urls := []KeyURL{
@@ -211,8 +214,10 @@ func TestURLsOfApprise(t *testing.T) {
 		{URL: "matrix://example.com/?image=no&mode=off&version=3&msgtype=text&discovery=yes&hsreq=yes&e2ee=no&format=text&overflow=upstream&retry=0&wait=0.5&optional=no"},
 		{URL: "dingtalk://12345678//?format=NotifyFormat.TEXT&overflow=OverflowMode.UPSTREAM&verify=yes"},
 		{URL: "psafer://ffffffffffffffffffff/?format=text&overflow=upstream&retry=0&wait=0.5&optional=no&priority=medium"},
+		{URL: "twilio://AC00000000000000000000000000000000:secretsecret@15551230000/15551230001/nobody"},
+		{URL: "mqtt://localhost/alerts?to=all/%23"},
 	}
-	if _, err := (keyLoader{parse: parseUnshared, log: zap.New(core)}).load("k", &Key{URLs: urls}); err != nil {
+	if _, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.New(core)}, "k", &Key{URLs: urls}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -222,6 +227,8 @@ func TestURLsOfApprise(t *testing.T) {
 	want := []string{
 		"k: Jira: the parameter region has no effect: Jira has one address for all regions",
 		"k: Twitter: the parameter cache has no effect: IDs of users are always kept",
+		"k: Twilio: item 2 of targets is not a telephone number and is left out",
+		"k: MQTT: a topic with a wildcard (+ or #), or of more than 65535 bytes, is left out",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("warnings %q, want %q", got, want)
@@ -235,7 +242,7 @@ func TestImportAppriseWarnings(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	core, logs := observer.New(zap.WarnLevel)
 	path := configuration(t, "f.yml", "asset: {}\nurls:\n- json://localhost/{env.NOTIFY_TEST_SECRET}\n- mailto://u:p@example.com:\n   nonesuch: x\n")
-	k, err := keyLoader{parse: parseUnshared, log: zap.New(core)}.load("k", &Key{ImportApprise: []string{path}})
+	k, err := loadLogged(&keyLoader{parse: parseUnshared, log: zap.New(core)}, "k", &Key{ImportApprise: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,4 +285,10 @@ func TestImportPath(t *testing.T) {
 	if got := strings.Join(h.Keys["k"].ImportApprise, " "); got != want {
 		t.Errorf("got %s", got)
 	}
+}
+
+// loadLogged loads a key and logs its warnings.
+func loadLogged(l *keyLoader, name string, c *Key) (*key, error) {
+	defer l.logWarnings()
+	return l.load(name, c)
 }

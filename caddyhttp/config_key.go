@@ -11,8 +11,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // Key is a named set of destinations. In JSON, a key that has only URLs may be
@@ -30,6 +32,12 @@ type Key struct {
 	// Example: `["/etc/apprise.yml"]`. Default: none.
 	ImportApprise []string `json:"import_apprise,omitempty"`
 
+	// Values for `${NAME}` in the URLs and options of imported files, by name. Names have
+	// letters, digits and `_`, and ignore case. Placeholders are replaced in the values
+	// when the configuration loads. Without variables, `${NAME}` is a text like any
+	// other. Example: `{"TOKEN": "{env.TELEGRAM_TOKEN}"}`. Default: none.
+	Variables map[string]string `json:"variables,omitempty"`
+
 	// A tag expression that chooses the URLs for requests without a tag, such as
 	// `ops,dev`, or `untagged` for the URLs without tags. At least one URL must
 	// match. Default: every URL.
@@ -44,11 +52,31 @@ type Key struct {
 	// Example: `["grafana"]`. Default: any way.
 	Accept []string `json:"accept,omitempty"`
 
+	// The secrets of those who may send to the key and see its page. A client sends one
+	// as `Authorization: Bearer`, as the password of Basic authentication, in
+	// `X-Gotify-Key`, in `?token=`, or in another place where the program of a source
+	// can put it; otherwise the answer is 401. The `sign` or `token` of a source takes
+	// their place for that source, and an account of `smtp` that names the key for
+	// mails. Events, logs and `fallback` need none. Each has at least 16 characters;
+	// several let one be replaced. Placeholders are replaced when the configuration
+	// loads. Example: `["{env.OPS_TOKEN}"]`. Default: none; Caddy's matchers and
+	// authentication decide.
+	Tokens []string `json:"tokens,omitempty"`
+
+	// The secrets of those who may read `/json/urls/{KEY}`, which shows the
+	// destinations, and send nothing. Clients send them like `tokens`. A key with
+	// `tokens` or `readers` shows its destinations only to them and to those who may
+	// manage saved keys. They need a site with `configs`. Example:
+	// `["{env.OPS_READER}"]`. Default: none.
+	Readers []string `json:"readers,omitempty"`
+
 	// The name of a key of the same site or of the app. It gets a message when
 	// the queue gives up a delivery for this key. The message names the service,
 	// the reason and the ID of the undelivered message, but not its text.
 	// Default: none.
 	Fallback string `json:"fallback,omitempty"`
+
+	Rules
 }
 
 // KeyURL is one destination of a key. In JSON, a URL without a directory may be
@@ -75,10 +103,13 @@ type KeyURL struct {
 }
 
 // MarshalLogObject implements zapcore.ObjectMarshaler. It prints counts instead
-// of URLs.
+// of URLs and secrets.
 func (k *Key) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("urls", len(k.URLs))
 	enc.AddInt("import_apprise", len(k.ImportApprise))
+	enc.AddInt("variables", len(k.Variables))
+	enc.AddInt("tokens", len(k.Tokens))
+	enc.AddInt("readers", len(k.Readers))
 	return nil
 }
 
@@ -101,27 +132,30 @@ func isKeyName(name string) bool {
 	return name != "" && len(name) <= 128
 }
 
-func checkKeyName(name string) error {
+// CheckKeyName returns an error if a key cannot have the name.
+func CheckKeyName(name string) error {
 	if !isKeyName(name) {
 		return errors.New("the name of a key must be 1 to 128 letters, digits, _ and -")
 	}
-	if name == messagesName {
-		return errKeyReserved
+	if slices.Contains(reservedNames, name) {
+		return fmt.Errorf("a key cannot have the name %s, because /notify/%[1]s is an address of the gateway itself; choose another name", name)
 	}
 	return nil
 }
 
-var errKeyReserved = errors.New("a key cannot have the name messages, because /notify/messages/{ID} is the address of a message in the queue; choose another name")
-
 // untagged in default_tag stands for the URLs without tags.
 const untagged = "untagged"
 
-func checkTag(tag string) error {
+// allTag stands for every URL.
+const allTag = "all"
+
+// CheckTag returns an error if a URL of a key cannot have the tag.
+func CheckTag(tag string) error {
 	_, name := notifier.SplitTag(tag)
 	switch {
 	case strings.EqualFold(name, untagged):
 		return errors.New("untagged cannot be a tag, because it stands for the URLs without tags; choose another name")
-	case strings.EqualFold(name, "all"):
+	case strings.EqualFold(name, allTag):
 		return errors.New("all cannot be a tag, because it stands for every URL; remove it, or write always for a URL that gets every message")
 	case strings.Contains(tag, ":") && retriesAfterTag.MatchString(tag):
 		return errors.New("a number after a tag has a meaning in requests only; write ?retry=3 into the URL")
@@ -141,8 +175,14 @@ type key struct {
 	defaultTargets []notifier.Target // for a request without a tag
 	unqueued       bool              // messages do not use the queue
 	accept         []string          // of the configuration
-	fallback       string            // the key for messages about dead deliveries; "" for none
-	limits         *notifier.Limits  // of a message to a saved key; nil for no limits
+	tokens         secretHashes      // of those who may send; empty for everyone
+	readers        secretHashes
+	fallback       string           // the key for messages about dead deliveries; "" for none
+	rules          *rules.Rules     // nil for none
+	limits         *notifier.Limits // of a message to a saved key; nil for no limits
+	saved          bool             // it is a saved key, of the space
+	space          string           // "" for the default one
+	ofSite         bool             // a site defines it, not the app
 	log            *zap.Logger
 }
 
@@ -158,41 +198,62 @@ func (k *key) match(e notifier.TagExpr) []notifier.Target {
 // choose returns the targets that match returns, or an error if there are none.
 func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.match(e)
-	if len(targets) == 0 {
-		return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.targets), k.name)
+	switch {
+	case len(targets) > 0:
+		return targets, nil
+	case e.Empty():
+		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.targets), k.name)
 	}
-	return targets, nil
+	return nil, fmt.Errorf("none of the %d destinations of the key %s has the requested tag, so nothing was sent", len(k.targets), k.name)
 }
+
+// errVariablesUnused is returned for variables that no file can use.
+var errVariablesUnused = errors.New("they are for imported files, and the key has no import_apprise; write {env.NAME} or {file./path} into the url line, or remove them")
 
 // errDefaultTagUnmatched is returned when no URL of a key matches default_tag.
 var errDefaultTagUnmatched = errors.New("default_tag: no URL of the key has this tag, so messages without a tag would be sent nowhere; give the tag to a URL")
 
-// chooseDefaults returns the targets for requests without a tag.
-func chooseDefaults(targets []notifier.Target, defaultTag string) ([]notifier.Target, error) {
-	if defaultTag == "" {
+// chooseDefaults returns the targets for requests without a tag. There is at least
+// one.
+func chooseDefaults(targets []notifier.Target, text string) ([]notifier.Target, error) {
+	if text == "" {
 		return targets, nil
 	}
-	var out []notifier.Target
-	if strings.EqualFold(defaultTag, untagged) {
-		for _, t := range targets {
-			if len(t.Tags) == 0 {
-				out = append(out, t)
-			}
-		}
-	} else {
-		e, err := notifier.ParseTags(defaultTag)
-		if err == nil && e.Empty() {
-			err = errEmptyTag
-		}
-		if err != nil {
-			return nil, fmt.Errorf("default_tag: %w", err)
-		}
-		out = e.Select(targets)
+	d, err := parseDefaultTag(text)
+	if err != nil {
+		return nil, fmt.Errorf("default_tag: %w", err)
 	}
-	if len(out) == 0 {
+	if targets = d.choose(targets); len(targets) == 0 {
 		return nil, errDefaultTagUnmatched
 	}
-	return out, nil
+	return targets, nil
+}
+
+// defaultTag chooses the targets for requests without a tag. The zero value chooses
+// all.
+type defaultTag struct {
+	untagged bool // those without tags
+	expr     notifier.TagExpr
+}
+
+func parseDefaultTag(text string) (d defaultTag, err error) {
+	if strings.EqualFold(text, untagged) {
+		return defaultTag{untagged: true}, nil
+	}
+	if d.expr, err = notifier.ParseTags(text); err == nil && d.expr.Empty() {
+		err = errEmptyTag
+	}
+	return d, err
+}
+
+func (d defaultTag) choose(targets []notifier.Target) []notifier.Target {
+	switch {
+	case d.untagged:
+		return slices.DeleteFunc(slices.Clone(targets), func(t notifier.Target) bool { return len(t.Tags) > 0 })
+	case d.expr.Empty():
+		return targets
+	}
+	return d.expr.Select(targets)
 }
 
 // parseFunc returns the destination of a URL of the operator. Several goroutines
@@ -211,43 +272,41 @@ type keyLoader struct {
 	services *Services
 	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
-	later    *[]func() // if not nil, warnings are added to it instead of logged
+	warnings []loadWarning // collected until logWarnings
 }
 
-// warn logs a warning about a URL, now or later.
-func (l keyLoader) warn(message string, field zap.Field) {
-	log := func() { l.log.Warn(message, field) }
-	if l.later == nil {
-		log()
-		return
+// loadWarning is a warning about a URL or an imported file.
+type loadWarning struct{ message, text string }
+
+func (l *keyLoader) warn(message, text string) {
+	l.warnings = append(l.warnings, loadWarning{message, text})
+}
+
+func (l *keyLoader) logWarnings() {
+	for _, w := range l.warnings {
+		l.log.Warn(w.message, zap.String("warning", w.text))
 	}
-	*l.later = append(*l.later, log)
+	l.warnings = nil
 }
 
-// loadAll returns the keys with the names, each of which check accepts. It loads
-// several keys at once. The error and the warnings are those of loading one key
+// loadAll returns the keys with the names. It loads several keys at once. The error and the warnings are those of loading one key
 // after the other, in the order of the names, up to the first error.
-func (l keyLoader) loadAll(names []string, keys map[string]*Key, check func(*key) error) ([]*key, error) {
+func (l *keyLoader) loadAll(names []string, keys map[string]*Key) ([]*key, error) {
 	loaded := make([]*key, len(names))
-	warnings := make([][]func(), len(names))
+	loaders := make([]keyLoader, len(names)) // each has the warnings about its key
 	failed, err := forEach(len(names), func(i int) (err error) {
-		own := l
-		own.later = &warnings[i]
-		if loaded[i], err = own.load(names[i], keys[names[i]]); err != nil {
-			return err
-		}
-		return l.locate(keyPrefix+names[i], check(loaded[i]))
+		loaders[i] = *l
+		loaded[i], err = loaders[i].load(names[i], keys[names[i]])
+		return err
 	})
 	for i := range min(failed+1, len(names)) {
-		for _, log := range warnings[i] {
-			log()
-		}
+		loaders[i].logWarnings()
 	}
 	return loaded, err
 }
 
-func (l keyLoader) load(name string, c *Key) (*key, error) {
-	if err := checkKeyName(name); err != nil {
+func (l *keyLoader) load(name string, c *Key) (*key, error) {
+	if err := CheckKeyName(name); err != nil {
 		return nil, err
 	}
 	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
@@ -255,6 +314,9 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	}
 	l.log = l.log.WithLazy(zap.String("key", name))
 	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, log: l.log}
+	if err := c.loadAccess(k); err != nil {
+		return nil, l.locate(keyPrefix+name, err)
+	}
 	k.targets = make([]notifier.Target, 0, len(c.URLs))
 	for i, u := range c.URLs {
 		t, err := l.target(u)
@@ -263,7 +325,14 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 		}
 		k.targets = append(k.targets, t)
 	}
-	imported, err := l.importApprise(name, c.ImportApprise)
+	variables, err := placeholder.NewVariables(c.Variables)
+	if err == nil && variables != nil && len(c.ImportApprise) == 0 {
+		err = errVariablesUnused
+	}
+	if err != nil {
+		return nil, l.locate("key "+name, prefixError("variables", err))
+	}
+	imported, err := l.importApprise(name, c.ImportApprise, variables)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +342,42 @@ func (l keyLoader) load(name string, c *Key) (*key, error) {
 	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
 		return nil, l.locate("key "+name, err)
 	}
+	if err := c.loadRules(k); err != nil {
+		rule, _, _ := strings.Cut(err.Error(), ":")
+		return nil, l.file.locate(ruleName(name, rule), prefixError(keyPrefix+name, err))
+	}
+	l.warnRepeated(k, len(c.URLs))
 	return k, nil
+}
+
+// warnRepeated warns about a URL that the key has twice with the same tags, because each
+// message goes there twice. The first own targets are those of the configuration, and
+// imported files have the others.
+func (l *keyLoader) warnRepeated(k *key, own int) {
+	if len(k.targets) < 2 {
+		return
+	}
+	place := func(i int) string {
+		if i >= own {
+			return "an imported file"
+		}
+		setting := keyURLName(k.name, i)
+		return cmp.Or(l.file.line(setting), setting)
+	}
+	first := make(map[string]int, len(k.targets))
+	for i, t := range k.targets {
+		tags := slices.Clone(t.Tags)
+		for j, tag := range tags {
+			tags[j] = strings.ToLower(tag)
+		}
+		slices.Sort(tags)
+		id := t.URL() + " " + strings.Join(slices.Compact(tags), " ")
+		if j, repeated := first[id]; repeated {
+			l.warn("notification URL", fmt.Sprintf("%s: the key %s has this URL already in %s, so each message is sent there twice; remove one, or give them different tags", place(i), k.name, place(j)))
+			continue
+		}
+		first[id] = i
+	}
 }
 
 // keyPrefix begins the name of a key, and of a setting of a key, in errors and
@@ -286,16 +390,16 @@ func keyURLName(key string, i int) string { return fmt.Sprintf("key %s, URL %d",
 
 // locate returns err with the name of the setting that it is about, and with
 // its position, or nil if err is nil.
-func (l keyLoader) locate(setting string, err error) error {
+func (l *keyLoader) locate(setting string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return l.file.locate(setting, prefixError(setting, err))
 }
 
-func (l keyLoader) target(u KeyURL) (notifier.Target, error) {
+func (l *keyLoader) target(u KeyURL) (notifier.Target, error) {
 	for _, tag := range u.Tags {
-		if err := checkTag(tag); err != nil {
+		if err := CheckTag(tag); err != nil {
 			return notifier.Target{}, err
 		}
 	}
@@ -319,8 +423,8 @@ func urlDir(url, caddyfile string) (string, error) {
 
 // destination replaces the placeholders in a URL and parses it. Errors do not
 // show the URL, which may hold secrets.
-func (l keyLoader) destination(url, dir string) (*notifier.Destination, error) {
-	url, err := resolveURL(url)
+func (l *keyLoader) destination(url, dir string) (*notifier.Destination, error) {
+	url, err := placeholder.ResolveURL(url)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +439,7 @@ func (l keyLoader) destination(url, dir string) (*notifier.Destination, error) {
 		return nil, err
 	}
 	for _, w := range d.Warnings() {
-		l.warn("notification URL", zap.String("warning", w))
+		l.warn("notification URL", w)
 	}
 	return d, nil
 }
@@ -353,10 +457,10 @@ func rejectMistake(d *notifier.Destination) error {
 // checkURL checks an operator's URL as far as possible before its placeholders
 // are replaced.
 func checkURL(url string, services *Services) error {
-	if err := checkPlaceholders(url); err != nil {
+	if err := placeholder.Check(url); err != nil {
 		return err
 	}
-	if err := checkSingleURL(url); err != nil {
+	if err := placeholder.CheckSingleURL(url); err != nil {
 		return err
 	}
 	if strings.Contains(url, "{") {

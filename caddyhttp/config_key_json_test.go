@@ -77,8 +77,12 @@ func TestKeyJSON(t *testing.T) {
 			*v = []string{"a"}
 		case *string:
 			*v, value = "a", `"a"`
+		case *map[string]string:
+			*v, value = map[string]string{"a": "b"}, `{"a":"b"}`
 		case **bool:
 			*v, value = new(bool), "false"
+		case *Rules: // its fields are those of the key
+			*v, name, value = Rules{Dedupe: &Dedupe{Window: 1}}, "dedupe", `{"window":1}`
 		default:
 			t.Fatalf("the test knows no value for the field %s", name)
 		}

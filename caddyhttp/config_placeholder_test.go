@@ -10,13 +10,15 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // TestPlaceholders checks that an error about a placeholder's value names the
 // key, the number of the URL and the placeholder.
 func TestPlaceholders(t *testing.T) {
-	s := newStation(t)
-	t.Setenv("NOTIFY_TEST_URL", s.url("/env"))
+	s := caddyhttptest.NewStation(t)
+	t.Setenv("NOTIFY_TEST_URL", s.NotifyURL("/env"))
 	t.Setenv("NOTIFY_TEST_TOKEN", "secretsecret")
 	file := filepath.Join(t.TempDir(), "url")
 	if err := os.WriteFile(file, []byte("file\n"), 0o600); err != nil {
@@ -32,11 +34,11 @@ func TestPlaceholders(t *testing.T) {
 	}
 	t.Setenv("NOTIFY_TEST_TWO", "json://h/1, form://h/2")
 	t.Setenv("NOTIFY_TEST_EMPTY", "")
-	h := newGateway(t, "key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.url("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}", "")
+	h := newGateway(t, "key k {\nurl {env.NOTIFY_TEST_URL}\nurl "+s.NotifyURL("/{file."+file+"}")+"\n}\ndefault_urls {env.NOTIFY_TEST_URL}", "")
 	if got := post(t, h, "/notify/k", typeForm, "body=x"); got.status != 200 {
 		t.Fatal(got.body)
 	}
-	if paths := s.paths(); paths != "env file" {
+	if paths := s.Paths(); paths != "env file" {
 		t.Errorf("messages at %q", paths)
 	}
 	// Other braces are not placeholders. Unknown {system.*} and {time.*} have

@@ -29,6 +29,7 @@ const (
 // not change.
 type resolved struct {
 	keys           map[string]*key
+	hasSecrets     bool                      // one of the keys has a token or a reader
 	sources        map[string]*source.Source // of the configuration
 	stateless      bool
 	defaultTargets []notifier.Target // of default_urls
@@ -45,6 +46,9 @@ type resolved struct {
 	identity       *notifier.Identity
 	configs        *Configs   // with its defaults; nil if they are off
 	saved          *savedKeys // of a handler, or of the app for mails; nil if they are off
+
+	consoleSettings *Console  // nil if it is not set
+	managers        *managers // nil if nobody may manage
 }
 
 // key returns a key of the configuration or, if there is none, a saved one. The
@@ -54,6 +58,14 @@ func (r *resolved) key(ctx context.Context, name string) (*key, error) {
 		return k, nil
 	}
 	return r.saved.find(ctx, name)
+}
+
+// configuredKey returns name if a key of the configuration has it, and otherwise "".
+func (r *resolved) configuredKey(name string) string {
+	if r.keys[name] == nil {
+		return ""
+	}
+	return name
 }
 
 // defaultSettings returns the settings of an app that sets nothing.
@@ -123,6 +135,9 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 			return nil, s.Caddyfile.locate("configs", prefixError("configs", err))
 		}
 	}
+	if err := s.resolveManagers(&r); err != nil {
+		return nil, err
+	}
 	if s.Identity != nil {
 		if err := s.Identity.validate(); err != nil {
 			return nil, fmt.Errorf("identity: %w", err)
@@ -132,7 +147,7 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if err := s.resolveSources(&r); err != nil {
 		return nil, err
 	}
-	return &r, s.resolveTargets(&r, keyLoader{parse: parse, services: r.services, file: s.Caddyfile, log: log})
+	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")
@@ -142,7 +157,7 @@ var errDefaultsWithoutStateless = errors.New("default_urls has no effect with st
 func defaultURLName(i int) string { return fmt.Sprintf("default_urls, URL %d", i+1) }
 
 // resolveTargets sets the targets of default URLs and keys.
-func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
+func (s *Settings) resolveTargets(r *resolved, l *keyLoader) error {
 	if len(s.DefaultURLs) > 0 {
 		r.defaultTargets = nil
 		for i, url := range s.DefaultURLs {
@@ -152,8 +167,9 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 			}
 			r.defaultTargets = append(r.defaultTargets, notifier.Target{Destination: d})
 		}
+		l.logWarnings()
 	}
-	loaded, err := l.loadAll(slices.Sorted(maps.Keys(s.Keys)), s.Keys, func(k *key) error { return r.checkAccept(k.accept) })
+	loaded, err := l.loadAll(slices.Sorted(maps.Keys(s.Keys)), s.Keys)
 	if err != nil {
 		return err
 	}
@@ -162,7 +178,10 @@ func (s *Settings) resolveTargets(r *resolved, l keyLoader) error {
 	for _, k := range loaded {
 		keys[k.name] = k
 	}
-	r.keys = keys
+	r.keys, r.hasSecrets = keys, false
+	for _, k := range keys {
+		r.hasSecrets = r.hasSecrets || len(k.tokens)+len(k.readers) > 0
+	}
 	return nil
 }
 
@@ -190,7 +209,11 @@ func (s *Settings) resolveLimits(r *resolved) error {
 	if s.ClientLimits != nil {
 		r.clientLimits = *s.ClientLimits
 	}
-	if err := r.resolveClientLimits(); err != nil {
+	err := r.resolveClientLimits()
+	if err == nil && s.ClientLimits != nil { // limits of the app may be above those of a site
+		err = r.checkInFlight()
+	}
+	if err != nil {
 		return s.Caddyfile.locate("client_limits", prefixError("client_limits", err))
 	}
 	a := s.Attachments

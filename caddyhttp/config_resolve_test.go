@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // TestGlobalSettings checks that sites use the keys and settings of the app,
 // and that their own take precedence.
 func TestGlobalSettings(t *testing.T) {
-	s := newStation(t)
-	global := "key ops {\nurl " + s.url("/app/ops") + "\n}\nkey dev {\nurl " + s.url("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
+	s := caddyhttptest.NewStation(t)
+	global := "key ops {\nurl " + s.NotifyURL("/app/ops") + "\n}\nkey dev {\nurl " + s.NotifyURL("/app/dev") + "\n}\nstateless off\nmax_body 100B\n"
 	inherits := newGateway(t, "", global)
-	own := newGateway(t, "key ops {\nurl "+s.url("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.url("/d"), global)
+	own := newGateway(t, "key ops {\nurl "+s.NotifyURL("/site/ops")+"\n}\nstateless on\nmax_body 1KiB\ndefault_urls "+s.NotifyURL("/d"), global)
 	long := strings.Repeat("x", 200)
 	for _, tt := range []struct {
 		h          *Handler
@@ -33,7 +35,7 @@ func TestGlobalSettings(t *testing.T) {
 		if got := post(t, tt.h, tt.path, typeForm, "body="+tt.body); got.status != tt.status {
 			t.Errorf("%s: status %d, want %d: %s", tt.path, got.status, tt.status, got.body)
 		}
-		if paths := s.paths(); paths != tt.arrives {
+		if paths := s.Paths(); paths != tt.arrives {
 			t.Errorf("%s: messages at %q, want %q", tt.path, paths, tt.arrives)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -13,7 +14,7 @@ import (
 func checkSchemes(schemes []string) error {
 	for _, scheme := range schemes {
 		if notifier.SchemesOf(scheme) == nil {
-			return fmt.Errorf("unknown scheme%s; write what precedes :// in the URLs of a service, such as discord", quoteName(scheme))
+			return fmt.Errorf("unknown scheme%s; write what precedes :// in the URLs of a service, such as discord", block.Quote(scheme))
 		}
 	}
 	return nil
@@ -25,7 +26,7 @@ func (s *Services) validate() error {
 		return err
 	}
 	for _, scheme := range s.Allow {
-		if s.permits(notifier.SchemesOf(scheme)) {
+		if s.Permits(notifier.SchemesOf(scheme)) {
 			return nil
 		}
 	}
@@ -35,8 +36,8 @@ func (s *Services) validate() error {
 	return nil
 }
 
-// permits reports whether the service with these schemes may be used.
-func (s *Services) permits(schemes []string) bool {
+// Permits reports whether the service with these schemes may be used.
+func (s *Services) Permits(schemes []string) bool {
 	named := func(list []string) bool {
 		return slices.ContainsFunc(list, func(scheme string) bool {
 			return slices.Contains(schemes, strings.ToLower(scheme))
@@ -48,7 +49,7 @@ func (s *Services) permits(schemes []string) bool {
 // check returns an error if the service of d may not be used. A nil s permits
 // all services.
 func (s *Services) check(d *notifier.Destination) error {
-	if s == nil || s.permits(d.Schemes()) {
+	if s == nil || s.Permits(d.Schemes()) {
 		return nil
 	}
 	return fmt.Errorf("the service %s may not be used here; the setting services forbids it", d.Service())

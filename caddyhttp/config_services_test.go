@@ -3,10 +3,12 @@ package caddyhttp
 import (
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 func TestServices(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	for _, tt := range []struct {
 		services string
 		usable   bool
@@ -21,20 +23,20 @@ func TestServices(t *testing.T) {
 	} {
 		h := newGateway(t, open+"services {\n"+tt.services+"\n}", "")
 		want := map[bool]int{true: 200, false: 400}[tt.usable]
-		if got := post(t, h, "/notify", typeForm, "body=x&urls="+s.url("/a")); got.status != want {
+		if got := post(t, h, "/notify", typeForm, "body=x&urls="+s.NotifyURL("/a")); got.status != want {
 			t.Errorf("%s: a client's URL: status %d, want %d: %s", tt.services, got.status, want, got.body)
 		}
-		_, err := provision(t, "services {\n"+tt.services+"\n}\nkey k {\nurl "+s.url("/a")+"\n}", "")
+		_, err := provision(t, "services {\n"+tt.services+"\n}\nkey k {\nurl "+s.NotifyURL("/a")+"\n}", "")
 		if (err == nil) != tt.usable {
 			t.Errorf("%s: a key's URL: error %v", tt.services, err)
 		}
-		_, err = provision(t, "key k {\nurl "+s.url("/a")+"\n}", "services {\n"+tt.services+"\n}")
+		_, err = provision(t, "key k {\nurl "+s.NotifyURL("/a")+"\n}", "services {\n"+tt.services+"\n}")
 		if (err == nil) != tt.usable {
 			t.Errorf("%s of the app: a key's URL: error %v", tt.services, err)
 		}
 	}
 	h := newGateway(t, open+"services {\ndeny xml\n}", "")
-	got := post(t, h, "/notify", typeForm, "body=x&urls="+s.url("/a")+",xml://127.0.0.1:1/b")
+	got := post(t, h, "/notify", typeForm, "body=x&urls="+s.NotifyURL("/a")+",xml://127.0.0.1:1/b")
 	if got.status != 424 || !strings.Contains(got.body, "the service XML may not be used here") {
 		t.Errorf("one of two denied: status %d: %s", got.status, got.body)
 	}

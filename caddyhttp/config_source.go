@@ -12,10 +12,11 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Source sets how requests of a program become messages, and which signature or
@@ -56,6 +57,12 @@ type Source struct {
 	// Default: that of the built-in source, or `text`.
 	Format string `json:"format,omitempty"`
 
+	// A template for the incident: the name of what the message is about, which is
+	// the same in all messages about one alert, from the first to the last. Services
+	// that understand incidents show these messages as one. Example:
+	// `{{.host}} {{.job}}`. Default: that of the built-in source, or none.
+	Incident string `json:"incident,omitempty"`
+
 	// A template that returns `true` for payloads to ignore. The response to
 	// them is 200, and nothing is sent. Default: none.
 	Skip string `json:"skip,omitempty"`
@@ -64,8 +71,15 @@ type Source struct {
 	// source. They are fetched under the rules of `egress`. Default: false.
 	Images bool `json:"images,omitempty"`
 
+	// Whether a text of the payload can mention people and groups at a destination,
+	// and link a text to an address. Otherwise the destination shows it as it is.
+	// `true` is for a source whose senders are trusted, or whose template mentions
+	// somebody. Default: true for a source that is the API of a chat or push service,
+	// such as `slack`, and false for all others.
+	Mentions *bool `json:"mentions,omitempty"`
+
 	// The scheme of the signature that requests must have: `github`, `grafana`,
-	// `sentry`, `stripe`, `standard` (Standard Webhooks), `slack` or `sns`. Default:
+	// `sentry`, `stripe`, `standard` (Standard Webhooks and Svix), `slack` or `sns`. Default:
 	// none, or `sns` for the source `sns`.
 	Sign string `json:"sign,omitempty"`
 
@@ -103,8 +117,15 @@ func checkSourceName(name string) error {
 	if name == sourceDirect {
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
 	}
+	if slices.Contains(reservedSources, name) {
+		return fmt.Errorf("%s cannot be the name of a source, because /notify/{KEY}/%[1]s is an address of the gateway itself; choose another name", name)
+	}
 	return nil
 }
+
+// reservedSources are the names below /notify/{KEY} that no source can have,
+// because they are addresses of the gateway, now or later.
+var reservedSources = []string{"devices", "messages", "silences", "stream", "token"}
 
 // maxTemplateSize is the maximum size of a template file, in bytes.
 const maxTemplateSize = 256 << 10
@@ -120,8 +141,8 @@ func (s *Source) load(name string) (*source.Source, error) {
 	}
 	c := source.Config{
 		Name:      name,
-		Templates: source.Templates{Title: s.Title, Body: s.Body, Type: s.Type, Tag: s.Tag, Format: s.Format, Skip: s.Skip},
-		Types:     s.Types, Images: s.Images, Scheme: s.Sign,
+		Templates: source.Templates{Title: s.Title, Body: s.Body, Type: s.Type, Tag: s.Tag, Format: s.Format, Incident: s.Incident, Skip: s.Skip},
+		Types:     s.Types, Images: s.Images, Mentions: s.Mentions, Scheme: s.Sign,
 	}
 	for _, f := range []struct {
 		setting, path string
@@ -146,10 +167,10 @@ func (s *Source) load(name string) (*source.Source, error) {
 		return nil, fmt.Errorf("sign %s: the secret is missing; write sign %s {env.NAME}", s.Sign, s.Sign)
 	}
 	var err error
-	if c.Secret, err = resolvePlaceholders(s.Secret); err != nil {
+	if c.Secret, err = placeholder.Resolve(s.Secret); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	if c.Token, err = resolvePlaceholders(s.Token); err != nil {
+	if c.Token, err = placeholder.Resolve(s.Token); err != nil {
 		return nil, fmt.Errorf("token: %w", err)
 	}
 	c.Secret, c.Token = strings.TrimSpace(c.Secret), strings.TrimSpace(c.Token)
@@ -192,16 +213,6 @@ func (s *Settings) resolveSources(r *resolved) error {
 	return nil
 }
 
-// checkAccept returns an error if a key accepts a source that does not exist.
-func (r *resolved) checkAccept(accept []string) error {
-	for _, name := range accept {
-		if name != sourceDirect && name != sourceSMTP && r.sources[name] == nil && source.Lookup(name) == nil {
-			return fmt.Errorf("accept: there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
-		}
-	}
-	return nil
-}
-
 // source returns the source with the name, or nil if there is none.
 func (r *resolved) source(name string) (*source.Source, error) {
 	if s := r.sources[name]; s != nil {
@@ -234,7 +245,7 @@ func (b *settingsBlock) readFrom(d *caddyfile.Dispenser, args []string) error {
 	b.Caddyfile.record("from "+name, d)
 	start := *d
 	s := &Source{}
-	if err := readBlock(d, "from", s.options()); err != nil {
+	if err := block.Read(d, "from", s.options()); err != nil {
 		return err
 	}
 	if b.Sources == nil {
@@ -257,9 +268,9 @@ func (s *Source) isSelfContained() bool {
 }
 
 // options returns the subdirectives of from.
-func (s *Source) options() options {
-	template := func(name string, to *string) option {
-		return option{usage: name + " <template>", min: 1, max: 1, line: func(args []string) error {
+func (s *Source) options() block.Options {
+	template := func(name string, to *string) block.Option {
+		return block.Option{Usage: name + " <template>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
 				return errEmptyText
 			}
@@ -267,8 +278,8 @@ func (s *Source) options() options {
 			return source.CheckLeftOver(args[0])
 		}}
 	}
-	file := func(name string, to *string) option {
-		return option{usage: name + " <path>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) (err error) {
+	file := func(name string, to *string) block.Option {
+		return block.Option{Usage: name + " <path>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) (err error) {
 			if strings.Contains(args[0], "://") {
 				return errors.New("it must be the path of a file")
 			}
@@ -276,11 +287,11 @@ func (s *Source) options() options {
 			return err
 		}}
 	}
-	return options{
+	return block.Options{
 		"title": template("title", &s.Title), "title_file": file("title_file", &s.TitleFile),
 		"body": template("body", &s.Body), "body_file": file("body_file", &s.BodyFile),
-		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format), "skip": template("skip", &s.Skip),
-		"types": {usage: "types <word>=<type>...", min: 1, max: math.MaxInt, repeat: true, line: func(args []string) error {
+		"type": template("type", &s.Type), "tag": template("tag", &s.Tag), "format": template("format", &s.Format), "skip": template("skip", &s.Skip), "incident": template("incident", &s.Incident),
+		"types": {Usage: "types <word>=<type>...", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(args []string) error {
 			for _, arg := range args {
 				word, name, ok := strings.Cut(arg, "=")
 				if !ok || word == "" {
@@ -293,15 +304,16 @@ func (s *Source) options() options {
 			}
 			return nil
 		}},
-		"images": {usage: "images on|off", min: 1, max: 1, line: func(args []string) error {
+		"images": {Usage: "images on|off", Min: 1, Max: 1, Line: func(args []string) error {
 			var on *bool
-			if err := onOff(&on)(args); err != nil {
+			if err := block.OnOff(&on)(args); err != nil {
 				return err
 			}
 			s.Images = *on
 			return nil
 		}},
-		"sign": {usage: "sign <scheme> [<secret>]", min: 1, max: 2, line: func(args []string) error {
+		"mentions": {Usage: "mentions on|off", Min: 1, Max: 1, Line: block.OnOff(&s.Mentions)},
+		"sign": {Usage: "sign <scheme> [<secret>]", Min: 1, Max: 2, Line: func(args []string) error {
 			if !slices.Contains(source.Schemes(), args[0]) {
 				return fmt.Errorf("there is no such signature scheme; use %s", strings.Join(source.Schemes(), ", "))
 			}
@@ -315,14 +327,14 @@ func (s *Source) options() options {
 			if len(args) == 2 {
 				s.Secret = args[1]
 			}
-			return checkPlaceholders(s.Secret)
+			return placeholder.Check(s.Secret)
 		}},
-		"token": {usage: "token <secret>", min: 1, max: 1, line: func(args []string) error {
+		"token": {Usage: "token <secret>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
 				return errEmptyText
 			}
 			s.Token = args[0]
-			return checkPlaceholders(s.Token)
+			return placeholder.Check(s.Token)
 		}},
 	}
 }

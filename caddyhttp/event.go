@@ -15,6 +15,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -85,7 +88,7 @@ func (h *EventHandler) Provision(ctx caddy.Context) error {
 		return logRejected(h.log, h.Caddyfile.describe(on, err))
 	}
 	for _, name := range s.Events {
-		if err := unknownEvent(name); err != nil {
+		if err := events.CheckName(name); err != nil {
 			h.log.Warn(h.Caddyfile.describe(on, err).Error())
 		}
 	}
@@ -121,15 +124,29 @@ func (h *EventHandler) loadApp(ctx caddy.Context) error {
 	return nil
 }
 
-func (h *EventHandler) provision(events []string) error {
+// eventPlaceholders are the placeholders of the text of a message about an event.
+var eventPlaceholders = placeholder.Scope{
+	Text: "a message about an event", Has: isEventPlaceholder,
+	Allowed: "{event.name}, {event.data.<name>}, {system.hostname} or {env.NAME}",
+}
+
+func isEventPlaceholder(name string) bool {
+	switch name {
+	case "event", "event.id", "event.name", "event.time", "event.time_unix", "event.module", "event.data":
+		return true
+	}
+	return strings.HasPrefix(name, "event.data.")
+}
+
+func (h *EventHandler) provision(names []string) error {
 	if err := h.Recipient.check(); err != nil {
 		return err
 	}
 	for name, text := range map[string]string{"title": h.Title, "body": h.Body} {
-		if err := checkTextAndValues(text, eventPlaceholders); err != nil {
+		if err := placeholder.CheckTextAndValues(text, eventPlaceholders); err != nil {
 			return h.Caddyfile.locate(name, prefixError(name, err))
 		}
-		if err := checkEventData(text, events); err != nil {
+		if err := events.CheckData(text, names); err != nil {
 			return h.Caddyfile.locate(name, prefixError(name, err))
 		}
 	}
@@ -158,7 +175,7 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 		return nil
 	}
 	source := sourceEvent
-	if isOwnEvent(e.Name()) {
+	if events.AboutDelivery(e.Name()) {
 		source = sourceOwnEvent
 	}
 	// The message is made here, because the emitter may change the event's data
@@ -173,18 +190,14 @@ func (h *EventHandler) Handle(ctx context.Context, e caddy.Event) error {
 	return nil
 }
 
-func isOwnEvent(name string) bool {
-	return name == eventFailed || name == eventDelivered || name == eventDead
-}
-
 // wants reports whether the event makes a message.
 func (h *EventHandler) wants(e caddy.Event) bool {
-	switch e.Name() {
-	case eventFailed, eventDelivered, eventDead:
+	switch name := e.Name(); {
+	case events.AboutMessage(name):
 		return e.Data["key"] != h.Key
-	case "stopping":
+	case name == "stopping":
 		return !isReload()
-	case "tls_get_certificate":
+	case name == "tls_get_certificate":
 		if h.warnedOfTLS.CompareAndSwap(false, true) {
 			h.log.Warn("the event tls_get_certificate is not sent, because it is emitted for each TLS handshake")
 		}
@@ -205,8 +218,11 @@ const (
 
 // message returns the message about the event.
 func (h *EventHandler) message(ctx context.Context, e caddy.Event) *notifier.Message {
-	t := describeEvent(e, isReload())
-	m := &notifier.Message{Title: t.title, Body: t.body, Type: t.typ, Time: e.Timestamp()}
+	t := events.Describe(e, isReload())
+	// The default text has no mention, but may quote strangers: an issuer's error
+	// repeats what the server of a name has answered. A body that is set here is the
+	// operator's.
+	m := &notifier.Message{Title: t.Title, Body: t.Body, Type: t.Type, Foreign: h.Body == "", Time: e.Timestamp()}
 	if h.messageType != "" {
 		m.Type = h.messageType
 	}
@@ -238,7 +254,7 @@ func eventReplacer(base *caddy.Replacer, escape bool) *caddy.Replacer {
 		if !ok || !strings.HasPrefix(name, "event.") {
 			return v, ok
 		}
-		text := formatValue(v)
+		text := events.Format(v)
 		if escape {
 			text = html.EscapeString(text)
 		}
@@ -268,10 +284,10 @@ func (h *EventHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	start := *d
-	err := readBlock(d, "notify", options{
+	err := block.ReadOptional(d, "notify", block.Options{
 		"title": h.textOption("title", &h.Title, eventPlaceholders),
 		"body":  h.textOption("body", &h.Body, eventPlaceholders),
-		"format": {usage: "format text|markdown|html", min: 1, max: 1, line: func(args []string) error {
+		"format": {Usage: "format text|markdown|html", Min: 1, Max: 1, Line: func(args []string) error {
 			format, err := markup.ParseFormat(args[0])
 			h.Format = string(format)
 			return err

@@ -9,43 +9,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
-
-// The gateway emits one event for each message that was sent, from any source,
-// and one for each delivery that the queue has made or given up later.
-// The origin of the event is the app notify. Its data are
-//
-//	key           the name of the key; "" for a message without one
-//	source        the source of the message: http, smtp, test, event, log or fallback
-//	services      the services that have the message (notify_delivered) or do not (notify_failed)
-//	destinations  their URLs with the secrets masked, in the same order
-//	errors        the errors, in the same order (notify_failed)
-//	error         the errors as one text (notify_failed)
-//	delivered     how many destinations have the message
-//	failed        how many do not
-//
-// Lists have at most 20 items. The data contain no secret, and no text of the
-// message unless the error of a destination repeats it.
-const (
-	eventDelivered = "notify_delivered"
-	eventFailed    = "notify_failed"
-
-	// eventDead is emitted when the queue gives up a delivery. Its data are the id
-	// of the message, its key and source, the service, the destination, how many
-	// attempts there were, and the error.
-	eventDead = "notify_dead"
-)
-
-// eventConfigChanged is the event for each change of a saved configuration. Its
-// data are
-//
-//	key           the name of the key
-//	change        saved or deleted
-//	destinations  how many it has now
-//	user          who made the change; "" if Caddy's authentication has found nobody
-const eventConfigChanged = "notify_config_changed"
 
 // Limits of an event's data.
 const (
@@ -77,10 +44,13 @@ func (s *shared) emit(d delivery, outcome string, results []notifier.Result) {
 	if outcome == outcomeQueued && !slices.ContainsFunc(results, hasArrived) {
 		return // there is an event when the queue has delivered it
 	}
+	if outcome == outcomeDelivered && !slices.ContainsFunc(results, hasArrived) && slices.ContainsFunc(results, isReplaced) {
+		return // there is an event for the newer message
+	}
 	ok := outcome != outcomeFailed
-	name := eventFailed
+	name := events.Failed
 	if ok {
-		name = eventDelivered
+		name = events.Delivered
 	}
 	app.emitter.emit(name, func() map[string]any { return ownEventData(d, ok, results) })
 }
@@ -91,6 +61,8 @@ func (e emitter) emit(name string, data func() map[string]any) {
 		e.events.Emit(e.ctx, name, data())
 	}
 }
+
+func isReplaced(r notifier.Result) bool { return r.Rule != "" }
 
 func hasArrived(r notifier.Result) bool { return r.Status == notifier.Delivered }
 
@@ -116,7 +88,7 @@ func ownEventData(d delivery, ok bool, results []notifier.Result) map[string]any
 		}
 	}
 	data := map[string]any{
-		"key": d.key, "source": d.source, "services": services, "destinations": destinations,
+		"key": d.key, "source": d.source, "incident": d.message.Incident.Name, "services": services, "destinations": destinations,
 		"delivered": delivered, "failed": failed,
 	}
 	if !ok {

@@ -3,11 +3,14 @@ package caddyhttp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -15,23 +18,23 @@ import (
 // an event causes only an event of failure, and that a message about a failure
 // causes none.
 func TestOwnEvents(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	const gone = "json://127.0.0.1:1"
 	notify, emit := startEventApps(t, `
 	notify {
 		key ok {
-			url `+s.url("/ok")+`
+			url `+s.NotifyURL("/ok")+`
 		}
 		key broken {
-			url `+s.url("/refuse/broken")+`
+			url `+s.NotifyURL("/refuse/broken")+`
 			url `+gone+`/secretsecret?+x=secretsecret
-			url `+s.url("/fine")+`
+			url `+s.NotifyURL("/fine")+`
 		}
 		key meta {
-			url `+s.url("/meta")+`
+			url `+s.NotifyURL("/meta")+`
 		}
 		key meta_broken {
-			url `+s.url("/refuse/meta")+`
+			url `+s.NotifyURL("/refuse/meta")+`
 		}
 	}
 	events {
@@ -48,12 +51,12 @@ func TestOwnEvents(t *testing.T) {
 	}`)
 	emit("ok", nil)
 	sent(t, notify)
-	if paths := s.paths(); paths != "meta ok" {
+	if paths := s.Paths(); paths != "meta ok" {
 		t.Errorf("delivered: messages at %q", paths)
 	}
 	emit("broken", nil)
 	sent(t, notify)
-	messages := s.take()
+	messages := s.Take()
 	var paths []string
 	for _, m := range messages {
 		paths = append(paths, m.Path)
@@ -75,11 +78,11 @@ func TestOwnEvents(t *testing.T) {
 // TestOwnEventsOverHTTP checks that a message over HTTP causes an event too,
 // without its text.
 func TestOwnEventsOverHTTP(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	_, _ = startEventApps(t, `
 	notify {
 		key meta {
-			url `+s.url("/meta")+`
+			url `+s.NotifyURL("/meta")+`
 		}
 	}
 	events {
@@ -88,12 +91,12 @@ func TestOwnEventsOverHTTP(t *testing.T) {
 	}`)
 	h := newGateway(t, open, "")
 	for path, want := range map[string]string{"/client": "Message delivered", "/refuse": "Message not delivered"} {
-		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.url(path))
+		post(t, h, "/notify", typeForm, "title=secrettitle&body=secretbody&urls="+s.NotifyURL(path))
 		if left := h.shared.background.wait(time.Minute); left > 0 {
 			t.Fatal(left)
 		}
-		got := s.take()
-		i := slices.IndexFunc(got, func(a arrived) bool { return a.Path == "/meta" })
+		got := s.Take()
+		i := slices.IndexFunc(got, func(a caddyhttptest.Arrived) bool { return a.Path == "/meta" })
 		if len(got) != 2 || i < 0 {
 			t.Fatalf("%s: %+v", path, got)
 		}
@@ -112,11 +115,22 @@ func TestOwnEventData(t *testing.T) {
 		results = append(results, notifier.Result{Service: "JSON", Destination: "json://h", Status: notifier.Failed, Err: errors.New(strings.Repeat("x", 10_000))})
 	}
 	results = append(results, notifier.Result{Service: "Form", Status: notifier.Delivered})
-	data := ownEventData(delivery{source: sourceHTTP, key: "k"}, false, results)
+	data := ownEventData(delivery{message: &notifier.Message{}, source: sourceHTTP, key: "k"}, false, results)
 	if data["failed"] != 500 || data["delivered"] != 1 || data["key"] != "k" || data["source"] != "http" {
 		t.Errorf("got %v", data)
 	}
 	if n := len(fmt.Sprint(data)); n > 50_000 {
 		t.Errorf("the data have %d bytes", n)
+	}
+}
+
+// TestKnownOwnEvents checks that the list of known data is right for the events
+// of this module.
+func TestKnownOwnEvents(t *testing.T) {
+	for name, ok := range map[string]bool{events.Delivered: true, events.Failed: false} {
+		data := ownEventData(delivery{message: &notifier.Message{}}, ok, []notifier.Result{})
+		if got := slices.Sorted(maps.Keys(data)); !slices.Equal(got, events.Data(name)) {
+			t.Errorf("%s has the data %v, want %v", name, got, events.Data(name))
+		}
 	}
 }

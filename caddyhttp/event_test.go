@@ -3,6 +3,7 @@ package caddyhttp
 import (
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 func adapted(t *testing.T, text string) *caddy.Config {
@@ -74,12 +77,12 @@ func sent(t *testing.T, a *App) {
 func TestEventMessages(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
 	t.Setenv("NOTIFY_TEST_PLACE", "Berlin")
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	notify, emit := startEventApps(t, `
 	notify {
 		key k {
-			url `+s.url("/a")+`?format=html a
-			url `+s.url("/b")+` b
+			url `+s.NotifyURL("/a")+`?format=html a
+			url `+s.NotifyURL("/b")+` b
 		}
 	}
 	events {
@@ -101,19 +104,19 @@ func TestEventMessages(t *testing.T) {
 	for _, tt := range []struct {
 		event string
 		data  map[string]any
-		want  arrived
+		want  caddyhttptest.Arrived
 	}{
-		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
+		{"default", map[string]any{"text": "{env.NOTIFY_TEST_SECRET}"}, caddyhttptest.Arrived{Path: "/b", Title: "Event default", Message: "Module: notify\ntext: {env.NOTIFY_TEST_SECRET}", Type: "info"}},
 		{
 			"texts",
 			map[string]any{"text": "<i>{env.NOTIFY_TEST_SECRET}</i>", "list": []string{"x", "y"}},
-			arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
+			caddyhttptest.Arrived{Path: "/a", Title: "Berlin: texts x, y", Message: "<b>&lt;i&gt;{env.NOTIFY_TEST_SECRET}&lt;/i&gt;</b> {event.data.none} {event.name}", Type: "warning"},
 		},
-		{"lines", map[string]any{"text": "one\ntwo"}, arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
+		{"lines", map[string]any{"text": "one\ntwo"}, caddyhttptest.Arrived{Path: "/b", Title: "one", Message: "Module: notify\ntext: one", Type: "info"}},
 	} {
 		emitAs(notify, tt.event, tt.data)
 		sent(t, notify)
-		if got := s.one(t); got.Path != tt.want.Path || got.Title != tt.want.Title || got.Message != tt.want.Message || got.Type != tt.want.Type {
+		if got := s.One(t); got.Path != tt.want.Path || got.Title != tt.want.Title || got.Message != tt.want.Message || got.Type != tt.want.Type {
 			t.Errorf("%s: got %+v\nwant %+v", tt.event, got, tt.want)
 		}
 	}
@@ -129,11 +132,11 @@ func emitAs(a *App, name string, data map[string]any) {
 
 // TestEventsLeftOut checks which events cause no message.
 func TestEventsLeftOut(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	notify, emit := startEventApps(t, `
 	notify {
 		key k {
-			url `+s.url("/k")+`
+			url `+s.NotifyURL("/k")+`
 		}
 	}
 	events {
@@ -143,33 +146,17 @@ func TestEventsLeftOut(t *testing.T) {
 	emit("notify_failed", map[string]any{"key": "k"})
 	emit("notify_delivered", map[string]any{"key": "k"})
 	sent(t, notify)
-	if got := s.take(); len(got) > 0 {
+	if got := s.Take(); len(got) > 0 {
 		t.Errorf("got %+v", got)
 	}
 	emit("notify_failed", map[string]any{"key": "other"})
 	sent(t, notify)
-	if got := s.one(t); got.Title != "Message not delivered (key other)" {
+	if got := s.One(t); got.Title != "Message not delivered (key other)" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// arrives waits for a message with the title.
-func (s *station) arrives(t *testing.T, title string) arrived {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		s.mu.Lock()
-		i := slices.IndexFunc(s.got, func(a arrived) bool { return strings.HasPrefix(a.Title, title) })
-		if i >= 0 {
-			defer s.mu.Unlock()
-			return s.got[i]
-		}
-		s.mu.Unlock()
-	}
-	t.Fatalf("no message %q; there are %+v", title, s.take())
-	return arrived{}
-}
-
-const emptySite = "http://localhost:9080 {\nrespond ok\n}\n"
+var emptySite = caddyhttptest.Server + " {\nrespond ok\n}\n"
 
 // TestFailingIssuance checks that a message is sent if a certificate cannot be
 // obtained.
@@ -177,40 +164,42 @@ func TestFailingIssuance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	dir, err := os.MkdirTemp("", "notify")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	// CertMagic remembers for the whole process which names have failed.
+	name := fmt.Sprintf("fails%d.example.com", time.Now().UnixNano())
 	allow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer allow.Close()
 	// The certificate is obtained on demand, because Caddy has a data race if one
 	// app emits events before the others have started.
 	const ca = "127.0.0.1:1"
-	startCaddy(t, "storage file_system "+dir+`
+	caddyhttptest.StartCaddy(t, "storage file_system "+dir+`
 	on_demand_tls {
 		ask `+allow.URL+`
 	}
 	notify {
 		key ops {
-			url `+s.url("/ops")+`
+			url `+s.NotifyURL("/ops")+`
 		}
 	}
 	events {
 		on cert_failed notify ops
-	}`, "fails.example.com:9443 {\ntls {\non_demand\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
-	conn, err := net.Dial("tcp", "localhost:9443")
+	}`, strings.Replace(caddyhttptest.Secure, "localhost", name, 1)+" {\ntls {\non_demand\nissuer acme {\ndir https://"+ca+"/directory\n}\n}\nrespond ok\n}\n")
+	conn, err := net.Dial("tcp", caddyhttptest.Secure)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var handshake sync.WaitGroup
 	handshake.Go(func() {
-		if err := tls.Client(conn, &tls.Config{ServerName: "fails.example.com"}).Handshake(); err == nil {
+		if err := tls.Client(conn, &tls.Config{ServerName: name}).Handshake(); err == nil {
 			t.Error("there is a certificate")
 		}
 	})
-	got := s.arrives(t, "No certificate for fails.example.com")
+	got := s.Arrives(t, "No certificate for "+name)
 	_ = conn.Close()
 	handshake.Wait()
 	if got.Type != "failure" || !strings.Contains(got.Message, "connection refused") || !strings.Contains(got.Message, "Issuers: "+ca) {
@@ -224,7 +213,7 @@ func TestUpstreamHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	checks := make(chan struct{})
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		select {
@@ -233,21 +222,21 @@ func TestUpstreamHealth(t *testing.T) {
 		}
 	}))
 	address := upstream.Listener.Addr().String()
-	startCaddy(t, `
+	caddyhttptest.StartCaddy(t, `
 	notify {
 		key ops {
-			url `+s.url("/ops")+`
+			url `+s.NotifyURL("/ops")+`
 		}
 	}
 	events {
 		on healthy notify ops
 		on unhealthy notify ops
-	}`, "http://localhost:9080 {\nreverse_proxy "+address+" {\nhealth_uri /\nhealth_interval 100ms\n}\n}\n")
+	}`, caddyhttptest.Server+" {\nreverse_proxy "+address+" {\nhealth_uri /\nhealth_interval 100ms\n}\n}\n")
 	// Caddy has a data race if an upstream becomes unhealthy before all apps have
 	// started.
 	<-checks
 	upstream.Close()
-	if got := s.arrives(t, "Upstream "+address+" is down"); got.Type != "failure" {
+	if got := s.Arrives(t, "Upstream "+address+" is down"); got.Type != "failure" {
 		t.Errorf("got %+v", got)
 	}
 	again, err := net.Listen("tcp", address)
@@ -259,7 +248,7 @@ func TestUpstreamHealth(t *testing.T) {
 	upstream.Listener = again
 	upstream.Start()
 	defer upstream.Close()
-	if got := s.arrives(t, "Upstream "+address+" is up"); got.Type != "success" {
+	if got := s.Arrives(t, "Upstream "+address+" is up"); got.Type != "success" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -270,25 +259,53 @@ func TestStartAndReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	options := `
 	notify {
 		key ops {
-			url ` + s.url("/ops") + `
+			url ` + s.NotifyURL("/ops") + `
 		}
 	}
 	events {
 		on started notify ops
 		on stopping notify ops
 	}`
-	startCaddy(t, options, emptySite)
-	startCaddy(t, options, "http://localhost:9080 {\nrespond reloaded\n}\n")
-	startCaddy(t, "", emptySite) // waits for what is under way
+	caddyhttptest.StartCaddy(t, options, emptySite)
+	s.Arrives(t, "Caddy has started") // messages about events can overtake each other
+	caddyhttptest.StartCaddy(t, options, caddyhttptest.Server+" {\nrespond reloaded\n}\n")
+	caddyhttptest.StartCaddy(t, "", emptySite) // waits for what is under way
 	var titles []string
-	for _, m := range s.take() {
+	for _, m := range s.Take() {
 		titles = append(titles, m.Title)
 	}
 	if want := []string{"Caddy has started", "Caddy has a new configuration"}; !slices.Equal(titles, want) {
 		t.Errorf("got %q, want %q", titles, want)
+	}
+}
+
+// TestEventData checks that a placeholder for data that the event never has is
+// an error when the configuration loads, with a suggestion.
+func TestEventData(t *testing.T) {
+	const options = "{\nadmin off\npersist_config off\nnotify {\nkey k {\nurl json://h\n}\n}\nevents {\n"
+	for _, tt := range []struct{ event, text, want string }{
+		{"cert_failed", "{event.data.identifer}", "on cert_failed notify: title: the placeholder {event.data.identifer} has no value in a message about the event cert_failed; did you mean {event.data.identifier}?"},
+		{"cert_failed", "{event.data.domain}", "use {event.data.error}, {event.data.identifier}, {event.data.issuers}, {event.data.remaining}, {event.data.renewal}"},
+		{"healthy", "{event.data.Host}", "did you mean {event.data.host}?"},
+		{"started", "{event.data.host}", "remove the placeholder, because the event has no data"},
+		{"notify_delivered", "{event.data.error}", "the event notify_delivered; use {event.data.delivered}"},
+		{"cert_failed", `{event.data.identifier} {event.name} \{event.data.x} {{event.data.x}}`, ""},
+		{"cert_ocsp_revoked", "{event.data.certificate}", "has no value"}, // it would send the private key
+		{"cert_obtained", "{event.data.certificate_path}", ""},
+		{"plugin_event", "{event.data.anything}", ""},
+		{"rate_limit_exceeded", "{event.data.anything}", ""},
+		{"*", "{event.data.anything}", ""},
+	} {
+		for _, option := range []string{"title", "body"} {
+			want := strings.Replace(tt.want, "title:", option+":", 1)
+			err := caddy.Validate(adapted(t, options+"on "+tt.event+" notify k {\n"+option+" `"+tt.text+"`\n}\n}\n}\n"))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s with %s %s: error %v, want %q", tt.event, option, tt.text, err, want)
+			}
+		}
 	}
 }

@@ -3,7 +3,6 @@ package caddyhttp
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -15,7 +14,7 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(Handler{})
+	caddy.RegisterModule(new(Handler))
 }
 
 // Handler is a notification gateway. It takes a message over HTTP and sends it
@@ -47,12 +46,18 @@ type Handler struct {
 	shared   sharedRef
 	app      *App
 	resolved *resolved
+	routes   routeTable
+	has      siteRoutes
+
+	configActions []configAction
+
 	log      *zap.Logger
 	refusals *refusalLog
 }
 
-// CaddyModule returns the Caddy module information.
-func (Handler) CaddyModule() caddy.ModuleInfo {
+// CaddyModule returns the Caddy module information. Its receiver is a pointer,
+// because a handler must not be copied while requests use it.
+func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "http.handlers.notify",
 		New: func() caddy.Module { return new(Handler) },
@@ -73,14 +78,26 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if h.resolved, err = h.resolve(h.app.resolved, h.shared.parse, h.log); err != nil {
 		return logRejected(h.log, err)
 	}
-	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+	for name := range h.Keys {
+		h.resolved.keys[name].ofSite = true
+	}
+	if err := h.checkEffects(); err != nil {
 		return logRejected(h.log, err)
 	}
-	if h.resolved.saved, err = newSavedKeys(h.resolved, h.app.saved, h.shared.sender, h.log); err != nil {
+	owner := h.configsOwner(h)
+	if h.Configs == nil {
+		owner = h.app.configsOwner(h.app)
+	}
+	if h.resolved.saved, err = newSavedKeys(h.resolved, h.app.saved, owner, true, h.shared.sender, h.log); err != nil {
 		return logRejected(h.log, h.Caddyfile.locate("configs", prefixError("configs", err)))
 	}
+	if err := h.checkReaders(); err != nil {
+		return logRejected(h.log, err)
+	}
+	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions()
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, console: h.resolved.managers != nil && h.resolved.page}
 	h.Caddyfile.trim()
-	h.app.sites = append(h.app.sites, h.resolved)
+	h.app.sites, h.app.handlers = append(h.app.sites, h.resolved), append(h.app.handlers, h)
 	return nil
 }
 
@@ -95,81 +112,53 @@ func (h *Handler) Cleanup() error {
 // ServeHTTP implements caddyhttp.MiddlewareHandler. It does not use the
 // module's context, because a request can outlive its configuration.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if id, ok := messageRoute(r.URL.Path); ok && h.app.queueSettings != nil && !hasEncodedSlash(r.URL) {
-		h.serveMessage(w, r, id).Write(w, r)
-		return nil
-	}
-	if a, ok := sourceRoute(r.URL.Path); ok && !hasEncodedSlash(r.URL) {
-		if resp := h.serveSource(w, r, a); resp != nil {
-			resp.Write(w, r)
-		}
-		return nil
-	}
-	if a, ok := configRoute(r.URL.Path); ok && h.resolved.saved != nil && !hasEncodedSlash(r.URL) {
-		h.serveConfig(w, r, a)
-		return nil
-	}
-	key, ok := route(r.URL.Path)
-	if !ok || hasEncodedSlash(r.URL) {
+	at, ok := h.routes.parse(r.URL, &h.has)
+	if !ok {
 		return next.ServeHTTP(w, r)
 	}
-	var resp *api.Response // nil if the response is written
-	switch {
-	case key == openAPIName && strings.HasSuffix(r.URL.Path, "/"):
-		// The description names the server relative to its own address.
-		resp = api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
-	case key == openAPIName:
-		if err := api.ServeOpenAPI(w, r, version); err != nil {
-			resp = h.errorResponse(err)
-		}
-	case r.Method != http.MethodPost:
-		resp = h.servePage(w, r, key)
-		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.refuse(r, key, resp.Status, resp.Error, nil)
-		}
-	case r.URL.RawQuery == previewQuery:
-		resp = h.servePreview(w, r, key)
-	default:
-		resp = h.notify(w, r, key)
-	}
+	resp := at.serve(h, w, r, &at)
 	if resp == nil {
 		return nil
 	}
 	if c := h.log.Check(zapcore.DebugLevel, "request rejected"); c != nil && resp.Status/100 == 4 {
 		c.Write(zap.Int("status", resp.Status), zap.String("reason", resp.Error))
 	}
+	if resp.Status == http.StatusUnauthorized {
+		askForSecret(w)
+	}
+	if h.has.console && api.PrefersHTML(r) {
+		resp.Frame = h.frame(r, "")
+	}
 	resp.Write(w, r)
 	return nil
 }
 
-// openAPIName is the name of the API's description below /notify. No key has
-// this name, since key names have no dots.
-const openAPIName = "openapi.json"
-
-// hasEncodedSlash reports whether the path of u contains %2F. The handler does
-// not answer such an address: to a path matcher in front of an authentication
-// handler, /notify/ops and /notify/ops%2F are different addresses, so that the
-// second would get around a password for the first.
-func hasEncodedSlash(u *url.URL) bool {
-	return strings.Contains(strings.ToLower(u.RawPath), "%2f")
+// serveNotify answers a request for a key or, without one, for messages with URLs:
+// a message, a preview, or the page.
+func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	switch {
+	case r.Method != http.MethodPost:
+		resp := h.servePage(w, r, at.key)
+		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.refuse(r, at.key, resp.Status, resp.Error, nil)
+		}
+		return resp
+	case isPreview(r.URL.RawQuery):
+		return h.servePreview(w, r, at.key)
+	}
+	return h.notify(w, r, at.key)
 }
 
-// route reports whether the handler answers a path, and returns the key in it,
-// or "" for /notify. The key may not exist.
-func route(path string) (key string, ok bool) {
-	rest, ok := strings.CutPrefix(path, "/notify")
-	if !ok {
-		return "", false
+// serveOpenAPI writes the description of the API.
+func (h *Handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, _ *route) *api.Response {
+	if strings.HasSuffix(r.URL.Path, "/") {
+		// The description names the server relative to its own address.
+		return api.Errorf(http.StatusNotFound, "the address of the API's description has no slash at the end; remove it").Response()
 	}
-	if rest == "" || rest == "/" {
-		return "", true
+	if err := api.ServeOpenAPI(w, r, version); err != nil {
+		return h.errorResponse(err)
 	}
-	key, ok = strings.CutPrefix(rest, "/")
-	key = strings.TrimSuffix(key, "/")
-	if !ok || key == "" || strings.Contains(key, "/") {
-		return "", false
-	}
-	return key, true
+	return nil
 }
 
 // Interface guards

@@ -17,7 +17,7 @@ import (
 type inFlight struct {
 	mu        sync.Mutex
 	total     int
-	clients   int                // messages with addresses in the request
+	clients   int                // messages with addresses in the request, and unverified ones
 	byAddress map[netip.Addr]int // of clients, by their own address
 }
 
@@ -25,7 +25,7 @@ type inFlight struct {
 // keys only, because the addresses in requests may be slow or dead.
 type inFlightLimits struct {
 	total      int // all messages
-	clients    int // messages with URLs, or addresses of files, of clients
+	clients    int // unverified messages, and those with URLs, or addresses of files, of clients
 	perAddress int // of these, those of one client address
 }
 
@@ -38,10 +38,11 @@ func newInFlightLimits(total, clients, perAddress int) inFlightLimits {
 
 // entry is the room of one message in inFlight.
 type entry struct {
-	f      *inFlight
-	total  bool // it is in f.total
-	client bool // it is in f.clients
-	from   netip.Addr
+	f          *inFlight
+	total      bool // it is in f.total
+	client     bool // it is in f.clients
+	unverified bool // its token or signature has not been verified
+	from       netip.Addr
 }
 
 // enter counts a message in, or returns the error for the client if there is no
@@ -60,6 +61,14 @@ func (f *inFlight) enterClient(l inFlightLimits, from netip.Addr) (entry, error)
 	return f.add(l, entry{total: true, client: true, from: from})
 }
 
+// enterUnverified is like enterClient for a message whose token or signature has not
+// been verified. When it has been, the caller calls verified.
+func (f *inFlight) enterUnverified(l inFlightLimits, from netip.Addr) (entry, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.add(l, entry{total: true, client: true, unverified: true, from: from})
+}
+
 // enterFetch counts a message that has entered among those with URLs, while
 // files are fetched from addresses in the request.
 func (f *inFlight) enterFetch(l inFlightLimits, from netip.Addr) (entry, error) {
@@ -73,6 +82,10 @@ func (f *inFlight) add(l inFlightLimits, e entry) (entry, error) {
 	switch {
 	case e.total && f.total >= l.total:
 		return entry{}, errTooMany("the gateway has too many messages under way, at most %d (max_in_flight)", l.total)
+	case e.unverified && f.clients >= l.clients:
+		return entry{}, errTooMany("too many requests whose token or signature has not been verified are under way, at most %d (client_limits in_flight)", l.clients)
+	case e.unverified && f.byAddress[e.from] >= l.perAddress:
+		return entry{}, errTooMany("too many requests from your address whose token or signature has not been verified are under way, at most %d (client_limits in_flight_per_address)", l.perAddress)
 	case e.client && f.clients >= l.clients:
 		return entry{}, errTooMany("the gateway has too many messages with URLs of clients under way, at most %d (client_limits in_flight)", l.clients)
 	case e.client && f.byAddress[e.from] >= l.perAddress:
@@ -92,17 +105,33 @@ func (f *inFlight) add(l inFlightLimits, e entry) (entry, error) {
 	return e, nil
 }
 
-func (e entry) leave() {
+// verified makes an entry of enterUnverified one of enter.
+func (e *entry) verified() {
+	if !e.unverified {
+		return
+	}
+	e.f.mu.Lock()
+	defer e.f.mu.Unlock()
+	e.leaveClients()
+	e.client, e.unverified = false, false
+}
+
+func (e *entry) leave() {
 	e.f.mu.Lock()
 	defer e.f.mu.Unlock()
 	if e.total {
 		e.f.total--
 	}
 	if e.client {
-		e.f.clients--
-		if e.f.byAddress[e.from]--; e.f.byAddress[e.from] == 0 {
-			delete(e.f.byAddress, e.from)
-		}
+		e.leaveClients()
+	}
+}
+
+// leaveClients removes e from the messages of clients. The caller holds the lock.
+func (e *entry) leaveClients() {
+	e.f.clients--
+	if e.f.byAddress[e.from]--; e.f.byAddress[e.from] == 0 {
+		delete(e.f.byAddress, e.from)
 	}
 }
 
@@ -122,7 +151,7 @@ func errTooMany(format string, limit int) *api.Error {
 }
 
 // clientAddress returns the address of the client that Caddy determined, with
-// trusted_proxies if they are set, as [clientNetwork] does. It returns the zero
+// trusted_proxies if they are set, as [api.ClientNetwork] does. It returns the zero
 // Addr if the client has no IP address.
 func clientAddress(r *http.Request) netip.Addr {
 	text, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
@@ -130,16 +159,5 @@ func clientAddress(r *http.Request) netip.Addr {
 	if err != nil {
 		return netip.Addr{}
 	}
-	return clientNetwork(addr)
-}
-
-// clientNetwork returns the address that stands for a client: an IPv4 address, or
-// the /64 network of an IPv6 address, because one client has all of that. The zero
-// Addr stays.
-func clientNetwork(addr netip.Addr) netip.Addr {
-	if addr = addr.Unmap(); !addr.Is6() {
-		return addr
-	}
-	const oneClient = 64 // bits
-	return netip.PrefixFrom(addr.WithZone(""), oneClient).Masked().Addr()
+	return api.ClientNetwork(addr)
 }

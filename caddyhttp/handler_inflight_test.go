@@ -35,7 +35,7 @@ func newStalled(t *testing.T) *stalled {
 	return j
 }
 
-func (j *stalled) url() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
+func (j *stalled) NotifyURL() string { return "json://" + strings.TrimPrefix(j.URL, "http://") }
 
 // unread fails the test when it is read.
 type unread struct{ t *testing.T }
@@ -50,8 +50,8 @@ func (u unread) Read([]byte) (int, error) {
 // site.
 func TestOverload(t *testing.T) {
 	j := newStalled(t)
-	h := newGateway(t, "max_in_flight 2\nkey k {\nurl "+j.url()+"\n}", "")
-	wider := newGateway(t, "", "max_in_flight 3\nkey k {\nurl "+j.url()+"\n}")
+	h := newGateway(t, "max_in_flight 2\nkey k {\nurl "+j.NotifyURL()+"\n}", "")
+	wider := newGateway(t, "", "max_in_flight 3\nkey k {\nurl "+j.NotifyURL()+"\n}")
 	replies := make(chan int)
 	begin := func(h *Handler) {
 		go func() { replies <- post(t, h, "/notify/k", typeForm, "body=x").status }()
@@ -64,7 +64,7 @@ func TestOverload(t *testing.T) {
 		"text/plain": "[ERROR] the gateway has too many messages",
 		"text/html":  `<div class="log_msg">the gateway has too many messages`,
 	} {
-		for _, path := range []string{"/notify", "/notify/k", "/notify/none"} {
+		for _, path := range []string{"/notify", "/notify/k"} {
 			r := httptest.NewRequest(http.MethodPost, path, unread{t})
 			r.Header.Set("Content-Type", typeForm)
 			r.Header.Set("Accept", accept)
@@ -179,5 +179,37 @@ func TestInFlightShares(t *testing.T) {
 	}
 	if l := newInFlightLimits(100, 90, 7); l != (inFlightLimits{100, 90, 7}) {
 		t.Errorf("as set: %v", l)
+	}
+}
+
+// TestUnverifiedInFlight checks that a message counts among those of clients until its
+// token or signature is verified.
+func TestUnverifiedInFlight(t *testing.T) {
+	from := netip.MustParseAddr("192.0.2.1")
+	limits := newInFlightLimits(16, 0, 0)
+	var f inFlight
+	e, err := f.enterUnverified(limits, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.enterUnverified(limits, from); err == nil || !strings.Contains(err.Error(), "from your address whose token or signature has not been verified are under way, at most 1") {
+		t.Errorf("a second one of its address: %v", err)
+	}
+	if _, err := f.enterClient(limits, from); err == nil {
+		t.Error("a message with URLs of its address has room")
+	}
+	e.verified()
+	if f.total != 1 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("verified: %d, %d, %v", f.total, f.clients, f.byAddress)
+	}
+	e.verified()
+	if other, err := f.enterUnverified(limits, from); err != nil {
+		t.Errorf("after the first is verified: %v", err)
+	} else {
+		other.leave()
+	}
+	e.leave()
+	if f.total != 0 || f.clients != 0 || len(f.byAddress) != 0 {
+		t.Errorf("%d, %d, %v are left", f.total, f.clients, f.byAddress)
 	}
 }

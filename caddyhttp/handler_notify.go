@@ -1,33 +1,40 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
-	"time"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // notify handles a POST with a message for a key or, if name is "", for the
 // URLs in the request.
 func (h *Handler) notify(w http.ResponseWriter, r *http.Request, name string) *api.Response {
-	resp, err := h.deliver(w, r, name)
+	resp, err := h.accept(w, r, name)
 	if err != nil {
 		resp = h.errorResponse(err)
-		h.shared.metrics.notSent(resp.Status)
+		h.shared.metrics.notSent(h.resolved.configuredKey(name), resp.Status)
 		h.refuse(r, name, resp.Status, resp.Error, err)
 	}
 	if h.resolved.page && h.checkRoute(r, name) == nil {
-		resp.FormURL = relativeAddress(r)
+		resp.FormURL = formAddress(r)
 	}
 	return resp
 }
 
-func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+// accept reads a message and sends it.
+func (h *Handler) accept(w http.ResponseWriter, r *http.Request, name string) (*api.Response, error) {
+	// Who may not send is answered at once and takes no room.
+	if err := h.checkRoute(r, name); err != nil {
+		return nil, err
+	}
 	e, err := h.enter(r, name)
 	if err != nil {
 		return nil, err
@@ -48,11 +55,9 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, name string) (
 	return h.answer(w, r, d)
 }
 
-// read reads a request. The caller calls release of the delivery.
+// read reads a request that checkRoute has accepted. The caller calls release of the
+// delivery.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, name string) (delivery, error) {
-	if err := h.checkRoute(r, name); err != nil {
-		return delivery{}, err
-	}
 	if name != "" {
 		k, err := h.resolved.key(r.Context(), name)
 		if err != nil {
@@ -92,17 +97,23 @@ func (h *Handler) readDelivery(r *http.Request, q *api.Request, name string, hop
 func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops int) (d delivery, err error) {
 	m, err := q.Message()
 	if err != nil {
-		return d, err
+		return d, h.withSource(r, q, name, err)
 	}
-	m.Hops, m.Identity, m.Time = hops, h.resolved.identity, time.Now()
-	to, logger, err := h.destinations(r, q, name)
+	m.Hops = hops
+	to, k, err := h.destinations(r, q, name)
 	if err != nil {
 		return d, err
+	}
+	if m.Incident.Name != "" {
+		m.Incident = m.Incident.For(name, h.sourceOf(r))
+	}
+	d = newDelivery(h.resolved, sourceHTTP, h.site(), m, to)
+	if d.logger, d.memory = h.log, q.Memory(); k != nil {
+		d = d.toKey(k)
 	}
 	if err := to.Check(m); err != nil {
 		return d, err
 	}
-	d = delivery{message: m, to: to, settings: h.resolved, logger: logger, source: sourceHTTP, key: name, memory: q.Memory()}
 	if d.idempotency, err = h.idempotency(r, q, name); err != nil {
 		return d, err
 	}
@@ -113,6 +124,21 @@ func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops
 		return d, to.Check(m)
 	}
 	return d, nil
+}
+
+// withSource returns err, the reason why r is no message, with the address of the source
+// whose payload r looks like, if there is one.
+func (h *Handler) withSource(r *http.Request, q *api.Request, name string, err error) error {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok || e.Status != http.StatusBadRequest || h.sourceOf(r) != "" {
+		return err
+	}
+	body, form := q.Raw()
+	f := source.Guess(&source.Request{Header: r.Header, Body: body, Form: form})
+	if f == nil {
+		return err
+	}
+	return api.Errorf(e.Status, "%w; it looks like a payload of %s, so post it to %s%s/%s", e.Err, f.Program, strippedPrefix(r), pathOf(routeNotifyKey, cmp.Or(name, "{KEY}")), f.Name)
 }
 
 // idempotency returns the idempotency key of a request, if there is a queue that
@@ -129,9 +155,15 @@ func (h *Handler) idempotency(r *http.Request, q *api.Request, name string) (i i
 	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		user, _ = values.GetString("http.auth.user.id")
 	}
-	i.key = name + "\x00" + user + "\x00" + text
+	i.key = strings.Join([]string{h.site(), name, h.sourceOf(r), user, text}, "\x00")
 	i.request, err = q.Fingerprint()
 	return i, err
+}
+
+// sourceOf returns the name of the source that r is for, or "" for the API itself.
+func (h *Handler) sourceOf(r *http.Request) string {
+	at, _ := h.routes.parse(r.URL, &h.has) // the other addresses of a key have no source
+	return at.source
 }
 
 // limits returns the limits of a request. client means that it may have URLs.
@@ -162,12 +194,12 @@ func (h *Handler) attachments(r *http.Request, q *api.Request, name string) ([]*
 	return q.Attachments(r.Context(), h.shared.sender.Pool())
 }
 
-// checkRoute returns an error if the key does not exist or cannot be read or, for
-// "", if messages without a key are turned off.
+// checkRoute returns an error if the key does not exist or cannot be read, if the
+// client has no token of it or, for "", if messages without a key are turned off.
 func (h *Handler) checkRoute(r *http.Request, name string) error {
 	switch {
 	case name != "":
-		_, err := h.resolved.key(r.Context(), name)
+		_, err := h.resolved.keyToSend(r, name)
 		return err
 	case !h.resolved.stateless:
 		return api.Errorf(http.StatusForbidden, "%w; post to %s/notify/{KEY}", errStatelessOff, strippedPrefix(r))
@@ -177,22 +209,19 @@ func (h *Handler) checkRoute(r *http.Request, name string) error {
 
 var errStatelessOff = errors.New("messages without a key are turned off here")
 
-// destinations returns where the message of q goes, and the logger for its
-// deliveries.
-func (h *Handler) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *zap.Logger, error) {
+// destinations returns where the message of q goes, and the key, or nil for a
+// message with URLs.
+func (h *Handler) destinations(r *http.Request, q *api.Request, name string) (*api.Selection, *key, error) {
 	if name != "" {
 		k, err := h.resolved.key(r.Context(), name)
 		if err != nil {
 			return nil, nil, err
 		}
 		to, err := q.SelectTags(k.choose)
-		if err == nil {
-			to.Limits = k.limits
-		}
-		return to, k.log, err
+		return to, k, err
 	}
 	to, err := q.SelectURLs(h.parseClientURL, h.resolved.defaultTargets)
-	return to, h.log, err
+	return to, nil, err
 }
 
 // parseClientURL returns the destination of a URL in a request.

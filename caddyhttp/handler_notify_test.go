@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 func TestFormat(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "default_urls "+s.url("/?format=html"), "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "default_urls "+s.NotifyURL("/?format=html"), "")
 	for _, tt := range []struct{ target, body, want string }{
 		{"/notify", `{"body":"<b>&"}`, "&lt;b&gt;&amp;"},
 		{"/notify", `{"body":"<b>x</b>","format":"HTML"}`, "<b>x</b>"},
@@ -28,16 +29,16 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%s: %s", tt.body, got.body)
 			continue
 		}
-		if got := strings.TrimSpace(s.one(t).Message); got != tt.want {
+		if got := strings.TrimSpace(s.One(t).Message); got != tt.want {
 			t.Errorf("%s %s: got %q, want %q", tt.target, tt.body, got, tt.want)
 		}
 	}
 }
 
 func TestURLs(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, open, "")
-	a, b := s.url("/a"), s.url("/b")
+	a, b := s.NotifyURL("/a"), s.NotifyURL("/b")
 	object := func(urls any) string {
 		text, err := json.Marshal(map[string]any{"body": "x", "urls": urls})
 		if err != nil {
@@ -66,61 +67,61 @@ func TestURLs(t *testing.T) {
 		"an empty list":                {typeJSON, object([]string{}), 400, ""},
 		"too many":                     {typeJSON, object(strings.Repeat(a+" ", 1001)), 400, ""},
 		"a tag means nothing":          {typeJSON, `{"body":"x","tag":["$",["-"]],"urls":"` + a + `"}`, 200, "a"},
-		"a destination that refuses":   {typeJSON, object([]string{a, s.url("/refuse")}), 424, "a refuse"},
-		"an optional one that refuses": {typeJSON, object([]string{a, s.url("/refuse?optional=yes")}), 200, "a refuse"},
+		"a destination that refuses":   {typeJSON, object([]string{a, s.NotifyURL("/refuse")}), 424, "a refuse"},
+		"an optional one that refuses": {typeJSON, object([]string{a, s.NotifyURL("/refuse?optional=yes")}), 200, "a refuse"},
 	} {
 		got := post(t, h, "/notify", tt.contentType, tt.body)
 		if got.status != tt.status {
 			t.Errorf("%s: status %d, want %d: %s", name, got.status, tt.status, got.body)
 		}
-		if paths := s.paths(); paths != tt.arrives {
+		if paths := s.Paths(); paths != tt.arrives {
 			t.Errorf("%s: messages at %q, want %q", name, paths, tt.arrives)
 		}
 	}
 }
 
 func TestDefaultURLs(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, open+"default_urls "+s.url("/one")+" "+s.url("/two"), "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, open+"default_urls "+s.NotifyURL("/one")+" "+s.NotifyURL("/two"), "")
 	for _, tt := range []struct {
 		body, arrives string
 		status        int
 	}{
 		{`{"body":"x"}`, "one two", 200},
 		{`{"body":"x","urls":""}`, "one two", 200},
-		{`{"body":"x","urls":"` + s.url("/mine") + `"}`, "mine", 200},
+		{`{"body":"x","urls":"` + s.NotifyURL("/mine") + `"}`, "mine", 200},
 		{`{"body":"x","urls":"nonsense://x"}`, "", 400},
 	} {
 		if got := post(t, h, "/notify", typeJSON, tt.body); got.status != tt.status {
 			t.Errorf("%s: status %d: %s", tt.body, got.status, got.body)
 		}
-		if paths := s.paths(); paths != tt.arrives {
+		if paths := s.Paths(); paths != tt.arrives {
 			t.Errorf("%s: messages at %q, want %q", tt.body, paths, tt.arrives)
 		}
 	}
 }
 
 func TestStatelessOff(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "stateless off\nkey ops {\nurl "+s.url("/ops")+"\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "stateless off\nkey ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
 	for path, want := range map[string]int{"/notify": 403, "/notify/": 403, "/notify/ops": 200} {
-		if got := post(t, h, path, typeForm, "body=x&urls="+s.url("/x")); got.status != want {
+		if got := post(t, h, path, typeForm, "body=x&urls="+s.NotifyURL("/x")); got.status != want {
 			t.Errorf("%s: status %d, want %d", path, got.status, want)
 		}
 	}
-	if paths := s.paths(); paths != "ops" {
+	if paths := s.Paths(); paths != "ops" {
 		t.Errorf("messages at %q", paths)
 	}
 }
 
 func TestTags(t *testing.T) {
-	s := newStation(t)
-	urls := "url " + s.url("/a") + " a\nurl " + s.url("/ab") + " A b\nurl " + s.url("/always") + " c Always\nurl " + s.url("/none") + "\n"
+	s := caddyhttptest.NewStation(t)
+	urls := "url " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/ab") + " A b\nurl " + s.NotifyURL("/always") + " c Always\nurl " + s.NotifyURL("/none") + "\n"
 	gateways := map[string]*Handler{
 		"no default":   newGateway(t, "key k {\n"+urls+"}", ""),
 		"a,c":          newGateway(t, "key k {\n"+urls+"default_tag a,c\n}", ""),
 		"untagged":     newGateway(t, "key k {\n"+urls+"default_tag untagged\n}", ""),
-		"never always": newGateway(t, "key k {\nurl "+s.url("/a")+" a\n}", ""),
+		"never always": newGateway(t, "key k {\nurl "+s.NotifyURL("/a")+" a\n}", ""),
 	}
 	for _, tt := range []struct {
 		gateway, query, contentType, body string
@@ -156,7 +157,7 @@ func TestTags(t *testing.T) {
 		{"never always", "", typeForm, "body=x&tag=z", ""},
 	} {
 		got := post(t, gateways[tt.gateway], "/notify/k"+tt.query, tt.contentType, tt.body)
-		if paths := s.paths(); paths != tt.arrives {
+		if paths := s.Paths(); paths != tt.arrives {
 			t.Errorf("%s %s %s: messages at %q, want %q", tt.gateway, tt.query, tt.body, paths, tt.arrives)
 		}
 		want := 200
@@ -173,8 +174,8 @@ func TestTags(t *testing.T) {
 }
 
 func TestHops(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "default_urls "+s.url("/"), "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "default_urls "+s.NotifyURL("/"), "")
 	for value, want := range map[string]int{
 		"0": 200, "1": 200, "01": 200, " 1 ": 200,
 		"2": 508, "99999999999999999999999": 508,
@@ -186,7 +187,7 @@ func TestHops(t *testing.T) {
 		if got := do(t, h, r); got.status != want {
 			t.Errorf("%q: status %d, want %d", value, got.status, want)
 		}
-		if sent := len(s.take()); (sent == 1) != (want == 200) {
+		if sent := len(s.Take()); (sent == 1) != (want == 200) {
 			t.Errorf("%q: %d messages", value, sent)
 		}
 	}
@@ -242,7 +243,7 @@ func TestHopsAreCounted(t *testing.T) {
 // TestEgress checks that URLs of clients do not reach private networks, even by
 // redirects, unless egress allows it, and that URLs of the operator do.
 func TestEgress(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	redirect := httptest.NewServer(http.RedirectHandler(s.URL+"/redirected", http.StatusTemporaryRedirect))
 	defer redirect.Close()
 	elsewhere := "json://" + strings.TrimPrefix(redirect.URL, "http://")
@@ -251,15 +252,15 @@ func TestEgress(t *testing.T) {
 		name, block, url string
 		arrives          bool
 	}{
-		{"by default", "", s.url("/"), false},
+		{"by default", "", s.NotifyURL("/"), false},
 		{"localhost by default", "", "json://localhost" + port, false},
 		{"a number by default", "", "json://2130706433" + port, false},
 		{"IPv4 in IPv6 by default", "", "json://[::ffff:127.0.0.1]" + port, false},
-		{"allowed", "egress {\nallow 127.0.0.1\n}", s.url("/"), true},
-		{"all allowed", "egress {\nallow all\n}", s.url("/"), true},
-		{"private ranges allowed", "egress {\nallow private_ranges\n}", s.url("/"), true},
-		{"another allowed", "egress {\nallow 10.0.0.0/8\n}", s.url("/"), false},
-		{"denied", "egress {\nallow all\ndeny 127.0.0.0/8\n}", s.url("/"), false},
+		{"allowed", "egress {\nallow 127.0.0.1\n}", s.NotifyURL("/"), true},
+		{"all allowed", "egress {\nallow all\n}", s.NotifyURL("/"), true},
+		{"private ranges allowed", "egress {\nallow private_ranges\n}", s.NotifyURL("/"), true},
+		{"another allowed", "egress {\nallow 10.0.0.0/8\n}", s.NotifyURL("/"), false},
+		{"denied", "egress {\nallow all\ndeny 127.0.0.0/8\n}", s.NotifyURL("/"), false},
 		{"redirected, by default", "", elsewhere, false},
 		{"redirected, allowed", "egress {\nallow 127.0.0.1\n}", elsewhere, true},
 	} {
@@ -267,11 +268,11 @@ func TestEgress(t *testing.T) {
 		if want := map[bool]int{true: 200, false: 424}[tt.arrives]; got.status != want {
 			t.Errorf("%s: status %d, want %d: %s", tt.name, got.status, want, got.body)
 		}
-		if n := len(s.take()); (n == 1) != tt.arrives {
+		if n := len(s.Take()); (n == 1) != tt.arrives {
 			t.Errorf("%s: %d messages arrived", tt.name, n)
 		}
 	}
-	operator := newGateway(t, "key k {\nurl "+s.url("/")+"\n}\ndefault_urls "+s.url("/")+"\negress {\ndeny 127.0.0.0/8\n}", "")
+	operator := newGateway(t, "key k {\nurl "+s.NotifyURL("/")+"\n}\ndefault_urls "+s.NotifyURL("/")+"\negress {\ndeny 127.0.0.0/8\n}", "")
 	for _, path := range []string{"/notify", "/notify/k"} {
 		if got := post(t, operator, path, typeForm, "body=x"); got.status != 200 {
 			t.Errorf("a URL of the operator: %s: status %d: %s", path, got.status, got.body)
@@ -283,15 +284,15 @@ func TestEgress(t *testing.T) {
 // not replaced.
 func TestPlaceholdersOfClients(t *testing.T) {
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newStation(t)
-	h := newGateway(t, open+"key k {\nurl "+s.url("/k")+"\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, open+"key k {\nurl "+s.NotifyURL("/k")+"\n}", "")
 	const p = "{env.NOTIFY_TEST_SECRET}"
 	for _, path := range []string{"/notify", "/notify/k"} {
-		got := post(t, h, path, typeJSON, `{"body":"`+p+`","title":"`+p+`","urls":"`+s.url("/"+p)+`"}`)
+		got := post(t, h, path, typeJSON, `{"body":"`+p+`","title":"`+p+`","urls":"`+s.NotifyURL("/"+p)+`"}`)
 		if got.status != 200 {
 			t.Fatalf("%s: status %d: %s", path, got.status, got.body)
 		}
-		a := s.one(t)
+		a := s.One(t)
 		if a.Message != p || a.Title != p || strings.Contains(a.Path, "secret") {
 			t.Errorf("%s: %+v", path, a)
 		}
@@ -300,48 +301,39 @@ func TestPlaceholdersOfClients(t *testing.T) {
 
 // TestServeAfterCleanup checks that a request can outlive its configuration.
 func TestServeAfterCleanup(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, open+"key k {\nurl "+s.url("/k")+"\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, open+"key k {\nurl "+s.NotifyURL("/k")+"\n}", "")
 	for range 2 { // a second time does nothing
 		if err := h.Cleanup(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, arrives := range map[string]string{"/notify/k": "k", "/notify": "mine"} {
-		if got := post(t, h, path, typeForm, "body=x&urls="+s.url("/mine")); got.status != 200 {
+		if got := post(t, h, path, typeForm, "body=x&urls="+s.NotifyURL("/mine")); got.status != 200 {
 			t.Errorf("%s: status %d: %s", path, got.status, got.body)
 		}
-		if paths := s.paths(); paths != arrives {
+		if paths := s.Paths(); paths != arrives {
 			t.Errorf("%s: messages at %q", path, paths)
 		}
 	}
 }
 
-// files describes the name, type and content of each file that has arrived.
-func (a arrived) files() string {
-	var out []string
-	for _, f := range a.Attachments {
-		out = append(out, fmt.Sprintf("%s %s %s", f.Filename, f.Mimetype, f.Base64))
-	}
-	return strings.Join(out, "|")
-}
-
 // TestAttachments checks that files are delivered, both those in the request
 // and those that the gateway fetches.
 func TestAttachments(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "fetched")
 	}))
 	defer files.Close()
-	h := newGateway(t, open+"default_urls "+s.url("/"), "")
+	h := newGateway(t, open+"default_urls "+s.NotifyURL("/"), "")
 	form := "--x\r\nContent-Disposition: form-data; name=attach; filename=a.txt\r\n\r\n1\r\n" +
 		"--x\r\nContent-Disposition: form-data; name=attach\r\n\r\n" + files.URL + "/f.txt\r\n--x--\r\n"
 	if got := post(t, h, "/notify", "multipart/form-data; boundary=x", form); got.status != 200 {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
-	if got, want := s.one(t).files(), "f.txt text/plain fetched|a.txt text/plain 1"; got != want {
+	if got, want := s.One(t).Files(), "f.txt text/plain fetched|a.txt text/plain 1"; got != want {
 		t.Errorf("files %q, want %q", got, want)
 	}
 }
@@ -374,8 +366,8 @@ func TestAttachmentsAreFetchedLast(t *testing.T) {
 func TestTemporaryFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s := newStation(t)
-	h := newGateway(t, "default_urls "+s.url("/"), "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "default_urls "+s.NotifyURL("/"), "")
 	form := "--x\r\nContent-Disposition: form-data; name=attach; filename=a.bin\r\n\r\n" + strings.Repeat("x", 2<<20) + "\r\n--x--\r\n"
 	for path, want := range map[string]int{"/notify": 200, "/notify?type=bogus": 400} {
 		if got := post(t, h, path, "multipart/form-data; boundary=x", form); got.status != want {
@@ -391,9 +383,9 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 // TestClientDisconnectsWhileFetching checks that nothing is sent if the client
 // disconnects while its attachments are fetched.
 func TestClientDisconnectsWhileFetching(t *testing.T) {
-	s, files := newStation(t), httptest.NewServer(http.NotFoundHandler())
+	s, files := caddyhttptest.NewStation(t), httptest.NewServer(http.NotFoundHandler())
 	defer files.Close()
-	h := newGateway(t, open+"default_urls "+s.url("/"), "")
+	h := newGateway(t, open+"default_urls "+s.NotifyURL("/"), "")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("the client went away"))
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/notify", strings.NewReader(`{"body":"x","attach":"`+files.URL+`/f.txt"}`))
@@ -401,7 +393,7 @@ func TestClientDisconnectsWhileFetching(t *testing.T) {
 	if got := do(t, h, r); got.status != 400 {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
-	if n := len(s.take()); n != 0 {
+	if n := len(s.Take()); n != 0 {
 		t.Errorf("%d messages were sent", n)
 	}
 }

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // description is the document as OpenAPI 3.1, with its schemas as JSON Schema.
@@ -110,8 +113,8 @@ func TestDescriptionIsComplete(t *testing.T) {
 func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
-		"/notify":       "header Accept, header Idempotency-Key, header Prefer, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query title, query type",
-		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query mapping, query preview, query tag, query tags, query title, query type",
+		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
@@ -130,15 +133,15 @@ func TestDescriptionOfParameters(t *testing.T) {
 func TestDescriptionOfMessages(t *testing.T) {
 	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) }))
 	defer file.Close()
-	s := newStation(t)
-	h := newGateway(t, open+"key ops {\nurl "+s.url("/")+" a\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, open+"key ops {\nurl "+s.NotifyURL("/")+" a\n}", "")
 	message := readDescription(t).schema(t, "Message")
 	values := []string{
-		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
+		`null`, `""`, `"a"`, `"info"`, `" FAILURE "`, `"disk\ndb1"`, `"disk\n"`, `"text"`, `"MarkDown"`, `"html"`, `5`, `true`, `{}`, `[]`, `["a"]`, `["a",["b","c"]]`, `[[1]]`, `[null]`, `[true]`, `[{}]`,
 		`"` + file.URL + `"`, `["` + file.URL + `",""]`, `{"url":"` + file.URL + `"}`, `{"url":""}`, `{"url":5}`, `{"url":null}`,
 		`{"base64":"eA=="}`, `[{"base64":"eA==","filename":"f","mimetype":"text/plain"}]`, `{"base64":null,"url":"` + file.URL + `"}`, `{"base64":5}`, `{"filename":"x"}`, `{"base64":"eA==","filename":5}`,
 	}
-	for _, field := range []string{"urls", "body", "title", "type", "format", "tag", "tags", "attach", "attachment", "attachments"} {
+	for _, field := range []string{"urls", "body", "title", "type", "format", "incident", "tag", "tags", "attach", "attachment", "attachments"} {
 		for _, value := range values {
 			fields := map[string]json.RawMessage{"body": json.RawMessage(`"x"`)}
 			if field == "body" {
@@ -173,27 +176,41 @@ type describedCall struct {
 
 // configCalls returns requests to the routes for saved configurations, by
 // operation.
-func configCalls(t *testing.T, s *station) map[string][]describedCall {
+func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedCall {
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open\nmax_size 1KiB", "")
 	broken, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
 	storage.Down.Store(true)
 	locked, _ := newConfigGateway(t, t.TempDir(), "", "")
 	save := func(h *Handler) func() func() {
 		return func() func() {
-			if r := post(t, h, "/add/ops", typeForm, "urls="+s.url("/a")); r.status != http.StatusOK {
+			if r := post(t, h, "/add/ops", typeForm, "urls="+s.NotifyURL("/a")); r.status != http.StatusOK {
 				t.Fatal(r.body)
 			}
 			return func() {}
 		}
 	}
 	saved := save(h)
+	guarded, _ := newConfigGateway(t, t.TempDir(), "", "key ops {\nurl "+s.NotifyURL("/a")+"\ntoken "+opsToken+"\n}")
+	fresh := func() func() { // without tokens
+		post(t, h, "/del/ops", "", "")
+		return saved()
+	}
+	full := func() func() { // with as many tokens as a key can have
+		done := fresh()
+		for range configstore.MaxTokens {
+			if r := post(t, h, "/cfg/ops/token", "", ""); r.status != http.StatusOK {
+				t.Fatal(r.body)
+			}
+		}
+		return done
+	}
 	healthy := func(h *Handler) func() func() {
 		return func() func() {
-			h.app.saved.checked = time.Time{}
+			h.resolved.saved.space.checked = time.Time{}
 			return func() {}
 		}
 	}
-	urls := "urls=" + s.url("/a")
+	urls := "urls=" + s.NotifyURL("/a")
 	calls := map[string][]describedCall{
 		"POST /add/{KEY}": {
 			{h: h, target: "/add/ops", contentType: typeForm, body: urls},
@@ -220,10 +237,24 @@ func configCalls(t *testing.T, s *station) map[string][]describedCall {
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1", slow: true},
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1&shown=json://other"},
 			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: strings.Repeat("x", maxPageForm+1)},
-			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "url=" + s.url("/refuse")},
+			{h: h, target: "/cfg/ops?test", contentType: typeForm, body: "url=" + s.NotifyURL("/refuse")},
 			{h: broken, target: "/cfg/ops?test", contentType: typeForm, body: "destination=1"},
 		},
+		"POST /cfg/{KEY}/token": {
+			{h: h, target: "/cfg/ops/token", before: fresh},
+			{h: locked, target: "/cfg/ops/token"},
+			{h: h, target: "/cfg/none/token"},
+			{h: h, target: "/cfg/ops/token", before: full},
+			{h: broken, target: "/cfg/ops/token"},
+		},
+		"DELETE /cfg/{KEY}/token": {
+			{h: h, target: "/cfg/ops/token", before: full},
+			{h: locked, target: "/cfg/ops/token"},
+			{h: h, target: "/cfg/none/token"},
+			{h: broken, target: "/cfg/ops/token"},
+		},
 		"GET /json/urls/{KEY}": {
+			{h: guarded, target: "/json/urls/ops"},
 			{h: h, target: "/json/urls/ops", before: saved},
 			{h: h, target: "/json/urls/ops?tag=a!b", before: saved},
 			{h: h, target: "/json/urls/none"},
@@ -242,10 +273,11 @@ func configCalls(t *testing.T, s *station) map[string][]describedCall {
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
 	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
-	s := newStation(t)
-	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.url("/a") + "\nkey ops {\nurl " + s.url("/a") + " a\nurl " + s.url("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
+	s := caddyhttptest.NewStation(t)
+	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
 	closed := newGateway(t, "stateless off\n", "")
+	guarded := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\ntoken "+opsToken+"\n}", "")
 	off := newGateway(t, block+"page off", "")
 	const key, stateless, ofSource = "/notify/{KEY}", "/notify", "/notify/{KEY}/{SOURCE}"
 	type call = describedCall
@@ -312,16 +344,18 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		call{h: h, target: "/notify/ops", contentType: typeForm, body: "body=x&tag=b"},
 		call{h: h, target: "/notify/ops", contentType: typeForm, body: "body=x&tag=none"})
 	calls["POST "+stateless] = append(calls["POST "+stateless],
-		call{h: h, target: "/notify", contentType: typeForm, body: "body=x&urls=nonsense://h," + s.url("/refuse")},
+		call{h: h, target: "/notify", contentType: typeForm, body: "body=x&urls=nonsense://h," + s.NotifyURL("/refuse")},
 		call{h: closed, target: "/notify", contentType: typeForm, body: "body=x"})
-	calls["GET "+key] = []call{{h: h, target: "/notify/ops"}, {h: h, target: "/notify/none"}, {h: off, target: "/notify/ops"}}
+	calls["POST "+key] = append(calls["POST "+key], call{h: guarded, target: "/notify/ops", contentType: typeForm, body: "body=x"})
+	calls["GET "+key] = []call{{h: guarded, target: "/notify/ops"}, {h: h, target: "/notify/ops"}, {h: h, target: "/notify/none"}, {h: off, target: "/notify/ops"}}
 	calls["GET "+stateless] = []call{{h: h, target: "/notify"}, {h: closed, target: "/notify"}, {h: off, target: "/notify"}}
 	calls["GET /notify/openapi.json"] = []call{{h: h, target: "/notify/openapi.json"}}
 
 	pager := newPager(t, http.StatusBadGateway)
-	q := newQueueGateway(t, t.TempDir(), "", "default_urls "+pager.url()+"\nkey ops {\nurl "+pager.url()+"\n}")
+	q := newQueueGateway(t, t.TempDir(), "", "default_urls "+pager.NotifyURL()+"\nkey ops {\nurl "+pager.NotifyURL()+"\n}")
 	notOpen := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
+	calls["GET /notify/status"] = []call{{h: q, target: "/notify/status"}, {h: notOpen, target: "/notify/status"}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -338,6 +372,9 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		}
 	}
 
+	other := httptest.NewRequest(http.MethodPost, "/notify/ops/proxmox", strings.NewReader(strings.Replace(payload, `":"`, `":"other `, 1)))
+	other.Header = http.Header{"Content-Type": {typeJSON}, "Idempotency-Key": {"1"}}
+	do(t, q, other)
 	calls["POST "+ofSource] = append(calls["POST "+ofSource],
 		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Prefer", "respond-async")},
 		call{h: q, target: "/notify/ops/proxmox", contentType: typeJSON, body: payload, header: header("Idempotency-Key", "1")})
@@ -382,7 +419,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 				schema := "Answer"
 				lines := []string{got.body}
 				switch {
-				case path == "/notify/openapi.json", media == "text/plain", media == "text/html":
+				case path == "/notify/openapi.json", path == routeHealth, media == "text/plain", media == "text/html":
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
 					continue // other tests cover these answers

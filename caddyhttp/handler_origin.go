@@ -76,4 +76,15 @@ func (r *resolved) checkOrigin(req *http.Request) error {
 	return errCrossOrigin
 }
 
+// checkOwnOrigin returns a 403 if a page of another site sent a request that changes
+// something, also a page of an origin that may send messages.
+func checkOwnOrigin(r *http.Request) error {
+	if http.NewCrossOriginProtection().Check(r) != nil {
+		return errForeignChange
+	}
+	return nil
+}
+
+var errForeignChange = api.Errorf(http.StatusForbidden, "a page of another site sent this request; only the site's own pages may change something here")
+
 var errCrossOrigin = api.Errorf(http.StatusForbidden, "a page of another site sent this message; the operator can allow its origin with trusted_origins")

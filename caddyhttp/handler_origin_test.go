@@ -5,13 +5,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // TestCrossOrigin checks that a page of another site cannot send messages with
 // its visitor's browser, and that other clients are not affected.
 func TestCrossOrigin(t *testing.T) {
-	s := newStation(t)
-	key := "key ops {\nurl " + s.url("/") + "\n}\n"
+	s := caddyhttptest.NewStation(t)
+	key := "key ops {\nurl " + s.NotifyURL("/") + "\n}\n"
 	closed := newGateway(t, key, "")
 	some := newGateway(t, key+"trusted_origins HTTPS://Blog.example:443", "")
 	every := newGateway(t, key, "trusted_origins *")
@@ -42,7 +44,7 @@ func TestCrossOrigin(t *testing.T) {
 				t.Errorf("%s, %s: status %d, want %d: %s", name, target, got.status, tt.status, got.body)
 			}
 		}
-		if got := s.take(); len(got) > 0 != (tt.status == 200) {
+		if got := s.Take(); len(got) > 0 != (tt.status == 200) {
 			t.Errorf("%s: %d messages arrived", name, len(got))
 		}
 	}

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestAnswerFormats checks responses of success, failure and refusal in each
 // format.
 func TestAnswerFormats(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "key good {\nurl "+s.url("/a")+" a\n}\nkey bad {\nurl "+s.url("/refuse")+" b\nurl "+s.url("/a")+"\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+" a\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+" b\nurl "+s.NotifyURL("/a")+"\n}", "")
 	const stamp = `\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}`
 	for _, tt := range []struct {
 		path, accept string
@@ -52,11 +53,11 @@ func TestAnswerFormats(t *testing.T) {
 	}
 }
 
-// TestErrorFormatWithoutAccept checks that an error is JSON for programs that
-// send JSON without an Accept header.
-func TestErrorFormatWithoutAccept(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "key good {\nurl "+s.url("/a")+"\n}\nkey bad {\nurl "+s.url("/refuse")+"\n}", "")
+// TestFormatForJSONRequests checks the answers to programs that send JSON: without
+// an Accept header an error is JSON, and with */* everything is.
+func TestFormatForJSONRequests(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key good {\nurl "+s.NotifyURL("/a")+"\n}\nkey bad {\nurl "+s.NotifyURL("/refuse")+"\n}", "")
 	for _, tt := range []struct {
 		path, requestType, body string
 		accept                  []string
@@ -67,7 +68,13 @@ func TestErrorFormatWithoutAccept(t *testing.T) {
 		{"/notify/bad", typeJSON + "; charset=utf-8", `{"body":"x"}`, nil, 424, "application/json"},
 		{"/notify/good", typeJSON, `{"body":`, nil, 400, "application/json"},
 		{"/notify/good", typeJSON, `{"body":"x"}`, nil, 200, "text/plain; charset=utf-8"},
-		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"*/*"}, 404, "text/plain; charset=utf-8"},
+		{"/notify/none", typeJSON, `{"body":"x"}`, []string{""}, 404, "application/json"},
+		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"*/*"}, 404, "application/json"},
+		{"/notify/bad", typeJSON, `{"body":"x"}`, []string{"*/*"}, 424, "application/json"},
+		{"/notify/good", typeJSON, `{"body":"x"}`, []string{"*/*"}, 200, "application/json"},
+		{"/notify/good", typeJSON, `{"body":"x"}`, []string{"text/plain"}, 200, "text/plain; charset=utf-8"},
+		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"text/plain"}, 404, "text/plain; charset=utf-8"},
+		{"/notify/good", typeForm, "body=x", []string{"*/*"}, 200, "text/plain; charset=utf-8"},
 		{"/notify/none", typeJSON, `{"body":"x"}`, []string{"text/html"}, 404, "text/html; charset=utf-8"},
 		{"/notify/none", typeForm, "body=x", nil, 404, "text/plain; charset=utf-8"},
 	} {
@@ -85,9 +92,9 @@ func TestErrorFormatWithoutAccept(t *testing.T) {
 }
 
 func TestUnusableURLInAnswer(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, open, "")
-	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.url("/a")+`","discord://secretsecret"]}`).json(t)
+	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["nonsense://h/secretsecret","`+s.NotifyURL("/a")+`","discord://secretsecret"]}`).json(t)
 	if got.Error == nil || *got.Error != "2 of 3 notifications could not be sent" {
 		t.Errorf("error: %v", got.Error)
 	}
@@ -101,7 +108,7 @@ func TestUnusableURLInAnswer(t *testing.T) {
 			t.Errorf("the error shows the URL: %s", *r.Error)
 		}
 	}
-	want := []string{" skipped", strings.TrimSuffix(s.url("/a"), "/") + " delivered", "discord:// skipped"}
+	want := []string{" skipped", strings.TrimSuffix(s.NotifyURL("/a"), "/") + " delivered", "discord:// skipped"}
 	if strings.Join(seen, "|") != strings.Join(want, "|") {
 		t.Errorf("results %q, want %q", seen, want)
 	}
@@ -113,9 +120,9 @@ func TestUnusableURLInAnswer(t *testing.T) {
 // TestWarningsInAnswer checks that the response tells which part of a URL has
 // no effect.
 func TestWarningsInAnswer(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, open, "")
-	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.url("/a?nonsense=1")+`"]}`).json(t)
+	got := post(t, h, "/notify", typeJSON, `{"body":"x","urls":["`+s.NotifyURL("/a?nonsense=1")+`"]}`).json(t)
 	if got.Error != nil || len(got.Details) != 2 || got.Details[0][0] != "WARNING" || !strings.HasPrefix(got.Details[0][2], "URL 1 of 1: ") {
 		t.Errorf("%+v", got)
 	}

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,29 +20,17 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// sourceAddress is the address of a source: /notify/{KEY}/{SOURCE}, and the rest of
-// the path that clients of an API add.
-type sourceAddress struct{ key, source, rest string }
-
-// sourceRoute parses a path as the address of a source and reports whether it is
-// one.
-func sourceRoute(path string) (a sourceAddress, ok bool) {
-	rest, ok := strings.CutPrefix(path, "/notify/")
-	if !ok {
-		return a, false
-	}
-	if a.key, rest, ok = strings.Cut(strings.TrimSuffix(rest, "/"), "/"); !ok {
-		return a, false
-	}
-	a.source, a.rest, _ = strings.Cut(rest, "/")
-	return a, a.key != messagesName && isKeyName(a.key) && sourceName.MatchString(a.source)
-}
-
 // serveSource handles a request to the address of a source. It returns nil if it
 // has written the response.
-func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAddress) *api.Response {
+func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a *route) *api.Response {
+	o := source.Outcome{Time: time.Now()}
 	s, err := h.resolved.source(a.source)
-	if err == nil && (s == nil || !s.Accepts(a.rest)) {
+	var methods []string
+	if s != nil {
+		o.Request = sourceRequest(r, a, o.Time)
+		methods = s.Methods(a.rest)
+	}
+	if err == nil && methods == nil {
 		err, s = errNoSource, nil
 	}
 	if err == nil && s.Format.Handshake && r.Method == http.MethodOptions && r.Header.Get(originHeader) != "" {
@@ -52,40 +41,60 @@ func (h *Handler) serveSource(w http.ResponseWriter, r *http.Request, a sourceAd
 			w.WriteHeader(http.StatusOK)
 			return nil
 		}
-	} else if err == nil && r.Method != http.MethodPost && r.Method != http.MethodPut {
-		w.Header().Set("Allow", "POST, PUT")
-		err = api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST")
+	} else if err == nil && !slices.Contains(methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		err = api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; messages are sent with POST", r.Method)
 	}
-	var resp *api.Response
-	o := source.Outcome{Time: time.Now()}
+	resp := &api.Response{}
 	if err == nil {
-		if s.Format.IsAPI() {
-			// Clients of an API expect one answer in a fixed form, so Accept cannot ask
-			// for a stream.
-			r = r.WithContext(r.Context())
-			r.Header = r.Header.Clone()
-			r.Header.Del("Accept")
+		if reply := s.PublicReply(o.Request); reply != nil {
+			resp.WriteAs(w, reply.Status, reply.ContentType, reply.Body)
+			return nil
 		}
 		resp, err = h.deliverSource(w, r, a, s, &o)
 	}
 	if err != nil {
 		resp = h.errorResponse(err)
 		if resp.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", "Bearer")
+			askForSecret(w)
 		}
-		h.shared.metrics.notSent(resp.Status)
+		h.shared.metrics.notSent(h.resolved.configuredKey(a.key), resp.Status)
 		h.refuse(r, a.key, resp.Status, resp.Error, err)
 	}
-	if s == nil || o.Request == nil {
+	if s == nil {
 		return resp
 	}
-	o.Status, o.Error, o.ID = resp.Status, resp.Error, resp.ID
+	o.Status, o.Error, o.ID, o.Took = resp.Status, resp.Error, resp.ID, time.Since(o.Time)
+	if e, ok := errors.AsType[*source.Error](err); ok {
+		o.Code = e.Code
+	}
 	reply := s.Reply(o)
 	if reply == nil {
 		return resp
 	}
 	resp.WriteAs(w, reply.Status, reply.ContentType, reply.Body)
 	return nil
+}
+
+// sourceRequest returns a request to a source, without its body.
+func sourceRequest(r *http.Request, a *route, now time.Time) *source.Request {
+	return &source.Request{Method: r.Method, Address: sourceAddress(r, a), Header: r.Header, Query: r.URL.Query(), Path: a.rest, Time: now}
+}
+
+// sourceAddress returns the address of a source as the client of r knows it, also if
+// Caddy has rewritten the path. The scheme may be that of a proxy: only the client sees
+// the address.
+func sourceAddress(r *http.Request, a *route) string {
+	u := url.URL{Scheme: "http", Host: r.Host}
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		u.Scheme = "https"
+	}
+	path, ok := strings.CutSuffix(strings.TrimSuffix(clientURL(r).Path, "/"), a.rest)
+	if !ok {
+		path = strippedPrefix(r) + pathOf(routeNotifyKey, a.key) + "/" + a.source
+	}
+	u.Path = strings.TrimRight(path, "/")
+	return u.String()
 }
 
 // originHeader is the header in which a sender of webhooks names itself when it asks
@@ -95,50 +104,106 @@ const originHeader = "WebHook-Request-Origin"
 
 // allowSender returns an error if the sender of r, which asks for permission, may not
 // post to the address of a source.
-func (h *Handler) allowSender(r *http.Request, a sourceAddress, s *source.Source) error {
-	e, err := h.enter(r, a.key)
+func (h *Handler) allowSender(r *http.Request, a *route, s *source.Source) error {
+	req := sourceRequest(r, a, time.Now())
+	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
+		return sourceError(err)
+	}
+	k, err := h.sourceKey(r.Context(), a, s)
 	if err != nil {
 		return err
 	}
-	defer e.leave()
-	k, err := h.resolved.key(r.Context(), a.key)
-	if err != nil {
+	if err := k.check(req); err != nil {
 		return err
 	}
-	if err := k.checkSource(a.source); err != nil {
-		return err
+	return k.checkSource(a.source)
+}
+
+// sourceKey is the key that a request to a source addresses.
+type sourceKey struct {
+	*key
+	exists bool
+	source *source.Source
+}
+
+// sourceKey returns the key of a request to s. Where keys are protected, it may not
+// exist.
+func (h *Handler) sourceKey(ctx context.Context, a *route, s *source.Source) (k sourceKey, err error) {
+	k.source = s
+	k.key, k.exists, err = h.resolved.openKey(ctx, a.key)
+	return k, err
+}
+
+// hasToken reports whether req has what the key requires of requests to its source.
+// The token or the signature of the source takes the place of the key's tokens.
+func (k sourceKey) hasToken(req *source.Request) bool {
+	return len(k.tokens) == 0 || k.source.ChecksSender() || k.source.Format.HasToken(req, k.tokens.has)
+}
+
+// check returns an error if req, which the source has authenticated, may not be sent
+// to the key.
+func (k sourceKey) check(req *source.Request) error {
+	if !k.hasToken(req) || !k.exists {
+		return errNoToken
 	}
-	req := &source.Request{Header: r.Header, Query: r.URL.Query(), Path: a.rest, Time: time.Now()}
-	return sourceError(s.Authenticate(r.Context(), req, h.fetchSource))
+	return nil
 }
 
 // deliverSource reads a request in the format of s and sends its message. It sets
-// o.Request and o.Message.
-func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a sourceAddress, s *source.Source, o *source.Outcome) (*api.Response, error) {
-	e, err := h.enter(r, a.key)
+// o.Message. Until the token or the signature is verified, the request
+// counts as one of a client with URLs, so that strangers leave room for others.
+func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a *route, s *source.Source, o *source.Outcome) (*api.Response, error) {
+	req := o.Request
+	verified, err := s.AuthenticateHeader(req)
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	k, err := h.sourceKey(r.Context(), a, s)
+	if err != nil {
+		return nil, err
+	}
+	if !k.hasToken(req) {
+		if !s.Format.TakesTokenInBody() {
+			return nil, errNoToken
+		}
+		verified = false
+	}
+	if verified {
+		if err := cmp.Or(k.check(req), k.checkSource(a.source)); err != nil {
+			return nil, err
+		}
+	}
+	e, err := h.enterSource(r, verified)
 	if err != nil {
 		return nil, err
 	}
 	defer e.leave()
-	k, err := h.resolved.key(r.Context(), a.key)
-	if err != nil {
-		return nil, err
-	}
-	if err := k.checkSource(a.source); err != nil {
-		return nil, err
-	}
-	if err := h.resolved.checkOrigin(r); err != nil {
+	if err := h.resolved.checkOrigin(asPost(r)); err != nil {
 		return nil, err
 	}
 	hops, err := api.Hops(r, agentComment)
 	if err != nil {
 		return nil, err
 	}
-	q, err := api.ReadPayload(w, r, h.limits(false))
+	q, err := api.ReadPayload(w, r, h.limits(!verified))
 	if err != nil {
 		return nil, err
 	}
-	if o.Message, err = h.readSource(r, q, a, s, o); err != nil {
+	req.Body, req.Form, req.Files = q.Payload()
+	if !verified {
+		if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
+			q.Close()
+			return nil, sourceError(err)
+		}
+		// A stranger must not learn which keys exist and what they accept.
+		if err := cmp.Or(k.check(req), k.checkSource(a.source)); err != nil {
+			q.Close()
+			return nil, err
+		}
+		e.verified()
+		q.Memory().Trust()
+	}
+	if o.Message, err = h.readSource(r, q, a, s, req); err != nil {
 		q.Close()
 		return nil, err
 	}
@@ -151,37 +216,79 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a source
 	if err != nil {
 		return nil, err
 	}
+	if s.Format.HasAlerts() {
+		h.shared.alerts.tell(d.incidentOf(), o.Message.Alert, d.message)
+	}
+	d.single, d.program = s.Format.IsAPI(), true
 	return h.answer(w, r, d)
 }
 
-// readSource authenticates the request, reads its message and sets it as the content
+// asPost returns r as a POST for the check of its origin, because some clients send
+// with GET.
+func asPost(r *http.Request) *http.Request {
+	if r.Method == http.MethodPost {
+		return r
+	}
+	post := *r
+	post.Method = http.MethodPost
+	return &post
+}
+
+// enterSource counts the request of a source in. verified reports whether its token
+// and its signature need no further check.
+func (h *Handler) enterSource(r *http.Request, verified bool) (entry, error) {
+	if verified {
+		return h.shared.inFlight.enter(h.resolved.inFlight)
+	}
+	return h.shared.inFlight.enterUnverified(h.resolved.inFlight, clientAddress(r))
+}
+
+// readSource reads the message of an authenticated request and sets it as the content
 // of q. If the request asks to confirm a subscription, readSource confirms it and
 // returns a message to skip.
-func (h *Handler) readSource(r *http.Request, q *api.Request, a sourceAddress, s *source.Source, o *source.Outcome) (*source.Message, error) {
-	body, form, files := q.Payload()
-	req := &source.Request{Header: r.Header, Query: r.URL.Query(), Path: a.rest, Body: body, Form: form, Files: files, Time: o.Time}
-	o.Request = req
-	if err := s.Authenticate(r.Context(), req, h.fetchSource); err != nil {
-		return nil, sourceError(err)
-	}
+func (h *Handler) readSource(r *http.Request, q *api.Request, a *route, s *source.Source, req *source.Request) (*source.Message, error) {
 	if address := s.Confirmation(req); address != "" {
 		if _, err := h.fetchSource(r.Context(), address); err != nil {
-			return nil, api.Errorf(http.StatusFailedDependency, "the subscription could not be confirmed: %w", err)
+			return nil, confirmationError(err)
 		}
 		h.log.Info("confirmed a subscription", zap.String("key", a.key), zap.String("source", a.source))
 		return &source.Message{Skip: true}, nil
 	}
-	m, err := s.Read(req)
+	m, err := s.Read(r.Context(), req)
 	if err != nil {
 		return nil, sourceError(err)
 	}
 	if m.Skip {
 		return m, nil
 	}
+	var files []api.RemoteFile
+	for _, f := range m.Attach {
+		files = append(files, api.RemoteFile(f))
+	}
 	return m, q.SetContent(api.Content{
-		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Attach: m.Attach, Images: m.Images, Preferred: m.Tags, Warnings: m.Warnings,
-		File: m.File, ContentType: r.Header.Get("Content-Type"), DropFiles: !s.TakesFiles(),
+		Title: m.Title, Body: m.Body, Type: m.Type, Format: m.Format, Foreign: m.Foreign, Dialect: m.Dialect, Attach: files, Images: m.Images, Preferred: m.Tags, OwnTags: m.OwnTags, Warnings: m.Warnings,
+		Incident: m.Incident, Alerts: m.Alerts, Acknowledged: m.Acknowledged,
+		File: m.File, ContentType: fileType(r), DropFiles: !s.TakesFiles(),
 	})
+}
+
+// fileType returns the media type of a body that is a file, or "" if the client has not
+// set one: curl and others call each body a form.
+func fileType(r *http.Request) string {
+	if t := r.Header.Get("Content-Type"); !strings.HasPrefix(t, "application/x-www-form-urlencoded") {
+		return t
+	}
+	return ""
+}
+
+// confirmationError returns the error for a subscription that could not be confirmed:
+// 503 if it can when the sender asks again, and otherwise 424.
+func confirmationError(err error) *api.Error {
+	status := http.StatusServiceUnavailable
+	if _, ok := errors.AsType[*egress.BlockedError](err); ok {
+		status = http.StatusFailedDependency
+	}
+	return api.Errorf(status, "the subscription could not be confirmed: %w", err)
 }
 
 // sourceError returns an error of package source as an [*api.Error]. It returns any

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 )
 
@@ -16,8 +17,8 @@ import (
 // required signatures never answers 2xx to them.
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
-	s := newStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}", "from grafana {\nimages on\n}")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "from grafana {\nimages on\n}")
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
 	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}", `"` + strings.Repeat("x", 64<<10) + `"`}
 	garbage := []string{"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%", strings.Repeat("[", 20_000), many}
@@ -32,7 +33,7 @@ func TestHostileRequests(t *testing.T) {
 			if class := got.status / 100; class != 2 && class != 4 || f.Signed && class == 2 {
 				t.Errorf("%s: %s %.300s: status %d: %s", f.Name, media, body, got.status, got.body)
 			}
-			s.take()
+			s.Take()
 		}
 		for _, body := range garbage {
 			for _, media := range []string{typeJSON, typeForm, "text/plain", "application/cloudevents-batch+json", "multipart/form-data; boundary=x", "nonsense", ""} {

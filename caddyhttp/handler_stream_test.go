@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 // streamEnd is the last line of a stream.
@@ -26,8 +27,8 @@ func TestStreamIsLive(t *testing.T) {
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer slow.Close()
-	s := newStation(t)
-	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.url("/refuse")+"\n}", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl json://"+strings.TrimPrefix(slow.URL, "http://")+" a\nurl "+s.NotifyURL("/refuse")+"\n}", "")
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })); err != nil {
 			t.Error(err)
@@ -117,8 +118,8 @@ func (s *stuckClient) SetWriteDeadline(t time.Time) error {
 // a message under way, and is disconnected after a time.
 func TestStreamIsNotRead(t *testing.T) {
 	for _, accept := range []string{typeStream, typeJSON} {
-		s := newStation(t)
-		h := newGateway(t, "key k {\nurl "+s.url("/x")+"\n}", "")
+		s := caddyhttptest.NewStation(t)
+		h := newGateway(t, "key k {\nurl "+s.NotifyURL("/x")+"\n}", "")
 		r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader("body=x"))
 		r.Header.Set("Content-Type", typeForm)
 		r.Header.Set("Accept", accept)
@@ -130,8 +131,8 @@ func TestStreamIsNotRead(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		eventually(t, func() bool { return s.paths() != "" })
-		eventually(t, func() bool { return h.shared.inFlight.load() == 0 })
+		caddyhttptest.Eventually(t, func() bool { return s.Paths() != "" })
+		caddyhttptest.Eventually(t, func() bool { return h.shared.inFlight.load() == 0 })
 		close(w.wake)
 		<-done
 		if w.deadline.IsZero() {

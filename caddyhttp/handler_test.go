@@ -4,11 +4,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
 
 func TestRoutes(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, "key ops {\nurl "+s.url("/ops")+"\n}\ndefault_urls "+s.url("/default"), "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\ndefault_urls "+s.NotifyURL("/default"), "")
 	for _, tt := range []struct {
 		method, path string
 		want         int
@@ -46,7 +48,7 @@ func TestRoutes(t *testing.T) {
 		if allow := got.header.Get("Allow"); (allow == "GET, HEAD, POST") != (tt.want == 405) {
 			t.Errorf("%s %s: Allow %q", tt.method, tt.path, allow)
 		}
-		if paths := s.paths(); paths != tt.arrives {
+		if paths := s.Paths(); paths != tt.arrives {
 			t.Errorf("%s %s: messages at %q, want %q", tt.method, tt.path, paths, tt.arrives)
 		}
 	}

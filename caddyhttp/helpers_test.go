@@ -2,10 +2,8 @@ package caddyhttp
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,6 +62,15 @@ func provision(t *testing.T, block, global string) (*Handler, error) {
 	return m.(*Handler), nil
 }
 
+// shareNothing gives the gateways of a test a history, metrics and connections of
+// their own. Tests that use it cannot be parallel.
+func shareNothing(t *testing.T) {
+	t.Helper()
+	outside := sharedPool
+	sharedPool = caddy.NewUsagePool()
+	t.Cleanup(func() { sharedPool = outside })
+}
+
 // reply is a response of the gateway.
 type reply struct {
 	status int
@@ -119,79 +126,3 @@ const (
 	typeForm   = "application/x-www-form-urlencoded"
 	typeStream = "application/x-ndjson"
 )
-
-// arrived is a message as a destination received it.
-type arrived struct {
-	Path        string `json:"-"`
-	Title       string `json:"title"`
-	Message     string `json:"message"`
-	Type        string `json:"type"`
-	Attachments []struct {
-		Filename string `json:"filename"`
-		Base64   []byte `json:"base64"`
-		Mimetype string `json:"mimetype"`
-	} `json:"attachments"`
-}
-
-// station is a destination that receives messages of the service json.
-type station struct {
-	*httptest.Server
-	mu  sync.Mutex
-	got []arrived
-}
-
-func newStation(t *testing.T) *station {
-	s := &station{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := arrived{Path: r.URL.Path}
-		body, err := io.ReadAll(r.Body)
-		if err == nil {
-			err = json.Unmarshal(body, &a)
-		}
-		if err != nil {
-			t.Errorf("the destination got no message: %v", err)
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.got = append(s.got, a)
-		if strings.HasPrefix(r.URL.Path, "/refuse") {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// url returns the notification URL of a path of the station.
-func (s *station) url(path string) string {
-	return "json://" + strings.TrimPrefix(s.URL, "http://") + path
-}
-
-// take returns and removes the messages that have arrived, ordered by path.
-func (s *station) take() []arrived {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	got := s.got
-	s.got = nil
-	slices.SortFunc(got, func(a, b arrived) int { return strings.Compare(a.Path, b.Path) })
-	return got
-}
-
-// one returns the only message that has arrived.
-func (s *station) one(t *testing.T) arrived {
-	t.Helper()
-	got := s.take()
-	if len(got) != 1 {
-		t.Fatalf("%d messages arrived, want 1: %+v", len(got), got)
-	}
-	return got[0]
-}
-
-// paths returns the paths at which messages have arrived.
-func (s *station) paths() string {
-	var out []string
-	for _, a := range s.take() {
-		out = append(out, strings.TrimPrefix(a.Path, "/"))
-	}
-	return strings.Join(out, " ")
-}

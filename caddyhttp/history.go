@@ -20,8 +20,11 @@ type history struct {
 	messages []historyEntry // the oldest first
 	results  int            // of all messages
 	refusals []recentRefusal
-	last     map[string]lastOutcome // by key
+	last     map[keyID]lastOutcome
 }
+
+// keyID identifies a key: several sites may have keys of the same name.
+type keyID struct{ site, key string }
 
 // lastOutcome is when a key has last delivered a message, and when it has last
 // failed to. A zero time stands for never.
@@ -35,10 +38,16 @@ type recentRefusal struct {
 
 // historyEntry is a message that was sent, or refusals of one kind.
 type historyEntry struct {
-	Time    time.Time    `json:"time"`
-	Source  string       `json:"source"`
-	Key     *string      `json:"key"` // null for a message without one
-	Outcome string       `json:"outcome"`
+	Time    time.Time `json:"time"`
+	Source  string    `json:"source"`
+	Key     *string   `json:"key"` // null for a message without one
+	site    string    // the ID of the site that the message came to
+	kind    notifier.Type
+	Outcome string `json:"outcome"`
+
+	// Incident is the name of what the message is about.
+	Incident string `json:"incident,omitempty"`
+
 	Results []api.Result `json:"results"`
 	Omitted int          `json:"omitted,omitempty"` // results that are not kept
 
@@ -62,7 +71,7 @@ const (
 
 // add records a message and drops the oldest ones beyond the limits.
 func (h *history) add(d delivery, outcome string, results []notifier.Result) {
-	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome}
+	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name)}
 	if key := d.key; key != "" {
 		e.Key = &key // &d.key would keep the message in memory
 	}
@@ -80,7 +89,7 @@ func (h *history) add(d delivery, outcome string, results []notifier.Result) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.setLast(e.Key, outcome, e.Time)
+	h.setLast(&e)
 	h.messages, h.results = append(h.messages, e), h.results+len(e.Results)
 	drop := 0
 	for len(h.messages)-drop > maxHistoryMessages || h.results > maxHistoryResults {
@@ -91,41 +100,44 @@ func (h *history) add(d delivery, outcome string, results []notifier.Result) {
 	h.messages = h.messages[drop:]
 }
 
-// setLast records when a key has delivered or failed. The caller holds the lock.
-func (h *history) setLast(key *string, outcome string, t time.Time) {
-	if key == nil || outcome != outcomeDelivered && outcome != outcomeFailed {
+// setLast records when the key of a message has delivered or failed. The caller
+// holds the lock.
+func (h *history) setLast(e *historyEntry) {
+	if e.Key == nil || e.Outcome != outcomeDelivered && e.Outcome != outcomeFailed {
 		return
 	}
 	if h.last == nil {
-		h.last = map[string]lastOutcome{}
+		h.last = map[keyID]lastOutcome{}
 	}
-	o, ok := h.last[*key]
+	id := keyID{e.site, *e.Key}
+	o, ok := h.last[id]
 	if !ok && len(h.last) >= maxHistoryKeys {
 		for k := range h.last { // any other
 			delete(h.last, k)
 			break
 		}
 	}
-	if outcome == outcomeDelivered {
-		o.delivered = t
+	if e.Outcome == outcomeDelivered {
+		o.delivered = e.Time
 	} else {
-		o.failed = t
+		o.failed = e.Time
 	}
-	h.last[strings.Clone(*key)] = o
+	id.key = strings.Clone(id.key)
+	h.last[id] = o
 }
 
 // lastOf returns when a key has delivered and failed since the process started.
-func (h *history) lastOf(key string) lastOutcome {
+func (h *history) lastOf(key keyID) lastOutcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last[key]
 }
 
 // ofKey returns at most n messages and refusals of a key, the newest first.
-func (h *history) ofKey(key string, n int) []historyEntry {
+func (h *history) ofKey(key keyID, n int) []historyEntry {
 	var out []historyEntry
 	for _, e := range h.list() {
-		if e.Key != nil && *e.Key == key && len(out) < n {
+		if e.Key != nil && *e.Key == key.key && e.site == key.site && len(out) < n {
 			out = append(out, e)
 		}
 	}
@@ -148,7 +160,7 @@ func (h *history) addRefusal(f refusal) {
 
 func (r recentRefusal) entry() historyEntry {
 	e := historyEntry{
-		Time: r.last.time, Source: r.last.source, Outcome: outcomeRefused, Results: []api.Result{},
+		Time: r.last.time, Source: r.last.source, site: r.last.site, Outcome: outcomeRefused, Results: []api.Result{},
 		Reason: r.last.reason, Status: r.last.status, Error: r.last.text, Server: r.last.server, Client: r.last.client, Count: r.count,
 	}
 	if r.last.key != "" {

@@ -103,7 +103,7 @@ func (s *logSink) send(d *logdigest.Digest) {
 	if app == nil {
 		return // it has just stopped, because Caddy stops
 	}
-	m := &notifier.Message{Title: d.Title(), Body: d.Body(), Type: d.Type(), Time: time.Now()}
+	m := &notifier.Message{Title: d.Title(), Body: d.Body(), Type: d.Type(), Foreign: true, Time: time.Now()}
 	if s.settings.Title != "" {
 		m.Title = s.settings.Title
 	}

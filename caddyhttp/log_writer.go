@@ -11,6 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -69,6 +71,13 @@ var (
 	errLogKinds    = fmt.Errorf("it must be a whole number from 1 to %d", maxLogKinds)
 )
 
+// logPlaceholders are the placeholders of the title of a message about log
+// entries: only global ones.
+var logPlaceholders = placeholder.Scope{
+	Text: "a message about log entries", Has: func(string) bool { return false },
+	Allowed: "{system.hostname} or {env.NAME}",
+}
+
 // errNoApp is returned when the configuration has no keys for logs.
 var errNoApp = errors.New("the global option notify is missing; events and logs use its keys, so write notify { key … } into the global options")
 
@@ -117,7 +126,7 @@ func (w *LogWriter) provision(ctx caddy.Context) error {
 	case w.Max < 0 || w.Max > maxLogKinds:
 		return prefixError("max", errLogKinds)
 	}
-	if err := checkTextAndValues(w.Title, logPlaceholders); err != nil {
+	if err := placeholder.CheckTextAndValues(w.Title, logPlaceholders); err != nil {
 		return w.Caddyfile.locate("title", prefixError("title", err))
 	}
 	w.Title = markup.OneLine(caddy.NewReplacer().ReplaceKnown(w.Title, ""))
@@ -174,11 +183,11 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := w.unmarshal(d); err != nil {
 		return err
 	}
-	err := readBlock(d, "notify", options{
+	err := block.ReadOptional(d, "notify", block.Options{
 		"tag":   w.tagOption(),
 		"title": w.textOption("title", &w.Title, logPlaceholders),
 		"type":  typeOption(&w.Type),
-		"interval": {usage: "interval <duration>", min: 1, max: 1, line: func(args []string) error {
+		"interval": {Usage: "interval <duration>", Min: 1, Max: 1, Line: func(args []string) error {
 			t, err := caddy.ParseDuration(args[0])
 			if err != nil || t < minLogInterval {
 				return errLogInterval
@@ -186,7 +195,7 @@ func (w *LogWriter) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			w.Interval = caddy.Duration(t)
 			return nil
 		}},
-		"max": {usage: "max <n>", min: 1, max: 1, line: number(&w.Max, 1, maxLogKinds)},
+		"max": {Usage: "max <n>", Min: 1, Max: 1, Line: block.Number(&w.Max, 1, maxLogKinds)},
 	})
 	var files fileFingerprint
 	files.addPlaceholders(w.Title)

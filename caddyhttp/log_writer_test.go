@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/internal/logtest"
 )
 
@@ -61,7 +62,7 @@ func logging(url string, interval time.Duration) string {
 func anInterval() time.Duration { return time.Hour + time.Duration(rand.IntN(1_000_000_000)) }
 
 // broken is a site that logs an error for each request.
-const broken = "http://localhost:9080 {\nnotify /notify*\nreverse_proxy 127.0.0.1:1\n}\n"
+var broken = caddyhttptest.Server + " {\nnotify /notify*\nreverse_proxy 127.0.0.1:1\n}\n"
 
 // TestLogStorm checks that many errors are sent as few messages, that none is
 // lost when Caddy stops, and that a failed delivery causes no further message.
@@ -69,11 +70,11 @@ func TestLogStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
-	startCaddy(t, logging(s.url("/refuse"), anInterval()), broken)
+	s := caddyhttptest.NewStation(t)
+	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/refuse"), anInterval()), broken)
 	const n = 200
 	for range n {
-		resp, err := client.Get(server + "/x")
+		resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,15 +83,15 @@ func TestLogStorm(t *testing.T) {
 			t.Fatalf("status %d", resp.StatusCode)
 		}
 	}
-	first := s.arrives(t, "ERROR")
-	if status, body := send(t, t.Context(), "/notify/ops", "title=posted&body=x"); status != 424 {
+	first := s.Arrives(t, "ERROR")
+	if status, body := caddyhttptest.Send(t.Context(), t, "/notify/ops", "title=posted&body=x"); status != 424 {
 		t.Errorf("status %d: %s", status, body)
 	}
 	// If the next configuration has no gateway, the reload waits until the
 	// collected entries are sent.
-	startCaddy(t, "", emptySite)
+	caddyhttptest.StartCaddy(t, "", emptySite)
 	total, posted := 0, 0
-	messages := s.take()
+	messages := s.Take()
 	for _, m := range messages {
 		if m.Title == "posted" {
 			posted++
@@ -112,17 +113,17 @@ func TestLogWriterAfterReload(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	interval := anInterval()
-	startCaddy(t, logging(s.url("/old"), interval), broken)
-	startCaddy(t, logging(s.url("/new"), interval), broken)
-	resp, err := client.Get(server + "/x")
+	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/old"), interval), broken)
+	caddyhttptest.StartCaddy(t, logging(s.NotifyURL("/new"), interval), broken)
+	resp, err := caddyhttptest.Client.Get(caddyhttptest.Server + "/x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	startCaddy(t, "", emptySite)
-	if got := s.one(t); got.Path != "/new" || !strings.Contains(got.Message, "GET localhost:9080/x") {
+	caddyhttptest.StartCaddy(t, "", emptySite)
+	if got := s.One(t); got.Path != "/new" || !strings.Contains(got.Message, "GET "+caddyhttptest.Site+"/x") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -158,9 +159,9 @@ func TestExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
-	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logging(s.url("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
+	config := "{\nadmin off\npersist_config off\nhttp_port 9081\n" + logging(s.NotifyURL("/ops"), anInterval()) + "\nevents {\non started notify ops\non stopping notify ops\n}\n}\n" +
 		"http://localhost:9081 {\nreverse_proxy 127.0.0.1:1\n}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func TestExit(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.arrives(t, "Caddy has started")
+	s.Arrives(t, "Caddy has started")
 	resp, err := http.Get("http://localhost:9081/x")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestExit(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles := map[string]bool{}
-	for _, m := range s.take() {
+	for _, m := range s.Take() {
 		titles[m.Title] = true
 	}
 	if !titles["Caddy is stopping"] || len(titles) != 3 {

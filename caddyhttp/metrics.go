@@ -25,11 +25,13 @@ const (
 // label has a value that clients choose.
 type metrics struct {
 	messages   *prometheus.CounterVec
+	byKey      *prometheus.CounterVec
 	refusals   *prometheus.CounterVec
 	deliveries *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	attempts   *prometheus.CounterVec
 	bytes      prometheus.Counter
+	rules      *prometheus.CounterVec
 	inFlight   prometheus.GaugeFunc
 	memory     prometheus.GaugeFunc
 	queue      *queueMetrics
@@ -42,6 +44,10 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 			Namespace: ns, Subsystem: sub, Name: "messages_total",
 			Help: "Messages by outcome: delivered, failed (a required destination does not have the message), queued (it is delivered later), refused, overloaded, error.",
 		}, []string{"outcome"}),
+		byKey: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: ns, Subsystem: sub, Name: "key_messages_total",
+			Help: "Messages to keys of the configuration, by key and outcome as in caddy_notify_messages_total. Saved keys have no series.",
+		}, []string{"key", "outcome"}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "refused_total",
 			Help: "Requests to send a message that were answered with an error and sent nothing, by reason.",
@@ -63,6 +69,10 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 			Namespace: ns, Subsystem: sub, Name: "attachment_bytes_total",
 			Help: "Bytes of the attachments of messages, counted once a message.",
 		}),
+		rules: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: ns, Subsystem: sub, Name: "rules_total",
+			Help: "Deliveries that rules of keys have decided about, by outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message).",
+		}, []string{"outcome"}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
@@ -76,6 +86,9 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
+	for _, outcome := range []string{ruleOutcomeSuppressed, ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested} {
+		m.rules.WithLabelValues(outcome)
+	}
 	for _, reason := range allRefusalReasons {
 		m.refusals.WithLabelValues(reason)
 	}
@@ -85,7 +98,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 // register adds the collectors to the registry of a configuration. Collectors
 // that are registered already are not an error.
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.messages, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.inFlight, m.memory, m.queue} {
+	for _, c := range []prometheus.Collector{m.messages, m.byKey, m.refusals, m.deliveries, m.seconds, m.attempts, m.bytes, m.rules, m.inFlight, m.memory, m.queue} {
 		err := r.Register(c)
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !ok {
 			return err
@@ -98,7 +111,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 // the queue do not count as messages.
 func (m *metrics) sent(d delivery, outcome string, made []notifier.Result) {
 	if !d.attempt {
-		m.messages.WithLabelValues(outcome).Inc()
+		m.count(d.settings.configuredKey(d.key), outcome)
 		for _, a := range d.message.Attachments {
 			m.bytes.Add(float64(a.Size))
 		}
@@ -128,12 +141,23 @@ func (m *metrics) made(results []notifier.Result) {
 	}
 }
 
+// What rules decide about deliveries.
+const (
+	ruleOutcomeSuppressed = "suppressed"
+	ruleOutcomeHeld       = "held"
+	ruleOutcomeReleased   = "released"
+	ruleOutcomeDigested   = "digested"
+)
+
+// ruled counts deliveries that rules have decided about.
+func (m *metrics) ruled(outcome string, n int) { m.rules.WithLabelValues(outcome).Add(float64(n)) }
+
 // dead counts a delivery that the queue has given up.
 func (m *metrics) dead(service string) { m.queue.dead.WithLabelValues(service).Inc() }
 
 // notSent counts a message that was answered with an error status without
-// being sent.
-func (m *metrics) notSent(status int) {
+// being sent. key is a key of the configuration, or "".
+func (m *metrics) notSent(key string, status int) {
 	outcome := outcomeRefused
 	switch {
 	case status == http.StatusServiceUnavailable:
@@ -141,7 +165,16 @@ func (m *metrics) notSent(status int) {
 	case status >= 500 && status != http.StatusLoopDetected:
 		outcome = outcomeError
 	}
+	m.count(key, outcome)
+}
+
+// count counts a message. key is a key of the configuration, or "" for any other:
+// clients must not be able to make series.
+func (m *metrics) count(key, outcome string) {
 	m.messages.WithLabelValues(outcome).Inc()
+	if key != "" {
+		m.byKey.WithLabelValues(key, outcome).Inc()
+	}
 }
 
 // refused counts a request that was answered with an error status and sent

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -39,8 +40,8 @@ func values(t *testing.T, e *shared) map[string]float64 {
 // TestMetrics checks that every message is counted once by its outcome, and
 // every delivery by its service.
 func TestMetrics(t *testing.T) {
-	s := newStation(t)
-	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.url("/k")+" ok\nurl "+s.url("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, open+"max_in_flight 1\nkey k {\nurl "+s.NotifyURL("/k")+" ok\nurl "+s.NotifyURL("/refuse?retry=2&wait=0")+" bad\n}\nstateless on", "")
 	const json = `{"attachments": [{"base64": "QUJD", "filename": "a.txt"}], `
 	for _, tt := range []struct {
 		name, path, body string
@@ -48,20 +49,20 @@ func TestMetrics(t *testing.T) {
 		want             map[string]float64
 	}{
 		{"delivered", "/notify/k", json + `"body": "x", "tag": "ok"}`, 200, map[string]float64{
-			"messages_total outcome=delivered": 1, "deliveries_total outcome=delivered service=JSON": 1,
+			"messages_total outcome=delivered": 1, "key_messages_total key=k outcome=delivered": 1, "deliveries_total outcome=delivered service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1, "attachment_bytes_total": 3,
 		}},
 		{"one of two failed", "/notify/k", `{"body": "x"}`, 424, map[string]float64{
-			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1, "deliveries_total outcome=failed service=JSON": 1,
+			"messages_total outcome=failed": 1, "key_messages_total key=k outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1, "deliveries_total outcome=failed service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 2, "attempts_total service=JSON": 4,
 		}},
-		{"an unusable URL", "/notify", `{"body": "x", "urls": "` + s.url("/m") + `, nonsense://x"}`, 424, map[string]float64{
+		{"an unusable URL", "/notify", `{"body": "x", "urls": "` + s.NotifyURL("/m") + `, nonsense://x"}`, 424, map[string]float64{
 			"messages_total outcome=failed": 1, "deliveries_total outcome=delivered service=JSON": 1,
 			"delivery_duration_seconds service=JSON": 1, "attempts_total service=JSON": 1,
 		}},
-		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=bad_request": 1}},
+		{"refused", "/notify/k", json + `"type": "loud"}`, 400, map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1, "refused_total reason=bad_request": 1}},
 		{"an unknown key", "/notify/none", `{}`, 404, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=unknown_key": 1}},
-		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1, "refused_total reason=no_destination": 1}},
+		{"no such tag", "/notify/k", `{"body": "x", "tag": "none"}`, 424, map[string]float64{"messages_total outcome=refused": 1, "key_messages_total key=k outcome=refused": 1, "refused_total reason=no_destination": 1}},
 	} {
 		before := values(t, h.shared.shared)
 		if got := post(t, h, tt.path, typeJSON, tt.body); got.status != tt.status {
@@ -82,7 +83,7 @@ func TestMetrics(t *testing.T) {
 
 func TestMetricsOfOverload(t *testing.T) {
 	j := newStalled(t)
-	h := newGateway(t, "max_in_flight 1\nkey k {\nurl "+j.url()+"\n}", "")
+	h := newGateway(t, "max_in_flight 1\nkey k {\nurl "+j.NotifyURL()+"\n}", "")
 	done := make(chan int)
 	go func() { done <- post(t, h, "/notify/k", typeForm, "body=x").status }()
 	<-j.arrived
@@ -105,6 +106,7 @@ func TestMetricsOfOverload(t *testing.T) {
 // TestMetricsOfServices checks the deliveries of a message to several services,
 // whose collectors are not looked up for each delivery.
 func TestMetricsOfServices(t *testing.T) {
+	shareNothing(t)
 	h := newGateway(t, open, "")
 	result := func(service string, status notifier.Status) notifier.Result {
 		return notifier.Result{Service: service, Status: status, Attempts: 1}

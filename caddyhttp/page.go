@@ -1,12 +1,9 @@
 package caddyhttp
 
 import (
-	"bytes"
-	_ "embed"
-	"html/template"
 	"net/http"
 	"net/url"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,54 +11,13 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-// The page with a form for messages. It uses only these files and the style
-// sheet of all pages.
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.js
-	pageJS string
-
-	pageTemplate = api.NewPageTemplate("page", pageHTML)
-)
-
-// pagePolicy is the Content Security Policy of the page. It allows scripts and
-// styles by their hashes, so that nothing in a message can run. It includes the
-// style of the preview, which the page's script shows in a frame that has both
-// policies.
-var pagePolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'; frame-src 'self'; img-src data:" +
-	"; script-src " + api.CSPHash(pageJS) + "; style-src " + api.PageStyle + " " + api.CSPHash(previewCSS)
-
-// page is the data of the page's template.
-type page struct {
-	Address   string // of the page itself; messages are posted to it
-	Messages  string // the address of messages in the queue, without their ID; "" without a queue
-	Key       string // "" for messages with URLs
-	Tags      []tagChoice
-	Otherwise string // the services that get a message if nothing is chosen
-	Others    bool   // there are more destinations than those
-	MaxCount  int
-	MaxSize   string
-	Sources   []string // the names of the sources of a key
-	JS        template.JS
-}
-
-// Title returns the title of the page.
-func (p page) Title() string {
-	if p.Key == "" {
-		return "Send a message"
-	}
-	return "Send a message to " + p.Key
-}
-
-// tagChoice is a tag of a key and the services that have it.
-type tagChoice struct{ Name, Services string }
-
-// servePage writes the page, or returns the response to a request that is not
-// a browser's GET. The page shows services and tags, but nothing of URLs.
+// servePage writes the page with a form for messages, or returns the response to
+// a request that is not a browser's GET. The page shows services and tags, but
+// nothing of URLs.
 func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string) *api.Response {
 	if !h.resolved.page {
 		w.Header().Set("Allow", http.MethodPost)
@@ -71,13 +27,15 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		return api.Errorf(http.StatusMethodNotAllowed, "messages are sent with POST; GET shows a page to browsers (Accept: text/html)").Response()
 	}
+	if name == "" && !h.resolved.stateless {
+		return h.serveAbout(w, r)
+	}
 	if err := h.checkRoute(r, name); err != nil {
 		return h.errorResponse(err)
 	}
-	p := page{
-		Address: relativeAddress(r), Key: name,
-		MaxCount: h.resolved.limits.MaxFiles, MaxSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
-		JS: template.JS(pageJS),
+	p := console.SendPage{
+		Address: formAddress(r), Key: name,
+		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: humanize.IBytes(uint64(h.resolved.limits.MaxFileSize)),
 	}
 	if h.app.queueSettings != nil {
 		p.Messages = relativeMessages(r, name)
@@ -87,23 +45,37 @@ func (h *Handler) servePage(w http.ResponseWriter, r *http.Request, name string)
 		if err != nil {
 			return h.errorResponse(err)
 		}
-		p.setChoices(k)
+		setChoices(&p, k)
 		p.Sources = h.resolved.sourceNames()
 	} else {
 		p.Otherwise = countServices(h.resolved.defaultTargets)
 	}
-	var b bytes.Buffer
-	if err := pageTemplate().Execute(&b, p); err != nil {
-		return h.errorResponse(err)
-	}
 	// The browser may keep what the user typed, for when the user comes back.
 	w.Header().Set("Cache-Control", "private, no-cache")
-	writePage(w, r, b.Bytes(), pagePolicy)
+	if err := h.writePage(w, r, http.StatusOK, "", p); err != nil {
+		return h.errorResponse(err)
+	}
+	return nil
+}
+
+// serveAbout leads who may manage to the console, and tells others what this is.
+func (h *Handler) serveAbout(w http.ResponseWriter, r *http.Request) *api.Response {
+	w.Header().Set("Cache-Control", "private, no-cache")
+	if h.has.console && h.mayManage(r) == nil {
+		w.Header().Set("Location", rootOf(r.URL.Path)+routeConsole[1:])
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	scheme, host := siteAddress(r)
+	p := console.AboutPage{Root: rootOf(r.URL.Path), Address: scheme + "://" + host + strippedPrefix(r) + routeNotify}
+	if err := h.writePage(w, r, http.StatusOK, "", p); err != nil {
+		return h.errorResponse(err)
+	}
 	return nil
 }
 
 // setChoices sets the tags of a key.
-func (p *page) setChoices(k *key) {
+func setChoices(p *console.SendPage, k *key) {
 	p.Otherwise = countServices(k.defaultTargets)
 	p.Others = len(k.defaultTargets) < len(k.targets)
 	seen := map[string]bool{}
@@ -116,24 +88,33 @@ func (p *page) setChoices(k *key) {
 			seen[tag] = true
 			// The tag was checked when the configuration loaded.
 			if e, err := notifier.ParseTags(tag); err == nil {
-				p.Tags = append(p.Tags, tagChoice{tag, countServices(k.match(e))})
+				p.Tags = append(p.Tags, console.Tag{Name: tag, Services: countServices(k.match(e))})
 			}
 		}
 	}
-	sort.Slice(p.Tags, func(i, j int) bool { return p.Tags[i].Name < p.Tags[j].Name })
+	slices.SortFunc(p.Tags, func(a, b console.Tag) int { return strings.Compare(a.Name, b.Name) })
 	if p.Others {
-		p.Tags = append(p.Tags, tagChoice{"all", countServices(k.targets)})
+		p.Tags = append(p.Tags, console.Tag{Name: "all", Services: countServices(k.targets)})
 	}
 }
 
 // countServices returns the names of the targets' services, each with its
 // count, such as "JSON, XML ×2".
 func countServices(targets []notifier.Target) string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.Service()
+	}
+	return countNames(names)
+}
+
+// countNames returns names, each once with its count.
+func countNames(all []string) string {
 	count := map[string]int{}
 	var names []string
-	for _, t := range targets {
-		if count[t.Service()]++; count[t.Service()] == 1 {
-			names = append(names, t.Service())
+	for _, name := range all {
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
 		}
 	}
 	for i, name := range names {
@@ -144,32 +125,25 @@ func countServices(targets []notifier.Target) string {
 	return strings.Join(names, ", ")
 }
 
-// writePage writes an HTML document with a Content Security Policy.
-func writePage(w http.ResponseWriter, r *http.Request, body []byte, policy string) {
-	writePageStatus(w, r, http.StatusOK, body, policy)
-}
-
-// writePageStatus is writePage with another status than 200.
-func writePageStatus(w http.ResponseWriter, r *http.Request, status int, body []byte, policy string) {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Referrer-Policy", "same-origin") // the address contains the key
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Add("Vary", "Accept")
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // it fails only if the client is gone
-	}
-}
-
 // relativeAddress returns the address of the request relative to itself. It
 // works below any path prefix that Caddy, or a proxy before Caddy, removes. It
 // has no query string, because that can change a message.
 func relativeAddress(r *http.Request) string {
 	path := clientURL(r).Path
 	return "./" + url.PathEscape(path[strings.LastIndexByte(path, '/')+1:])
+}
+
+// tokenQuery is the query parameter with a secret of a key.
+const tokenQuery = "token"
+
+// formAddress is relativeAddress with the token of the query string, if there is one,
+// so that the form can be used like its page.
+func formAddress(r *http.Request) string {
+	address := relativeAddress(r)
+	if token := r.URL.Query().Get(tokenQuery); token != "" {
+		address += "?" + tokenQuery + "=" + url.QueryEscape(token)
+	}
+	return address
 }
 
 // relativeMessages returns the address of the messages in the queue, relative
@@ -179,11 +153,11 @@ func relativeMessages(r *http.Request, name string) string {
 	slash := strings.HasSuffix(r.URL.Path, "/")
 	switch {
 	case name != "" && slash:
-		return "../" + messagesName + "/"
+		return "../messages/"
 	case name == "" && !slash:
-		return relativeAddress(r) + "/" + messagesName + "/"
+		return relativeAddress(r) + "/messages/"
 	}
-	return "./" + messagesName + "/"
+	return "./messages/"
 }
 
 // clientURL returns the URL of r before Caddy removed a prefix from its path.

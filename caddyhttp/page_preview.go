@@ -1,41 +1,33 @@
 package caddyhttp
 
 import (
-	"bytes"
 	"cmp"
-	_ "embed"
+	"context"
 	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
-// The preview of a message, which the page shows in a frame.
-var (
-	//go:embed page_preview.html
-	previewHTML string
-	//go:embed page_preview.css
-	previewCSS string
-
-	previewTemplate = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("preview").Parse(previewHTML))
-	})
-)
-
-// previewPolicy is the Content Security Policy of the preview. It allows no
-// scripts.
-var previewPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'self'; form-action 'none'; img-src data:; sandbox; style-src " + api.CSPHash(previewCSS)
-
-// previewQuery is the whole query string of a POST that asks for a preview of
-// its message instead of sending it.
+// previewQuery is the query string of a POST that asks for a preview of its message
+// instead of sending it.
 const previewQuery = "preview"
+
+// isPreview reports whether a query string asks for a preview. It may have a token
+// besides, and nothing else.
+func isPreview(query string) bool {
+	if token, rest, ok := strings.Cut(query, "&"); ok && strings.HasPrefix(token, tokenQuery+"=") {
+		query = rest
+	}
+	return query == previewQuery
+}
 
 // servePreview writes the message of r as an HTML destination shows it, or
 // returns the response to an invalid request.
@@ -55,44 +47,40 @@ func (h *Handler) servePreview(w http.ResponseWriter, r *http.Request, name stri
 		return h.errorResponse(err)
 	}
 	defer e.leave()
-	body, err := h.renderPreview(w, r)
+	p, err := h.preview(w, r)
 	if err != nil {
 		return h.errorResponse(err)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	writePage(w, r, body, previewPolicy)
+	if err := console.Write(w, r, http.StatusOK, console.Frame{}, p); err != nil {
+		return h.errorResponse(err)
+	}
 	return nil
 }
 
-func (h *Handler) renderPreview(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// preview reads the message of r and returns its preview.
+func (h *Handler) preview(w http.ResponseWriter, r *http.Request) (p console.PreviewPage, err error) {
 	q, err := api.Read(w, r, h.limits(true))
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer q.Close()
 	m, err := q.Draft()
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	note := ""
 	if name, payload := q.FormField("source"), q.FormField("payload"); name != "" {
-		if m, note, err = h.previewPayload(name, payload); err != nil {
-			return nil, err
+		if m, p.Note, err = h.previewPayload(r.Context(), name, payload); err != nil {
+			return p, err
 		}
 	}
-	var b bytes.Buffer
-	err = previewTemplate().Execute(&b, struct {
-		CSS   template.CSS
-		Title string
-		Note  string        // about the message of a payload
-		Body  template.HTML // scripts in it do not run: see previewPolicy
-	}{template.CSS(previewCSS), m.Title, note, template.HTML(markup.Convert(m.Body, m.Format, markup.HTML))})
-	return b.Bytes(), err
+	p.Title, p.Body = m.Title, template.HTML(markup.Convert(m.Body, m.Format, markup.HTML))
+	return p, nil
 }
 
 // previewPayload returns the message that a source makes from a payload, and its
 // type, tags and warnings as a text.
-func (h *Handler) previewPayload(name, payload string) (m *notifier.Message, note string, err error) {
+func (h *Handler) previewPayload(ctx context.Context, name, payload string) (m *notifier.Message, note string, err error) {
 	s, err := h.resolved.source(name)
 	if err != nil {
 		return nil, "", err
@@ -100,7 +88,7 @@ func (h *Handler) previewPayload(name, payload string) (m *notifier.Message, not
 	if s == nil {
 		return nil, "", errNoSource
 	}
-	got, err := s.Read(&source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
+	got, err := s.Read(ctx, &source.Request{Header: http.Header{"Content-Type": {"application/json"}}, Query: url.Values{}, Body: []byte(payload), Time: time.Now()})
 	if err != nil {
 		return nil, "", sourceError(err)
 	}
@@ -116,5 +104,5 @@ func (h *Handler) previewPayload(name, payload string) (m *notifier.Message, not
 		parts = append(parts, "tags: "+strings.Join(got.Tags, ", "))
 	}
 	parts = append(parts, got.Warnings...)
-	return &notifier.Message{Title: got.Title, Body: got.Body, Format: format}, strings.Join(parts, " · "), nil
+	return &notifier.Message{Title: got.Title, Body: got.Dialect.Readable(got.Body, time.UTC), Format: format}, strings.Join(parts, " · "), nil
 }

@@ -32,9 +32,10 @@ type adminQueue struct {
 
 // adminDelivery is the JSON of a delivery in the queue.
 type adminDelivery struct {
-	ID     string `json:"id"` // of the message
-	Key    string `json:"key"`
-	Source string `json:"source"`
+	ID       string `json:"id"` // of the message
+	Key      string `json:"key"`
+	Source   string `json:"source"`
+	Incident string `json:"incident,omitempty"`
 	api.QueuedResult
 	Expires time.Time `json:"expires"` // when it is given up
 }
@@ -50,7 +51,7 @@ const adminTimeout = 10 * time.Second
 
 // serveQueue lists the deliveries that wait, in the order of their messages.
 func (adminAPI) serveQueue(w http.ResponseWriter, r *http.Request) error {
-	return serveDeliveries(w, r, queue.Queued, queue.Sending)
+	return serveDeliveries(w, r, queue.Queued, queue.Sending, queue.Held)
 }
 
 // serveDead lists the deliveries that were given up.
@@ -77,17 +78,11 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
 	}
-	var jobs []queue.Job
-	for _, status := range statuses {
-		more, err := q.List(ctx, status, after, limit)
-		if err != nil {
-			return adminError(http.StatusServiceUnavailable, err)
-		}
-		jobs = append(jobs, more...)
+	jobs, err := q.List(ctx, after, limit, statuses...)
+	if err != nil {
+		return adminError(http.StatusServiceUnavailable, err)
 	}
-	queue.SortJobs(jobs)
-	if len(jobs) >= limit {
-		jobs = jobs[:limit]
+	if len(jobs) == limit {
 		last := jobs[limit-1].JobID
 		out.Next = r.URL.Path + "?" + url.Values{"after": {fmt.Sprintf("%s.%d", last.Message, last.Index)}, "limit": {strconv.Itoa(limit)}}.Encode()
 	}
@@ -96,7 +91,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 		if jobs[i].Status != queue.Dead {
 			d.result = jobResult(&jobs[i])
 		}
-		out.Deliveries = append(out.Deliveries, adminDelivery{d.id, d.state.Key, d.state.Source, d.result, jobs[i].Expires})
+		out.Deliveries = append(out.Deliveries, adminDelivery{d.id, d.state.Key, d.state.Source, d.state.Incident, d.result, jobs[i].Expires})
 	}
 	return writeAdminJSON(w, out)
 }
@@ -121,19 +116,43 @@ func parsePage(query url.Values) (after queue.JobID, limit int, err error) {
 	return after, limit, nil
 }
 
-// serveRetry queues those deliveries of a message again that were given up.
+// adminChange is the JSON response to a change: the numbers of deliveries.
+type adminChange struct {
+	Deliveries int `json:"deliveries"` // that were changed
+	Waiting    int `json:"waiting"`    // of them, those that waited
+	Dead       int `json:"dead"`       // of them, those that were given up
+}
+
+// serveRetry makes the deliveries of a message due that wait or were given up.
 func (adminAPI) serveRetry(w http.ResponseWriter, r *http.Request) error {
-	return changeMessage(w, r, (*queue.Queue).Retry)
+	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+		n, err := q.Retry(ctx, id)
+		return adminChange{Deliveries: n.Dead + n.Queued, Waiting: n.Queued, Dead: n.Dead}, err
+	})
+}
+
+// retryMessage returns how many deliveries of a message are due now.
+func retryMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
+	n, err := q.Retry(ctx, id)
+	return n.Dead + n.Queued, err
 }
 
 // serveDrop cancels the deliveries of a message that wait or were given up.
 func (adminAPI) serveDrop(w http.ResponseWriter, r *http.Request) error {
-	return changeMessage(w, r, (*queue.Queue).Drop)
+	return changeMessage(w, r, func(ctx context.Context, q *queue.Queue, id uuid.UUID) (any, error) {
+		n, err := dropMessage(ctx, q, id)
+		return map[string]int{"deliveries": n}, err
+	})
 }
 
-// changeMessage calls change for the message in the path of r, and responds
-// with the number of changed deliveries.
-func changeMessage(w http.ResponseWriter, r *http.Request, change func(*queue.Queue, context.Context, uuid.UUID) (int, error)) error {
+// dropMessage returns how many deliveries of a message are cancelled.
+func dropMessage(ctx context.Context, q *queue.Queue, id uuid.UUID) (int, error) {
+	return q.Drop(ctx, id)
+}
+
+// changeMessage calls change for the message in the path of r, and responds with
+// what it returns.
+func changeMessage(w http.ResponseWriter, r *http.Request, change func(context.Context, *queue.Queue, uuid.UUID) (any, error)) error {
 	q, err := runningQueue()
 	if err != nil {
 		return err
@@ -144,14 +163,14 @@ func changeMessage(w http.ResponseWriter, r *http.Request, change func(*queue.Qu
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	n, err := change(q.Queue, ctx, id)
+	out, err := change(ctx, q.Queue, id)
 	switch {
 	case errors.Is(err, queue.ErrNotFound):
 		return adminError(http.StatusNotFound, err)
 	case err != nil:
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	return writeAdminJSON(w, map[string]int{"deliveries": n})
+	return writeAdminJSON(w, out)
 }
 
 // runningQueue returns the queue of the running configuration.

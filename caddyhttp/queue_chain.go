@@ -2,34 +2,145 @@ package caddyhttp
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// queuedChains are the chains of a message (see [notifier.TagExpr.Select]). The
-// queue stores them as the summary of the message, so that it tries the numbers
-// in their order, after a crash and when all numbers have failed.
+// queuedSummary is the summary of a message, which the queue stores and keeps
+// with the results.
+type queuedSummary struct {
+	Site     string // the ID of the site that the message came to
+	Incident string // the name of the incident; "" for none
+	Key      string
+	Source   string
+	Type     notifier.Type
+	queuedChains
+}
+
+// queuedChains are the chains of a message (see [notifier.TagExpr.Select]). They
+// are stored so that the queue tries the numbers in their order, after a crash
+// and when all numbers have failed.
 type queuedChains struct {
 	// Chains has the indexes of the jobs of each chain, by number, the lowest
 	// number first. Chains of one number are left out.
-	Chains [][][]int `json:"chains,omitempty"`
+	Chains [][][]int
 
 	// Optional has the indexes of the jobs in chains whose failure does not
 	// count.
-	Optional []int `json:"optional,omitempty"`
+	Optional []int
 }
 
-// chains returns the chains of a message as its summary, or nil if it has none.
-func (d *delivery) chains() []byte {
-	if !notifier.Chained(d.to.Targets) {
-		return nil
+// The fields of a summary, of a chain and of a number.
+const (
+	summaryChain    wire.Field = 1 // one for each
+	summaryOptional wire.Field = 2 // one for each job
+	summarySite     wire.Field = 3
+	summaryIncident wire.Field = 4
+	summaryKey      wire.Field = 5
+	summarySource   wire.Field = 6
+	summaryType     wire.Field = 7
+
+	chainNumber wire.Field = 1 // one for each
+
+	numberJob wire.Field = 1 // one for each
+)
+
+// encode is the inverse of decode.
+func (c *queuedSummary) encode() (b []byte) {
+	for _, numbers := range c.Chains {
+		var chain []byte
+		for _, jobs := range numbers {
+			var number []byte
+			for _, i := range jobs {
+				number = wire.AppendNumberItem(number, numberJob, i)
+			}
+			chain = wire.AppendItem(chain, chainNumber, number)
+		}
+		b = wire.AppendItem(b, summaryChain, chain)
 	}
-	var c queuedChains
+	for _, i := range c.Optional {
+		b = wire.AppendNumberItem(b, summaryOptional, i)
+	}
+	b = wire.AppendText(b, summarySite, c.Site)
+	b = wire.AppendText(b, summaryIncident, c.Incident)
+	b = wire.AppendText(b, summaryKey, c.Key)
+	b = wire.AppendText(b, summarySource, c.Source)
+	return wire.AppendText(b, summaryType, c.Type)
+}
+
+// decode decodes the summary of a message.
+func (c *queuedSummary) decode(b []byte) error {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case summaryChain:
+			var chain [][]int
+			numbers := wire.NewReader(r.Bytes())
+			for numbers.Next() {
+				var number []int
+				jobs := wire.NewReader(numbers.Bytes())
+				for jobs.Next() {
+					number = append(number, jobs.Int())
+				}
+				if jobs.Err() != nil {
+					return jobs.Err()
+				}
+				chain = append(chain, number)
+			}
+			if numbers.Err() != nil {
+				return numbers.Err()
+			}
+			c.Chains = append(c.Chains, chain)
+		case summaryOptional:
+			c.Optional = append(c.Optional, r.Int())
+		case summarySite:
+			c.Site = r.Text()
+		case summaryIncident:
+			c.Incident = r.Text()
+		case summaryKey:
+			c.Key = r.Text()
+		case summarySource:
+			c.Source = r.Text()
+		case summaryType:
+			c.Type = notifier.Type(r.Text())
+		}
+	}
+	return r.Err()
+}
+
+// summary returns the summary of a message.
+func (d *delivery) summary() []byte {
+	s := d.finalSummary()
+	s.queuedChains = d.chains()
+	return s.encode()
+}
+
+// finalSummary returns the summary of a message that needs no chains, because it is
+// final.
+func (d *delivery) finalSummary() queuedSummary {
+	return queuedSummary{Site: d.site, Incident: d.message.Incident.Name, Key: d.key, Source: d.source, Type: d.message.Type}
+}
+
+// siteOfMessage returns the ID of the site that a stored message came to. A
+// damaged one came to no site of HTTP.
+func siteOfMessage(m *queue.Message) string {
+	var s queuedSummary
+	if s.decode(m.Summary) != nil {
+		return ""
+	}
+	return s.Site
+}
+
+// chains returns the chains of a message.
+func (d *delivery) chains() (c queuedChains) {
+	if !notifier.Chained(d.to.Targets) {
+		return c
+	}
 	positions := d.to.Positions()
 	for _, numbers := range notifier.Chains(d.to.Targets) {
 		if len(numbers) == 1 {
@@ -45,26 +156,24 @@ func (d *delivery) chains() []byte {
 		}
 		c.Chains = append(c.Chains, numbers)
 	}
-	if c.Chains == nil {
-		return nil
-	}
-	return mustJSON(c)
+	return c
 }
 
-// readChains returns the chains of a stored message. A message that is damaged,
-// or of a version that did not store chains, has none.
-func readChains(e *queue.Entry) (c queuedChains) {
-	if len(e.Message.Summary) == 0 || json.Unmarshal(e.Message.Summary, &c) != nil {
+// readChains returns the chains of a stored message. A message that is damaged
+// has none.
+func readChains(e *queue.Entry) queuedChains {
+	var s queuedSummary
+	if s.decode(e.Message.Summary) != nil {
 		return queuedChains{}
 	}
-	for _, chain := range c.Chains {
+	for _, chain := range s.Chains {
 		for _, group := range chain {
 			if len(group) == 0 || slices.Min(group) < 0 || slices.Max(group) >= len(e.Jobs) {
 				return queuedChains{}
 			}
 		}
 	}
-	return c
+	return s.queuedChains
 }
 
 // chainOf returns the chain of a job, and the index of the number of the job in
@@ -118,6 +227,8 @@ type chainTurn struct {
 	// laterDecides reports whether a later number still waits. If that one fails
 	// as well, its failure is reported instead of this one.
 	laterDecides bool
+
+	chained bool // the job has a chain
 }
 
 // postponeChain is how long a delivery is postponed while lower numbers of its
@@ -127,7 +238,8 @@ const postponeChain = 2 * time.Second
 // turn returns whether the job can be attempted: no number of its chain has the
 // message, and no lower number is to be tried before it.
 func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (turn chainTurn) {
-	if len(m.Summary) == 0 {
+	var s queuedSummary
+	if s.decode(m.Summary) != nil || s.Chains == nil {
 		return turn
 	}
 	e, err := q.Get(ctx, m.ID)
@@ -137,6 +249,7 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 	}
 	c := readChains(e)
 	chain, number := c.chainOf(j.Index)
+	turn.chained = chain != nil
 	if c.anyComplete(e.Jobs, chain) {
 		turn.outcome = notNeeded(j)
 		return turn
@@ -170,8 +283,8 @@ func notNeeded(j *queue.Job) *queue.Outcome {
 	r := jobResult(j).Result
 	if j.Attempts == 0 {
 		r.Status, r.Error = notifier.Skipped, nil
-		return &queue.Outcome{Status: queue.Delivered, Result: mustJSON(r)}
+		return &queue.Outcome{Status: queue.Delivered, Result: appendResult(nil, &r), NotSent: true}
 	}
 	r.Status, r.Optional = notifier.Failed, true
-	return &queue.Outcome{Status: queue.Failed, Result: mustJSON(r)}
+	return &queue.Outcome{Status: queue.Failed, Result: appendResult(nil, &r), NotSent: true}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/postgres"
 )
@@ -73,7 +75,7 @@ func (c *Queue) check() error {
 	for _, p := range []struct {
 		name, text string
 	}{{"postgres", c.Postgres}, {"path", c.Path}, {"secret", c.Secret}} {
-		if err := checkPlaceholders(p.text); err != nil {
+		if err := placeholder.Check(p.text); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -128,7 +130,7 @@ func (c *Queue) resolve() (*queueSettings, error) {
 			continue
 		}
 		var err error
-		if *p.to, err = resolvePlaceholders(p.text); err != nil {
+		if *p.to, err = placeholder.Resolve(p.text); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -176,22 +178,22 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 		q.Postgres = args[1]
 	}
 	start := *d
-	text := func(name string, to *string) option {
-		return option{usage: name + " <text>", min: 1, max: 1, line: func(args []string) error {
+	text := func(name string, to *string) block.Option {
+		return block.Option{Usage: name + " <text>", Min: 1, Max: 1, Line: func(args []string) error {
 			if args[0] == "" {
 				return errEmptyText
 			}
 			*to = args[0]
-			return checkPlaceholders(args[0])
+			return placeholder.Check(args[0])
 		}}
 	}
-	err := readBlock(d, "queue", options{
+	err := block.ReadOptional(d, "queue", block.Options{
 		"path":     text("path", &q.Path),
 		"secret":   text("secret", &q.Secret),
-		"max_age":  {usage: "max_age <duration>", min: 1, max: 1, line: positiveDuration(&q.MaxAge)},
-		"max_size": {usage: "max_size <size>", min: 1, max: 1, line: byteSize(&q.MaxSize)},
-		"wait":     {usage: "wait <duration>", min: 1, max: 1, line: positiveDuration(&q.Wait)},
-		"keep":     {usage: "keep <duration>", min: 1, max: 1, line: positiveDuration(&q.Keep)},
+		"max_age":  {Usage: "max_age <duration>", Min: 1, Max: 1, Line: block.Duration(&q.MaxAge)},
+		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&q.MaxSize)},
+		"wait":     {Usage: "wait <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Wait)},
+		"keep":     {Usage: "keep <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Keep)},
 	})
 	if err != nil {
 		return err

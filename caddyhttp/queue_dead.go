@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -26,17 +28,18 @@ func (q *openQueue) settled(j *queue.Job) {
 	}
 	app := q.app.Load()
 	d := newDeadDelivery(j)
-	log := q.log.Error
+	level := zapcore.ErrorLevel
 	if d.result.Optional {
-		log = q.log.Warn
+		level = zapcore.WarnLevel
 	}
-	log("delivery given up; it can be tried again", zap.String("id", j.Message.String()), zap.String("key", d.state.Key),
+	q.dead.write(q.log, level, "delivery given up; it can be tried again", "more deliveries given up; caddy notify queue list --dead shows them", zap.String("id", j.Message.String()), zap.String("key", d.state.Key),
 		zap.String("service", d.result.Service), zap.String("destination", d.result.Destination), zap.Int("attempts", j.Attempts), zap.String("reason", d.reason))
 	app.shared.metrics.dead(d.result.Service)
 	if d.result.Optional {
 		return
 	}
-	message := delivery{message: &notifier.Message{Time: time.Now()}, source: d.state.Source, key: d.state.Key}
+	about := &notifier.Message{Time: time.Now(), Incident: notifier.Incident{Name: d.state.Incident}}
+	message := delivery{message: about, source: d.state.Source, key: d.state.Key, site: d.state.Site}
 	if !d.state.Reported {
 		results := storedResults(&api.QueuedMessage{Results: []api.QueuedResult{d.result}})
 		app.shared.history.add(message, outcomeFailed, results)
@@ -68,6 +71,9 @@ func newDeadDelivery(j *queue.Job) deadDelivery {
 	return d
 }
 
+// key returns the key that the message came to.
+func (d deadDelivery) key() keyID { return keyID{d.state.Site, d.state.Key} }
+
 // emitDead emits the event for a delivery that was given up. It emits none for
 // a message about an event of the gateway, because such events could cause each
 // other without end.
@@ -76,9 +82,9 @@ func (s *shared) emitDead(d deadDelivery) {
 	if app == nil || d.state.Source == sourceOwnEvent {
 		return
 	}
-	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(eventDead) {
-		e.events.Emit(e.ctx, eventDead, map[string]any{
-			"id": d.id, "key": d.state.Key, "source": d.state.Source, "service": d.result.Service,
+	if e := app.emitter; e.ctx.Err() == nil && e.events.ShouldEmit(events.Dead) {
+		e.events.Emit(e.ctx, events.Dead, map[string]any{
+			"id": d.id, "key": d.state.Key, "source": d.state.Source, "incident": d.state.Incident, "service": d.result.Service,
 			"destination": d.result.Destination, "attempts": d.result.Attempts, "error": markup.TruncateBytes(d.reason, maxEventError),
 		})
 	}
@@ -92,7 +98,7 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 	if d.result.Optional || d.state.Key == "" {
 		return nil
 	}
-	settings, name := app.fallbackOf(d.state.Key, d.state.Hash)
+	settings, name := app.fallbackOf(d.state.Site, d.state.Key, d.state.Hash)
 	if name == "" {
 		return nil
 	}
@@ -102,27 +108,25 @@ func (q *openQueue) fallback(j *queue.Job) *queue.Entry {
 		"Reason: " + markup.TruncateBytes(d.reason, maxEventError),
 		"ID: " + d.id,
 	}
-	message := delivery{
-		message: &notifier.Message{
-			Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Time: time.Now(),
-		},
-		to: &api.Selection{Targets: to.defaultTargets}, settings: settings, source: sourceFallback, key: name, id: queue.NewID(),
-	}
+	// The reason may quote what a server has answered.
+	m := &notifier.Message{Title: "Message for " + d.state.Key + " not delivered", Body: strings.Join(text, "\n"), Type: notifier.Failure, Foreign: true}
+	message := newDelivery(settings, sourceFallback, d.state.Site, m, &api.Selection{Targets: to.defaultTargets}).toKey(to)
+	message.rules = nil // it is sent at once
 	s := newQueuedSend(message, q, app.shared.shared)
 	s.makeEntry(s.resultsSoFar())
 	return s.entry
 }
 
-// fallbackOf returns the name of the fallback of a key, and the settings that
-// have both keys. hash identifies a destination of the key; it distinguishes
-// keys of the same name at several sites.
-func (a *App) fallbackOf(name, hash string) (*resolved, string) {
-	if t, err := a.findQueued(context.Background(), name, hash); err == nil {
+// fallbackOf returns the name of the fallback of a key of a site, and the settings
+// that have both keys. hash identifies a destination of the key; it distinguishes
+// keys of the same name in several handlers.
+func (a *App) fallbackOf(site, name, hash string) (*resolved, string) {
+	if t, err := a.findQueued(context.Background(), site, name, hash); err == nil {
 		return t.settings, t.fallback
 	}
-	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
-		if k := site.keys[name]; k != nil && k.fallback != "" {
-			return site, k.fallback
+	for _, s := range a.candidates(site) {
+		if k := s.keys[name]; k != nil && k.fallback != "" {
+			return s, k.fallback
 		}
 	}
 	return nil, ""

@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// Deliveries that the queue gives up are in the admin API, the metrics and the
-// commands, cause a message to the fallback and an event, and can be retried
-// and dropped.
+// Deliveries that the queue gives up are in the admin API and the metrics, cause a
+// message to the fallback and an event, and can be retried and dropped.
 func TestQueueDead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
 	p, backup, watch := newPager(t, http.StatusNotFound), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
-	serve(t, `
+	caddyhttptest.Serve(t, `
 	notify {
 		queue {
 			path "`+t.TempDir()+`"
@@ -29,24 +29,24 @@ func TestQueueDead(t *testing.T) {
 			fallback b
 		}
 		key b {
-			url `+backup.url()+`
+			url `+backup.NotifyURL()+`
 		}
 		key w {
-			url `+watch.url()+`
+			url `+watch.NotifyURL()+`
 		}
 	}
 	events {
 		on notify_dead notify w
 	}`, "")
-	t.Cleanup(func() { serve(t, "", "") })
+	t.Cleanup(func() { caddyhttptest.Serve(t, "", "") })
 	post := func(body string) string {
 		t.Helper()
-		r, err := http.NewRequest(http.MethodPost, server+"/prefix/notify/k", strings.NewReader("body="+body))
+		r, err := http.NewRequest(http.MethodPost, caddyhttptest.Server+"/prefix/notify/k", strings.NewReader("body="+body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header = http.Header{"Content-Type": {typeForm}, "Prefer": {"respond-async"}, "Accept": {typeJSON}}
-		resp, err := client.Do(r)
+		resp, err := caddyhttptest.Client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestQueueDead(t *testing.T) {
 		}
 		return a.ID
 	}
-	first, second := post("confidential"), post("confidential")
+	first, second := post("confidential&incident=db1"), post("confidential")
 	dead := func() (q adminQueue) {
 		status, text := ask(t, "GET", "/notify/queue/dead?limit=1000", "")
 		if err := json.Unmarshal([]byte(text), &q); status != 200 || err != nil || strings.Contains(text, "secretsecret") || strings.Contains(text, "confidential") {
@@ -65,9 +65,9 @@ func TestQueueDead(t *testing.T) {
 		}
 		return q
 	}
-	eventually(t, func() bool { return dead().Dead == 2 && backup.count() == 2 && watch.count() == 2 })
+	caddyhttptest.Eventually(t, func() bool { return dead().Dead == 2 && backup.count() == 2 && watch.count() == 2 })
 	q := dead()
-	if d := q.Deliveries[0]; d.ID != first || d.Key != "k" || d.Source != "http" || d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
+	if d := q.Deliveries[0]; d.ID != first || d.Incident != "db1" || d.Key != "k" || d.Source != "http" || d.Status != "failed" || d.Error == nil || !strings.Contains(*d.Error, "404") {
 		t.Errorf("%+v", d)
 	}
 	for _, a := range append(backup.got, watch.got...) {
@@ -80,30 +80,16 @@ func TestQueueDead(t *testing.T) {
 	}
 	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", "caddy_notify_queue_bytes 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
 		// The messages about these deliveries may not be settled yet.
-		eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
+		caddyhttptest.Eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
 	}
 
-	const address = "--address=localhost:2999"
-	out, _, code := command(t, "", "queue", "list", "--dead", address)
-	if code != 0 || strings.Count(out, "given up") != 2 || !strings.Contains(out, second) {
-		t.Errorf("list: exit code %d\n%s", code, out)
-	}
 	p.answer(http.StatusOK)
-	if out, _, code := command(t, "", "queue", "retry", first, address); code != 0 || out != "1 delivery queued again.\n" {
-		t.Errorf("retry: exit code %d %s", code, out)
+	if status, text := ask(t, "POST", "/notify/queue/"+first+"/retry", ""); status != 200 || text != `{"deliveries":1,"waiting":0,"dead":1}`+"\n" {
+		t.Errorf("retry: status %d %s", status, text)
 	}
-	eventually(t, func() bool { return p.count() == 3 && dead().Dead == 1 })
+	caddyhttptest.Eventually(t, func() bool { return p.count() == 3 && dead().Dead == 1 })
 	if status, text := ask(t, "DELETE", "/notify/queue/"+second, ""); status != 200 || text != "{\"deliveries\":1}\n" {
 		t.Errorf("drop: status %d %s", status, text)
-	}
-	if out, errs, code := command(t, "", "queue", "list", "--dead", address); code != 0 || out != "" || errs != "There are none.\n" {
-		t.Errorf("an empty list: exit code %d %s %s", code, out, errs)
-	}
-	if _, errs, code := command(t, "", "queue", "drop", address); code != 1 || !strings.Contains(errs, "--all") {
-		t.Errorf("drop without IDs: exit code %d %s", code, errs)
-	}
-	if _, errs, code := command(t, "", "queue", "retry", "none", address); code != 1 || !strings.Contains(errs, "no such message") {
-		t.Errorf("retry of an unknown message: exit code %d %s", code, errs)
 	}
 	for _, tt := range []struct {
 		method, path string
@@ -128,13 +114,13 @@ func TestQueueDead(t *testing.T) {
 // fail.
 func TestQueueOfEvents(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	for i, source := range []string{sourceEvent, sourceLog, sourceOwnEvent} {
 		if err := h.app.post(&Recipient{Key: "k"}, &notifier.Message{Body: source, Time: time.Now()}, source, true, nil); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
-			jobs, err := h.app.queue.List(t.Context(), queue.Queued, queue.JobID{}, 10)
+		caddyhttptest.Eventually(t, func() bool {
+			jobs, err := h.app.queue.List(t.Context(), queue.JobID{}, 10, queue.Queued)
 			return err == nil && len(jobs) == i+1 && jobs[i].Attempts > 0 && newDeadDelivery(&jobs[i]).state.Source == source
 		})
 	}
@@ -143,12 +129,12 @@ func TestQueueOfEvents(t *testing.T) {
 // The numbers of tags also apply to messages about events.
 func TestQueueOfEventsWithChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
 	if err := h.app.post(&Recipient{Key: "k", Tag: "ops"}, &notifier.Message{Body: "x", Time: time.Now()}, sourceEvent, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return good.count() == 1 })
-	eventually(t, func() bool {
+	caddyhttptest.Eventually(t, func() bool { return good.count() == 1 })
+	caddyhttptest.Eventually(t, func() bool {
 		s, err := h.app.queue.Stats(t.Context())
 		return err == nil && s.Queued+s.Sending == 0
 	})

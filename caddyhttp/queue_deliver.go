@@ -1,22 +1,22 @@
 package caddyhttp
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queueTarget is the destination of a job, with the settings for its delivery.
@@ -25,20 +25,38 @@ type queueTarget struct {
 	settings *resolved
 	limits   *notifier.Limits // nil for no limits
 	fallback string           // of the key
+	key      *key
+	rules    *rules.Rules // of the key
 	logger   *zap.Logger
+	own      bool // the destination is for this delivery only, and is closed after it
 }
 
-// findQueued returns the destination with a hash, from the configuration or a
-// saved key. If several sites have a key of the same name, the hash selects the
-// destination that the message was accepted for. findQueued returns an
+// candidates returns the settings in which the destination of a message may be
+// found: those of the site that the message came to, and those of the app. If
+// the configuration does not have the site any more, for example because its
+// address has changed, they are those of all sites.
+func (a *App) candidates(site string) []*resolved {
+	settings := a.settingsOf(site)
+	if settings == nil {
+		settings = a.sites
+	}
+	if site == "" {
+		return settings
+	}
+	return append(slices.Clip(settings), a.resolved)
+}
+
+// findQueued returns the destination with a hash that a message to a site was
+// accepted for, from the configuration or a saved key. If several handlers have a
+// key of the same name, the hash selects the destination. findQueued returns an
 // [*api.Error] with the status 503 if saved keys cannot be read at the moment.
-func (a *App) findQueued(ctx context.Context, name, hash string) (queueTarget, error) {
+func (a *App) findQueued(ctx context.Context, site, name, hash string) (queueTarget, error) {
 	var unavailable error
-	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
-		k := &key{targets: site.defaultTargets, log: a.log}
+	for _, s := range a.candidates(site) {
+		k := &key{targets: s.defaultTargets, log: a.log}
 		if name != "" {
 			var err error
-			if k, err = site.key(ctx, name); err != nil {
+			if k, err = s.key(ctx, name); err != nil {
 				if !errors.Is(err, errNoKey) {
 					unavailable = err
 				}
@@ -47,15 +65,18 @@ func (a *App) findQueued(ctx context.Context, name, hash string) (queueTarget, e
 		}
 		for _, t := range k.targets {
 			if t.Hash() == hash {
-				return queueTarget{t, site, k.limits, k.fallback, k.log}, nil
+				return queueTarget{Target: t, settings: s, limits: k.limits, fallback: k.fallback, logger: k.log, key: k, rules: k.rules}, nil
 			}
 		}
 	}
-	return queueTarget{}, cmp.Or(unavailable, errDestinationGone(name))
+	if unavailable != nil {
+		return queueTarget{}, unavailable
+	}
+	return queueTarget{}, &goneError{name}
 }
 
-// deliver makes one attempt for a job of the queue.
-func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
+// attempt makes one attempt for a job of the queue.
+func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job) queue.Outcome {
 	app := q.app.Load()
 	var text queuedText
 	var state queuedState
@@ -74,21 +95,19 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err != nil {
 		return unreadable(j, err)
 	}
-	if text.Untrusted {
-		defer q.clients.Add(-1)
-		if q.clients.Add(1) > maxQueuedClients {
-			return queue.Outcome{Postponed: true, RetryAfter: postponeClients}
-		}
-	}
 	t, err := app.queuedTarget(ctx, &text, &state)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeSaved}
 	}
 	if err != nil {
-		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error()}
+		_, gone := errors.AsType[*goneError](err)
+		return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: err.Error(), NotSent: true, Unknown: gone}
 	}
-	if text.Client {
+	if t.own {
 		defer t.Close()
+	}
+	if j.Incident != "" && app.shared.incidents.replaced(j.Incident, message, t.Target) {
+		return queue.Outcome{Status: queue.Superseded, Result: j.Result, NotSent: true}
 	}
 	memory := app.shared.memory.Allocation(t.settings.memory, text.Untrusted)
 	defer memory.Close()
@@ -101,7 +120,6 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 	if j.Attempts > 0 {
 		app.shared.metrics.queue.retries.Inc()
 	}
-	message.Identity = t.settings.identity
 	// Without progress, the sender uses its own, which it returns if it fails, and
 	// which costs less if it does not.
 	var progress *notifier.Progress
@@ -112,7 +130,7 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 		} // otherwise it is of another version; everything is sent again
 	}
 	to := &api.Selection{Targets: []notifier.Target{t.Target}, Transient: text.Client}
-	to.Targets[0].Tags, to.Targets[0].Progress = state.Tags, progress
+	to.Targets[0].Tags, to.Targets[0].Progress, to.Targets[0].Missed = state.Tags, progress, missedOf(j)
 	if t.limits != nil {
 		// The queue makes the attempts, and each delivery has its share of the limits
 		// of one request.
@@ -121,13 +139,21 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
 		to.Limits = &limits
 	}
-	d := delivery{
-		message: message, to: to, settings: t.settings, logger: t.logger, source: text.Source, key: text.Key,
-		memory: &memory, id: m.ID, attempt: true,
+	d := newDelivery(t.settings, text.Source, text.Site, message, to)
+	d.key, d.logger, d.memory, d.id, d.attempt, d.chained = text.Key, t.logger, &memory, m.ID, true, turn.chained
+	d.home, _, _ = strings.Cut(j.Incident, "\x00")
+	d.repeated = func(_ int, r *notifier.Result) zapcore.Level {
+		id := queue.Hash{}
+		if !j.Client {
+			id = q.Hash(j.Destination)
+		}
+		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
 	}
-	sent, trace := app.shared.deliver(ctx, d)
+	sent, trace := app.shared.sendNow(ctx, d)
 	r := sent.Results[0]
-	o := outcomeOf(state, r)
+	all := r
+	all.Attempts += decodeResult(j.Result).Attempts
+	o := outcomeOf(message, state, all, j.Result)
 	if o.Status == queue.Dead && turn.laterDecides {
 		o.Status = queue.Failed
 	}
@@ -135,17 +161,14 @@ func (q *openQueue) deliver(ctx context.Context, m *queue.Message, j *queue.Job)
 		sent.Results[0].Status = api.StatusQueued
 	}
 	trace.end(r.OK())
-	app.shared.finish(d, sent.Results, sent)
-	return addAttempts(j, o, r)
+	app.shared.conclude(d, sent.Results, sent)
+	return o
 }
 
-// The share of messages with URLs of clients in the queue's deliveries, and how
-// long a delivery is postponed if there is no room.
+// How long a delivery is postponed that cannot be made.
 const (
-	maxQueuedClients = queue.DefaultConcurrency / 2
-	postponeClients  = 10 * time.Second
-	postponeMemory   = time.Second
-	postponeSaved    = 10 * time.Second // until saved keys can be read again
+	postponeMemory = time.Second
+	postponeSaved  = 10 * time.Second // until saved keys can be read again
 
 	// copiesOfQueuedText is the number of copies of a text in memory during a
 	// delivery: as stored, decoded, and as part of the request.
@@ -155,56 +178,78 @@ const (
 // unreadable returns the outcome for a record that cannot be decoded, which
 // another version of the program may have written.
 func unreadable(j *queue.Job, err error) queue.Outcome {
-	return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: fmt.Sprintf("the message cannot be read from the queue: %v", err)}
+	return queue.Outcome{Status: queue.Dead, State: j.State, Result: j.Result, Reason: fmt.Sprintf("the message cannot be read from the queue: %v", err), NotSent: true}
 }
 
-// outcomeOf returns the outcome of an attempt for the queue.
-func outcomeOf(state queuedState, r notifier.Result) queue.Outcome {
+// outcomeOf returns the outcome of an attempt for the queue. before is the stored
+// result of the attempts before it.
+func outcomeOf(m *notifier.Message, state queuedState, r notifier.Result, before []byte) queue.Outcome {
+	o := queue.Outcome{Status: queue.Delivered, About: destinationName{state.Key, r.Service, r.Destination}.encode()}
+	if r.Err != nil {
+		o.Reason = r.Err.Error()
+	}
+	if r.Err != nil && r.Unclear && m.Incident.ID != "" {
+		o.Note = noteOf(stateOf(m), m.Time, true)
+	}
 	switch {
 	case r.Err == nil:
-		return queue.Outcome{Status: queue.Delivered, Result: resultOf(r)}
 	case r.Temporary:
 		r.Status = api.StatusQueued
-		return queue.Outcome{Status: queue.Queued, State: state.with(r.Progress), Result: resultOf(r), RetryAfter: r.RetryAfter}
+		o.Status, o.State, o.RetryAfter = queue.Queued, state.with(r.Progress), r.RetryAfter
 	case r.Optional:
-		return queue.Outcome{Status: queue.Failed, Result: resultOf(r)}
+		o.Status = queue.Failed
+	default:
+		o.Status, o.State = queue.Dead, state.with(r.Progress)
 	}
-	return queue.Outcome{Status: queue.Dead, State: state.with(r.Progress), Result: resultOf(r), Reason: r.Err.Error()}
-}
-
-// noAttempts is part of the stored result of a job without attempts.
-var noAttempts = []byte(`"attempts":0,`)
-
-// addAttempts returns o with a result that also counts the earlier attempts.
-func addAttempts(j *queue.Job, o queue.Outcome, r notifier.Result) queue.Outcome {
-	if bytes.Contains(j.Result, noAttempts) { // most jobs; decoding takes a while
-		return o
-	}
-	var before, now api.Result
-	if json.Unmarshal(j.Result, &before) == nil && json.Unmarshal(o.Result, &now) == nil {
-		now.Attempts += before.Attempts
-		o.Result = mustJSON(now)
-	}
+	o.Result = appendTry(resultOf(r), before, r)
 	return o
 }
 
-// errDestinationGone returns the error of a delivery whose destination is no
-// longer in the configuration.
-func errDestinationGone(key string) error {
-	if key == "" {
-		return fmt.Errorf("the destination is no longer in default_urls of the configuration; add it again, and retry the message")
+// goneError is returned for a delivery whose destination is not in the
+// configuration.
+type goneError struct{ key string }
+
+func (e *goneError) Error() string {
+	if e.key == "" {
+		return "the destination is no longer in default_urls of the configuration; add it again, and retry the message"
 	}
-	return fmt.Errorf("the key %s of the configuration no longer has this destination; add it again, and retry the message", key)
+	return "the key " + e.key + " of the configuration no longer has this destination; add it again, and retry the message"
 }
 
-// queuedTarget returns the destination of a job. The destination of a client's
-// URL is closed after the delivery.
+// queuedTarget returns the destination of a job, under the rules of the site that
+// the message came to: the stricter of those when it came in and those of now.
 func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
-	if !text.Client {
-		return a.findQueued(ctx, text.Key, state.Hash)
+	then, err := egress.ParsePolicy(text.Policy)
+	if err != nil {
+		return queueTarget{}, err
 	}
-	settings, services := a.clientSettings(text.Policy)
-	d, err := a.shared.sender.ParseOnce(state.URL, settings.limits.Egress)
+	if then == nil && (text.Client || text.Untrusted) {
+		then = new(egress.Policy)
+	}
+	if text.Client {
+		return a.clientTarget(text, state, then)
+	}
+	t, err := a.findQueued(ctx, text.Site, text.Key, state.Hash)
+	if err != nil {
+		return queueTarget{}, err
+	}
+	if then == nil && t.Policy() == nil {
+		return t, nil // it was and is the operator's
+	}
+	_, now, _ := a.siteRules(text.Site, then)
+	policy := egress.Strictest(t.Policy(), now, then)
+	if policy.Key() == t.Policy().Key() {
+		return t, nil
+	}
+	t.own = true
+	t.Destination, err = t.WithPolicy(policy)
+	return t, err
+}
+
+// clientTarget returns the destination of a client's URL.
+func (a *App) clientTarget(text *queuedText, state *queuedState, then *egress.Policy) (queueTarget, error) {
+	settings, now, services := a.siteRules(text.Site, then)
+	d, err := a.shared.sender.ParseOnce(state.URL, egress.Strictest(now, then))
 	if err != nil {
 		return queueTarget{}, err
 	}
@@ -214,32 +259,33 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 			return queueTarget{}, err
 		}
 	}
-	return queueTarget{notifier.Target{Destination: d}, settings, settings.limits.Client, "", a.log}, nil
+	return queueTarget{Target: notifier.Target{Destination: d}, settings: settings, limits: settings.limits.Client, logger: a.log, own: true}, nil
 }
 
-// clientSettings returns the settings and the restrictions of services for a
-// message with URLs of a client. They are those of the site whose egress rules
-// the message was accepted under. If no site has these rules any more, they are
-// those of the only site; if there are several sites, only public addresses
-// that no site denies can be reached.
-func (a *App) clientSettings(policy string) (*resolved, []*Services) {
-	sites := a.sites
-	if len(sites) == 0 {
-		sites = []*resolved{a.resolved}
+// siteRules returns the settings, the egress policy and the restrictions of
+// services that hold now for messages of clients to a site. then is the policy
+// under which the message was accepted: if a site has several handlers, it came
+// to one that had this policy. If none has it, or the site does not exist any
+// more, the strictest rules of all of them hold.
+func (a *App) siteRules(site string, then *egress.Policy) (*resolved, *egress.Policy, []*Services) {
+	handlers, gone := a.settingsOf(site), false
+	if handlers == nil {
+		handlers, gone = a.sites, true
 	}
-	i := slices.IndexFunc(sites, func(s *resolved) bool { return s.limits.Egress.Key() == policy })
-	if len(sites) == 1 {
-		i = 0
+	if len(handlers) == 0 {
+		handlers = []*resolved{a.resolved}
 	}
-	if i >= 0 {
-		return sites[i], []*Services{sites[i].services}
+	if i := slices.IndexFunc(handlers, func(s *resolved) bool { return s.limits.Egress.Key() == then.Key() }); i >= 0 && !gone {
+		handlers = handlers[i : i+1]
 	}
-	strict := *a.resolved
 	var policies []*egress.Policy
 	var services []*Services
-	for _, s := range sites {
+	for _, s := range handlers {
 		policies, services = append(policies, s.limits.Egress), append(services, s.services)
 	}
-	strict.limits.Egress = egress.Strictest(policies...)
-	return &strict, services
+	settings := handlers[0]
+	if len(handlers) > 1 {
+		settings = a.resolved
+	}
+	return settings, egress.Strictest(policies...), services
 }

@@ -13,6 +13,7 @@ type queueMetrics struct {
 	queue func() *openQueue // nil if none is open
 
 	jobs, oldest, bytes *prometheus.Desc
+	destinations        *prometheus.Desc
 	retries             prometheus.Counter
 	dead                *prometheus.CounterVec
 }
@@ -20,18 +21,19 @@ type queueMetrics struct {
 func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 	name := func(name string) string { return prometheus.BuildFQName("caddy", "notify", "queue_"+name) }
 	return &queueMetrics{
-		queue:   queue,
-		jobs:    prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
-		oldest:  prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
-		bytes:   prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
-		retries: prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
-		dead:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
+		queue:        queue,
+		jobs:         prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
+		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
+		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
+		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
+		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
+		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations} {
 		c <- d
 	}
 	m.retries.Describe(c)
@@ -49,14 +51,18 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	m.retries.Collect(c)
 	m.dead.Collect(c)
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	n := q.Count()
+	gauge(m.destinations, float64(n.Known), string(stateKnown))
+	gauge(m.destinations, float64(n.Failing), string(stateFailing))
+	gauge(m.destinations, float64(n.Down), string(stateDown))
 	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
 	defer cancel()
 	s, err := q.Stats(ctx)
 	if err != nil {
 		return // the queue logs the reason
-	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	gauge(m.jobs, float64(s.Queued), "queued")
 	gauge(m.jobs, float64(s.Sending), "sending")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,12 +27,17 @@ type openQueue struct {
 	*queue.Queue
 	logName string // without a password
 	secret  [sha256.Size]byte
+	store   *bolt.Store // nil with Postgres
+	keyFile string      // of the store, unless the configuration has a secret
 	log     *zap.Logger
 	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
 	slow    slowDestinations
 
-	clients atomic.Int32 // number of deliveries to URLs of clients
-	timers  sync.Pool    // of *time.Timer, which have been stopped
+	undecided undecidedSends
+
+	failures *failureLog // of deliveries that are tried again
+	dead     lineBudget  // of lines about deliveries that were given up
+	check    storeCheck
 }
 
 // errQueueSecretChanged is returned when a reload changes the secret of a queue
@@ -70,17 +74,21 @@ func (a *App) openQueue() error {
 func (a *App) newQueue() (*openQueue, error) {
 	s := a.queueSettings
 	log := a.log.Named("queue")
+	q := &openQueue{logName: s.logName(), secret: s.secretHash(), log: log, failures: newFailureLog(log)}
 	var store queue.Store
 	var err error
 	if s.dsn != "" {
 		store, err = postgres.Open(context.Background(), postgres.Options{DSN: s.dsn, Secret: s.secret, Logger: log})
 	} else {
-		store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
+		q.store, err = bolt.Open(bolt.Options{Path: s.path, Secret: s.secret, Logger: log})
+		store = q.store
 	}
 	if err != nil {
 		return nil, err
 	}
-	q := &openQueue{logName: s.logName(), secret: s.secretHash(), log: log}
+	if q.store != nil && s.secret == "" {
+		q.keyFile = q.store.KeyFile()
+	}
 	q.app.Store(a)
 	q.Queue = queue.New(store, q.options(s))
 	return q, nil
@@ -89,7 +97,8 @@ func (a *App) newQueue() (*openQueue, error) {
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
 	return queue.Options{
-		Deliver: q.deliver, Settled: q.settled, Dead: q.fallback,
+		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
+		Ended: q.ended, Due: q.due, Punctual: q.app.Load().hasRules(), Recheck: q.recheck,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }
@@ -127,6 +136,7 @@ func (q *openQueue) Destruct() error {
 		q.log.Info("deliveries stay in the queue; they are made when it is opened again",
 			zap.Int("deliveries", s.Queued+s.Sending), zap.String("queue", q.logName))
 	}
+	defer q.failures.close()
 	return q.Close(ctx)
 }
 

@@ -27,6 +27,6 @@ func (a *App) enqueue(k *key, d delivery) bool {
 		s.finish(ctx, sending.Wait(nil), trace)
 		return true
 	}
-	a.shared.finish(s.delivery, nil, s.reportOn(s.begun, nil))
+	a.shared.conclude(s.delivery, nil, s.reportOn(s.begun, nil))
 	return true
 }

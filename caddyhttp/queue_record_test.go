@@ -1,14 +1,17 @@
 package caddyhttp
 
 import (
-	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // storedText and storedState have a value in every field.
@@ -17,14 +20,15 @@ func storedText() queuedText {
 		Title: "Disk full", Body: "Volume /data is at 91%\n", Type: notifier.Warning, Format: notifier.Markdown,
 		Time: time.Date(2026, 11, 22, 10, 11, 12, 13, time.FixedZone("", 5400)), Hops: 300,
 		Files:  []queuedFile{{Name: "a.txt", ContentType: "text/plain"}, {Name: "b", ContentType: ""}},
-		Source: sourceHTTP, Key: "ops", Untrusted: true, Targets: 7, Client: true, Policy: "policy",
+		Source: sourceHTTP, Key: "ops", Site: "site", Untrusted: true, Targets: 7, Client: true, Policy: "policy", Foreign: true, Dialect: markup.DialectSlack,
+		Incident: notifier.Incident{Name: "disk db1", State: notifier.Acknowledged, Alerts: "aaaabbbb ccccdddd", Ended: time.UnixMicro(1_790_000_000_123_456)}.For("ops", ""),
 	}
 }
 
 func storedState() queuedState {
 	return queuedState{
-		Key: "ops", Source: sourceLog, Reported: true, Hash: "hash", URL: "json://host", Tags: []string{"a", "b"},
-		Progress: json.RawMessage(`{"id":"x"}`),
+		Key: "ops", Source: sourceLog, Site: "site", Incident: "disk db1", Reported: true, Hash: "hash", URL: "json://host", Tags: []string{"a", "b"},
+		Progress: []byte(`{"id":"x"}`),
 	}
 }
 
@@ -42,8 +46,8 @@ func TestQueuedRecords(t *testing.T) {
 	checkFilled(t, text)
 	checkFilled(t, state)
 	// A field of a later version comes first, in each type of the wire format.
-	later := appendText(nil, 100, "later")
-	later = appendNumber(later, 101, 1)
+	later := wire.AppendText(nil, 100, "later")
+	later = wire.AppendNumber(later, 101, 1)
 	later = protowire.AppendFixed64(protowire.AppendTag(later, 102, protowire.Fixed64Type), 1)
 	for name, prefix := range map[string][]byte{"this version": nil, "a later version": later} {
 		var gotText queuedText
@@ -64,23 +68,28 @@ func TestQueuedRecords(t *testing.T) {
 	}
 }
 
-// Earlier builds stored JSON.
-func TestQueuedRecordsOfEarlierBuilds(t *testing.T) {
-	var text queuedText
-	err := text.decode([]byte(`{"title":"Disk full","body":"b","type":"warning","format":"markdown","time":"2026-11-22T10:11:12.000000013+01:30","hops":300,` +
-		`"files":[{"name":"a.txt","content_type":"text/plain"},{"name":"b","content_type":""}],"source":"http","key":"ops","untrusted":true,"targets":7,"client":true,"policy":"policy"}`))
-	want := storedText()
-	want.Body = "b"
-	if !text.Time.Equal(want.Time) {
-		t.Errorf("the time is %s", text.Time)
+func TestQueuedResults(t *testing.T) {
+	text := "the service answered 503 Service Unavailable"
+	want := api.Result{
+		Service: "JSON", Destination: "json://host/", Tags: []string{"a", ""}, Status: notifier.Failed, Attempts: 3, ElapsedMS: 77, Error: &text, Optional: true,
+		Rule: notifier.RuleSuperseded, By: "id",
 	}
-	if text.Time = want.Time; err != nil || !reflect.DeepEqual(text, want) {
-		t.Errorf("%+v, %v, want %+v", text, err, want)
+	until := want
+	until.Until = new(time.Time) // it is that of the job
+	checkFilled(t, until)
+	empty := ""
+	for _, want := range []api.Result{want, {Tags: []string{}}, {Tags: []string{}, Error: &empty}} {
+		if got := decodeResult(appendResult(nil, &want)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
-	var state queuedState
-	err = state.decode([]byte(`{"key":"ops","source":"log","told":true,"hash":"hash","url":"json://host","tags":["a","b"],"progress":{"id":"x"}}`))
-	if err != nil || !reflect.DeepEqual(state, storedState()) {
-		t.Errorf("%+v, %v, want %+v", state, err, storedState())
+}
+
+func TestQueuedSummary(t *testing.T) {
+	want := queuedSummary{"site", "disk db1", "ops", "grafana", notifier.Warning, queuedChains{Chains: [][][]int{{{0, 2}, {1}}, {{3}, {4, 5}}}, Optional: []int{0, 4}}}
+	var got queuedSummary
+	if err := got.decode(want.encode()); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }
 
@@ -90,10 +99,27 @@ func TestDamagedQueuedRecords(t *testing.T) {
 	if err := new(queuedState).decode(whole[:len(whole)-1]); err == nil {
 		t.Error("a record that ends too early is decoded")
 	}
-	if err := new(queuedText).decode(appendText(nil, 5, "no time")); err == nil {
+	if err := new(queuedText).decode(wire.AppendText(nil, textTime, "no time")); err == nil {
 		t.Error("a record without a valid time is decoded")
 	}
-	if err := new(queuedText).decode([]byte(`{"title":`)); err == nil {
-		t.Error("a record with half a JSON value is decoded")
+}
+
+// TestTries checks that a stored result has the last attempts of its delivery.
+func TestTries(t *testing.T) {
+	failed, delivered := notifier.Result{Service: "JSON", Err: errors.New("the service answered 503")}, notifier.Result{Service: "JSON"}
+	if got := decodeTries(appendTry(resultOf(delivered), nil, delivered)); got != nil {
+		t.Errorf("a success at once has the attempts %v", got)
+	}
+	var stored []byte
+	for range maxTries + 5 {
+		stored = appendTry(resultOf(failed), stored, failed)
+	}
+	stored = appendTry(resultOf(delivered), stored, delivered)
+	got := decodeTries(stored)
+	if len(got) != maxTries || got[0].Error != "the service answered 503" || got[maxTries-1].Error != "" || time.Since(got[0].At) > time.Hour {
+		t.Errorf("%+v", got)
+	}
+	if r := decodeResult(stored); r.Service != "JSON" || r.Error != nil {
+		t.Errorf("the result is %+v", r)
 	}
 }

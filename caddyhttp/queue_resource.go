@@ -13,18 +13,6 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// messagesName is the name below /notify of the messages in the queue. No key
-// has this name.
-const messagesName = "messages"
-
-// messageRoute reports whether a path is the address of a message in the queue,
-// and returns its ID. The message may not exist. A slash at the end is ignored.
-func messageRoute(path string) (id string, ok bool) {
-	id, ok = strings.CutPrefix(path, "/notify/"+messagesName+"/")
-	id = strings.TrimSuffix(id, "/")
-	return id, ok && id != "" && !strings.Contains(id, "/")
-}
-
 // messageAddress returns the address of a message for a client that has sent r
 // to the address of a key, or to /notify.
 func messageAddress(r *http.Request, id string) string {
@@ -35,12 +23,12 @@ func messageAddress(r *http.Request, id string) string {
 			prefix = before
 		}
 	}
-	return prefix + "/notify/" + messagesName + "/" + id
+	return prefix + strings.Replace(routeMessage, "{ID}", id, 1)
 }
 
 // serveMessage answers a request for a message in the queue.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, text string) *api.Response {
-	resp, err := h.message(w, r, text)
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	resp, err := h.message(w, r, at.id)
 	if err != nil {
 		return h.errorResponse(err)
 	}
@@ -69,16 +57,32 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 		return nil, err
 	}
 	ctx := context.WithoutCancel(r.Context())
+	e, err := h.storedMessage(ctx, q, id)
+	if err != nil {
+		return nil, err
+	}
 	if r.Method == http.MethodDelete {
 		if _, err := q.Cancel(ctx, id); err != nil {
 			return nil, messageError(err)
 		}
+		if e, err = q.Get(ctx, id); err != nil {
+			return nil, messageError(err)
+		}
 	}
+	return queuedMessage(e).Response(), nil
+}
+
+// storedMessage returns a message that came to the site of h. Errors are for the
+// client.
+func (h *Handler) storedMessage(ctx context.Context, q *openQueue, id uuid.UUID) (*queue.Entry, error) {
 	e, err := q.Get(ctx, id)
 	if err != nil {
 		return nil, messageError(err)
 	}
-	return queuedMessage(e).Response(), nil
+	if siteOfMessage(e.Message) != h.site() {
+		return nil, errNoMessage
+	}
+	return e, nil
 }
 
 // messageError returns the error for a client that asks for a message.

@@ -8,100 +8,20 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap/zapcore"
+
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
-
-// answer sends the message of a request and returns the response. With a queue,
-// deliveries that are not final in time are stored and made later. answer calls
-// d.release when no delivery of the request is in progress any more, possibly
-// after it returns.
-//
-// Nothing is stored before the response if there is no queue or all
-// destinations are fast.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
-	q, err := h.app.durable(h.resolved.keys[d.key])
-	if err != nil {
-		d.release()
-		return nil, err
-	}
-	if q == nil {
-		defer d.release()
-		stream := d.stream(w, r)
-		resp := api.NewResponse(h.shared.send(r.Context(), d))
-		resp.Stream = stream
-		return resp, nil
-	}
-	prefer := api.ParsePrefer(r.Header)
-	wait := q.app.Load().queueSettings.wait
-	if prefer.Async {
-		wait = prefer.Wait
-	}
-	s := newQueuedSend(d, q, h.shared.shared)
-	if err := s.begin(r.Context(), wait > 0); err != nil {
-		d.release()
-		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
-			return h.repeated(r, q, e, prefer)
-		}
-		return nil, queueError(err)
-	}
-	stream := s.stream(w, r)
-	report, err := s.run(r.Context(), wait)
-	resp := api.NewResponse(report)
-	if err != nil {
-		resp = h.errorResponse(queueError(err))
-		resp.Records, resp.Results = report.Records, report.Results
-	} else {
-		setQueued(resp, r, s.id.String(), prefer)
-	}
-	resp.Stream = stream
-	return resp, nil
-}
 
 // setQueued makes resp the response to a request whose message has an ID.
 func setQueued(resp *api.Response, r *http.Request, id string, p api.Preference) {
 	resp.SetQueued(id, func() string { return messageAddress(r, id) }, p)
 }
 
-// sendOrQueue sends a message to a key for a client that waits. It returns the
-// report and, with a queue, the ID of the message. Deliveries that are not
-// final in time are stored and made later. sendOrQueue calls d.release when no
-// delivery is in progress any more, possibly after it returns.
-func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
-	q, err := a.durable(k)
-	if err != nil {
-		d.release()
-		return nil, "", err
-	}
-	if q == nil {
-		defer d.release()
-		return a.shared.send(ctx, d), "", nil
-	}
-	wait := q.app.Load().queueSettings.wait
-	s := newQueuedSend(d, q, a.shared.shared)
-	if err := s.begin(ctx, wait > 0); err != nil {
-		d.release()
-		return nil, "", queueError(err)
-	}
-	report, err := s.run(ctx, wait)
-	if err != nil {
-		return nil, "", queueError(err)
-	}
-	return report, s.id.String(), nil
-}
-
-// stream begins a stream of results if the client prefers one.
-func (d *delivery) stream(w http.ResponseWriter, r *http.Request) *api.Stream {
-	stream := api.NewStream(w, r, d.to.Targets)
-	if stream != nil {
-		d.done = stream.Result
-	}
-	return stream
-}
-
-// repeated returns the response to a request whose idempotency key is known.
-func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateError, p api.Preference) (*api.Response, error) {
+// repeated returns the response to the request of d, whose idempotency key is known.
+func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateError, p api.Preference, d *delivery) (*api.Response, error) {
 	if !e.SameRequest {
 		return nil, api.Errorf(http.StatusUnprocessableEntity, "the header %s was used for a different request; send another key with each message", api.IdempotencyHeader)
 	}
@@ -111,7 +31,7 @@ func (h *Handler) repeated(r *http.Request, q *openQueue, e *queue.DuplicateErro
 	}
 	m := queuedMessage(stored)
 	report := &notifier.Report{Results: storedResults(m), Records: m.Response().Records}
-	resp := api.NewResponse(report)
+	resp := d.response(report)
 	setQueued(resp, r, m.ID, p)
 	return resp, nil
 }
@@ -125,7 +45,20 @@ func queueError(err error) error {
 }
 
 // queuedSend sends one message. The queue takes over the deliveries that are
-// not final in time.
+// not final in time:
+//
+//	begin ─┬─ an idempotency key, a slow destination, an older message of the incident that
+//	       │  is not final, or a client that does not wait:
+//	       │    stored ── run ── each result settles its job
+//	       └─ otherwise: run ── sending at once
+//	            ├─ all results in time, all final ───── recorded, no entry
+//	            ├─ all results in time, one may change ── stored, then answered
+//	            └─ the time is over (giveUp) ────────── stored, then answered;
+//	                 each result that comes later settles its job
+//
+// Whoever sets deciding, in begin, giveUp or decide, stores the message or finds
+// that it need not be stored, and then calls decided.Done. Results that come in
+// meanwhile wait for that.
 type queuedSend struct {
 	delivery
 	q      *openQueue
@@ -145,6 +78,7 @@ type queuedSend struct {
 
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
+	bypasses bool // the message is about an incident, and the store could not be asked about it
 	answered bool // further results are too late for the response
 	targets  []sentTarget
 
@@ -162,12 +96,10 @@ type sentTarget struct {
 	result   *notifier.Result   // nil while in progress, then a pointer to own
 	own      notifier.Result
 	late     bool // it was in progress when the request was answered
+	missed   notifier.Missed
 }
 
 func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
-	if d.message.Time.IsZero() {
-		d.message.Time = time.Now()
-	}
 	if d.release == nil {
 		d.release = func() {}
 	}
@@ -181,8 +113,9 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 }
 
 // begin stores the message before anything is sent if the client has an
-// idempotency key, if a destination is slow, or if direct is false. direct
-// reports whether the client waits for results.
+// idempotency key, if a destination is slow, if an older message of the incident is
+// not final, or if direct is false. direct reports whether the client waits for
+// results.
 //
 // If there are chains, run sends to all targets itself, so that the next number
 // of a chain is tried at once. The queue keeps the order of the numbers after a
@@ -199,18 +132,81 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 			}
 		}
 	}
-	if direct && len(s.direct) == len(targets) && s.idempotency.key == "" {
+	direct = direct && len(s.direct) == len(targets) && s.idempotency.key == ""
+	stored := !direct
+	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
+		stored = true
+	}
+	stored = stored || !s.rules.Empty() // which decide in the transaction
+	if !stored {
 		return nil
 	}
-	s.deciding = true
-	s.begun = s.resultsSoFar()
-	s.makeEntry(s.begun)
-	if s.store(ctx); s.err != nil {
-		for _, i := range s.direct {
-			s.q.slow.end(targets[i].Destination, false)
+	if s.decideToStore() {
+		err := s.q.Accept(context.WithoutCancel(ctx), s.entry)
+		if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable && direct {
+			// An alert goes out although its order is not known. So does a message that
+			// cannot be held for a rule.
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.deciding, s.bypasses, s.entry, s.states = false, true, nil, nil
+			return nil
 		}
+		s.err = err
+		s.isDecided()
 	}
-	return s.err
+	if s.decided.Wait(); s.err != nil {
+		s.endDirect()
+		return s.err
+	}
+	s.begun = s.resultsSoFar()
+	s.waitForTurns(chained)
+	s.countRuled()
+	return nil
+}
+
+// decideToStore reports whether the caller must store the message, unless that is
+// decided already.
+func (s *queuedSend) decideToStore() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deciding {
+		return false
+	}
+	s.deciding = true
+	s.makeEntry(s.resultsSoFar())
+	return true
+}
+
+// endDirect takes back that the direct targets are sent to.
+func (s *queuedSend) endDirect() {
+	for _, i := range s.direct {
+		s.q.slow.end(s.to.Targets[i].Destination, false)
+	}
+}
+
+// waitForTurns leaves the targets to the queue that have to wait for an older
+// message of the incident. It leaves all to the queue if there are chains, because
+// a number must not be used before the ones that wait.
+func (s *queuedSend) waitForTurns(chained bool) {
+	if s.message.Incident.ID == "" && s.entry.Rules == nil {
+		return
+	}
+	positions := s.to.Positions()
+	held := func(i int) bool { return s.entry.Jobs[positions[i]].Status != queue.Sending }
+	all := chained && slices.ContainsFunc(s.direct, held)
+	s.direct = slices.DeleteFunc(s.direct, func(i int) bool {
+		j := s.entry.Jobs[positions[i]]
+		if !all && !held(i) {
+			s.targets[i].missed = missedOf(&j)
+			return false
+		}
+		s.targets[i].direct = false
+		s.q.slow.end(s.to.Targets[i].Destination, false)
+		if !held(i) {
+			s.q.Settle(&j, queue.Outcome{Postponed: true})
+		}
+		return true
+	})
 }
 
 // smallText is the maximum length of a text that is assumed to be sent in one
@@ -231,17 +227,21 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	if len(s.direct) == 0 {
 		defer s.release()
 		report := s.reportOn(s.begun, nil)
-		s.shared.finish(s.delivery, nil, report)
+		s.shared.conclude(s.delivery, nil, report)
+		return report, nil
+	}
+	if wait <= 0 {
+		// begin has stored the message. The response does not depend on how fast the
+		// destinations are.
+		s.giveUp()
+		report := s.reportOn(s.begun, nil)
+		sending, trace := s.start(ctx)
+		go func() { s.finish(ctx, sending.Wait(nil), trace) }()
 		return report, nil
 	}
 	sending, trace := s.start(ctx)
-	timer, _ := s.q.timers.Get().(*time.Timer)
-	if timer == nil {
-		timer = time.NewTimer(wait)
-	} else {
-		timer.Reset(wait)
-	}
-	defer func() { timer.Stop(); s.q.timers.Put(timer) }()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	if sent := sending.Wait(timer.C); sent != nil {
 		return s.finish(ctx, sent, trace), s.err
 	}
@@ -279,19 +279,27 @@ func (s *queuedSend) giveUp() (store bool) {
 // store stores the message. Only the goroutine that has set deciding calls it.
 func (s *queuedSend) store(ctx context.Context) {
 	s.err = s.q.Accept(context.WithoutCancel(ctx), s.entry)
+	s.isDecided()
+}
+
+// isDecided notes that it is known whether the message is stored.
+func (s *queuedSend) isDecided() {
 	s.decided.Done()
+	if incident := s.incidentOf(); incident != "" {
+		s.q.undecided.remove(incident, s)
+	}
 }
 
 // start starts to send to the direct targets.
 func (s *queuedSend) start(ctx context.Context) (notifier.Sending, *messageTrace) {
 	d := s.delivery
-	d.done = s.end
-	if len(s.direct) < len(s.targets) || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
+	d.done, d.repeated = s.end, s.failed
+	if len(s.direct) < len(s.targets) || s.message.Incident.ID != "" || !s.rules.Empty() || slices.ContainsFunc(s.targets, func(t sentTarget) bool { return t.progress != nil }) {
 		to := *s.to
 		to.Targets = make([]notifier.Target, len(s.direct))
 		for k, i := range s.direct {
 			to.Targets[k] = s.to.Targets[i]
-			to.Targets[k].Progress = s.targets[i].progress
+			to.Targets[k].Progress, to.Targets[k].Missed = s.targets[i].progress, s.targets[i].missed
 		}
 		d.to = &to
 	}
@@ -304,7 +312,7 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	defer s.release()
 	if s.decide() {
 		if s.entry == nil {
-			s.decided.Done()
+			s.isDecided()
 		} else {
 			s.store(ctx)
 		}
@@ -325,10 +333,11 @@ func (s *queuedSend) finish(ctx context.Context, sent *notifier.Report, trace *m
 	if s.entry == nil {
 		// The jobs can be on the stack, because Record keeps a copy.
 		jobs := appendFinalJobs(make([]queue.Job, 0, 2), make([]byte, 0, roomForResult), report.Results)
-		s.q.Record(s.id, s.message.Time, jobs)
+		summary := s.finalSummary()
+		s.q.Record(s.id, s.message.Time, summary.encode(), jobs)
 	}
 	trace.end(!slices.ContainsFunc(report.Results, api.Failed))
-	s.shared.finish(s.delivery, made, report)
+	s.shared.conclude(s.delivery, made, report)
 	return report
 }
 
@@ -342,7 +351,8 @@ func (s *queuedSend) decide() bool {
 	}
 	s.deciding = true
 	for _, t := range s.targets {
-		if retryable(t.result) {
+		// A later message of the incident tells what has failed for good.
+		if r := t.result; retryable(r) || r != nil && r.Err != nil && s.message.Incident.ID != "" {
 			s.makeEntry(s.resultsSoFar())
 			break
 		}
@@ -358,6 +368,9 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	s.targets[i].own = r
 	s.targets[i].result = &s.targets[i].own
 	late, deciding := s.targets[i].late, s.deciding
+	if s.bypasses && s.message.Incident.ID != "" {
+		s.shared.incidents.told(s.incidentOf(), s.message, s.to.Targets[i], r)
+	}
 	if !s.answered && s.delivery.done != nil {
 		if r.Err != nil && r.Temporary {
 			r.Status = api.StatusQueued
@@ -366,32 +379,44 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 	}
 	s.mu.Unlock()
 	s.q.slow.end(s.to.Targets[i].Destination, late)
-	if !deciding {
-		return
+	if deciding {
+		s.decided.Wait()
 	}
-	s.decided.Wait()
-	if s.err != nil {
+	if !deciding || s.err != nil {
+		s.observe(i)
 		return
 	}
 	j := s.entry.Jobs[s.to.Positions()[i]]
 	if j.Status != queue.Sending {
+		s.observe(i)
 		return
 	}
 	state := s.states[i]
 	state.Reported = true // as part of the outcome of the message
-	o := outcomeOf(state, *s.targets[i].result)
+	o := outcomeOf(s.message, state, *s.targets[i].result, nil)
 	if o.Status == queue.Dead && !late { // the response reports the failure
 		o.Status = queue.Failed
 	}
 	s.q.Settle(&j, o)
 }
 
+// failed counts a failure of the k-th direct target that the queue repeats, and
+// returns the level of its log entry.
+func (s *queuedSend) failed(k int, r *notifier.Result) zapcore.Level {
+	i := s.direct[k]
+	id := queue.Hash{}
+	if s.to.Limits == nil {
+		id = s.q.Hash(s.destination(i))
+	}
+	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err)
+}
+
 // streamQueued sends the client the state of the targets that are queued from
 // the beginning.
 func (s *queuedSend) streamQueued() {
-	for i, t := range s.to.Targets {
+	for i := range s.to.Targets {
 		if s.delivery.done != nil && !s.targets[i].direct {
-			s.delivery.done(i, queuedNotYet(t))
+			s.delivery.done(i, s.shown(i))
 		}
 	}
 }
@@ -419,8 +444,11 @@ func (s *queuedSend) shown(i int) notifier.Result {
 	switch r := s.targets[i].result; {
 	case r == nil:
 		out := queuedNotYet(s.to.Targets[i])
-		if !stored {
+		switch {
+		case !stored:
 			out.Status, out.Err = notifier.Failed, errNotStored
+		case s.entry != nil && s.entry.Rules != nil:
+			ruled(&out, &s.entry.Jobs[s.to.Positions()[i]])
 		}
 		return out
 	case stored && retryable(r):
@@ -472,29 +500,59 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 	results = s.to.Report(&notifier.Report{Results: results}).Results
 	jobs := appendFinalJobs(make([]queue.Job, 0, len(results)), make([]byte, 0, roomForResult*len(results)), results)
 	s.entry = &queue.Entry{Message: m, Jobs: jobs, Untrusted: s.to.Limits != nil}
+	chained := len(s.chains().Chains) > 0 // deliveries depend on each other
 	for i, at := range s.to.Positions() {
-		if r := s.targets[i].result; r == nil || retryable(r) {
-			s.setJob(&s.entry.Jobs[at], i)
+		j := &s.entry.Jobs[at]
+		switch r := s.targets[i].result; {
+		case r == nil || retryable(r):
+			s.setJob(j, i)
+			j.OwnAttempts = chained
+		case r.Err != nil:
+			j.Destination = s.destination(i)
+			s.setIncident(j)
 		}
 	}
+	s.applyRules()
 }
 
 // setJob sets the job of the i-th target, which is not final.
 func (s *queuedSend) setJob(j *queue.Job, i int) {
 	t := s.to.Targets[i]
 	s.states[i] = s.state(t)
-	j.Destination = t.Hash()
+	j.Destination, j.Host, j.Client = s.destination(i), t.Host(), s.to.Limits != nil
+	s.setIncident(j)
 	j.State = s.states[i].with(s.targets[i].progress)
 	switch r := s.targets[i].result; {
 	case r != nil:
 		j.State = s.states[i].with(r.Progress)
-		j.Status = queue.Queued
-		j.Due = time.Now().Add(queue.RetryDelay(1, r.RetryAfter))
+		j.Result = appendTry(j.Result, nil, *r)
+		j.TryAgain(time.Now(), r.RetryAfter)
 	case s.targets[i].direct:
 		j.Status = queue.Sending
 	default:
 		j.Status = queue.Queued
 	}
+}
+
+// destination returns what the queue knows the i-th target by.
+func (s *queuedSend) destination(i int) string { return destinationOf(s.to.Targets[i], s.to.Limits) }
+
+// observe tells the queue how the delivery to the i-th target has ended, which it
+// does not know because it has no job for it or the job waits.
+func (s *queuedSend) observe(i int) {
+	r := s.targets[i].result
+	if r.Attempts == 0 {
+		return
+	}
+	a := queue.Attempt{Destination: s.destination(i), Host: s.to.Targets[i].Host(), Client: s.to.Limits != nil, Status: queue.Delivered}
+	if r.Err != nil {
+		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), time.Now().Add(-r.Elapsed)
+		a.About = destinationName{s.key, r.Service, r.Destination}.encode()
+		if r.Temporary {
+			a.Status = queue.Queued
+		}
+	}
+	s.q.Observe(a)
 }
 
 // appendFinalJobs appends the jobs of a message whose results are all final,
@@ -503,7 +561,8 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 func appendFinalJobs(jobs []queue.Job, room []byte, results []notifier.Result) []queue.Job {
 	for _, r := range results {
 		from := len(room)
-		room = appendResult(room, r)
+		result := api.NewResult(r)
+		room = appendResult(room, &result)
 		j := queue.Job{Status: queue.Delivered, Result: room[from:len(room):len(room)]}
 		if r.Err != nil {
 			j.Status = queue.Failed

@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -59,7 +60,7 @@ type pager struct {
 	status int           // of the answers
 	header http.Header   // of the answers
 	hold   chan struct{} // if not nil, answers wait until it is closed
-	got    []arrived
+	got    []caddyhttptest.Arrived
 }
 
 // inBubble runs f in a synctest bubble, in which waiting takes no time. The
@@ -83,7 +84,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 func newPager(t *testing.T, status int) *pager {
 	p := &pager{status: status}
 	p.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := arrived{Path: r.URL.Path}
+		a := caddyhttptest.Arrived{Path: r.URL.Path}
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 			t.Errorf("the destination got no message: %v", err)
 		}
@@ -103,7 +104,7 @@ func newPager(t *testing.T, status int) *pager {
 	return p
 }
 
-func (p *pager) url() string { return "json://" + strings.TrimPrefix(p.URL, "http://") + "/" }
+func (p *pager) NotifyURL() string { return "json://" + strings.TrimPrefix(p.URL, "http://") + "/" }
 
 func (p *pager) answer(status int) {
 	p.mu.Lock()
@@ -168,7 +169,7 @@ func state(t *testing.T, h *Handler, id string) (string, api.QueuedResult) {
 func TestQueueFastDestination(t *testing.T) {
 	dir := t.TempDir()
 	p := newPager(t, http.StatusOK)
-	h := newQueueGateway(t, dir, "", "key k {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, dir, "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	got := postWith(t, h, "/notify/k", "body=hello")
 	a := got.queued(t)
 	if got.status != 200 || got.header.Get("Location") != "" || a.ID == "" || a.Results[0].Status != "delivered" {
@@ -186,7 +187,7 @@ func TestQueueFastDestination(t *testing.T) {
 // the chain waits in the queue.
 func TestQueueChain(t *testing.T) {
 	bad, good, last := newPager(t, http.StatusServiceUnavailable), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.url()+" 1:ops\nurl "+good.url()+" 2:ops\nurl "+last.url()+" 3:ops\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+bad.NotifyURL()+" 1:ops\nurl "+good.NotifyURL()+" 2:ops\nurl "+last.NotifyURL()+" 3:ops\n}")
 	for _, prefer := range []string{"wait=60", "respond-async"} {
 		got := postWith(t, h, "/notify/k", "body=hello&tag=ops", "Prefer", prefer)
 		a := got.queued(t)
@@ -239,20 +240,20 @@ func TestQueueChainStored(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			first, second, third := newPager(t, tt.first), newPager(t, tt.other), newPager(t, tt.other)
 			inBubble(t, func(t *testing.T) {
-				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.url()+" 1:ops\nurl "+second.url()+" 2:ops\nurl "+third.url()+" 3:ops\n}")
+				h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+first.NotifyURL()+" 1:ops\nurl "+second.NotifyURL()+" 2:ops\nurl "+third.NotifyURL()+" 3:ops\n}")
 				k, targets, err := (&Recipient{Key: "k", Tag: "ops"}).find(h.app.resolved)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := newQueuedSend(delivery{
 					message: &notifier.Message{Body: "x"}, to: &api.Selection{Targets: targets}, settings: h.app.resolved, logger: k.log,
-					source: sourceEvent, key: "k",
+					source: sourceEvent, key: "k", site: h.site(),
 				}, h.app.queue, h.app.shared.shared)
 				s.makeEntry(s.resultsSoFar())
 				if err := h.app.queue.Accept(t.Context(), s.entry); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
+				caddyhttptest.Eventually(t, func() bool { state, _ := state(t, h, s.id.String()); return state != "queued" })
 				final := getMessage(t, h, http.MethodGet, s.id.String(), typeJSON).queued(t)
 				var status []string
 				for _, r := range final.Results {
@@ -278,7 +279,7 @@ func TestQueueTriesAgain(t *testing.T) {
 	dir := t.TempDir()
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
-		key := "key k {\nurl " + p.url() + "\n}"
+		key := "key k {\nurl " + p.NotifyURL() + "\n}"
 		h := newQueueGateway(t, dir, "", key)
 		got := postWith(t, h, "/notify/k", "body=confidential&title=secretly")
 		a := got.queued(t)
@@ -313,7 +314,7 @@ func TestQueueTriesAgain(t *testing.T) {
 		}
 		p.answer(http.StatusOK)
 		h = newQueueGateway(t, dir, "", key)
-		eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
 		if _, r := state(t, h, a.ID); r.Attempts != 2 || r.NextAttempt != nil {
 			t.Errorf("%+v", r)
 		}
@@ -329,14 +330,14 @@ func TestQueueSlowDestination(t *testing.T) {
 	t.Parallel()
 	fast, slow := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+fast.url()+"\nurl "+slow.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+fast.NotifyURL()+"\nurl "+slow.NotifyURL()+"\n}")
 	got := postWith(t, h, "/notify/k", "body=hello", "Prefer", "wait=1")
 	a := got.queued(t)
 	if got.status != 202 || got.header.Get("Preference-Applied") != "respond-async, wait=1" || a.Results[0].Status != "delivered" || a.Results[1].Status != "queued" {
 		t.Errorf("status %d, header %v, %s", got.status, got.header, got.body)
 	}
 	close(slow.hold)
-	eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
+	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
 	if fast.count() != 1 || slow.count() != 1 {
 		t.Errorf("delivered %d and %d times", fast.count(), slow.count())
 	}
@@ -347,13 +348,13 @@ func TestQueueSlowDestination(t *testing.T) {
 func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
 	slow := newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
-	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nwait 10ms\n}\nkey k {\nurl "+slow.url()+"\n}")
+	h := newGateway(t, "", "queue {\npath "+t.TempDir()+"\nwait 10ms\n}\nkey k {\nurl "+slow.NotifyURL()+"\n}")
 	startApp(t, h)
 	var ids []string
 	for range 4 {
 		ids = append(ids, postWith(t, h, "/notify/k", "body=late").queued(t).ID)
 	}
-	eventually(t, func() bool { return slow.count() == 4 })
+	caddyhttptest.Eventually(t, func() bool { return slow.count() == 4 })
 	got := postWith(t, h, "/notify/k", "body=queued", "Prefer", "wait=60") // does not wait
 	ids = append(ids, got.queued(t).ID)
 	if got.status != 202 || slow.count() != 4 {
@@ -361,7 +362,7 @@ func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
 	}
 	close(slow.hold)
 	for _, id := range ids {
-		eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
 	}
 	if slow.count() != 5 {
 		t.Errorf("delivered %d times", slow.count())
@@ -371,7 +372,7 @@ func TestQueueHoldsBackFromSlowDestination(t *testing.T) {
 // With respond-async the message is stored with its files and sent afterwards.
 func TestQueueRespondAsync(t *testing.T) {
 	p := newPager(t, http.StatusOK)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	r := httptest.NewRequest(http.MethodPost, "/notify/k", strings.NewReader(`{"body": "hello", "attach": {"base64": "aGVsbG8=", "filename": "a.bin"}}`))
 	r.Header = http.Header{"Content-Type": {typeJSON}, "Accept": {typeJSON}, "Prefer": {"respond-async"}}
 	got := do(t, h, r)
@@ -379,7 +380,7 @@ func TestQueueRespondAsync(t *testing.T) {
 	if got.status != 202 || got.header.Get("Preference-Applied") != "respond-async" || got.header.Get("Location") != "/notify/messages/"+a.ID {
 		t.Errorf("status %d, header %v, %s", got.status, got.header, got.body)
 	}
-	eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
+	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, a.ID); return s == "delivered" })
 	if p.count() != 1 || len(p.got[0].Attachments) != 1 || string(p.got[0].Attachments[0].Base64) != "hello" || p.got[0].Attachments[0].Filename != "a.bin" {
 		t.Errorf("arrived: %+v", p.got)
 	}
@@ -388,7 +389,7 @@ func TestQueueRespondAsync(t *testing.T) {
 // A permanent failure is answered as without a queue, and not tried again.
 func TestQueueFailureForGood(t *testing.T) {
 	p := newPager(t, http.StatusNotFound)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	got := postWith(t, h, "/notify/k", "body=hello")
 	if got.status != 424 || got.header.Get("Location") != "" {
 		t.Errorf("status %d, header %v, %s", got.status, got.header, got.body)
@@ -399,15 +400,15 @@ func TestQueueFailureForGood(t *testing.T) {
 	// No client waits for the result of this message, so it can be retried.
 	got = postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 	id := got.queued(t).ID
-	eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
-	eventually(t, func() bool { s, err := h.app.queue.Stats(t.Context()); return err == nil && s.Dead == 1 })
+	caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "failed" })
+	caddyhttptest.Eventually(t, func() bool { s, err := h.app.queue.Stats(t.Context()); return err == nil && s.Dead == 1 })
 }
 
 // The same request with the same idempotency key is one message; a different
 // request is refused.
 func TestQueueIdempotencyKey(t *testing.T) {
 	p := newPager(t, http.StatusOK)
-	h := newQueueGateway(t, t.TempDir(), open, "key k {\nurl "+p.url()+"\n}\nkey other {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), open, "key k {\nurl "+p.NotifyURL()+"\n}\nkey other {\nurl "+p.NotifyURL()+"\n}")
 	first := postWith(t, h, "/notify/k", "body=hello", "Idempotency-Key", "1").queued(t)
 	second := postWith(t, h, "/notify/k", "body=hello", "Idempotency-Key", "1")
 	if second.status != 200 || second.queued(t).ID != first.ID || second.queued(t).Results[0].Status != "delivered" {
@@ -430,7 +431,7 @@ func TestQueueIdempotencyKey(t *testing.T) {
 	p.hold = make(chan struct{})
 	done := make(chan string)
 	go func() { done <- postWith(t, h, "/notify/k", "body=twice", "Idempotency-Key", "2").queued(t).ID }()
-	eventually(t, func() bool { return p.count() == 3 })
+	caddyhttptest.Eventually(t, func() bool { return p.count() == 3 })
 	again := postWith(t, h, "/notify/k", "body=twice", "Idempotency-Key", "2")
 	close(p.hold)
 	if id := <-done; again.queued(t).ID != id || again.queued(t).Results[0].Status != "queued" || p.count() != 3 {
@@ -440,7 +441,7 @@ func TestQueueIdempotencyKey(t *testing.T) {
 
 func TestQueueCancel(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
 	id := postWith(t, h, "/notify/k", "body=hello").queued(t).ID
 	if got := getMessage(t, h, http.MethodDelete, id, typeJSON); got.status != 200 || got.queued(t).State != "cancelled" {
 		t.Errorf("status %d, %s", got.status, got.body)
@@ -468,25 +469,60 @@ func TestQueueCancel(t *testing.T) {
 	}
 }
 
+// A message that is sent at once and arrives brings those that wait for the same
+// destination. Five messages once waited for half an hour after a server was
+// back.
+func TestQueueWakes(t *testing.T) {
+	p := newPager(t, http.StatusBadGateway)
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\n}")
+		var ids []string
+		for range 5 {
+			ids = append(ids, postWith(t, h, "/notify/k", "body=waits").queued(t).ID)
+		}
+		time.Sleep(20 * time.Minute)
+		health, err := h.app.queue.Destinations(t.Context())
+		if err != nil || len(health) != 1 || !health[0].Down() || health[0].Waiting != 5 || health[0].Host == "" || health[0].LastError == "" {
+			t.Errorf("%+v, %v", health, err)
+		}
+		p.answer(http.StatusOK)
+		begin := time.Now()
+		if got := postWith(t, h, "/notify/k", "body=new"); got.status != http.StatusOK {
+			t.Errorf("status %d %s", got.status, got.body)
+		}
+		for _, id := range ids {
+			caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, id); return s == "delivered" })
+		}
+		if d := time.Since(begin); d > time.Minute {
+			t.Errorf("the messages waited for %s", d)
+		}
+	})
+}
+
 // A delivery whose destination is no longer in the configuration is given up
-// with that reason.
+// after ten minutes, with that reason.
 func TestQueueDestinationRemoved(t *testing.T) {
 	dir := t.TempDir()
 	p, other := newPager(t, http.StatusBadGateway), newPager(t, http.StatusOK)
 	p.header = http.Header{"Retry-After": {"1"}}
 	inBubble(t, func(t *testing.T) {
-		h := newQueueGateway(t, dir, "", "timeout 1s\nkey k {\nurl "+p.url()+"\n}")
+		h := newQueueGateway(t, dir, "", "timeout 1s\nkey k {\nurl "+p.NotifyURL()+"\n}")
 		got := postWith(t, h, "/notify/k", "body=hello", "Prefer", "respond-async")
 		id := got.queued(t).ID
-		eventually(t, func() bool { _, r := state(t, h, id); return r.Attempts > 0 })
-		next := newQueueGateway(t, dir, "", "key k {\nurl "+other.url()+"\n}")
+		caddyhttptest.Eventually(t, func() bool { _, r := state(t, h, id); return r.Attempts > 0 })
+		next := newQueueGateway(t, dir, "", "key k {\nurl "+other.NotifyURL()+"\n}")
 		stopApp(t, h)
-		eventually(t, func() bool { s, _ := state(t, next, id); return s == "failed" })
+		time.Sleep(9 * time.Minute) // a gateway that is reloaded next may know it
+		if s, _ := state(t, next, id); s != "queued" {
+			t.Errorf("the message is %s at once", s)
+		}
+		time.Sleep(2 * time.Minute)
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, next, id); return s == "failed" })
 		if _, r := state(t, next, id); other.count() != 0 || r.Error == nil {
 			t.Errorf("%+v; another destination got %d", r, other.count())
 		}
-		eventually(t, func() bool {
-			jobs, err := next.app.queue.List(t.Context(), queue.Dead, queue.JobID{}, 10)
+		caddyhttptest.Eventually(t, func() bool {
+			jobs, err := next.app.queue.List(t.Context(), queue.JobID{}, 10, queue.Dead)
 			return err == nil && len(jobs) == 1 && strings.Contains(jobs[0].Reason, "the key k of the configuration no longer has this destination")
 		})
 	})
@@ -499,7 +535,7 @@ func TestQueueEgressRules(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
 	inBubble(t, func(t *testing.T) {
 		h := newQueueGateway(t, dir, open, "")
-		got := postWith(t, h, "/notify", "body=hello&urls="+p.url())
+		got := postWith(t, h, "/notify", "body=hello&urls="+p.NotifyURL())
 		a := got.queued(t)
 		if got.status != 200 || a.Results[0].Status != "queued" {
 			t.Fatalf("status %d, %s", got.status, got.body)
@@ -507,7 +543,7 @@ func TestQueueEgressRules(t *testing.T) {
 		n := p.count()
 		next := newQueueGateway(t, dir, "", "") // egress does not allow loopback
 		stopApp(t, h)
-		eventually(t, func() bool { s, _ := state(t, next, a.ID); return s == "failed" })
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, next, a.ID); return s == "failed" })
 		if _, r := state(t, next, a.ID); p.count() != n || r.Error == nil || !strings.Contains(*r.Error, "loopback") {
 			t.Errorf("%+v; the destination got %d more", r, p.count()-n)
 		}
@@ -517,7 +553,7 @@ func TestQueueEgressRules(t *testing.T) {
 // A key without the queue answers as a gateway without one.
 func TestQueueOffForKey(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.url()+"\nqueue off\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+p.NotifyURL()+"\nqueue off\n}")
 	if got := postWith(t, h, "/notify/k", "body=hello"); got.status != 424 || strings.Contains(got.body, `"id"`) {
 		t.Errorf("status %d, %s", got.status, got.body)
 	}
@@ -544,10 +580,10 @@ func TestQueueFolderInUse(t *testing.T) {
 // A queue that is full refuses messages, those of clients first.
 func TestQueueFull(t *testing.T) {
 	p := newPager(t, http.StatusBadGateway)
-	h := newGateway(t, open, "queue {\npath "+t.TempDir()+"\nmax_size 6KB\n}\nkey k {\nurl "+p.url()+"\n}")
+	h := newGateway(t, open, "queue {\npath "+t.TempDir()+"\nmax_size 6KB\n}\nkey k {\nurl "+p.NotifyURL()+"\n}")
 	startApp(t, h)
 	text := strings.Repeat("x", 1500)
-	if got := postWith(t, h, "/notify", "body="+text+text+"&urls="+p.url()); got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "max_size") {
+	if got := postWith(t, h, "/notify", "body="+text+text+"&urls="+p.NotifyURL()); got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "max_size") {
 		t.Errorf("status %d, %s", got.status, got.body)
 	}
 	if got := postWith(t, h, "/notify/k", "body="+text+text); got.status != 200 {
@@ -563,7 +599,7 @@ func TestQueueStream(t *testing.T) {
 	t.Parallel()
 	slow := newPager(t, http.StatusOK)
 	slow.hold = make(chan struct{})
-	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+slow.url()+"\n}")
+	h := newQueueGateway(t, t.TempDir(), "", "key k {\nurl "+slow.NotifyURL()+"\n}")
 	got := postWith(t, h, "/notify/k", "body=hello", "Prefer", "wait=1", "Accept", typeStream)
 	lines := strings.Split(strings.TrimSpace(got.body), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[1], `"status":"queued"`) || !strings.Contains(lines[2], `"status":202`) || !strings.Contains(lines[2], `"id":`) {
@@ -625,18 +661,19 @@ func TestQueueSavedKey(t *testing.T) {
 				t.Fatalf("status %d, %s", got.status, got.body)
 			}
 		}
-		save(p.url())
+		save(p.NotifyURL())
 		kept := postWith(t, h, "/notify/ops", "body=hello").queued(t)
 		if kept.Results[0].Status != "queued" {
 			t.Fatalf("%+v", kept)
 		}
 		p.answer(http.StatusOK)
-		eventually(t, func() bool { s, _ := state(t, h, kept.ID); return s == "delivered" })
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, kept.ID); return s == "delivered" })
 		p.answer(http.StatusBadGateway)
 		lost := postWith(t, h, "/notify/ops", "body=hello").queued(t)
 		n := p.count()
 		save("json://127.0.0.1:1/")
-		eventually(t, func() bool { s, _ := state(t, h, lost.ID); return s == "failed" })
+		time.Sleep(11 * time.Minute)
+		caddyhttptest.Eventually(t, func() bool { s, _ := state(t, h, lost.ID); return s == "failed" })
 		if p.count() != n {
 			t.Errorf("the URL that was removed got %d more messages", p.count()-n)
 		}

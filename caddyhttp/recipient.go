@@ -6,6 +6,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -28,11 +30,13 @@ type Recipient struct {
 
 // check makes the checks that do not need the app.
 func (r *Recipient) check() error {
-	if err := checkKeyName(r.Key); err != nil {
+	if err := CheckKeyName(r.Key); err != nil {
 		return err
 	}
-	_, err := r.expression()
-	return err
+	if _, err := r.expression(); err != nil {
+		return prefixError("tag", err)
+	}
+	return nil
 }
 
 func (r *Recipient) expression() (notifier.TagExpr, error) {
@@ -40,10 +44,7 @@ func (r *Recipient) expression() (notifier.TagExpr, error) {
 	if err == nil && r.Tag != "" && e.Empty() {
 		err = errEmptyTag
 	}
-	if err != nil {
-		return e, fmt.Errorf("tag: %w", err)
-	}
-	return e, nil
+	return e, err
 }
 
 var errEmptyTag = errors.New("it names no tag; write a tag expression, such as ops,dev")
@@ -57,7 +58,7 @@ func (r *Recipient) find(settings *resolved) (*key, []notifier.Target, error) {
 	}
 	e, err := r.expression()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, prefixError("tag", err)
 	}
 	targets := k.match(e)
 	if len(targets) == 0 {
@@ -77,28 +78,28 @@ func (r *Recipient) unmarshal(d *caddyfile.Dispenser) error {
 	r.Caddyfile = &CaddyfileInfo{}
 	r.Caddyfile.record(blockLine, d)
 	r.Key = args[0]
-	if err := checkKeyName(r.Key); err != nil {
+	if err := CheckKeyName(r.Key); err != nil {
 		return d.WrapErr(err)
 	}
 	return nil
 }
 
 // tagOption returns the subdirective tag.
-func (r *Recipient) tagOption() option {
-	return option{usage: "tag <expression>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+func (r *Recipient) tagOption() block.Option {
+	return block.Option{Usage: "tag <expression>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		r.Caddyfile.record("tag", d)
 		if args[0] == "" {
 			return errEmptyTag
 		}
 		r.Tag = args[0]
 		_, err := r.expression()
-		return errors.Unwrap(err) // readBlock adds the name again
+		return err
 	}}
 }
 
 // typeOption returns the subdirective type of a message.
-func typeOption(to *string) option {
-	return option{usage: "type info|success|warning|failure", min: 1, max: 1, line: func(args []string) error {
+func typeOption(to *string) block.Option {
+	return block.Option{Usage: "type info|success|warning|failure", Min: 1, Max: 1, Line: func(args []string) error {
 		t, err := notifier.ParseType(args[0])
 		*to = string(t)
 		return err
@@ -107,14 +108,14 @@ func typeOption(to *string) option {
 
 // textOption returns a subdirective with a text in which the placeholders of s
 // may occur.
-func (r *Recipient) textOption(name string, to *string, s placeholderScope) option {
-	return option{usage: name + " <text>", min: 1, max: 1, at: func(d *caddyfile.Dispenser, args []string) error {
+func (r *Recipient) textOption(name string, to *string, s placeholder.Scope) block.Option {
+	return block.Option{Usage: name + " <text>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
 		r.Caddyfile.record(name, d)
 		if args[0] == "" {
 			return errEmptyText
 		}
 		*to = args[0]
-		return checkText(args[0], s)
+		return placeholder.CheckText(args[0], s)
 	}}
 }
 

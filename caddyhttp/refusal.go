@@ -60,7 +60,7 @@ func refusalReason(status int, err error) string {
 	switch {
 	case errors.Is(err, errStatelessOff):
 		return refusalStateless
-	case errors.Is(err, errCrossOrigin):
+	case errors.Is(err, errCrossOrigin), errors.Is(err, errForeignChange):
 		return refusalOrigin
 	}
 	if reason, ok := refusalReasons[status]; ok {
@@ -77,6 +77,7 @@ func refusalReason(status int, err error) string {
 type refusalID struct {
 	source string // sourceHTTP or sourceSMTP
 	server string // the name of the HTTP server; "" if unknown
+	site   string // the ID of the site
 	key    string // "" for a message without a key, or with a key that does not exist
 	reason string
 }
@@ -95,7 +96,7 @@ type refusal struct {
 // the key in the address; it may not exist.
 func (h *Handler) refuse(r *http.Request, name string, status int, text string, err error) {
 	f := refusal{
-		refusalID: refusalID{source: sourceHTTP, reason: refusalReason(status, err)},
+		refusalID: refusalID{source: sourceHTTP, site: h.site(), reason: refusalReason(status, err)},
 		time:      time.Now(), status: status, text: markup.TruncateBytes(text, maxHistoryText),
 		cause: markup.TruncateBytes(errs.Private(err), maxHistoryText),
 	}

@@ -8,13 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // savedKeys are the saved keys of a site. A key is read and parsed at its first
@@ -24,12 +25,19 @@ import (
 type savedKeys struct {
 	*Configs
 	store    *configstore.Store
-	index    *configstore.Index
+	space    *savedSpace
+	index    *configstore.Index // of space
+	settings *resolved          // of the site
 	sender   *notifier.Sender
 	policy   *egress.Policy // nil with trust operator
-	services *Services
+	services serviceRules
 	limits   *notifier.Limits // nil with trust operator
+	rules    *rules.Rules     // nil for none
+	defaults defaultTag       // of every key
+	values   *placeholder.Variables
 	log      *zap.Logger
+
+	adding sync.Mutex // held while a destination is added to a key
 
 	mu     sync.Mutex
 	keys   map[string]*savedKey
@@ -46,50 +54,36 @@ type savedKey struct {
 	failing  bool  // the last read failed
 }
 
-// savedStorage is the storage of saved keys, which the sites of a configuration share.
-type savedStorage struct {
-	storage certmagic.Storage
-	index   configstore.Index
-
-	mu      sync.Mutex // held while the storage is checked
-	checked time.Time
-	err     error // of the last check
-}
-
-// statusAge is the time for which the result of a storage check is reused, so
-// that frequent health checks cost little.
-const statusAge = 5 * time.Second
-
-// check returns an error if the storage cannot be read or written.
-func (s *savedStorage) check(ctx context.Context, store *configstore.Store) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.checked) >= statusAge {
-		s.err, s.checked = store.Check(ctx), time.Now()
-	}
-	return s.err
-}
-
 // newSavedKeys returns the saved keys of a site with the settings r, or nil if
-// configs is not set.
-func newSavedKeys(r *resolved, in *savedStorage, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
+// configs is not set. saves means that the site lets clients save keys if configs
+// has manage.
+func newSavedKeys(r *resolved, in *savedSpaces, owner configsOwner, saves bool, sender *notifier.Sender, log *zap.Logger) (*savedKeys, error) {
 	if r.configs == nil {
 		return nil, nil
 	}
-	s := &savedKeys{
-		Configs: r.configs, index: &in.index, sender: sender, services: r.services, log: log,
-		keys: map[string]*savedKey{},
+	space, err := in.join(r.configs, owner)
+	if err != nil {
+		return nil, err
 	}
-	if s.Trust == trustClient {
-		s.policy = r.limits.Egress
-		if r.limits.Client != nil {
-			limits := *r.limits.Client
-			limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
-			s.limits = &limits
+	s := &savedKeys{Configs: r.configs, space: space, index: &space.index, settings: r, sender: sender, log: log, keys: map[string]*savedKey{}}
+	space.add(s, saves && s.Manage != "")
+	if s.Trust == trustClient && r.limits.Client != nil {
+		limits := *r.limits.Client
+		limits.Relay = true // as for a key of the configuration: Apprise clients identify as gateways
+		s.limits = &limits
+	}
+	if s.DefaultTag != "" {
+		if s.defaults, err = parseDefaultTag(s.DefaultTag); err != nil {
+			return nil, err
 		}
 	}
-	var err error
-	s.store, err = configstore.New(in.storage, s.index, s.Secret)
+	if s.rules, err = s.Rules.resolve(); err != nil {
+		return nil, err
+	}
+	if s.values, err = newSavedVariables(s.Configs); err != nil {
+		return nil, prefixError("variables", err)
+	}
+	s.store, err = configstore.New(in.storage, s.Space, s.index, s.Secret)
 	return s, err
 }
 
@@ -124,6 +118,11 @@ func (s *savedKeys) releaseTargets(k *key) {
 	}
 }
 
+// protected reports whether a saved key has a token.
+func (s *savedKeys) protected(ctx context.Context) bool {
+	return s != nil && s.store.HasTokens(ctx, time.Duration(s.Refresh))
+}
+
 // errSavedUnavailable returns the error for a client while the storage fails.
 func errSavedUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the saved configurations cannot be read or changed at the moment; try again in a few seconds")
@@ -134,7 +133,7 @@ func errSavedUnavailable(err error) *api.Error {
 // find returns a saved key, at most Refresh old. If the storage cannot be read,
 // find returns the key as it was last read, or a 503 error if it never was.
 func (s *savedKeys) find(ctx context.Context, name string) (*key, error) {
-	if s == nil || checkKeyName(name) != nil {
+	if s == nil || CheckKeyName(name) != nil {
 		return nil, errNoKey
 	}
 	refresh := time.Duration(s.Refresh)
@@ -176,7 +175,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	var fresh *key
 	if err == nil && (k.key == nil || c.Revision != k.revision) {
-		fresh, _, err = s.parse(ctx, name, c.Format, c.Text)
+		fresh, err = s.load(ctx, name, c.Format, c.Text)
 	}
 	switch {
 	case err != nil && k.key == nil:
@@ -195,6 +194,7 @@ func (s *savedKeys) refresh(ctx context.Context, name string, k *savedKey) error
 	}
 	if fresh != nil {
 		s.release(k)
+		fresh.tokens = c.Tokens
 		k.key, k.revision = fresh, c.Revision
 	}
 	return nil

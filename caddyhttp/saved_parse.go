@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sort"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -68,7 +68,7 @@ func newSavedError(line, include int, err error) savedError {
 
 // sortMistakes sorts mistakes by line.
 func sortMistakes(m []savedError) {
-	sort.SliceStable(m, func(i, j int) bool { return m[i].line < m[j].line })
+	slices.SortStableFunc(m, func(a, b savedError) int { return cmp.Compare(a.line, b.line) })
 }
 
 // errSavedInclude is returned for a saved configuration that includes another while include is off.
@@ -114,13 +114,9 @@ func (s *savedKeys) parse(ctx context.Context, name, format, text string) (k *ke
 func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fetch func(context.Context, string) ([]byte, error)) (*key, []savedError, error) {
 	entries, mistakes, warnings := s.entries(ctx, format, text, fetch)
 	numbered := len(mistakes) == 0 // entries with mistakes are missing
-	if n := len(entries); n > s.MaxURLs {
-		e := entries[s.MaxURLs]
-		mistakes = append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", n, s.MaxURLs)))
-		entries = entries[:s.MaxURLs]
-	}
+	entries, mistakes = s.limit(entries, mistakes)
 	var retired []savedError // about URLs of retired services
-	k := &key{name: name, limits: s.limits, log: s.log.WithLazy(zap.String("key", name))}
+	k := s.newKey(name)
 	for i, e := range entries {
 		t, err := s.target(e)
 		if err == nil {
@@ -146,7 +142,7 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 	case len(retired) > 0:
 		mistakes = retired // no URL is left
 	default:
-		mistakes = []savedError{{err: errors.New("the configuration has no notification URL; add one")}}
+		mistakes = []savedError{{err: errNoSavedURL}}
 	}
 	sortMistakes(mistakes)
 	sortMistakes(warnings)
@@ -154,20 +150,97 @@ func (s *savedKeys) parseWith(ctx context.Context, name, format, text string, fe
 		s.releaseTargets(k)
 		return nil, warnings, savedErrors(mistakes)
 	}
-	k.defaultTargets = k.targets
+	k.defaultTargets = s.defaults.choose(k.targets)
 	return k, warnings, nil
 }
 
-func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
-	d, err := s.sender.Parse(e.URL, s.policy)
-	if err != nil {
-		return notifier.Target{}, notifier.WithSuggestion(e.URL, err)
+var errNoSavedURL = errors.New("the configuration has no notification URL; add one")
+
+func (s *savedKeys) newKey(name string) *key {
+	return &key{name: name, saved: true, space: s.space.name, limits: s.limits, rules: s.rules, log: s.log.WithLazy(zap.String("key", name))}
+}
+
+// limit returns the first MaxURLs entries, and adds a mistake if there are more.
+func (s *savedKeys) limit(entries []appriseconfig.Entry, mistakes []savedError) ([]appriseconfig.Entry, []savedError) {
+	if len(entries) <= s.MaxURLs {
+		return entries, mistakes
 	}
-	if err := s.services.check(d); err != nil {
-		s.sender.Release(d)
+	e := entries[s.MaxURLs]
+	err := fmt.Errorf("the configuration has %d URLs; at most %d are allowed (max_urls)", len(entries), s.MaxURLs)
+	return entries[:s.MaxURLs], append(mistakes, newSavedError(cmp.Or(e.Include, e.Line), 0, err))
+}
+
+// load returns the key of a stored configuration, for messages. The caller must
+// release its destinations. It was correct when it was saved, but what it may do
+// depends on the settings of the site. For what cannot be used, the key has a
+// destination to which each delivery fails with the reason. The error is that of
+// an included configuration that could not be fetched.
+func (s *savedKeys) load(ctx context.Context, name, format, text string) (*key, error) {
+	var failed error
+	entries, mistakes, _ := s.entries(ctx, format, text, func(ctx context.Context, location string) ([]byte, error) {
+		content, err := s.fetch(ctx, location)
+		if _, blocked := errors.AsType[*egress.BlockedError](err); err != nil && !blocked && !errors.Is(err, errSavedInclude) {
+			failed = err
+		}
+		return content, err
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	entries, mistakes = s.limit(entries, mistakes)
+	k := s.newKey(name)
+	retired := 0
+	for _, e := range entries {
+		t, err := s.use(e)
+		if u, ok := errors.AsType[*notifier.URLError](err); ok && u.Retired {
+			retired++
+			continue
+		}
+		if err != nil {
+			k.log.Warn("a saved URL cannot be used; messages for it fail", zap.Error(newSavedError(e.Line, e.Include, err)))
+			t = notifier.Target{Destination: notifier.Unusable(e.URL, s.policy, err), Tags: e.Tags}
+		}
+		k.targets = append(k.targets, t)
+	}
+	if len(k.targets)+len(mistakes) == 0 {
+		mistakes = []savedError{{err: errNoSavedURL}}
+		if retired > 0 {
+			mistakes[0].err = errors.New("the services of all URLs are retired; replace the URLs")
+		}
+	}
+	for _, m := range mistakes {
+		k.log.Warn("a part of the saved configuration cannot be used; messages for it fail", zap.Error(m))
+		k.targets = append(k.targets, notifier.Target{Destination: notifier.Unusable("", s.policy, m)})
+	}
+	k.defaultTargets = s.defaults.choose(k.targets)
+	return k, nil
+}
+
+// target returns the target of an entry, or an error if it must not be saved.
+func (s *savedKeys) target(e appriseconfig.Entry) (notifier.Target, error) {
+	t, err := s.use(e)
+	if err != nil {
+		return t, err
+	}
+	if err := t.CheckHost(); err != nil {
+		s.sender.Release(t.Destination)
 		return notifier.Target{}, err
 	}
-	if err := d.CheckHost(); err != nil {
+	return t, nil
+}
+
+// use returns the target of an entry, for messages. Its address is checked when it
+// is dialled.
+func (s *savedKeys) use(e appriseconfig.Entry) (notifier.Target, error) {
+	url, policy, err := s.expand(e.URL)
+	if err != nil {
+		return notifier.Target{}, err
+	}
+	d, err := s.sender.Parse(url, policy)
+	if err != nil {
+		return notifier.Target{}, notifier.WithSuggestion(url, err)
+	}
+	if err := s.services.check(d); err != nil {
 		s.sender.Release(d)
 		return notifier.Target{}, err
 	}
@@ -191,5 +264,5 @@ func (s *savedKeys) fetch(ctx context.Context, location string) ([]byte, error) 
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with status %d", resp.StatusCode)
 	}
-	return readLimited(resp.Body)
+	return appriseconfig.ReadAll(resp.Body)
 }

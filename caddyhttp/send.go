@@ -2,6 +2,8 @@ package caddyhttp
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // The sources of messages.
@@ -21,6 +25,7 @@ const (
 	sourceOwnEvent = "own_event" // an event of this module
 	sourceLog      = "log"       // entries of Caddy's log
 	sourceFallback = "fallback"  // a delivery that the queue has given up
+	sourceDigest   = "digest"    // several messages that a rule has held
 	sourceSMTP     = "smtp"      // a mail
 )
 
@@ -32,6 +37,9 @@ type delivery struct {
 	logger   *zap.Logger          // gets a line for each destination; nil for none
 	source   string               // one of the sources above
 	key      string               // "" for a message without a key
+	site     string               // the ID of the site that the message came to
+	home     string               // where the key is defined; see incidentOf
+	rules    *rules.Rules         // of the key; nil for none
 	memory   *notifier.Allocation // of the request; nil for no limit
 
 	// release, if set, releases what the message holds. It is called when no
@@ -41,13 +49,47 @@ type delivery struct {
 	id          uuid.UUID   // in the queue; zero without a queue
 	idempotency idempotency // of the request
 
+	// single means that the client expects one response in a fixed form, so that
+	// Accept cannot ask for a stream.
+	single bool
+
+	// program means that the client is a program that sends the message again to all
+	// destinations after an error (see [api.NewProgramResponse]).
+	program bool
+
 	// attempt means that the queue makes the delivery, of a message that was
 	// counted before.
 	attempt bool
 
+	// chained means that the attempt is for a destination of a chain.
+	chained bool
+
+	// repeated, if set, means that the queue repeats what fails temporarily (see
+	// [notifier.Options]).
+	repeated func(i int, r *notifier.Result) zapcore.Level
+
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
 	done func(i int, r notifier.Result)
+}
+
+// newDelivery returns the delivery of a message under the settings of a site. All
+// ways in use it and, for a key, toKey: what is set for every message is set here.
+func newDelivery(settings *resolved, source, site string, m *notifier.Message, to *api.Selection) delivery {
+	m.Identity = settings.identity
+	if m.Time.IsZero() {
+		m.Time = time.Now()
+	}
+	return delivery{message: m, to: to, settings: settings, source: source, site: site, home: "site " + site}
+}
+
+// toKey returns d as a delivery for a key, with its rules.
+func (d delivery) toKey(k *key) delivery {
+	d.key, d.logger, d.home, d.rules = k.name, k.log, k.home(d.site), k.rules
+	if k.limits != nil {
+		d.to.Limits = k.limits
+	}
+	return d
 }
 
 // idempotency identifies a message that is sent again.
@@ -56,45 +98,138 @@ type idempotency struct {
 	request []byte // a hash of the request
 }
 
+// answer sends the message of a request and returns the response. With a queue,
+// deliveries that are not final in time are stored and made later. answer calls
+// d.release when no delivery of the request is in progress any more, possibly
+// after it returns.
+//
+// Nothing is stored before the response if there is no queue or all
+// destinations are fast.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d delivery) (*api.Response, error) {
+	h.shared.incidents.note(&d)
+	q, err := h.app.durable(h.resolved.keys[d.key])
+	if err != nil {
+		d.release()
+		return nil, err
+	}
+	if q == nil {
+		defer d.release()
+		stream := d.stream(w, r)
+		resp := d.response(h.shared.send(r.Context(), d))
+		resp.Stream = stream
+		return resp, nil
+	}
+	prefer := api.ParsePrefer(r.Header)
+	wait := q.app.Load().queueSettings.wait
+	if prefer.Async {
+		wait = prefer.Wait
+	}
+	s := newQueuedSend(d, q, h.shared.shared)
+	if err := s.begin(r.Context(), wait > 0); err != nil {
+		d.release()
+		if e, ok := errors.AsType[*queue.DuplicateError](err); ok {
+			return h.repeated(r, q, e, prefer, &d)
+		}
+		return nil, queueError(err)
+	}
+	stream := s.stream(w, r)
+	report, err := s.run(r.Context(), wait)
+	resp := d.response(report)
+	if err == nil {
+		setQueued(resp, r, s.id.String(), prefer)
+	} else if failed := h.errorResponse(queueError(err)); !d.program || resp.Error != "" {
+		failed.Records, failed.Results = report.Records, report.Results
+		resp = failed
+	}
+	resp.Stream = stream
+	return resp, nil
+}
+
+// response returns the response to a request whose message was sent.
+func (d *delivery) response(report *notifier.Report) *api.Response {
+	if d.program {
+		return api.NewProgramResponse(report)
+	}
+	return api.NewResponse(report)
+}
+
+// sendOrQueue sends a message to a key for a client that waits. It returns the
+// report and, with a queue, the ID of the message. Deliveries that are not
+// final in time are stored and made later. sendOrQueue calls d.release when no
+// delivery is in progress any more, possibly after it returns.
+func (a *App) sendOrQueue(ctx context.Context, k *key, d delivery) (*notifier.Report, string, error) {
+	a.shared.incidents.note(&d)
+	q, err := a.durable(k)
+	if err != nil {
+		d.release()
+		return nil, "", err
+	}
+	if q == nil {
+		defer d.release()
+		return a.shared.send(ctx, d), "", nil
+	}
+	wait := q.app.Load().queueSettings.wait
+	s := newQueuedSend(d, q, a.shared.shared)
+	if err := s.begin(ctx, wait > 0); err != nil {
+		d.release()
+		return nil, "", queueError(err)
+	}
+	report, err := s.run(ctx, wait)
+	if err != nil {
+		return nil, "", queueError(err)
+	}
+	return report, s.id.String(), nil
+}
+
+// stream begins a stream of results if the client prefers one.
+func (d *delivery) stream(w http.ResponseWriter, r *http.Request) *api.Stream {
+	if d.single {
+		return nil
+	}
+	stream := api.NewStream(w, r, d.to.Targets)
+	if stream != nil {
+		d.done = stream.Result
+	}
+	return stream
+}
+
 // send sends a message from any source and records the outcome in metrics, the
 // history, the trace of ctx and events.
 func (s *shared) send(ctx context.Context, d delivery) *notifier.Report {
-	sent, trace := s.deliver(ctx, d)
+	sent, trace := s.sendNow(ctx, d)
 	report := d.to.Report(sent)
 	trace.end(report.OK())
-	s.finish(d, sent.Results, report)
+	s.conclude(d, sent.Results, report)
 	return report
 }
 
-// deliver sends a message. The caller ends the trace and calls finish.
-func (s *shared) deliver(ctx context.Context, d delivery) (*notifier.Report, *messageTrace) {
+// sendNow sends a message and waits for all results. The caller ends the trace and
+// calls conclude.
+func (s *shared) sendNow(ctx context.Context, d delivery) (*notifier.Report, *messageTrace) {
 	sending, trace := s.start(ctx, d)
 	return sending.Wait(nil), trace
 }
 
 // start begins to send a message. The caller waits for the deliveries, ends the
-// trace and calls finish.
+// trace and calls conclude.
 func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *messageTrace) {
-	if d.message.Time.IsZero() {
-		d.message.Time = time.Now()
-	}
 	ctx, trace := startTrace(ctx, d.key, len(d.to.Targets))
 	var observers []notifier.Observer
 	if trace != nil {
 		observers = append(observers, trace.observer())
 	}
+	// This is before d.done, after which the client may send the next message.
+	if incident := d.incidentOf(); incident != "" && (d.chained || notifier.Chained(d.to.Targets)) {
+		observers = append(observers, s.incidents.observer(incident, d.message, d.to.Targets))
+	}
 	if done := d.done; done != nil { // d.done would move all of d to the heap
 		observers = append(observers, notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) { done(i, r) }})
-	}
-	var repeated func(int, *notifier.Result) zapcore.Level
-	if d.id != (uuid.UUID{}) { // by the queue
-		repeated = func(int, *notifier.Result) zapcore.Level { return zapcore.WarnLevel }
 	}
 	return s.sender.Start(ctx, d.message, d.to.Targets, notifier.Options{
 		Timeout:   d.settings.timeout,
 		Transient: d.to.Transient,
 		Logger:    d.logger,
-		Repeated:  repeated,
+		Repeated:  d.repeated,
 		Observers: observers,
 		Limits:    d.to.Limits,
 		Memory:    d.memory,
@@ -102,9 +237,9 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 	}), trace
 }
 
-// finish records the outcome of a message. made are the deliveries that were
+// conclude records the outcome of a message. made are the deliveries that were
 // made; report has all of the message's deliveries.
-func (s *shared) finish(d delivery, made []notifier.Result, report *notifier.Report) {
+func (s *shared) conclude(d delivery, made []notifier.Result, report *notifier.Report) {
 	outcome := outcomeOfMessage(report.Results)
 	s.metrics.sent(d, outcome, made)
 	if d.attempt && outcome != outcomeDelivered {

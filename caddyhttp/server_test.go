@@ -8,119 +8,32 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	broker "github.com/mochi-mqtt/server/v2"
 	"github.com/mochi-mqtt/server/v2/hooks/auth"
 	"github.com/mochi-mqtt/server/v2/listeners"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 )
-
-// startCaddy runs Caddy with global options and sites until the end of the
-// test. If Caddy is running, it is reloaded.
-func startCaddy(t *testing.T, options, sites string) {
-	t.Helper()
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
-	admin localhost:2999
-	skip_install_trust
-	http_port 9080
-	https_port 9443
-	persist_config off
-	`+options+`
-}
-`+sites), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := caddy.Load(config, false); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// serve runs Caddy with global options and a site with the options of notify.
-func serve(t *testing.T, options, notify string) {
-	t.Helper()
-	startCaddy(t, options, `http://localhost:9080 {
-	handle_path /prefix/* {
-		notify {
-			`+notify+`
-		}
-	}
-	notify {
-		`+notify+`
-	}
-	respond next 404
-}
-`)
-}
-
-const server = "http://localhost:9080"
-
-// client sends requests to the Caddy that startCaddy runs. It repeats requests
-// that fail, because a reload resets connections that the old server has not
-// accepted yet.
-var client = &http.Client{Transport: repeated{}}
-
-type repeated struct{}
-
-func (repeated) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	for n := 0; err != nil && r.Context().Err() == nil && n < 10; n++ {
-		again := r.Clone(r.Context())
-		if r.GetBody != nil {
-			if again.Body, err = r.GetBody(); err != nil {
-				return nil, err
-			}
-		}
-		resp, err = http.DefaultTransport.RoundTrip(again)
-	}
-	return resp, err
-}
-
-func send(t *testing.T, ctx context.Context, path, form string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, server+path, strings.NewReader(form))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", typeForm)
-	resp, err := client.Do(r)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Error(err)
-	}
-	return resp.StatusCode, string(body)
-}
 
 func TestServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	s := newStation(t)
-	serve(t, "", "key k {\nurl "+s.url("/k")+"\n}")
+	s := caddyhttptest.NewStation(t)
+	caddyhttptest.Serve(t, "", "key k {\nurl "+s.NotifyURL("/k")+"\n}")
 	for path, want := range map[string]int{"/notify/k": 200, "/prefix/notify/k/": 200, "/notify/none": 404, "/other": 404} {
-		if got, body := send(t, t.Context(), path, "body=x"); got != want {
+		if got, body := caddyhttptest.Send(t.Context(), t, path, "body=x"); got != want {
 			t.Errorf("%s: status %d, want %d: %s", path, got, want, body)
 		}
 	}
-	if paths := s.paths(); paths != "k k" {
+	if paths := s.Paths(); paths != "k k" {
 		t.Errorf("messages at %q", paths)
 	}
 }
@@ -146,11 +59,11 @@ func TestReloadAndHangUp(t *testing.T) {
 	}))
 	defer slow.Close()
 	key := "key k {\nurl json://" + strings.TrimPrefix(slow.URL, "http://") + "/\n}"
-	serve(t, "", key)
+	caddyhttptest.Serve(t, "", key)
 
 	patient := make(chan int, 1)
 	go func() {
-		status, _ := send(t, context.Background(), "/notify/k", "body=x")
+		status, _ := caddyhttptest.Send(context.Background(), t, "/notify/k", "body=x")
 		patient <- status
 	}()
 	<-arrived
@@ -158,12 +71,12 @@ func TestReloadAndHangUp(t *testing.T) {
 	hungUp := make(chan struct{})
 	go func() {
 		defer close(hungUp)
-		_, _ = send(t, ctx, "/notify/k", "body=x")
+		_, _ = caddyhttptest.Send(ctx, t, "/notify/k", "body=x")
 	}()
 	<-arrived
 	hangUp()
 	<-hungUp
-	serve(t, "", "timeout 29s\n"+key)
+	caddyhttptest.Serve(t, "", "timeout 29s\n"+key)
 	close(release)
 	for range 2 {
 		if <-cut {
@@ -191,8 +104,8 @@ func TestReloadKeepsConnections(t *testing.T) {
 	defer s.Close()
 	key := "key k {\nurl json://" + strings.TrimPrefix(s.URL, "http://") + "/\n}"
 	for _, timeout := range []string{"10s", "11s", "12s"} {
-		serve(t, "", "timeout "+timeout+"\n"+key)
-		if status, body := send(t, t.Context(), "/notify/k", "body=x"); status != 200 {
+		caddyhttptest.Serve(t, "", "timeout "+timeout+"\n"+key)
+		if status, body := caddyhttptest.Send(t.Context(), t, "/notify/k", "body=x"); status != 200 {
 			t.Fatal(body)
 		}
 	}
@@ -236,9 +149,9 @@ func TestReloadClosesConnections(t *testing.T) {
 
 	// Of three keys, one is of the site, one of the app, and one moves between
 	// them.
-	serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
+	caddyhttptest.Serve(t, "notify {\n"+keys["one"]+keys["three"]+"}", keys["two"])
 	for name := range keys {
-		if status, body := send(t, t.Context(), "/notify/"+name, "body=x"); status != 200 {
+		if status, body := caddyhttptest.Send(t.Context(), t, "/notify/"+name, "body=x"); status != 200 {
 			t.Fatal(body)
 		}
 	}
@@ -246,10 +159,10 @@ func TestReloadClosesConnections(t *testing.T) {
 	if len(before) != 3 {
 		t.Fatalf("connected: %v", before)
 	}
-	serve(t, "notify {\n"+keys["one"]+"}", keys["three"])
-	eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
-	serve(t, "", "")
-	eventually(t, func() bool { return len(connected()) == 0 })
+	caddyhttptest.Serve(t, "notify {\n"+keys["one"]+"}", keys["three"])
+	caddyhttptest.Eventually(t, func() bool { return slices.Equal(connected(), before[:2]) }) // one and three
+	caddyhttptest.Serve(t, "", "")
+	caddyhttptest.Eventually(t, func() bool { return len(connected()) == 0 })
 }
 
 // TestSecretsStayHidden checks that secrets of URLs, of the configuration and
@@ -262,10 +175,10 @@ func TestSecretsStayHidden(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "caddy.log")
 	t.Setenv("NOTIFY_TEST_SECRET", "secretsecret")
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	address := strings.TrimPrefix(s.URL, "http://")
 	const gone = "127.0.0.1:1"
-	serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",
+	caddyhttptest.Serve(t, "debug\nlog {\noutput file "+file+"\nlevel DEBUG\n}\nservers {\ntrace\n}",
 		open+"key k {\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+address+"/refuse a\nurl json://user:{env.NOTIFY_TEST_SECRET}@"+gone+"/ b\n}")
 	var answers strings.Builder
 	for _, form := range []string{
@@ -275,11 +188,11 @@ func TestSecretsStayHidden(t *testing.T) {
 		"body=x&attach=http://user:secretsecret@" + gone + "/secretsecret",
 	} {
 		for _, path := range []string{"/notify/k", "/notify"} {
-			_, body := send(t, t.Context(), path, form)
+			_, body := caddyhttptest.Send(t.Context(), t, path, form)
 			answers.WriteString(body)
 		}
 	}
-	resp, err := client.Get("http://localhost:2999/config/")
+	resp, err := caddyhttptest.Client.Get("http://" + caddyhttptest.Admin + "/config/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +201,7 @@ func TestSecretsStayHidden(t *testing.T) {
 	if err != nil || !strings.Contains(string(config), "{env.NOTIFY_TEST_SECRET}") {
 		t.Errorf("the configuration does not show the placeholder: %v\n%s", err, config)
 	}
-	log := readLog(t, file, "delivery failed")
+	log := caddyhttptest.ReadLog(t, file, "delivery failed")
 	for name, text := range map[string]string{"log": log, "answers": answers.String(), "configuration": string(config)} {
 		if i := strings.Index(text, "secretsecret"); i >= 0 {
 			t.Errorf("%s: …%s", name, text[max(0, i-300):i+12])
@@ -297,28 +210,5 @@ func TestSecretsStayHidden(t *testing.T) {
 	if !strings.Contains(log, "request rejected") {
 		t.Error("refused requests are not in the debug log")
 	}
-	serve(t, "", "") // so that nothing writes to the log any more
-}
-
-// readLog waits until a log file has a text, and returns its content.
-func readLog(t *testing.T, file, text string) string {
-	t.Helper()
-	for range 100 {
-		if log, err := os.ReadFile(file); err == nil && strings.Contains(string(log), text) {
-			return string(log)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("the log does not say %q", text)
-	return ""
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the condition does not hold after the timeout")
-		}
-	}
+	caddyhttptest.Serve(t, "", "") // so that nothing writes to the log any more
 }

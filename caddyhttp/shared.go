@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/smtpd"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -27,13 +28,16 @@ type shared struct {
 	history    history
 	apps       startedApps
 	background background
+	incidents  incidents
+	alerts     alertTitles
 	logs       logSinks
-	mail       replacedMailServers
-	parsed     atomic.Int64 // URLs of configurations since the last app started
+	mail       smtpd.Replaced
+	passwords  *smtpd.Passwords // of mail clients; it remembers logins over reloads
+	parsed     atomic.Int64     // URLs of configurations since the last app started
 }
 
 func newShared() *shared {
-	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency)}
+	s := &shared{sender: notifier.NewSender(egress.NewPool(userAgent), notifier.DefaultConcurrency), passwords: smtpd.NewPasswords()}
 	s.metrics = newMetrics(&s.inFlight, &s.memory, s.openQueue)
 	return s
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/smtpd"
 	"github.com/caddy-notify/caddy-notify/internal/errs"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
@@ -143,10 +146,8 @@ func (c *SMTP) check() error {
 	if len(c.Listen)+len(c.ImplicitTLS) == 0 {
 		return errSMTPNoAddress
 	}
-	for _, address := range slices.Concat(c.Listen, c.ImplicitTLS) {
-		if _, err := parseMailAddress(address); err != nil {
-			return err
-		}
+	if _, err := parseMailAddresses(slices.Concat(c.Listen, c.ImplicitTLS)); err != nil {
+		return err
 	}
 	if c.Hostname != "" && !mailHostname.MatchString(c.Hostname) {
 		return prefixError("hostname", errSMTPHostname)
@@ -205,8 +206,19 @@ func parseMailAddress(text string) (caddy.NetworkAddress, error) {
 	return a, errSMTPAddress
 }
 
+func parseMailAddresses(texts []string) (addresses []caddy.NetworkAddress, err error) {
+	for _, text := range texts {
+		a, err := parseMailAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, a)
+	}
+	return addresses, nil
+}
+
 func (c *SMTPTLS) check() error {
-	if err := errors.Join(checkPlaceholders(c.Certificate), checkPlaceholders(c.Key)); err != nil {
+	if err := errors.Join(placeholder.Check(c.Certificate), placeholder.Check(c.Key)); err != nil {
 		return err
 	}
 	switch {
@@ -223,12 +235,12 @@ func (a *SMTPAccount) check() error {
 		return errSMTPUser
 	}
 	for _, name := range a.Keys {
-		if err := checkKeyName(name); err != nil {
+		if err := CheckKeyName(name); err != nil {
 			return err
 		}
 	}
 	if strings.Contains(a.Password, "{") {
-		return checkPlaceholders(a.Password)
+		return placeholder.Check(a.Password)
 	}
 	return checkHash(a.Password)
 }
@@ -256,16 +268,9 @@ func (c *SMTP) trusted() (ranges []netip.Prefix, local bool, err error) {
 // placeholders replaced and files read.
 type mailSettings struct {
 	listen, implicitTLS []caddy.NetworkAddress
-	hostname            string
 	domain              string           // Caddy manages its certificate; "" for none
 	certificate         *tls.Certificate // nil for none
-	accounts            map[string]*mailAccount
-	ranges              []netip.Prefix // clients in them need no account
-	local               bool           // clients on the same machine need no account
-	maxSize             int64
-	maxRecipients       int
-	maxConnections      int
-	timeout             time.Duration
+	server              smtpd.Config     // without what is known when the server starts
 }
 
 // resolve returns the settings with placeholders replaced and files read.
@@ -273,45 +278,37 @@ func (c *SMTP) resolve() (*mailSettings, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &mailSettings{
-		hostname: c.Hostname, maxSize: cmp.Or(c.MaxSize, defaultMailSize), maxRecipients: cmp.Or(c.MaxRecipients, defaultMailRecipients),
-		maxConnections: cmp.Or(c.MaxConnections, defaultMailConnections), timeout: cmp.Or(time.Duration(c.Timeout), defaultMailTimeout),
-	}
-	for to, addresses := range map[*[]caddy.NetworkAddress][]string{&s.listen: c.Listen, &s.implicitTLS: c.ImplicitTLS} {
-		for _, text := range addresses {
-			a, err := parseMailAddress(text)
-			if err != nil {
-				return nil, err
-			}
-			*to = append(*to, a)
-		}
-	}
+	s := &mailSettings{server: smtpd.Config{
+		Hostname: c.Hostname, MaxSize: cmp.Or(c.MaxSize, defaultMailSize), MaxRecipients: cmp.Or(c.MaxRecipients, defaultMailRecipients),
+		MaxConnections: cmp.Or(c.MaxConnections, defaultMailConnections), Timeout: cmp.Or(time.Duration(c.Timeout), defaultMailTimeout),
+	}}
 	var err error
-	if s.ranges, s.local, err = c.trusted(); err != nil {
+	if s.listen, err = parseMailAddresses(c.Listen); err != nil {
+		return nil, err
+	}
+	if s.implicitTLS, err = parseMailAddresses(c.ImplicitTLS); err != nil {
+		return nil, err
+	}
+	if s.server.Trusted, s.server.Local, err = c.trusted(); err != nil {
 		return nil, prefixError("trusted_clients", err)
 	}
 	if c.TLS != nil {
 		s.domain = c.TLS.Domain
-		s.hostname = cmp.Or(s.hostname, s.domain)
+		s.server.Hostname = cmp.Or(s.server.Hostname, s.domain)
 		if s.certificate, err = c.TLS.load(); err != nil {
 			return nil, prefixError("tls", err)
 		}
 	}
-	if s.hostname == "" {
+	if s.server.Hostname == "" {
 		if name, err := os.Hostname(); err == nil && mailHostname.MatchString(name) {
-			s.hostname = name
+			s.server.Hostname = name
 		}
-		s.hostname = cmp.Or(s.hostname, "localhost")
+		s.server.Hostname = cmp.Or(s.server.Hostname, "localhost")
 	}
-	s.accounts, err = loadMailAccounts(c.Accounts)
-	return s, prefixAuth(err)
-}
-
-func prefixAuth(err error) error {
-	if err == nil {
-		return nil
+	if s.server.Accounts, err = loadMailAccounts(c.Accounts); err != nil {
+		return nil, prefixError("auth", err)
 	}
-	return prefixError("auth", err)
+	return s, nil
 }
 
 // load reads the certificate and its key. It returns nil if a domain is set instead.
@@ -321,7 +318,7 @@ func (c *SMTPTLS) load() (*tls.Certificate, error) {
 	}
 	var pem [2][]byte
 	for i, path := range []string{c.Certificate, c.Key} {
-		path, err := resolvePlaceholders(path)
+		path, err := placeholder.Resolve(path)
 		if err != nil {
 			return nil, err
 		}
@@ -346,7 +343,7 @@ func (c *SMTP) addFiles(f *fileFingerprint) {
 	}
 	for _, path := range []string{c.TLS.Certificate, c.TLS.Key} {
 		f.addPlaceholders(path)
-		if path, err := resolvePlaceholders(path); err == nil {
+		if path, err := placeholder.Resolve(path); err == nil {
 			f.add(path)
 		}
 	}
@@ -361,28 +358,22 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 	b.app.SMTP = c
 	b.Caddyfile.record("smtp", d)
 	start := *d
-	for _, address := range args {
-		if _, err := parseMailAddress(address); err != nil {
-			return d.WrapErr(prefixError("smtp", err))
-		}
+	if _, err := parseMailAddresses(args); err != nil {
+		return d.WrapErr(prefixError("smtp", err))
 	}
-	err := readBlock(d, "smtp", options{
-		"implicit_tls": {usage: "implicit_tls <address...>", min: 1, max: math.MaxInt, repeat: true, line: func(addresses []string) error {
-			for _, address := range addresses {
-				if _, err := parseMailAddress(address); err != nil {
-					return err
-				}
-			}
+	err := block.ReadOptional(d, "smtp", block.Options{
+		"implicit_tls": {Usage: "implicit_tls <address...>", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(addresses []string) error {
 			c.ImplicitTLS = append(c.ImplicitTLS, addresses...)
-			return nil
+			_, err := parseMailAddresses(addresses)
+			return err
 		}},
-		"hostname": {usage: "hostname <name>", min: 1, max: 1, line: func(args []string) error {
+		"hostname": {Usage: "hostname <name>", Min: 1, Max: 1, Line: func(args []string) error {
 			if c.Hostname = args[0]; !mailHostname.MatchString(c.Hostname) {
 				return errSMTPHostname
 			}
 			return nil
 		}},
-		"tls": {usage: "tls <domain>, or tls <certificate> <key>", min: 1, max: 2, at: func(d *caddyfile.Dispenser, args []string) error {
+		"tls": {Usage: "tls <domain>, or tls <certificate> <key>", Min: 1, Max: 2, At: func(d *caddyfile.Dispenser, args []string) error {
 			c.TLS = &SMTPTLS{Domain: args[0]}
 			if len(args) == 2 {
 				c.TLS = &SMTPTLS{}
@@ -395,16 +386,16 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 			}
 			return c.TLS.check()
 		}},
-		"auth": {usage: "auth { … }", block: c.readAuth},
-		"trusted_clients": {usage: "trusted_clients <cidr...>|private_ranges|none", min: 1, max: math.MaxInt, repeat: true, line: func(ranges []string) error {
+		"auth": {Usage: "auth { … }", Block: b.readAuth},
+		"trusted_clients": {Usage: "trusted_clients <cidr...>|private_ranges|none", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(ranges []string) error {
 			c.TrustedClients = append(c.TrustedClients, ranges...)
 			_, _, err := c.trusted()
 			return err
 		}},
-		"max_size":        {usage: "max_size <size>", min: 1, max: 1, line: byteSize(&c.MaxSize)},
-		"max_recipients":  {usage: "max_recipients <n>", min: 1, max: 1, line: number(&c.MaxRecipients, 1, math.MaxUint16)},
-		"max_connections": {usage: "max_connections <n>", min: 1, max: 1, line: number(&c.MaxConnections, 1, math.MaxInt32)},
-		"timeout":         {usage: "timeout <duration>", min: 1, max: 1, line: positiveDuration(&c.Timeout)},
+		"max_size":        {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&c.MaxSize)},
+		"max_recipients":  {Usage: "max_recipients <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxRecipients, 1, math.MaxUint16)},
+		"max_connections": {Usage: "max_connections <n>", Min: 1, Max: 1, Line: block.Number(&c.MaxConnections, 1, math.MaxInt32)},
+		"timeout":         {Usage: "timeout <duration>", Min: 1, Max: 1, Line: block.Duration(&c.Timeout)},
 	})
 	if err != nil {
 		return err
@@ -417,8 +408,8 @@ func (b *settingsBlock) readSMTP(d *caddyfile.Dispenser, args []string) error {
 
 // readAuth reads the accounts, one a line: the user name, the hash of the password,
 // and the keys.
-func (c *SMTP) readAuth(d *caddyfile.Dispenser, _ []string) error {
-	start := *d
+func (b *settingsBlock) readAuth(d *caddyfile.Dispenser, _ []string) error {
+	c, start := b.app.SMTP, *d
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		a := SMTPAccount{Username: d.Val()}
 		args := d.RemainingArgs()
@@ -429,6 +420,7 @@ func (c *SMTP) readAuth(d *caddyfile.Dispenser, _ []string) error {
 		if err := a.check(); err != nil {
 			return d.WrapErr(prefixError("auth", err))
 		}
+		b.Caddyfile.record(accountName(a.Username), d)
 		c.Accounts = append(c.Accounts, a)
 	}
 	if len(c.Accounts) == 0 {

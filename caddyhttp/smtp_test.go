@@ -8,9 +8,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +18,11 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+	"github.com/google/uuid"
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -28,7 +30,7 @@ import (
 // options in block. It returns the address of the mail server.
 func newMailServer(t *testing.T, global, block string) (h *Handler, address string) {
 	t.Helper()
-	address = freeAddress(t)
+	address = "127.0.0.1:" + porttest.Free()
 	h = newGateway(t, "", global+"\nsmtp "+address+" {\nhostname mail.example.com\n"+block+"\n}")
 	if err := h.app.Start(); err != nil {
 		t.Fatal(err)
@@ -39,17 +41,6 @@ func newMailServer(t *testing.T, global, block string) (h *Handler, address stri
 		}
 	})
 	return h, address
-}
-
-// freeAddress returns an unused address to listen on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func dialMail(t *testing.T, address string) *smtp.Client {
@@ -109,23 +100,23 @@ const simpleMail = "Subject: Disk full\n\nThe disk is full.\n"
 // TestMailRecipients checks which key, type and tags a recipient selects, and which
 // recipients are refused.
 func TestMailRecipients(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	h, address := newMailServer(t, `
 		key ops {
-			url `+s.url("/all")+`
-			url `+s.url("/disk")+` disk
-			url `+s.url("/disk-raid")+` disk raid
+			url `+s.NotifyURL("/all")+`
+			url `+s.NotifyURL("/disk")+` disk
+			url `+s.NotifyURL("/disk-raid")+` disk raid
 			default_tag untagged
 		}
 		key Ops_2-x {
-			url `+s.url("/two")+`
+			url `+s.NotifyURL("/two")+`
 		}
 		key web {
-			url `+s.url("/web")+`
+			url `+s.NotifyURL("/web")+`
 			accept direct grafana
 		}
 		key mail {
-			url `+s.url("/mail")+`
+			url `+s.NotifyURL("/mail")+`
 			accept smtp
 		}`, "")
 	before := mailRefusals(h)
@@ -159,7 +150,7 @@ func TestMailRecipients(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", to, got, want.answer)
 		}
 		var paths []string
-		for _, a := range s.take() {
+		for _, a := range s.Take() {
 			paths = append(paths, strings.TrimPrefix(a.Path, "/"))
 			if a.Type != string(want.typ) || a.Title != "Disk full" || a.Message != "The disk is full." {
 				t.Errorf("%s: got %+v", to, a)
@@ -178,6 +169,77 @@ func TestMailRecipients(t *testing.T) {
 	}
 }
 
+// TestMailType checks that a subject that says that a problem is over makes a mail a
+// success wherever it is sent, and that the address decides about other mails before
+// the subject does.
+func TestMailType(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}", "")
+	for _, tt := range []struct {
+		subject, to string
+		want        notifier.Type
+	}{
+		{"[RESOLVED] DiskFull", "ops@x", notifier.Success},
+		{"[RESOLVED] DiskFull", "ops.failure@x", notifier.Success},
+		{"[FIRING:1] DiskFull", "ops@x", notifier.Failure},
+		{"[FIRING:1] DiskFull", "ops.warning@x", notifier.Warning},
+		{"[FIRING:1] DiskFull", "ops.success@x", notifier.Success},
+		{"[FIRING:1] DiskFull", "ops.info@x", notifier.Info},
+		{"Warning: disk", "ops@x", notifier.Warning},
+		{"Warning: disk", "ops.failure@x", notifier.Failure},
+		{"All is OK", "ops@x", notifier.Info},
+		{"All is OK", "ops.failure@x", notifier.Failure},
+	} {
+		if got := sendMail(t, address, "Subject: "+tt.subject+"\n\nx\n", tt.to); !strings.HasPrefix(got, "250 ") {
+			t.Fatal(got)
+		}
+		if got := s.One(t); got.Type != string(tt.want) || got.Title != tt.subject {
+			t.Errorf("%s to %s: got %+v, want the type %s", tt.subject, tt.to, got, tt.want)
+		}
+	}
+	// Each recipient of a mail has the type of its address.
+	if got := sendMail(t, address, "Subject: Problem: disk\n\nx\n", "ops.warning@x", "ops@x"); !strings.HasPrefix(got, "250 ") {
+		t.Fatal(got)
+	}
+	types := map[string]bool{}
+	for _, a := range s.Take() {
+		types[a.Type] = true
+	}
+	if len(types) != 2 || !types["warning"] || !types["failure"] {
+		t.Errorf("two recipients: got %v", types)
+	}
+}
+
+// TestMailThread checks that the mails of a thread are about one incident, and that
+// the same thread to another key is another one.
+func TestMailThread(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	_, address := newMailServer(t, "key ops {\nurl "+s.NotifyURL("/ops")+"\n}\nkey door {\nurl "+s.NotifyURL("/door")+"\n}", "")
+	incident := func(to, header string) string {
+		t.Helper()
+		if got := sendMail(t, address, header+"Subject: Disk\n\nx\n", to); !strings.HasPrefix(got, "250 ") {
+			t.Fatal(got)
+		}
+		return s.One(t).Incident
+	}
+	first := incident("ops.failure@x", "Message-ID: <a@b>\n")
+	if len(first) != 32 {
+		t.Fatalf("the incident is %q", first)
+	}
+	if got := incident("ops.success@x", "Message-ID: <c@b>\nReferences: <a@b>\n"); got != first {
+		t.Errorf("the next mail of the thread is about %q, not %q", got, first)
+	}
+	if got := incident("ops@x", "Message-ID: <d@b>\n"); got == first || got == "" {
+		t.Errorf("another mail is about %q", got)
+	}
+	if got := incident("door@x", "Message-ID: <a@b>\n"); got == first || got == "" {
+		t.Errorf("a mail to another key is about %q", got)
+	}
+	if got := incident("ops@x", ""); got != "" {
+		t.Errorf("a mail without Message-ID is about %q", got)
+	}
+}
+
 // mailRefusals returns the number of refused mails in the history. All tests share
 // the history.
 func mailRefusals(h *Handler) (n int) {
@@ -192,23 +254,23 @@ func mailRefusals(h *Handler) (n int) {
 // TestMailAnswers checks that the answer asks the sender to try again only if another
 // attempt can succeed.
 func TestMailAnswers(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	gone := httptest.NewServer(nil)
 	t.Cleanup(gone.Close)
 	_, address := newMailServer(t, `
 		key ok {
-			url `+s.url("/ok")+`
+			url `+s.NotifyURL("/ok")+`
 		}
 		key down {
-			url `+s.url("/ok")+`
-			url `+s.url("/refuse?retry=0")+`
+			url `+s.NotifyURL("/ok")+`
+			url `+s.NotifyURL("/refuse?retry=0")+`
 		}
 		key wrong {
-			url `+s.url("/ok")+`
+			url `+s.NotifyURL("/ok")+`
 			url `+strings.Replace(gone.URL, "http://", "json://", 1)+`/gone
 		}
 		key optional {
-			url `+s.url("/refuse?retry=0&optional=yes")+`
+			url `+s.NotifyURL("/refuse?retry=0&optional=yes")+`
 		}`, "max_recipients 3")
 	for to, want := range map[string]string{
 		"ok@x":                   "250 2.0.0 delivered",
@@ -228,14 +290,14 @@ func TestMailAnswers(t *testing.T) {
 
 // TestMailQueue checks that a mail is accepted when the queue has it.
 func TestMailQueue(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	h, address := newMailServer(t, "queue {\npath "+t.TempDir()+"\n}\n"+`
 		key ops {
-			url `+s.url("/ok")+`
-			url `+s.url("/refuse?retry=0")+`
+			url `+s.NotifyURL("/ok")+`
+			url `+s.NotifyURL("/refuse?retry=0")+`
 		}
 		key off {
-			url `+s.url("/refuse?retry=0")+`
+			url `+s.NotifyURL("/refuse?retry=0")+`
 			queue off
 		}`, "")
 	t.Cleanup(func() { _ = h.app.Cleanup() })
@@ -244,10 +306,11 @@ func TestMailQueue(t *testing.T) {
 	if !ok {
 		t.Fatal(got)
 	}
-	r := httptest.NewRequest("GET", "/notify/messages/"+id, nil)
-	r.Header.Set("Accept", "application/json")
-	if a := do(t, h, r); a.status != 200 || !strings.Contains(a.body, `"state":"queued"`) {
-		t.Errorf("the queue has no message %s: %d %s", id, a.status, a.body)
+	if e, err := h.app.queue.Get(t.Context(), uuid.MustParse(id)); err != nil || !e.Waits() {
+		t.Errorf("the queue does not have the message %s: %v", id, err)
+	}
+	if a := getMessage(t, h, http.MethodGet, id, typeJSON); a.status != 404 {
+		t.Errorf("a site shows a mail: %d %s", a.status, a.body)
 	}
 	if got := sendMail(t, address, simpleMail, "off@x"); !strings.HasPrefix(got, "451 4.4.0") {
 		t.Errorf("without the queue: %s", got)
@@ -260,7 +323,7 @@ func TestMailQueue(t *testing.T) {
 // TestMailContent checks the message that a mail becomes, and that the text arrives
 // without the attachments that exceed a limit.
 func TestMailContent(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	_, address := newMailServer(t, `
 		max_body 10KiB
 		attachments {
@@ -268,7 +331,7 @@ func TestMailContent(t *testing.T) {
 			max_count 2
 		}
 		key ops {
-			url `+s.url("/ok")+`
+			url `+s.NotifyURL("/ok")+`
 		}`, "max_size 20KiB")
 	mixed := func(parts ...string) string {
 		return "Subject: Scan\nContent-Type: multipart/mixed; boundary=b\n\n--b\n" + strings.Join(parts, "\n--b\n") + "\n--b--\n"
@@ -280,14 +343,28 @@ func TestMailContent(t *testing.T) {
 		mail, answer       string
 		title, text, files string
 	}{
-		"text":                 {simpleMail, "250", "Disk full", "The disk is full.", ""},
-		"only a subject":       {"Subject: Paper stalled\n\n", "250", "", "Paper stalled", ""},
-		"only a text":          {"Paper stalled, tray 2\n", "250", "", "Paper stalled, tray 2", ""},
-		"dots":                 {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
-		"files":                {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
-		"only a file":          {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
-		"a file too large":     {mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan", "see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf"},
-		"too many files":       {mixed("\nsee", file("a", 1), file("b", 1), file("c", 1), file("d", 1)), "250", "Scan", "see\n\nLeft out: c, d (the message has too many attachments; send at most 2)", "a b"},
+		"text":                   {simpleMail, "250", "Disk full", "The disk is full.", ""},
+		"only a subject":         {"Subject: Paper stalled\n\n", "250", "", "Paper stalled", ""},
+		"only a text":            {"Paper stalled, tray 2\n", "250", "", "Paper stalled, tray 2", ""},
+		"dots":                   {"Subject: x\n\n.\n..\nend\n", "250", "x", ".\n..\nend", ""},
+		"files":                  {mixed("Content-Type: text/plain\n\nsee", file("a.pdf", 10), file("b.pdf", 1024)), "250", "Scan", "see", "a.pdf b.pdf"},
+		"only a file":            {mixed(file("a.pdf", 10)), "250", "Scan", "", "a.pdf"},
+		"a file too large":       {mixed("\nsee", file("a.pdf", 1025), file("b.pdf", 1)), "250", "Scan", "see\n\nLeft out: a.pdf (the attachment a.pdf is larger than 1.0 KiB)", "b.pdf"},
+		"too many files":         {mixed("\nsee", file("a", 1), file("b", 1), file("c", 1), file("d", 1)), "250", "Scan", "see\n\nLeft out: c, d (the message has too many attachments; send at most 2)", "a b"},
+		"a file with a bad name": {mixed("\nsee", file("the scan.pdf", 1)), "250", "Scan", "see", "the scan.pdf"},
+		"a file without a name":  {mixed("\nsee", file("", 1)), "250", "Scan", "see", "attachment.pdf"},
+		"a button": {
+			"Subject: x\nContent-Type: text/html\n\n<p>The disk is full.</p><a href=\"https://nas.example/disk?n=1&amp;m=2\">View</a>\n", "250", "x",
+			"The disk is full.\nView (https://nas.example/disk?n=1&m=2)", "",
+		},
+		"an unknown charset": {
+			"Subject: x\nContent-Type: text/plain; charset=x-none\n\n35 \xb0C\n", "250", "x",
+			"35 \uFFFDC\n\n\uFFFD stands for text in the charset x-none, which cannot be read", "",
+		},
+		"an unknown charset of HTML": {
+			"Subject: x\nContent-Type: text/html; charset=\"<b>\"\n\n<p>35 \xb0C</p>\n", "250", "x",
+			"35 \uFFFDC\n\uFFFD stands for text in the charset <b>, which cannot be read", "",
+		},
 		"a long subject":       {"Subject: " + strings.Repeat("word ", 500) + "\n\nx\n", "250", strings.TrimSpace(strings.Repeat("word ", 500))[:1000], "x", ""},
 		"empty":                {"X: y\n\n", "554 5.6.0 the mail is empty", "", "", ""},
 		"a text too large":     {"Subject: x\n\n" + strings.Repeat("line\n", 3<<10), "552 5.3.4 the text of the mail is larger than 10 KiB", "", "", ""},
@@ -300,7 +377,7 @@ func TestMailContent(t *testing.T) {
 		if got := sendMail(t, address, tt.mail, "ops@x"); !strings.HasPrefix(got, tt.answer) {
 			t.Errorf("%s: got %s, want %s", name, got, tt.answer)
 		}
-		got := s.take()
+		got := s.Take()
 		if tt.title+tt.text+tt.files == "" {
 			if len(got) > 0 {
 				t.Errorf("%s: a refused mail was sent: %+v", name, got)
@@ -348,24 +425,19 @@ func certificate(t *testing.T) (files string, client *tls.Config) {
 // TestMailAuthentication checks who needs an account, with which mechanisms a client
 // can authenticate, and to which keys it may then send.
 func TestMailAuthentication(t *testing.T) {
-	s := newStation(t)
+	s := caddyhttptest.NewStation(t)
 	files, config := certificate(t)
 	hash, err := bcrypt.GenerateFromPassword([]byte("tray-2"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The hash for unknown users takes a second, or much longer with the race
-	// detector. The password of this one is that of the accounts.
-	outside := fakeAccount
-	fakeAccount = &mailAccount{hash: hash}
-	t.Cleanup(func() { fakeAccount = outside })
-	implicit := freeAddress(t)
+	implicit := "127.0.0.1:" + porttest.Free()
 	h, address := newMailServer(t, `
 		key ops {
-			url `+s.url("/ops")+`
+			url `+s.NotifyURL("/ops")+`
 		}
 		key other {
-			url `+s.url("/other")+`
+			url `+s.NotifyURL("/other")+`
 		}`, `
 		trusted_clients none
 		implicit_tls `+implicit+`
@@ -440,7 +512,7 @@ func TestMailAuthentication(t *testing.T) {
 	})
 	t.Run("three wrong passwords", func(t *testing.T) {
 		c := dial()
-		for range maxMailFailures {
+		for range 3 {
 			if err := c.Auth(sasl.NewPlainClient("", "nas", "guess")); err == nil {
 				t.Fatal("a wrong password is accepted")
 			}
@@ -461,47 +533,70 @@ func TestMailAuthentication(t *testing.T) {
 	}
 }
 
-// TestMailConnections checks that clients that need an account leave connections for
-// trusted clients.
-func TestMailConnections(t *testing.T) {
-	conns, local := &mailConns{max: 16, open: map[*mailConn]bool{}, byAddress: map[netip.Addr]int{}}, 0
-	var open []*mailConn
-	for i := range 40 {
-		c := &mailConn{client: netip.MustParseAddr(fmt.Sprintf("203.0.113.%d", i/4))}
-		if conns.add(c) {
-			open = append(open, c)
+// TestMailToken checks that a key with a token takes mails only from an account that
+// names it, and that nobody else can tell it from a key that does not exist.
+func TestMailToken(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	files, config := certificate(t)
+	hash, err := bcrypt.GenerateFromPassword([]byte("tray-2"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address := newMailServer(t, `
+		key ops {
+			url `+s.NotifyURL("/ops")+`
+			token `+opsToken+`
 		}
-	}
-	if len(open) != 8 {
-		t.Errorf("clients that need an account have %d of 16 connections, want 8, 2 of an address", len(open))
-	}
-	for range 20 {
-		if conns.add(&mailConn{client: netip.MustParseAddr("127.0.0.1"), trusted: true}) {
-			local++
+		key free {
+			url `+s.NotifyURL("/free")+`
+		}`, `
+		tls `+files+`
+		auth {
+			printer `+string(hash)+` ops
+			nas `+string(hash)+`
+		}`)
+	const unnamed = "550 5.7.1 there is no such key, or it has a token"
+	for _, tt := range []struct{ user, to, want string }{
+		{"", "ops@x", unnamed},
+		{"", "nothing@x", unnamed},
+		{"", "a!b@x", "550 5.1.1"},
+		{"", "free@x", "250"},
+		{"nas", "ops@x", unnamed},
+		{"nas", "nothing@x", unnamed},
+		{"nas", "free@x", "250"},
+		{"printer", "ops@x", "250"},
+		{"printer", "free@x", "550 5.7.1 the account may not"},
+	} {
+		c, err := smtp.DialStartTLS(address, config)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if tt.user != "" {
+			if err := c.Auth(sasl.NewPlainClient("", tt.user, "tray-2")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := sendOver(t, c, simpleMail, tt.to); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%q to %s: %s", tt.user, tt.to, got)
+		}
+		_ = c.Close()
 	}
-	if local != 8 {
-		t.Errorf("trusted clients have %d connections, want 8", local)
-	}
-	for _, c := range open {
-		c.leave()
-	}
-	if !conns.add(&mailConn{client: netip.MustParseAddr("203.0.113.1")}) {
-		t.Error("closed connections still count")
+	if got := s.Paths(); got != "free free ops" {
+		t.Errorf("messages at %q", got)
 	}
 }
 
 // TestMailSaved checks that mails reach saved keys if the global option has configs.
 func TestMailSaved(t *testing.T) {
-	s := newStation(t)
-	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.url("/k")+"\n}", "")
-	if got := post(t, h, "/add/saved", typeJSON, `{"urls":"`+s.url("/saved")+`"}`); got.status != 200 {
+	s := caddyhttptest.NewStation(t)
+	h, address := newMailServer(t, "configs {\nmanage open\ntrust operator\n}\nkey k {\nurl "+s.NotifyURL("/k")+"\n}", "")
+	if got := post(t, h, "/add/saved", typeJSON, `{"urls":"`+s.NotifyURL("/saved")+`"}`); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	if got := sendMail(t, address, simpleMail, "saved.failure@x"); got != "250 2.0.0 delivered" {
 		t.Fatal(got)
 	}
-	if got := s.one(t); got.Path != "/saved" || got.Type != "failure" {
+	if got := s.One(t); got.Path != "/saved" || got.Type != "failure" {
 		t.Errorf("got %+v", got)
 	}
 }

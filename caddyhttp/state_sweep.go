@@ -102,7 +102,7 @@ func (a *App) sweepStates(ctx context.Context, now time.Time) error {
 // saved keys that the operator is trusted for. It stops when one of them cannot
 // be read.
 func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)) error {
-	saved := false // the sites share the saved keys
+	seen := map[*savedSpace]bool{}
 	for _, site := range append([]*resolved{a.resolved}, a.sites...) {
 		for _, t := range site.defaultTargets {
 			f(t.Destination)
@@ -112,10 +112,10 @@ func (a *App) eachDestination(ctx context.Context, f func(*notifier.Destination)
 				f(t.Destination)
 			}
 		}
-		if site.saved == nil || site.saved.Trust == trustClient || saved {
+		if site.saved == nil || site.saved.Trust == trustClient || seen[site.saved.space] {
 			continue
 		}
-		saved = true
+		seen[site.saved.space] = true
 		if err := site.saved.eachDestination(ctx, f); err != nil {
 			return err
 		}

@@ -15,6 +15,13 @@ var version = func() string {
 	return moduleVersion(info)
 }()
 
+// Version returns the version of this module: of a release, such as v1.2.3, of a
+// commit, or "(devel)".
+func Version() string { return version }
+
+// UserAgent returns the User-Agent of the gateway's HTTP requests.
+func UserAgent() string { return userAgent }
+
 // userAgent is the User-Agent of the gateway's HTTP requests.
 var userAgent = "caddy-notify/" + strings.Trim(version, "()") + " " + agentComment
 

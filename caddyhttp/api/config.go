@@ -89,7 +89,7 @@ func (q *Request) config(isJSON bool) (*Config, error) {
 // PrefersJSON reports whether r is answered in JSON: if its Accept headers
 // prefer JSON or, without such a header, if the request is JSON.
 func PrefersJSON(r *http.Request) bool {
-	if len(r.Header["Accept"]) == 0 {
+	if !accepts(r) {
 		return sendsJSON(r)
 	}
 	return negotiate(r) == mediaJSON

@@ -32,6 +32,7 @@ type gateway struct {
 // received is a message that would be sent.
 type received struct {
 	title, body, typ string
+	incident         string // with the state that its type does not tell
 	files            string // name, type and content of each, separated by |
 	urls             string // of the destinations, separated by spaces
 }
@@ -103,6 +104,9 @@ func (g *gateway) handle(w http.ResponseWriter, r *http.Request) (*Response, err
 		return nil, err
 	}
 	got := received{title: m.Title, body: m.Body, typ: string(m.Type)}
+	if got.incident = m.Incident.Name; got.incident != "" && m.Incident.State != "" {
+		got.incident += " " + string(m.Incident.State)
+	}
 	for i, a := range m.Attachments {
 		content, err := io.ReadAll(a.Open())
 		if err != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,18 +26,28 @@ func sendsJSON(r *http.Request) bool {
 // of browsers do.
 func PrefersHTML(r *http.Request) bool { return negotiate(r) == mediaHTML }
 
+// accepts reports whether r says which media types it accepts. A blank Accept
+// header says as little as none.
+func accepts(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header["Accept"], func(v string) bool { return strings.TrimSpace(v) != "" })
+}
+
 // negotiate returns the media type that the Accept headers of r prefer (RFC
 // 9110, section 12.5.1): the one of the highest quality; of equal ones the one
-// named most specifically, then the one named first, then plain text. If none
-// of them is accepted, it returns plain text.
+// named most specifically, then the one named first. If all are equally welcome,
+// as with the */* of many libraries, it returns JSON for a JSON request, else
+// plain text. If none of them is accepted, it returns plain text.
 func negotiate(r *http.Request) string {
-	headers := r.Header["Accept"]
-	if len(headers) == 0 {
+	if !accepts(r) {
 		return mediaText
 	}
-	ranges := parseAccept(strings.Join(headers, ","))
+	ranges := parseAccept(strings.Join(r.Header["Accept"], ","))
+	offered := [...]string{mediaText, mediaJSON, mediaHTML, mediaStream}
+	if sendsJSON(r) {
+		offered[0], offered[1] = mediaJSON, mediaText
+	}
 	best, bestRange := mediaText, acceptRange{}
-	for _, media := range []string{mediaText, mediaJSON, mediaHTML, mediaStream} {
+	for _, media := range offered {
 		if r := matchRange(media, ranges); r.betterThan(bestRange) {
 			best, bestRange = media, r
 		}

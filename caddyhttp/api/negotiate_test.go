@@ -9,7 +9,7 @@ import (
 func TestNegotiate(t *testing.T) {
 	for _, tt := range []struct {
 		accept []string
-		want   string
+		want   string // for any request but JSON
 	}{
 		{nil, mediaText},
 		{[]string{""}, mediaText},
@@ -39,6 +39,33 @@ func TestNegotiate(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/notify", nil)
 		r.Header["Accept"] = tt.accept
+		if got := negotiate(r); got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.accept, got, tt.want)
+		}
+	}
+}
+
+// TestNegotiateJSON checks that a JSON request is answered in JSON by clients that
+// accept everything alike, and otherwise as any other.
+func TestNegotiateJSON(t *testing.T) {
+	for _, tt := range []struct{ accept, want string }{
+		{"*/*", mediaJSON},
+		{"*/*;q=0.1", mediaJSON},
+		{"image/png, */*", mediaJSON},
+		{"*/*, text/html;q=0.5", mediaJSON},
+		{"", mediaText},
+		{" ", mediaText},
+		{"text/plain, */*", mediaText},
+		{"text/*", mediaText},
+		{"text/plain, application/json", mediaText},
+		{"*/*, application/json;q=0.5", mediaText},
+		{"text/html, */*;q=0.8", mediaHTML},
+		{"image/png", mediaText},
+		{"*/*;q=0", mediaText},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/notify", nil)
+		r.Header.Set("Content-Type", "application/json; charset=utf-8")
+		r.Header.Set("Accept", tt.accept)
 		if got := negotiate(r); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.accept, got, tt.want)
 		}

@@ -2,33 +2,16 @@ package api
 
 import (
 	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"io"
 	"net/http"
 	"strconv"
-	"sync"
 )
 
-// openAPIGzip is openapi.json, compressed to a tenth. UPDATE_GOLDEN=1 go test
-// ./caddyhttp/api writes it after a change of openapi.json.
+// openAPI describes the HTTP API (OpenAPI 3.1). Its server is relative to its own
+// address, so that it is right below every prefix.
 //
-//go:embed openapi.json.gz
-var openAPIGzip []byte
-
-// openAPI returns openapi.json, which describes the HTTP API (OpenAPI 3.1). Its
-// server is relative to its own address, so that it is right below every prefix.
-var openAPI = sync.OnceValue(func() []byte {
-	r, err := gzip.NewReader(bytes.NewReader(openAPIGzip))
-	if err != nil {
-		panic("openapi.json.gz: " + err.Error())
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic("openapi.json.gz: " + err.Error())
-	}
-	return text
-})
+//go:embed openapi.json
+var openAPI []byte
 
 // openAPIVersion is the placeholder in openapi.json for the version of the module.
 const openAPIVersion = "VERSION"
@@ -40,7 +23,7 @@ func ServeOpenAPI(w http.ResponseWriter, r *http.Request, version string) error 
 		w.Header().Set("Allow", "GET, HEAD")
 		return Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use GET", r.Method)
 	}
-	text := bytes.Replace(openAPI(), []byte(openAPIVersion), []byte(version), 1)
+	text := bytes.Replace(openAPI, []byte(openAPIVersion), []byte(version), 1)
 	w.Header().Set("Content-Type", mediaJSON)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -19,7 +19,11 @@ func Failed(r notifier.Result) bool { return r.Status != StatusQueued && !r.OK()
 // QueuedRecord returns the log line for a delivery that is queued.
 func QueuedRecord(r notifier.Result) notifier.Record {
 	text := "Queued " + r.Service + " notification."
-	if r.Err != nil {
+	switch {
+	case r.Rule != "":
+		text = "Held " + r.Service + " notification: " + ruleText(r.Rule, "", r.Until) + "."
+		return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
+	case r.Err != nil:
 		text = "Queued " + r.Service + " notification for another attempt."
 	}
 	return notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: text}
@@ -31,10 +35,39 @@ func ResultRecord(r notifier.Result) notifier.Record {
 	switch {
 	case r.Err != nil:
 		out.Level, out.Text = notifier.LevelError, "Failed to send "+r.Service+" notification: "+r.Err.Error()
+	case r.Rule == notifier.RuleSuperseded:
+		out.Text = "No " + r.Service + " notification was needed: a newer message about the incident replaces it."
+	case r.Rule != "":
+		out.Text = "Not sent as " + r.Service + " notification: " + ruleText(r.Rule, r.By, time.Time{}) + "."
 	case r.Status == notifier.Skipped:
 		out.Text = "Nothing to send for the " + r.Service + " notification."
 	}
 	return out
+}
+
+// ruleText says what a rule does with a message.
+func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
+	switch {
+	case rule == notifier.RuleSuppressed:
+		text = "the destination has this message already, or will get it"
+	case rule == notifier.RuleDigested && until.IsZero():
+		text = "it is part of a message about several"
+	case rule == notifier.RuleDigested:
+		text = "it will be part of a message about several"
+	default:
+		text = "a rule of the key holds it"
+	}
+	if by != "" {
+		text += ", " + by
+	}
+	switch {
+	case until.IsZero():
+	case rule == notifier.RuleHeld:
+		text += " until " + formatTime(until)
+	default:
+		text += ", at " + formatTime(until)
+	}
+	return text
 }
 
 // SetQueued makes r the response for a message that the queue knows. location
@@ -64,7 +97,7 @@ const (
 	StateQueued    MessageState = "queued"    // a delivery is not final
 	StateDelivered MessageState = "delivered" // every required destination has it
 	StateFailed    MessageState = "failed"    // a required destination does not have it
-	StateCancelled MessageState = "cancelled" // deliveries were cancelled, and none has failed
+	StateCancelled MessageState = "cancelled" // deliveries were cancelled or replaced by other messages, and none has failed
 )
 
 // StatusCancelled is the status of a delivery that was cancelled.
@@ -76,6 +109,9 @@ type QueuedMessage struct {
 	State   MessageState   `json:"state"`
 	Created time.Time      `json:"created"` // when the message came in
 	Results []QueuedResult `json:"results"`
+
+	// Incident is the name of what the message is about.
+	Incident string `json:"incident,omitempty"`
 }
 
 // QueuedResult is the state of one delivery.
@@ -91,7 +127,10 @@ type QueuedResult struct {
 func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
-		if r.Status != notifier.Failed || !r.Optional {
+		switch {
+		case r.Rule == notifier.RuleSuperseded, r.Rule == notifier.RuleDigested && r.Status == notifier.Skipped:
+			has[StatusCancelled] = true
+		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true
 		}
 		if r.Status == notifier.Skipped && r.Error != nil { // a URL that cannot be used
@@ -131,6 +170,20 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 		}
 	case notifier.Failed:
 		level = notifier.LevelError
+	}
+	switch {
+	case r.Rule != "" && r.Rule != notifier.RuleSuperseded:
+		level = notifier.LevelInfo
+		until := time.Time{}
+		if r.Until != nil {
+			until = *r.Until
+		}
+		text = string(r.Status) + ", " + ruleText(r.Rule, r.By, until)
+	case r.Rule == notifier.RuleSuperseded:
+		text = "replaced by a newer message about the incident"
+		if r.By != "" {
+			text += ": " + r.By
+		}
 	}
 	text = fmt.Sprintf("%s %s: %s", r.Service, r.Destination, text)
 	switch r.Attempts {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // Limits are the limits of one request and of its deliveries.
@@ -61,8 +63,9 @@ func (l Limits) MinMemory() int64 {
 // everything that the request allocates until Close.
 type Request struct {
 	limits   Limits
+	began    time.Time // when the request came in
 	spool    notifier.Spool
-	query    map[string][]string // title, type, format, tag and tags of the query string
+	query    map[string][]string // title, type, format, incident, tag and tags of the query string
 	content                      // of the body
 	fileRefs []fileRef           // files that fields name; Message reads them
 	images   []fileRef           // left out if they cannot be fetched
@@ -80,15 +83,18 @@ type content struct {
 	raw      *bytes.Buffer // backs the JSON values in fields; nil if there are none
 	files    []*notifier.Attachment
 	jsonForm bool // the body was sent as a form but begins like JSON
+	foreign  bool // the title or the body is that of another program's payload
+	dialect  markup.Dialect
 }
 
 // The fields that the API knows. It ignores all others.
 const (
-	fieldURLs   = "urls"
-	fieldBody   = "body"
-	fieldTitle  = "title"
-	fieldType   = "type"
-	fieldFormat = "format"
+	fieldURLs     = "urls"
+	fieldBody     = "body"
+	fieldTitle    = "title"
+	fieldType     = "type"
+	fieldFormat   = "format"
+	fieldIncident = "incident"
 )
 
 // Fields with several names.
@@ -99,7 +105,7 @@ var (
 
 func isField(name string) bool {
 	switch name {
-	case fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, "tag", "tags", "attach", "attachment", "attachments":
+	case fieldURLs, fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident, "tag", "tags", "attach", "attachment", "attachments":
 		return true
 	}
 	return false
@@ -122,7 +128,7 @@ func Read(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 }
 
 func newRequest(l Limits) *Request {
-	q := &Request{limits: l, spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
+	q := &Request{limits: l, began: time.Now(), spool: notifier.Spool{MaxSize: l.MaxFileSize, MaxCount: l.MaxFiles}}
 	q.spool.Memory = q.Memory()
 	return q
 }
@@ -182,7 +188,7 @@ func (q *Request) readQuery(query string) (mappings []mapping, err error) {
 			continue
 		}
 		switch p.name {
-		case fieldTitle, fieldType, fieldFormat, "tag", "tags":
+		case fieldTitle, fieldType, fieldFormat, fieldIncident, "tag", "tags":
 			if q.query == nil {
 				q.query = map[string][]string{}
 			}
@@ -202,6 +208,8 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
+	case r.Header.Get("Content-Type") == "":
+		return q.readUntypedBody(w, r)
 	case err != nil && media == "": // with a malformed parameter, media is still set
 	case isJSON(media):
 		return q.readJSONBody(w, r)
@@ -210,12 +218,16 @@ func (q *Request) readBody(w http.ResponseWriter, r *http.Request) error {
 	case media == "multipart/form-data":
 		return q.readMultipart(w, r, params["boundary"])
 	case media == "text/plain":
-		return q.readPlainBody(w, r)
+		return q.readPlainBody(w, r, markup.Text)
+	case media == "text/markdown":
+		return q.readPlainBody(w, r, markup.Markdown)
+	case media == "text/html":
+		return q.readPlainBody(w, r, markup.HTML)
 	}
 	if n, err := io.ReadFull(r.Body, make([]byte, 1)); n == 0 && err == io.EOF {
 		return nil // a chunked body of no chunks
 	}
-	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data or text/plain, and the body must be in that format")
+	return Errorf(http.StatusUnsupportedMediaType, "the header Content-Type must be application/json, application/x-www-form-urlencoded, multipart/form-data, text/plain, text/markdown or text/html, and the body must be in that format")
 }
 
 var errCompressed = Errorf(http.StatusUnsupportedMediaType, "the body is compressed (Content-Encoding); send it uncompressed")
@@ -239,7 +251,7 @@ func (q *Request) readFormBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer putBuffer(text)
 	if isPlain(text.Bytes()) {
-		q.fields = plainFields(text.String(), r.Header)
+		q.fields = plainFields(text.String(), markup.Text, r.Header)
 		return nil
 	}
 	q.jsonForm = beginsLikeJSON(text.Bytes())
@@ -247,13 +259,33 @@ func (q *Request) readFormBody(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (q *Request) readPlainBody(w http.ResponseWriter, r *http.Request) error {
+// readPlainBody reads a body that is the message itself, written in format.
+func (q *Request) readPlainBody(w http.ResponseWriter, r *http.Request, format markup.Format) error {
 	text, err := q.readText(w, r)
 	if err != nil {
 		return err
 	}
 	defer putBuffer(text)
-	q.fields = plainFields(text.String(), r.Header)
+	q.fields = plainFields(text.String(), format, r.Header)
+	return nil
+}
+
+// readUntypedBody reads a body without Content-Type: the message itself, as HTML if
+// it begins with an element of HTML.
+func (q *Request) readUntypedBody(w http.ResponseWriter, r *http.Request) error {
+	text, err := q.readText(w, r)
+	if err != nil {
+		return err
+	}
+	defer putBuffer(text)
+	format := markup.Text
+	if strings.HasPrefix(http.DetectContentType(text.Bytes()), "text/html") {
+		format = markup.HTML
+	}
+	if beginsLikeJSON(text.Bytes()) && json.Valid(text.Bytes()) {
+		q.warn("The request has no Content-Type, so its JSON is the text of the message; add the header Content-Type: application/json")
+	}
+	q.fields = plainFields(text.String(), format, r.Header)
 	return nil
 }
 

@@ -24,7 +24,8 @@ const (
 // ReadMail reads a mail to its end as a request for a message, and returns how
 // many gateways the message has passed through. Attachments beyond the limits are
 // left out, and the text says so, because the sender of a mail seldom can send it
-// in another form. The error is that of r, or an [*Error].
+// in another form. The message has the type that the subject states, or
+// [notifier.Info] if it states none. The error is that of r, or an [*Error].
 func ReadMail(r io.Reader, l Limits) (*Request, int, error) {
 	q := newRequest(l)
 	hops, err := q.readMail(r)
@@ -60,9 +61,14 @@ func (q *Request) readMail(r io.Reader) (hops int, err error) {
 	if hops = m.Header.Max(notifier.HopsHeader); hops > maxHops || m.Header.Count("Received") > maxReceived {
 		return 0, errLoop
 	}
-	c := Content{Title: markup.TruncateBytes(m.Subject, maxMailTitle), Body: m.Body, Format: string(m.Format)}
+	c := Content{
+		Title: markup.TruncateBytes(m.Subject, maxMailTitle), Body: m.Body, Format: string(m.Format), Type: string(m.Type), Incident: m.Thread, Foreign: true,
+	}
 	if c.Body == "" && len(q.files) == 0 {
 		c.Title, c.Body = "", m.Subject
+	}
+	if m.UnknownCharset != "" {
+		c.Body = appendNote(c.Body, m.Format, "\uFFFD stands for text in the charset "+printable(m.UnknownCharset)+", which cannot be read")
 	}
 	if len(m.LeftOut) > 0 {
 		c.Body = appendNote(c.Body, m.Format, leftOut(m))
@@ -90,9 +96,7 @@ func (q *Request) addMailFile(name, contentType string, r io.Reader) error {
 func leftOut(m *mail.Mail) string {
 	names := slices.Clone(m.LeftOut[:min(len(m.LeftOut), maxLeftOut)])
 	for i, name := range names {
-		if names[i] = printable(name); name == "" {
-			names[i] = "a file without a name"
-		}
+		names[i] = printable(name)
 	}
 	text := "Left out: " + strings.Join(names, ", ")
 	if more := len(m.LeftOut) - len(names); more > 0 {

@@ -23,7 +23,11 @@ type mapping struct {
 type step struct {
 	name  string
 	index int
+	json  bool // the member or element is a text with JSON in it, into which the path leads
 }
+
+// jsonMark, after a step, says that the path leads into JSON within a text.
+const jsonMark = "::json"
 
 // Limits of mappings. maxMappedBytes bounds the work: all mappings of a request
 // together may search this many bytes of JSON.
@@ -42,15 +46,18 @@ func newMapping(source, target string) (mapping, error) {
 	if m.path, err = parsePath(source); err != nil {
 		return m, m.wrap(err)
 	}
-	nested := len(m.path) > 1
+	nested := m.nested()
 	switch {
 	case target == "" && nested:
 		return m, m.wrap(errors.New("only a whole field can be removed, not a part of one"))
 	case target != "" && !isField(target) && (nested || !isField(source)):
-		return m, m.wrap(errors.New("the target must be urls, body, title, type, format, tag, tags, attach, attachment or attachments"))
+		return m, m.wrap(errors.New("the target must be urls, body, title, type, format, incident, tag, tags, attach, attachment or attachments"))
 	}
 	return m, nil
 }
+
+// nested reports whether the source is a path into a field.
+func (m mapping) nested() bool { return len(m.path) > 1 || m.path[0].json }
 
 // wrap adds the source of the mapping to an error. It leaves out the target,
 // which may be a URL with a secret.
@@ -77,6 +84,10 @@ func parsePath(s string) (path []step, err error) {
 			path, s = append(path, step{index: int(n)}), rest
 			continue
 		}
+		if rest, ok := strings.CutPrefix(s, jsonMark); ok && !first && path[len(path)-1].name == "" {
+			path[len(path)-1].json, s = true, rest
+			continue
+		}
 		if !first {
 			if s[0] != '.' {
 				return nil, errors.New("a dot or a bracket must follow a bracket, as in items[0].name")
@@ -90,7 +101,11 @@ func parsePath(s string) (path []step, err error) {
 		if end == 0 || end < len(s) && s[end] == ']' {
 			return nil, errors.New("a path is names separated by dots, with numbers in brackets, as in items[0].name")
 		}
-		path, s = append(path, step{name: s[:end]}), s[end:]
+		name, isJSON := strings.CutSuffix(s[:end], jsonMark)
+		if name == "" {
+			name, isJSON = s[:end], false
+		}
+		path, s = append(path, step{name: name, json: isJSON}), s[end:]
 	}
 	return path, nil
 }
@@ -120,7 +135,7 @@ func (c *content) apply(m mapping, budget *int) error {
 	case !isField(m.target):
 		c.fields[m.source] = field{texts: []string{m.target}}
 		return nil
-	case value.absent() && len(m.path) > 1:
+	case value.absent() && m.nested():
 		var err error
 		if value, err = c.find(m.path, budget); err != nil {
 			return err
@@ -144,23 +159,68 @@ func (c *content) apply(m mapping, budget *int) error {
 	}
 	converted.mapped = true
 	c.fields[m.target] = converted
+	c.foreign = c.foreign || m.target == fieldTitle || m.target == fieldBody
 	return nil
 }
 
 // find follows a path into nested JSON. The field is absent if the path leads
 // nowhere.
 func (c *content) find(path []step, budget *int) (field, error) {
-	value := c.fields[path[0].name].json
+	value, err := c.first(path[0], budget)
 	for _, s := range path[1:] {
+		if err != nil {
+			break
+		}
 		if *budget -= len(value); *budget < 0 {
-			return field{}, errors.New("the mappings search too much JSON; send less, or map fewer fields")
+			return field{}, errMappedBytes
 		}
-		var err error
-		if value, err = s.from(value); err != nil {
-			return field{}, err
-		}
+		value, err = s.from(value)
 	}
-	return field{json: value}, nil
+	return field{json: value}, err
+}
+
+var errMappedBytes = errors.New("the mappings search too much JSON; send less, or map fewer fields")
+
+// first returns the value of the field that the first step of a path names.
+func (c *content) first(s step, budget *int) (json.RawMessage, error) {
+	if !s.json {
+		return c.fields[s.name].json, nil
+	}
+	if literal := c.fields[s.name+jsonMark]; !literal.absent() {
+		return literal.json, nil
+	}
+	f, text := c.fields[s.name], ""
+	if len(f.texts) > 0 { // of a form
+		text = f.texts[len(f.texts)-1]
+	}
+	switch *budget -= len(f.json) + len(text); {
+	case *budget < 0:
+		return nil, errMappedBytes
+	case len(f.texts) > 0:
+		return jsonOf(text), nil
+	}
+	return parsed(f.json)
+}
+
+// parsed returns the JSON in a JSON string, or nil if it is none. A value that is no
+// string stays.
+func parsed(value json.RawMessage) (json.RawMessage, error) {
+	if jsonType(value) != jsonString {
+		return value, nil
+	}
+	text, err := unquote(value)
+	if err != nil {
+		return nil, err
+	}
+	return jsonOf(text), nil
+}
+
+// jsonOf returns a text if it is JSON.
+func jsonOf(text string) json.RawMessage {
+	if value := json.RawMessage(strings.TrimSpace(text)); json.Valid(value) {
+		return value
+	}
+	return nil
 }
 
 // errStop ends eachElement at the element that was searched.
@@ -169,10 +229,14 @@ var errStop = errors.New("stop")
 // from returns the member or element of value that the step names, or nil if
 // there is none.
 func (s step) from(value json.RawMessage) (found json.RawMessage, err error) {
+	literal := false // the member has the mark in its name
 	switch t := jsonType(value); {
 	case s.name != "" && t == jsonObject:
 		_, err = eachMember(value, func(name string, v json.RawMessage) error {
-			if name == s.name {
+			switch {
+			case s.json && name == s.name+jsonMark:
+				found, literal = v, true
+			case name == s.name && !literal:
 				found = v // the last one counts, as in readJSON
 			}
 			return nil
@@ -189,6 +253,9 @@ func (s step) from(value json.RawMessage) (found json.RawMessage, err error) {
 			err = nil
 		}
 	}
+	if s.json && !literal && err == nil {
+		return parsed(found)
+	}
 	return found, err
 }
 
@@ -202,7 +269,7 @@ func (f field) convertFor(target string) (field, error) {
 		return field{texts: []string{string(f.json)}}, nil
 	case t == jsonObject || t == jsonArray:
 		switch target {
-		case fieldBody, fieldTitle, fieldType, fieldFormat:
+		case fieldBody, fieldTitle, fieldType, fieldFormat, fieldIncident:
 			return field{}, fmt.Errorf("the source is %s; the field %s must be a string, a number or a boolean", t, target)
 		}
 	}

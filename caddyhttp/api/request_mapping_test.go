@@ -58,6 +58,20 @@ func TestMapping(t *testing.T) {
 		"a word for success":               {":a.s=type", typeJSON, `{"a":{"s":"resolved"},"body":"B"}`, want{"", "B", "success"}},
 		"a word for a warning":             {":s=type", typeForm, `s=Degraded&body=B`, want{"", "B", "warning"}},
 		"an unknown word is info":          {":s=type", typeJSON, `{"s":"purple","body":"B"}`, want{"", "B", "info"}},
+		"JSON in a text":                   {":event::json.title=body", typeJSON, `{"event":"{\"title\":\"B\"}"}`, want{"", "B", "info"}},
+		"JSON in JSON in a text":           {":event::json.info::json.title=body", typeJSON, `{"event":"{\"info\":\"{\\\"title\\\":\\\"B\\\"}\"}"}`, want{"", "B", "info"}},
+		"a list in a text":                 {":items::json[1].value=body", typeJSON, `{"items":"[{},{\"value\":\"B\"}]"}`, want{"", "B", "info"}},
+		"a text in a list":                 {":items[1]::json.value=body", typeJSON, `{"items":["x","{\"value\":\"B\"}"]}`, want{"", "B", "info"}},
+		"a nested text":                    {":a.b::json.c=body", typeJSON, `{"a":{"b":"{\"c\":\"B\"}"}}`, want{"", "B", "info"}},
+		"JSON that is a text":              {":event::json=body", typeJSON, `{"event":"\"B\""}`, want{"", "B", "info"}},
+		"JSON that is a number":            {":event::json=body", typeJSON, `{"event":" 12.5 "}`, want{"", "12.5", "info"}},
+		"JSON that is no text already":     {":event::json.title=body", typeJSON, `{"event":{"title":"B"}}`, want{"", "B", "info"}},
+		"JSON in a form":                   {":payload::json.text=body", typeForm, `payload=%7B%22text%22%3A%22B%22%7D`, want{"", "B", "info"}},
+		"the mark in a name":               {":event::json=body", typeJSON, `{"event::json":"B","event":"\"x\""}`, want{"", "B", "info"}},
+		"the mark in the name of a member": {":a.b::json.c=body", typeJSON, `{"a":{"b::json":{"c":"B"},"b":"{\"c\":\"x\"}"}}`, want{"", "B", "info"}},
+		"a text without JSON is empty":     {":event::json.title=body&:event=body", typeJSON, `{"event":"B"}`, want{"", "B", "info"}},
+		"a part of JSON is empty":          {":event::json.title=body&:x=body", typeJSON, `{"event":"{\"title\":","x":"B"}`, want{"", "B", "info"}},
+		"JSON in an absent text":           {":event::json.title=title", typeJSON, `{"body":"B"}`, want{"", "B", "info"}},
 		"an object under another field":    {":x=attach", typeJSON, `{"body":"B","x":{"base64":"eA=="}}`, want{"", "B", "info"}},
 	} {
 		got := post(g, "/notify?"+escaped(tt.query), tt.contentType, tt.body)
@@ -117,6 +131,10 @@ func TestBadMappings(t *testing.T) {
 	deep := strings.Repeat(".a", maxSteps)
 	for name, tt := range map[string]struct{ query, body, source string }{
 		"unknown target":           {":m=message", `{"m":"x","body":"B"}`, "m"},
+		"an object in a text":      {":m::json=body", `{"m":"{\"a\":1}"}`, "m::json"},
+		"a list in a text":         {":m::json=title", `{"m":"[1]","body":"B"}`, "m::json"},
+		"removing JSON in a text":  {":m::json=", `{"m":"{}","body":"B"}`, "m::json"},
+		"a constant for JSON":      {":m::json=failure", `{"m":"{}","body":"B"}`, "m::json"},
 		"target in another case":   {":m=Body", `{"m":"x","body":"B"}`, "m"},
 		"no source":                {":=body", `{"body":"B"}`, ""},
 		"nested to constant":       {":body.x=failure", `{"body":"B"}`, "body.x"},
@@ -161,6 +179,12 @@ func TestMappingWork(t *testing.T) {
 	if got.status != 400 || !strings.Contains(got.body, "too much JSON") {
 		t.Errorf("status %d: %.200s", got.status, got.body)
 	}
+	// What is not JSON costs as much.
+	body = `{"body":"x","a":"` + strings.Repeat("[", 2<<20) + `"}`
+	got = post(g, "/notify?"+strings.Repeat(":a::json=title&", maxMappings), typeJSON, body)
+	if got.status != 400 || !strings.Contains(got.body, "too much JSON") {
+		t.Errorf("JSON in a text: status %d: %.200s", got.status, got.body)
+	}
 }
 
 func FuzzMapping(f *testing.F) {
@@ -170,6 +194,7 @@ func FuzzMapping(f *testing.F) {
 		{"title", "body", `{"title":1,"body":"x"}`},
 		{"a", "", `{}`},
 		{"[0]", "attach", `[]`},
+		{"a::json[0]::json.b", "body", `{"a":"[\"{\\\"b\\\":1}\"]"}`},
 		{"a[", "urls", `{"a":[`},
 	} {
 		f.Add(seed[0], seed[1], seed[2])

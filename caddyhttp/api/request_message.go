@@ -15,12 +15,15 @@ func (q *Request) Message() (*notifier.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Title = markup.OneLine(m.Title)
+	m.Title, m.Time = markup.OneLine(m.Title), q.began
 	typ, err := q.text(fieldType)
 	if err != nil {
 		return nil, err
 	}
 	if m.Type, err = q.parseType(typ); err != nil {
+		return nil, err
+	}
+	if m.Incident, err = q.incident(typ); err != nil {
 		return nil, err
 	}
 	if q.fileRefs, err = q.readFileRefs(); err != nil {
@@ -50,6 +53,27 @@ func (q *Request) parseType(s string) (notifier.Type, error) {
 	return t, nil
 }
 
+// incident returns the incident of a message whose type is written as typ. It has
+// no ID, which depends on where the message goes.
+func (q *Request) incident(typ string) (i notifier.Incident, err error) {
+	text, err := q.text(fieldIncident)
+	if err != nil {
+		return i, err
+	}
+	name, hashed, err := notifier.IncidentName(text)
+	if err != nil {
+		return i, badRequest("the field incident: %w", err)
+	}
+	if hashed {
+		q.warn("The incident is longer than %d bytes, so its SHA-256 hash is used", notifier.MaxIncidentName)
+	}
+	i.Name, i.Alerts = name, notifier.AlertWords(q.payload.alerts)
+	if q.payload.acknowledged || q.fields[fieldType].mapped && notifier.IsAcknowledgement(typ) {
+		i.State = notifier.Acknowledged
+	}
+	return i, nil
+}
+
 // maxPrintedWord bounds a word of the client in a warning, in bytes.
 const maxPrintedWord = 40
 
@@ -61,7 +85,7 @@ func (q *Request) warn(format string, args ...any) {
 // Draft returns the title, body and format of an unfinished message, as they
 // are: the title may have several lines, and the body may be missing.
 func (q *Request) Draft() (*notifier.Message, error) {
-	m := &notifier.Message{}
+	m := &notifier.Message{Foreign: q.foreign, Dialect: q.dialect}
 	var format string
 	for _, f := range []struct {
 		name string

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"mime"
 	"net/http"
 	"net/url"
@@ -8,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // ReadPayload reads a request whose body is in the format of another program.
 // The message is that of [Request.SetContent]. Of the query string, title, type,
-// format, tag and tags count, as for [Read].
+// format, incident, tag and tags count, as for [Read].
 func ReadPayload(w http.ResponseWriter, r *http.Request, l Limits) (*Request, error) {
 	q := newRequest(l)
 	if err := q.readPayload(w, r); err != nil {
@@ -45,6 +47,9 @@ func (q *Request) readPayload(w http.ResponseWriter, r *http.Request) error {
 type payload struct {
 	multipart bool
 	preferred []string // tags that select only if a destination has them
+
+	acknowledged bool     // as in Content
+	alerts       []string // as in Content
 }
 
 // Payload returns the body of a request that ReadPayload has read, or the fields
@@ -64,13 +69,41 @@ func (q *Request) Payload() (body []byte, form url.Values, files int) {
 	return q.raw.Bytes(), nil, 0
 }
 
+// Raw returns the body of a request that [Read] has read, if it is JSON, or else the
+// fields of a form. The body is valid until [Request.Attachments] or Close.
+func (q *Request) Raw() (body []byte, form url.Values) {
+	if q.raw != nil {
+		return q.raw.Bytes(), nil
+	}
+	form = url.Values{}
+	for name, f := range q.fields {
+		form[name] = slices.Clone(f.texts)
+	}
+	return nil, form
+}
+
 // Content is a message that has been read from a payload.
 type Content struct {
 	Title, Body, Type, Format string
 
-	// Attach are addresses of files. Images are addresses of files without which
-	// the message is sent, too, if they cannot be fetched.
-	Attach, Images []string
+	// Incident is what the message is about. A name that no client may send is
+	// replaced by its hash, with a warning, so that the message is not lost.
+	Incident string
+
+	// Alerts are the identifiers of the alerts that are open in the incident.
+	Alerts []string
+
+	// Acknowledged means that somebody takes care of the incident.
+	Acknowledged bool
+
+	// Foreign and Dialect are those of [notifier.Message].
+	Foreign bool
+	Dialect markup.Dialect
+
+	// Attach are files to fetch. Images are addresses of files without which the
+	// message is sent, too, if they cannot be fetched.
+	Attach []RemoteFile
+	Images []string
 
 	// File means that the body of the request is an attachment with this name.
 	File, ContentType string
@@ -79,23 +112,39 @@ type Content struct {
 	DropFiles bool
 
 	// Preferred are tags that decide where the message goes if a destination has one
-	// of them and the address names no tag.
+	// of them and the address names no tag. OwnTags means that the tags of the
+	// address are among them.
 	Preferred []string
+	OwnTags   bool
 
 	// Warnings are for the report.
 	Warnings []string
 }
 
+// RemoteFile is a file at an address.
+type RemoteFile struct {
+	URL  string `json:"url"`
+	Name string `json:"filename"` // "" for the name that the address has
+}
+
 // SetContent sets the message of a request that ReadPayload has read.
 func (q *Request) SetContent(c Content) error {
 	fields := map[string]field{}
-	for name, text := range map[string]string{fieldTitle: c.Title, fieldBody: c.Body, fieldType: c.Type, fieldFormat: c.Format} {
+	if _, _, err := notifier.IncidentName(c.Incident); err != nil {
+		c.Incident = notifier.HashIncidentName(c.Incident)
+		c.Warnings = append(slices.Clip(c.Warnings), "The incident of the payload has a control character, so its SHA-256 hash is used.")
+	}
+	for name, text := range map[string]string{fieldTitle: c.Title, fieldBody: c.Body, fieldType: c.Type, fieldFormat: c.Format, fieldIncident: c.Incident} {
 		if text != "" {
 			fields[name] = field{texts: []string{strings.Clone(strings.ToValidUTF8(text, "\uFFFD"))}}
 		}
 	}
 	if len(c.Attach) > 0 {
-		fields["attach"] = field{texts: c.Attach}
+		files, err := json.Marshal(c.Attach)
+		if err != nil {
+			return err
+		}
+		fields["attach"] = field{json: files}
 	}
 	if c.DropFiles {
 		q.files = nil
@@ -111,7 +160,13 @@ func (q *Request) SetContent(c Content) error {
 		}
 		q.files = append(q.files, a)
 	}
-	q.fields, q.payload.preferred, q.warnings = fields, c.Preferred, c.Warnings
+	q.fields, q.foreign, q.dialect, q.warnings = fields, c.Foreign, c.Dialect, c.Warnings
+	if c.OwnTags {
+		for _, name := range tagFields {
+			delete(q.query, name)
+		}
+	}
+	q.payload.preferred, q.payload.acknowledged, q.payload.alerts = c.Preferred, c.Acknowledged, c.Alerts
 	if q.limits.RemoteFiles {
 		for _, address := range c.Images {
 			if len(q.images)+len(c.Attach)+len(q.files) < q.limits.MaxFiles {
@@ -122,26 +177,26 @@ func (q *Request) SetContent(c Content) error {
 	return nil
 }
 
-// preferredTargets returns the targets that have one of the preferred tags, with
-// those that get every message, or nil if none has.
-func (q *Request) preferredTargets(choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
-	if len(q.payload.preferred) == 0 {
+// PreferredTargets returns the targets that have one of the preferred tags, with
+// those that get every message, or nil if none has. choose returns the targets
+// that an expression selects.
+func PreferredTargets(preferred []string, choose func(notifier.TagExpr) ([]notifier.Target, error)) []notifier.Target {
+	if len(preferred) == 0 {
 		return nil
 	}
-	e, err := notifier.ParseTags(strings.Join(q.payload.preferred, ","))
+	e, err := notifier.ParseTags(strings.Join(preferred, ","))
 	if err != nil {
 		return nil
 	}
+	isPreferred := func(t notifier.Target) bool {
+		return slices.ContainsFunc(t.Tags, func(tag string) bool {
+			_, tag = notifier.SplitTag(tag)
+			return slices.ContainsFunc(preferred, func(p string) bool { return strings.EqualFold(tag, p) })
+		})
+	}
 	targets, err := choose(e)
-	if err != nil || !slices.ContainsFunc(targets, q.hasPreferred) {
+	if err != nil || !slices.ContainsFunc(targets, isPreferred) {
 		return nil
 	}
 	return targets
-}
-
-func (q *Request) hasPreferred(t notifier.Target) bool {
-	return slices.ContainsFunc(t.Tags, func(tag string) bool {
-		_, tag = notifier.SplitTag(tag)
-		return slices.ContainsFunc(q.payload.preferred, func(preferred string) bool { return strings.EqualFold(tag, preferred) })
-	})
 }

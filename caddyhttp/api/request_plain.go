@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // isPlain reports whether an urlencoded body is a plain text, as curl -d "backup
@@ -18,16 +19,20 @@ func isPlain(text []byte) bool {
 
 // plainFields returns the fields of a request whose body is the message itself.
 // The headers Title, Tags and Priority stand for the fields title, tag and type,
-// under the names that ntfy has made known.
-func plainFields(text string, h http.Header) map[string]field {
+// under the names that ntfy has made known, and Incident for incident. Subject, which
+// Kopia sends, is another name of Title. A format other than plain text precedes that of the query string.
+func plainFields(text string, format markup.Format, h http.Header) map[string]field {
 	fields := map[string]field{fieldBody: {texts: []string{text}}}
-	for _, f := range []struct{ header, name string }{{"Title", fieldTitle}, {"Tags", "tag"}, {"Priority", fieldType}} {
+	if format != markup.Text {
+		fields[fieldFormat] = field{texts: []string{string(format)}}
+	}
+	for _, f := range []struct{ header, name string }{{"Subject", fieldTitle}, {"Title", fieldTitle}, {"Tags", "tag"}, {"Priority", fieldType}, {"Incident", fieldIncident}} {
 		value := decodeHeader(h.Get(f.header))
 		if value == "" {
 			continue
 		}
 		if f.name == fieldType {
-			if t, ok := notifier.TypeOfPriority(value); ok {
+			if t, ok := notifier.TypeOfPriority(value); ok && !notifier.IsAcknowledgement(value) {
 				value = string(t)
 			}
 		}

@@ -63,6 +63,51 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
+// TestTextFormats checks the format of a body that is the message itself, and the
+// title in the header Subject. Kopia sends reports as HTML or text with Subject and
+// without Content-Type; see
+// https://github.com/kopia/kopia/blob/v0.23.1/notification/sender/webhook/webhook_sender.go.
+func TestTextFormats(t *testing.T) {
+	const json = `{"body":"x"}`
+	for name, tt := range map[string]struct {
+		query, contentType, body string
+		title, subject           string
+		want                     notifier.Message
+		warnings                 int
+	}{
+		"Markdown":                     {"", "text/markdown; charset=utf-8", "**x**", "", "", notifier.Message{Body: "**x**", Format: notifier.Markdown}, 0},
+		"HTML":                         {"", "text/html", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.HTML}, 0},
+		"Content-Type before query":    {"?format=text", "text/html", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.HTML}, 0},
+		"the query for plain text":     {"?format=markdown", "text/plain", "**x**", "", "", notifier.Message{Body: "**x**", Format: notifier.Markdown}, 0},
+		"no type":                      {"", "", "a=b & c", "", "", notifier.Message{Body: "a=b & c", Format: notifier.Text}, 0},
+		"Kopia, text":                  {"", "", "Path: /home\n", "", "SUCCESS on db1", notifier.Message{Title: "SUCCESS on db1", Body: "Path: /home\n", Format: notifier.Text}, 0},
+		"Kopia, HTML":                  {"", "", "<!doctype html>\n<html>x", "", "FATAL on db1", notifier.Message{Title: "FATAL on db1", Body: "<!doctype html>\n<html>x", Format: notifier.HTML}, 0},
+		"Kopia, test":                  {"", "", "<p>This is a test</p>", "", "Test", notifier.Message{Title: "Test", Body: "<p>This is a test</p>", Format: notifier.HTML}, 0},
+		"text that begins with a sign": {"", "", "<3 db1", "", "", notifier.Message{Body: "<3 db1", Format: notifier.Text}, 0},
+		"HTML as plain text":           {"", "text/plain", "<p>x", "", "", notifier.Message{Body: "<p>x", Format: notifier.Text}, 0},
+		"Title before Subject":         {"", "text/plain", "x", "T", "S", notifier.Message{Title: "T", Body: "x", Format: notifier.Text}, 0},
+		"JSON without a type":          {"", "", json, "", "", notifier.Message{Body: json, Format: notifier.Text}, 1},
+		"JSON as plain text":           {"", "text/plain", json, "", "", notifier.Message{Body: json, Format: notifier.Text}, 0},
+	} {
+		r := httptest.NewRequest("POST", "/notify"+tt.query, strings.NewReader(tt.body))
+		for name, value := range map[string]string{"Content-Type": tt.contentType, "Title": tt.title, "Subject": tt.subject} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		q, err := Read(httptest.NewRecorder(), r, Limits{MaxBody: 1 << 20})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m, err := q.Message()
+		if err != nil || m.Title != tt.want.Title || m.Body != tt.want.Body || m.Format != tt.want.Format || len(q.warnings) != tt.warnings {
+			t.Errorf("%s: got %+v, %v, warnings %v", name, m, err, q.warnings)
+		}
+		q.Close()
+	}
+}
+
 func TestPlainTextRefused(t *testing.T) {
 	g := newGateway(t, func(g *gateway) { g.limits.MaxBody = 10 })
 	for name, tt := range map[string]struct {
@@ -75,7 +120,9 @@ func TestPlainTextRefused(t *testing.T) {
 		"not UTF-8":                 {"text/plain", "\xff", 400, "UTF-8"},
 		"too long":                  {"text/plain", "01234567890", 413, "larger"},
 		"JSON without Content-Type": {typeForm, `{"body":1}`, 400, "Content-Type: application/json"},
-		"HTML":                      {"text/html", "<p>x", 415, "text/plain"},
+		"empty HTML":                {"text/html", "", 400, "body is missing"},
+		"blank, without a type":     {"", " ", 400, "body is missing"},
+		"a type of none":            {"text", "x", 415, "text/plain"},
 	} {
 		got := post(g, "/notify", tt.contentType, tt.body)
 		if got.status != tt.status || !strings.Contains(got.body, tt.text) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -47,6 +48,9 @@ type Response struct {
 	// not a form for messages; "" for no link.
 	BackURL string
 
+	// Frame surrounds a response in HTML.
+	Frame console.Frame
+
 	// Title is the title of a response in HTML; "" for one about a message.
 	Title string
 
@@ -72,6 +76,38 @@ func NewResponse(report *notifier.Report) *Response {
 	return r
 }
 
+// minRetryAfter is the minimum time after which a program should send a message again
+// that no destination has.
+const minRetryAfter = 30 * time.Second
+
+// NewProgramResponse returns the response for a message of a program that sends it
+// again, to all destinations, after an error: 200 if at least one destination has
+// the message or will get it. If none has it, the status is 503 if the message may
+// arrive when it is sent again, and otherwise 424.
+func NewProgramResponse(report *notifier.Report) *Response {
+	r := NewResponse(report)
+	if r.Error == "" {
+		return r
+	}
+	temporary := false
+	for _, result := range r.Results {
+		if result.Err == nil || result.Status == StatusQueued {
+			r.Records = append(slices.Clip(r.Records), notifier.Record{Time: time.Now(), Level: notifier.LevelWarning, Text: r.Error + "."})
+			r.Status, r.Error = http.StatusOK, ""
+			return r
+		}
+		if result.Temporary {
+			temporary = true
+			r.RetryAfter = max(r.RetryAfter, result.RetryAfter)
+		}
+	}
+	if temporary {
+		r.Status, r.RetryAfter = http.StatusServiceUnavailable, max(r.RetryAfter, minRetryAfter)
+		r.Error += "; send the message again later"
+	}
+	return r
+}
+
 // writeTimeout bounds how long a client may take to read a response, or one
 // line of a stream.
 const writeTimeout = 30 * time.Second
@@ -83,7 +119,7 @@ const writeTimeout = 30 * time.Second
 func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	var body []byte
 	media := negotiate(req)
-	if r.Error != "" && len(req.Header["Accept"]) == 0 && sendsJSON(req) {
+	if r.Error != "" && !accepts(req) && sendsJSON(req) {
 		media = mediaJSON
 	}
 	if media == mediaStream && r.message != nil {
@@ -93,8 +129,9 @@ func (r *Response) Write(w http.ResponseWriter, req *http.Request) {
 	case mediaJSON:
 		body = r.JSON()
 	case mediaHTML:
-		body = r.html(req.Method == http.MethodPost || r.message != nil)
-		w.Header().Set("Content-Security-Policy", responsePolicy)
+		var policy string
+		body, policy, _ = console.Render(r.Frame, r.page(req.Method == http.MethodPost || r.message != nil)) // a ResponsePage fits its template
+		w.Header().Set("Content-Security-Policy", policy)
 	case mediaStream:
 		body = jsonLine(endLine{r.Status, r.body()})
 	default:
@@ -192,13 +229,22 @@ type Result struct {
 	ElapsedMS   int64           `json:"elapsed_ms"`
 	Error       *string         `json:"error"`              // null for success
 	Optional    bool            `json:"optional,omitempty"` // a failure does not count
+
+	// Rule says why nothing was sent, or why it is sent later. By is the ID of the message
+	// that is sent instead, and Until is when it is sent.
+	Rule  notifier.Rule `json:"rule,omitempty"`
+	By    string        `json:"by,omitempty"`
+	Until *time.Time    `json:"until,omitempty"`
 }
 
 // NewResult returns the JSON form of a result.
 func NewResult(r notifier.Result) Result {
 	out := Result{
 		Service: r.Service, Destination: r.Destination, Tags: notNil(r.Tags), Status: r.Status,
-		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional,
+		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
+	}
+	if !r.Until.IsZero() {
+		out.Until = &r.Until
 	}
 	if r.Err != nil {
 		text := r.Err.Error()
@@ -235,7 +281,7 @@ func (r *Response) text() []byte {
 		b = append(b, " ["...)
 		b = append(b, l.Level...)
 		b = append(b, "] "...)
-		b = append(b, markup.OneLine(l.Text)...)
+		b = append(b, markup.Printable(l.Text)...)
 		b = append(b, '\n')
 	}
 	return b

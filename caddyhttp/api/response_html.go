@@ -1,41 +1,21 @@
 package api
 
 import (
-	"bytes"
-	_ "embed"
 	"net/http"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
-//go:embed response.html
-var responseHTML string
-
-var responseTemplate = NewPageTemplate("response", responseHTML)
-
-// responsePolicy is the Content Security Policy of responses in HTML.
-var responsePolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:; style-src " + PageStyle
-
-// responseLine is a line of a response in HTML.
-type responseLine struct {
-	Level      notifier.Level
-	Optional   bool // an error of an optional destination
-	Time, Text string
-}
-
-// html returns the body in HTML: a page with the lines of the plain text. sent
-// reports whether the request was to send a message.
-func (r *Response) html(sent bool) []byte {
-	page := struct {
-		Title, FormURL, BackURL string
-		Lines                   []responseLine
-	}{r.title(sent), r.FormURL, r.BackURL, nil}
+// page returns the page of a response in HTML. It has the lines of the plain text.
+// sent reports whether the request was to send a message.
+func (r *Response) page(sent bool) console.ResponsePage {
+	page := console.ResponsePage{Title: r.title(sent), FormURL: r.FormURL, BackURL: r.BackURL}
 	for _, l := range r.lines() {
-		page.Lines = append(page.Lines, responseLine{l.Level, l.Optional && l.Level == notifier.LevelError, formatTime(l.Time), l.Text})
+		optional := l.Optional && l.Level == notifier.LevelError
+		page.Lines = append(page.Lines, console.ResponseLine{Level: string(l.Level), Optional: optional, Time: formatTime(l.Time), Text: l.Text})
 	}
-	var b bytes.Buffer
-	_ = responseTemplate().Execute(&b, page) // a buffer takes everything, and the template fits its data
-	return b.Bytes()
+	return page
 }
 
 func (r *Response) title(sent bool) string {

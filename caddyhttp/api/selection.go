@@ -42,7 +42,7 @@ func (q *Request) SelectTags(choose func(notifier.TagExpr) ([]notifier.Target, e
 		return nil, err
 	}
 	if tags.Empty() {
-		if targets := q.preferredTargets(choose); targets != nil {
+		if targets := PreferredTargets(q.payload.preferred, choose); targets != nil {
 			return &Selection{Targets: targets, warnings: q.warningRecords()}, nil
 		}
 	}

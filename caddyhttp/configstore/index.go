@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Index holds the list of saved keys, so that it is not read from the storage
-// each time, and locks. The Stores of a process share it. The zero value is
+// Index holds the list of the keys of a space, so that it is not read from the
+// storage each time, and locks. The Stores of a space share it. The zero value is
 // ready for use.
 type Index struct {
 	writing sync.Mutex // held while a configuration is saved or deleted
@@ -16,6 +16,7 @@ type Index struct {
 
 	mu      sync.Mutex
 	keys    map[string]bool // nil until they are listed
+	marked  map[string]bool // the names of keys with a token, which need not exist
 	listed  time.Time
 	listing bool
 }
@@ -34,10 +35,29 @@ func (x *Index) hasRoom(maxKeys int) bool {
 	return x.keys != nil && time.Since(x.listed) < countAge && len(x.keys) < maxKeys-maxKeys/10-1
 }
 
-// set records a change that this process has made.
-func (x *Index) set(key string, exists bool) {
+// hasTokens reports whether a key has a token. It returns true if the keys have not
+// been listed.
+func (x *Index) hasTokens() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key := range x.marked {
+		if x.keys[key] {
+			return true
+		}
+	}
+	return x.keys == nil
+}
+
+// set records a change that this process has made. hasToken means that the key has a
+// token.
+func (x *Index) set(key string, exists, hasToken bool) {
 	x.mu.Lock()
 	if x.keys != nil {
+		if hasToken {
+			x.marked[key] = true
+		} else {
+			delete(x.marked, key)
+		}
 		if exists {
 			x.keys[key] = true
 		} else {
@@ -62,7 +82,7 @@ func (x *Index) mayList(refresh time.Duration) bool {
 
 // endList stores a list that was begun when the number of changes was before.
 // It drops the list if this process has made a change since then.
-func (x *Index) endList(keys []string, err error, before int64) {
+func (x *Index) endList(keys, marked []string, err error, before int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.listing = false
@@ -76,5 +96,9 @@ func (x *Index) endList(keys []string, err error, before int64) {
 	x.keys = make(map[string]bool, len(keys))
 	for _, k := range keys {
 		x.keys[k] = true
+	}
+	x.marked = make(map[string]bool, len(marked))
+	for _, k := range marked {
+		x.marked[k] = true
 	}
 }

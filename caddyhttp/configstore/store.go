@@ -1,5 +1,6 @@
 // Package configstore stores the configurations that clients save, one for each
 // key, in a certmagic.Storage: in files, or in the shared storage of a cluster.
+// Each Store has one space of keys. The spaces of a storage have no key in common.
 package configstore
 
 import (
@@ -33,6 +34,7 @@ type Config struct {
 	Format  string // FormatText or FormatYAML
 	Text    string // as it was saved, byte for byte
 	Changed time.Time
+	Tokens  []TokenHash // of those who may send to the key, the newest last; empty for everyone
 
 	// Revision changes with each change of the stored object.
 	Revision Revision
@@ -54,11 +56,29 @@ var (
 	ErrSealed = errors.New("the saved configuration cannot be decrypted; it was saved with another secret, or it is damaged")
 )
 
-// The names of the objects.
+// The names of the objects. The folders of named spaces are not below that of the
+// default space, so that no storage lists their keys as keys of the default space.
 const (
-	folder   = "notify/configs"
-	lockName = "notify_configs"
+	defaultFolder = "notify/configs"
+	spacesFolder  = "notify/spaces"
+	lockName      = "notify_configs"
 )
+
+// DefaultSpace stands for the space without a name in texts. No space has this name.
+const DefaultSpace = "default"
+
+// CheckSpace returns an error if name cannot be the name of a space. Names are in
+// lower case because some storages ignore case.
+func CheckSpace(name string) error {
+	outside := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-' }
+	switch {
+	case name == "" || len(name) > 64 || strings.ContainsFunc(name, outside):
+		return errors.New("a space has a name of 1 to 64 lower-case letters, digits, _ and -")
+	case name == DefaultSpace:
+		return errors.New("no space can have the name default, because that stands for the space without a name; leave the name out, or choose another")
+	}
+	return nil
+}
 
 // storageTimeout bounds each access to the storage, so that a request does not
 // wait for a storage that hangs.
@@ -69,14 +89,29 @@ const storageTimeout = 5 * time.Second
 type Store struct {
 	storage certmagic.Storage
 	index   *Index
+	folder  string
+	lock    string
+	table   string       // that encrypted texts are bound to
 	sealer  *seal.Sealer // nil for no encryption
 	idKey   []byte       // nil until it is read
 }
 
-// New returns a Store. With a secret, it encrypts what it stores. A secret has
-// at least 16 characters.
-func New(storage certmagic.Storage, index *Index, secret string) (*Store, error) {
-	s := &Store{storage: storage, index: index}
+// New returns a Store for a space, or for the default one if space is empty. The
+// Stores of a process with the same space share an index, which no other Store has.
+// With a secret, New returns a Store that encrypts what it stores. A secret has at
+// least 16 characters.
+func New(storage certmagic.Storage, space string, index *Index, secret string) (*Store, error) {
+	s := &Store{storage: storage, index: index, folder: defaultFolder, lock: lockName, table: sealTable}
+	idLabel := "IDs of URLs"
+	if space != "" {
+		if err := CheckSpace(space); err != nil {
+			return nil, err
+		}
+		s.folder = path.Join(spacesFolder, space)
+		s.lock += "_" + space
+		s.table += " " + space
+		idLabel += " " + space
+	}
 	if secret == "" {
 		return s, nil
 	}
@@ -85,7 +120,7 @@ func New(storage certmagic.Storage, index *Index, secret string) (*Store, error)
 		return nil, fmt.Errorf("secret: %w", err)
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte("IDs of URLs"))
+	mac.Write([]byte(idLabel))
 	s.idKey = mac.Sum(nil)
 	return s, nil
 }
@@ -98,11 +133,15 @@ type object struct {
 	Changed time.Time `json:"changed"`
 	Text    string    `json:"text,omitempty"`
 	Sealed  []byte    `json:"sealed,omitempty"` // the text, encrypted
+	Tokens  [][]byte  `json:"tokens,omitempty"` // as TokenHash
 }
 
 const objectVersion = 1
 
-// sealTable is the table name that encrypted texts are bound to.
+// objectSuffix ends the name of an object with a configuration.
+const objectSuffix = ".json"
+
+// sealTable is the table name that encrypted texts of the default space are bound to.
 const sealTable = "configs"
 
 // encoding makes names of lower-case letters and digits. They stay unique in
@@ -111,14 +150,18 @@ var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPaddin
 
 // objectName returns the name of the object of a key. A key of 128 characters
 // makes a file name of 210.
-func objectName(key string) string {
-	return path.Join(folder, encoding.EncodeToString([]byte(key))+".json")
+func (s *Store) objectName(key string) string {
+	return path.Join(s.folder, encoding.EncodeToString([]byte(key))+objectSuffix)
 }
 
 // keyOf is the inverse of objectName. It reports whether the object is a
-// configuration.
-func keyOf(name string) (string, bool) {
-	text, ok := strings.CutSuffix(path.Base(name), ".json")
+// configuration of this space. A storage may list names without their folder, or
+// those of folders whose names begin alike.
+func (s *Store) keyOf(name string) (string, bool) {
+	if dir := path.Dir(name); dir != "." && path.Base(dir) != path.Base(s.folder) {
+		return "", false
+	}
+	text, ok := strings.CutSuffix(path.Base(name), objectSuffix)
 	if !ok {
 		return "", false
 	}
@@ -130,26 +173,19 @@ func keyOf(name string) (string, bool) {
 func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	content, err := s.storage.Load(ctx, objectName(key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNotFound
-	}
+	o, revision, err := s.read(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("reading the saved configuration: %w", err)
+		return nil, err
 	}
-	var o object
-	if err := json.Unmarshal(content, &o); err != nil || o.Key != key {
-		return nil, errors.New("reading the saved configuration: the stored object is damaged")
+	c := &Config{Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: revision}
+	for _, hash := range o.Tokens {
+		c.Tokens = append(c.Tokens, TokenHash(hash))
 	}
-	if o.Version != objectVersion {
-		return nil, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version, objectVersion)
-	}
-	c := &Config{Format: o.Format, Text: o.Text, Changed: o.Changed, Revision: sha256.Sum256(content)}
 	switch {
 	case len(o.Sealed) > 0 && s.sealer == nil:
 		return nil, ErrSealed
 	case len(o.Sealed) > 0:
-		text, err := s.sealer.Open(o.Sealed, sealTable, []byte(key))
+		text, err := s.sealer.Open(o.Sealed, s.table, []byte(key))
 		if err != nil {
 			return nil, ErrSealed
 		}
@@ -158,15 +194,32 @@ func (s *Store) Load(ctx context.Context, key string) (*Config, error) {
 	return c, nil
 }
 
-// Save stores the configuration of a key. If the key is new and maxKeys others
+// read returns the object of a key.
+func (s *Store) read(ctx context.Context, key string) (o object, revision Revision, err error) {
+	content, err := s.storage.Load(ctx, s.objectName(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, revision, ErrNotFound
+	}
+	if err != nil {
+		return o, revision, fmt.Errorf("reading the saved configuration: %w", err)
+	}
+	if err := json.Unmarshal(content, &o); err != nil || o.Key != key {
+		return o, revision, errDamaged
+	}
+	if o.Version != objectVersion {
+		return o, revision, fmt.Errorf("reading the saved configuration: it has the version %d, and this program knows only %d", o.Version, objectVersion)
+	}
+	if slices.ContainsFunc(o.Tokens, func(hash []byte) bool { return len(hash) != len(TokenHash{}) }) {
+		return o, revision, errDamaged
+	}
+	return o, sha256.Sum256(content), nil
+}
+
+// Save stores the configuration of a key, which keeps its tokens. If the key is new and maxKeys others
 // exist, it returns ErrTooMany.
 func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int) error {
-	content, err := s.content(key, format, text)
-	if err != nil {
-		return err
-	}
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		if !s.storage.Exists(ctx, objectName(key)) {
+		if !s.storage.Exists(ctx, s.objectName(key)) {
 			full, err := s.isFull(ctx, maxKeys)
 			if err != nil {
 				return fmt.Errorf("counting the saved keys: %w", err)
@@ -175,7 +228,7 @@ func (s *Store) Save(ctx context.Context, key, format, text string, maxKeys int)
 				return ErrTooMany
 			}
 		}
-		return s.store(ctx, key, content)
+		return s.store(ctx, key, format, text)
 	})
 }
 
@@ -188,7 +241,7 @@ const importTimeout = 10 * time.Minute
 // returns ErrTooMany.
 func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys int, replace bool) (existing []string, err error) {
 	err = s.write(ctx, importTimeout, func(ctx context.Context) error {
-		keys, err := s.list(ctx)
+		keys, _, err := s.list(ctx)
 		if err != nil {
 			return fmt.Errorf("listing the saved keys: %w", err)
 		}
@@ -212,11 +265,7 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 			return ErrTooMany
 		}
 		for _, name := range names {
-			content, err := s.content(name, configs[name].Format, configs[name].Text)
-			if err != nil {
-				return err
-			}
-			if err := s.store(ctx, name, content); err != nil {
+			if err := s.store(ctx, name, configs[name].Format, configs[name].Text); err != nil {
 				return err
 			}
 		}
@@ -225,20 +274,28 @@ func (s *Store) Import(ctx context.Context, configs map[string]Config, maxKeys i
 	return existing, err
 }
 
-// content returns the stored form of a configuration.
-func (s *Store) content(key, format, text string) ([]byte, error) {
-	o := object{Version: objectVersion, Key: key, Format: format, Changed: time.Now().UTC(), Text: text}
-	if s.sealer != nil {
-		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), sealTable, []byte(key))
+// store stores a configuration with the tokens that its key has.
+func (s *Store) store(ctx context.Context, key, format, text string) error {
+	tokens, err := s.tokens(ctx, key)
+	if err != nil {
+		return err
 	}
-	return json.Marshal(o)
+	o := object{Version: objectVersion, Key: key, Format: format, Changed: time.Now().UTC(), Text: text, Tokens: tokens}
+	if s.sealer != nil {
+		o.Text, o.Sealed = "", s.sealer.Seal([]byte(text), s.table, []byte(key))
+	}
+	return s.storeObject(ctx, key, o)
 }
 
-func (s *Store) store(ctx context.Context, key string, content []byte) error {
-	if err := s.storage.Store(ctx, objectName(key), content); err != nil {
+func (s *Store) storeObject(ctx context.Context, key string, o object) error {
+	content, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	if err := s.storage.Store(ctx, s.objectName(key), content); err != nil {
 		return fmt.Errorf("saving the configuration: %w", err)
 	}
-	s.index.set(key, true)
+	s.index.set(key, true, len(o.Tokens) > 0)
 	return nil
 }
 
@@ -249,22 +306,22 @@ func (s *Store) isFull(ctx context.Context, maxKeys int) (bool, error) {
 		return false, nil
 	}
 	before := s.index.Changes()
-	keys, err := s.list(ctx)
-	s.index.endList(keys, err, before)
+	keys, marked, err := s.list(ctx)
+	s.index.endList(keys, marked, err, before)
 	return len(keys) >= maxKeys, err
 }
 
 // Delete removes the configuration of a key.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		if !s.storage.Exists(ctx, objectName(key)) {
+		if !s.storage.Exists(ctx, s.objectName(key)) {
 			return ErrNotFound
 		}
-		if err := s.storage.Delete(ctx, objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.storage.Delete(ctx, s.objectName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the configuration: %w", err)
 		}
-		s.index.set(key, false)
-		return nil
+		s.index.set(key, false, false)
+		return s.removeMark(ctx, key)
 	})
 }
 
@@ -275,11 +332,11 @@ func (s *Store) write(ctx context.Context, timeout time.Duration, change func(co
 	defer s.index.writing.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if err := s.storage.Lock(ctx, lockName); err != nil {
+	if err := s.storage.Lock(ctx, s.lock); err != nil {
 		return fmt.Errorf("locking the saved configurations: %w", err)
 	}
 	err := change(ctx)
-	if unlockErr := s.storage.Unlock(context.WithoutCancel(ctx), lockName); err == nil && unlockErr != nil {
+	if unlockErr := s.storage.Unlock(context.WithoutCancel(ctx), s.lock); err == nil && unlockErr != nil {
 		err = fmt.Errorf("unlocking the saved configurations: %w", unlockErr)
 	}
 	return err
@@ -289,24 +346,27 @@ func (s *Store) write(ctx context.Context, timeout time.Duration, change func(co
 func (s *Store) Keys(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	keys, err := s.list(ctx)
+	keys, _, err := s.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the saved keys: %w", err)
 	}
 	return keys, nil
 }
 
-func (s *Store) list(ctx context.Context) (keys []string, err error) {
-	names, err := s.storage.List(ctx, folder, false)
+// list returns the keys, and which names of keys have the mark of a token.
+func (s *Store) list(ctx context.Context) (keys, marked []string, err error) {
+	names, err := s.storage.List(ctx, s.folder, false)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, name := range names {
-		if key, ok := keyOf(name); ok {
+		if key, ok := s.keyOf(name); ok {
 			keys = append(keys, key)
+		} else if key, ok := s.markedKey(name); ok {
+			marked = append(marked, key)
 		}
 	}
-	return keys, nil
+	return keys, marked, nil
 }
 
 // Has reports whether a key exists, from a list of the keys that is at most
@@ -314,21 +374,30 @@ func (s *Store) list(ctx context.Context) (keys []string, err error) {
 // If the storage cannot be listed, Has uses the last list, or returns true if
 // there is none.
 func (s *Store) Has(ctx context.Context, key string, refresh time.Duration) bool {
+	s.refreshList(ctx, refresh)
 	x := s.index
-	if x.mayList(refresh) {
-		before := x.Changes()
-		keys, err := s.Keys(context.WithoutCancel(ctx))
-		x.endList(keys, err, before)
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.keys == nil || x.keys[key]
 }
 
+// refreshList lists the keys, if the last list is older than refresh.
+func (s *Store) refreshList(ctx context.Context, refresh time.Duration) {
+	x := s.index
+	if !x.mayList(refresh) {
+		return
+	}
+	before := x.Changes()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storageTimeout)
+	defer cancel()
+	keys, marked, err := s.list(ctx)
+	x.endList(keys, marked, err, before)
+}
+
 // Check reads and writes the storage, and returns an error if that does not work.
 func (s *Store) Check(ctx context.Context) error {
 	return s.write(ctx, storageTimeout, func(ctx context.Context) error {
-		name := path.Join(folder, "check.tmp")
+		name := path.Join(s.folder, "check.tmp")
 		if err := s.storage.Store(ctx, name, []byte("ok")); err != nil {
 			return fmt.Errorf("writing: %w", err)
 		}

@@ -19,7 +19,7 @@ import (
 
 func newStore(t *testing.T, dir, secret string) *Store {
 	t.Helper()
-	s, err := New(&certmagic.FileStorage{Path: dir}, new(Index), secret)
+	s, err := New(&certmagic.FileStorage{Path: dir}, "", new(Index), secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +68,83 @@ func TestStore(t *testing.T) {
 // TestNames checks that the names of objects are in lower case, and no longer
 // than file systems allow.
 func TestNames(t *testing.T) {
+	s := newStore(t, t.TempDir(), "")
 	for _, key := range []string{"a", "A", "messages_", strings.Repeat("Z", 128), "-_-"} {
-		name := objectName(key)
+		name := s.objectName(key)
 		base := filepath.Base(name)
 		if base != strings.ToLower(base) || len(base) > 255 {
 			t.Errorf("the name of %s is %s", key, base)
 		}
-		if got, ok := keyOf(name); !ok || got != key {
+		if got, ok := s.keyOf(name); !ok || got != key {
 			t.Errorf("the name of %s is read back as %q", key, got)
 		}
 	}
-	if _, ok := keyOf(folder + "/check.tmp"); ok {
+	if _, ok := s.keyOf(defaultFolder + "/check.tmp"); ok {
 		t.Error("another file counts as a key")
+	}
+}
+
+// TestSpaces checks that spaces of one storage have no key, text or ID in common.
+func TestSpaces(t *testing.T) {
+	dir := t.TempDir()
+	storage := &certmagic.FileStorage{Path: dir}
+	for _, secret := range []string{"", "sixteen characters"} {
+		stores, ids, files := map[string]*Store{}, map[string]string{}, map[string][]byte{}
+		for _, space := range []string{"", "team", "team2", "configs"} {
+			s, err := New(storage, space, new(Index), secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Save(t.Context(), "ops", FormatText, "of "+space, 1); err != nil {
+				t.Errorf("the only key of the space %q: %v", space, err)
+			}
+			id, err := s.IDKey(t.Context())
+			if other, ok := ids[string(id)]; ok || err != nil {
+				t.Errorf("%q and %q have the same key for IDs, %v", space, other, err)
+			}
+			ids[string(id)], stores[space] = space, s
+		}
+		for space, s := range stores {
+			keys, err := s.Keys(t.Context())
+			if err != nil || !slices.Equal(keys, []string{"ops"}) {
+				t.Errorf("the space %q has the keys %q, %v", space, keys, err)
+			}
+			if c, err := s.Load(t.Context(), "ops"); err != nil || c.Text != "of "+space {
+				t.Errorf("the space %q: %+v, %v", space, c, err)
+			}
+			file := filepath.Join(dir, filepath.FromSlash(s.objectName("ops")))
+			if files[file], err = os.ReadFile(file); err != nil {
+				t.Error(err)
+			}
+		}
+		if secret != "" { // an encrypted object that is moved to another space cannot be read
+			from := filepath.Join(dir, filepath.FromSlash(stores["team"].objectName("ops")))
+			to := filepath.Join(dir, filepath.FromSlash(stores[""].objectName("ops")))
+			if err := os.WriteFile(to, files[from], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stores[""].Load(t.Context(), "ops"); !errors.Is(err, ErrSealed) {
+				t.Errorf("an object of another space: %v", err)
+			}
+		}
+		for _, s := range stores {
+			if err := s.Delete(t.Context(), "ops"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for _, name := range []string{"Team", "..", "a/b", `a\b`, "a.b", " ", "ä", DefaultSpace, strings.Repeat("a", 65)} {
+		if _, err := New(storage, name, new(Index), ""); err == nil {
+			t.Errorf("a space has the name %q", name)
+		}
+	}
+	// Storages may list folders whose names begin alike.
+	s, err := New(storage, "team", new(Index), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.keyOf("notify/spaces/team2/n5yhg.json"); ok {
+		t.Error("an object of another space counts as a key")
 	}
 }
 
@@ -102,7 +167,7 @@ func TestMaxKeys(t *testing.T) {
 // there is room, and that the limit holds.
 func TestCountKeys(t *testing.T) {
 	storage := storagetest.New(t.TempDir())
-	s, err := New(storage, new(Index), "")
+	s, err := New(storage, "", new(Index), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +249,7 @@ func TestSecret(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, "sixteen characters")
 	save(t, s, "ops", "json://host/t0ken")
-	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(objectName("ops"))))
+	content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.objectName("ops"))))
 	if err != nil || strings.Contains(string(content), "t0ken") {
 		t.Errorf("the file is %q, %v", content, err)
 	}
@@ -196,7 +261,7 @@ func TestSecret(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(nil, nil, "short"); err == nil {
+	if _, err := New(nil, "", nil, "short"); err == nil {
 		t.Error("a short secret is accepted")
 	}
 	// What was saved before there was a secret can be read.
@@ -210,7 +275,7 @@ func TestDamagedObject(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, dir, "")
 	save(t, s, "ops", "x")
-	file := filepath.Join(dir, filepath.FromSlash(objectName("ops")))
+	file := filepath.Join(dir, filepath.FromSlash(s.objectName("ops")))
 	for _, content := range []string{"", "{", `{"version":1,"key":"other"}`, `{"version":2,"key":"ops"}`} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -226,7 +291,7 @@ func TestDamagedObject(t *testing.T) {
 func TestHas(t *testing.T) {
 	dir := t.TempDir()
 	storage := storagetest.New(dir)
-	s, err := New(storage, new(Index), "")
+	s, err := New(storage, "", new(Index), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +315,7 @@ func TestHas(t *testing.T) {
 	if !s.Has(t.Context(), "mine", 0) || s.Has(t.Context(), "unknown", 0) {
 		t.Error("while the storage is down, the keys are not those of the last list")
 	}
-	fresh, err := New(storage, new(Index), "")
+	fresh, err := New(storage, "", new(Index), "")
 	if err != nil {
 		t.Fatal(err)
 	}

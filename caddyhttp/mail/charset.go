@@ -5,68 +5,251 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
-	"github.com/emersion/go-message"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
 
-// The package charset of go-message also has Big5, whose tables take a quarter of
-// a megabyte of the program.
-func init() { message.CharsetReader = charsetReader }
+// charset makes decoders of texts in a charset.
+type charset interface{ NewDecoder() *encoding.Decoder }
 
-// charsetReader returns a reader of the text in r as UTF-8.
-func charsetReader(name string, r io.Reader) (io.Reader, error) {
-	e := charsets()[charsetKey(name)]
-	if e == nil {
-		return nil, fmt.Errorf("unknown charset %q", name)
+// findCharset returns the charset with a name as mails write it, or nil if it is
+// unknown. Texts in undeclared are read by [validText].
+func findCharset(name string) charset {
+	key := charsetKey(name)
+	if c := charsets()[key]; c != nil {
+		return c
 	}
-	return e.NewDecoder().Reader(r), nil
+	switch {
+	case strings.HasPrefix(key, "iso2022jp"): // with more character sets, which are rare
+		return japanese.ISO2022JP
+	case strings.HasPrefix(key, "x"):
+		return charsets()[key[1:]]
+	}
+	return nil
 }
 
-// charsets returns the charsets by [charsetKey].
-var charsets = sync.OnceValue(func() map[string]encoding.Encoding {
-	all := map[string]encoding.Encoding{
-		"utf8": encoding.Nop, "unicode11utf8": encoding.Nop,
-		"utf16":   unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
-		"utf16be": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
-		"utf16le": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM),
+// undeclared is the charset of texts that are ASCII, or whose sender does not know
+// their charset. Programs that call a text ASCII often send another one.
+var undeclared charset = encoding.Nop
 
-		"iso2022jp": japanese.ISO2022JP, "shiftjis": japanese.ShiftJIS, "sjis": japanese.ShiftJIS, "xsjis": japanese.ShiftJIS,
-		"windows31j": japanese.ShiftJIS, "eucjp": japanese.EUCJP,
-		"gb2312": simplifiedchinese.GBK, "gbk": simplifiedchinese.GBK, "gb18030": simplifiedchinese.GB18030, "hzgb2312": simplifiedchinese.HZGB2312,
-		"euckr": korean.EUCKR, "ksc56011987": korean.EUCKR, "windows949": korean.EUCKR,
-	}
+// charsets returns the charsets by [charsetKey]: those of golang.org/x/text, and
+// UTF-7. Where a name means different things to different programs, it means what
+// it does in the WHATWG Encoding Standard.
+var charsets = sync.OnceValue(func() map[string]charset {
+	all := map[string]charset{"utf7": utf7{}, "unicode11utf7": utf7{}}
 	for _, e := range charmap.All {
 		if named, ok := e.(fmt.Stringer); ok {
-			all[charsetKey(strings.ReplaceAll(named.String(), "Code Page", ""))] = e
+			all[charsetKey(charmapName.Replace(named.String()))] = e
 		}
 	}
-	// What programs call ISO 8859-1 or ASCII is Windows-1252 (WHATWG Encoding,
-	// section 4.2).
-	for _, name := range []string{"iso88591", "latin1", "ascii", "usascii", "ansix341968", "ansix31101983"} {
-		all[name] = charmap.Windows1252
+	for _, names := range []struct {
+		charset charset
+		names   string
+	}{
+		{undeclared, "usascii ascii ansix341968 iso646us us 646 unknown8bit unknown utf8 unicode11utf8 unicode20utf8 utf8mb4 cp65001"},
+		{unicode.UTF16(unicode.BigEndian, unicode.UseBOM), "utf16 ucs2 iso10646ucs2 unicode"},
+		{unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "utf16be"},
+		{unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "utf16le"},
+
+		{charmap.Windows1252, "iso88591 latin1 l1 isolatin1 isoir100 ibm819 ansix31101983"},
+		{charmap.ISO8859_2, "latin2 l2 isolatin2 isoir101"},
+		{charmap.ISO8859_3, "latin3 l3 isolatin3 isoir109"},
+		{charmap.ISO8859_4, "latin4 l4 isolatin4 isoir110"},
+		{charmap.ISO8859_5, "cyrillic isolatincyrillic isoir144"},
+		{charmap.ISO8859_6, "arabic isolatinarabic asmo708 ecma114 isoir127"},
+		{charmap.ISO8859_7, "greek greek8 isolatingreek elot928 ecma118 isoir126"},
+		{charmap.ISO8859_8, "hebrew isolatinhebrew visual isoir138"},
+		{charmap.Windows1254, "iso88599 latin5 l5 isolatin5 isoir148"},
+		{charmap.ISO8859_8I, "logical"},
+		{charmap.ISO8859_10, "latin6 l6 isolatin6 isoir157"},
+		{charmap.ISO8859_15, "latin9 l9 isolatin9"},
+		{charmap.Windows874, "tis620 iso885911 ibm874 dos874"},
+		{charmap.KOI8R, "koi8 koi"},
+		{charmap.KOI8U, "koi8ru"},
+		{charmap.CodePage858, "ibm858 ibm00858"},
+		{charmap.CodePage866, "866"},
+		{charmap.Macintosh, "mac macroman"},
+		{charmap.MacintoshCyrillic, "maccyrillic macukrainian"},
+
+		{japanese.ISO2022JP, "jis"},
+		{japanese.ShiftJIS, "shiftjis sjis windows31j mskanji ms932 ibm932 windows932"},
+		{japanese.EUCJP, "eucjp eucpkdfmtjapanese"},
+		{simplifiedchinese.GBK, "gb2312 gb231280 iso58gb231280 isoir58 chinese gbk euccn ms936 ibm936 windows936"},
+		{simplifiedchinese.GB18030, "gb18030"},
+		{simplifiedchinese.HZGB2312, "hzgb2312 hz"},
+		{traditionalchinese.Big5, "big5 cnbig5 big5hkscs big5eten ms950 ibm950 windows950"},
+		{korean.EUCKR, "euckr ksc5601 ksc56011987 ksc56011989 ksc56011992 isoir149 korean uhc ms949 ibm949 windows949"},
+	} {
+		for name := range strings.FieldsSeq(names.names) {
+			all[charsetKey(name)] = names.charset
+		}
 	}
 	return all
 })
 
+var charmapName = strings.NewReplacer("Code Page", "", " ", "")
+
 // charsetKey returns the name of a charset without what varies in its spelling.
 func charsetKey(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if i := strings.IndexAny(name, " :"); i > 0 { // a comment, or the year of a standard
+		name = name[:i]
+	}
 	key := strings.Map(func(r rune) rune {
-		if strings.ContainsRune("-_ .:()", r) {
+		if strings.ContainsRune("-_.()'\"=", r) {
 			return -1
 		}
 		return r
-	}, strings.ToLower(name))
-	if number, ok := strings.CutPrefix(key, "cp"); ok {
+	}, name)
+	key = strings.TrimPrefix(key, "cs")
+	if number, ok := strings.CutPrefix(strings.TrimPrefix(key, "x"), "cp"); ok {
 		key = "ibm" + number
 		if len(number) == 4 && strings.HasPrefix(number, "125") {
 			key = "windows" + number
 		}
 	}
-	return strings.TrimPrefix(key, "cs")
+	return key
 }
+
+// decode returns a text in a charset as UTF-8. A text in an unknown charset is
+// [readable].
+func decode(s, name string) string {
+	if name == "" {
+		return validText(s)
+	}
+	c := findCharset(name)
+	if c == nil {
+		s, _ = readable(s)
+		return s
+	}
+	decoded, err := c.NewDecoder().String(s)
+	if err != nil {
+		return validText(s)
+	}
+	return validText(decoded)
+}
+
+// wordReader returns a reader of an encoded word as UTF-8.
+func wordReader(charset string, r io.Reader) (io.Reader, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return strings.NewReader(decode(string(b), charset)), nil
+}
+
+// validText returns s as UTF-8. A text that is not UTF-8 is read as
+// Windows-1252, which most programs send if they do not name a charset.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	decoded, err := charmap.Windows1252.NewDecoder().String(s)
+	if err != nil {
+		return strings.ToValidUTF8(s, replacement)
+	}
+	return decoded
+}
+
+const replacement = "\uFFFD"
+
+// readable returns what can be read of a text in an unknown charset: UTF-8, or
+// ASCII with U+FFFD in place of everything else. all reports whether that is the
+// whole text.
+func readable(s string) (text string, all bool) {
+	if utf8.ValidString(s) && !strings.ContainsAny(s, "\x0e\x1b") {
+		return s, true
+	}
+	return hidden.ReplaceAllString(designations.ReplaceAllString(s, ""), replacement), false
+}
+
+var (
+	// hidden matches what is not ASCII: bytes above it, and what is between the
+	// characters that shift to another character set and back (ISO 2022).
+	hidden = lazyregexp.New(`[^\x00-\x7f]+|\x0e[^\x0f\n]*\x0f?`)
+
+	// designations matches the sequences that name the other character set.
+	designations = lazyregexp.New(`\x1b[ -/]*[0-~]?`)
+)
+
+// utf7 is UTF-7 (RFC 2152), which golang.org/x/text does not have.
+type utf7 struct{}
+
+func (utf7) NewDecoder() *encoding.Decoder { return &encoding.Decoder{Transformer: new(utf7Decoder)} }
+
+type utf7Decoder struct {
+	encoded bool   // within base64
+	start   bool   // the base64 begins here
+	bits    uint32 // of the base64, the last ones being count bits that are not used
+	count   int
+	high    rune // first half of a character that has two; 0 if none
+}
+
+// Reset implements transform.Transformer.
+func (d *utf7Decoder) Reset() { *d = utf7Decoder{} }
+
+// Transform implements transform.Transformer.
+func (d *utf7Decoder) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
+	for ; nSrc < len(src); nSrc++ {
+		if len(dst)-nDst < utf8.UTFMax {
+			return nDst, nSrc, transform.ErrShortDst
+		}
+		if r := d.next(src[nSrc]); r >= 0 {
+			nDst += utf8.EncodeRune(dst[nDst:], r)
+		}
+	}
+	return nDst, nSrc, nil
+}
+
+// next returns the character that ends with c, or -1 if none does.
+func (d *utf7Decoder) next(c byte) rune {
+	value := strings.IndexByte(base64Alphabet, c)
+	switch {
+	case !d.encoded && c == '+':
+		*d = utf7Decoder{encoded: true, start: true}
+		return -1
+	case !d.encoded && c < utf8.RuneSelf:
+		return rune(c)
+	case !d.encoded:
+		return utf8.RuneError
+	case value < 0:
+		wasStart := d.start
+		d.Reset()
+		switch {
+		case c != '-':
+			return d.next(c)
+		case wasStart:
+			return '+'
+		}
+		return -1
+	}
+	d.start = false
+	d.bits, d.count = d.bits<<6|uint32(value), d.count+6
+	if d.count < 16 {
+		return -1
+	}
+	d.count -= 16
+	r := rune(d.bits >> d.count & 0xffff)
+	switch high := d.high; {
+	case high != 0:
+		d.high = 0
+		return utf16.DecodeRune(high, r)
+	case utf16.IsSurrogate(r):
+		d.high = r
+		return -1
+	}
+	return r
+}
+
+const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

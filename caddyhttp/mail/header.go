@@ -10,21 +10,24 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/emersion/go-message"
-
-	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	message "github.com/emersion/go-message/textproto"
 )
 
 // Header is the header of a mail.
 type Header struct{ fields message.Header }
 
 // text returns a field as one line, decoded (RFC 2047).
-func (h Header) text(name string) string {
-	text, err := h.fields.Text(name)
-	if err != nil {
-		text = h.fields.Get(name)
+func (h Header) text(name string) string { return oneLine(decodeWords(h.fields.Get(name))) }
+
+// thread returns the first Message-ID that the mails of a thread share.
+func (h Header) thread() string {
+	for _, name := range []string{"References", "In-Reply-To", "Message-ID"} {
+		_, id, found := strings.Cut(h.fields.Get(name), "<")
+		if id, _, closed := strings.Cut(id, ">"); found && closed && id != "" {
+			return oneLine(id)
+		}
 	}
-	return strings.TrimSpace(markup.OneLine(validText(text)))
+	return ""
 }
 
 // Max returns the largest number that a field with this name has, or 0. A text

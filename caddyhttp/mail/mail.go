@@ -2,21 +2,20 @@
 // text, and the attachments.
 //
 // Programs that alert by mail are old or small, and their mails are often
-// malformed. A mistake in a mail is no reason to refuse it: a text whose charset or
-// encoding is unknown is kept as it is, and a part that is malformed ends there.
+// malformed. A mistake in a mail is no reason to refuse it: a text whose encoding is
+// unknown is kept as it is, U+FFFD stands for what is in an unknown charset, and a
+// part that is malformed ends there.
 package mail
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"mime"
-	"path"
 	"strings"
 
-	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/textproto"
 
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
@@ -34,6 +33,18 @@ type Mail struct {
 	Body    string
 	Format  markup.Format // of Body
 
+	// Type is the type that the subject states, if it is one of a monitoring program:
+	// success for "[RESOLVED] Disk full". It is "" if the subject states none.
+	Type notifier.Type
+
+	// Thread is what the mails of a thread share: the first Message-ID of the field
+	// References or else In-Reply-To, or the mail's own, without angle brackets.
+	Thread string
+
+	// UnknownCharset is the charset in which a part of the text is that cannot be
+	// read. U+FFFD stands for it.
+	UnknownCharset string
+
 	// LeftOut are the names of attachments that [Store].File has rejected with a
 	// [*LeftOutError], and Reason is why the first one was.
 	LeftOut []string
@@ -46,7 +57,8 @@ type Store struct {
 	// encoding.
 	Text func(r io.Reader) (string, error)
 
-	// File reads an attachment to its end and keeps it. The name may be "".
+	// File reads an attachment to its end and keeps it. The name is never "". The
+	// content type may have a charset.
 	File func(name, contentType string, r io.Reader) error
 }
 
@@ -83,10 +95,7 @@ func read(in *source, s Store) (*Mail, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The error says that the charset or the encoding is unknown. Then the body
-	// stays as it was sent.
-	part, _ := message.New(h, b)
-	body, err := m.readPart(part, 0)
+	body, err := m.readPart(newPart(h, b), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +104,10 @@ func read(in *source, s Store) (*Mail, error) {
 	}
 	mail := &Mail{Header: Header{h}, LeftOut: m.leftOut, Reason: m.reason}
 	mail.Subject = mail.Header.text("Subject")
+	mail.Type = notifier.TypeOfTitle(mail.Subject)
+	mail.Thread = mail.Header.thread()
 	mail.Body, mail.Format = body.join()
+	mail.UnknownCharset = body.unknownCharset()
 	return mail, nil
 }
 
@@ -105,50 +117,33 @@ type reader struct {
 	in    *source
 	parts int
 
+	unnamed int      // files without a name
+	invites []string // IDs of the events of each calendar
+
 	leftOut []string
 	reason  string
 }
 
 // readPart reads a part to its end and returns its texts.
-func (m *reader) readPart(part *message.Entity, depth int) (texts, error) {
+func (m *reader) readPart(p *part, depth int) (texts, error) {
 	if m.parts++; m.parts > maxParts {
 		return nil, ErrTooManyParts
 	}
-	media, params, err := part.Header.ContentType()
-	media = strings.ToLower(media)
-	if err != nil || !strings.Contains(media, "/") {
-		media = mediaOf(part.Header.Get("Content-Type"))
-	}
-	if parts := part.MultipartReader(); parts != nil && params["boundary"] != "" {
+	switch {
+	case p.multipart():
 		if depth == maxDepth {
 			return nil, ErrTooDeep
 		}
-		return m.readParts(parts, strings.TrimPrefix(media, "multipart/"), depth)
-	}
-	name := fileName(part.Header)
-	disposition, _, _ := part.Header.ContentDisposition()
-	isFile := name != "" || strings.EqualFold(disposition, "attachment")
-	switch {
-	case isUnshown(media):
-		_, err := io.Copy(io.Discard, m.tolerant(part.Body))
+		return m.readParts(p, depth)
+	case isUnshown(p.media):
+		_, err := io.Copy(io.Discard, m.tolerant(p.body))
 		return nil, err
-	case !isFile && (media == "text/plain" || media == "" || strings.HasPrefix(media, "multipart/")):
-		return m.readText(part.Body, markup.Text, params)
-	case !isFile && media == "text/html":
-		return m.readText(part.Body, markup.HTML, params)
+	case !p.isFile() && (p.media == "text/plain" || strings.HasPrefix(p.media, "multipart/")):
+		return m.readText(p, markup.Text)
+	case !p.isFile() && p.media == "text/html":
+		return m.readText(p, markup.HTML)
 	}
-	return nil, m.readFile(name, media, part.Body)
-}
-
-// mediaOf returns the media type at the beginning of a field that is malformed
-// after it, or text/plain if it has none.
-func mediaOf(field string) string {
-	media, _, _ := strings.Cut(field, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	if kind, sub, ok := strings.Cut(media, "/"); ok && kind != "" && sub != "" && !strings.ContainsAny(media, " \t\"") {
-		return media
-	}
-	return "text/plain"
+	return nil, m.readFile(p)
 }
 
 // isUnshown reports whether parts of a type are of use to mail programs only.
@@ -162,25 +157,27 @@ func isUnshown(media string) bool {
 
 // readParts reads the parts of a multipart and returns their texts: all of them,
 // or one of the alternatives.
-func (m *reader) readParts(parts message.MultipartReader, kind string, depth int) (texts, error) {
+func (m *reader) readParts(multipart *part, depth int) (texts, error) {
 	var all texts
+	parts := textproto.NewMultipartReader(multipart.body, multipart.params["boundary"])
 	for {
 		m.in.beginHeader()
-		part, err := parts.NextPart()
+		raw, err := parts.NextPart()
 		m.in.endHeader()
-		if err != nil && part == nil {
+		if err != nil {
 			// The end, or a part that is malformed so that no other can be found.
 			return all, nil
 		}
-		found, err := m.readPart(part, depth+1)
+		p := newPart(raw.Header, raw)
+		found, err := m.readPart(p, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		// The next header begins after the part.
-		if _, err := io.Copy(io.Discard, m.tolerant(part.Body)); err != nil {
+		if _, err := io.Copy(io.Discard, m.tolerant(p.body)); err != nil {
 			return nil, err
 		}
-		if kind == "alternative" {
+		if multipart.media == "multipart/alternative" {
 			all = all.better(found)
 		} else {
 			all = append(all, found...)
@@ -208,54 +205,27 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (m *reader) readText(r io.Reader, format markup.Format, params map[string]string) (texts, error) {
+func (m *reader) readText(p *part, format markup.Format) (texts, error) {
+	r, known := p.text()
 	s, err := m.store.Text(m.tolerant(r))
 	if err != nil {
 		return nil, err
 	}
+	unknown := ""
+	if !known {
+		var all bool
+		if s, all = readable(s); !all {
+			unknown = p.params["charset"]
+		}
+	}
 	s = strings.ReplaceAll(validText(s), "\r\n", "\n")
-	if format == markup.Text && strings.EqualFold(params["format"], "flowed") {
-		s = unflow(s, strings.EqualFold(params["delsp"], "yes"))
+	if format == markup.Text && strings.EqualFold(p.params["format"], "flowed") {
+		s = unflow(s, strings.EqualFold(p.params["delsp"], "yes"))
 	}
 	if s = strings.TrimSpace(strings.TrimRight(s, "\x00")); s == "" {
 		return nil, nil
 	}
-	return texts{{s, format}}, nil
-}
-
-func (m *reader) readFile(name, media string, r io.Reader) error {
-	if name == "" && media == "message/rfc822" {
-		name = "message.eml"
-	}
-	err := m.store.File(name, media, m.tolerant(r))
-	left, ok := errors.AsType[*LeftOutError](err)
-	if !ok {
-		return err
-	}
-	if len(m.leftOut) == 0 {
-		m.reason = left.Reason
-	}
-	m.leftOut = append(m.leftOut, name)
-	return nil
-}
-
-// fileName returns the name of the file that a part is, or "".
-func fileName(h message.Header) string {
-	_, params, _ := h.ContentDisposition()
-	name := params["filename"]
-	if name == "" {
-		_, params, _ = h.ContentType()
-		name = params["name"]
-	}
-	// A few programs encode the name as the text of a header (RFC 2047).
-	if decoded, err := (&mime.WordDecoder{CharsetReader: message.CharsetReader}).DecodeHeader(name); err == nil {
-		name = decoded
-	}
-	name = strings.TrimSpace(markup.OneLine(validText(name)))
-	if name == "" {
-		return ""
-	}
-	return path.Base(strings.ReplaceAll(name, `\`, "/"))
+	return texts{{s, format, unknown}}, nil
 }
 
 // source is the reader that a mail is read from. It bounds what is read for the

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/caddy-notify/caddy-notify/internal/golden"
 )
 
 // recorded is what a mail consists of.
@@ -47,16 +49,18 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		got := fmt.Sprintf("subject: %s\nformat: %s\n%s---\n%s\n", m.Subject, m.Format, k.files.String(), m.Body)
-		golden := strings.TrimSuffix(path, ".eml") + ".txt"
-		if os.Getenv("UPDATE_GOLDEN") != "" {
-			if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		got := fmt.Sprintf("subject: %s\nformat: %s\n", m.Subject, m.Format)
+		if m.Type != "" {
+			got += fmt.Sprintf("type: %s\n", m.Type)
 		}
-		if want, err := os.ReadFile(golden); err != nil || got != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s%v", path, got, want, err)
+		if m.Thread != "" {
+			got += fmt.Sprintf("thread: %s\n", m.Thread)
 		}
+		if m.UnknownCharset != "" {
+			got += fmt.Sprintf("unknown charset: %s\n", m.UnknownCharset)
+		}
+		got += fmt.Sprintf("%s---\n%s\n", k.files.String(), m.Body)
+		golden.Check(t, strings.TrimSuffix(path, ".eml")+".txt", got)
 		// The same mail with bare line feeds, as a pipe delivers it, and byte by byte.
 		for name, r := range map[string]io.Reader{"line feeds": bytes.NewReader(data), "bytes": iotest.OneByteReader(bytes.NewReader(wire))} {
 			m2, err := Read(r, new(recorded).store())

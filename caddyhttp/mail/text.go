@@ -2,17 +2,15 @@ package mail
 
 import (
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
 
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 // text is a text of a mail.
 type text struct {
-	text   string
-	format markup.Format
+	text    string
+	format  markup.Format
+	unknown string // charset in which a part of the text is that cannot be read; "" if there is none
 }
 
 // texts are the texts of a mail or of a part, in order.
@@ -66,17 +64,15 @@ func (t texts) join() (string, markup.Format) {
 	return strings.Join(all, separator), format
 }
 
-// validText returns s as UTF-8. A text that is not UTF-8 is read as
-// Windows-1252, which most programs send if they do not name a charset.
-func validText(s string) string {
-	if utf8.ValidString(s) {
-		return s
+// unknownCharset returns the charset of the first text that cannot be read
+// completely, or "".
+func (t texts) unknownCharset() string {
+	for _, s := range t {
+		if s.unknown != "" {
+			return s.unknown
+		}
 	}
-	decoded, err := charmap.Windows1252.NewDecoder().String(s)
-	if err != nil {
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	return decoded
+	return ""
 }
 
 // unflow joins the lines of a text with format=flowed (RFC 3676): those that

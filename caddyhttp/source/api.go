@@ -1,17 +1,205 @@
 package source
 
 import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
+// api is an API that programs speak to a chat or push service. Its endpoints read
+// requests and answer them as the service does. It replaces the templates.
+type api struct {
+	// endpoints are what clients can ask for. If several have a path, the first one
+	// that has the method, too, counts.
+	endpoints []endpoint
+
+	// clean returns a path without what clients may add in front. nil means that
+	// clients add nothing.
+	clean func(path string) string
+
+	// images means that messages can have Images.
+	images bool
+
+	// alerts means that the API is that of an incident tool. A text of the payload must not
+	// mention people unless the operator says so: clients put texts of others into alerts,
+	// and say nothing to a chat.
+	alerts bool
+}
+
+// endpoint is what the clients of an API can ask for at some addresses.
+type endpoint struct {
+	// methods are the accepted methods; nil means POST and PUT.
+	methods []string
+
+	// paths are the accepted paths below the source's address. * is any segment, ** at
+	// the beginning is one or more segments, and {token} is any segment that may be the
+	// token.
+	paths []string
+
+	// read returns the message of a request. nil means that a request sends nothing.
+	read func(ctx context.Context, r *Request) (*Message, error)
+
+	// reply returns the answer.
+	reply func(o Outcome) Reply
+
+	// public means that the answer needs neither a token nor a key that exists.
+	public bool
+}
+
+var (
+	postMethods = []string{http.MethodPost, http.MethodPut}
+	getMethods  = []string{http.MethodGet}
+)
+
+// allowed returns the accepted methods.
+func (e *endpoint) allowed() []string {
+	if e.methods == nil {
+		return postMethods
+	}
+	return e.methods
+}
+
+// match reports whether path is one of the endpoint, and returns its segment for the
+// token, or "".
+func (e *endpoint) match(path string) (token string, ok bool) {
+	segments := strings.Split(path, "/")
+	for _, p := range e.paths {
+		if end, many := strings.CutPrefix(p, "**"); many {
+			if first, found := strings.CutSuffix(path, end); found && first != "" {
+				return "", true
+			}
+			continue
+		}
+		token, ok = "", strings.Count(p, "/") == len(segments)-1
+		for i, want := range strings.Split(p, "/") {
+			if !ok {
+				break
+			}
+			if want == "{token}" {
+				token = segments[i]
+			}
+			ok = segments[i] == want || segments[i] != "" && (want == "*" || want == "{token}")
+		}
+		if ok {
+			return token, true
+		}
+	}
+	return "", false
+}
+
+// path returns the path of an endpoint for the path of a request.
+func (a *api) path(path string) string {
+	if a.clean == nil {
+		return path
+	}
+	return a.clean(path)
+}
+
+// methods returns the methods of requests to a path. There are none if the API has no
+// such path.
+func (a *api) methods(path string) (out []string) {
+	for i := range a.endpoints {
+		if _, ok := a.endpoints[i].match(a.path(path)); ok {
+			out = append(out, a.endpoints[i].allowed()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// endpoint returns the endpoint of a request and the segment of its path for the
+// token. Without one for its method, the endpoint is the first with its path, which
+// answers the error; without one of these, it is nil.
+func (a *api) endpoint(r *Request) (found *endpoint, token string) {
+	method := cmp.Or(r.Method, http.MethodPost)
+	for i := range a.endpoints {
+		e := &a.endpoints[i]
+		t, ok := e.match(a.path(r.Path))
+		if ok && slices.Contains(e.allowed(), method) {
+			return e, t
+		}
+		if ok && found == nil {
+			found, token = e, t
+		}
+	}
+	return found, token
+}
+
+// pathToken returns the segment of the path of r for the token, or "".
+func (a *api) pathToken(r *Request) string {
+	_, token := a.endpoint(r)
+	return token
+}
+
+// readAPI returns the message of a request to an API. A type in the query string takes
+// the place of one that follows from a priority or a colour.
+func (s *Source) readAPI(ctx context.Context, r *Request) (*Message, error) {
+	e, _ := s.Format.api.endpoint(r)
+	if e == nil {
+		return nil, errorf(http.StatusNotFound, "%s has no such address", s.Format.Program)
+	}
+	if e.read == nil {
+		return &Message{Skip: true}, nil
+	}
+	m, err := e.read(ctx, r)
+	if r.decoded != nil {
+		err = s.checkProgramOfAPI(r, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Query.Get("type") != "" {
+		m.Type = ""
+	}
+	if !s.config.Images {
+		m.Images = nil
+	}
+	m.Foreign = m.Foreign || !s.mentions()
+	return m, nil
+}
+
+// Reply returns the answer in the format of the API, or nil if the format is not an
+// API.
+func (s *Source) Reply(o Outcome) *Reply {
+	if s.Format.api == nil {
+		return nil
+	}
+	e, _ := s.Format.api.endpoint(o.Request)
+	if e == nil {
+		return nil
+	}
+	reply := e.reply(o)
+	return &reply
+}
+
+// PublicReply returns the answer to a request that needs neither a token nor a key
+// that exists, or nil if there is none.
+func (s *Source) PublicReply(r *Request) *Reply {
+	if s.Format.api == nil {
+		return nil
+	}
+	e, _ := s.Format.api.endpoint(r)
+	if e == nil || !e.public || !slices.Contains(e.allowed(), r.Method) {
+		return nil
+	}
+	reply := e.reply(Outcome{Status: http.StatusOK, Time: r.Time, Request: r, Message: &Message{Skip: true}})
+	return &reply
+}
+
 // jsonPayload returns the JSON payload of a request to an API: the body, or the last
 // non-empty field of a form among names. If a form has none of these fields, the
-// payload is an object with all fields of the form.
+// payload is an object with all fields of the form. jsonPayload sets r.decoded.
 func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 	form := r.Form
 	if form == nil && !looksLikeJSON(r.Body) {
@@ -27,18 +215,18 @@ func (r *Request) jsonPayload(program string, names ...string) (any, error) {
 		}
 	}
 	if form != nil && (r.Form != nil || len(form) > 0) && string(text) == string(r.Body) {
-		return fields(form), nil
+		r.decoded = fields(form)
+		return r.decoded, nil
 	}
 	data, err := decodeJSON(text)
 	if err != nil {
 		return nil, errorf(http.StatusBadRequest, "the payload of %s must be JSON: %w", program, err)
 	}
+	r.decoded = data
 	return data, nil
 }
 
 // list returns the first max objects of an array.
-//
-//go:noinline // keeps its many callers small
 func list(v any, max int) (out []map[string]any) {
 	all, _ := v.([]any)
 	for _, item := range all {
@@ -56,7 +244,6 @@ type lines struct{ parts []string }
 // bytes.
 const maxBody = 64 << 10
 
-//go:noinline // keeps its many callers small
 func (l *lines) add(s string) {
 	if s = strings.TrimSpace(s); s != "" {
 		l.parts = append(l.parts, s)
@@ -72,8 +259,13 @@ func (l *lines) link(text, address string) {
 	case strings.TrimSpace(text) == "":
 		l.add(address)
 	default:
-		l.add("[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")")
+		l.add(markdownLink(text, address))
 	}
+}
+
+// markdownLink returns a link in Markdown.
+func markdownLink(text, address string) string {
+	return "[" + strings.NewReplacer("[", "(", "]", ")").Replace(text) + "](" + address + ")"
 }
 
 func (l *lines) String() string {
@@ -90,8 +282,8 @@ const maxFacts = 25
 
 // fact returns a field of an attachment or embed as a line.
 func fact(name, value string) string {
-	if name == "" {
-		return value
+	if name == "" || value == "" {
+		return name + value
 	}
 	return name + ": " + value
 }
@@ -132,9 +324,33 @@ func (m *Message) check(program string, r *Request) (*Message, error) {
 		m.Title, m.Body = "", m.Title
 	}
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && r.Files == 0 {
-		return nil, errorf(http.StatusBadRequest, "the message for %s has no text", program)
+		return nil, errorf(http.StatusBadRequest, "the message for %s %w", program, errNoText)
 	}
 	return m, nil
+}
+
+// echo makes the answer repeat a value of the request, unless it is missing or longer
+// than a body: it stays in memory until the message is delivered.
+func (m *Message) echo(name string, v any) {
+	if v == nil || v == "" || size(v) > maxBody {
+		return
+	}
+	if m.sent == nil {
+		m.sent = map[string]any{}
+	}
+	m.sent[name] = v
+}
+
+// errNoText is returned for a message without content.
+var errNoText = errors.New("has no text")
+
+// markEdited adds to the body what chats show behind a message that was changed. The
+// gateway cannot change what a destination has, so a change is a message of its own.
+func (m *Message) markEdited() {
+	if m.Body != "" {
+		m.Body += "\n"
+	}
+	m.Body += "(edited)"
 }
 
 // jsonReply returns a reply with v as JSON.
@@ -146,5 +362,36 @@ func jsonReply(status int, v any) Reply {
 	return Reply{Status: status, ContentType: "application/json", Body: append(body, '\n')}
 }
 
-// numericID returns the ID of a message for clients that expect a number.
-func numericID(t time.Time) int64 { return t.UnixMilli() }
+// entropy returns bytes that differ from those of any other message. They follow from
+// the ID of the message if it has one, so that a repeated request has the same.
+func (o *Outcome) entropy() (b [sha256.Size]byte) {
+	if o.ID != "" {
+		return sha256.Sum256([]byte(o.ID))
+	}
+	_, _ = rand.Read(b[:]) // it never returns an error
+	return b
+}
+
+// textID returns an ID of n letters and digits for the message, n being at most 52.
+func (o *Outcome) textID(n int) string {
+	b := o.entropy()
+	return base32.StdEncoding.EncodeToString(b[:])[:n]
+}
+
+// snowflakeEpoch is the time at which the IDs of Discord begin.
+const snowflakeEpoch = 1420070400000
+
+// numericID returns an ID for the message: the milliseconds since 2015, followed by
+// random bits. With 22 bits it is like the IDs of Discord. Clients that read numbers as
+// floating-point numbers take at most 12 bits.
+func (o *Outcome) numericID(bits int) uint64 {
+	b := o.entropy()
+	return uint64(max(o.Time.UnixMilli()-snowflakeEpoch, 0))<<bits | binary.BigEndian.Uint64(b[:])>>(64-bits)
+}
+
+// timestampID returns an ID for the message as Slack has them: the time in seconds,
+// with six digits after the point.
+func (o *Outcome) timestampID() string {
+	b := o.entropy()
+	return fmt.Sprintf("%d.%06d", o.Time.Unix(), binary.BigEndian.Uint64(b[:])%1_000_000)
+}

@@ -6,10 +6,11 @@
 // its payload. Each program has one file. To add a program, add a file for it, and
 // samples of its requests with the expected messages under testdata.
 //
-// A [Source] is a Format with the settings of the operator. Use it in two steps:
+// A [Source] is a Format with the settings of the operator. Use it in three steps:
 //
-//	err := s.Authenticate(ctx, req)   // signature and token, over the raw body
-//	msg, err := s.Read(req)
+//	verified, err := s.AuthenticateHeader(req)   // before the body is read
+//	err := s.Authenticate(ctx, req, fetch)       // unless verified: signature and token, over the raw body
+//	msg, err := s.Read(ctx, req)
 //
 // A payload is data: nothing in it runs as a template, and of the addresses in it,
 // the package fetches only certificates of Amazon SNS. Templates come from the operator,

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"maps"
 	"math"
+	"math/bits"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -27,7 +28,7 @@ import (
 // println, html and urlquery.
 var functionNames = []string{
 	"capitalize", "contains", "cut", "date", "default", "duration", "first", "fromJSON", "hasPrefix", "hasSuffix", "header", "join", "json", "line",
-	"lower", "more", "pairs", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
+	"lower", "more", "pairs", "pick", "plain", "replace", "size", "split", "trim", "type", "upper", "where", "without",
 }
 
 // FunctionNames returns the names of the functions of templates in alphabetical
@@ -35,23 +36,25 @@ var functionNames = []string{
 func FunctionNames() []string { return slices.Clone(functionNames) }
 
 // functions returns all functions of templates. They take values of any type. They
-// fail only if the run exceeds a limit, or if a format of printf is not allowed.
+// fail only if the run exceeds a limit or is stopped, or if a format of printf is not
+// allowed. Each charges what it reads, so that a large value is not read without end.
 func (r *run) functions() map[string]any {
 	return map[string]any{
 		"_step":  r.step,
-		"_get":   get,
-		"_items": items,
+		"_get":   func(v any, names ...string) (any, error) { return get(v, names...), r.charge(0) },
+		"_items": r.rangeItems,
 		"_print": func(v any) (string, error) { return r.text(v) },
 
-		// Functions of text/template, changed to take values of any type.
+		// Functions of text/template, changed to take values of any type. and, or and
+		// not read nothing of a value but its length, and stay as they are.
 		"eq":       r.equal,
 		"ne":       func(a, b any) (bool, error) { ok, err := r.equal(a, b); return !ok, err },
 		"lt":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n < 0, err },
 		"le":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n <= 0, err },
 		"gt":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n > 0, err },
 		"ge":       func(a, b any) (bool, error) { n, err := r.compare(a, b); return n >= 0, err },
-		"index":    index,
-		"len":      length,
+		"index":    r.index,
+		"len":      r.length,
 		"print":    r.print,
 		"println":  func(args ...any) (string, error) { s, err := r.print(args...); return s + "\n", err },
 		"printf":   r.printf,
@@ -62,37 +65,65 @@ func (r *run) functions() map[string]any {
 		"contains":   r.textTest(strings.Contains),
 		"cut":        r.cut,
 		"date":       r.date,
-		"default":    func(other, v any) any { return valueOr(v, other) },
-		"duration":   func(v any) string { return duration(v) },
-		"first":      func(n, v any) any { list := items(v); return firstItems(list, toInt(n)) },
+		"default":    r.valueOr,
+		"duration":   r.duration,
+		"first":      func(n, v any) (any, error) { return firstItems(items(v), toInt(n)), r.charge(0) },
 		"fromJSON":   r.fromJSON,
 		"hasPrefix":  r.textTest(strings.HasPrefix),
 		"hasSuffix":  r.textTest(strings.HasSuffix),
 		"header":     r.headerValue,
 		"join":       r.join,
-		"json":       func(v any) (string, error) { return encodeJSON(v), r.charge(2 * size(v)) },
+		"json":       r.json,
 		"line":       func(v any) (string, error) { return r.mapText(v, firstLine) },
 		"lower":      func(v any) (string, error) { return r.mapText(v, strings.ToLower) },
-		"more":       func(n, v any) int { return max(length(v)-max(toInt(n), 0), 0) },
+		"more":       func(n, v any) (int, error) { have, err := r.length(v); return max(have-max(toInt(n), 0), 0), err },
 		"pairs":      r.pairs,
+		"pick":       r.pick,
 		"plain":      r.plain,
 		"replace":    r.replace,
-		"size":       fileSize,
+		"size":       r.fileSize,
 		"split":      r.split,
 		"trim":       func(v any) (string, error) { return r.mapText(v, strings.TrimSpace) },
-		"type":       typeOf,
+		"type":       r.typeOf,
 		"upper":      func(v any) (string, error) { return r.mapText(v, strings.ToUpper) },
 		"where":      func(name, value, list any) (any, error) { return r.filter(name, value, list, true) },
 		"without":    func(name, value, list any) (any, error) { return r.filter(name, value, list, false) },
 	}
 }
 
+// jsonWork is what a byte of JSON costs to encode or decode, in bytes of other work.
+const jsonWork = 8
+
 // text returns v as text and charges its size.
 func (r *run) text(v any) (string, error) {
-	if err := r.charge(size(v)); err != nil {
+	n := size(v)
+	switch v.(type) {
+	case []any, []string, map[string]any:
+		n *= jsonWork
+	}
+	if err := r.charge(n); err != nil {
 		return "", err
 	}
 	return text(v), nil
+}
+
+// texts returns values as texts and charges their sizes.
+func (r *run) texts(values ...any) ([]string, error) {
+	out := make([]string, len(values))
+	for i, v := range values {
+		var err error
+		if out[i], err = r.text(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (r *run) json(v any) (string, error) {
+	if err := r.charge(jsonWork * size(v)); err != nil {
+		return "", err
+	}
+	return encodeJSON(v), nil
 }
 
 // mapText returns f of v as text.
@@ -116,12 +147,31 @@ func (r *run) chargeResult(s string, err error) (string, error) {
 // its last argument and the part in its first.
 func (r *run) textTest(f func(s, part string) bool) func(part, v any) (bool, error) {
 	return func(part, v any) (bool, error) {
-		s, err := r.text(v)
+		s, err := r.texts(v, part)
 		if err != nil {
 			return false, err
 		}
-		return f(s, text(part)), nil
+		return f(s[0], s[1]), nil
 	}
+}
+
+// rangeItems returns what range iterates over. An object is sorted by its names, which
+// is charged. The rounds are charged as steps.
+func (r *run) rangeItems(v any) (any, error) {
+	list := items(v)
+	if m, ok := list.(map[string]any); ok {
+		return list, r.charge(sortWork(m))
+	}
+	return list, r.charge(0)
+}
+
+// sortWork returns the work to sort an object by its names.
+func sortWork(m map[string]any) int {
+	n := 0
+	for name := range m {
+		n += len(name) + 32
+	}
+	return n * bits.Len(uint(len(m)))
 }
 
 // items returns v if range can iterate over it: an array, an object, or an integer
@@ -135,10 +185,19 @@ func items(v any) any {
 }
 
 // length returns the number of characters, elements or members of v, or 0.
-func length(v any) int {
+func (r *run) length(v any) (int, error) {
+	if s, ok := v.(string); ok {
+		if err := r.charge(len(s)); err != nil {
+			return 0, err
+		}
+		return utf8.RuneCountInString(s), nil
+	}
+	return count(v), r.charge(0)
+}
+
+// count returns the number of elements or members of v, or 0.
+func count(v any) int {
 	switch v := v.(type) {
-	case string:
-		return utf8.RuneCountInString(v)
 	case []any:
 		return len(v)
 	case []string:
@@ -162,50 +221,75 @@ func firstItems(v any, n int) any {
 }
 
 // index returns the value at the keys in nested arrays and objects, or nil.
-func index(v any, keys ...any) any {
+func (r *run) index(v any, keys ...any) (any, error) {
+	if err := r.charge(0); err != nil {
+		return nil, err
+	}
 	for _, key := range keys {
 		switch list := v.(type) {
 		case []any:
 			n := toInt(key)
 			if _, isText := key.(string); isText || n < 0 || n >= len(list) {
-				return nil
+				return nil, nil
 			}
 			v = list[n]
 		case []string:
 			n := toInt(key)
 			if n < 0 || n >= len(list) {
-				return nil
+				return nil, nil
 			}
 			v = list[n]
 		case map[string]any:
-			v = list[text(key)]
+			name, err := r.text(key)
+			if err != nil {
+				return nil, err
+			}
+			v = list[name]
 		default:
-			return nil
+			return nil, nil
 		}
 	}
-	return v
+	return v, nil
+}
+
+// valueOr is the function default of templates.
+func (r *run) valueOr(other, v any) (any, error) {
+	read, empty := isEmpty(v)
+	if err := r.charge(read); err != nil || !empty {
+		return v, err
+	}
+	return other, nil
 }
 
 // valueOr returns v, or other if v is empty.
 func valueOr(v, other any) any {
-	switch v := v.(type) {
-	case nil:
+	if _, empty := isEmpty(v); empty {
 		return other
-	case string:
-		if strings.TrimSpace(v) == "" {
-			return other
-		}
-	case bool:
-		if !v {
-			return other
-		}
-	case []any, []string, map[string]any:
-		if length(v) == 0 {
-			return other
-		}
 	}
 	return v
 }
+
+// isEmpty reports whether v is nil, false, a blank text, or an array or object without
+// elements, and how many bytes of a text it has read.
+func isEmpty(v any) (read int, empty bool) {
+	switch v := v.(type) {
+	case nil:
+		return 0, true
+	case string:
+		if read = strings.IndexFunc(v, func(c rune) bool { return !unicode.IsSpace(c) }); read < 0 {
+			return len(v), true
+		}
+		return read, false
+	case bool:
+		return 0, !v
+	case []any, []string, map[string]any:
+		return 0, count(v) == 0
+	}
+	return 0, false
+}
+
+// maxNumber is the maximum length of a text that is read as a number or a time, in bytes.
+const maxNumber = 400
 
 // toFloat returns the value of a number or of a text with a number, and reports
 // whether v is one.
@@ -218,6 +302,9 @@ func toFloat(v any) (float64, bool) {
 	case float64:
 		return v, true
 	case string:
+		if len(v) > maxNumber {
+			return 0, false
+		}
 		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
 		return f, err == nil && !math.IsNaN(f)
 	}
@@ -245,19 +332,26 @@ func (r *run) compare(a, b any) (int, error) {
 		x, ok1 := toFloat(a)
 		y, ok2 := toFloat(b)
 		if ok1 && ok2 {
-			return cmp.Compare(x, y), nil
+			return cmp.Compare(x, y), r.charge(0)
 		}
 	}
-	s, err := r.text(a)
+	s, ok1 := a.(string)
+	t, ok2 := b.(string)
+	if ok1 && ok2 {
+		return strings.Compare(s, t), r.charge(min(len(s), len(t)))
+	}
+	both, err := r.texts(a, b)
 	if err != nil {
 		return 0, err
 	}
-	t, err := r.text(b)
-	return strings.Compare(s, t), err
+	return strings.Compare(both[0], both[1]), nil
 }
 
 // equal reports whether a equals one of the others.
 func (r *run) equal(a any, others ...any) (bool, error) {
+	if err := r.charge(0); err != nil {
+		return false, err
+	}
 	for _, b := range others {
 		if n, err := r.compare(a, b); err != nil || n == 0 {
 			return err == nil, err
@@ -275,7 +369,7 @@ func (r *run) print(args ...any) (string, error) {
 		}
 		b.WriteString(s)
 	}
-	return b.String(), nil
+	return b.String(), r.charge(0)
 }
 
 // formatVerb matches a verb of printf with its width and precision.
@@ -294,12 +388,17 @@ func (r *run) printf(format any, args ...any) (string, error) {
 		switch a.(type) {
 		case string, bool, int, int64, float64:
 		default:
-			args[i] = text(a)
+			if args[i], err = r.text(a); err != nil {
+				return "", err
+			}
 		}
 		longest = max(longest, size(args[i]))
 	}
+	if err := r.charge(16 * len(f)); err != nil { // of the search for verbs
+		return "", err
+	}
 	verbs := formatVerb.FindAllStringSubmatch(f, -1)
-	if err := r.charge(len(f) + len(verbs)*(longest*4+maxWidth)); err != nil {
+	if err := r.charge(len(verbs) * (longest*4 + maxWidth)); err != nil {
 		return "", err
 	}
 	for _, m := range verbs {
@@ -346,10 +445,11 @@ func (r *run) date(layout, v any) (string, error) {
 	if !ok {
 		return r.text(v)
 	}
-	if t.Year() <= 1 {
-		return "", nil
+	form, err := r.text(layout)
+	if err != nil || t.Year() <= 1 {
+		return "", err
 	}
-	return r.chargeResult(t.Format(text(layout)), nil)
+	return r.chargeResult(t.Format(form), nil)
 }
 
 // toTime parses a time in RFC 3339 or a similar form, or a number of seconds or
@@ -366,7 +466,7 @@ func toTime(v any) (time.Time, bool) {
 		return time.Unix(int64(f), 0).UTC(), true
 	}
 	s, ok := v.(string)
-	if !ok {
+	if !ok || len(s) > maxNumber {
 		return time.Time{}, false
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05 -0700 MST"} {
@@ -378,11 +478,15 @@ func toTime(v any) (time.Time, bool) {
 }
 
 // duration returns a number of seconds as text with its two largest units.
-func duration(v any) string {
+func (r *run) duration(v any) (string, error) {
 	seconds, ok := toFloat(v)
 	if !ok || math.Abs(seconds) > 1e12 {
-		return text(v)
+		return r.text(v)
 	}
+	return formatSeconds(seconds), r.charge(0)
+}
+
+func formatSeconds(seconds float64) string {
 	sign := ""
 	if seconds < 0 {
 		sign, seconds = "-", -seconds
@@ -410,12 +514,12 @@ func duration(v any) string {
 	return sign + strings.Join(out, " ")
 }
 
-func fileSize(v any) string {
+func (r *run) fileSize(v any) (string, error) {
 	n, ok := toFloat(v)
 	if !ok || n < 0 || n >= math.MaxInt64 {
-		return text(v)
+		return r.text(v)
 	}
-	return humanize.Bytes(uint64(n))
+	return humanize.Bytes(uint64(n)), r.charge(0)
 }
 
 func (r *run) fromJSON(v any) (any, error) {
@@ -423,7 +527,7 @@ func (r *run) fromJSON(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.charge(8 * len(s)); err != nil {
+	if err := r.charge(jsonWork * len(s)); err != nil {
 		return nil, err
 	}
 	out, err := decodeJSON([]byte(s))
@@ -434,13 +538,20 @@ func (r *run) fromJSON(v any) (any, error) {
 }
 
 // headerValue returns a header of the request, or "" for a header with credentials.
-func (r *run) headerValue(name any) string {
-	key := textproto.CanonicalMIMEHeaderKey(text(name))
+func (r *run) headerValue(name any) (string, error) {
+	s, err := r.text(name)
+	if err != nil {
+		return "", err
+	}
+	key := textproto.CanonicalMIMEHeaderKey(s)
 	switch key {
 	case "Authorization", "Cookie", "Proxy-Authorization":
-		return ""
+		return "", nil
 	}
-	return strings.ToValidUTF8(strings.Join(r.header[key], ", "), "\uFFFD")
+	if err := r.charge(size(r.header[key])); err != nil {
+		return "", err
+	}
+	return strings.ToValidUTF8(strings.Join(r.header[key], ", "), "\uFFFD"), nil
 }
 
 func (r *run) join(separator, v any) (string, error) {
@@ -449,16 +560,17 @@ func (r *run) join(separator, v any) (string, error) {
 	case []string:
 		parts = v
 	case []any:
-		if err := r.charge(size(v)); err != nil {
+		var err error
+		if parts, err = r.texts(v...); err != nil {
 			return "", err
-		}
-		for _, item := range v {
-			parts = append(parts, text(item))
 		}
 	default:
 		return r.text(v)
 	}
-	s := text(separator)
+	s, err := r.text(separator)
+	if err != nil {
+		return "", err
+	}
 	if err := r.charge(len(s)*len(parts) + size(parts)); err != nil {
 		return "", err
 	}
@@ -470,7 +582,10 @@ func (r *run) split(separator, v any) (any, error) {
 	if err != nil || s == "" {
 		return []string(nil), err
 	}
-	sep := text(separator)
+	sep, err := r.text(separator)
+	if err != nil {
+		return nil, err
+	}
 	n := strings.Count(s, sep) + 1
 	if err := r.charge(16 * n); err != nil {
 		return nil, err
@@ -478,21 +593,63 @@ func (r *run) split(separator, v any) (any, error) {
 	return strings.Split(s, sep), nil
 }
 
+// pick returns the first member of an object among names that is not empty, or nil.
+func (r *run) pick(v any, names ...any) (any, error) {
+	keys, err := r.texts(names...)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		member := get(v, key)
+		read, empty := isEmpty(member)
+		if err := r.charge(read); err != nil {
+			return nil, err
+		}
+		if !empty {
+			return member, nil
+		}
+	}
+	return nil, r.charge(0)
+}
+
 // pairs returns the members of an object as texts "name: value" in alphabetical
-// order, without the members in names.
+// order, without the members in names. An object among names stands for the names of
+// its members.
 func (r *run) pairs(v any, names ...any) ([]string, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, nil
+		return nil, r.charge(0)
 	}
-	if err := r.charge(2*size(m) + len(m)*len(names)*16); err != nil {
+	if err := r.charge(sortWork(m)); err != nil {
 		return nil, err
+	}
+	leave := map[string]bool{}
+	for _, name := range names {
+		if others, ok := name.(map[string]any); ok {
+			if err := r.charge(sortWork(others)); err != nil {
+				return nil, err
+			}
+			for name := range others {
+				leave[name] = true
+			}
+			continue
+		}
+		s, err := r.text(name)
+		if err != nil {
+			return nil, err
+		}
+		leave[s] = true
 	}
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if !slices.ContainsFunc(names, func(n any) bool { return text(n) == name }) {
-			out = append(out, name+": "+text(m[name]))
+		if leave[name] || m[name] == nil {
+			continue
 		}
+		value, err := r.text(m[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, name+": "+value)
 	}
 	return out, nil
 }
@@ -513,7 +670,11 @@ func (r *run) replace(old, replacement, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	from, to := text(old), text(replacement)
+	both, err := r.texts(old, replacement)
+	if err != nil {
+		return "", err
+	}
+	from, to := both[0], both[1]
 	if err := r.charge(strings.Count(s, from)*len(to) + len(s)); err != nil {
 		return "", err
 	}
@@ -521,12 +682,15 @@ func (r *run) replace(old, replacement, v any) (string, error) {
 }
 
 // typeOf returns the type for a common word of alerting, or "" for an unknown word.
-func typeOf(v any) string {
-	word := text(v)
-	if t, known := notifier.TypeOfWord(word); known && strings.TrimSpace(word) != "" {
-		return string(t)
+func (r *run) typeOf(v any) (string, error) {
+	word, err := r.text(v)
+	if err != nil {
+		return "", err
 	}
-	return ""
+	if t, known := notifier.TypeOfWord(word); known && strings.TrimSpace(word) != "" {
+		return string(t), nil
+	}
+	return "", nil
 }
 
 // filter returns the elements of a list whose member name equals value or, if want is
@@ -534,14 +698,18 @@ func typeOf(v any) string {
 func (r *run) filter(name, value, list any, want bool) (any, error) {
 	all, ok := list.([]any)
 	if !ok {
-		return []any(nil), nil
+		return []any(nil), r.charge(0)
 	}
-	if err := r.charge(16 * len(all)); err != nil {
+	key, err := r.text(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.charge((16 + len(key)) * len(all)); err != nil {
 		return nil, err
 	}
 	var out []any
 	for _, item := range all {
-		same, err := r.equal(get(item, text(name)), value)
+		same, err := r.equal(get(item, key), value)
 		if err != nil {
 			return nil, err
 		}

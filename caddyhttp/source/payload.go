@@ -22,7 +22,8 @@ const (
 
 // decodeJSON decodes a JSON text into nil, string, bool, int64, float64, []any and
 // map[string]any. Values that exceed the limits become nil. An array keeps its length
-// up to maxCount elements.
+// up to maxCount elements. The members of the outermost object are there even if they
+// are null; those of other objects are left out.
 func decodeJSON(text []byte) (any, error) {
 	d := &decoder{
 		Decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
@@ -93,7 +94,7 @@ func (d *decoder) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v != nil {
+		if v != nil || depth == 0 && d.values >= 0 {
 			out[name] = v
 		}
 	}

@@ -16,6 +16,8 @@ func init() {
 		Program:   "CloudEvents",
 		Doc:       "https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md",
 		Checked:   "1.0.2 and the working draft of 2026-07-23",
+		Has:       []string{"specversion|events[].specversion|[].specversion", "type|events[].type|[].type"},
+		Header:    "Ce-Specversion",
 		Tokens:    []TokenPlace{{Query: "access_token"}},
 		Handshake: true,
 		payload:   readCloudEvents,
@@ -40,6 +42,9 @@ func init() {
 	})
 }
 
+// isBatch is what a batch has. Some producers declare it as JSON.
+var isBatch = parseHas([]string{"[].specversion"})[0]
+
 // readCloudEvents returns an event of any content mode as an object of the structured
 // mode. It returns a batch as an object with the member events.
 func readCloudEvents(r *Request) (any, error) {
@@ -53,7 +58,7 @@ func readCloudEvents(r *Request) (any, error) {
 	if err != nil && (structured || r.Header.Get("Ce-Type") == "") {
 		return nil, errorf(http.StatusBadRequest, "the payload of CloudEvents must be JSON: %w", err)
 	}
-	if events, ok := data.([]any); ok && strings.HasPrefix(media, "application/cloudevents-batch") {
+	if events, ok := data.([]any); ok && (strings.HasPrefix(media, "application/cloudevents-batch") || isBatch.holds(data)) {
 		for _, e := range events {
 			decodeEventData(e)
 		}

@@ -1,9 +1,18 @@
 package source
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
 
 func init() {
@@ -12,13 +21,39 @@ func init() {
 		Program: "Discord",
 		Doc:     "https://docs.discord.com/developers/resources/webhook#execute-webhook",
 		Checked: "2026-08-06",
+		Has:     []string{"content|embeds|components|poll", "embeds|username|avatar_url|components|poll?"},
+		Reads:   []string{"slack"},
 		Tokens:  []TokenPlace{{Path: true}},
 		api: &api{
-			paths: []string{"*", "*/*", "api/webhooks/*/*", "api/*/webhooks/*/*"},
-			read:  readDiscord,
-			reply: replyDiscord,
+			clean: discordPath,
+			endpoints: []endpoint{
+				{paths: discordHooks, read: readDiscord, reply: replyDiscord},
+				{methods: getMethods, paths: discordHooks, reply: replyDiscordHook},
+				{paths: []string{"*/{token}/slack"}, read: readSlack, reply: replySlack},
+				{paths: []string{"*/{token}/github"}, read: readGitHub, reply: replyDiscord},
+				{methods: []string{http.MethodPatch}, paths: discordMessages, read: readDiscordEdit, reply: replyDiscordEdit},
+				{methods: []string{http.MethodDelete}, paths: discordMessages, reply: replyDiscord},
+				{methods: getMethods, paths: discordMessages, read: readDiscordMessage, reply: replyDiscord},
+			},
+			images: true,
 		},
 	})
+}
+
+// discordHooks and discordMessages are the paths of a webhook, which may be without its
+// ID or its token, and of a message of it.
+var (
+	discordHooks    = []string{"", "{token}", "*/{token}"}
+	discordMessages = []string{"*/{token}/messages/*"}
+)
+
+// discordPrefix matches the beginning of the paths of Discord's own webhooks.
+var discordPrefix = lazyregexp.New(`^api/(v\d+/)?webhooks/`)
+
+// discordPath returns the path of a webhook without the beginning that Discord's own
+// have.
+func discordPath(path string) string {
+	return path[len(discordPrefix.FindString(path)):]
 }
 
 // maxEmbeds is Discord's limit on the embeds of a message.
@@ -27,19 +62,22 @@ const maxEmbeds = 10
 // maxComponents is the maximum number of components to read of a message.
 const maxComponents = 200
 
-func readDiscord(r *Request) (*Message, error) {
+func readDiscord(_ context.Context, r *Request) (*Message, error) {
 	data, err := r.jsonPayload("Discord", "payload_json")
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{Format: "markdown"}
+	m := &Message{Format: "markdown", Dialect: markup.DialectDiscord}
+	for _, name := range []string{"content", "embeds", "components", "username"} {
+		m.echo(name, get(data, name))
+	}
 	var body lines
 	body.add(text(get(data, "content")))
 	embeds, _ := get(data, "embeds").([]any)
 	for i, e := range list(embeds, maxEmbeds) {
 		title, address := text(e["title"]), text(e["url"])
 		if i == 0 && title != "" {
-			m.Title = title
+			m.Title = m.Dialect.Readable(title, time.UTC)
 		} else {
 			body.link(title, address)
 		}
@@ -70,7 +108,11 @@ func readDiscord(r *Request) (*Message, error) {
 		}
 	}
 	m.Body = body.String()
-	return m.check("Discord", r)
+	m.rate(notifier.Type(m.Type), m.stateWithoutColor())
+	if m, err = m.check("Discord", r); err != nil {
+		return nil, &Error{Status: http.StatusBadRequest, Code: "50006", Err: err}
+	}
+	return m, nil
 }
 
 // The types of components with text, links or images.
@@ -114,18 +156,113 @@ func (m *Message) discordComponents(v any, body *lines, left *int) {
 	}
 }
 
+// readGitHub reads an event of GitHub, for which Discord's webhooks have an address.
+func readGitHub(ctx context.Context, r *Request) (*Message, error) {
+	github, err := Builtin("github")
+	if err != nil {
+		return nil, err
+	}
+	return github.Read(ctx, r)
+}
+
+// readDiscordEdit reads the new text of a message. It is sent as a message of its own.
+// A change of something else, such as of buttons, is not sent.
+func readDiscordEdit(ctx context.Context, r *Request) (*Message, error) {
+	m, err := readDiscord(ctx, r)
+	if errors.Is(err, errNoText) {
+		return &Message{Skip: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.markEdited()
+	return m, nil
+}
+
+// readDiscordMessage refuses to return a message, because the gateway keeps none.
+func readDiscordMessage(context.Context, *Request) (*Message, error) {
+	return nil, &Error{Status: http.StatusNotFound, Code: "10008", Err: errors.New("the gateway does not keep messages")}
+}
+
 // replyDiscord answers with 204 or, with ?wait=true, with the message.
 func replyDiscord(o Outcome) Reply {
-	if o.Error != "" {
-		return jsonReply(o.Status, map[string]any{"message": o.Error, "code": 0})
-	}
-	if wait, err := strconv.ParseBool(o.Request.Query.Get("wait")); err != nil || !wait {
+	switch wait, err := strconv.ParseBool(o.Request.Query.Get("wait")); {
+	case o.Error != "":
+		return discordError(o)
+	case err != nil || !wait || o.Message.Skip:
 		return Reply{Status: http.StatusNoContent}
 	}
+	return discordMessage(o, strconv.FormatUint(o.numericID(22), 10), nil)
+}
+
+// replyDiscordEdit answers with the message that was changed.
+func replyDiscordEdit(o Outcome) Reply {
+	if o.Error != "" {
+		return discordError(o)
+	}
+	_, id, _ := strings.Cut(discordPath(o.Request.Path), "/messages/")
+	return discordMessage(o, id, o.Time.UTC().Format(time.RFC3339))
+}
+
+// replyDiscordHook answers with the webhook, which clients ask for to check its address.
+func replyDiscordHook(o Outcome) Reply {
+	if o.Error != "" {
+		return discordError(o)
+	}
+	id, token := discordHook(o.Request)
 	return jsonReply(http.StatusOK, map[string]any{
-		"id": strconv.FormatInt(numericID(o.Time), 10), "type": 0, "content": o.Message.Body, "channel_id": "0",
-		"timestamp": o.Time.UTC().Format(time.RFC3339), "embeds": []any{}, "attachments": []any{}, "mentions": []any{}, "mention_roles": []any{},
-		"mention_everyone": false, "tts": false, "pinned": false, "flags": 0, "edited_timestamp": nil,
-		"author": map[string]any{"id": "0", "username": "caddy-notify", "avatar": nil, "discriminator": "0000", "bot": true},
+		"id": id, "type": 1, "name": discordName, "avatar": nil, "channel_id": id, "guild_id": id, "application_id": nil, "token": token,
 	})
+}
+
+// discordName is the name of the webhook.
+const discordName = "caddy-notify"
+
+// discordHook returns the ID and the token of the webhook that r addresses. Clients read
+// the ID as a number.
+func discordHook(r *Request) (id, token string) {
+	segments := strings.Split(discordPath(r.Path), "/")
+	token = segments[0]
+	if len(segments) > 1 {
+		id, token = segments[0], segments[1]
+	}
+	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
+		id = "1"
+	}
+	return id, token
+}
+
+// discordMessage answers with a message of the webhook.
+func discordMessage(o Outcome, id string, edited any) Reply {
+	hook, _ := discordHook(o.Request)
+	out := map[string]any{
+		"id": id, "type": 0, "content": "", "channel_id": hook, "webhook_id": hook, "timestamp": o.Time.UTC().Format(time.RFC3339), "edited_timestamp": edited,
+		"embeds": []any{}, "components": []any{}, "attachments": []any{}, "mentions": []any{}, "mention_roles": []any{},
+		"mention_everyone": false, "tts": false, "pinned": false, "flags": 0,
+	}
+	name := discordName
+	for field, value := range o.Message.sent {
+		if field == "username" {
+			name = text(value)
+			continue
+		}
+		out[field] = value
+	}
+	out["author"] = map[string]any{"id": hook, "username": name, "global_name": nil, "avatar": nil, "discriminator": "0000", "public_flags": 0, "bot": true}
+	return jsonReply(http.StatusOK, out)
+}
+
+// discordError answers with an error and the number that Discord has for it.
+func discordError(o Outcome) Reply {
+	return jsonReply(o.Status, map[string]any{"message": o.Error, "code": json.Number(cmp.Or(o.Code, discordCodes[o.Status], "0"))})
+}
+
+// discordCodes are the numbers of Discord's errors by status. See
+// https://docs.discord.com/developers/topics/opcodes-and-status-codes#json.
+var discordCodes = map[int]string{
+	http.StatusBadRequest:            "50035", // invalid form body
+	http.StatusUnauthorized:          "50027", // invalid webhook token
+	http.StatusForbidden:             "50013", // no permission
+	http.StatusNotFound:              "10015", // unknown webhook
+	http.StatusRequestEntityTooLarge: "40005",
 }

@@ -6,6 +6,7 @@ func init() {
 		Program: "Diun",
 		Doc:     "https://crazymax.dev/diun/notif/webhook/",
 		Checked: "4.33.0",
+		Has:     []string{"diun_version", "image|status"},
 		Templates: Templates{
 			Title: `{{ default "Diun" .image }}: {{ default "new" .status }}`,
 			Body: `{{ with .hostname }}Host: {{ . }}

@@ -6,6 +6,7 @@ func init() {
 		Program: "Distribution (Docker Registry)",
 		Doc:     "https://distribution.github.io/distribution/about/notifications/",
 		Checked: "3.1.1",
+		Has:     []string{"events[].target", "events[].action"},
 		Templates: Templates{
 			Title: `{{ with .events }}{{ len . }} {{ if eq (len .) 1 }}event{{ else }}events{{ end }} of the registry{{ end }}`,
 			Body: `{{ range first 20 .events }}{{ .action }} {{ .target.repository }}{{ with .target.tag }}:{{ . }}{{ else }}{{ with .target.digest }}@{{ . }}{{ end }}{{ end }}{{ with .actor.name }} by {{ . }}{{ end }}

@@ -6,6 +6,8 @@ func init() {
 		Program: "Gitea and Forgejo",
 		Doc:     "https://docs.gitea.com/usage/webhooks",
 		Checked: "1.27.3; Forgejo 15.0.1",
+		Has:     []string{"repository.full_name|sender.login|package|run|organization.name", "sender.login_name|compare_url|total_commits|pusher.login|is_pull|review.content|package.owner|run.prettyref?"},
+		Header:  "X-Gitea-Event",
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{
@@ -52,6 +54,13 @@ func init() {
 {{- else if .workflow_job }}{{ type .workflow_job.conclusion }}
 {{- else if .run }}{{ if eq .action "recover" }}success{{ else }}{{ type .action }}{{ end }}
 {{- else if .context }}{{ type .state }}{{ end }}`,
+			// A later run on the same branch says how the earlier one ended up.
+			Incident: `{{ $repository := default .run.repository.full_name .repository.full_name -}}
+{{ if .workflow_run }}{{ $repository }} workflow {{ default .workflow_run.name .workflow_run.path }} {{ .workflow_run.head_branch }}
+{{- else if .workflow_job }}{{ $repository }} job {{ .workflow_job.name }} {{ .workflow_job.head_branch }}
+{{- else if .run }}{{ $repository }} workflow {{ .run.workflow_id }} {{ .run.prettyref }}
+{{- else if .context }}{{ $repository }} status {{ .context }} {{ .sha }}
+{{- else if or .pull_request .issue }}{{ $repository }} {{ default (default .number .issue.number) .pull_request.number }}{{ end }}`,
 		},
 	})
 }

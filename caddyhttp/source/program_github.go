@@ -6,6 +6,9 @@ func init() {
 		Program: "GitHub",
 		Doc:     "https://docs.github.com/en/webhooks/webhook-events-and-payloads",
 		Checked: "2026-06-22",
+		Has:     []string{"repository.full_name|sender.login|organization.login|zen|security_advisory|installation.id|enterprise.slug", "repository.node_id|sender.node_id|compare|head_commit|pusher.name|zen|starred_at|alert|build?"},
+		Header:  "X-GitHub-Event",
+		Reads:   []string{"gitea"},
 		Field:   "payload",
 		Scheme:  schemeGitHub,
 		Templates: Templates{
@@ -76,6 +79,17 @@ Branch: {{ .head_branch }}
 {{- else if .security_advisory }}{{ if ne .action "withdrawn" }}{{ type .security_advisory.severity }}{{ end }}
 {{- else if .build }}{{ type .build.status }}
 {{- else if .context }}{{ type .state }}{{ end }}`,
+			// A later run on the same branch says how the earlier one ended up.
+			Incident: `{{ $repository := .repository.full_name -}}
+{{ if .workflow_run }}{{ $repository }} workflow {{ default .workflow_run.name .workflow_run.workflow_id }} {{ .workflow_run.head_branch }}
+{{- else if .workflow_job }}{{ $repository }} job {{ .workflow_job.workflow_name }} {{ .workflow_job.name }} {{ .workflow_job.head_branch }}
+{{- else if .check_run }}{{ $repository }} check {{ .check_run.name }} {{ .check_run.check_suite.head_branch }}
+{{- else if .check_suite }}{{ $repository }} checks {{ .check_suite.app.slug }} {{ .check_suite.head_branch }}
+{{- else if .deployment_status }}{{ $repository }} deployment {{ .deployment_status.environment }}
+{{- else if or .pull_request .issue }}{{ $repository }} {{ default .issue.number .pull_request.number }}
+{{- else if .alert }}{{ $repository }} {{ header "X-GitHub-Event" }} {{ .alert.number }}
+{{- else if .security_advisory }}{{ .security_advisory.ghsa_id }}
+{{- else if .context }}{{ $repository }} status {{ .context }} {{ (index .branches 0).name }}{{ end }}`,
 		},
 	})
 }

@@ -6,6 +6,8 @@ func init() {
 		Program: "GitLab",
 		Doc:     "https://docs.gitlab.com/user/project/integrations/webhook_events/",
 		Checked: "2026-09-05",
+		Has:     []string{"object_kind|event_name"},
+		Header:  "X-Gitlab-Event",
 		Tokens:  []TokenPlace{{Header: "X-Gitlab-Token"}},
 		Scheme:  schemeStandard,
 		Templates: Templates{
@@ -58,6 +60,15 @@ func init() {
 {{- else if eq .object_kind "vulnerability" }}{{ if eq $o.state "resolved" "dismissed" }}success{{ else }}{{ default "warning" (type $o.severity) }}{{ end }}
 {{- else if eq .object_kind "access_token" }}warning
 {{- else }}{{ type (default (default .status .build_status) $o.status) }}{{ end }}`,
+			// A later pipeline on the same branch says how the earlier one ended up.
+			Incident: `{{ $o := .object_attributes }}{{ $project := default .project_name .project.path_with_namespace -}}
+{{ if eq .object_kind "pipeline" }}{{ $project }} pipeline {{ $o.name }} {{ $o.ref }}
+{{- else if eq .object_kind "build" }}{{ $project }} job {{ .build_name }} {{ .ref }}
+{{- else if eq .object_kind "deployment" }}{{ $project }} deployment {{ .environment }}
+{{- else if eq .object_kind "vulnerability" }}{{ $o.url }}
+{{- else if eq .object_kind "issue" "merge_request" "incident" }}{{ if $o.iid }}{{ $project }} {{ .object_kind }} {{ $o.iid }}{{ end }}
+{{- else if eq .object_kind "note" }}
+	{{- with .issue.iid }}{{ $project }} issue {{ . }}{{ end }}{{ with .merge_request.iid }}{{ $project }} merge_request {{ . }}{{ end }}{{ end }}`,
 		},
 	})
 }

@@ -1,7 +1,11 @@
 package source
 
 import (
+	"cmp"
+	"context"
+	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -13,12 +17,19 @@ func init() {
 		Program: "Gotify",
 		Doc:     "https://gotify.net/docs/pushmsg",
 		Checked: "3.0.0",
-		Tokens:  []TokenPlace{{Header: "X-Gotify-Key"}},
-		api:     &api{paths: []string{"message"}, read: readGotify, reply: replyGotify},
+		Has:     []string{"message", "priority|extras?"},
+		api: &api{
+			endpoints: []endpoint{
+				{paths: []string{"", "message"}, read: readGotify, reply: replyGotify},
+				{methods: getMethods, paths: []string{"version"}, reply: replyGotifyVersion, public: true},
+				{methods: getMethods, paths: []string{"health"}, reply: replyGotifyHealth, public: true},
+			},
+			images: true,
+		},
 	})
 }
 
-func readGotify(r *Request) (*Message, error) {
+func readGotify(_ context.Context, r *Request) (*Message, error) {
 	data, err := r.jsonPayload("Gotify")
 	if err != nil {
 		return nil, err
@@ -32,41 +43,65 @@ func readGotify(r *Request) (*Message, error) {
 		}
 		return nil
 	}
-	m := &Message{Title: text(field("title")), Type: gotifyType(field("priority"))}
+	message := text(field("message"))
+	if strings.TrimSpace(message) == "" {
+		return nil, errorf(http.StatusBadRequest, "the field message is required")
+	}
+	m := &Message{Title: text(field("title"))}
+	m.rate(gotifyType(field("priority")), stateOfText(m.Title, message))
 	extras := field("extras")
 	if text(get(extras, "client::display", "contentType")) == "text/markdown" {
 		m.Format = "markdown"
 	}
 	var body lines
-	body.add(text(field("message")))
+	body.add(message)
 	if address := text(get(extras, "client::notification", "click", "url")); isAddress(address) {
 		body.add(address)
 	}
 	m.image(get(extras, "client::notification", "bigImageUrl"))
 	m.Body = body.String()
+	m.echo("message", message)
+	m.echo("title", cmp.Or(m.Title, gotifyApp))
+	m.echo("priority", toInt(field("priority")))
+	m.echo("extras", extras)
 	return m.check("Gotify", r)
 }
 
+// gotifyApp is the name of the application that messages without a title have as their
+// title in answers.
+const gotifyApp = "caddy-notify"
+
 // gotifyType returns the type for a priority from 0 to 10: failure from 8 on, where
 // clients of Gotify make a loud sound, and warning from 5 on.
-func gotifyType(priority any) string {
+func gotifyType(priority any) notifier.Type {
 	f, ok := toFloat(priority)
 	switch {
 	case !ok:
 		return ""
 	case f >= 8:
-		return string(notifier.Failure)
+		return notifier.Failure
 	case f >= 5:
-		return string(notifier.Warning)
+		return notifier.Warning
 	}
-	return string(notifier.Info)
+	return notifier.Info
 }
 
+// replyGotify answers with the message or an error.
 func replyGotify(o Outcome) Reply {
 	if o.Error != "" {
 		return jsonReply(o.Status, map[string]any{"error": http.StatusText(o.Status), "errorCode": o.Status, "errorDescription": o.Error})
 	}
-	return jsonReply(http.StatusOK, map[string]any{
-		"id": numericID(o.Time), "appid": 1, "message": o.Message.Body, "title": o.Message.Title, "priority": 0, "date": o.Time.UTC().Format(time.RFC3339Nano),
-	})
+	out := map[string]any{"id": o.numericID(12), "appid": 1, "date": o.Time.UTC().Format(time.RFC3339Nano)}
+	maps.Copy(out, o.Message.sent)
+	return jsonReply(http.StatusOK, out)
+}
+
+// replyGotifyVersion answers with the version of Gotify whose API this is. Commands ask
+// for it when they are set up.
+func replyGotifyVersion(Outcome) Reply {
+	return jsonReply(http.StatusOK, map[string]any{"version": Lookup("gotify").Checked, "commit": "", "buildDate": ""})
+}
+
+func replyGotifyHealth(Outcome) Reply {
+	return jsonReply(http.StatusOK, map[string]any{"health": "green", "database": "green"})
 }

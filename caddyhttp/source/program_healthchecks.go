@@ -6,6 +6,7 @@ func init() {
 		Program: "Healthchecks",
 		Doc:     "https://healthchecks.io/docs/configuring_notifications/",
 		Checked: "4.3",
+		Has:     []string{"name", "status", "last_ping|n_pings|grace?"},
 		Templates: Templates{
 			Title: `{{ default "A check" .name }} is {{ default "unknown" .status }}`,
 			Body: `{{ with .desc }}{{ . }}
@@ -17,8 +18,9 @@ func init() {
 {{- with .schedule }}Schedule: {{ . }} {{ $.tz }}
 {{ end }}
 {{- with .tags }}Tags: {{ . }}{{ end }}`,
-			Type: `{{ type .status }}`,
-			Tag:  `{{ .tags }}`,
+			Type:     `{{ type .status }}`,
+			Tag:      `{{ .tags }}`,
+			Incident: `{{ default .code .uuid }}`,
 		},
 	})
 }

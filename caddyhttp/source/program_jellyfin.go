@@ -6,6 +6,7 @@ func init() {
 		Program: "Jellyfin (webhook plugin)",
 		Doc:     "https://github.com/jellyfin/jellyfin-plugin-webhook",
 		Checked: "21",
+		Has:     []string{"NotificationType|ServerName|ItemType"},
 		Templates: Templates{
 			Title: `{{ default "Jellyfin" .NotificationType }}{{ with default .PluginName .Name }}: {{ . }}{{ end }}{{ with .Year }} ({{ . }}){{ end }}`,
 			Body: `{{ with .SeriesName }}{{ . }}{{ with $.SeasonNumber00 }} S{{ . }}{{ end }}{{ with $.EpisodeNumber00 }}E{{ . }}{{ end }}

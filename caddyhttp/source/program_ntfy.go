@@ -1,10 +1,15 @@
 package source
 
 import (
-	"encoding/base64"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,8 +24,18 @@ func init() {
 		Program: "ntfy",
 		Doc:     "https://docs.ntfy.sh/publish/",
 		Checked: "2.13.0",
-		Tokens:  []TokenPlace{{Basic: true}, {Encoded: "auth"}},
-		api:     &api{paths: []string{"*"}, read: readNtfy, reply: replyNtfy},
+		Has:     []string{"topic", "message|title|attach|click?", "title|priority?", "tags|click|attach|markdown?"},
+		Tokens:  []TokenPlace{{Encoded: "auth"}},
+		api: &api{endpoints: []endpoint{
+			{methods: getMethods, paths: []string{"v1/health"}, reply: replyNtfyHealth, public: true},
+			{paths: []string{"", "*"}, read: readNtfy, reply: replyNtfy},
+			{methods: getMethods, paths: []string{"*/publish", "*/send", "*/trigger"}, read: readNtfy, reply: replyNtfy},
+			// Since version 2.16, the second segment names a message that may be sent again,
+			// marked as read, or deleted.
+			{paths: []string{"*/*"}, read: readNtfy, reply: replyNtfy},
+			{methods: []string{http.MethodPut}, paths: []string{"*/*/clear", "*/*/read"}, reply: replyNtfyEvent("message_clear")},
+			{methods: []string{http.MethodDelete}, paths: []string{"*/*"}, reply: replyNtfyEvent("message_delete")},
+		}},
 	})
 }
 
@@ -68,81 +83,159 @@ func decodeWords(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-func readNtfy(r *Request) (*Message, error) {
+func readNtfy(_ context.Context, r *Request) (*Message, error) {
 	n := ntfyMessage{request: r}
+	topic, sequence, _ := strings.Cut(r.Path, "/")
 	if r.Path == "" {
 		data, err := decodeJSON(r.Body)
+		r.decoded = data
 		if _, ok := data.(map[string]any); err != nil || !ok {
-			return nil, errorf(http.StatusBadRequest, "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
+			return nil, ntfyErrorf("40017", "a message for ntfy is a JSON object at this address, or text at the address of a topic, such as …/ntfy/alerts")
 		}
 		n.json = data
+		topic = n.field("topic")
 	}
-	m := &Message{Title: n.field("title", "t"), Topic: r.Path}
-	if m.Topic == "" {
-		m.Topic = n.field("topic")
+	if template := n.field("template", "tpl"); template != "" && !slices.Contains([]string{"0", "no", "false"}, strings.ToLower(template)) {
+		return nil, ntfyErrorf("40000", "ntfy's templates are not run here; post the payload to the source of its program, such as …/grafana in place of …/ntfy/…, or to a source with templates of your own")
 	}
-	priority := n.field("priority", "prio", "p")
-	if priority != "" {
-		t, known := notifier.TypeOfPriority(priority)
-		m.Type = string(t)
-		if !known {
-			m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
-		}
-	}
+	m := &Message{Title: n.field("title", "t"), OwnTags: true}
+	m.echo("topic", topic)
 	if isTrue(n.field("markdown", "md")) || strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/markdown") {
 		m.Format = "markdown"
 	}
-	m.Tags = validTags(n.tags())
-	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
-	attach, filename := n.field("attach", "a"), n.field("filename", "file", "f")
 	var body lines
+	filename := n.field("filename", "file", "f")
+	if err := n.attach(m, filename); err != nil {
+		return nil, err
+	}
+	message := strings.ReplaceAll(n.field("message", "m"), `\n`, "\n")
 	switch {
 	case n.json != nil:
-		body.add(text(get(n.json, "message")))
-	case attach == "" && (filename != "" || message != "" && len(r.Body) > 0 || !utf8.Valid(r.Body)):
-		body.add(message)
+		message = text(get(n.json, "message"))
+	case len(m.Attach) == 0 && (filename != "" || message != "" && len(r.Body) > 0 || !utf8.Valid(r.Body)):
 		if len(r.Body) > 0 {
 			m.File = path.Base("/" + filename)
 			if m.File == "/" {
 				m.File = "attachment"
 			}
 		}
-	case message != "":
-		body.add(message)
-	default:
-		body.add(string(r.Body))
+	case message == "":
+		message = string(r.Body)
 	}
-	if click := n.field("click"); isAddress(click) {
-		body.add(click)
+	body.add(message)
+	tags := n.tags()
+	m.Tags = validTags(strings.Join(tags, ","))
+	priority := n.priority(m)
+	icon := n.field("icon")
+	m.rate(priority, worse(worse(stateOfTags(tags), stateOfText(m.Title, message)), stateOfIcon(icon)))
+	click := n.field("click")
+	links := n.actions(m)
+	if !slices.ContainsFunc(links, func(a ntfyAction) bool { return a.url == click }) {
+		links = append(links, ntfyAction{url: click})
 	}
-	if attach != "" {
-		if !isAddress(attach) {
-			return nil, errorf(http.StatusBadRequest, "attach must be an address that begins with http:// or https://")
+	for _, l := range links {
+		if m.Format == "markdown" && isAddress(l.url) {
+			body.link(l.label, l.url)
+		} else {
+			body.add(fact(l.label, l.url))
 		}
-		m.Attach = []string{attach}
 	}
-	for _, ignored := range [][]string{{"actions", "action"}, {"delay", "at", "in"}, {"email", "e-mail", "mail", "e"}, {"call"}} {
-		if value := n.field(ignored...); value != "" && value != "[]" {
+	for _, ignored := range [][]string{{"delay", "at", "in"}, {"email", "e-mail", "mail", "e"}, {"call"}} {
+		if value := n.field(ignored...); value != "" {
 			m.Warnings = append(m.Warnings, "ntfy's "+ignored[0]+" has no effect here")
 		}
 	}
 	m.Body = body.String()
 	if m.Body == "" && m.File == "" && len(m.Attach) == 0 && m.Title == "" {
-		m.Body = "triggered" // as ntfy does
+		m.Body, message = "triggered", "triggered" // as ntfy does
+	}
+	if r.Method == http.MethodGet { // the second segment says what to do
+		sequence = ""
+	}
+	sequence = cmp.Or(sequence, n.field("sequence_id", "sequence-id", "sid"))
+	if sequence != "" {
+		m.Incident = topic + "/" + sequence
+	}
+	for name, value := range map[string]string{"title": m.Title, "message": message, "click": click, "icon": icon, "sequence_id": sequence} {
+		m.echo(name, value)
+	}
+	if len(tags) > 0 {
+		m.echo("tags", tags)
+	}
+	if m.Format == "markdown" {
+		m.echo("content_type", "text/markdown")
 	}
 	return m.check("ntfy", r)
 }
 
-// tags returns the tags, separated by commas.
-func (n ntfyMessage) tags() string {
+// ntfyErrorf returns an error with one of ntfy's numbers.
+func ntfyErrorf(code, format string, args ...any) *Error {
+	err := errorf(http.StatusBadRequest, format, args...)
+	err.Code = code
+	return err
+}
+
+// attach adds the file at an address.
+func (n ntfyMessage) attach(m *Message, filename string) error {
+	address := n.field("attach", "a")
+	if address == "" {
+		return nil
+	}
+	if !isAddress(address) {
+		return ntfyErrorf("40013", "attach must be an address that begins with http:// or https://")
+	}
+	m.Attach = []RemoteFile{{URL: address, Name: filename}}
+	name := cmp.Or(filename, path.Base(address))
+	m.echo("attachment", map[string]any{"name": name, "url": address})
+	return nil
+}
+
+// priority returns the type that the priority means, or "" for none.
+func (n ntfyMessage) priority(m *Message) notifier.Type {
+	priority := n.field("priority", "prio", "p")
+	if priority == "" {
+		return ""
+	}
+	t, known := notifier.TypeOfPriority(priority)
+	if !known {
+		m.Warnings = append(m.Warnings, "ntfy has no such priority, so the message has the type info")
+	}
+	if number, ok := ntfyPriorities[strings.ToLower(priority)]; ok {
+		m.echo("priority", number)
+	}
+	return t
+}
+
+var ntfyPriorities = map[string]int{
+	"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "min": 1, "low": 2, "default": 3, "high": 4, "max": 5, "urgent": 5,
+}
+
+// appriseIcon matches the addresses of the icons with which Apprise shows the type of
+// a message.
+var appriseIcon = lazyregexp.New(`/apprise-(success|warning|failure)-`)
+
+// stateOfIcon returns the type that the address of an icon shows, or "".
+func stateOfIcon(address string) notifier.Type {
+	if m := appriseIcon.FindStringSubmatch(address); m != nil {
+		return notifier.Type(m[1])
+	}
+	return ""
+}
+
+// tags returns the tags.
+func (n ntfyMessage) tags() (out []string) {
 	if tags, ok := get(n.json, "tags").([]any); ok {
-		var out []string
 		for _, t := range tags[:min(len(tags), maxTags)] {
 			out = append(out, text(t))
 		}
-		return strings.Join(out, ",")
+		return out
 	}
-	return n.field("tags", "tag", "ta")
+	for tag := range strings.SplitSeq(n.field("tags", "tag", "ta"), ",") {
+		if tag = strings.TrimSpace(tag); tag != "" && len(out) < maxTags {
+			out = append(out, tag)
+		}
+	}
+	return out
 }
 
 func isTrue(s string) bool {
@@ -153,25 +246,48 @@ func isTrue(s string) bool {
 	return false
 }
 
+// replyNtfy answers with the message or an error.
 func replyNtfy(o Outcome) Reply {
 	if o.Error != "" {
-		return jsonReply(o.Status, map[string]any{"code": o.Status * 100, "http": o.Status, "error": o.Error})
+		return ntfyError(o)
 	}
-	out := map[string]any{"id": ntfyID(o), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message", "topic": o.Message.Topic, "message": o.Message.Body}
+	out := map[string]any{"id": o.textID(ntfyIDLength), "time": o.Time.Unix(), "expires": o.Time.Add(12 * time.Hour).Unix(), "event": "message"}
+	maps.Copy(out, o.Message.sent)
 	if len(o.Message.Warnings) > 0 {
 		out["warnings"] = o.Message.Warnings
-	}
-	if o.Message.Title != "" {
-		out["title"] = o.Message.Title
 	}
 	return jsonReply(http.StatusOK, out)
 }
 
-// ntfyID returns an ID of 12 characters, as ntfy does.
-func ntfyID(o Outcome) string {
-	id := o.ID
-	if id == "" {
-		id = base64.RawURLEncoding.EncodeToString([]byte(o.Time.Format(time.RFC3339Nano)))
+const ntfyIDLength = 12
+
+// ntfyError answers with an error and the number that ntfy has for it.
+func ntfyError(o Outcome) Reply {
+	number := o.Status*100 + 1
+	if o.Status == http.StatusBadRequest {
+		number = 40000
 	}
-	return (strings.NewReplacer("-", "", "_", "").Replace(id) + "000000000000")[:12]
+	out := map[string]any{"code": json.Number(cmp.Or(o.Code, strconv.Itoa(number))), "http": o.Status, "error": o.Error}
+	if o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden {
+		out["link"] = "https://ntfy.sh/docs/publish/#authentication"
+	}
+	return jsonReply(o.Status, out)
+}
+
+// replyNtfyEvent returns a function that answers with an event about a message.
+func replyNtfyEvent(event string) func(o Outcome) Reply {
+	return func(o Outcome) Reply {
+		if o.Error != "" {
+			return ntfyError(o)
+		}
+		topic, rest, _ := strings.Cut(o.Request.Path, "/")
+		id, _, _ := strings.Cut(rest, "/")
+		return jsonReply(http.StatusOK, map[string]any{
+			"id": o.textID(ntfyIDLength), "time": o.Time.Unix(), "event": event, "topic": topic, "sequence_id": id,
+		})
+	}
+}
+
+func replyNtfyHealth(Outcome) Reply {
+	return jsonReply(http.StatusOK, map[string]any{"healthy": true})
 }

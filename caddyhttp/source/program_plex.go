@@ -6,7 +6,9 @@ func init() {
 		Program: "Plex",
 		Doc:     "https://support.plex.tv/articles/115002267687-webhooks/",
 		Checked: "2026-08-05",
+		Has:     []string{"event", "Account|Server|Metadata|Player"},
 		Field:   "payload",
+		files:   true,
 		Templates: Templates{
 			Title: `{{ default "Plex" .event }}{{ with default .Metadata.title .Metadata.grandparentTitle }}: {{ . }}{{ end }}`,
 			Body: `{{ with .Metadata }}{{ if .grandparentTitle }}{{ if eq .type "episode" }}S{{ printf "%02v" .parentIndex }}E{{ printf "%02v" .index }} {{ end }}{{ .title }}

@@ -6,6 +6,7 @@ func init() {
 		Program: "Proxmox VE and Backup Server",
 		Doc:     "https://pve.proxmox.com/pve-docs/chapter-notifications.html",
 		Checked: "9.1.3",
+		Has:     []string{"message", "severity?", "fields?"},
 		Templates: Templates{
 			Title: `{{ default "Proxmox" .title }}`,
 			Body:  `{{ .message }}`,

@@ -6,6 +6,7 @@ func init() {
 		Program: "Seerr, Jellyseerr and Overseerr",
 		Doc:     "https://docs.seerr.dev/using-seerr/notifications/webhook",
 		Checked: "snapshot of 2026-02-28",
+		Has:     []string{"notification_type", "event|subject", "media|request|issue|comment|extra?"},
 		Tokens:  []TokenPlace{{Header: "Authorization"}},
 		Templates: Templates{
 			Title: `{{ default (default "Seerr" .notification_type) .event }}`,
@@ -21,8 +22,9 @@ func init() {
 {{ end }}
 {{- range first 10 .extra }}{{ .name }}: {{ .value }}
 {{ end }}`,
-			Type:   `{{ if eq .notification_type "MEDIA_FAILED" }}failure{{ else if eq .notification_type "MEDIA_AVAILABLE" "ISSUE_RESOLVED" }}success{{ else }}info{{ end }}`,
-			Images: `{{ .image }}`,
+			Type:     `{{ if eq .notification_type "MEDIA_FAILED" }}failure{{ else if eq .notification_type "MEDIA_AVAILABLE" "ISSUE_RESOLVED" }}success{{ else }}info{{ end }}`,
+			Images:   `{{ .image }}`,
+			Incident: `{{ if .issue.issue_id }}issue {{ .issue.issue_id }}{{ else if .request.request_id }}request {{ .request.request_id }}{{ end }}`,
 		},
 	})
 }

@@ -6,6 +6,8 @@ func init() {
 		Program: "Sentry",
 		Doc:     "https://docs.sentry.io/integrations/integration-platform/webhooks/",
 		Checked: "2026-06-29",
+		Has:     []string{"data|triggering_rules|culprit", "action|project|project_name"},
+		Header:  "Sentry-Hook-Resource",
 		Scheme:  schemeSentry,
 		Templates: Templates{
 			Title: `{{ $d := .data }}{{ $error := default $d.error $d.event -}}
@@ -53,6 +55,10 @@ func init() {
 {{- else if $d.buildId }}{{ type $d.state }}
 {{- else if eq .action "assigned" "archived" "ignored" }}info
 {{- else }}{{ type (default (default .level $d.issue.level) $error.level) }}{{ end }}`,
+			// Alerts and issues are numbered apart.
+			Incident: `{{ $d := .data }}{{ $error := default $d.error $d.event -}}
+{{ if $d.metric_alert }}alert {{ $d.metric_alert.id }}
+{{- else if default (default $error.issue_id $d.issue_id) $d.issue.id }}issue {{ default (default $error.issue_id $d.issue_id) $d.issue.id }}{{ end }}`,
 		},
 	})
 }

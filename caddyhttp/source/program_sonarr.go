@@ -6,6 +6,10 @@ func init() {
 		Program: "Sonarr",
 		Doc:     "https://wiki.servarr.com/sonarr/settings#connect",
 		Checked: "4.0.13",
+		Has: []string{
+			"eventType", "series|episodes|episodeFile|level|message|newVersion|instanceName",
+			"series|episodes|instanceName=Sonarr?", "episodes[].episodeNumber|instanceName=Sonarr?",
+		},
 		Templates: Templates{
 			Title: `{{ default (default "Sonarr" .instanceName) .series.title }}`,
 			Body: servarrEvent + `
@@ -14,8 +18,9 @@ S{{ printf "%02v" .seasonNumber }}E{{ printf "%02v" .episodeNumber }} {{ .title 
 {{- with more 20 .episodes }}
 and {{ . }} more{{ end -}}
 {{- $file := .episodeFile }}` + servarrDetails,
-			Type:   servarrType,
-			Images: `{{ range .series.images }}` + servarrPoster,
+			Type:     servarrType,
+			Images:   `{{ range .series.images }}` + servarrPoster,
+			Incident: servarrIncident,
 		},
 	})
 }

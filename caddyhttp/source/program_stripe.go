@@ -6,6 +6,8 @@ func init() {
 		Program: "Stripe",
 		Doc:     "https://docs.stripe.com/api/events/object",
 		Checked: "2026-07-29.dahlia",
+		Has:     []string{"object", "type", "data.object|related_object"},
+		Header:  "Stripe-Signature",
 		Scheme:  schemeStripe,
 		Templates: Templates{
 			Title: `{{ default "Stripe" .type }}`,

@@ -6,6 +6,7 @@ func init() {
 		Program: "TrueNAS",
 		Doc:     "https://www.truenas.com/docs/scale/scaleuireference/toptoolbar/alerts/alertservicesscreen/",
 		Checked: "26.0.0-BETA.3",
+		Has:     []string{"text"},
 		Templates: Templates{
 			Title: `{{ $first := line .text }}{{ if hasPrefix "TrueNAS" $first }}{{ $first }}{{ else }}TrueNAS{{ end }}`,
 			Body: `{{ $text := trim .text }}{{ $first := line .text }}{{ if hasPrefix "TrueNAS" $first }}{{ $text = trim (replace $first "" $text) }}{{ end -}}

@@ -8,6 +8,7 @@ func init() {
 		// The names of the variables are those of UptimeRobot's Terraform provider at
 		// this date. The values are those of received messages.
 		Checked: "2026-08-20",
+		Has:     []string{"monitorFriendlyName|monitorURL", "alertType|alertTypeFriendlyName|monitorStatusFullName"},
 		Templates: Templates{
 			// If an alert has no value for a variable, UptimeRobot sends its name, such as
 			// *sslExpiryDate* or $sslExpiryDate.
@@ -25,7 +26,8 @@ func init() {
 {{- with .domainExpireDate }}{{ if not (or (hasPrefix "*" .) (hasPrefix "$" .)) }}Domain expires: {{ . }}
 {{ end }}{{ end }}
 {{- .monitorURL }}`,
-			Type: `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type (default .alertType .alertTypeFriendlyName) }}{{ end }}`,
+			Type:     `{{ if eq .alertType 1 }}failure{{ else if eq .alertType 2 }}success{{ else if eq .alertType 3 }}warning{{ else }}{{ type (default .alertType .alertTypeFriendlyName) }}{{ end }}`,
+			Incident: `{{ with .monitorID }}{{ . }}{{ if eq $.alertType 3 }} expiry{{ end }}{{ end }}`,
 		},
 	})
 }

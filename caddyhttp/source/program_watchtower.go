@@ -6,6 +6,7 @@ func init() {
 		Program: "Watchtower",
 		Doc:     "https://watchtower.nickfedor.com/latest/notifications/introduction/",
 		Checked: "1.21.0; shoutrrr 0.13.2 and containrrr/shoutrrr 0.8.0",
+		Has:     []string{"message|report|entries", "report|entries?"},
 		Text:    "message",
 		Templates: Templates{
 			Title: `{{ default (default "Watchtower" .host) .title }}`,

@@ -6,6 +6,7 @@ func init() {
 		Program: "Zabbix",
 		Doc:     "https://www.zabbix.com/documentation/current/en/manual/config/notifications/media/webhook",
 		Checked: "8.0",
+		Has:     []string{"subject", "message", "status|severity?"},
 		Templates: Templates{
 			Title: `{{ default "Zabbix" .subject }}`,
 			// A script may send the address of the gateway as the URL. It is left out,
@@ -14,8 +15,11 @@ func init() {
 {{ . }}{{ end }}{{ end }}`,
 			// A test of the media type does not replace macros such as {EVENT.SEVERITY}.
 			Type: `{{ if eq (upper .status) "OK" "RESOLVED" }}success{{ else if hasPrefix "Resolved" .subject }}success
+{{- else if and (eq .update "1") (eq .acknowledged "Yes") }}acknowledged
 {{- else if or (hasPrefix "{" .severity) (eq .update "1") (eq .severity "Not classified" "Information") }}info
 {{- else }}{{ default "failure" (type .severity) }}{{ end }}`,
+			// The event that tells of the end of a problem has the ID of the problem.
+			Incident: `{{ if not (hasPrefix "{" .eventid) }}{{ .eventid }}{{ end }}`,
 		},
 	})
 }

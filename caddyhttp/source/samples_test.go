@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,12 +11,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", os.Getenv("UPDATE_GOLDEN") != "", "write the messages of the samples")
+	"github.com/caddy-notify/caddy-notify/internal/golden"
+)
 
 // sample is a request of a program, from testdata.
 type sample struct {
@@ -65,7 +65,7 @@ func samples(t testing.TB) (out []sample) {
 // withImages returns a built-in source that attaches images.
 func withImages(t testing.TB, name string) *Source {
 	t.Helper()
-	s, err := New(Config{Name: name, Images: true})
+	s, err := New(Config{Name: name, Images: Lookup(name).hasImages()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,14 @@ func withImages(t testing.TB, name string) *Source {
 func (m *Message) golden() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "title: %s\ntype: %s\n", m.Title, m.Type)
+	var attach []string
+	for _, f := range m.Attach {
+		attach = append(attach, strings.TrimSpace(f.URL+" "+f.Name))
+	}
 	for _, f := range []struct {
 		name   string
 		values []string
-	}{{"format", strings.Fields(m.Format)}, {"tags", m.Tags}, {"attach", m.Attach}, {"images", m.Images}, {"warning", m.Warnings}} {
+	}{{"format", strings.Fields(m.Format)}, {"dialect", strings.Fields(string(m.Dialect))}, {"incident", m.incidents()}, {"tags", m.Tags}, {"attach", attach}, {"file", strings.Fields(m.File)}, {"images", m.Images}, {"warning", m.Warnings}} {
 		for _, v := range f.values {
 			fmt.Fprintf(&b, "%s: %s\n", f.name, v)
 		}
@@ -91,31 +95,29 @@ func (m *Message) golden() string {
 	return b.String()
 }
 
+// incidents returns the incident in a list, which is empty if there is none.
+func (m *Message) incidents() (out []string) {
+	if m.Incident != "" {
+		out = append(out, m.Incident)
+	}
+	if m.Acknowledged {
+		out = append(out, "(acknowledged)")
+	}
+	return out
+}
+
 // TestSamples checks that every sample makes the message in its golden file, and that
 // every format has a sample.
 func TestSamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, sample := range samples(t) {
 		seen[sample.source] = true
-		m, err := withImages(t, sample.source).Read(sample.new())
+		m, err := withImages(t, sample.source).Read(t.Context(), sample.new())
 		if err != nil {
 			t.Errorf("%s: %v", sample.path, err)
 			continue
 		}
-		golden := strings.TrimSuffix(sample.path, ".json") + ".golden"
-		if *update {
-			if err := os.WriteFile(golden, []byte(m.golden()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := m.golden(); got != string(want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", sample.path, got, want)
-		}
+		golden.Check(t, strings.TrimSuffix(sample.path, ".json")+".golden", m.golden())
 	}
 	for _, f := range Formats() {
 		if !seen[f.Name] {
@@ -150,13 +152,22 @@ func TestTextPayloads(t *testing.T) {
 		"an event without a type":               {"cloudevents", "91% full", http.Header{header: {value}}, ""},
 		"an incomplete structured event":        {"cloudevents", `{"specversion":"1.0","type":"x"`, structured, ""},
 		"an empty event":                        {"cloudevents", `{}`, structured, ""},
-		"a program that sends JSON only":        {"proxmox", "text", http.Header{header: {value}}, ""},
+		"lines of Gatus": {
+			"gatus", "endpoint: shop\ngroup: \nstate: TRIGGERED\ndescription: Down: the \"shop\"\nSee the runbook\nerrors: \nconditions: ❌ - `[BODY] ({\"a\": 1}) == ok`\n",
+			http.Header{header: {value}},
+			"shop has failed\nDown: the \"shop\"\nSee the runbook\n❌ - [BODY] ({\"a\": 1}) == ok",
+		},
+		"lines of Gatus without a type":  {"gatus", "endpoint: shop\r\nstate: RESOLVED\r\nurl: https://shop.example.net\r\n", nil, "shop has recovered\nhttps://shop.example.net"},
+		"lines without an endpoint":      {"gatus", "state: RESOLVED", nil, ""},
+		"a text for Gatus":               {"gatus", "the shop is down", nil, ""},
+		"cut JSON of Gatus":              {"gatus", `{"endpoint": "shop`, nil, ""},
+		"a program that sends JSON only": {"proxmox", "text", http.Header{header: {value}}, ""},
 	} {
 		s, err := Builtin(tt.source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := s.Read(request{body: []byte(tt.body), header: tt.header}.new())
+		m, err := s.Read(t.Context(), request{body: []byte(tt.body), header: tt.header}.new())
 		if err != nil {
 			if tt.want != "" {
 				t.Errorf("%s: %v", name, err)
@@ -173,12 +184,12 @@ func TestTextPayloads(t *testing.T) {
 // another type, very long, or an array of 100,000 items. Only a value of the first
 // level whose name is not in seen becomes long, to save time.
 func hostileVariants(v any, seen map[string]bool) []any {
-	long := make([]any, 100_000) // as decodeJSON returns it
+	long := make([]any, 10*maxItems) // as decodeJSON returns it
 	for i := range maxItems {
 		long[i] = map[string]any{"status": "firing", "labels": map[string]any{"a": "b"}, "name": "x"}
 	}
 	types := []any{nil, "", "text", "%d%[1]s{{.}}", 0, -1, 1e300, true, []any{}, []any{nil, 1, "x", []any{}}, map[string]any{}, map[string]any{"": nil}}
-	replacements := append([]any{strings.Repeat("x", 1<<20), long}, types...)
+	replacements := append([]any{strings.Repeat("x", 1<<18), long}, types...)
 	out := append([]any(nil), types...)
 	if len(seen) == 0 {
 		out = append(out, replacements[:2]...)
@@ -247,7 +258,7 @@ func TestHostilePayloads(t *testing.T) {
 					}
 					var m Message
 					for _, c := range []templatePair{s.title, s.body, s.typ, s.tag, s.format, s.skip, s.images} {
-						if _, err := c.execute(variant, req.Header, &m); err != nil {
+						if _, err := c.execute(t.Context(), variant, req.Header, &m); err != nil {
 							if e, ok := errors.AsType[*TemplateError](err); !ok || e.Line == 0 || !errors.Is(err, errTooMuch) {
 								t.Errorf("%s: %.200s: %v", sample.path, encodeJSON(variant), err)
 							}
@@ -262,7 +273,7 @@ func TestHostilePayloads(t *testing.T) {
 // check checks that a request makes a proper message or an error with a status of 4xx.
 func check(t testing.TB, name string, s *Source, r *Request) {
 	t.Helper()
-	m, err := s.Read(r)
+	m, err := s.Read(t.Context(), r)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Status/100 != 4 {
 			t.Errorf("%s: %.200s: %v", name, r.Body, err)
@@ -313,8 +324,7 @@ func FuzzRead(f *testing.F) {
 		all = append(all, withImages(f, format.Name))
 	}
 	for _, s := range samples(f) {
-		f.Add(s.body, s.header.Get("Content-Type"), "")
-		f.Add(s.body, "application/x-www-form-urlencoded", s.header.Get("X-Github-Event"))
+		f.Add(s.body, s.header.Get("Content-Type"), s.header.Get("X-Github-Event"))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, media, event string) {
 		header := http.Header{"Content-Type": {media}}
@@ -327,4 +337,56 @@ func FuzzRead(f *testing.F) {
 			check(t, s.Format.Name, s, request{body: body, header: header}.new())
 		}
 	})
+}
+
+// TestAlertsOfGroups checks which alerts are open in a group.
+func TestAlertsOfGroups(t *testing.T) {
+	for _, name := range []string{"alertmanager", "grafana"} {
+		for statuses, want := range map[string][]string{"firing firing": {"f0", "f1"}, "resolved firing": {"f1"}, "resolved resolved": nil} {
+			var alerts []string
+			for i, status := range strings.Fields(statuses) {
+				alerts = append(alerts, fmt.Sprintf(`{"status": %q, "fingerprint": "f%d", "labels": {"alertname": "Down"}, "annotations": {}}`, status, i))
+			}
+			body := `{"version": "4", "status": "firing", "groupKey": "{}", "orgId": 1, "alerts": [` + strings.Join(alerts, ",") + `]}`
+			s, err := New(Config{Name: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := s.Read(t.Context(), request{body: []byte(body)}.new())
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if !slices.Equal(m.Alerts, want) {
+				t.Errorf("%s, %s: %q", name, statuses, m.Alerts)
+			}
+		}
+	}
+}
+
+// TestIncidentSamples checks that for each format that names incidents there are
+// samples of an alert that opens one and of a message that resolves the same.
+func TestIncidentSamples(t *testing.T) {
+	opened, resolved := map[string][]string{}, map[string][]string{} // incidents by source
+	for _, sample := range samples(t) {
+		m, err := withImages(t, sample.source).Read(t.Context(), sample.new())
+		if err != nil {
+			t.Fatalf("%s: %v", sample.path, err)
+		}
+		switch m.Type {
+		case "failure", "warning":
+			opened[sample.source] = append(opened[sample.source], m.Incident)
+		case "success":
+			resolved[sample.source] = append(resolved[sample.source], m.Incident)
+		}
+	}
+	for _, f := range Formats() {
+		if f.Incident == "" {
+			continue
+		}
+		if !slices.ContainsFunc(opened[f.Name], func(incident string) bool {
+			return incident != "" && slices.Contains(resolved[f.Name], incident)
+		}) {
+			t.Errorf("%s: no sample resolves what another one opened: opened %q, resolved %q", f.Name, opened[f.Name], resolved[f.Name])
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -16,18 +17,19 @@ import (
 
 // The signature schemes.
 const (
+	schemeFlux     = "flux"     // fluxcd.io, generic webhook with HMAC
 	schemeGitHub   = "github"   // docs.github.com, validating webhook deliveries
 	schemeGrafana  = "grafana"  // grafana.com, webhook notifier
 	schemeSentry   = "sentry"   // docs.sentry.io, integration platform webhooks
 	schemeStripe   = "stripe"   // docs.stripe.com, webhook signatures
-	schemeStandard = "standard" // standardwebhooks.com
+	schemeStandard = "standard" // standardwebhooks.com, docs.svix.com/receiving/verifying-payloads/how-manual
 	schemeSlack    = "slack"    // docs.slack.dev, verifying requests from Slack
 	schemeSNS      = "sns"      // docs.aws.amazon.com, verifying SNS messages
 )
 
 // Schemes returns the names of the signature schemes.
 func Schemes() []string {
-	return []string{schemeGitHub, schemeGrafana, schemeSentry, schemeStripe, schemeStandard, schemeSlack, schemeSNS}
+	return []string{schemeFlux, schemeGitHub, schemeGrafana, schemeSentry, schemeStripe, schemeStandard, schemeSlack, schemeSNS}
 }
 
 // NeedsSecret reports whether a scheme needs a secret.
@@ -45,20 +47,30 @@ var (
 	errWrongSignature = errors.New("it does not match the body; compare the secrets of both sides")
 )
 
-// newVerifier returns the verifier of a scheme, or nil if scheme is empty.
-func newVerifier(scheme, secret string) (verifier, error) {
+// minSecret is the minimum length of a secret that is base64, in bytes, decoded.
+// Standard Webhooks asks for 24 to 64.
+const minSecret = 16
+
+// secretPrefix is before the secrets of Standard Webhooks and Stripe.
+const secretPrefix = "whsec_"
+
+// errEmptySecret is returned for a source whose secret or token is empty.
+var errEmptySecret = errors.New("the secret is empty")
+
+// newVerifier returns the verifier of a scheme, or nil if scheme is empty. roots are
+// what the certificates of Amazon SNS must lead to, or nil for those of the system.
+func newVerifier(scheme, secret string, roots *x509.CertPool) (verifier, error) {
+	if scheme != "" && NeedsSecret(scheme) && strings.TrimSpace(strings.TrimPrefix(secret, secretPrefix)) == "" {
+		return nil, errEmptySecret
+	}
 	key := []byte(secret)
 	switch scheme {
 	case "":
 		return nil, nil
+	case schemeFlux:
+		return prefixed(key, "X-Signature"), nil
 	case schemeGitHub:
-		return func(_ context.Context, r *Request, _ Fetcher) error {
-			sum, ok := strings.CutPrefix(r.Header.Get("X-Hub-Signature-256"), "sha256=")
-			if !ok {
-				return errNoSignature
-			}
-			return checkHex(key, r.Body, sum)
-		}, nil
+		return prefixed(key, "X-Hub-Signature-256"), nil
 	case schemeSentry:
 		return func(_ context.Context, r *Request, _ Fetcher) error {
 			return checkHex(key, r.Body, r.Header.Get("Sentry-Hook-Signature"))
@@ -92,15 +104,30 @@ func newVerifier(scheme, secret string) (verifier, error) {
 	case schemeStripe:
 		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStripe(key, r) }, nil
 	case schemeStandard:
-		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 		if err != nil {
 			return nil, errors.New("the secret of the scheme standard must be base64, with whsec_ before it or not")
 		}
+		if len(raw) < minSecret {
+			return nil, fmt.Errorf("the secret of the scheme standard has %d bytes and must have at least %d; copy all of it from the program that sends", len(raw), minSecret)
+		}
 		return func(_ context.Context, r *Request, _ Fetcher) error { return checkStandard(raw, r) }, nil
 	case schemeSNS:
-		return newSNS().verify, nil
+		return newSNS(roots).verify, nil
 	}
 	return nil, fmt.Errorf("there is no signature scheme %s; use %s", scheme, strings.Join(Schemes(), ", "))
+}
+
+// prefixed returns the verifier for a signature of the body in a header that begins with
+// sha256=.
+func prefixed(key []byte, header string) verifier {
+	return func(_ context.Context, r *Request, _ Fetcher) error {
+		sum, ok := strings.CutPrefix(r.Header.Get(header), "sha256=")
+		if !ok {
+			return errNoSignature
+		}
+		return checkHex(key, r.Body, sum)
+	}
 }
 
 func concat(prefix string, body []byte) []byte { return slices.Concat([]byte(prefix), body) }
@@ -158,11 +185,16 @@ func checkStripe(key []byte, r *Request) error {
 	return checkAny(sums, func(sum string) error { return checkHex(key, concat(at+".", r.Body), sum) })
 }
 
-// checkStandard checks the headers of Standard Webhooks.
+// checkStandard checks the headers of Standard Webhooks, or those of Svix, which have
+// the same values: svix-id, svix-timestamp and svix-signature.
 func checkStandard(key []byte, r *Request) error {
-	id, at := r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp")
+	prefix := "Webhook-"
+	if r.Header.Get("Webhook-Id") == "" {
+		prefix = "Svix-"
+	}
+	id, at := r.Header.Get(prefix+"Id"), r.Header.Get(prefix+"Timestamp")
 	var sums []string
-	for part := range strings.FieldsSeq(r.Header.Get("Webhook-Signature")) {
+	for part := range strings.FieldsSeq(r.Header.Get(prefix + "Signature")) {
 		if sum, ok := strings.CutPrefix(part, "v1,"); ok {
 			sums = append(sums, sum)
 		}

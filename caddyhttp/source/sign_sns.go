@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,21 +23,39 @@ import (
 // snsAge is the maximum difference between the time of an SNS message and now.
 const snsAge = time.Hour
 
-// snsHost matches the hosts of Amazon SNS. Certificates and confirmations are fetched
-// only from them.
-var snsHost = lazyregexp.New(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
+var (
+	// snsHost matches the hosts of Amazon SNS. Confirmations are fetched only from them.
+	snsHost = lazyregexp.New(`^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(\.cn)?$`)
+
+	// snsCertificate matches the addresses of the certificates of Amazon SNS, and finds
+	// the region and the domain.
+	snsCertificate = lazyregexp.New(`^https://sns\.([a-z0-9-]{3,32})\.(amazonaws\.com(?:\.cn)?)/SimpleNotificationService-[0-9a-f]{16,64}\.pem$`)
+)
 
 // maxCertificates is the maximum number of cached certificates.
 const maxCertificates = 16
 
+// maxIssuers is the maximum number of fetched certificates between that of Amazon SNS
+// and a root.
+const maxIssuers = 3
+
 // sns verifies the signatures of Amazon SNS and caches the certificates.
 // See https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html.
 type sns struct {
-	mu           sync.Mutex
-	certificates map[string]*x509.Certificate // by address
+	roots *x509.CertPool // nil for those of the system
+
+	mu     sync.Mutex
+	chains map[string]*snsChain // by the address of the certificate
 }
 
-func newSNS() *sns { return &sns{certificates: map[string]*x509.Certificate{}} }
+// snsChain is a certificate of Amazon SNS with those of its issuers.
+type snsChain struct {
+	certificate *x509.Certificate
+	issuers     *x509.CertPool
+	names       []string // the certificate must be for one of these hosts
+}
+
+func newSNS(roots *x509.CertPool) *sns { return &sns{roots: roots, chains: map[string]*snsChain{}} }
 
 // verify implements verifier.
 func (s *sns) verify(ctx context.Context, r *Request, fetch Fetcher) error {
@@ -98,35 +117,111 @@ func snsText(field func(string) string) string {
 
 // certificate returns the certificate at an address of Amazon SNS, if it is valid now.
 func (s *sns) certificate(ctx context.Context, address string, now time.Time, fetch Fetcher) (*x509.Certificate, error) {
-	if !isSNS(address) || !strings.HasSuffix(address, ".pem") {
+	names := snsNames(address)
+	if names == nil {
 		return nil, errors.New("its certificate is not at an address of Amazon SNS")
 	}
 	s.mu.Lock()
-	c := s.certificates[address]
+	c := s.chains[address]
 	s.mu.Unlock()
-	if c == nil {
-		text, err := fetch(ctx, address)
+	if c != nil {
+		return c.certificate, s.check(c, now)
+	}
+	text, err := fetch(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("getting the certificate: %w", err)
+	}
+	certificates, err := parseCertificates(text)
+	if err != nil {
+		return nil, err
+	}
+	c = &snsChain{certificate: certificates[0], issuers: x509.NewCertPool(), names: names}
+	for _, issuer := range certificates[1:] {
+		c.issuers.AddCert(issuer)
+	}
+	if err := s.complete(ctx, c, now, fetch); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.chains) >= maxCertificates {
+		clear(s.chains)
+	}
+	s.chains[address] = c
+	return c.certificate, nil
+}
+
+// complete checks a chain. Amazon's file has the certificate alone, so complete fetches
+// the issuers that the certificates name, until the chain leads to a root.
+func (s *sns) complete(ctx context.Context, c *snsChain, now time.Time, fetch Fetcher) error {
+	last := c.certificate
+	for range maxIssuers {
+		err := s.check(c, now)
+		if _, ok := errors.AsType[x509.UnknownAuthorityError](err); !ok || len(last.IssuingCertificateURL) == 0 {
+			return err
+		}
+		text, err := fetch(ctx, last.IssuingCertificateURL[0])
 		if err != nil {
-			return nil, fmt.Errorf("getting the certificate: %w", err)
+			return fmt.Errorf("getting the certificate of the issuer: %w", err)
 		}
-		block, _ := pem.Decode(text)
-		if block == nil {
-			return nil, errors.New("its certificate is malformed")
+		issuers, err := parseCertificates(text)
+		if err != nil {
+			return err
 		}
-		if c, err = x509.ParseCertificate(block.Bytes); err != nil {
-			return nil, errors.New("its certificate is malformed")
-		}
-		s.mu.Lock()
-		if len(s.certificates) >= maxCertificates {
-			clear(s.certificates)
-		}
-		s.certificates[address] = c
-		s.mu.Unlock()
+		last = issuers[0]
+		c.issuers.AddCert(last)
 	}
-	if now.Before(c.NotBefore) || now.After(c.NotAfter) {
-		return nil, errors.New("its certificate is not valid now")
+	return s.check(c, now)
+}
+
+// check returns an error unless the certificate is for Amazon SNS, valid now, and leads
+// to a root.
+func (s *sns) check(c *snsChain, now time.Time) error {
+	if !slices.ContainsFunc(c.names, func(name string) bool { return c.certificate.VerifyHostname(name) == nil }) {
+		return errors.New("its certificate is not one of Amazon SNS")
 	}
-	return c, nil
+	if now.Before(c.certificate.NotBefore) || now.After(c.certificate.NotAfter) {
+		return errors.New("its certificate is not valid now")
+	}
+	if _, err := c.certificate.Verify(x509.VerifyOptions{Roots: s.roots, Intermediates: c.issuers, CurrentTime: now}); err != nil {
+		return fmt.Errorf("its certificate is not trusted: %w", err)
+	}
+	return nil
+}
+
+// snsNames returns the hosts that the certificate at an address may be for, or nil if
+// address is not one of a certificate of Amazon SNS. They are those of the SDKs of
+// Amazon: most regions have one certificate in common, and the others have their own.
+func snsNames(address string) []string {
+	m := snsCertificate.FindStringSubmatch(address)
+	if m == nil {
+		return nil
+	}
+	region, domain := m[1], m[2]
+	names := []string{"sns." + region + "." + domain, "sns-signing." + region + "." + domain, "sns-" + region + "." + domain}
+	if domain == "amazonaws.com" {
+		names = append(names, "sns.amazonaws.com")
+	}
+	if strings.HasPrefix(region, "us-gov-") {
+		names = append(names, "sns-us-gov-west-1.amazonaws.com")
+	}
+	return names
+}
+
+// parseCertificates returns the certificates in a file, which is PEM, or DER with one
+// certificate. There is at least one.
+func parseCertificates(text []byte) (out []*x509.Certificate, err error) {
+	var der []byte
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		der = append(der, block.Bytes...)
+	}
+	if der == nil {
+		der = text
+	}
+	if out, err = x509.ParseCertificates(der); err != nil || len(out) == 0 {
+		return nil, errors.New("its certificate is malformed")
+	}
+	return out, nil
 }
 
 // isSNS reports whether address is an HTTPS address of Amazon SNS.

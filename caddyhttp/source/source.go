@@ -2,9 +2,10 @@ package source
 
 import (
 	"context"
-	"errors"
+	"crypto/x509"
 	"fmt"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,6 +33,22 @@ type Format struct {
 	// with messages of the program.
 	Checked string
 
+	// Has are the fields that make a payload one of the program. Each row is a condition:
+	// one of its fields must exist; null counts. An error names the first one. The fields
+	// are separated by |: a.b is a member of an object, a[].b a member of an element of an
+	// array, and a=text a field with this text.
+	//
+	// A payload must meet all conditions, except those that end with ?. It belongs to the
+	// format of which it meets the most; those that end with ? count half.
+	Has []string
+
+	// Header is the name of a header that all requests of the program have, and no others;
+	// "" for none. Its requests need not meet the conditions.
+	Header string
+
+	// Reads are the names of other formats whose payloads the format reads as well.
+	Reads []string
+
 	// Templates make the message. They are empty if api is set.
 	Templates
 
@@ -42,8 +59,8 @@ type Format struct {
 	// empty, such a body is refused.
 	Text string
 
-	// Tokens are the places where the program can put a token, in addition to ?token=
-	// and Authorization: Bearer.
+	// Tokens are the places where the program can put a token, in addition to those of
+	// [HasToken].
 	Tokens []TokenPlace
 
 	// Scheme is the signature scheme of the program; "" for none.
@@ -62,6 +79,16 @@ type Format struct {
 	payload func(r *Request) (any, error)
 
 	api *api
+
+	// files means that a form of the program can have images as files.
+	files bool
+
+	conditions []condition // of Has
+}
+
+// hasImages reports whether a message of the format can have images.
+func (f *Format) hasImages() bool {
+	return f.Images != "" || f.files || f.api != nil && f.api.images
 }
 
 // Templates are the templates of a message, as texts.
@@ -72,43 +99,70 @@ type Templates struct {
 	Tag    string // preferred tags of the message, separated by commas or spaces
 	Format string // of the body; default text
 	Skip   string // "true" if there is nothing to send
+
+	// Incident names what the message is about. All messages about one alert have
+	// the same text: choose what stays the same from the first message to the last.
+	Incident string
+
+	// Alerts are the identifiers of the alerts of a group that are open, separated by
+	// white space: one that joins is a new state of the incident.
+	Alerts string
+
 	Images string // addresses of images, one per line
-}
-
-// api reads the requests of an API and writes its answers. It replaces the templates.
-type api struct {
-	// paths are the accepted paths below the source's address. A * matches any
-	// segment.
-	paths []string
-
-	read  func(r *Request) (*Message, error)
-	reply func(o Outcome) Reply
 }
 
 // IsAPI reports whether the format is an API. Clients of an API expect an answer in
 // its format.
 func (f *Format) IsAPI() bool { return f.api != nil }
 
+// HasAlerts reports whether the format is the API of an incident tool, whose clients open
+// alerts and later close them by their names.
+func (f *Format) HasAlerts() bool { return f.api != nil && f.api.alerts }
+
 // Request is a request in the format of a program.
 type Request struct {
+	Method  string // "" for POST
+	Address string // of the source, as the client knows it; "" if there is none
+
 	Header http.Header
 	Query  url.Values
-	Path   string     // below the source's address, without slashes at its ends
-	Body   []byte     // raw body; nil for a multipart form
+	Path   string     // below the source's address, without slashes at its ends and empty segments
+	Body   []byte     // raw body; nil for a multipart form, and before it is read
 	Form   url.Values // the fields of a multipart form; nil for another body
 	Files  int        // number of files of a multipart form
 	Time   time.Time  // when the request arrived
+
+	decoded any // JSON payload that the read function of an API has found; nil for none
 }
 
 // Message is the message of a request.
 type Message struct {
-	Title  string
-	Body   string
-	Type   string   // info, success, warning or failure; "" for info
-	Format string   // text, markdown or html, for the body; "" for text
-	Tags   []string // preferred tags: they select only if a destination has one
-	Attach []string // addresses of files to attach
-	Images []string // addresses of images to attach; one that cannot be fetched is left out
+	Title   string
+	Body    string
+	Type    string   // info, success, warning or failure; "" for info
+	Format  string   // text, markdown or html, for the body; "" for text
+	Tags    []string // preferred tags: they select only if a destination has one
+	OwnTags bool     // the parameters tag and tags of the query string are among Tags
+	Attach  []RemoteFile
+	Images  []string // addresses of images to attach; one that cannot be fetched is left out
+
+	// Incident is what the message is about, or "". Alerts are the identifiers of the
+	// alerts that are open in it, if the program tells.
+	Incident string
+	Alerts   []string
+
+	// Acknowledged means that somebody takes care of the incident.
+	Acknowledged bool
+
+	// Alert is the name of an alert that the text has because there is nothing else to
+	// say what the message is about, or "".
+	Alert string
+
+	// Dialect is the chat whose Markdown the body is, or "".
+	Dialect markup.Dialect
+
+	// Foreign means that the text must not mention people: see [notifier.Message].
+	Foreign bool
 
 	// File is the name of the file that the body of the request is, or "" if the body
 	// is not a file.
@@ -120,16 +174,25 @@ type Message struct {
 	// Warnings are for the sender.
 	Warnings []string
 
-	// Topic is the topic for ntfy, which the answer repeats.
-	Topic string
+	// sent is what the answer to a client of an API repeats of its message, by the
+	// names of the answer.
+	sent map[string]any
+}
+
+// RemoteFile is a file to attach.
+type RemoteFile struct {
+	URL  string
+	Name string // "" for the name that the address has
 }
 
 // Outcome is the outcome of a request, for the answer to a client of an API.
 type Outcome struct {
 	Status  int    // HTTP status of the answer
 	Error   string // "" for success
+	Code    string // of the [Error]
 	ID      string // ID of the message; may be empty
 	Time    time.Time
+	Took    time.Duration // from Time to the answer
 	Request *Request
 	Message *Message // nil if the request could not be read
 }
@@ -143,7 +206,8 @@ type Reply struct {
 
 // Error is returned when a request is refused.
 type Error struct {
-	Status int // HTTP status of the answer
+	Status int    // HTTP status of the answer
+	Code   string // of the error in the program's API; "" for the usual one of Status
 	Err    error
 }
 
@@ -166,6 +230,7 @@ func register(f Format) {
 	if formats[f.Name] != nil {
 		panic("source: " + f.Name + " is registered twice")
 	}
+	f.conditions = parseHas(f.Has)
 	formats[f.Name] = &f
 }
 
@@ -195,6 +260,11 @@ type Config struct {
 	// Images means that images whose addresses are in the payload are attached.
 	Images bool
 
+	// Mentions sets whether a text of the payload can mention people. nil means only
+	// for an API of a chat or push service, whose clients write what the destination is to
+	// show.
+	Mentions *bool
+
 	// Scheme and Secret are the scheme and the secret of the signature that requests
 	// must have; "" for none.
 	Scheme, Secret string
@@ -211,7 +281,7 @@ type Source struct {
 	types  map[string]notifier.Type
 	verify verifier
 
-	title, body, typ, tag, format, skip, images templatePair
+	title, body, typ, tag, format, skip, incident, alerts, images templatePair
 }
 
 // templatePair is the operator's template and the built-in one. The built-in
@@ -219,7 +289,10 @@ type Source struct {
 type templatePair struct{ custom, builtin *Template }
 
 // New returns the source with the settings c. The error names the wrong setting.
-func New(c Config) (*Source, error) {
+func New(c Config) (*Source, error) { return newSource(c, nil) }
+
+// newSource is like New with the roots of certificates, or nil for those of the system.
+func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 	s := &Source{config: c, types: map[string]notifier.Type{}}
 	base := formats[c.Name]
 	s.Format = base
@@ -232,8 +305,17 @@ func New(c Config) (*Source, error) {
 	if s.Format.api != nil && (c.Templates != Templates{} || len(c.Types) > 0) {
 		return nil, fmt.Errorf("%s is an API, whose messages need no templates; it takes sign, token and images", c.Name)
 	}
-	if c.Token != "" && strings.TrimSpace(c.Token) == "" || c.Scheme != "" && c.Scheme != schemeSNS && strings.TrimSpace(c.Secret) == "" {
-		return nil, errors.New("the secret is empty")
+	if c.Images && base != nil && !base.hasImages() {
+		return nil, fmt.Errorf("images on has no effect, because %s sends no images; remove it", base.Program)
+	}
+	// Only a template with actions can yield a format that is not its own text.
+	if f := c.Templates.Format; !strings.Contains(f, "{{") {
+		if _, err := markup.ParseFormat(f); err != nil {
+			return nil, fmt.Errorf("the template format: %q is not a format; write text, markdown or html", markup.TruncateBytes(f, 40))
+		}
+	}
+	if c.Token != "" && strings.TrimSpace(c.Token) == "" {
+		return nil, errEmptySecret
 	}
 	for word, name := range c.Types {
 		t, err := notifier.ParseType(name)
@@ -257,6 +339,8 @@ func New(c Config) (*Source, error) {
 		{&s.tag, "tag", c.Tag, builtin.Tag},
 		{&s.format, "format", c.Templates.Format, builtin.Format},
 		{&s.skip, "skip", c.Skip, builtin.Skip},
+		{&s.incident, "incident", c.Incident, builtin.Incident},
+		{&s.alerts, "alerts", c.Templates.Alerts, builtin.Alerts},
 		{&s.images, "images", c.Templates.Images, builtin.Images},
 	} {
 		var err error
@@ -279,7 +363,7 @@ func New(c Config) (*Source, error) {
 		scheme = s.Format.Scheme
 	}
 	var err error
-	s.verify, err = newVerifier(scheme, c.Secret)
+	s.verify, err = newVerifier(scheme, c.Secret, roots)
 	return s, err
 }
 
@@ -295,36 +379,58 @@ func Builtin(name string) (*Source, error) {
 	return f.(func() (*Source, error))()
 }
 
-// Accepts reports whether the source handles requests to a path below its address.
-func (s *Source) Accepts(path string) bool {
-	if path == "" {
-		return true
+// Methods returns the methods of requests to a path below the source's address. There
+// are none if the source has no such path.
+func (s *Source) Methods(path string) []string {
+	switch {
+	case s.Format.api != nil:
+		return s.Format.api.methods(path)
+	case path == "":
+		return postMethods
 	}
-	if s.Format.api == nil {
-		return false
-	}
-	segments := strings.Split(path, "/")
-	return slices.ContainsFunc(s.Format.api.paths, func(p string) bool {
-		want := strings.Split(p, "/")
-		return len(want) == len(segments) && !slices.ContainsFunc(segments, func(s string) bool { return s == "" }) &&
-			slices.EqualFunc(want, segments, func(w, s string) bool { return w == "*" || w == s })
-	})
+	return nil
 }
+
+// ChecksSender reports whether the operator has set a token or the secret of a
+// signature, so that only who has it can send. The signature of Amazon SNS needs no
+// secret, and everyone who uses Amazon SNS can make it.
+func (s *Source) ChecksSender() bool { return s.config.Token != "" || s.config.Secret != "" }
 
 // Fetcher returns the content at an address.
 type Fetcher func(ctx context.Context, url string) ([]byte, error)
+
+// AuthenticateHeader checks what it can of a request whose body has not been read. It
+// reports whether the request is verified, so that its body needs no check; this is so
+// for a source that requires neither a signature nor a token. The error is an [*Error]
+// with the status 401 if no body can make the request valid.
+func (s *Source) AuthenticateHeader(r *Request) (verified bool, err error) {
+	verified = true
+	if s.config.Token != "" && !s.hasToken(r) {
+		if !s.Format.TakesTokenInBody() {
+			return false, s.tokenError()
+		}
+		verified = false
+	}
+	if s.verify == nil {
+		return verified, nil
+	}
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		return false, errSignedForm
+	}
+	return false, nil
+}
 
 // Authenticate returns an [*Error] with the status 401 if a request does not have the
 // signature and the token that the source requires. It uses fetch for certificates.
 func (s *Source) Authenticate(ctx context.Context, r *Request, fetch Fetcher) error {
 	if s.config.Token != "" && !s.hasToken(r) {
-		return errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
+		return s.tokenError()
 	}
 	if s.verify == nil {
 		return nil
 	}
 	if r.Form != nil {
-		return errorf(http.StatusUnauthorized, "a multipart form has no signature; have the program send JSON")
+		return errSignedForm
 	}
 	if err := s.verify(ctx, r, fetch); err != nil {
 		return errorf(http.StatusUnauthorized, "the signature was not accepted: %w", err)
@@ -332,27 +438,35 @@ func (s *Source) Authenticate(ctx context.Context, r *Request, fetch Fetcher) er
 	return nil
 }
 
+var errSignedForm = errorf(http.StatusUnauthorized, "a multipart form has no signature; have the program send JSON")
+
+// tokenError returns the error for a request without the token of the source.
+func (s *Source) tokenError() *Error {
+	return errorf(http.StatusUnauthorized, "the request has no token or a wrong one; enter the token of the source %s in the program that sends", s.config.Name)
+}
+
 // Read returns the message of a request. The error is an [*Error] if the request
-// cannot be read.
-func (s *Source) Read(r *Request) (*Message, error) {
+// cannot be read. The templates stop when ctx is done, and after templateTimeout.
+func (s *Source) Read(ctx context.Context, r *Request) (*Message, error) {
 	if s.Format.api != nil {
-		m, err := s.Format.api.read(r)
-		if err == nil && !s.config.Images {
-			m.Images = nil
-		}
-		return m, err
+		return s.readAPI(ctx, r)
 	}
 	data, err := s.payload(r)
 	if err != nil {
 		return nil, err
 	}
-	if formats[s.config.Name] != nil && length(items(data)) == 0 {
+	if formats[s.config.Name] != nil && count(items(data)) == 0 {
 		return nil, s.emptyError()
 	}
-	m := &Message{}
+	if err := s.checkProgram(r, data); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, templateTimeout, fmt.Errorf("%w: all templates of a source together have %s", errTooMuch, templateTimeout))
+	defer cancel()
+	m := &Message{Foreign: !s.mentions()}
 	run := func(t templatePair) (out string) {
 		if err == nil {
-			out, err = t.execute(data, r.Header, m)
+			out, err = t.execute(ctx, data, r.Header, m)
 		}
 		return strings.TrimSpace(out)
 	}
@@ -361,6 +475,7 @@ func (s *Source) Read(r *Request) (*Message, error) {
 		return m, nil
 	}
 	m.Title, m.Body, m.Type = run(s.title), run(s.body), s.typeOf(run(s.typ), m)
+	m.Incident, m.Alerts = run(s.incident), strings.Fields(run(s.alerts))
 	tags, format := run(s.tag), run(s.format)
 	if s.config.Images {
 		m.Images = addresses(run(s.images))
@@ -382,6 +497,14 @@ func (s *Source) Read(r *Request) (*Message, error) {
 	return m, nil
 }
 
+// mentions reports whether a text of the payload can mention people.
+func (s *Source) mentions() bool {
+	if s.config.Mentions != nil {
+		return *s.config.Mentions
+	}
+	return s.Format.api != nil && !s.Format.api.alerts
+}
+
 // emptyError returns the error for a payload without content.
 func (s *Source) emptyError() *Error {
 	return errorf(http.StatusBadRequest, "the payload has nothing that a message of %s has; compare its address with the program that sends", s.Format.Program)
@@ -389,10 +512,10 @@ func (s *Source) emptyError() *Error {
 
 // execute runs the operator's template or, if there is none or it fails, the built-in
 // one. It adds a warning to m for a template that fails.
-func (t templatePair) execute(data any, h http.Header, m *Message) (string, error) {
+func (t templatePair) execute(ctx context.Context, data any, h http.Header, m *Message) (string, error) {
 	if t.custom != nil {
-		out, err := t.custom.Execute(data, h)
-		if err == nil || t.builtin == nil {
+		out, err := t.custom.Execute(ctx, data, h)
+		if err == nil || t.builtin == nil || ctx.Err() != nil {
 			return out, err
 		}
 		m.Warnings = append(m.Warnings, fmt.Sprintf("The built-in text is used in place of a template that fails: %v", err))
@@ -400,11 +523,11 @@ func (t templatePair) execute(data any, h http.Header, m *Message) (string, erro
 	if t.builtin == nil {
 		return "", nil
 	}
-	return t.builtin.Execute(data, h)
+	return t.builtin.Execute(ctx, data, h)
 }
 
 // typeOf returns the type for the word that the type template returns. It adds a
-// warning to m for an unknown word.
+// warning to m for an unknown word, and notes an acknowledgement.
 func (s *Source) typeOf(word string, m *Message) string {
 	if word == "" {
 		return ""
@@ -412,21 +535,12 @@ func (s *Source) typeOf(word string, m *Message) string {
 	if t, ok := s.types[strings.ToLower(word)]; ok {
 		return string(t)
 	}
+	m.Acknowledged = notifier.IsAcknowledgement(word)
 	t, known := notifier.TypeOfWord(word)
 	if !known {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("The type %q is unknown, so the message has the type info; add it to types of the source", markup.TruncateBytes(word, 40)))
 	}
 	return string(t)
-}
-
-// Reply returns the answer in the format of the API, or nil if the format is not an
-// API.
-func (s *Source) Reply(o Outcome) *Reply {
-	if s.Format.api == nil {
-		return nil
-	}
-	reply := s.Format.api.reply(o)
-	return &reply
 }
 
 // TakesFiles reports whether the files of a multipart form are attached. They are for

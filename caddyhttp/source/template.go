@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"text/template"
 	"text/template/parse"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
 )
@@ -18,15 +20,21 @@ import (
 const (
 	maxSteps  = 20_000    // rounds of range and calls of defined templates
 	maxOutput = 256 << 10 // bytes
-	maxWork   = 16 << 20  // bytes that functions read or make
+	maxWork   = 32 << 20  // bytes that functions read or make
+	callWork  = 16        // bytes that a call of a function counts as, besides
 )
+
+// templateTimeout bounds the time of all templates of one payload. It ends runs that the
+// other limits let be expensive.
+const templateTimeout = 5 * time.Second
 
 // Template is a text/template of Go with these differences, which make it safe for
 // payloads of other programs:
 //
 //   - A missing field, or a field of a value that is not an object, is empty.
 //   - Numbers, arrays and objects are printed as in JSON.
-//   - The rounds of range, the output, and the work of functions are limited.
+//   - The rounds of range, the output, and the work of functions are limited, and a run
+//     ends with its context.
 //   - The functions take values of any type. call, slice and js are not available.
 type Template struct {
 	name string
@@ -38,6 +46,7 @@ type run struct {
 	template *template.Template
 	steps    int // remaining of maxSteps
 	work     int // remaining of maxWork
+	stopped  func() error
 	header   http.Header
 }
 
@@ -49,16 +58,18 @@ func (r *run) step() (string, error) {
 	if r.steps--; r.steps < 0 {
 		return "", fmt.Errorf("%w: range has more than %d rounds; shorten the list with first", errTooMuch, maxSteps)
 	}
-	return "", nil
+	return "", r.stopped()
 }
 
-// charge counts n bytes of work. It returns an error if the run exceeds maxWork.
+// charge counts n bytes of work, which a function is about to do, and callWork. It
+// returns an error if the run exceeds maxWork or is stopped. text/template cannot be
+// interrupted, so every function charges at least once.
 func (r *run) charge(n int) error {
-	if n < 0 || n > r.work {
+	if n < 0 || n > r.work-callWork {
 		return fmt.Errorf("%w: its functions handle more than %d MiB", errTooMuch, maxWork>>20)
 	}
-	r.work -= n
-	return nil
+	r.work -= n + callWork
+	return r.stopped()
 }
 
 // TemplateError is returned when a template cannot be parsed or executed.
@@ -153,8 +164,9 @@ func CheckLeftOver(text string) error {
 	return errors.New("a variable of the template is lost, because Caddy takes {$x} for an environment variable; write a space before the dollar sign, as in {{ $x := .job }}{{ $x }}, or put the template into a file")
 }
 
-// Execute runs the template on a payload. The error is a [*TemplateError].
-func (t *Template) Execute(data any, header http.Header) (string, error) {
+// Execute runs the template on a payload, until ctx is done. The error is a
+// [*TemplateError].
+func (t *Template) Execute(ctx context.Context, data any, header http.Header) (string, error) {
 	got := t.runs.Get()
 	r, ok := got.(*run)
 	if !ok {
@@ -162,9 +174,15 @@ func (t *Template) Execute(data any, header http.Header) (string, error) {
 	}
 	defer t.runs.Put(r)
 	r.steps, r.work, r.header = maxSteps, maxWork, header
+	r.stopped = func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
 	var out limitedBuffer
 	err := r.template.Execute(&out, data)
-	r.header = nil
+	r.header, r.stopped = nil, nil
 	if err != nil {
 		return "", wrapError(t.name, err)
 	}

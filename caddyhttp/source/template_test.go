@@ -1,9 +1,12 @@
 package source
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,7 +23,7 @@ func runTemplate(t testing.TB, text, payload string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tmpl.Execute(data, http.Header{"X-Event": {"push"}, "Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}})
+	return tmpl.Execute(t.Context(), data, http.Header{"X-Event": {"push"}, "Authorization": {"Bearer s3cret"}, "Cookie": {"a=s3cret"}})
 }
 
 func TestTemplates(t *testing.T) {
@@ -71,7 +74,7 @@ func TestTemplateErrors(t *testing.T) {
 		{"\n\n{{range 100000}}{{end}}", "range has more than 20000 rounds; shorten the list with first", 3, 9},
 		{`{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`, "too long", 1, 15},
 		{`{{range 20000}}` + strings.Repeat("x", 100) + `{{end}}`, "its output is longer than 256 KiB", 1, 0},
-		{`{{$x := "0123456789"}}{{range 30}}{{$x = print $x $x}}{{end}}`, "its functions handle more than 16 MiB", 1, 42},
+		{`{{$x := "0123456789"}}{{range 30}}{{$x = print $x $x}}{{end}}`, "its functions handle more than 32 MiB", 1, 42},
 		{`{{printf "%1000000000d" 1}}`, "larger than 100", 1, 3},
 		{`{{printf "%.*f" 1000000 1.0}}`, "larger than 100", 1, 3},
 		{`{{printf "%[1]s" "x"}}`, "argument indexes", 1, 3},
@@ -97,6 +100,190 @@ func TestTemplateCost(t *testing.T) {
 			if _, ok := errors.AsType[*TemplateError](err); !ok {
 				t.Errorf("%s: %v", text, err)
 			}
+		}
+	}
+}
+
+// newRun returns a run that is not limited yet and not stopped.
+func newRun() *run {
+	return &run{steps: maxSteps, work: maxWork, stopped: func() error { return nil }}
+}
+
+// call calls a function of templates.
+func (r *run) call(name string, args ...any) (any, error) {
+	f := reflect.ValueOf(r.functions()[name])
+	in := make([]reflect.Value, len(args))
+	for i, a := range args {
+		in[i] = reflect.ValueOf(&a).Elem()
+		if f.Type().IsVariadic() && i >= f.Type().NumIn()-1 && f.Type().In(f.Type().NumIn()-1).Elem().Kind() == reflect.String {
+			in[i] = reflect.ValueOf(a)
+		}
+	}
+	out := f.Call(in)
+	err, _ := reflect.TypeAssert[error](out[1])
+	return out[0].Interface(), err
+}
+
+// TestFunctionsCharge checks that a function charges at least what it reads of a large
+// value. Once default, type, len, more, comparisons and others read 7 MB for nothing,
+// 20,000 times.
+func TestFunctionsCharge(t *testing.T) {
+	const large = 1 << 20
+	blank, digits, object, list := strings.Repeat(" ", large), strings.Repeat("1", large), map[string]any{}, []any{}
+	for i := range large / 64 {
+		object[fmt.Sprintf("%s%d", strings.Repeat("n", 40), i)] = "v"
+		list = append(list, map[string]any{"n": strings.Repeat("v", 60)})
+	}
+	for name, calls := range map[string][][]any{
+		"_items":     {{object}},
+		"_print":     {{blank}, {object}, {list}},
+		"eq":         {{blank, blank}, {object, "x"}, {"x", list}, {"x", "y", object}},
+		"ne":         {{blank, blank}, {object, "x"}},
+		"lt":         {{blank, blank}, {1, list}},
+		"le":         {{blank, blank}, {1, list}},
+		"gt":         {{blank, blank}, {1, list}},
+		"ge":         {{blank, blank}, {list, 1}},
+		"index":      {{object, blank}, {object, list}},
+		"len":        {{blank}, {digits}},
+		"print":      {{blank}, {"x", object}},
+		"println":    {{blank}},
+		"printf":     {{blank}, {"%v", object}, {"%s", blank}},
+		"html":       {{blank}},
+		"urlquery":   {{blank}},
+		"capitalize": {{blank}},
+		"contains":   {{"x", blank}, {blank, "x"}, {object, "x"}},
+		"cut":        {{9, blank}, {9, object}},
+		"date":       {{"2006", blank}, {blank, "2026-11-20T08:00:00Z"}, {object, 1}},
+		"default":    {{"x", blank}},
+		"duration":   {{blank}, {object}},
+		"fromJSON":   {{digits}, {object}},
+		"hasPrefix":  {{"x", blank}, {blank, "x"}},
+		"hasSuffix":  {{"x", blank}, {list, "x"}},
+		"header":     {{blank}, {object}},
+		"join":       {{",", list}, {",", object}, {",", blank}, {blank, []any{"a"}}},
+		"json":       {{blank}, {object}},
+		"line":       {{blank}},
+		"lower":      {{blank}},
+		"more":       {{1, blank}},
+		"pairs":      {{object}, {map[string]any{"a": "b"}, blank}, {map[string]any{"a": list}}},
+		"plain":      {{blank}},
+		"replace":    {{"x", "y", blank}, {blank, "y", "z"}, {"x", object, "y"}},
+		"size":       {{blank}, {object}},
+		"split":      {{",", blank}, {blank, "x"}},
+		"trim":       {{blank}},
+		"type":       {{blank}, {object}},
+		"upper":      {{blank}},
+		"where":      {{"n", strings.Repeat("v", 60), list}, {blank, "x", []any{1}}},
+		"without":    {{"n", strings.Repeat("v", 60), list}, {"n", object, []any{1}}},
+	} {
+		for i, args := range calls {
+			r := newRun()
+			_, err := r.call(name, args...)
+			if charged := maxWork - r.work; charged < large/2 && !errors.Is(err, errTooMuch) {
+				t.Errorf("call %d of %s charges %d, and reads %d", i, name, charged, large)
+			}
+		}
+	}
+	// What reads little of a large value costs little.
+	for name, args := range map[string][]any{
+		"default": {"x", "x" + blank}, "eq": {"x", blank}, "lt": {1, "x"}, "first": {1, list}, "index": {list, 1},
+	} {
+		r := newRun()
+		if _, err := r.call(name, args...); err != nil || maxWork-r.work > 1000 {
+			t.Errorf("%s charges %d, %v", name, maxWork-r.work, err)
+		}
+	}
+	if _, ok := toFloat(digits); ok {
+		t.Error("a megabyte of digits is read as a number")
+	}
+}
+
+// TestFunctionsStop checks that every function ends a run that is stopped.
+func TestFunctionsStop(t *testing.T) {
+	stopped := errors.New("stopped")
+	for name, f := range newRun().functions() {
+		for _, v := range []any{"x", 1, nil, []any{"x"}, map[string]any{"a": "b"}} {
+			r := newRun()
+			r.stopped = func() error { return stopped }
+			var args []any
+			for i := range reflect.TypeOf(f).NumIn() {
+				if name == "_get" && i == 1 {
+					args = append(args, "a")
+				} else {
+					args = append(args, v)
+				}
+			}
+			if _, err := r.call(name, args...); !errors.Is(err, stopped) {
+				t.Errorf("%s of %v: %v", name, v, err)
+			}
+		}
+	}
+}
+
+// endingContext is a context that ends after it has been asked a number of times.
+type endingContext struct {
+	context.Context
+	left, asked int
+}
+
+func (c *endingContext) Err() error {
+	if c.asked++; c.asked > c.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestTemplateStops checks that a run ends with its context, at its next round or call.
+func TestTemplateStops(t *testing.T) {
+	for _, text := range []string{
+		`{{range 20000}}{{end}}`, `{{range 20000}}{{if eq $.s "y"}}{{end}}{{end}}`, `{{range 20000}}{{$x := $.s | upper | lower | len}}{{end}}`,
+		`{{range .l}}{{range $.l}}{{range $.l}}{{with .a}}{{end}}{{end}}{{end}}{{end}}`, `{{define "r"}}{{template "r" .}}{{end}}{{template "r" .}}`,
+	} {
+		tmpl, err := ParseTemplate("body", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := &endingContext{Context: t.Context(), left: 1000}
+		_, err = tmpl.Execute(ctx, map[string]any{"s": "x", "l": make([]any, 1000)}, nil)
+		if _, ok := errors.AsType[*TemplateError](err); !ok || ctx.asked > ctx.left+2 { // Cause asks, too
+			t.Errorf("%s: %v, after the context was asked %d times", text, err, ctx.asked)
+		}
+	}
+
+	// Neither template of a source runs when the client is gone.
+	s, err := New(Config{Name: "proxmox", Templates: Templates{Body: `{{range 20000}}{{end}}`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the client is gone"))
+	m, err := s.Read(gone, &Request{Header: http.Header{}, Body: []byte(`{"title":"x","message":"y"}`)})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Status != 400 || !strings.Contains(err.Error(), "the client is gone") {
+		t.Errorf("%v, %v", m, err)
+	}
+	ended, end := context.WithTimeoutCause(t.Context(), 0, fmt.Errorf("%w: no time", errTooMuch))
+	defer end()
+	tmpl, err := ParseTemplate("body", `{{.x}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tmpl.Execute(ended, nil, nil); !errors.Is(err, errTooMuch) || !strings.Contains(err.Error(), "takes too long: no time") {
+		t.Errorf("after the deadline: %v", err)
+	}
+}
+
+// TestTemplateRounds checks how many rounds a template has for a large value: the
+// attack's templates ran 20,000.
+func TestTemplateRounds(t *testing.T) {
+	blank := strings.Repeat(" ", 7<<20)
+	for _, expression := range []string{`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`, `. | upper | lower | len`, `and (eq . .) (ne . .)`} {
+		tmpl, err := ParseTemplate("body", `{{$s := .}}{{range 100}}{{with $s}}{{$x := `+expression+`}}{{end}}{{end}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := &endingContext{Context: t.Context(), left: maxSteps}
+		if _, err := tmpl.Execute(ctx, blank, nil); !errors.Is(err, errTooMuch) || ctx.asked > 20 {
+			t.Errorf("%s: %v after %d rounds and calls", expression, err, ctx.asked)
 		}
 	}
 }

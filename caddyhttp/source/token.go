@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"slices"
 	"strings"
 )
 
@@ -12,13 +13,18 @@ type TokenPlace struct {
 	// Header is the name of a header whose value is the token.
 	Header string
 
+	// Scheme is the scheme of an Authorization header whose value is the token, in
+	// addition to Bearer.
+	Scheme string
+
 	// Query is the name of a parameter of the query string.
 	Query string
 
 	// Field is the name of a field of a form or a JSON object.
 	Field string
 
-	// Path means that the token is the last segment of the path, as in /hooks/TOKEN.
+	// Path means that the token is a segment of the path, as in /hooks/TOKEN. The paths
+	// of the API say which one.
 	Path bool
 
 	// Basic means that the token is the password of Basic authentication, or the user
@@ -30,30 +36,40 @@ type TokenPlace struct {
 	Encoded string
 }
 
-// usualPlaces are the places of a token for every source, in addition to
+// usualPlaces are the places of a token for every request, in addition to
 // Authorization: Bearer.
-var usualPlaces = []TokenPlace{{Query: "token"}}
+var usualPlaces = []TokenPlace{{Query: "token"}, {Header: "X-Gotify-Key"}, {Basic: true}}
 
-// hasToken reports whether a request has the token of the source in a place that the
-// format allows.
-func (s *Source) hasToken(r *Request) bool {
+// HasToken reports whether a request has a token that match accepts, in one of the
+// places that every client may use: Authorization: Bearer, the password of Basic
+// authentication, X-Gotify-Key and ?token=.
+func HasToken(r *Request, match func(token string) bool) bool {
+	return new(Format).HasToken(r, match)
+}
+
+// HasToken is like the function of this name, and also looks in the places of the
+// format. Those in the body count if the body has been read.
+func (f *Format) HasToken(r *Request, match func(token string) bool) bool {
 	found := false
 	try := func(candidate string) {
-		if candidate != "" && sameSecret(candidate, s.config.Token) {
+		if candidate != "" && match(candidate) {
 			found = true
 		}
 	}
 	auth := r.Header.Get("Authorization")
-	try(bearerToken(auth))
-	for _, p := range append(usualPlaces, s.Format.Tokens...) {
+	try(schemeToken(auth, "Bearer"))
+	for _, p := range slices.Concat(usualPlaces, f.Tokens) {
 		if p.Header != "" {
 			try(r.Header.Get(p.Header))
+		}
+		if p.Scheme != "" {
+			try(schemeToken(auth, p.Scheme))
 		}
 		if p.Query != "" {
 			try(r.Query.Get(p.Query))
 		}
 		if p.Path {
-			try(r.Path[strings.LastIndexByte(r.Path, '/')+1:])
+			try(f.api.pathToken(r))
 		}
 		if p.Basic {
 			try(basicPassword(auth))
@@ -61,7 +77,7 @@ func (s *Source) hasToken(r *Request) bool {
 		if p.Encoded != "" {
 			value := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(r.Query.Get(p.Encoded))
 			if auth, err := base64.RawStdEncoding.DecodeString(value); err == nil {
-				try(bearerToken(string(auth)))
+				try(schemeToken(string(auth), "Bearer"))
 				try(basicPassword(string(auth)))
 			}
 		}
@@ -72,16 +88,26 @@ func (s *Source) hasToken(r *Request) bool {
 	return found
 }
 
+// hasToken reports whether a request has the token of the source.
+func (s *Source) hasToken(r *Request) bool {
+	return s.Format.HasToken(r, func(token string) bool { return sameSecret(token, s.config.Token) })
+}
+
+// TakesTokenInBody reports whether the body of a request can have the token.
+func (f *Format) TakesTokenInBody() bool {
+	return slices.ContainsFunc(f.Tokens, func(p TokenPlace) bool { return p.Field != "" })
+}
+
 // sameSecret reports whether two secrets are equal, in constant time.
 func sameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// bearerToken returns the token of Bearer authentication, or "".
-func bearerToken(auth string) string {
-	scheme, token, ok := strings.Cut(auth, " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
+// schemeToken returns what follows a scheme in an Authorization header, or "".
+func schemeToken(auth, scheme string) string {
+	got, token, ok := strings.Cut(auth, " ")
+	if !ok || !strings.EqualFold(got, scheme) {
 		return ""
 	}
 	return strings.TrimSpace(token)

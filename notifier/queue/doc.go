@@ -30,13 +30,31 @@
 //
 // # Scheduling
 //
-// At most four deliveries to one destination run at once, and destinations take
-// turns, so that a slow or dead one does not delay others. A job that fails is
-// tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and then each hour,
-// ±20 %, and not earlier than the Retry-After of the destination allows. It
-// becomes dead when it fails for good, or when MaxAge has passed since the
-// message came in. A dead job keeps its text until Keep is over, and can be
-// retried or dropped.
+// [Slots] says how many deliveries run at once and to which destinations. A
+// slow or dead destination does not delay others: a delivery to one whose last
+// attempt succeeded begins at once if no other to it is under way.
+//
+// A job that fails is tried again after 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, and
+// then each hour, ±20 %, and not earlier than the Retry-After of the destination
+// allows, up to an hour. The last attempt is made when MaxAge has passed since
+// the message came in. If it fails, or an earlier one fails for good, the job is
+// dead. A dead job keeps its text until Keep is over, and can be retried or
+// dropped.
+//
+// A success wakes its destination: the next eight jobs that wait for it are due
+// at once. While a destination is down, one attempt at a time is made. If it
+// fails, the jobs that were due before it began wait as long again as the
+// destination has been down, 5 s to 1 h ±20 %. That is not written to the store:
+// after a crash these jobs are due earlier.
+//
+// [Health] is the state of a destination. The queue keeps it from the outcomes of
+// attempts, and the store keeps which destinations are known or down.
+//
+// # Clocks
+//
+// The clock of the machine may be set. A job that was written when the clock was
+// ahead is due at once. A job whose last attempt is the first one after a start, a
+// jump of the clock or a pause of the process gets one more.
 //
 // # Configuration changes
 //

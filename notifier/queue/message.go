@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,15 +51,17 @@ type File struct {
 // Status is the state of a delivery.
 type Status uint8
 
-// The statuses of a job. A job waits while it is [Queued] or [Sending].
+// The statuses of a job. A job waits while it is [Queued], [Sending] or [Held].
 const (
-	Queued    Status = iota + 1 // is sent when it is due
-	Sending                     // is being sent
-	Delivered                   // has arrived, or there was nothing to send
-	Failed                      // has failed for good, and the client knows
-	Dead                        // has failed for good, and can be retried
-	Cancelled                   // was cancelled or dropped
-	Lost                        // cannot be sent, because its record was damaged
+	Queued     Status = iota + 1 // is sent when it is due
+	Sending                      // is being sent
+	Delivered                    // has arrived, or there was nothing to send
+	Failed                       // has failed for good, and the client knows
+	Dead                         // has failed for good, and can be retried
+	Cancelled                    // was cancelled or dropped
+	Lost                         // cannot be sent, because its record was damaged
+	Held                         // is not sent before another job has ended, or while a rule holds it
+	Superseded                   // was replaced by a newer message, which tells it
 )
 
 // String returns the status in lower case.
@@ -79,12 +81,16 @@ func (s Status) String() string {
 		return "cancelled"
 	case Lost:
 		return "lost"
+	case Held:
+		return "held"
+	case Superseded:
+		return "superseded"
 	}
 	return "unknown"
 }
 
 // Waits reports whether a job with this status is not final.
-func (s Status) Waits() bool { return s == Queued || s == Sending }
+func (s Status) Waits() bool { return s == Queued || s == Sending || s == Held }
 
 // JobID names a job.
 type JobID struct {
@@ -98,10 +104,9 @@ func (id JobID) Compare(other JobID) int {
 	return cmp.Or(bytes.Compare(id.Message[:], other.Message[:]), cmp.Compare(id.Index, other.Index))
 }
 
-// SortJobs sorts jobs by their IDs. It uses package sort because an instance of
-// [slices.SortFunc] for a large struct adds 30 KB to a program.
+// SortJobs sorts jobs by their IDs.
 func SortJobs(jobs []Job) {
-	sort.Slice(jobs, func(i, j int) bool { return jobs[i].Compare(jobs[j].JobID) < 0 })
+	slices.SortFunc(jobs, func(a, b Job) int { return a.Compare(b.JobID) })
 }
 
 // MaxJobs is the maximum number of jobs of a message.
@@ -114,8 +119,25 @@ type Job struct {
 	Status Status
 
 	// Destination identifies the place that the job goes to. Jobs with the same
-	// Destination share its limit of deliveries and its turn. Stores encrypt it.
+	// Destination share its limit of deliveries, its turn and its health. Stores
+	// encrypt it. It is not empty, and all its jobs have the same Host and Client.
 	Destination string
+
+	// Host is the server that the destination is at, for example
+	// "push.example.org:443". Jobs with the same Host share its limit of
+	// deliveries.
+	Host string
+
+	// Client reports whether a client decides the destination, not the operator.
+	Client bool
+
+	// OwnAttempts means that each failure of the job is that of an attempt of its
+	// own. Other jobs also fail if their destination is down and has failed in an
+	// attempt that began after they were due.
+	OwnAttempts bool
+
+	// Text is the size of the message's Body. [Queue.Accept] sets it.
+	Text int
 
 	// State holds what the next attempt needs, for example which parts have
 	// arrived. It is opaque, and is removed when the job is delivered, cancelled
@@ -128,17 +150,83 @@ type Job struct {
 	// Reason is why the job is dead or lost, without secrets.
 	Reason string
 
-	// Attempts is the number of attempts so far.
+	// Attempts is the number of attempts so far, without those of other jobs.
 	Attempts int
 
 	// Due is the time of the next attempt.
 	Due time.Time
 
-	// Expires is the time when a job that is not final becomes dead.
+	// NotBefore is the time before which the destination does not want another
+	// attempt; zero for none. Due is not earlier.
+	NotBefore time.Time
+
+	// Expires is the time of the last attempt.
 	Expires time.Time
+
+	// Spared means that the attempt after Expires came after a restart, a jump of
+	// the clock or a pause, so that the job gets one more.
+	Spared bool
+
+	// UnknownSince is the time since when the caller does not know the
+	// destination; zero if it does.
+	UnknownSince time.Time
 
 	// Updated is the time when the record was written.
 	Updated time.Time
+
+	// Incident names what the message is about; empty for none. Of the jobs with the
+	// same Incident and Destination, at most one is sent at a time, in the order in
+	// which they were accepted. Stores encrypt it.
+	Incident string
+
+	// NewState reports whether the message tells a new state of the incident, which
+	// replaces those before it that wait or are dead. Otherwise it adds something.
+	NewState bool
+
+	// Note describes the message to a later one that tells it if it is not
+	// delivered. It is opaque and short.
+	Note []byte
+
+	// Missed is what the job tells besides. It is set by [Queue.Accept] for jobs that
+	// the caller sends, and before Deliver is called. It is not stored.
+	Missed Missed
+
+	// By is the job that has replaced this one, if it is Superseded.
+	By JobID
+
+	// Rule names the rule of the caller that holds the job until Due or, if it is
+	// Superseded, for which it is not sent. It is empty for a job that waits for its
+	// turn, or that a newer state of its incident has replaced.
+	Rule string
+
+	// Ruled holds what the rules have to know about the job when it ends. It is opaque.
+	Ruled []byte
+}
+
+// TryAgain sets Status, Due and NotBefore of a job whose attempt has failed in a
+// way that may get better. Attempts counts that attempt. retryAfter is the
+// minimum time that the destination asks for, or 0.
+func (j *Job) TryAgain(now time.Time, retryAfter time.Duration) {
+	j.tryAgain(now, RetryDelay(j.Attempts), retryAfter)
+}
+
+// Hurry changes a job that is Queued or Dead as [Store.Retry] does.
+func (j *Job) Hurry(now, expires time.Time) {
+	if j.Status == Dead {
+		j.Status, j.Attempts, j.Expires, j.Reason = Queued, 0, expires, ""
+	}
+	j.Due, j.NotBefore, j.Spared, j.UnknownSince = now, time.Time{}, false, time.Time{}
+}
+
+func (j *Job) tryAgain(now time.Time, delay, retryAfter time.Duration) {
+	j.Status, j.Due, j.NotBefore = Queued, now.Add(delay), time.Time{}
+	if retryAfter <= 0 {
+		return
+	}
+	j.NotBefore = now.Add(min(retryAfter, MaxRetryAfter))
+	if j.Due.Before(j.NotBefore) {
+		j.Due = j.NotBefore
+	}
 }
 
 // Entry is a message with its jobs. Jobs[i] has the index i.
@@ -150,6 +238,16 @@ type Entry struct {
 	// half full, so that messages of untrusted clients leave room for others. It
 	// is not stored.
 	Untrusted bool
+
+	// Update changes records together with the entry. [Queue.Accept] sets it.
+	Update *Update
+
+	// Rules, if not nil, decide about the jobs.
+	Rules *Ruled
+
+	// Unlimited means that the entry replaces jobs that wait, so that [Queue.Accept] takes
+	// it also when the queue is full.
+	Unlimited bool
 }
 
 // The approximate overhead of records.
@@ -167,7 +265,7 @@ func (e *Entry) Size() int64 {
 	}
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
-		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result))
+		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result) + len(j.Ruled) + 3*len(j.Incident)) // it has a record of its own, too
 	}
 	return n
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
-
-	"github.com/caddy-notify/caddy-notify/internal/workers"
 )
 
 // Options configure a queue.
@@ -27,43 +27,75 @@ type Options struct {
 	// that transaction succeeds.
 	Dead func(j *Job) *Entry
 
-	// Settled, if set, is called when the outcome of an attempt is stored, and
-	// when a job expires.
+	// Settled, if set, is called when the outcome of an attempt is stored.
 	Settled func(j *Job)
 
-	MaxAge      time.Duration // age at which a job that is not delivered becomes dead; default 24 h
-	Keep        time.Duration // how long results and dead jobs can be read; default 7 days
-	MaxSize     int64         // maximum size of waiting messages, in bytes, and also of finished ones; default 1 GiB
-	Concurrency int           // deliveries at once; default 256
-	Logger      *zap.Logger   // default: none
+	// Down and Up, if set, are called when a destination of the operator's goes down
+	// and when it is back. The state that Up gets is that before, with the jobs that wait now.
+	Down, Up func(h Health)
+
+	// Ended, if set, returns a change by rules to make in the transaction that ends a
+	// job, or nil. Its Decide reads the final status.
+	Ended func(j *Job) *Ruled
+
+	// Due, if set, is called for records of the caller that are due, until they are not.
+	// data is nil for a damaged one. After an error it is called again later. crowded
+	// means that there are too many records, and that this one is due before others.
+	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
+
+	// Punctual means that Due is called within about a second of the time at which a
+	// record is due, and not within half a minute.
+	Punctual bool
+
+	// Recheck is called with the jobs that rules hold when they have to be looked at:
+	// after the start, a new configuration, and a jump of the clock.
+	Recheck func(ctx context.Context, held []Job)
+
+	MaxAge  time.Duration // age at which a job that is not delivered becomes dead; default 24 h
+	Keep    time.Duration // how long results and dead jobs can be read; default 7 days
+	MaxSize int64         // maximum size of waiting messages, in bytes, and four times that of finished ones; default 1 GiB
+	Logger  *zap.Logger   // default: none
 }
 
 // Defaults of [Options].
 const (
-	DefaultMaxAge      = 24 * time.Hour
-	DefaultKeep        = 7 * 24 * time.Hour
-	DefaultMaxSize     = 1 << 30
-	DefaultConcurrency = 256
+	DefaultMaxAge  = 24 * time.Hour
+	DefaultKeep    = 7 * 24 * time.Hour
+	DefaultMaxSize = 1 << 30
 )
 
-// PerDestination is the maximum number of deliveries to one destination that
-// run at once.
-const PerDestination = 4
+// SharedSlots is the number of deliveries at once, besides those that have the
+// slot of a known destination (see [Slots]).
+const SharedSlots = 256
 
 // Outcome is the result of one attempt.
 type Outcome struct {
 	// Status is Delivered, Failed or Dead, which are final, or Queued for another
-	// attempt.
+	// attempt. It is Superseded if the caller has sent a newer message instead.
 	Status Status
 	// State and Result replace those of the job.
 	State, Result []byte
-	// Reason is why the job is dead, without secrets.
+	// Reason is why the attempt failed, without secrets. A job that is dead keeps
+	// it.
 	Reason string
+	// About is that of an [Attempt].
+	About string
 	// RetryAfter is the minimum time until the next attempt; 0 for no minimum.
+	// More than [MaxRetryAfter] counts as that.
 	RetryAfter time.Duration
 	// Postponed means that there was no attempt: the job stays as it is and is
 	// due after RetryAfter. The other fields are ignored.
 	Postponed bool
+	// Note, if not nil, replaces that of the job.
+	Note []byte
+	// NotSent means that nothing was sent, so that the outcome tells nothing about
+	// the destination and does not count as an attempt.
+	NotSent bool
+	// Unknown means that nothing was sent, because the caller does not know
+	// the destination. It may know it after a reload, or another gateway may. So
+	// the job is postponed for ten minutes before it gets the outcome, which is
+	// Dead.
+	Unknown bool
 }
 
 // Queue schedules the jobs of a store.
@@ -71,14 +103,15 @@ type Queue struct {
 	store   Store
 	options atomic.Pointer[Options]
 
-	ctx        context.Context // ends when Close stops waiting for deliveries
-	cancel     context.CancelFunc
-	wake       chan struct{}      // a job may be due, or there is room for one
-	deliveries workers.Pool[*Job] // make the attempts
-	stop       chan struct{}      // closed by Close: nothing new begins
-	loops      sync.WaitGroup
+	ctx    context.Context // ends when Close stops waiting for deliveries
+	cancel context.CancelFunc
+	wake   chan struct{} // a job may be due, or there is room for one
+	stop   chan struct{} // closed by Close: nothing new begins
+	loops  sync.WaitGroup
 
-	logged atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
+	disturbed atomic.Int64 // the time of the last start, jump of the clock or pause, in microseconds since 1970
+	recheck   atomic.Bool  // what rules hold has to be looked at
+	logged    atomic.Int64 // when a failure of the store was last logged, in seconds since 1970
 
 	mu      sync.Mutex
 	stopped bool
@@ -86,14 +119,29 @@ type Queue struct {
 	held    int           // deliveries by callers
 	idle    chan struct{} // closed when both are 0, if Close waits
 
+	slots  *Slots
+	health *health
+	clock  clock
+
 	results results
+}
+
+// clock tells the time.
+type clock struct {
+	now  func() time.Time     // the time of day, which can be set
+	runs func() time.Duration // since some moment; it is never set
+}
+
+func newClock() clock {
+	start := time.Now()
+	return clock{now: time.Now, runs: func() time.Duration { return time.Since(start) }}
 }
 
 // New returns a queue with a store. It makes no deliveries before [Queue.Start].
 // [Queue.Close] closes both.
 func New(store Store, o Options) *Queue {
-	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{})}
-	q.deliveries = workers.New(q.deliver)
+	q := &Queue{store: store, wake: make(chan struct{}, 1), stop: make(chan struct{}), health: newHealth(), clock: newClock()}
+	q.slots = newSlots(SharedSlots, q.health)
 	q.results.full = make(chan struct{}, 1)
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.Configure(o)
@@ -103,10 +151,13 @@ func New(store Store, o Options) *Queue {
 // Start begins the deliveries. The functions of [Options] are not called before,
 // so they may use the queue.
 func (q *Queue) Start() {
+	q.disturbed.Store(q.clock.now().UnixMicro())
 	q.loops.Go(q.schedule)
 	q.loops.Go(q.maintain)
 	q.loops.Go(q.renew)
 	q.loops.Go(q.record)
+	q.loops.Go(q.workDue)
+	q.loops.Go(q.tell)
 }
 
 // Configure replaces the options. Deliveries in progress keep the old ones.
@@ -120,13 +171,11 @@ func (q *Queue) Configure(o Options) {
 	if o.MaxSize <= 0 {
 		o.MaxSize = DefaultMaxSize
 	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = DefaultConcurrency
-	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	q.options.Store(&o)
+	q.recheck.Store(true)
 	q.signal()
 }
 
@@ -143,17 +192,22 @@ func (q *Queue) signal() {
 // message and Due and Expires of the jobs if they are zero.
 //
 // The caller sends the jobs that are Sending, and must call [Queue.Settle] for
-// each of them.
+// each of them. Of an incident, some may be Held or Queued instead when Accept
+// returns: the queue sends them when it is their turn.
 //
 // It returns [ErrFull], an [*UnavailableError], a [*DuplicateError] if a
 // message with the same Key is stored already, or [ErrClosed].
 func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	o := q.options.Load()
-	now := time.Now()
+	now, runs := q.clock.now(), q.clock.runs()
 	q.complete(e, o, now)
+	q.orderEntry(e, now)
 	maxSize := o.MaxSize
 	if e.Untrusted {
 		maxSize /= 2
+	}
+	if e.Unlimited {
+		maxSize = math.MaxInt64
 	}
 	held := 0
 	for i := range e.Jobs {
@@ -168,6 +222,27 @@ func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 		q.end(&q.held, held)
 		return err
 	}
+	sending := 0
+	for i := range e.Jobs {
+		switch j := &e.Jobs[i]; {
+		case j.Status == Sending:
+			sending++
+			q.slots.hold(q.store.Hash(j.Destination), 1)
+		case j.Status == Queued && j.Due.After(now):
+			q.health.waits(q.store.Hash(j.Destination))
+		}
+	}
+	if q.isOld(runs) {
+		for i := range e.Jobs {
+			if j := &e.Jobs[i]; j.Status == Sending && j.Incident != "" {
+				q.Settle(j, Outcome{Postponed: true})
+				j.Status = Queued
+			}
+		}
+	}
+	if held > sending { // the others have to wait for their turn
+		q.end(&q.held, held-sending)
+	}
 	q.signal()
 	return nil
 }
@@ -180,7 +255,7 @@ func (q *Queue) complete(e *Entry, o *Options, now time.Time) {
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		j.JobID = JobID{e.Message.ID, i}
-		j.Updated = now
+		j.Updated, j.Text = now, len(e.Message.Body)
 		if j.Due.IsZero() {
 			j.Due = now
 		}
@@ -216,7 +291,8 @@ func (q *Queue) end(count *int, n int) {
 // caller's attempt. If the store is unavailable, it tries again until it
 // succeeds or the queue is closed.
 func (q *Queue) Settle(j *Job, o Outcome) {
-	q.settle(j, o, true, false)
+	q.slots.hold(q.store.Hash(j.Destination), -1)
+	q.settle(attempt{job: j, began: j.Updated, out: o, made: true})
 	q.end(&q.held, 1)
 	q.signal()
 }
@@ -237,37 +313,259 @@ func (q *Queue) Get(ctx context.Context, id uuid.UUID) (*Entry, error) {
 	return e, err
 }
 
-// List returns at most n jobs that are Queued, Sending or Dead, in the order of
-// their IDs. It begins after the job after, or with the first job if after is
-// zero.
-func (q *Queue) List(ctx context.Context, status Status, after JobID, n int) ([]Job, error) {
-	return q.store.List(ctx, status, after, n)
+// List returns at most n jobs that have one of the given statuses, Queued,
+// Sending or Dead, in the order of their IDs. It begins after the job after, or
+// with the first job if after is zero.
+func (q *Queue) List(ctx context.Context, after JobID, n int, statuses ...Status) ([]Job, error) {
+	return q.store.List(ctx, after, n, statuses...)
 }
 
 // Cancel cancels each queued job of a message, and returns how many there were.
 // It leaves jobs that are being sent or dead unchanged. It returns
 // [ErrNotFound] if the message is unknown.
 func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
-	n, err := q.store.Cancel(ctx, id, time.Now(), Queued)
-	return n, q.known(ctx, id, err)
+	return q.cancelJobs(ctx, id, Queued)
+}
+
+// cancelJobs cancels the jobs of a message that have one of the statuses, or are
+// Held.
+func (q *Queue) cancelJobs(ctx context.Context, id uuid.UUID, statuses ...Status) (int, error) {
+	now := q.clock.now()
+	e, err := q.store.Get(ctx, id)
+	if err != nil {
+		return 0, q.known(ctx, id, err)
+	}
+	ruled, err := q.cancelHeld(ctx, e.Jobs, now)
+	if err != nil {
+		return 0, err
+	}
+	ordered, err := q.orderJobs(ctx, e.Jobs, now, func(status Status) (Status, func(*Job)) {
+		if status != Held && !slices.Contains(statuses, status) {
+			return 0, nil
+		}
+		return Cancelled, func(j *Job) { j.Status = Cancelled }
+	})
+	if err != nil {
+		return 0, err
+	}
+	q.signal()
+	if !slices.ContainsFunc(e.Jobs, func(j Job) bool { return j.Incident == "" && slices.Contains(statuses, j.Status) }) {
+		return ruled + len(ordered), nil
+	}
+	n, err := q.store.Cancel(ctx, id, now, statuses...)
+	return n + ruled + len(ordered), q.known(ctx, id, err)
 }
 
 // Drop cancels each queued or dead job of a message, and returns how many there
 // were. It leaves jobs that are being sent unchanged. It returns [ErrNotFound]
 // if the message is unknown.
 func (q *Queue) Drop(ctx context.Context, id uuid.UUID) (int, error) {
-	n, err := q.store.Cancel(ctx, id, time.Now(), Queued, Dead)
+	return q.cancelJobs(ctx, id, Queued, Dead)
+}
+
+// Retry makes the jobs of a message due now: those that wait, also if the
+// destination has asked for a pause or a rule holds them, and those that are dead, as if the message
+// were new. In place of those that a newer message has replaced, it makes that one
+// due. It returns how many there were of each. It returns [ErrNotFound] if the
+// message is unknown.
+func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) {
+	defer q.signal()
+	e, err := q.store.Get(ctx, id)
+	if err != nil {
+		return n, q.known(ctx, id, err)
+	}
+	now := q.clock.now()
+	expires := now.Add(q.options.Load().MaxAge)
+	for i := range e.Jobs {
+		j, err := q.replacement(ctx, &e.Jobs[i])
+		if err != nil {
+			return n, err
+		}
+		if j.heldByRule() {
+			released, err := q.releaseHeld(ctx, j)
+			if err != nil {
+				return n, err
+			}
+			n.Queued += released
+			continue
+		}
+		changed, err := q.orderJobs(ctx, []Job{*j}, now, func(status Status) (Status, func(*Job)) {
+			hurry := func(j *Job) { j.Hurry(now, expires) }
+			switch status {
+			case Queued:
+				return Queued, hurry
+			case Dead:
+				return Held, hurry // until it is its turn, which may be at once
+			}
+			return 0, nil
+		})
+		if err != nil {
+			return n, err
+		}
+		for _, status := range changed {
+			n.Count(status)
+		}
+	}
+	if !slices.ContainsFunc(e.Jobs, func(j Job) bool { return j.Incident == "" && (j.Status == Queued || j.Status == Dead) }) {
+		return n, nil
+	}
+	others, err := q.store.Retry(ctx, id, now, expires)
+	n.Dead += others.Dead
+	n.Queued += others.Queued
 	return n, q.known(ctx, id, err)
 }
 
-// Retry queues each dead job of a message as if the message were new, and
-// returns how many there were. It returns [ErrNotFound] if the message is
-// unknown.
-func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (int, error) {
-	now := time.Now()
-	n, err := q.store.Retry(ctx, id, now, now.Add(q.options.Load().MaxAge))
+// maxFollowed is the maximum number of jobs that have replaced each other.
+const maxFollowed = 1000
+
+// replacement returns j or, if it is Superseded, the newest job that tells it.
+func (q *Queue) replacement(ctx context.Context, j *Job) (*Job, error) {
+	for n := 0; j.Status == Superseded && n < maxFollowed; n++ {
+		e, err := q.store.Get(ctx, j.By.Message)
+		if errors.Is(err, ErrNotFound) || err == nil && j.By.Index >= len(e.Jobs) {
+			return j, nil // it was delivered, and is forgotten
+		}
+		if err != nil {
+			return nil, err
+		}
+		j = &e.Jobs[j.By.Index]
+	}
+	return j, nil
+}
+
+// RetryDestination makes all jobs that wait for a destination due now, also if it
+// has asked for a pause, and returns how many there are. Dead jobs stay dead.
+func (q *Queue) RetryDestination(ctx context.Context, destination Hash) (n int, err error) {
+	waiting, err := q.store.Waiting(ctx, destination)
+	if err != nil {
+		return 0, err
+	}
+	for _, w := range waiting {
+		n += w.Jobs
+	}
+	// The number may be old, so that some can wait although it is 0.
+	_, err = q.store.Wake(ctx, Wake{Now: q.clock.now(), Destinations: []Hash{destination}, Force: true})
 	q.signal()
-	return n, q.known(ctx, id, err)
+	return n, err
+}
+
+// DropDestination cancels jobs that wait for a destination, and with dead also those
+// that were given up, but not those that are being sent. It returns how many there
+// were, and reports whether there may be more: it looks at no more than maxDropScan
+// jobs.
+func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool) (n int, more bool, err error) {
+	defer q.signal()
+	statuses := []Status{Queued, Held}
+	if dead {
+		statuses = append(statuses, Dead)
+	}
+	now, after := q.clock.now(), JobID{}
+	for range maxDropScan / dropAtOnce {
+		jobs, err := q.store.List(ctx, after, dropAtOnce, statuses...)
+		if err != nil {
+			return n, true, err
+		}
+		end := len(jobs) < dropAtOnce
+		if !end {
+			after = jobs[len(jobs)-1].JobID
+		}
+		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination })
+		dropped, err := q.dropJobs(ctx, jobs, now, statuses)
+		if n += dropped; err != nil || end {
+			return n, false, err
+		}
+	}
+	return n, true, nil
+}
+
+// The bounds of DropDestination.
+const (
+	dropAtOnce  = 250 // jobs that are read, and changed in one transaction
+	maxDropScan = 25_000
+)
+
+// dropJobs cancels those of the jobs that still have one of the statuses.
+func (q *Queue) dropJobs(ctx context.Context, jobs []Job, now time.Time, statuses []Status) (n int, err error) {
+	var ids []JobID
+	for i := range jobs {
+		if jobs[i].Incident == "" {
+			ids = append(ids, jobs[i].JobID)
+			continue
+		}
+		changed, err := q.orderJobs(ctx, jobs[i:i+1], now, func(status Status) (Status, func(*Job)) {
+			if !slices.Contains(statuses, status) {
+				return 0, nil
+			}
+			return Cancelled, func(j *Job) { j.Status = Cancelled }
+		})
+		if n += len(changed); err != nil {
+			return n, err
+		}
+	}
+	if len(ids) == 0 {
+		return n, nil
+	}
+	changed := 0
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		now, c := now, new(Change)
+		all, err := status(ids)
+		for i, s := range all {
+			if slices.Contains(statuses, s) {
+				c.Jobs = append(c.Jobs, JobChange{ids[i], func(j *Job) { j.Status, j.Updated = Cancelled, now }})
+			}
+		}
+		changed = len(c.Jobs)
+		return c, err
+	}})
+	return n + changed, err
+}
+
+// Check returns an error if the store cannot take messages because it cannot be
+// written. It is a write, so callers make it rarely. That the queue is full is
+// not an error.
+func (q *Queue) Check(ctx context.Context) error {
+	return q.store.Accept(ctx, q.options.Load().MaxSize)
+}
+
+// Hash returns the hash by which the queue knows a destination: that of
+// [Job.Destination].
+func (q *Queue) Hash(destination string) Hash { return q.store.Hash(destination) }
+
+// Observe tells the queue about an attempt that the caller has made without a
+// job. Attempts that end with [Queue.Settle] or that the queue makes are known.
+func (q *Queue) Observe(a Attempt) {
+	q.observe(a, q.clock.now())
+}
+
+// Destinations returns the states of all destinations that have been attempted
+// in the last 30 days or that jobs wait for, in no order. Those of clients are
+// only there while they fail or jobs wait for them.
+func (q *Queue) Destinations(ctx context.Context) ([]Health, error) {
+	waiting, err := q.store.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return addWaiting(q.health.get(), waiting), nil
+}
+
+// Counts are numbers of destinations.
+type Counts struct{ Known, Failing, Down int }
+
+// Count returns the numbers of the operator's destinations that are known, that
+// have failed and are not down, and that are down.
+func (q *Queue) Count() Counts { return q.health.count() }
+
+// Health returns the states of the given destinations, as
+// [Queue.Destinations] does. It leaves out those without a state.
+func (q *Queue) Health(ctx context.Context, destinations ...Hash) ([]Health, error) {
+	if len(destinations) == 0 {
+		return nil, nil
+	}
+	waiting, err := q.store.Waiting(ctx, destinations...)
+	if err != nil {
+		return nil, err
+	}
+	return addWaiting(q.health.get(destinations...), waiting), nil
 }
 
 // known returns nil if err is [ErrNotFound] and the results of the message are
@@ -311,8 +609,9 @@ func (q *Queue) Close(ctx context.Context) error {
 	}
 	q.cancel()
 	q.loops.Wait()
-	q.deliveries.Close()
 	q.flush()
+	q.health.storeSuccesses()
+	q.saveHealth()
 	return errors.Join(err, q.store.Close())
 }
 
@@ -321,7 +620,7 @@ func (q *Queue) check(err error) {
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
-	now, last := time.Now().Unix(), q.logged.Load()
+	now, last := q.clock.now().Unix(), q.logged.Load()
 	if now-last >= 60 && q.logged.CompareAndSwap(last, now) {
 		q.options.Load().Logger.Error("the queue's store fails; what waits is delivered when it works again", zap.Error(err))
 	}

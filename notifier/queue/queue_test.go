@@ -103,11 +103,13 @@ func TestDeliver(t *testing.T) {
 		var d deliveries
 		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
 		e := accept(t, q, entry("text", "a", "b"))
+		synctest.Wait() // a success makes due what waits
 		later := entry("later", "a")
 		later.Jobs[0].Due = time.Now().Add(time.Hour)
 		accept(t, q, later)
 		synctest.Wait()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		d.want(t, "text to a", "text to b")
 		for _, j := range get(t, q, e.Message.ID) {
 			if j.Status != queue.Delivered || j.Attempts != 1 {
@@ -115,6 +117,7 @@ func TestDeliver(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		d.want(t, "text to a", "text to b", "later to a")
 	})
 }
@@ -147,21 +150,20 @@ func TestRetries(t *testing.T) {
 		})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(6 * time.Hour)
+		synctest.Wait() // the deliveries have ended, so that what they wrote can be read
 		want := []time.Duration{0, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, time.Hour, time.Hour}
-		for i, at := range attempts {
-			if i == 0 {
-				continue
-			}
-			d := at.Sub(attempts[i-1])
-			if i >= len(want) {
-				i = len(want) - 1
-			}
-			if d < want[i]*8/10 || d > want[i]*12/10+time.Second {
-				t.Errorf("attempt %d after %s, want %s ±20 %%", i+1, d, want[i])
+		last := len(attempts) - 1
+		for i := 1; i <= last; i++ {
+			d, want := attempts[i].Sub(attempts[i-1]), want[min(i, len(want)-1)]
+			if d > want*12/10+time.Second || d < want*8/10 && i < last {
+				t.Errorf("attempt %d after %s, want %s ±20 %%", i+1, d, want)
 			}
 		}
-		if n := len(attempts); n < 8 || n > 11 {
-			t.Errorf("%d attempts", n)
+		if last < 8 || last > 11 {
+			t.Errorf("%d attempts", last+1)
+		}
+		if late := attempts[last].Sub(e.Jobs[0].Expires); late < 0 || late > time.Second {
+			t.Errorf("the last attempt was made %s after the job expired", late)
 		}
 		if len(dead) != 1 || dead[0].Message != e.Message.ID || !strings.Contains(dead[0].Reason, "not delivered before") || string(dead[0].Result) != "failed" {
 			t.Fatalf("dead: %+v", dead)
@@ -174,12 +176,13 @@ func TestRetries(t *testing.T) {
 		}
 		// The retried job starts again like a new one.
 		attempts = nil
-		if n, err := q.Retry(t.Context(), e.Message.ID); n != 1 || err != nil {
-			t.Errorf("%d, %v", n, err)
+		if n, err := q.Retry(t.Context(), e.Message.ID); n != (queue.Retried{Dead: 1}) || err != nil {
+			t.Errorf("%+v, %v", n, err)
 		}
 		synctest.Wait()
 		attempts = slices.Clone(attempts)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if jobs := get(t, q, e.Message.ID); len(attempts) != 1 || jobs[0].Status != queue.Queued || jobs[0].Attempts != 1 {
 			t.Errorf("%d attempts, %+v", len(attempts), jobs[0])
 		}
@@ -198,6 +201,7 @@ func TestRetryAfter(t *testing.T) {
 		}})
 		accept(t, q, entry("text", "a"))
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if len(attempts) != 2 || attempts[1].Sub(attempts[0]) < time.Hour || attempts[1].Sub(attempts[0]) > time.Hour+time.Minute {
 			t.Errorf("attempts at %v", attempts)
 		}
@@ -239,10 +243,12 @@ func TestFailuresForGood(t *testing.T) {
 		}})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
-		if jobs, err := q.List(t.Context(), queue.Dead, queue.JobID{}, 10); err != nil || len(jobs) != 1 || jobs[0].Reason != "no such user" {
+		synctest.Wait()
+		if jobs, err := q.List(t.Context(), queue.JobID{}, 10, queue.Dead); err != nil || len(jobs) != 1 || jobs[0].Reason != "no such user" {
 			t.Errorf("dead: %+v, %v", jobs, err)
 		}
 		time.Sleep(25 * time.Hour)
+		synctest.Wait()
 		if attempts != 1 {
 			t.Errorf("%d attempts", attempts)
 		}
@@ -254,6 +260,7 @@ func TestFailuresForGood(t *testing.T) {
 			t.Errorf("%+v", jobs)
 		}
 		time.Sleep(27 * time.Hour)
+		synctest.Wait()
 		if _, err := q.Get(t.Context(), e.Message.ID); !errors.Is(err, queue.ErrNotFound) {
 			t.Error(err)
 		}
@@ -277,10 +284,12 @@ func TestSilentDestination(t *testing.T) {
 		}})
 		accept(t, q, entry("text", slices.Repeat([]string{"silent"}, 2000)...))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for i := range 100 {
 			accept(t, q, entry("text", fmt.Sprint("other ", i)))
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := others.Load(); n != 100 {
 			t.Errorf("%d of 100 have arrived", n)
 		}
@@ -300,12 +309,13 @@ func TestClose(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			return d.deliver(ctx, m, j)
 		}
-		q := queue.New(open(t, dir), queue.Options{Deliver: slow, Concurrency: 3})
+		q := queue.New(open(t, dir), queue.Options{Deliver: slow})
 		q.Start()
-		for i := range 5 {
-			accept(t, q, entry(fmt.Sprint(i), fmt.Sprint("to ", i)))
+		for i := range 6 { // four of them at once
+			accept(t, q, entry(fmt.Sprint(i), "a"))
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		begin := time.Now()
 		if err := q.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -313,7 +323,7 @@ func TestClose(t *testing.T) {
 		if waited := time.Since(begin); waited != 9*time.Second {
 			t.Errorf("closed after %s", waited)
 		}
-		if len(d.n) != 3 {
+		if len(d.n) != 4 {
 			t.Errorf("delivered before the end: %v", d.n)
 		}
 		if err := q.Accept(t.Context(), entry("late", "a")); !errors.Is(err, queue.ErrClosed) {
@@ -322,17 +332,20 @@ func TestClose(t *testing.T) {
 		q = queue.New(open(t, dir), queue.Options{Deliver: slow})
 		q.Start()
 		time.Sleep(time.Minute)
-		d.want(t, "0 to to 0", "1 to to 1", "2 to to 2", "3 to to 3", "4 to to 4")
+		synctest.Wait()
+		d.want(t, "0 to a", "1 to a", "2 to a", "3 to a", "4 to a", "5 to a")
 
 		// If ctx ends first, the error has the number of unfinished deliveries.
-		accept(t, q, entry("5", "a"))
+		accept(t, q, entry("6", "a"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := q.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 deliveries") {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute) // the delivery ends
+		synctest.Wait()
 	})
 }
 
@@ -356,6 +369,7 @@ func TestConfigure(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		d.want(t, want...)
 	})
 }
@@ -370,6 +384,7 @@ func TestHeld(t *testing.T) {
 		e.Jobs[0].Status, e.Jobs[1].Status, e.Jobs[2].Status = queue.Sending, queue.Sending, queue.Delivered
 		accept(t, q, e)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		d.want(t)
 		q.Settle(&e.Jobs[0], queue.Outcome{Status: queue.Delivered, Result: []byte("result")})
 		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Delivered || string(jobs[0].Result) != "result" || jobs[0].Attempts != 1 {
@@ -378,6 +393,7 @@ func TestHeld(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- q.Close(t.Context()) }()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		select {
 		case err := <-closed:
 			t.Error("the queue closes while a caller sends", err)
@@ -394,7 +410,7 @@ func TestHeld(t *testing.T) {
 // record records a message that failed, and returns its ID.
 func record(q *queue.Queue, result string) uuid.UUID {
 	id := queue.NewID()
-	q.Record(id, time.Now(), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
+	q.Record(id, time.Now(), []byte("summary"), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(result)}})
 	return id
 }
 
@@ -405,7 +421,11 @@ func wantRecorded(t *testing.T, q *queue.Queue, id uuid.UUID, result string) {
 	if len(jobs) != 2 || jobs[0].Status != queue.Delivered || jobs[1].Status != queue.Failed || jobs[1].Attempts != 1 || string(jobs[1].Result) != result {
 		t.Errorf("%+v", jobs)
 	}
-	for _, change := range []func(context.Context, uuid.UUID) (int, error){q.Cancel, q.Drop, q.Retry} {
+	retry := func(ctx context.Context, id uuid.UUID) (int, error) {
+		r, err := q.Retry(ctx, id)
+		return r.Dead + r.Queued, err
+	}
+	for _, change := range []func(context.Context, uuid.UUID) (int, error){q.Cancel, q.Drop, retry} {
 		if n, err := change(t.Context(), id); n != 0 || err != nil {
 			t.Errorf("%d jobs changed, %v", n, err)
 		}
@@ -420,6 +440,7 @@ func TestRecord(t *testing.T) {
 		first := record(q, "first")
 		wantRecorded(t, q, first, "first")
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		wantRecorded(t, q, first, "first")
 		last := record(q, "last")
 		if err := q.Close(t.Context()); err != nil {
@@ -432,9 +453,109 @@ func TestRecord(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if _, err := q.Get(t.Context(), last); !errors.Is(err, queue.ErrNotFound) {
 			t.Errorf("after Keep: %v", err)
 		}
+	})
+}
+
+// TestDropDestination checks that dropping what waits for a destination leaves the
+// other destinations of the same messages, and what was given up unless asked for.
+func TestDropDestination(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: delivered})
+		t.Cleanup(func() { _ = q.Close(context.Background()) })
+		add := func(incident string, statuses ...queue.Status) uuid.UUID {
+			e := entry("text", "a", "b")
+			for i, status := range statuses {
+				e.Jobs[i].Status, e.Jobs[i].Due, e.Jobs[i].Incident = status, time.Now().Add(time.Hour), incident
+			}
+			return accept(t, q, e).Message.ID
+		}
+		plain, ordered, dead := add("", queue.Queued, queue.Queued), add("disk", queue.Queued, queue.Queued), add("", queue.Dead, queue.Queued)
+		want := func(id uuid.UUID, statuses ...queue.Status) {
+			t.Helper()
+			for i, j := range get(t, q, id) {
+				if j.Status != statuses[i] {
+					t.Errorf("job %d is %s, want %s", i, j.Status, statuses[i])
+				}
+			}
+		}
+		for _, step := range []struct {
+			dead bool
+			n    int
+			last queue.Status
+		}{{false, 2, queue.Dead}, {false, 0, queue.Dead}, {true, 1, queue.Cancelled}} {
+			if n, more, err := q.DropDestination(t.Context(), q.Hash("a"), step.dead); n != step.n || more || err != nil {
+				t.Errorf("dropped %d, more %t, %v, want %d", n, more, err, step.n)
+			}
+			want(plain, queue.Cancelled, queue.Queued)
+			want(ordered, queue.Cancelled, queue.Queued)
+			want(dead, step.last, queue.Queued)
+		}
+	})
+}
+
+// TestMessages lists stored messages and recorded results together, the latest first,
+// before and after they are stored.
+func TestMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		q := queue.New(open(t, dir), queue.Options{Deliver: delivered, MaxAge: time.Hour})
+		q.Start()
+		var want []uuid.UUID
+		for i := range 60 {
+			if i%4 == 0 {
+				e := entry("text", "a")
+				e.Jobs[0].Status, e.Jobs[0].Result = queue.Failed, []byte("result")
+				if err := q.Accept(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, e.Message.ID)
+			} else {
+				want = append(want, record(q, "result"))
+			}
+			time.Sleep(2 * time.Millisecond)
+			if i%13 == 0 {
+				time.Sleep(2 * time.Second)
+			}
+		}
+		slices.Reverse(want)
+		check := func() {
+			t.Helper()
+			for _, n := range []int{1, 10, 100} {
+				var got []uuid.UUID
+				before, pages := uuid.UUID{}, 0
+				for {
+					page, next, err := q.Messages(t.Context(), before, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, e := range page {
+						got = append(got, e.Message.ID)
+						if queue.IsBatch(e.Message.ID) || string(e.Jobs[len(e.Jobs)-1].Result) != "result" {
+							t.Errorf("%+v", e)
+						}
+					}
+					if before, pages = next, pages+1; next == (uuid.UUID{}) || pages > len(want) {
+						break
+					}
+				}
+				if n == 100 && !slices.Equal(got, want) || len(got) != len(want) {
+					t.Errorf("pages of %d have %d messages, want %d in the order of their time", n, len(got), len(want))
+				}
+			}
+		}
+		check() // some results are not stored yet
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		check()
+		if err := q.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		q = start(t, open(t, dir), queue.Options{Deliver: delivered, MaxAge: time.Hour})
+		check()
 	})
 }
 
@@ -451,7 +572,7 @@ func TestRecordMany(t *testing.T) {
 		end := func(id uuid.UUID) {
 			results[id] = strings.Repeat("x", len(results)%300)
 			ids = append(ids, id)
-			q.Record(id, time.Now(), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
+			q.Record(id, time.Now(), []byte("summary"), []queue.Job{{Status: queue.Delivered}, {Status: queue.Failed, Attempts: 1, Result: []byte(results[id])}})
 		}
 		var late []uuid.UUID
 		for i := range 1000 {
@@ -470,6 +591,7 @@ func TestRecordMany(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for _, id := range late {
 			end(id)
 		}
@@ -511,6 +633,7 @@ func TestRecordWhileStoreFails(t *testing.T) {
 		}
 		s.fails.Store(false)
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		wantRecorded(t, q, ids[0], "result")
 		wantRecorded(t, q, ids[13], long)
 		if n := logs.FilterField(zap.Int("messages", 1)).Len(); n != 1 {
@@ -530,6 +653,7 @@ func TestPanic(t *testing.T) {
 		}})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if jobs := get(t, q, e.Message.ID); attempts != 2 || jobs[0].Status != queue.Delivered || jobs[0].Attempts != 2 {
 			t.Errorf("%d attempts, %+v", attempts, jobs[0])
 		}
@@ -591,11 +715,13 @@ func TestStoreFails(t *testing.T) {
 		}})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Sending {
 			t.Errorf("%+v", jobs[0])
 		}
 		s.fails.Store(false)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if jobs := get(t, q, e.Message.ID); attempts != 1 || jobs[0].Status != queue.Delivered {
 			t.Errorf("%d attempts, %+v", attempts, jobs[0])
 		}
@@ -609,6 +735,7 @@ func TestDamagedText(t *testing.T) {
 		q := start(t, s, queue.Options{Deliver: delivered})
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if jobs := get(t, q, e.Message.ID); jobs[0].Status != queue.Dead || !strings.Contains(jobs[0].Reason, "damaged") {
 			t.Errorf("%+v", jobs[0])
 		}
@@ -626,10 +753,12 @@ func TestCancel(t *testing.T) {
 		e.Jobs[1].Due = time.Now().Add(time.Hour)
 		accept(t, q, e)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n, err := q.Cancel(t.Context(), e.Message.ID); n != 1 || err != nil {
 			t.Errorf("%d cancelled, %v", n, err)
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		d.want(t, "text to a")
 		if _, err := q.Cancel(t.Context(), queue.NewID()); !errors.Is(err, queue.ErrNotFound) {
 			t.Error(err)
@@ -674,6 +803,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d accepted", accepted)
 		}
 		time.Sleep(48 * time.Hour) // all jobs are dead
+		synctest.Wait()
 		accept(t, q, entry("text", "a"))
 	})
 }
@@ -709,6 +839,7 @@ func TestStart(t *testing.T) {
 			return delivered(ctx, m, j)
 		}})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		started = true
 		q.Start()
 		if !<-made {

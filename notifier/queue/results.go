@@ -5,14 +5,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math"
+	"iter"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 )
 
 // The bounds of results that are not stored yet.
@@ -42,15 +44,16 @@ type encodedResults struct {
 // encodedResult is the result of one message.
 type encodedResult struct {
 	id       uuid.UUID
-	from, to int // in data
+	created  time.Time
+	from, to int // of its summary and jobs in data
 }
 
 // Record stores the results of a message whose jobs are all final, so that they
 // can be read by its ID. They are readable at once, and are written within a
 // second; a crash before that loses them. If the store stays unavailable,
-// results are dropped. Of each job, only Status, Attempts and Result are
-// stored.
-func (q *Queue) Record(id uuid.UUID, created time.Time, jobs []Job) {
+// results are dropped. Of the message, only Created and Summary are stored, and of
+// each job, only Status, Attempts and Result.
+func (q *Queue) Record(id uuid.UUID, created time.Time, summary []byte, jobs []Job) {
 	r := &q.results
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +62,8 @@ func (q *Queue) Record(id uuid.UUID, created time.Time, jobs []Job) {
 		return
 	}
 	from := len(r.pending.data)
-	r.pending.data = appendResult(r.pending.data, id, created, jobs)
-	r.pending.ids = append(r.pending.ids, encodedResult{id, from, len(r.pending.data)})
+	r.pending.data = appendJobs(r.pending.data, summary, jobs)
+	r.pending.ids = append(r.pending.ids, encodedResult{id, created, from, len(r.pending.data)})
 	if len(r.pending.data) >= flushAt {
 		select {
 		case r.full <- struct{}{}:
@@ -76,11 +79,23 @@ func (r *results) get(id uuid.UUID) *Entry {
 	for _, e := range []*encodedResults{&r.pending, &r.writing} {
 		for _, at := range e.ids {
 			if at.id == id {
-				return findResult(e.data[at.from:at.to], id)
+				return decodeJobs(id, at.created, bytes.Clone(e.data[at.from:at.to]))
 			}
 		}
 	}
 	return nil
+}
+
+// all returns the messages that are not stored yet.
+func (r *results) all() (entries []*Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range []*encodedResults{&r.pending, &r.writing} {
+		for _, at := range e.ids {
+			entries = append(entries, decodeJobs(at.id, at.created, bytes.Clone(e.data[at.from:at.to])))
+		}
+	}
+	return entries
 }
 
 // record stores results.
@@ -153,12 +168,14 @@ func batchID(last uuid.UUID) uuid.UUID {
 // batches returns the entries to store.
 func (e *encodedResults) batches(now time.Time) (batches []*Entry) {
 	ids := slices.Clone(e.ids)
-	sort.Slice(ids, func(i, j int) bool { return bytes.Compare(ids[i].id[:], ids[j].id[:]) < 0 })
+	slices.SortFunc(ids, func(a, b encodedResult) int { return bytes.Compare(a.id[:], b.id[:]) })
 	for len(ids) > 0 {
-		data, n := append(make([]byte, 0, batchSize+batchSize/8), packedVersion), 0
+		data, n := make([]byte, 0, batchSize+batchSize/8), 0
 		var before []byte
 		for n < len(ids) && len(data) < batchSize && millis(ids[n].id) <= millis(ids[0].id)+batchSpan.Milliseconds() {
-			data, before = packResult(data, e.data[ids[n].from:ids[n].to], before)
+			jobs := e.data[ids[n].from:ids[n].to]
+			data = appendResult(data, ids[n], jobs, before)
+			before = jobs
 			n++
 		}
 		batches = append(batches, &Entry{Message: &Message{ID: batchID(ids[n-1].id), Created: now, Summary: data}})
@@ -183,160 +200,200 @@ func (q *Queue) recorded(ctx context.Context, id uuid.UUID) (*Entry, error) {
 		return nil, err
 	}
 	for _, data := range batches {
-		if len(data) == 0 {
-			continue
-		}
-		var e *Entry
-		switch data[0] {
-		case resultsVersion:
-			e = findResult(data[1:], id)
-		case packedVersion:
-			e = findPacked(data[1:], id)
-		} // others are written by a later version of the program
-		if e != nil {
+		if e := findResult(data, id); e != nil {
 			return e, nil
 		}
 	}
 	return nil, ErrNotFound
 }
 
-// The first byte of a batch.
+// Messages returns about n messages and their jobs, without the text, the latest
+// first. It begins before the position before, or with the last message if before is
+// zero. next is the position before which the next messages come; it is zero if there
+// are no more. Messages that came in within a second may have another order. Messages
+// of which only the results are stored have jobs as [Queue.Record] keeps them.
+func (q *Queue) Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error) {
+	var recorded []*Entry
+	if before == (uuid.UUID{}) {
+		recorded = q.results.all()
+	}
+	// A batch has many messages, so that few rows of the store may be enough.
+	next = before
+	for read := 1; len(entries) < n; {
+		var rows []*Entry
+		rows, next, err = q.store.Messages(ctx, next, read)
+		if err != nil {
+			return nil, uuid.UUID{}, err
+		}
+		had := len(entries)
+		for _, e := range rows {
+			if !IsBatch(e.Message.ID) {
+				entries = append(entries, e)
+				continue
+			}
+			for r := range resultsOf(e.Message.Summary) {
+				if x := decodeJobs(r.id, r.created, r.jobs); x != nil {
+					entries = append(entries, x)
+				}
+			}
+		}
+		if next == (uuid.UUID{}) {
+			break
+		}
+		perRow := max((len(entries)-had)/read, 1)
+		read = max(min(2*read, (n-len(entries))/perRow, messagesAtOnce), 1)
+	}
+	entries = append(entries, recorded...)
+	slices.SortFunc(entries, func(a, b *Entry) int { return bytes.Compare(b.Message.ID[:], a.Message.ID[:]) })
+	same := func(a, b *Entry) bool { return a.Message.ID == b.Message.ID } // stored meanwhile
+	return slices.CompactFunc(entries, same), next, nil
+}
+
+// messagesAtOnce is the maximum number of rows that Messages reads at once.
+const messagesAtOnce = 64
+
+// The field of a batch: a result, one for each message.
+const batchResult wire.Field = 1
+
+// The fields of a result. The jobs of messages to one destination hardly differ,
+// so a result has only those bytes of the encoded jobs that differ from those of
+// the result before.
 const (
-	resultsVersion = 1 // results follow as appendResult encodes them; no longer written
-	packedVersion  = 2 // results follow as packResult encodes them
+	resultID wire.Field = iota + 1
+	resultCreated
+	resultHead   // how many bytes at the beginning are the same
+	resultMiddle // the bytes that differ
+	resultTail   // how many bytes at the end are the same
 )
 
-// packResult appends a result to a batch. The results of messages to one
-// destination hardly differ, so packResult leaves out the bytes at the beginning
-// and at the end that are equal to those of the result before. It returns the
-// batch and what to pass with the next result.
-func packResult(batch, result, before []byte) (packed, body []byte) {
-	_, n := binary.Varint(result[resultHead:])
-	created := result[resultHead : resultHead+n]
-	body = result[resultHead+n:]
-	most := min(len(before), len(body))
+// The fields of encoded jobs, which also have the summary of the message, and of a
+// job.
+const (
+	jobsJob     wire.Field = 1 // one for each
+	jobsSummary wire.Field = 2
+
+	jobStatus   wire.Field = 1
+	jobAttempts wire.Field = 2
+	jobResult   wire.Field = 3
+)
+
+// appendResult appends a result to a batch. before has the jobs of the result
+// before.
+func appendResult(batch []byte, r encodedResult, jobs, before []byte) []byte {
+	most := min(len(before), len(jobs))
 	head := 0
-	for head < most && before[head] == body[head] {
+	for head < most && before[head] == jobs[head] {
 		head++
 	}
 	tail := 0
-	for tail < most-head && before[len(before)-1-tail] == body[len(body)-1-tail] {
+	for tail < most-head && before[len(before)-1-tail] == jobs[len(jobs)-1-tail] {
 		tail++
 	}
-	batch = append(append(batch, result[:16]...), created...)
-	batch = binary.AppendUvarint(batch, uint64(head))
-	batch = binary.AppendUvarint(batch, uint64(tail))
-	batch = binary.AppendUvarint(batch, uint64(len(body)-head-tail))
-	return append(batch, body[head:len(body)-tail]...), body
+	b := make([]byte, 0, 64+len(jobs)-head-tail)
+	b = wire.AppendText(b, resultID, r.id[:])
+	b = wire.AppendTime(b, resultCreated, r.created)
+	b = wire.AppendNumber(b, resultHead, head)
+	b = wire.AppendText(b, resultMiddle, jobs[head:len(jobs)-tail])
+	b = wire.AppendNumber(b, resultTail, tail)
+	return wire.AppendItem(batch, batchResult, b)
 }
 
-// findPacked returns a message from packed results, or nil.
-func findPacked(b []byte, id uuid.UUID) *Entry {
-	var before []byte
-	for len(b) >= 16 {
-		found := uuid.UUID(b[:16]) == id
-		b = b[16:]
-		_, n := binary.Varint(b)
-		if n <= 0 {
-			return nil
+// findResult returns a message from a batch, or nil.
+func findResult(batch []byte, id uuid.UUID) *Entry {
+	for r := range resultsOf(batch) {
+		if r.id == id {
+			return decodeJobs(id, r.created, r.jobs)
 		}
-		created := b[:n]
-		b = b[n:]
-		var lengths [3]int // of the head, the tail, and what is between them
-		for i := range lengths {
-			v, n := binary.Uvarint(b)
-			if n <= 0 || v > math.MaxInt32 {
-				return nil
-			}
-			lengths[i], b = int(v), b[n:]
-		}
-		head, tail, middle := lengths[0], lengths[1], lengths[2]
-		if head+tail > len(before) || middle > len(b) {
-			return nil
-		}
-		body := slices.Concat(before[:head], b[:middle], before[len(before)-tail:])
-		if found {
-			return decodeResult(slices.Concat(created, body), id)
-		}
-		before, b = body, b[middle:]
 	}
 	return nil
 }
 
-// resultHead is the length of the head of each result: the ID of the message,
-// and the length of the rest.
-const resultHead = 16 + 4
+// batchedResult is the result of one message in a batch.
+type batchedResult struct {
+	id      uuid.UUID
+	created time.Time
+	jobs    []byte // encoded
+}
 
-// appendResult appends the encoded results of a message.
-func appendResult(b []byte, id uuid.UUID, created time.Time, jobs []Job) []byte {
-	b = append(b, id[:]...)
-	b = append(b, 0, 0, 0, 0)
-	from := len(b)
-	b = binary.AppendVarint(b, created.UnixMicro())
-	b = binary.AppendUvarint(b, uint64(len(jobs)))
+// resultsOf returns the results in a batch, up to the first damage.
+func resultsOf(batch []byte) iter.Seq[batchedResult] {
+	return func(yield func(batchedResult) bool) {
+		var jobs []byte
+		for all := wire.NewReader(batch); all.Next(); {
+			if all.Field != batchResult {
+				continue
+			}
+			var out batchedResult
+			var head, tail int
+			var middle []byte
+			for r := wire.NewReader(all.Bytes()); r.Next(); {
+				switch r.Field {
+				case resultID:
+					copy(out.id[:], r.Bytes())
+				case resultCreated:
+					out.created = r.Time()
+				case resultHead:
+					head = r.Int()
+				case resultMiddle:
+					middle = r.Bytes()
+				case resultTail:
+					tail = r.Int()
+				}
+			}
+			if min(head, tail) < 0 || head > len(jobs) || tail > len(jobs)-head {
+				return
+			}
+			jobs = slices.Concat(jobs[:head], middle, jobs[len(jobs)-tail:])
+			if out.jobs = jobs; !yield(out) {
+				return
+			}
+		}
+	}
+}
+
+// appendJobs appends the encoded summary and jobs of a message.
+func appendJobs(b, summary []byte, jobs []Job) []byte {
+	b = wire.AppendText(b, jobsSummary, summary)
 	for i := range jobs {
 		j := &jobs[i]
-		b = binary.AppendUvarint(b, uint64(j.Status))
-		b = binary.AppendUvarint(b, uint64(j.Attempts))
-		b = binary.AppendUvarint(b, uint64(len(j.Result)))
-		b = append(b, j.Result...)
+		n := protowire.SizeTag(jobStatus)*3 + protowire.SizeVarint(uint64(j.Status)) + protowire.SizeVarint(uint64(j.Attempts)) + protowire.SizeBytes(len(j.Result))
+		b = protowire.AppendVarint(protowire.AppendTag(b, jobsJob, protowire.BytesType), uint64(n))
+		b = wire.AppendNumberItem(b, jobStatus, j.Status)
+		b = wire.AppendNumberItem(b, jobAttempts, j.Attempts)
+		b = wire.AppendItem(b, jobResult, j.Result)
 	}
-	binary.BigEndian.PutUint32(b[from-4:], uint32(len(b)-from))
 	return b
 }
 
-// findResult returns a message from encoded results, or nil.
-func findResult(b []byte, id uuid.UUID) *Entry {
-	for len(b) >= resultHead {
-		n := int(binary.BigEndian.Uint32(b[16:]))
-		if n > len(b)-resultHead {
+// decodeJobs is the inverse of appendJobs. It returns nil if b is not valid.
+func decodeJobs(id uuid.UUID, created time.Time, b []byte) *Entry {
+	e := &Entry{Message: &Message{ID: id, Created: created}, Jobs: []Job{}}
+	all := wire.NewReader(b)
+	for all.Next() {
+		if all.Field == jobsSummary {
+			e.Message.Summary = all.Bytes()
+		}
+		if all.Field != jobsJob {
+			continue
+		}
+		j := Job{JobID: JobID{id, len(e.Jobs)}}
+		r := wire.NewReader(all.Bytes())
+		for r.Next() {
+			switch r.Field {
+			case jobStatus:
+				j.Status = Status(r.Int())
+			case jobAttempts:
+				j.Attempts = r.Int()
+			case jobResult:
+				j.Result = r.Bytes()
+			}
+		}
+		if r.Err() != nil {
 			return nil
 		}
-		if uuid.UUID(b[:16]) == id {
-			return decodeResult(b[resultHead:resultHead+n], id)
-		}
-		b = b[resultHead+n:]
+		e.Jobs = append(e.Jobs, j)
 	}
-	return nil
-}
-
-// decodeResult is the inverse of appendResult, without the head. It returns nil
-// if b is not valid.
-func decodeResult(b []byte, id uuid.UUID) *Entry {
-	ok := true
-	uvarint := func() int {
-		v, n := binary.Uvarint(b)
-		if n <= 0 || v > math.MaxInt32 {
-			ok, b = false, nil
-			return 0
-		}
-		b = b[n:]
-		return int(v)
-	}
-	take := func(n int) []byte {
-		if n > len(b) {
-			ok, n = false, len(b)
-		}
-		head := b[:n]
-		b = b[n:]
-		return head
-	}
-	created, n := binary.Varint(b)
-	if n <= 0 {
-		return nil
-	}
-	b = b[n:]
-	count := uvarint()
-	if count > len(b) {
-		return nil
-	}
-	e := &Entry{Message: &Message{ID: id, Created: time.UnixMicro(created)}, Jobs: make([]Job, count)}
-	for i := range e.Jobs {
-		j := &e.Jobs[i]
-		j.JobID, j.Status, j.Attempts = JobID{id, i}, Status(uvarint()), uvarint()
-		j.Result = bytes.Clone(take(uvarint()))
-	}
-	if !ok || len(b) > 0 {
+	if all.Err() != nil {
 		return nil
 	}
 	return e

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,13 +12,41 @@ import (
 
 // Intervals of periodic work.
 const (
-	lease       = time.Minute
-	renewEvery  = lease / 3
-	expireEvery = 5 * time.Second
-	forgetEvery = time.Minute
-	idleTime    = time.Minute // until the next claim if no job is queued
-	pause       = time.Second // after the store has failed
+	lease        = time.Minute
+	renewEvery   = lease / 3
+	tickEvery    = 5 * time.Second // until the clock is checked and states of destinations are exchanged
+	forgetEvery  = time.Minute
+	recheckEvery = 10 * time.Minute // until what rules hold is looked at, because a record may have been damaged
+	idleTime     = time.Minute      // until the next claim if no job is queued
+	pause        = time.Second      // after the store has failed
 )
+
+// finishedShare is the part of MaxSize, one in so many, that finished messages
+// may take.
+const finishedShare = 4
+
+// What counts as a disturbance, after which jobs get one more attempt.
+const (
+	maxJump  = 2 * time.Second // of the time of day, against the time that passes
+	maxPause = 3 * tickEvery   // between two checks, for example because the process was stopped
+)
+
+// MaxRetryAfter is the longest pause that a destination can ask for.
+const MaxRetryAfter = time.Hour
+
+// How long, and how often, a job waits for a destination that the caller does not
+// know.
+const (
+	unknownTime  = 10 * time.Minute
+	unknownEvery = time.Minute
+)
+
+// wakeAtOnce is the number of jobs that a success makes due.
+const wakeAtOnce = 8
+
+// saveAtOnce is the maximum number of states of destinations that are stored in
+// one transaction.
+const saveAtOnce = 256
 
 // claimAtOnce is the maximum number of jobs in one claim.
 const claimAtOnce = 64
@@ -27,8 +55,19 @@ const claimAtOnce = 64
 func (q *Queue) schedule() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	loaded := false
 	for {
-		timer.Reset(q.dispatch())
+		// Without the states of destinations, known ones have no slots of their own.
+		if !loaded {
+			err := q.mergeHealth(0)
+			q.check(err)
+			loaded = err == nil
+		}
+		if loaded {
+			timer.Reset(q.dispatch())
+		} else {
+			timer.Reset(pause)
+		}
 		select {
 		case <-q.stop:
 			return
@@ -42,17 +81,15 @@ func (q *Queue) schedule() {
 // dispatch begins deliveries, and returns how long to wait for more.
 func (q *Queue) dispatch() time.Duration {
 	for {
-		q.mu.Lock()
-		room := q.options.Load().Concurrency - q.running
-		q.mu.Unlock()
-		if room <= 0 {
-			return idleTime // the end of a delivery wakes the scheduler
+		if err := q.wakeDestinations(); err != nil {
+			return pause
 		}
-		now := time.Now()
-		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: min(room, claimAtOnce), PerDestination: PerDestination, Lease: lease})
+		now, runs := q.clock.now(), q.clock.runs()
+		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: claimAtOnce, Slots: q.slots, Lease: lease})
+		q.slots.claimed(jobs)
 		for i := range jobs {
 			if q.begin(&q.running, 1) {
-				q.deliveries.Do(&jobs[i])
+				go q.deliver(&jobs[i], runs)
 			}
 		}
 		q.check(err)
@@ -69,23 +106,80 @@ func (q *Queue) dispatch() time.Duration {
 	}
 }
 
-// deliver makes an attempt for a claimed job.
-func (q *Queue) deliver(j *Job) {
+// wakeDestinations makes jobs due that wait for destinations which have
+// succeeded.
+func (q *Queue) wakeDestinations() error {
+	ids := q.health.takeWake()
+	if len(ids) == 0 {
+		return nil
+	}
+	more, err := q.store.Wake(q.ctx, Wake{Now: q.clock.now(), Destinations: ids, Max: wakeAtOnce})
+	if err != nil {
+		q.health.wakeAgain(ids)
+		q.check(err)
+		return err
+	}
+	for _, id := range more {
+		q.health.waits(id)
+	}
+	return nil
+}
+
+// deliver makes an attempt for a job that was claimed when the queue had run for a
+// time.
+func (q *Queue) deliver(j *Job, claimed time.Duration) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
+	defer q.slots.Release(j.JobID)
+	began := q.clock.now()
+	if f, ok := q.failedSince(j, began); ok {
+		q.slots.Release(j.JobID)
+		q.settle(attempt{job: j, began: f.began, shared: f, out: Outcome{Status: Queued, State: j.State, Result: j.Result, Reason: f.reason}, deferrable: true})
+		return
+	}
 	m, release, err := q.store.Load(q.ctx, j.Message)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || errors.Is(err, ErrNotFound) {
-		q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: "the message is damaged in the queue's store"}, false, true)
+		q.settle(attempt{job: j, out: Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: "the message is damaged in the queue's store"}, deferrable: true})
 		return
 	}
 	if err != nil {
 		q.check(err)
-		q.settle(j, Outcome{Status: Queued, State: j.State, Result: j.Result}, false, true)
+		q.settle(attempt{job: j, out: Outcome{Postponed: true, RetryAfter: RetryDelay(j.Attempts)}, deferrable: true})
 		return
 	}
-	o := q.attempt(m, j)
+	if j.Missed, err = q.missed(q.ctx, j); err != nil {
+		release()
+		q.check(err)
+		q.settle(attempt{job: j, out: Outcome{Postponed: true, RetryAfter: RetryDelay(j.Attempts)}, deferrable: true})
+		return
+	}
+	if j.Incident != "" && q.isOld(claimed) {
+		release()
+		q.settle(attempt{job: j, out: Outcome{Postponed: true}})
+		return
+	}
+	a := attempt{job: j, began: began, made: true, out: q.attempt(m, j), deferrable: true}
 	release()
-	q.settle(j, o, true, true)
+	q.slots.Release(j.JobID) // it need not wait for the store
+	q.settle(a)
+}
+
+// isOld reports whether the lease of a job may be over that was claimed when the queue
+// had run for a time: the process was paused, or the store was slow. Then another
+// gateway may have told a newer state of the incident.
+func (q *Queue) isOld(claimed time.Duration) bool { return q.clock.runs()-claimed > lease/2 }
+
+// failedSince returns the last attempt of j's destination, if the destination is
+// down and the attempt began after j was due. Such an attempt counts for j as
+// well. A destination that hangs has one attempt at a time; if each of thousands
+// of jobs had its own, they would be dead hours after their time.
+func (q *Queue) failedSince(j *Job, now time.Time) (f *failure, ok bool) {
+	if j.OwnAttempts {
+		return nil, false
+	}
+	f = q.health.failure(q.store.Hash(j.Destination))
+	since := time.UnixMicro(max(micro(j.Due), q.disturbed.Load()))
+	return f, f != nil && f.began.After(since) && !f.began.After(now) // unless the clock was set back
 }
 
 // attempt calls Deliver.
@@ -100,48 +194,85 @@ func (q *Queue) attempt(m *Message, j *Job) (out Outcome) {
 	return o.Deliver(q.ctx, m, j)
 }
 
+// attempt is an attempt whose outcome is to be stored.
+type attempt struct {
+	job        *Job
+	began      time.Time
+	out        Outcome
+	made       bool     // something was sent, or could have been
+	shared     *failure // the attempt was that of another job to the same destination; else nil
+	deferrable bool     // the store may wait for other changes
+}
+
 // settle stores the outcome of a job. It tries until it succeeds or the queue
-// is closed. counts reports whether the outcome counts as an attempt, and
-// deferrable whether the store may wait for other changes.
-func (q *Queue) settle(j *Job, out Outcome, counts, deferrable bool) {
+// is closed.
+func (q *Queue) settle(a attempt) {
 	o := q.options.Load()
-	now := time.Now()
-	r := *j
+	now := q.clock.now()
+	out := a.out
+	r := *a.job
 	r.Updated = now
-	if !out.Postponed {
-		r.Status, r.State, r.Result = out.Status, out.State, out.Result
-		if counts {
-			r.Attempts++
-		}
+	if out.Note != nil {
+		r.Note = out.Note
 	}
 	switch {
-	case out.Postponed:
-		r.Status = Queued
-		r.Due = now.Add(out.RetryAfter)
-	case r.Status == Delivered, r.Status == Failed:
-	case r.Status == Dead:
-		r.Reason = out.Reason
-	default:
-		r.Status = Queued
-		r.Due = now.Add(RetryDelay(r.Attempts, out.RetryAfter))
+	case out.Unknown && r.UnknownSince.IsZero():
+		r.UnknownSince = now
+		out.Postponed, out.RetryAfter = true, unknownEvery
+	case out.Unknown && now.Sub(r.UnknownSince) < unknownTime:
+		out.Postponed, out.RetryAfter = true, unknownEvery
 	}
-	s := &Settlement{Job: &r, Deferrable: deferrable && !q.closing()}
+	var states []Health
+	if out.Postponed {
+		r.Status, r.Due, r.NotBefore = Queued, now.Add(out.RetryAfter), time.Time{}
+	} else {
+		r.Status, r.State, r.Result = out.Status, out.State, out.Result
+		if a.made && !out.Unknown && !out.NotSent {
+			r.Attempts++
+			r.UnknownSince = time.Time{}
+			if h := q.observed(&r, a, now); h != nil {
+				states = append(states, *h)
+			}
+		}
+		switch r.Status {
+		case Delivered, Failed, Superseded:
+		case Dead:
+			r.Reason = out.Reason
+		default:
+			q.tryAgain(&r, a, now)
+		}
+	}
+	s := &Settlement{Job: &r, Health: states, Deferrable: a.deferrable && !q.closing()}
+	if a.shared != nil && r.Status == Queued && r.Spared == a.job.Spared && !q.followed(&r) {
+		s.Shared = &SharedFailure{Began: a.began, Until: now.Add(sharedDelay(now.Sub(a.shared.since)))}
+	}
 	if r.Status == Dead && o.Dead != nil {
 		if s.Next = o.Dead(&r); s.Next != nil {
 			q.complete(s.Next, o, now)
 		}
+	}
+	if s.Shared == nil {
+		var ruled *Ruled
+		if o.Ended != nil && !r.Status.Waits() {
+			ruled = o.Ended(&r)
+		}
+		q.orderOutcome(s, ruled, now)
 	}
 	for {
 		err := q.store.Settle(q.ctx, s)
 		q.check(err)
 		switch {
 		case err == nil:
+			q.health.saved(states...)
+			if r.Status == Queued {
+				q.health.waits(q.store.Hash(r.Destination))
+			}
 			if o.Settled != nil && !out.Postponed {
 				o.Settled(&r)
 			}
 			return
 		case errors.Is(err, ErrNotClaimed):
-			o.Logger.Warn("a delivery took longer than its claim, and is made again", zap.String("id", j.Message.String()))
+			o.Logger.Warn("a delivery took longer than its claim, and is made again", zap.String("id", r.Message.String()))
 			return
 		case errors.Is(err, ErrClosed) || q.ctx.Err() != nil:
 			return
@@ -167,60 +298,159 @@ func (q *Queue) closing() bool {
 // retryDelays are the delays after each attempt; the last one is repeated.
 var retryDelays = [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 
-// RetryDelay returns the time to wait after the given number of attempts. It is
-// at least minDelay. A caller of [Queue.Accept] uses it to set Due of a job
-// that has failed once.
-func RetryDelay(attempts int, minDelay time.Duration) time.Duration {
-	d := retryDelays[min(max(attempts, 1), len(retryDelays))-1]
-	d += time.Duration((rand.Float64()*0.4 - 0.2) * float64(d))
-	return max(d, minDelay)
+// RetryDelay returns the time to wait after the given number of attempts.
+func RetryDelay(attempts int) time.Duration {
+	return vary(retryDelays[min(max(attempts, 1), len(retryDelays))-1])
 }
 
-// maintain ends expired jobs and forgets old messages.
-func (q *Queue) maintain() {
-	q.every(expireEvery, func(n int) {
-		err := q.expire()
-		if err == nil && n%int(forgetEvery/expireEvery) == 0 {
-			o := q.options.Load()
-			_, err = q.store.Forget(q.ctx, time.Now().Add(-o.Keep), o.MaxSize)
+// sharedDelay returns the time to wait after an attempt of another job to a
+// destination that has been down for d: as long again.
+func sharedDelay(d time.Duration) time.Duration {
+	return vary(min(max(d, retryDelays[0]), retryDelays[len(retryDelays)-1]))
+}
+
+// vary returns d, up to a fifth longer or shorter.
+func vary(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()*0.4-0.2)*float64(d))
+}
+
+// tryAgain sets the time of the next attempt of a job whose attempt has failed,
+// or makes the job dead if that was its last one.
+func (q *Queue) tryAgain(r *Job, a attempt, now time.Time) {
+	// The clock may have been ahead when the message came in.
+	if latest := now.Add(q.options.Load().MaxAge); r.Expires.After(latest) {
+		r.Expires = latest
+	}
+	delay := RetryDelay(r.Attempts)
+	if a.shared != nil {
+		delay = sharedDelay(now.Sub(a.shared.since))
+	}
+	switch left := r.Expires.Sub(now); {
+	case left > 0:
+		delay = min(delay, left) // the last attempt is made when the job expires
+	case a.began.Before(r.Expires):
+		delay = min(delay, RetryDelay(1))
+	case !r.Spared && q.spares(a.job, now):
+		r.Spared = true
+		delay = min(delay, RetryDelay(2))
+	default:
+		r.Status, r.Reason = Dead, "it was not delivered before "+r.Expires.UTC().Format(time.RFC3339)
+		if a.shared != nil {
+			r.Reason += ", and its destination has failed since then: " + a.out.Reason
 		}
-		q.check(err)
+		return
+	}
+	r.tryAgain(now, delay, a.out.RetryAfter)
+}
+
+// spares reports whether an attempt for j was the first since a restart, a jump
+// of the clock or a pause. Then the machine may have been without a network, or
+// the age of the job may be wrong, so that it gets one more attempt.
+func (q *Queue) spares(j *Job, now time.Time) bool {
+	return j.Updated.After(now) || j.Updated.UnixMicro() <= q.disturbed.Load()
+}
+
+// observed records what an attempt tells about its destination. It returns the
+// state to store, if there is one.
+func (q *Queue) observed(r *Job, a attempt, now time.Time) *Health {
+	return q.observe(Attempt{
+		Destination: r.Destination, Host: r.Host, Client: r.Client, Status: a.out.Status, Error: a.out.Reason, About: a.out.About, Began: a.began,
+	}, now)
+}
+
+// observe records the outcome of an attempt, and returns the state to store, if
+// there is one.
+func (q *Queue) observe(a Attempt, now time.Time) *Health {
+	state, wake := q.health.observe(q.store.Hash(a.Destination), a, now)
+	if wake {
+		q.signal()
+	}
+	return state
+}
+
+// maintain does what is done now and then.
+func (q *Queue) maintain() {
+	last, ran := q.clock.now().Round(0), q.clock.runs()
+	q.every(tickEvery, func(n int) {
+		now, runs := q.clock.now().Round(0), q.clock.runs()
+		if jump := now.Sub(last) - (runs - ran); jump > maxJump || jump < -maxJump || runs-ran > maxPause {
+			q.disturbed.Store(now.UnixMicro())
+			q.recheck.Store(true)
+			q.signal() // what is due has changed
+		}
+		age := runs - ran + 2*tickEvery
+		last, ran = now, runs
+		q.saveHealth()
+		q.check(q.mergeHealth(age))
+		if n%int(recheckEvery/tickEvery) == 0 {
+			q.recheck.Store(true)
+		}
+		if n%int(forgetEvery/tickEvery) == 0 {
+			q.tidyOrder(now)
+			o := q.options.Load()
+			_, err := q.store.Forget(q.ctx, now.Add(-o.Keep), o.MaxSize/finishedShare)
+			q.check(err)
+			q.health.forget(now)
+		}
 	})
+}
+
+// saveHealth stores the states that are not stored with a settlement.
+func (q *Queue) saveHealth() {
+	states := q.health.toSave()
+	for some := range slices.Chunk(states, saveAtOnce) {
+		if err := q.store.SaveHealth(context.WithoutCancel(q.ctx), some...); err != nil {
+			q.check(err)
+			return
+		}
+		q.health.saved(some...)
+	}
+}
+
+// mergeHealth adopts the states that other processes have stored, all of them or
+// those not older than age.
+func (q *Queue) mergeHealth(age time.Duration) error {
+	states, err := q.store.Health(q.ctx, age)
+	if q.health.merge(states) {
+		q.signal()
+	}
+	return err
+}
+
+// tell calls Down and Up.
+func (q *Queue) tell() {
+	for {
+		select {
+		case <-q.stop:
+			return
+		case <-q.health.changed:
+		}
+		for _, t := range q.health.takeTurns() {
+			o := q.options.Load()
+			f := o.Down
+			if t.up {
+				f = o.Up
+			}
+			if f == nil {
+				continue
+			}
+			waiting, err := q.store.Waiting(q.ctx, t.Destination)
+			q.check(err)
+			f(addWaiting([]Health{t.Health}, waiting)[0])
+		}
+	}
 }
 
 // every calls f about every d until the queue is closed.
 func (q *Queue) every(d time.Duration, f func(n int)) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
-	for n := 0; ; n++ {
+	for n := 1; ; n++ {
 		select {
 		case <-q.stop:
 			return
 		case <-ticker.C:
 			f(n)
-		}
-	}
-}
-
-// expire marks expired jobs as dead.
-func (q *Queue) expire() error {
-	for {
-		jobs, err := q.store.Expire(q.ctx, time.Now(), lease, claimAtOnce)
-		var wg sync.WaitGroup
-		for i := range jobs {
-			if !q.begin(&q.running, 1) {
-				break
-			}
-			j := &jobs[i]
-			wg.Go(func() {
-				defer q.end(&q.running, 1)
-				reason := "it was not delivered before " + j.Expires.UTC().Format(time.RFC3339)
-				q.settle(j, Outcome{Status: Dead, State: j.State, Result: j.Result, Reason: reason}, false, true)
-			})
-		}
-		wg.Wait()
-		if err != nil || len(jobs) == 0 {
-			return err
 		}
 	}
 }

@@ -27,29 +27,76 @@ type Store interface {
 	// Accept stores entries in one transaction. Jobs are Queued, Sending or final;
 	// those that are Sending count as claimed by this handle. Accept returns
 	// [ErrFull] if the waiting messages would take more than maxSize bytes;
-	// entries without a waiting job are not limited. It returns a
+	// entries without a waiting job are not limited. Jobs can also be Held. If an
+	// entry has an Update, its Decide is called before the statuses of the entry's
+	// jobs are read. Accept returns a
 	// [*DuplicateError] if a message with the same Key is stored already, and
 	// another error if one with the same ID is. The entries must not change
-	// afterwards.
+	// afterwards. Without entries, it returns an error if it could not store any
+	// now.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
-	// Claim returns jobs that are due, and marks them as Sending. Destinations
-	// take turns; Claim does not wait for any of them. next is the earliest known
-	// time when another call can return more jobs; it does not consider jobs whose
-	// destination has reached its limit. next is the zero time if no other job is
-	// queued. Claim can return jobs together with an error.
+	// Hash returns the keyed hash of a destination or host. All handles of a store
+	// return the same.
+	Hash(text string) Hash
+
+	// Claim returns jobs that are due, and marks them as Sending. It takes a slot
+	// of c.Slots for each of them, and leaves out those for which there is none.
+	// Slots that it takes for jobs that it does not return are given back by the
+	// caller. Destinations take turns, and none waits for one that has no slot: the
+	// store puts aside what has no room, and does not look at it again with each
+	// claim. A destination without a free slot may have one again when one of its
+	// jobs is settled or when Wake names it; for other limits, [Slots.Free] tells.
+	// A store whose queries cannot call Slots.Take leaves out what [Slots.Full]
+	// names, and reads from the stored states which destinations are known.
+	//
+	// next is the earliest known time when another call can return more jobs; it
+	// does not consider jobs without a slot. next is the zero time if no other job
+	// is queued. Claim can return jobs together with an error.
+	//
+	// A job whose Updated is more than [ClockTolerance] after c.Now was written
+	// before the clock was set back. It is due now, because its Due is worth
+	// nothing.
 	Claim(ctx context.Context, c Claim) (jobs []Job, next time.Time, err error)
 
-	// Expire claims at most n jobs that are Queued and have expired by now.
-	Expire(ctx context.Context, now time.Time, lease time.Duration, n int) ([]Job, error)
+	// Wake makes jobs due that wait for destinations. It returns the destinations
+	// for which other jobs wait that it would make due if Max were larger. What it
+	// changes may be lost in a crash.
+	Wake(ctx context.Context, w Wake) ([]Hash, error)
+
+	// Health returns the stored states of destinations. If age is not 0, it may
+	// leave out those that this handle has stored, and those that were stored
+	// longer than age ago.
+	Health(ctx context.Context, age time.Duration) ([]Health, error)
+
+	// SaveHealth stores states of destinations. A state that is neither known nor
+	// down is removed.
+	SaveHealth(ctx context.Context, states ...Health) error
+
+	// Waiting returns what waits for the given destinations, or for all if none is
+	// given. Destinations that nothing waits for are left out. In a shared store,
+	// the numbers may be some seconds old.
+	Waiting(ctx context.Context, destinations ...Hash) ([]Waiting, error)
 
 	// Renew extends the lease of all jobs that this handle has claimed.
 	Renew(ctx context.Context, lease time.Duration) error
 
 	// Settle records the outcome of a job that this handle has claimed. If the
 	// handle does not hold the claim, it stores nothing and returns
-	// [ErrNotClaimed].
+	// [ErrNotClaimed]. If the settlement has an Update, its Decide is called before
+	// the other fields are read.
 	Settle(ctx context.Context, s *Settlement) error
+
+	// Update changes records, and jobs that nobody has claimed, in one transaction.
+	Update(ctx context.Context, u *Update) error
+
+	// Record returns the record with a name, or nil if there is none. It returns a
+	// [*DamagedError] if it cannot be read.
+	Record(ctx context.Context, name Hash) ([]byte, error)
+
+	// DueRecords returns the names of at most n records: those that are due, and of
+	// the others those that are due first, as far as there are more than keep records.
+	DueRecords(ctx context.Context, now time.Time, keep, n int) ([]Hash, error)
 
 	// Load returns a message with Body and Files, for a delivery. The caller calls
 	// release when it no longer reads the files. Load returns [ErrNotFound], or a
@@ -64,24 +111,34 @@ type Store interface {
 	// least from and less than to.
 	Batches(ctx context.Context, from, to uuid.UUID) ([][]byte, error)
 
-	// List returns at most n jobs with a status, in the order of their IDs. It
-	// begins after the job after, or with the first job if after is zero. status
-	// is Queued, Sending or Dead.
-	List(ctx context.Context, status Status, after JobID, n int) ([]Job, error)
+	// List returns at most n jobs that have one of the given statuses, Queued,
+	// Sending, Held or Dead, in the order of their IDs. It begins after the job after, or
+	// with the first job if after is zero.
+	List(ctx context.Context, after JobID, n int, statuses ...Status) ([]Job, error)
+
+	// Messages returns at most n messages without Body and Files, and their jobs, in
+	// the reverse order of their IDs. It begins before the message before, or with the
+	// last one if before is zero. Batches (see [IsBatch]) are among them; damaged ones
+	// are not. next is before which the next messages come; it is zero if there are no
+	// more.
+	Messages(ctx context.Context, before uuid.UUID, n int) (entries []*Entry, next uuid.UUID, err error)
 
 	// Cancel sets the status of each job of the message that has one of the given
 	// statuses, Queued or Dead, to Cancelled. It returns how many there were, or
 	// [ErrNotFound] if the message is unknown.
 	Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...Status) (int, error)
 
-	// Retry queues each Dead job of the message again, due now and with no
-	// attempts counted. It returns how many there were, or [ErrNotFound] if the
-	// message is unknown.
-	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error)
+	// Retry makes the jobs of a message due now: those that are Queued, and those
+	// that are Dead, which are Queued again with no attempts counted. NotBefore,
+	// Spared and UnknownSince are reset, and Expires is set for the dead ones. Retry
+	// returns [ErrNotFound] if the message is unknown.
+	Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (Retried, error)
 
 	// Forget removes messages without a waiting job: first those that finished
 	// before the given time, then the oldest until the rest takes at most maxSize
-	// bytes. It returns the number of messages removed.
+	// bytes. Those with a dead job or a Key are removed for their size only when no
+	// others are left, and Forget logs how many. It returns the number of messages
+	// removed.
 	Forget(ctx context.Context, before time.Time, maxSize int64) (int, error)
 
 	// Stats returns counts, which may be some seconds old in a shared store.
@@ -98,25 +155,118 @@ type Store interface {
 
 // Claim selects the jobs to claim.
 type Claim struct {
-	Now            time.Time
-	Max            int           // maximum number of jobs
-	PerDestination int           // maximum per destination, including jobs that this handle has claimed earlier; a job that Settle is storing need not count
-	Lease          time.Duration // how long the claim lasts unless it is renewed
+	Now   time.Time
+	Max   int           // maximum number of jobs
+	Slots *Slots        // decides which jobs have room; nil for all
+	Lease time.Duration // how long the claim lasts unless it is renewed
+}
+
+// ClockTolerance is the difference between the clocks of several gateways that
+// is not taken for a clock that was set back.
+const ClockTolerance = 5 * time.Second
+
+// Wake selects jobs to make due.
+type Wake struct {
+	Now          time.Time
+	Destinations []Hash
+
+	// Max is the maximum number of jobs of each destination, those that are due
+	// already included; 0 for all. Those that are due first come first.
+	Max int
+
+	// Force makes jobs due whose NotBefore is later, too. Otherwise they are due at
+	// NotBefore.
+	Force bool
+}
+
+// Waiting is what waits for one destination.
+type Waiting struct {
+	Destination Hash
+	Client      bool      // as [Job.Client]
+	Jobs        int       // that are Queued
+	Since       time.Time // when the oldest of their messages came in
+}
+
+// Retried counts the jobs of a message that were made due.
+type Retried struct {
+	Dead   int // were dead and are queued again
+	Queued int // were queued and are due now
+}
+
+// Count counts a job that had the given status.
+func (r *Retried) Count(before Status) {
+	if before == Dead {
+		r.Dead++
+	} else {
+		r.Queued++
+	}
 }
 
 // Settlement is the outcome of a claimed job.
 type Settlement struct {
 	// Job is the new record: Status is Queued or final, and Updated is now.
 	Job *Job
+	// Health has the states of destinations to store in the same transaction.
+	Health []Health
 	// Next, if not nil, is a message to accept in the same transaction. The size
 	// limit does not apply to it.
 	Next *Entry
 	// Deferrable means that the store may wait some milliseconds for other changes,
 	// to commit them together.
 	Deferrable bool
+	// Shared, if not nil, means that another job to the same destination had the
+	// attempt that failed. Job is Queued, and only Due, NotBefore and Updated have
+	// changed, which the store may lose in a crash. It may do the same with other
+	// jobs, so that they need not be claimed.
+	Shared *SharedFailure
+	// Update changes records in the same transaction. Its Decide may change Job and
+	// Next.
+	Update *Update
 }
 
-// Stats counts what a store holds.
+// SharedFailure is a failed attempt to a destination that is down. It counts for
+// all jobs without OwnAttempts that were due before it began and have not
+// expired.
+type SharedFailure struct {
+	Began time.Time
+	Until time.Time // these jobs wait until then, or until they expire
+}
+
+// Update is a change of records in a transaction. A record is a text that a store
+// keeps under a name besides the messages, encrypted. Transactions that change the
+// same record follow each other, also those of different handles.
+type Update struct {
+	// Names are those of the records, each once.
+	Names []Hash
+
+	// Decide returns what to change. old has the records; nil stands for one that
+	// does not exist or is damaged. status returns the statuses of jobs, which stay
+	// as they are until the transaction ends, except that a job which is Sending can
+	// be claimed by another handle later; it is 0 for an unknown job. Decide may be
+	// called several times, and only the last call counts.
+	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error)
+}
+
+// Change is the result of [Update.Decide].
+type Change struct {
+	Records []Record // one for each name
+	Jobs    []JobChange
+}
+
+// Record is the new content of a record. Without Data, it is removed.
+type Record struct {
+	Data []byte
+	Due  time.Time // when [Store.DueRecords] returns it
+}
+
+// JobChange is a change of a job whose status was asked for and is Queued, Held or
+// Dead. Apply sets the new status: Queued, Held, Dead, or a final one.
+type JobChange struct {
+	ID    JobID
+	Apply func(j *Job)
+}
+
+// Stats counts what a store holds. Queued includes jobs that are Held.
 type Stats struct {
 	Queued, Sending, Dead int
 	Oldest                time.Time // when the oldest message that waits came in; zero if none waits

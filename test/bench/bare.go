@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +16,8 @@ import (
 )
 
 // startBare starts this program as the server of [serveBare]. It shows the cost
-// of net/http itself.
-func (b *bench) startBare() (*caddy, error) {
+// of net/http itself for requests to url.
+func (b *bench) startBare(url string) (*caddy, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -29,18 +30,21 @@ func (b *bench) startBare() (*caddy, error) {
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	c := &caddy{admin: address, gateway: address, command: exec.Command(self, "-bare", b.dest.address)} //nolint:gosec // this program
+	c := &caddy{admin: address, gateway: address, command: exec.Command(self, "-bare", url)} //nolint:gosec // this program
 	c.command.Env = append(os.Environ(), "BENCH_BARE_LISTEN="+address)
 	return c, c.begin()
 }
 
 // serveBare answers POST /n after it has sent n concurrent requests with the
-// same body to destination, and GET /metrics with the counters that
+// same body to url, and GET /metrics with the counters that
 // [caddy.usage] reads. It sends with long-lived goroutines, as the gateway
 // does.
-func serveBare(destination string) error {
+func serveBare(url string) error {
 	const deliveries = 1024 // as many as the gateway makes at once
-	t := &http.Transport{MaxIdleConns: deliveries, MaxIdleConnsPerHost: deliveries}
+	t := &http.Transport{
+		MaxIdleConns: deliveries, MaxIdleConnsPerHost: deliveries, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the bench's own destination
+	}
 	jobs := make(chan func())
 	for range deliveries {
 		go func() {
@@ -60,7 +64,7 @@ func serveBare(destination string) error {
 		body, err := io.ReadAll(r.Body)
 		n, _ := strconv.Atoi(r.URL.Path[1:])
 		done := make(chan error, n)
-		work := func() { done <- roundTrip(t, "http://"+destination+"/", body) }
+		work := func() { done <- roundTrip(t, url+"/", body) }
 		for range n {
 			jobs <- work
 		}

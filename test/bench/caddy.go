@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,10 +33,16 @@ type siteConfig struct {
 	keys   string // key blocks of the gateway
 	global string // the global option notify, if any
 	plain  string // what the site has instead of the gateway, for Caddy alone
+	proxy  string // URL of the destination of reverse_proxy; that over plain HTTP if empty
+	disk   string // folder that is a small file system for the process alone, if not empty
 }
 
 // text returns the Caddyfile.
 func (s siteConfig) text(c *caddy, destination string) string {
+	to, transport := cmp.Or(s.proxy, destination), ""
+	if strings.HasPrefix(to, "https:") {
+		transport = "transport http {\n\t\t\ttls_insecure_skip_verify\n\t\t}"
+	}
 	gateway := s.plain
 	if gateway == "" {
 		gateway = "notify {\n" + s.keys + "\t\tegress {\n\t\t\tallow all\n\t\t}\n\t}"
@@ -49,9 +57,11 @@ http://%s {
 	%s
 }
 http://%s {
-	reverse_proxy %s
+	reverse_proxy %s {
+		%s
+	}
 }
-`, c.admin, s.global, c.gateway, gateway, c.proxy, destination)
+`, c.admin, s.global, c.gateway, gateway, c.proxy, to, transport)
 }
 
 // start starts Caddy and waits until it answers.
@@ -72,6 +82,9 @@ func (b *bench) start(binary string, config siteConfig) (*caddy, error) {
 		return nil, err
 	}
 	c.command = exec.Command(binary, "run", "--config", file, "--adapter", "caddyfile") //nolint:gosec // the program to measure
+	if config.disk != "" {
+		onSmallDisk(c.command, config.disk)
+	}
 	c.command.Env = append(os.Environ(), "HOME="+b.dir, "XDG_DATA_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
 	return c, c.begin()
 }
@@ -105,8 +118,10 @@ func answers(url string) bool {
 	return true
 }
 
+// stop ends the process. A process that a shell starts in the background may ignore
+// os.Interrupt.
 func (c *caddy) stop() {
-	_ = c.command.Process.Signal(os.Interrupt)
+	_ = c.command.Process.Signal(syscall.SIGTERM)
 	_ = c.command.Wait()
 }
 

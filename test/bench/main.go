@@ -3,7 +3,7 @@
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures everything
-//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, postgres, sizes, config, saved, binary
+//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, backlog, full, postgres, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time and allocations are
@@ -32,6 +32,7 @@ type bench struct {
 	clients  int    // concurrent requests
 	rounds   int    // per row; a value is their median
 	queued   int    // messages in the queue when it is full
+	backlog  int    // maximum number of messages that wait for a destination that is down
 	dest     *destination
 
 	temporary []string // other folders, removed at the end
@@ -46,6 +47,9 @@ var groups = []struct {
 	{"fanout", (*bench).fanOut},
 	{"sources", (*bench).sources},
 	{"queue", (*bench).queue},
+	{"hang", (*bench).queueHang},
+	{"backlog", (*bench).queueBacklog},
+	{"full", (*bench).queueFull},
 	{"postgres", (*bench).queuePostgres},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
@@ -61,7 +65,8 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 32, "requests under way at once")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
 	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
-	destination := flag.String("bare", "", "serve as the server that sends with net/http alone, to this address; bench starts it itself")
+	flag.IntVar(&b.backlog, "backlog", 200000, "the maximum number of messages that wait for a destination that is down, for rows with 0, 200000 and 800000")
+	destination := flag.String("bare", "", "serve as the server that sends with net/http alone, to this URL; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")
 	flag.Parse()
 	if *destination != "" {
@@ -92,7 +97,7 @@ func (b *bench) run(only string) error {
 		return err
 	}
 	b.dest = startDestination()
-	defer b.dest.server.Close()
+	defer b.dest.close()
 
 	fmt.Printf("%d CPUs, load %s, %s; %d clients, median of %d rounds of %d requests\n", runtime.NumCPU(), loadAverage(), runtime.Version(), b.clients, b.rounds, b.requests)
 	var chosen []string

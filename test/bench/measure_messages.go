@@ -10,20 +10,24 @@ import (
 
 const message = `{"title":"Disk almost full","body":"Volume /data is at 91% on host-7","type":"warning"`
 
-// destinationKey returns a key with n destinations whose paths begin with path.
+// destinationKey returns a key with n destinations over plain HTTP whose paths
+// begin with path.
 func (b *bench) destinationKey(name, path string, n int) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "\t\tkey %s {\n", name)
-	for i := range n {
-		fmt.Fprintf(&out, "\t\t\turl json://%s%s/%d\n", b.dest.address, path, i)
-	}
-	out.WriteString("\t\t}\n")
-	return out.String()
+	return b.dest.plain().key(name, path, n)
 }
 
-// messages measures a message to one destination.
+// messages measures a message to one destination, over each protocol.
 func (b *bench) messages() error {
-	c, err := b.start(b.binary, siteConfig{keys: b.destinationKey("one", "", 1)})
+	for _, p := range b.dest.protocols() {
+		if err := b.messagesOver(p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) messagesOver(p protocol) error {
+	c, err := b.start(b.binary, siteConfig{keys: p.key("one", "", 1), proxy: p.url})
 	if err != nil {
 		return err
 	}
@@ -31,12 +35,13 @@ func (b *bench) messages() error {
 	rows := []*row{
 		{name: "reverse_proxy", address: "http://" + c.proxy, body: message + "}"},
 		{name: "notify, key", address: "http://" + c.gateway + "/notify/one", body: message + "}"},
-		{name: "notify, URL in the request", address: "http://" + c.gateway + "/notify", body: message + `,"urls":"json://` + b.dest.address + `/"}`},
+		{name: "notify, URL in the request", address: "http://" + c.gateway + "/notify", body: message + `,"urls":"` + p.gatewayURL("/") + `"}`},
 	}
 	if err := b.measureRows(c, rows, b.requests); err != nil {
 		return err
 	}
-	printRows("a message to one destination", rows)
+	printRows("one destination, "+p.name, rows)
+	fmt.Println()
 	return nil
 }
 
@@ -51,21 +56,30 @@ func printRows(title string, rows []*row) {
 	}
 }
 
-// fanOut measures messages to many destinations, and a server that makes as
-// many requests with net/http alone.
+// fanOut measures messages to many destinations, over each protocol, and a
+// server that makes as many requests with net/http alone.
 func (b *bench) fanOut() error {
+	for _, p := range b.dest.protocols() {
+		if err := b.fanOutOver(p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) fanOutOver(p protocol) error {
 	counts := []int{1, 10, 100, 1000}
 	var keys strings.Builder
 	for _, n := range counts {
-		keys.WriteString(b.destinationKey(fmt.Sprintf("fast%d", n), "", n))
-		keys.WriteString(b.destinationKey(fmt.Sprintf("slow%d", n), "/slow", n))
+		keys.WriteString(p.key(fmt.Sprintf("fast%d", n), "", n))
+		keys.WriteString(p.key(fmt.Sprintf("slow%d", n), "/slow", n))
 	}
-	c, err := b.start(b.binary, siteConfig{keys: keys.String()})
+	c, err := b.start(b.binary, siteConfig{keys: keys.String(), proxy: p.url})
 	if err != nil {
 		return err
 	}
 	defer c.stop()
-	bare, err := b.startBare()
+	bare, err := b.startBare(p.url)
 	if err != nil {
 		return err
 	}
@@ -80,14 +94,12 @@ func (b *bench) fanOut() error {
 	if err := b.measureRows(c, rows, b.requests); err != nil {
 		return err
 	}
-	base := rows[0].median()
-	fmt.Printf("%-28s %8s %8s   %-36s   %s\n", "a message to", "CPU µs", "allocs", "each further: CPU µs, allocs, of r_p", "50 ms each: p50 ms, worst ms")
+	fmt.Printf("%-28s %8s %8s   %-36s   %s\n", p.name, "CPU µs", "allocs", "each further: CPU µs, allocs, of r_p", "50 ms each: p50 ms, worst ms")
 	for i, r := range rows[1:] {
-		m, n, one := r.median(), counts[i/2], rows[1+i%2].median()
+		m, n, one := r.median(), counts[i/2], rows[1+i%2]
 		further, slow := "", ""
 		if n > 1 {
-			cpu, allocs := float64(m.cpu-one.cpu)/float64(n-1), (m.allocs-one.allocs)/float64(n-1)
-			further = fmt.Sprintf("%.1f, %.1f, %.2f", cpu/1000, allocs, cpu/float64(base.cpu))
+			further = r.further(n, one, rows[0])
 		}
 		if r.process == nil {
 			p50, worst, err := b.slow(c, n)
@@ -98,7 +110,21 @@ func (b *bench) fanOut() error {
 		}
 		fmt.Printf("%-28s %8.0f %8.0f   %-36s   %s\n", r.name, us(m.cpu), m.allocs, further, slow)
 	}
+	fmt.Println()
 	return nil
+}
+
+// further returns the CPU time and the allocations of each further destination of
+// a message to n, and the ratio of that CPU time to base. one is the message to
+// one destination. All are medians over the rounds.
+func (r *row) further(n int, one, base *row) string {
+	var cpu, allocs, ratio []float64
+	for i, m := range r.rounds {
+		cpu = append(cpu, float64(m.cpu-one.rounds[i].cpu)/float64(n-1))
+		allocs = append(allocs, (m.allocs-one.rounds[i].allocs)/float64(n-1))
+		ratio = append(ratio, cpu[i]/float64(base.rounds[i].cpu))
+	}
+	return fmt.Sprintf("%.1f, %.1f, %.2f", median(cpu)/1000, median(allocs), median(ratio))
 }
 
 // slow sends messages, one after the other, to n destinations that answer after

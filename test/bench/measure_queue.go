@@ -249,7 +249,7 @@ func (b *bench) queueWaiting(keys string) error {
 		rows = append(rows, at...)
 	}
 	printQueueRows("messages while others wait", rows)
-	fmt.Printf("%d messages wait: %.1f MiB resident\n", waiting, c.memory("VmRSS"))
+	printMemory(c, waiting)
 	c.stop()
 
 	var first, resident, heap []float64

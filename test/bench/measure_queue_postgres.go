@@ -19,7 +19,8 @@ import (
 
 // queuePostgres measures one, two and three gateways that share a queue in
 // PostgreSQL, and one with a queue in a folder. It uses 16 destinations, so
-// that the limit of four deliveries to one destination has no effect.
+// that the limit of four deliveries to one destination has no effect. Then it
+// measures how fast gateways deliver what waits, and accept while others wait.
 func (b *bench) queuePostgres() error {
 	server, err := b.startPostgres()
 	if errors.Is(err, errNoPostgres) {
@@ -53,7 +54,209 @@ func (b *bench) queuePostgres() error {
 			return err
 		}
 	}
+	fmt.Println()
+	if err := b.queueDrained(server); err != nil {
+		return err
+	}
+	fmt.Println()
+	return b.queueFilled(server)
+}
+
+// postgresConfig returns a configuration with a queue in a database.
+func postgresConfig(dsn, keys string) siteConfig {
+	return siteConfig{keys: keys, global: "notify {\n\t\tqueue postgres " + dsn + " {\n\t\t\tsecret a-secret-of-the-bench\n\t\t}\n\t}"}
+}
+
+// drainedMessages is the number of messages that gateways find when they start.
+const drainedMessages = 10_000
+
+// queueDrained measures how fast gateways deliver what waits for 16 fast
+// destinations when they start.
+func (b *bench) queueDrained(server *postgresServer) error {
+	var keys strings.Builder
+	var paths []string
+	for i := range 16 {
+		name := fmt.Sprintf("k%d", i)
+		keys.WriteString(b.destinationKey(name, "/gate/"+name, 1))
+		paths = append(paths, "/notify/"+name)
+	}
+	fmt.Printf("%-44s %12s\n", fmt.Sprintf("%d messages wait for a start", drainedMessages), "delivered/s")
+	for i, test := range []struct {
+		name     string
+		gateways int
+		delay    time.Duration // to and from the server together
+	}{{"gateways: 1", 1, 0}, {"gateways: 3", 3, 0}, {"gateways: 1, 20 ms to the server and back", 1, 20 * time.Millisecond}} {
+		database := fmt.Sprintf("drained%d", i)
+		if err := server.execute("CREATE DATABASE " + database); err != nil {
+			return err
+		}
+		rate, err := b.drainedRate(server, database, keys.String(), paths, test.gateways, test.delay)
+		if err != nil {
+			return fmt.Errorf("%s: %w", test.name, err)
+		}
+		fmt.Printf("%-44s %12.0f\n", test.name, rate)
+	}
 	return nil
+}
+
+// drainedRate fills a queue and returns how many messages gateways deliver in a
+// second after their start.
+func (b *bench) drainedRate(server *postgresServer, database, keys string, paths []string, gateways int, delay time.Duration) (float64, error) {
+	b.dest.closed.Store(true)
+	defer b.dest.closed.Store(false)
+	dsn := server.dsn(database)
+	c, err := b.start(b.binary, postgresConfig(dsn, keys))
+	if err != nil {
+		return 0, err
+	}
+	_, err = b.rawLoad(&queueRow{processes: []*caddy{c}, paths: paths, async: true}, queueClients, drainedMessages)
+	c.stop()
+	if err != nil {
+		return 0, err
+	}
+	// What was being sent may be tried later.
+	if err := server.executeIn(database, `UPDATE notify_queue_jobs SET due = 0, not_before = 0, status = 1, owner = NULL, lease = NULL WHERE status IN (1, 2);
+		DELETE FROM notify_queue_destinations`); err != nil {
+		return 0, err
+	}
+	b.dest.closed.Store(false)
+	if delay > 0 {
+		p, err := slowProxy(server.port, delay/2)
+		if err != nil {
+			return 0, err
+		}
+		defer p.Close()
+		dsn = strings.Replace(dsn, fmt.Sprintf(":%d/", server.port), fmt.Sprintf(":%d/", p.Addr().(*net.TCPAddr).Port), 1)
+	}
+	before := b.dest.total.Load()
+	begin := time.Now()
+	for range gateways {
+		c, err := b.start(b.binary, postgresConfig(dsn, keys))
+		if err != nil {
+			return 0, err
+		}
+		defer c.stop()
+	}
+	var first time.Time
+	for end := time.Now().Add(drainTime); b.dest.total.Load() < before+drainedMessages; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return 0, errors.New("the messages are not delivered")
+		}
+		if first.IsZero() && b.dest.total.Load() > before {
+			first = time.Now()
+		}
+	}
+	if first.IsZero() { // all arrived while the gateways started
+		first = begin
+	}
+	return drainedMessages / b.dest.lastArrival().Sub(first).Seconds(), nil
+}
+
+// queueFilled measures how many messages a gateway accepts while others wait,
+// which are due much later.
+func (b *bench) queueFilled(server *postgresServer) error {
+	fmt.Printf("%-44s %12s %12s %12s\n", fmt.Sprintf("respond-async, %d clients, Postgres", queueClients), "accepted/s", "p50 ms", "p99 ms")
+	for _, n := range []int{0, 200_000, 800_000} {
+		database := fmt.Sprintf("filled%d", n)
+		if err := server.execute("CREATE DATABASE " + database); err != nil {
+			return err
+		}
+		config := postgresConfig(server.dsn(database), b.destinationKey("hang", "/hang", 1))
+		r := &queueRow{paths: []string{"/notify/hang"}, async: true}
+		if n > 0 {
+			c, err := b.start(b.binary, config)
+			if err != nil {
+				return err
+			}
+			r.processes = []*caddy{c}
+			_, err = b.rawLoad(r, 1, 1)
+			c.stop()
+			if err != nil {
+				return err
+			}
+			if err := server.executeIn(database, fmt.Sprintf(fillQueue, n)); err != nil {
+				return err
+			}
+		}
+		c, err := b.start(b.binary, config)
+		if err != nil {
+			return err
+		}
+		r.processes = []*caddy{c}
+		for range b.rounds {
+			m, err := b.rawLoad(r, queueClients, b.requests)
+			if err != nil {
+				c.stop()
+				return err
+			}
+			r.rounds = append(r.rounds, m)
+		}
+		c.stop()
+		m := medianOf(r.rounds)
+		fmt.Printf("%-44s %12.0f %12.2f %12.2f\n", fmt.Sprintf("%d wait", n), m.perSecond, ms(m.p50), ms(m.p99))
+	}
+	return nil
+}
+
+// fillQueue copies the only message so often that %[1]d wait. The copies cannot
+// be delivered, and are due in a year.
+const fillQueue = `UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL, due = created + 31536000000000;
+	INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, head, body)
+		SELECT md5('copy' || i)::UUID, created, size, kept, jobs, waiting, dead, files, finished, head, body
+		FROM notify_queue_messages, generate_series(2, %[1]d) i;
+	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record)
+		SELECT md5('copy' || i)::UUID, idx, i %% 16, created, destination, host, client, text, status, due, not_before, updated, record
+		FROM notify_queue_jobs, generate_series(2, %[1]d) i;
+	UPDATE notify_queue_counts SET waiting = waiting + %[1]d - 1 WHERE shard = 0;
+	ANALYZE notify_queue_messages;
+	ANALYZE notify_queue_jobs`
+
+// slowProxy starts a TCP proxy before a server on loopback, which delays what
+// passes in each direction.
+func slowProxy(server int, delay time.Duration) (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	type part struct {
+		data []byte
+		at   time.Time
+	}
+	pass := func(to, from net.Conn) {
+		parts := make(chan part, 1024)
+		go func() {
+			defer to.Close()
+			for part := range parts {
+				time.Sleep(time.Until(part.at))
+				_, _ = to.Write(part.data) // the other side ends if this fails
+			}
+		}()
+		defer close(parts)
+		for {
+			data := make([]byte, 32<<10)
+			n, err := from.Read(data)
+			if err != nil {
+				return
+			}
+			parts <- part{data[:n], time.Now().Add(delay)}
+		}
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server))
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			go pass(s, c)
+			go pass(c, s)
+		}
+	}()
+	return l, nil
 }
 
 // queueShared measures how many messages a second gateways with a shared queue
@@ -161,10 +364,13 @@ func (s *postgresServer) dsn(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
-func (s *postgresServer) execute(sql string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (s *postgresServer) execute(sql string) error { return s.executeIn("postgres", sql) }
+
+// executeIn executes SQL in a database. Filling one takes up to a minute.
+func (s *postgresServer) executeIn(database, sql string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	c, err := pgconn.Connect(ctx, s.dsn("postgres"))
+	c, err := pgconn.Connect(ctx, s.dsn(database))
 	if err != nil {
 		return err
 	}

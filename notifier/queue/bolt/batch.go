@@ -10,6 +10,7 @@ import (
 	"log"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,14 +44,25 @@ const maxDeferred = 128
 // reads the whole tree again.
 const coolDown = 500 * time.Millisecond
 
+// errUnclear is returned when the store was closed before it was known whether
+// a failed commit has taken effect.
+var errUnclear = errors.New("the disk failed while the change was written, and it is not known whether the change is stored")
+
 // change is a set of writes that one caller adds to a transaction.
 type change struct {
 	size       int // roughly, in bytes
+	pages      int // how many pages the commit needs at most, roughly
 	deferrable bool
-	// check returns an error to refuse the change. It must not write.
+	messages   bool // it adds messages, so it is refused when the disk has no room for more
+	// check returns an error to refuse the change. It must not write. Like write,
+	// it is called again if the transaction is repeated.
 	check func(b *batch) error
 	// write makes the change. An error undoes the whole transaction.
 	write func(b *batch) error
+	// stored reports whether the change has been made. It is called after a commit
+	// that failed while its last page was written. If stored is nil, the number of
+	// the transaction tells.
+	stored func(tx *bbolt.Tx) bool
 	// done receives the result; it is buffered.
 	done chan error
 }
@@ -61,12 +73,18 @@ type batch struct {
 	store  *Store
 	began  time.Time
 	tx     *bbolt.Tx
+	room   int             // pages that the transaction can use
+	told   map[string]bool // as reserve.told, of this transaction
+	tight  bool            // the results of delivered messages are not kept, because the disk is full
 	open   map[string]*bbolt.Bucket
 	counts map[uuid.UUID]*counts
 	bytes  int64 // added to the size of the waiting messages
 	kept   int64 // added to the size of the finished messages
 	then   []func(x *index)
 	files  []string // to be removed after the commit
+
+	statuses map[queue.JobID]queue.Status // of jobs of incidents that this transaction has added or changed
+	locked   map[queue.JobID]queue.Status // of jobs that must not be claimed until it ends
 }
 
 // accepted is an entry that a batch stores, with the jobs to add to the index
@@ -79,15 +97,24 @@ type accepted struct {
 
 // acceptedJob is a job of an accepted entry.
 type acceptedJob struct {
-	index        int
-	hash         seal.Hash
-	status       queue.Status
-	due, expires int64
+	index  int
+	to     place
+	status queue.Status
+	times  jobTimes
+}
+
+// accepts reports whether the batch accepts the message.
+func (b *batch) accepts(id uuid.UUID) bool {
+	_, ok := b.ids[id]
+	return ok
 }
 
 func newBatch(s *Store, tx *bbolt.Tx, w *workspace) *batch {
 	w.reset()
-	return &batch{workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, counts: map[uuid.UUID]*counts{}}
+	return &batch{
+		workspace: w, store: s, began: time.Now(), tx: tx, open: map[string]*bbolt.Bucket{}, told: map[string]bool{}, counts: map[uuid.UUID]*counts{},
+		statuses: map[queue.JobID]queue.Status{}, locked: map[queue.JobID]queue.Status{},
+	}
 }
 
 // workspace has memory that one batch after another uses.
@@ -95,7 +122,7 @@ type workspace struct {
 	seal   *seal.Batch          // its records are copied before a transaction ends
 	plain  []byte               // the record that is being sealed
 	key    []byte               // its key, of which bbolt makes a copy
-	hashes map[string]seal.Hash // of destinations
+	hashes map[string]seal.Hash // of destinations and hosts
 
 	ids      map[uuid.UUID]struct{} // of accepted entries
 	accepted []accepted
@@ -136,7 +163,7 @@ func (b *batch) addAccepted(x *index) {
 	for _, a := range b.accepted {
 		b.store.recent.add(a.entry, b.began)
 		for _, j := range jobs[:a.jobs] {
-			x.add(a.message, j.index, j.hash, j.status, j.due, j.expires)
+			x.add(a.message, j.index, j.to, j.status, j.times)
 		}
 		jobs = jobs[a.jobs:]
 	}
@@ -150,7 +177,7 @@ func (b *batch) count(m *message) *counts {
 	c := b.counts[m.id]
 	if c == nil {
 		b.store.index.mu.Lock()
-		c = &counts{m.waiting, m.dead}
+		c = &counts{int(m.waiting), int(m.dead)}
 		b.store.index.mu.Unlock()
 		b.counts[m.id] = c
 	}
@@ -206,6 +233,20 @@ func (w *changes) take(now bool) (taken []*change, deferred bool) {
 	return taken, false
 }
 
+// putBack puts changes before those that wait.
+func (w *changes) putBack(all []*change) {
+	if len(all) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all, w.urgent = append(all, w.all...), true
+	select {
+	case w.added <- struct{}{}:
+	default:
+	}
+}
+
 // close returns the changes that wait, and refuses others.
 func (w *changes) close() []*change {
 	w.mu.Lock()
@@ -246,24 +287,79 @@ func (s *Store) write() {
 		if changes == nil {
 			break
 		}
-		var err error
 		if time.Now().Before(retry) {
-			err = s.lastError
-		} else if err = s.commit(changes); err != nil {
+			answer(changes, s.lastError)
+			continue
+		}
+		if err := s.commitAll(changes); err != nil {
 			retry, s.lastError = time.Now().Add(coolDown), err
-		}
-		if err != nil {
-			err = &queue.UnavailableError{Err: err}
-		}
-		for _, c := range changes {
-			if c != nil {
-				c.done <- err
-			}
 		}
 	}
 	for _, c := range s.changes.close() {
 		c.done <- queue.ErrClosed
 	}
+}
+
+// answer sends err, or a [*queue.UnavailableError] with it, to the callers that
+// have no answer yet.
+func answer(changes []*change, err error) {
+	if err != nil {
+		err = &queue.UnavailableError{Err: err}
+	}
+	for i, c := range changes {
+		if c != nil {
+			c.done <- err
+			changes[i] = nil
+		}
+	}
+}
+
+// maxFailures is the number of changes whose commits may fail before the others
+// wait for the next time. bbolt reads the whole tree after each failure.
+const maxFailures = 3
+
+// commitAll makes changes in one transaction, or in several ones if the disk has
+// no room for one. It answers all of them, and returns the last error.
+func (s *Store) commitAll(changes []*change) (err error) {
+	for len(changes) > 0 && err == nil {
+		var db *bbolt.DB
+		if db, err = s.writable(); err != nil {
+			break
+		}
+		var n int
+		if changes, n = s.fit(db, changes); n == 0 {
+			break
+		}
+		if err = s.commit(changes[:n]); err != nil && n > 1 && s.database() != nil {
+			// One of the changes may need more than there is.
+			err = nil
+			for i, failures := 0, 0; i < n && failures < maxFailures; i++ {
+				if changes[i] == nil {
+					continue
+				}
+				if e := s.commit(changes[i : i+1]); e != nil {
+					answer(changes[i:i+1], e)
+					failures++
+					err = e
+				}
+			}
+		}
+		answer(changes[:n], err) // err is not nil if some are left
+		changes = changes[n:]
+	}
+	answer(changes, err)
+	return err
+}
+
+// writable returns the database. It opens it if that failed before.
+func (s *Store) writable() (*bbolt.DB, error) {
+	if db := s.database(); db != nil {
+		return db, nil
+	}
+	if err := s.reopen(); err != nil {
+		return nil, err
+	}
+	return s.database(), nil
 }
 
 // next waits for changes and returns those of the next transaction, or nil if
@@ -292,6 +388,9 @@ func (s *Store) next() []*change {
 		case <-s.changes.added:
 		case <-late:
 			now = true
+		case <-s.rememberLate:
+			s.rememberLate = nil
+			s.remember(false)
 		case <-s.broken:
 			s.reopenSoon() // the next turn of the loop opens it
 		case <-s.stop:
@@ -300,19 +399,21 @@ func (s *Store) next() []*change {
 	return nil
 }
 
-// commit makes changes in one transaction. Refused changes are answered and set
-// to nil.
+// commit makes changes in one transaction. Changes that have their answer are
+// set to nil.
 func (s *Store) commit(changes []*change) error {
-	db := s.database()
-	if db == nil {
-		if err := s.reopen(); err != nil {
-			return err
-		}
-		db = s.database()
+	db, err := s.writable()
+	if err != nil {
+		return err
 	}
 	var before, after int
 	b := newBatch(s, nil, s.workspace)
-	err := guard(func() error {
+	b.room, b.tight = s.room(db), s.reserve.tight
+	defer b.unlockJobs()
+	var later []*change
+	equal := map[int]error{} // the refusals of changes because of others in this transaction
+	defer func() { s.changes.putBack(later) }()
+	err = guard(func() error {
 		tx, err := db.Begin(true)
 		if err != nil {
 			return err
@@ -320,7 +421,19 @@ func (s *Store) commit(changes []*change) error {
 		defer func() { _ = tx.Rollback() }() // no effect after a commit
 		b.tx, before = tx, tx.ID()
 		for i, c := range changes {
+			if c == nil {
+				continue
+			}
 			if err := c.check(b); err != nil {
+				if err == errLater {
+					later = append(later, c)
+					changes[i] = nil
+					continue
+				}
+				if d, ok := errors.AsType[*queue.DuplicateError](err); ok && b.accepts(d.ID) {
+					equal[i] = err
+					continue
+				}
 				c.done <- err
 				changes[i] = nil
 				continue
@@ -334,36 +447,138 @@ func (s *Store) commit(changes []*change) error {
 		}
 		s.rollback.committing.Store(true)
 		defer s.rollback.committing.Store(false)
-		return tx.Commit()
+		return s.commitTx(tx)
 	})
 	if err == nil {
-		s.index.mu.Lock()
-		b.addAccepted(s.index)
-		for _, f := range b.then {
-			f(s.index)
+		s.apply(b)
+		s.remember(false)
+		for i, e := range equal {
+			changes[i].done <- e
+			changes[i] = nil
 		}
-		s.index.mu.Unlock()
-		for id := range b.ids {
-			if bytes.Compare(id[:], s.lastID[:]) > 0 {
-				s.lastID = id
-			}
-		}
-		s.kept.Add(b.kept)
-		s.removeFiles(b.files)
+		answer(changes, nil)
 		return nil
 	}
-	if fault, ok := errors.AsType[*faultError](err); ok {
+	fault, damaged := errors.AsType[*faultError](err)
+	if damaged {
 		s.log.Error("the queue's store is damaged", zap.Error(fault))
-		return errors.Join(err, s.reopen())
 	}
-	// A commit that fails while writing the last page may have taken effect, so
-	// the index is read again.
 	if e := guard(func() error {
 		return db.View(func(tx *bbolt.Tx) error { after = tx.ID(); return nil })
-	}); e != nil || after >= before {
-		return errors.Join(err, s.reopen())
+	}); e == nil && (before == 0 || after < before) {
+		if damaged {
+			err = errors.Join(err, s.reopen())
+		}
+		return err
 	}
-	return err
+	// A commit that fails while its last page is written may have taken effect.
+	return s.lookUp(b, changes, equal, before, err)
+}
+
+// apply changes the index after the commit of b.
+func (s *Store) apply(b *batch) {
+	s.index.mu.Lock()
+	b.addAccepted(s.index)
+	for _, f := range b.then {
+		f(s.index)
+	}
+	s.index.mu.Unlock()
+	for id := range b.ids {
+		if bytes.Compare(id[:], s.lastID[:]) > 0 {
+			s.lastID = id
+		}
+	}
+	s.kept.Add(b.kept)
+	if !s.backups.keep(b.files) {
+		s.removeFiles(b.files)
+	}
+}
+
+// maxLookUp is the maximum time between two attempts of lookUp.
+const maxLookUp = 10 * time.Second
+
+// lookUp opens the database again after a commit that may have taken effect,
+// and answers the changes by what it finds. While the disk fails, it tries
+// again: until the outcome is certain, an answer could be wrong. Other changes
+// are refused meanwhile. It returns cause if the changes are not stored.
+func (s *Store) lookUp(b *batch, changes []*change, equal map[int]error, number int, cause error) error {
+	for wait := coolDown; ; wait = min(2*wait, maxLookUp) {
+		stored, err := s.lookUpOnce(b, changes, equal, number)
+		if err == nil {
+			for i, c := range changes {
+				if c != nil && stored[i] {
+					c.done <- equal[i]
+					changes[i] = nil
+				}
+			}
+			answer(changes, cause)
+			if slices.Contains(stored, false) {
+				return cause
+			}
+			return nil
+		}
+		s.log.Error("the queue's store cannot be opened again", zap.Error(err))
+		late := time.After(wait)
+		for waiting := true; waiting; {
+			others, _ := s.changes.take(true)
+			answer(others, err)
+			select {
+			case <-s.changes.added:
+			case <-late:
+				waiting = false
+			case <-s.stop:
+				answer(changes, errUnclear)
+				return errUnclear
+			}
+		}
+	}
+}
+
+// lookUpOnce opens the database and reports which changes are stored.
+func (s *Store) lookUpOnce(b *batch, changes []*change, equal map[int]error, number int) ([]bool, error) {
+	s.closeDatabase()
+	o, err := s.openOrSalvage()
+	if err != nil {
+		return nil, err
+	}
+	stored := make([]bool, len(changes))
+	all := true
+	err = guard(func() error {
+		if err := o.db.View(func(tx *bbolt.Tx) error {
+			for i, c := range changes {
+				switch {
+				case c == nil:
+					stored[i] = true
+					continue
+				case c.stored != nil && equal[i] == nil:
+					stored[i] = c.stored(tx)
+				default:
+					stored[i] = !o.salvaged && tx.ID() >= number
+				}
+				all = all && stored[i]
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		// The failed write may have reached only the memory of the operating system.
+		// The next commit writes the other meta page, and makes what is here durable.
+		tx, err := o.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		return s.commitTx(tx)
+	})
+	if err != nil {
+		_ = o.db.Close()
+		return nil, err
+	}
+	if all {
+		s.apply(b) // so that claimed jobs stay claimed
+	}
+	s.install(o)
+	return stored, nil
 }
 
 // rollbackGuard is a logger of bbolt that keeps a failed commit from ending the
@@ -474,12 +689,11 @@ func (b *batch) jobKey(id queue.JobID) []byte {
 	return b.key
 }
 
-// destinationHash returns what [Store.destinationHash] returns. It remembers the
-// hashes of many destinations.
-func (b *batch) destinationHash(text string) seal.Hash {
+// hash returns what [Store.Hash] returns. It remembers many hashes.
+func (b *batch) hash(text string) seal.Hash {
 	h, ok := b.hashes[text]
 	if !ok {
-		h = b.store.destinationHash(text)
+		h = b.store.Hash(text)
 		b.hashes[text] = h
 	}
 	return h
@@ -534,10 +748,7 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 // stored reports whether a message is stored. Most IDs are later than those of
 // all earlier batches, so that the database need not be searched.
 func (b *batch) stored(id uuid.UUID) bool {
-	if _, ok := b.ids[id]; ok {
-		return true
-	}
-	return bytes.Compare(id[:], b.store.lastID[:]) <= 0 && b.get(bucketMessages, id[:]) != nil
+	return b.accepts(id) || bytes.Compare(id[:], b.store.lastID[:]) <= 0 && b.get(bucketMessages, id[:]) != nil
 }
 
 // accept stores an entry.
@@ -567,6 +778,8 @@ func (b *batch) accept(e *queue.Entry) error {
 		case queue.Queued, queue.Sending:
 			j.Status = queue.Queued // its status after a crash
 			c.waiting++
+		case queue.Held:
+			c.waiting++
 		case queue.Dead:
 			c.dead++
 		default:
@@ -575,7 +788,10 @@ func (b *batch) accept(e *queue.Entry) error {
 		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
 			return err
 		}
-		b.jobs = append(b.jobs, acceptedJob{i, b.destinationHash(j.Destination), status, j.Due.UnixMicro(), j.Expires.UnixMicro()})
+		if j.Incident != "" {
+			b.statuses[j.JobID] = status
+		}
+		b.jobs = append(b.jobs, acceptedJob{i, place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status, timesOf(&j)})
 	}
 	if c.waiting+c.dead > 0 {
 		if err := b.put(bucketBodies, m.ID[:], m.Body); err != nil {
@@ -583,21 +799,25 @@ func (b *batch) accept(e *queue.Entry) error {
 		}
 	}
 	if n := len(b.jobs) - before; n > 0 {
-		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files)}, n})
+		b.accepted = append(b.accepted, accepted{e, &message{id: m.ID, created: m.Created.UnixMicro(), size: r.Size, files: len(m.Files), unkeyed: m.Key == "", text: uint32(e.Jobs[0].Text), own: e.Jobs[0].OwnAttempts}, n})
 	}
 	if c.waiting > 0 {
 		b.bytes += r.Size
 		return nil
 	}
-	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Created)
+	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Key != "", m.Created)
 }
 
 // finish adds a message to the finished ones. It is called when none of its
 // jobs waits any more.
-func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) error {
+func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, keyed bool, now time.Time) error {
 	size = record.KeptSize(size, jobs, dead)
 	b.kept += size
-	b.key = appendFinishedKey(b.key[:0], now, id)
+	kind := onlyResults
+	if dead > 0 || keyed {
+		kind = lasting
+	}
+	b.key = finishedKey(b.key[:0], kind, now, id)
 	b.plain = binary.AppendVarint(b.plain[:0], size)
 	return b.put(bucketFinished, b.key, b.plain)
 }
@@ -606,8 +826,8 @@ func (b *batch) finish(id uuid.UUID, size int64, jobs, dead int, now time.Time) 
 func (b *batch) unfinish(id uuid.UUID) error {
 	// The time is unknown, so search: few dead jobs are ever retried.
 	c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if len(k) == finishedKeySize && bytes.Equal(k[8:], id[:]) {
+	for k, v := c.Seek([]byte{byte(lasting)}); k != nil; k, v = c.Next() {
+		if len(k) == finishedKeySize && finishedID(k) == id {
 			b.kept -= b.store.keptSize(k, v)
 			return c.Delete()
 		}
@@ -615,16 +835,28 @@ func (b *batch) unfinish(id uuid.UUID) error {
 	return nil
 }
 
-const finishedKeySize = 8 + 16
+// finishedKind tells which finished messages are forgotten first if there are
+// too many.
+type finishedKind byte
 
-// finishedKey sorts by time.
-func finishedKey(t time.Time, id uuid.UUID) []byte {
-	return appendFinishedKey(make([]byte, 0, finishedKeySize), t, id)
+const (
+	onlyResults finishedKind = 1
+	lasting     finishedKind = 2 // with a dead job or an idempotency key
+)
+
+const finishedKeySize = 1 + 8 + 16
+
+// finishedKey appends a key that sorts by kind and time to b.
+func finishedKey(b []byte, kind finishedKind, t time.Time, id uuid.UUID) []byte {
+	return append(binary.BigEndian.AppendUint64(append(b, byte(kind)), uint64(t.UnixMicro())), id[:]...)
 }
 
-func appendFinishedKey(b []byte, t time.Time, id uuid.UUID) []byte {
-	return append(binary.BigEndian.AppendUint64(b, uint64(t.UnixMicro())), id[:]...)
+// finishedTime and finishedID return parts of a key of finishedKeySize bytes.
+func finishedTime(key []byte) time.Time {
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(key[1:])))
 }
+
+func finishedID(key []byte) uuid.UUID { return uuid.UUID(key[9:]) }
 
 // keptSize returns the counted size of a finished message, or 0 if the record
 // is damaged.
@@ -641,7 +873,14 @@ func (s *Store) keptSize(key, sealed []byte) int64 {
 func (b *batch) settle(j *job, r *queue.Job) error {
 	m := j.message
 	c := b.count(m)
-	if j.status.Waits() {
+	before := j.status
+	if r.Incident != "" {
+		if status, ok := b.statuses[r.JobID]; ok {
+			before = status
+		}
+		b.statuses[r.JobID] = r.Status
+	}
+	if before.Waits() {
 		c.waiting--
 	} else {
 		c.dead--
@@ -650,7 +889,7 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 		c.waiting++
 	}
 	switch r.Status {
-	case queue.Queued, queue.Dead:
+	case queue.Queued, queue.Held, queue.Dead:
 		if r.Status == queue.Dead {
 			c.dead++
 		}
@@ -665,10 +904,10 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 			return err
 		}
 	}
-	status, due, expires := r.Status, r.Due.UnixMicro(), r.Expires.UnixMicro()
+	status, times := r.Status, timesOf(r)
 	b.then = append(b.then, func(x *index) {
-		if status == queue.Queued {
-			j.due, j.expires = due, expires
+		if status == queue.Queued || status == queue.Held {
+			j.setTimes(times)
 		}
 		b.store.recent.changed(j.id())
 		x.set(j, status)
@@ -696,12 +935,28 @@ func (b *batch) ended(m *message, before counts, now time.Time) error {
 			return err
 		}
 	}
-	return b.finish(m.id, m.size, len(m.jobs), c.dead, now)
+	keyed := c.dead == 0 && b.keyed(m) // with a dead job it does not matter
+	if b.tight && c.dead == 0 && !keyed {
+		if err := b.delete(bucketMessages, m.id[:]); err != nil {
+			return err
+		}
+		return b.deletePrefix(bucketDone, m.id[:])
+	}
+	return b.finish(m.id, m.size, len(m.jobs), c.dead, keyed, now)
+}
+
+// keyed reports whether a stored message has an idempotency key.
+func (b *batch) keyed(m *message) bool {
+	if m.unkeyed {
+		return false
+	}
+	r, err := b.store.openMessage(m.id, b.get(bucketMessages, m.id[:]))
+	return err == nil && r.Key != nil
 }
 
 // forget removes a message that has ended.
 func (b *batch) forget(finished []byte, size int64) error {
-	id := uuid.UUID(finished[8:])
+	id := finishedID(finished)
 	if sealed := b.get(bucketMessages, id[:]); sealed != nil {
 		if r, err := b.store.openMessage(id, sealed); err == nil && r.Key != nil {
 			if err := b.delete(bucketKeys, r.Key[:]); err != nil {

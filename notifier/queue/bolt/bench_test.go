@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -72,7 +73,7 @@ func BenchmarkAcceptAndDeliver(b *testing.B) {
 			wg.Go(func() {
 				defer close(jobs)
 				for n := 0; n < b.N; {
-					claimed, _, err := s.Claim(b.Context(), queue.Claim{Now: time.Now(), Max: 64, PerDestination: 1 << 20, Lease: time.Minute})
+					claimed, _, err := s.Claim(b.Context(), queue.Claim{Now: time.Now(), Max: 64, Lease: time.Minute})
 					if err != nil {
 						b.Error(err)
 						return
@@ -160,5 +161,74 @@ func BenchmarkOpen(b *testing.B) {
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB")
 		s.Close()
 		b.StartTimer()
+	}
+}
+
+// BenchmarkList lists 100,000 waiting deliveries in pages.
+func BenchmarkList(b *testing.B) {
+	s, err := Open(Options{Path: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	fill(b, s, 100_000, randomText(100))
+	b.ResetTimer()
+	for b.Loop() {
+		after := queue.JobID{}
+		for {
+			page, err := s.List(b.Context(), after, 1000, queue.Queued, queue.Sending)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if len(page) < 1000 {
+				break
+			}
+			after = page[len(page)-1].JobID
+			if _, err := s.Stats(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkClaimBesideHanging claims and ends a delivery to a known destination
+// while 100,000 other destinations have a due job and no slot, and 2,000 known
+// ones hang.
+func BenchmarkClaimBesideHanging(b *testing.B) {
+	x := newIndex()
+	now := time.Now()
+	times := jobTimes{due: now.UnixMicro(), updated: now.UnixMicro()}
+	add := func(n int, host byte) place {
+		to := place{destination: seal.Hash{1, byte(n), byte(n >> 8), byte(n >> 16)}, host: seal.Hash{host}}
+		x.add(&message{id: queue.NewID()}, 0, to, queue.Queued, times)
+		return to
+	}
+	var known []queue.Health
+	for i := range 2001 {
+		known = append(known, queue.Health{Destination: seal.Hash{1, byte(i), byte(i >> 8)}, Known: true, Changed: now})
+	}
+	slots := queue.NewSlots(256, known...)
+	for i := range 2000 {
+		add(i, byte(i))
+		add(i, byte(i))
+	}
+	for i := range 100_000 {
+		add(2001+i, byte(i))
+	}
+	for {
+		if jobs, _ := x.claim(now.UnixMicro(), 64, slots); len(jobs) == 0 {
+			break
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		add(2000, 0)
+		jobs, _ := x.claim(now.UnixMicro(), 64, slots)
+		if len(jobs) != 1 {
+			b.Fatalf("%d jobs", len(jobs))
+		}
+		slots.Release(jobs[0].id())
+		x.beginSettling(jobs[0])
+		x.set(jobs[0], queue.Delivered)
 	}
 }

@@ -27,6 +27,10 @@ func (e *LockedError) Error() string {
 	return "the queue's folder " + e.Path + " is used by another process; end that one, or set another path"
 }
 
+// KeyFile returns the path of the file that has the key, unless the
+// configuration has a secret.
+func (s *Store) KeyFile() string { return filepath.Join(s.path, "key") }
+
 // readKey returns the content of the key file. It creates a missing file if
 // create is true.
 func readKey(path string, create bool) (string, error) {

@@ -2,6 +2,8 @@ package bolt
 
 import (
 	"container/heap"
+	"container/list"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -19,11 +21,20 @@ type index struct {
 	messages     map[uuid.UUID]*message
 	destinations map[seal.Hash]*destination
 
-	timed timedHeap      // destinations with a queued job, by the due time of their first
-	ready []*destination // destinations with a due job, in order of their turns
+	timed  timedHeap                 // destinations with a queued job, by the due time of their first
+	ready  []*destination            // destinations with a due job, in order of their turns
+	parked map[queue.Full]*list.List // destinations with a due job that wait for a limit other than their own
 
-	queued, sending, dead int
+	latest int64 // no queued job has a later time updated
+
+	queued, sending, dead int   // queued includes those that are held
 	waiting               int64 // bytes of the messages that wait
+	oldest                messageHeap
+
+	records map[seal.Hash]int64 // when each record is due
+
+	// nextRecord is a time before which no record is due.
+	nextRecord int64
 }
 
 // message is a message with a job that waits or is dead.
@@ -32,46 +43,111 @@ type message struct {
 	created int64 // in microseconds since 1970, like all times of the index
 	size    int64
 	files   int
-	waiting int // jobs
-	dead    int
-	jobs    []*job
-	one     [1]*job // the room of jobs for one
+	text    uint32 // size of the body
+	waiting int32  // jobs
+	dead    int32
+	place   int32  // in index.oldest
+	unkeyed bool   // it is known to have no idempotency key
+	own     bool   // its jobs need attempts of their own
+	jobs    []*job // in the order of their indexes
+
+	// Most messages have one job. This is its room, so that there is less for the
+	// garbage collector to visit.
+	one   [1]*job
+	first job
 }
 
 type job struct {
 	message     *message
 	destination *destination
 	due         int64
-	expires     int64
-	place       int32 // in the heap of its destination; -1 if it is not queued
+	updated     int64
+	slack       uint32 // how many seconds earlier than due it may be due
+	expires     uint32 // in seconds since 1970, rounded up
+	place       int32  // in a heap of its destination; -1 if it is not queued
 	index       uint16
 	status      queue.Status
-	settling    bool // its outcome is being written
-	cancelling  bool // it is Sending or Dead while its cancellation is written
+	writing     writing
 }
+
+// writing is what is being written about a job.
+type writing uint8
+
+const (
+	nothing    writing = iota
+	settling           // its outcome
+	cancelling         // its cancellation, while it is Sending or Dead
+)
 
 func (j *job) id() queue.JobID { return queue.JobID{Message: j.message.id, Index: int(j.index)} }
 
+// settleable reports whether j, which may be nil, is claimed and nobody settles or
+// cancels it.
+func (j *job) settleable() bool {
+	return j != nil && j.status == queue.Sending && j.writing == nothing
+}
+
+// jobTimes are the times of a job in the index.
+type jobTimes struct {
+	due, updated   int64
+	slack, expires uint32
+}
+
+func timesOf(j *queue.Job) jobTimes {
+	t := jobTimes{due: j.Due.UnixMicro(), updated: j.Updated.UnixMicro(), slack: math.MaxUint32}
+	t.expires = uint32(min(max(j.Expires.Unix()+1, 0), math.MaxUint32))
+	if !j.NotBefore.IsZero() {
+		t.slack = uint32(min(max(j.Due.Sub(j.NotBefore)/time.Second, 0), math.MaxUint32))
+	}
+	return t
+}
+
+func (j *job) setTimes(t jobTimes) {
+	j.due, j.updated, j.slack, j.expires = t.due, t.updated, t.slack, t.expires
+}
+
 // destination holds the queued jobs of one destination.
 type destination struct {
-	hash    seal.Hash
-	queued  jobHeap
-	claimed int // jobs that are Sending, without those whose outcome is being written
-	turn    turn
-	place   int // in index.timed
+	hash, host seal.Hash
+	client     bool
+	turn       turn
+	place      int // in index.timed
+	parked     *list.Element
+	limit      queue.Full // the list of index.parked that has it
+	queued     jobHeap    // jobs that can be due earlier
+	firm       jobHeap    // jobs that cannot
+}
+
+// jobs returns the heap that a queued job belongs into.
+func (d *destination) jobs(j *job) *jobHeap {
+	if j.slack == 0 {
+		return &d.firm
+	}
+	return &d.queued
+}
+
+func (d *destination) len() int { return len(d.queued) + len(d.firm) }
+
+// first returns the job that is due first. There must be one.
+func (d *destination) first() *job {
+	if len(d.queued) == 0 || len(d.firm) > 0 && d.firm.before(d.firm[0], d.queued[0]) {
+		return d.firm[0]
+	}
+	return d.queued[0]
 }
 
 // turn is the list of the index that a destination is in.
 type turn uint8
 
 const (
-	noTurn    turn = iota // it has no queued job, or has reached its limit
-	timedTurn             // in index.timed
-	readyTurn             // in index.ready
+	noTurn     turn = iota // it has no queued job, or has reached its limit
+	timedTurn              // in index.timed
+	readyTurn              // in index.ready
+	parkedTurn             // in index.parked
 )
 
 func newIndex() *index {
-	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}}
+	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: map[seal.Hash]int64{}}
 }
 
 // replace replaces the content of x with that of an index read from the
@@ -81,7 +157,7 @@ func (x *index) replace(other *index) {
 	defer x.mu.Unlock()
 	for _, m := range x.messages {
 		for _, j := range m.jobs {
-			if j.status != queue.Sending || j.cancelling {
+			if j.status != queue.Sending || j.writing == cancelling {
 				continue
 			}
 			if now := other.find(j.id()); now != nil && now.status == queue.Queued {
@@ -89,21 +165,32 @@ func (x *index) replace(other *index) {
 			}
 		}
 	}
-	x.messages, x.destinations, x.timed, x.ready = other.messages, other.destinations, other.timed, other.ready
-	x.queued, x.sending, x.dead, x.waiting = other.queued, other.sending, other.dead, other.waiting
+	x.messages, x.destinations, x.timed, x.ready, x.parked = other.messages, other.destinations, other.timed, other.ready, other.parked
+	x.latest, x.records, x.nextRecord = other.latest, other.records, 0
+	x.queued, x.sending, x.dead, x.waiting, x.oldest = other.queued, other.sending, other.dead, other.waiting, other.oldest
+}
+
+// place is where a job goes: its destination and host.
+type place struct {
+	destination, host seal.Hash
+	client            bool
 }
 
 // add adds a job that waits or is dead to a message of the index.
-func (x *index) add(m *message, i int, hash seal.Hash, status queue.Status, due, expires int64) {
-	d := x.destinations[hash]
+func (x *index) add(m *message, i int, to place, status queue.Status, t jobTimes) {
+	d := x.destinations[to.destination]
 	if d == nil {
-		d = &destination{hash: hash}
+		d = &destination{hash: to.destination, host: to.host, client: to.client}
 	}
-	j := &job{message: m, destination: d, due: due, expires: expires, place: -1, index: uint16(i)}
+	j := &m.first
 	if len(m.jobs) == 0 {
 		x.messages[m.id] = m
 		m.jobs = m.one[:0]
+	} else {
+		j = new(job)
 	}
+	*j = job{message: m, destination: d, place: -1, index: uint16(i)}
+	j.setTimes(t)
 	m.jobs = append(m.jobs, j)
 	x.set(j, status)
 }
@@ -112,26 +199,17 @@ func (x *index) add(m *message, i int, hash seal.Hash, status queue.Status, due,
 func (x *index) set(j *job, status queue.Status) {
 	m, d := j.message, j.destination
 	x.count(m, j.status, -1)
-	switch j.status {
-	case queue.Queued:
-		heap.Remove(&d.queued, int(j.place))
-	case queue.Sending:
-		if !j.settling {
-			d.claimed--
-		}
+	if j.status == queue.Queued {
+		x.dequeue(j)
 	}
 	x.reschedule(d)
-	j.status, j.settling, j.cancelling = status, false, false
+	j.status, j.writing = status, nothing
 	x.count(m, status, 1)
-	if status.Waits() {
-		d = x.attach(j)
-	}
 	switch status {
 	case queue.Queued:
-		heap.Push(&d.queued, j)
-	case queue.Sending:
-		d.claimed++
-	case queue.Dead:
+		d = x.attach(j)
+		x.enqueue(j)
+	case queue.Sending, queue.Held, queue.Dead:
 	default:
 		m.jobs = slices.DeleteFunc(m.jobs, func(o *job) bool { return o == j })
 		if len(m.jobs) == 0 {
@@ -141,8 +219,36 @@ func (x *index) set(j *job, status queue.Status) {
 	x.reschedule(d)
 }
 
-// attach returns the destination of a job that waits. The destination may have
-// left the index while the job was dead or its outcome was being written.
+// enqueue adds a queued job to its destination.
+func (x *index) enqueue(j *job) {
+	heap.Push(j.destination.jobs(j), j)
+	x.latest = max(x.latest, j.updated)
+}
+
+// dequeue removes a queued job from its destination.
+func (x *index) dequeue(j *job) { heap.Remove(j.destination.jobs(j), int(j.place)) }
+
+// postpone makes jobs of a destination wait until a time, or until they expire: at
+// most n that were due when an attempt began, and that have not expired. It
+// returns them.
+func (x *index) postpone(d *destination, began, now, until int64, n int) (jobs []*job) {
+	for len(jobs) < n && d.len() > 0 {
+		j := d.first()
+		expires := int64(j.expires) * 1e6
+		if j.due > began || j.message.own || expires <= now {
+			break
+		}
+		x.dequeue(j)
+		j.setTimes(jobTimes{due: min(until, expires), updated: now, slack: math.MaxUint32, expires: j.expires})
+		x.enqueue(j)
+		jobs = append(jobs, j)
+	}
+	x.reschedule(d)
+	return jobs
+}
+
+// attach returns the destination of a job that is queued. The destination may
+// have left the index while none of its jobs was.
 func (x *index) attach(j *job) *destination {
 	d := j.destination
 	if other := x.destinations[d.hash]; other != nil {
@@ -153,136 +259,266 @@ func (x *index) attach(j *job) *destination {
 }
 
 // beginSettling marks a claimed job as being settled. Its delivery has ended, so
-// its destination has room for another one. It reports whether there is one.
+// its destination may have room for another one. It reports whether there is
+// one.
 func (x *index) beginSettling(j *job) bool {
-	d := j.destination
-	j.settling = true
-	d.claimed--
-	x.reschedule(d)
-	return len(d.queued) > 0
+	j.writing = settling
+	d := x.destinations[j.destination.hash]
+	if d == nil {
+		return false
+	}
+	x.offer(d)
+	return d.len() > 0
 }
 
-// stopSettling is the inverse of beginSettling.
-func (x *index) stopSettling(j *job) {
-	j.settling = false
-	x.attach(j).claimed++
+// offer lets a destination have a turn that may have more room than before.
+func (x *index) offer(d *destination) {
+	if d.turn == parkedTurn {
+		x.leave(d)
+	}
+	x.reschedule(d)
+}
+
+// park puts a destination aside until a limit allows another delivery.
+func (x *index) park(d *destination, full queue.Full) {
+	all := x.parked[full]
+	if all == nil {
+		all = list.New()
+		x.parked[full] = all
+	}
+	d.turn, d.limit, d.parked = parkedTurn, full, all.PushBack(d)
+}
+
+// leave makes a parked destination ready.
+func (x *index) leave(d *destination) {
+	all := x.parked[d.limit]
+	all.Remove(d.parked)
+	if all.Len() == 0 {
+		delete(x.parked, d.limit)
+	}
+	d.parked = nil
+	d.turn = readyTurn
+	x.ready = append(x.ready, d)
 }
 
 func (x *index) count(m *message, status queue.Status, n int) {
 	before := m.waiting
 	switch status {
-	case queue.Queued:
+	case queue.Queued, queue.Held:
 		x.queued += n
 	case queue.Sending:
 		x.sending += n
 	case queue.Dead:
 		x.dead += n
-		m.dead += n
+		m.dead += int32(n)
 	}
 	if status.Waits() {
-		m.waiting += n
+		m.waiting += int32(n)
 	}
 	switch {
 	case before == 0 && m.waiting > 0:
 		x.waiting += m.size
+		heap.Push(&x.oldest, m)
 	case before > 0 && m.waiting == 0:
 		x.waiting -= m.size
+		heap.Remove(&x.oldest, int(m.place))
 	}
 }
 
 // reschedule moves a destination to the place of its first queued job. A
-// destination that is ready keeps its turn.
+// destination that is ready or parked keeps its turn.
 func (x *index) reschedule(d *destination) {
 	switch {
-	case d.turn == readyTurn:
-	case len(d.queued) > 0 && d.turn == timedTurn:
+	case d.turn == readyTurn || d.turn == parkedTurn:
+	case d.len() > 0 && d.turn == timedTurn:
 		heap.Fix(&x.timed, d.place)
-	case len(d.queued) > 0:
+	case d.len() > 0:
 		d.turn = timedTurn
 		heap.Push(&x.timed, d)
 	case d.turn == timedTurn:
 		heap.Remove(&x.timed, d.place)
 		d.turn = noTurn
 	}
-	if len(d.queued) == 0 && d.claimed == 0 && d.turn == noTurn && x.destinations[d.hash] == d {
+	if d.len() == 0 && d.turn == noTurn && x.destinations[d.hash] == d {
 		delete(x.destinations, d.hash)
 	}
 }
 
-// claim marks jobs that are due as Sending. Destinations take turns. next is
-// the time when more jobs are due, or 0 if none is queued.
-func (x *index) claim(now int64, n, limit int) (claimed []*job, next int64) {
-	for len(x.timed) > 0 && x.timed[0].queued[0].due <= now {
+// claim marks jobs that are due and have a slot as Sending. Destinations take
+// turns. next is the time when more jobs are due, or 0 if none is queued.
+func (x *index) claim(now int64, n int, slots *queue.Slots) (claimed []*job, next int64) {
+	x.correct(now)
+	for len(x.timed) > 0 && x.timed[0].first().due <= now {
 		d := heap.Pop(&x.timed).(*destination)
 		d.turn = readyTurn
 		x.ready = append(x.ready, d)
 	}
-	for len(x.ready) > 0 && len(claimed) < n {
+	for x.unpark(slots); len(x.ready) > 0 && len(claimed) < n; {
 		d := x.ready[0]
 		x.ready[0] = nil
 		x.ready = x.ready[1:]
-		if d.claimed >= limit {
-			d.turn = noTurn // until one of the claimed jobs is settled
-			continue
-		}
-		if len(d.queued) > 0 && d.queued[0].due <= now {
-			j := d.queued[0]
-			x.set(j, queue.Sending)
-			claimed = append(claimed, j)
-		}
-		if len(d.queued) > 0 && d.queued[0].due <= now {
-			x.ready = append(x.ready, d)
-			continue
-		}
 		d.turn = noTurn
-		x.reschedule(d)
+		if d.len() == 0 || d.first().due > now {
+			x.reschedule(d)
+			continue
+		}
+		j := d.first()
+		full, ok := slots.Take(d.candidate(j))
+		switch {
+		case ok:
+			claimed = append(claimed, j)
+			d.turn = readyTurn // so that set does not move it
+			x.set(j, queue.Sending)
+			if d.len() > 0 && d.first().due <= now {
+				x.ready = append(x.ready, d)
+			} else {
+				d.turn = noTurn
+				x.reschedule(d)
+			}
+		case full.Limit == queue.DestinationLimit: // until one of its jobs is settled, or it is woken
+		default:
+			x.park(d, full)
+		}
+		if len(x.ready) == 0 {
+			x.unpark(slots) // those that were ready may not have used all room
+		}
 	}
 	switch {
 	case len(x.ready) > 0:
 		next = now
 	case len(x.timed) > 0:
-		next = x.timed[0].queued[0].due
+		next = x.timed[0].first().due
 	}
 	return claimed, next
+}
+
+func (d *destination) candidate(j *job) queue.Candidate {
+	return queue.Candidate{Job: j.id(), Destination: d.hash, Host: d.host, Client: d.client, Text: int64(j.message.text)}
+}
+
+// unpark makes destinations ready again, as many as the limits have room for
+// that they wait for. So each of them is looked at once for each slot that
+// becomes free, however many wait.
+func (x *index) unpark(slots *queue.Slots) {
+	for full, all := range x.parked {
+		free := slots.Free(full)
+		for free > 0 && all.Len() > 0 {
+			d := all.Front().Value.(*destination)
+			need := 1
+			if full.Limit == queue.TextLimit && d.len() > 0 {
+				need = min(int(d.first().message.text), queue.MaxTexts)
+			}
+			if need > free {
+				break
+			}
+			free -= need
+			x.leave(d)
+		}
+	}
+}
+
+// correct makes the jobs due that were written when the clock was ahead of now.
+func (x *index) correct(now int64) {
+	limit := now + queue.ClockTolerance.Microseconds()
+	if x.latest <= limit {
+		return
+	}
+	x.latest = 0
+	for _, d := range x.destinations {
+		for _, h := range []*jobHeap{&d.queued, &d.firm} {
+			for _, j := range *h {
+				if j.updated > limit {
+					j.setTimes(jobTimes{due: now, updated: now, slack: j.slack, expires: j.expires})
+				}
+				x.latest = max(x.latest, j.updated)
+			}
+			heap.Init(h)
+		}
+		x.reschedule(d)
+	}
+}
+
+// wake makes jobs of a destination due: at most n that are due or can be, or all
+// if n is 0. With force, it includes those that should not be due yet. It
+// reports whether there are more that are not due or may not be.
+func (x *index) wake(hash seal.Hash, now int64, n int, force bool) (more bool) {
+	d := x.destinations[hash]
+	if d == nil {
+		return false
+	}
+	var later []*job
+	if n == 0 {
+		n = d.len()
+	}
+	for range n {
+		if len(d.queued) == 0 {
+			break
+		}
+		later = append(later, heap.Pop(&d.queued).(*job))
+	}
+	more = len(d.queued) > 0
+	if force {
+		later = append(later, d.firm...)
+		d.firm = nil
+	}
+	for _, j := range later {
+		if j.due > now {
+			earliest := now
+			if !force {
+				earliest = max(now, j.due-int64(j.slack)*1e6)
+			}
+			j.slack -= uint32(min((j.due-earliest)/1e6, int64(j.slack)))
+			j.due = earliest
+			if earliest == now {
+				j.slack = math.MaxUint32
+			}
+		}
+		heap.Push(d.jobs(j), j)
+	}
+	x.offer(d)
+	return more
+}
+
+// waitingFor returns what waits for the given destinations, or for all if none
+// is given.
+func (x *index) waitingFor(hashes []seal.Hash) (all []queue.Waiting) {
+	add := func(d *destination) {
+		if d == nil || d.len() == 0 {
+			return
+		}
+		since := int64(math.MaxInt64)
+		for _, jobs := range []jobHeap{d.queued, d.firm} {
+			for _, j := range jobs {
+				since = min(since, j.message.created)
+			}
+		}
+		all = append(all, queue.Waiting{Destination: d.hash, Client: d.client, Jobs: d.len(), Since: time.UnixMicro(since)})
+	}
+	if len(hashes) == 0 {
+		for _, d := range x.destinations {
+			add(d)
+		}
+	}
+	for _, h := range hashes {
+		add(x.destinations[h])
+	}
+	return all
 }
 
 // find returns a job that waits or is dead, or nil.
 func (x *index) find(id queue.JobID) *job {
 	if m := x.messages[id.Message]; m != nil {
-		for _, j := range m.jobs {
-			if int(j.index) == id.Index {
-				return j
-			}
+		if i, ok := slices.BinarySearchFunc(m.jobs, id.Index, func(j *job, i int) int { return int(j.index) - i }); ok {
+			return m.jobs[i]
 		}
 	}
 	return nil
 }
 
-// list returns at most n jobs for which keep returns true, in the order of
-// their IDs. It begins after the job after.
-func (x *index) list(after queue.JobID, n int, keep func(*job) bool) []*job {
-	var all []*job
-	for _, m := range x.messages {
-		for _, j := range m.jobs {
-			if keep(j) && j.id().Compare(after) > 0 {
-				all = append(all, j)
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b *job) int { return a.id().Compare(b.id()) })
-	return all[:min(n, len(all))]
-}
-
 func (x *index) stats() queue.Stats {
 	s := queue.Stats{Queued: x.queued, Sending: x.sending, Dead: x.dead, Bytes: x.waiting}
-	var oldest int64
-	for _, m := range x.messages {
-		if m.waiting > 0 && (oldest == 0 || m.created < oldest) {
-			oldest = m.created
-		}
-	}
-	if oldest != 0 {
-		s.Oldest = time.UnixMicro(oldest)
+	if len(x.oldest) > 0 {
+		s.Oldest = time.UnixMicro(x.oldest[0].created)
 	}
 	return s
 }
@@ -290,12 +526,15 @@ func (x *index) stats() queue.Stats {
 // jobHeap is a heap of jobs by due time.
 type jobHeap []*job
 
-func (h jobHeap) Len() int { return len(h) }
-func (h jobHeap) Less(a, b int) bool {
-	if h[a].due != h[b].due {
-		return h[a].due < h[b].due
+func (h jobHeap) Len() int           { return len(h) }
+func (h jobHeap) Less(a, b int) bool { return h.before(h[a], h[b]) }
+
+// before reports whether a is due before b.
+func (jobHeap) before(a, b *job) bool {
+	if a.due != b.due {
+		return a.due < b.due
 	}
-	return h[a].id().Compare(h[b].id()) < 0
+	return a.id().Compare(b.id()) < 0
 }
 
 func (h jobHeap) Swap(a, b int) {
@@ -318,11 +557,36 @@ func (h *jobHeap) Pop() any {
 	return j
 }
 
+// messageHeap is a heap of the messages that wait, by the time when they came
+// in.
+type messageHeap []*message
+
+func (h messageHeap) Len() int           { return len(h) }
+func (h messageHeap) Less(a, b int) bool { return h[a].created < h[b].created }
+func (h messageHeap) Swap(a, b int) {
+	h[a], h[b] = h[b], h[a]
+	h[a].place, h[b].place = int32(a), int32(b)
+}
+
+func (h *messageHeap) Push(v any) {
+	m := v.(*message)
+	m.place = int32(len(*h))
+	*h = append(*h, m)
+}
+
+func (h *messageHeap) Pop() any {
+	old := *h
+	m := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return m
+}
+
 // timedHeap is a heap of destinations by the due time of their first job.
 type timedHeap []*destination
 
 func (h timedHeap) Len() int           { return len(h) }
-func (h timedHeap) Less(a, b int) bool { return h[a].queued[0].due < h[b].queued[0].due }
+func (h timedHeap) Less(a, b int) bool { return h[a].first().due < h[b].first().due }
 func (h timedHeap) Swap(a, b int) {
 	h[a], h[b] = h[b], h[a]
 	h[a].place, h[b].place = a, b

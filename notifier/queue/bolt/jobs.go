@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
@@ -28,78 +29,122 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	if err != nil {
 		return err
 	}
-	check := func(b *batch) error {
-		for _, e := range entries {
+	decisions := make([]*decision, len(entries))
+	check := func(b *batch) (err error) {
+		for i, e := range entries {
 			if err := b.checkEntry(e, maxSize); err != nil {
+				return err
+			}
+			if decisions[i], err = b.decide(e.Update); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	write := func(b *batch) error {
-		for _, e := range entries {
+		for i, e := range entries {
 			if err := b.accept(e); err != nil {
+				return err
+			}
+			if err := b.update(decisions[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := s.do(ctx, &change{size: size, check: check, write: write}); err != nil {
-		s.removeFiles(files)
+	stored := func(tx *bbolt.Tx) bool {
+		return len(entries) == 0 || tx.Bucket([]byte(bucketMessages)).Get(entries[0].Message.ID[:]) != nil
+	}
+	c := &change{size: size, pages: pagesOf(size, entries...), messages: true, check: check, write: write, stored: stored}
+	if err := s.do(ctx, c); err != nil {
+		if !errors.Is(err, errUnclear) {
+			s.removeFiles(files)
+		}
 		return err
 	}
 	return nil
 }
 
+// pagesOf returns the maximum number of pages that a commit with entries needs,
+// roughly. size is that of their records.
+func pagesOf(size int, entries ...*queue.Entry) int {
+	n := size / (pageSize / 2) // pages are not full
+	for _, e := range entries {
+		n += pagesPerMessage + pagesPerJob*len(e.Jobs) + pagesOfUpdate(e.Update)
+	}
+	return n
+}
+
+// Hash implements [queue.Store].
+func (s *Store) Hash(text string) queue.Hash { return s.sealer.Hash("destination", text) }
+
 // Claim implements [queue.Store].
 func (s *Store) Claim(_ context.Context, c queue.Claim) ([]queue.Job, time.Time, error) {
 	s.index.mu.Lock()
-	claimed, due := s.index.claim(c.Now.UnixMicro(), c.Max, c.PerDestination)
-	ids := idsOf(claimed)
+	taken, due := s.index.claim(c.Now.UnixMicro(), c.Max, c.Slots)
+	claimed := make([]claimedJob, len(taken))
+	for i, j := range taken {
+		claimed[i] = claimedJob{j.id(), j.due, j.updated}
+	}
 	s.index.mu.Unlock()
 	var next time.Time
 	if due != 0 {
 		next = time.UnixMicro(due)
 	}
-	jobs, err := s.read(ids)
+	jobs, err := s.read(claimed)
 	return jobs, next, err
 }
 
-// Expire implements [queue.Store].
-func (s *Store) Expire(_ context.Context, now time.Time, _ time.Duration, n int) ([]queue.Job, error) {
-	t := now.UnixMicro()
-	s.index.mu.Lock()
-	expired := s.index.list(queue.JobID{}, n, func(j *job) bool { return j.status == queue.Queued && j.expires <= t })
-	for _, j := range expired {
-		s.index.set(j, queue.Sending)
-	}
-	ids := idsOf(expired)
-	s.index.mu.Unlock()
-	return s.read(ids)
+// claimedJob is a job of the index that has been claimed. Its record may have
+// other times.
+type claimedJob struct {
+	id           queue.JobID
+	due, updated int64
 }
 
-func idsOf(jobs []*job) []queue.JobID {
-	ids := make([]queue.JobID, len(jobs))
-	for i, j := range jobs {
-		ids[i] = j.id()
+// Wake implements [queue.Store]. It changes the index only, so it costs no
+// commit.
+func (s *Store) Wake(_ context.Context, w queue.Wake) (more []queue.Hash, err error) {
+	if s.closed() {
+		return nil, queue.ErrClosed
 	}
-	return ids
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	for _, h := range w.Destinations {
+		if s.index.wake(h, w.Now.UnixMicro(), w.Max, w.Force) {
+			more = append(more, h)
+		}
+	}
+	return more, nil
+}
+
+// Waiting implements [queue.Store].
+func (s *Store) Waiting(_ context.Context, destinations ...queue.Hash) ([]queue.Waiting, error) {
+	if s.closed() {
+		return nil, queue.ErrClosed
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	return s.index.waitingFor(destinations), nil
 }
 
 // read returns the records of claimed jobs. It gives up the claims of those
 // that it cannot read, and returns the first error.
-func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
-	if len(ids) == 0 {
+func (s *Store) read(all []claimedJob) ([]queue.Job, error) {
+	if len(all) == 0 {
 		return nil, nil
 	}
-	jobs := make([]queue.Job, 0, len(ids))
-	var stored []queue.JobID // that are not recent
-	for _, id := range ids {
-		if j := s.recent.job(id); j != nil && !s.closed() {
-			j.Status = queue.Sending
-			jobs = append(jobs, *j)
+	jobs := make([]queue.Job, 0, len(all))
+	add := func(j *queue.Job, c claimedJob) {
+		j.Status, j.Due, j.Updated = queue.Sending, time.UnixMicro(c.due), time.UnixMicro(c.updated)
+		jobs = append(jobs, *j)
+	}
+	var stored []claimedJob // that are not recent
+	for _, c := range all {
+		if j := s.recent.job(c.id); j != nil && !s.closed() {
+			add(j, c)
 		} else {
-			stored = append(stored, id)
+			stored = append(stored, c)
 		}
 	}
 	if len(stored) == 0 {
@@ -108,23 +153,22 @@ func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 	var damaged bool
 	err := s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketJobs))
-		for _, id := range stored {
-			key := record.JobKey(id)
+		for _, c := range stored {
+			key := record.JobKey(c.id)
 			j, _, err := s.openJob(key, b.Get(key))
 			if err != nil {
 				damaged = true
 				continue
 			}
-			j.Status = queue.Sending
-			jobs = append(jobs, *j)
+			add(j, c)
 		}
 		return nil
 	})
 	if err != nil {
 		jobs = nil
 	}
-	if len(jobs) < len(ids) {
-		s.giveBack(ids, jobs)
+	if len(jobs) < len(all) {
+		s.giveBack(all, jobs)
 	}
 	if damaged && err == nil {
 		s.reopenSoon()
@@ -133,14 +177,14 @@ func (s *Store) read(ids []queue.JobID) ([]queue.Job, error) {
 	return jobs, err
 }
 
-func (s *Store) giveBack(ids []queue.JobID, but []queue.Job) {
+func (s *Store) giveBack(all []claimedJob, but []queue.Job) {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	for _, id := range ids {
-		if slices.ContainsFunc(but, func(j queue.Job) bool { return j.JobID == id }) {
+	for _, c := range all {
+		if slices.ContainsFunc(but, func(j queue.Job) bool { return j.JobID == c.id }) {
 			continue
 		}
-		if j := s.index.find(id); j != nil && j.status == queue.Sending {
+		if j := s.index.find(c.id); j != nil && j.status == queue.Sending {
 			s.index.set(j, queue.Queued)
 		}
 	}
@@ -149,6 +193,9 @@ func (s *Store) giveBack(ids []queue.JobID, but []queue.Job) {
 // Settle implements [queue.Store].
 func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	id := t.Job.JobID
+	if t.Shared != nil {
+		return s.postpone(t.Job, t.Shared)
+	}
 	if !s.beginSettling(id) {
 		return queue.ErrNotClaimed
 	}
@@ -161,14 +208,20 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		}
 	}
 	var j *job
-	check := func(b *batch) error {
+	var d *decision
+	next := t.Next
+	dropped := false // next is
+	check := func(b *batch) (err error) {
 		s.index.mu.Lock()
-		defer s.index.mu.Unlock()
 		// The index may have been reloaded meanwhile.
-		if j = s.index.find(id); j == nil || j.status != queue.Sending {
+		j = s.index.find(id)
+		claimed := j != nil && j.status == queue.Sending
+		s.index.mu.Unlock()
+		if !claimed {
 			return queue.ErrNotClaimed
 		}
-		return nil
+		d, err = b.decide(t.Update)
+		return err
 	}
 	write := func(b *batch) error {
 		before := *b.count(j.message)
@@ -178,15 +231,70 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		if err := b.ended(j.message, before, t.Job.Updated); err != nil {
 			return err
 		}
-		if t.Next != nil {
-			return b.accept(t.Next)
+		if err := b.putHealth(t.Health); err != nil {
+			return err
 		}
-		return nil
+		if err := b.update(d); err != nil {
+			return err
+		}
+		if t.Next == nil { // the update may have removed it
+			dropped = next != nil
+			return nil
+		}
+		if dropped = b.leavesOut(t.Next); dropped {
+			return nil
+		}
+		return b.accept(t.Next)
 	}
-	if err := s.do(ctx, &change{size: len(t.Job.State) + len(t.Job.Result) + 512, deferrable: t.Deferrable, check: check, write: write}); err != nil {
+	stored := func(tx *bbolt.Tx) bool {
+		key := record.JobKey(id)
+		sealed := tx.Bucket([]byte(bucketJobs)).Get(key)
+		if sealed == nil {
+			return true
+		}
+		r, _, err := s.openJob(key, sealed)
+		return err == nil && r.Updated.UnixMicro() == t.Job.Updated.UnixMicro()
+	}
+	size := len(t.Job.State) + len(t.Job.Result) + 512
+	c := &change{size: size, pages: pagesPerResult + pagesOf(size), deferrable: t.Deferrable, check: check, write: write, stored: stored}
+	c.pages += pagesPerResult*len(t.Health) + pagesOfUpdate(t.Update)
+	if t.Next != nil {
+		c.pages += pagesOf(int(t.Next.Size()), t.Next)
+	}
+	if err := s.do(ctx, c); err != nil {
 		s.stopSettling(id)
-		s.removeFiles(files)
+		if !errors.Is(err, errUnclear) {
+			s.removeFiles(files)
+		}
 		return err
+	}
+	if dropped {
+		s.removeFiles(files)
+	}
+	return nil
+}
+
+// postponeAtOnce is the number of jobs that postpone changes while it holds the
+// lock of the index.
+const postponeAtOnce = 1000
+
+// postpone settles a job whose destination is down, and postpones others. It
+// changes only the index, so it costs no commit.
+func (s *Store) postpone(r *queue.Job, f *queue.SharedFailure) error {
+	if s.closed() {
+		return queue.ErrClosed
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	j := s.index.find(r.JobID)
+	if !j.settleable() {
+		return queue.ErrNotClaimed
+	}
+	j.setTimes(timesOf(r))
+	s.recent.changed(r.JobID)
+	s.index.set(j, queue.Queued)
+	for _, j := range s.index.postpone(j.destination, f.Began.UnixMicro(), r.Updated.UnixMicro(), f.Until.UnixMicro(), postponeAtOnce) {
+		s.recent.changed(j.id())
 	}
 	return nil
 }
@@ -197,7 +305,7 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
 	j := s.index.find(id)
-	if j == nil || j.status != queue.Sending || j.settling || j.cancelling {
+	if !j.settleable() {
 		return false
 	}
 	if s.index.beginSettling(j) {
@@ -212,51 +320,56 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 func (s *Store) stopSettling(id queue.JobID) {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if j := s.index.find(id); j != nil && j.settling {
-		s.index.stopSettling(j)
+	if j := s.index.find(id); j != nil && j.writing == settling {
+		j.writing = nothing
 	}
 }
 
 // Cancel implements [queue.Store].
 func (s *Store) Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...queue.Status) (int, error) {
-	return s.change(ctx, id, now, statuses, func(j *queue.Job) { j.Status = queue.Cancelled })
+	changed, err := s.change(ctx, id, now, statuses, func(j *queue.Job) { j.Status = queue.Cancelled })
+	return len(changed), err
 }
 
 // Retry implements [queue.Store].
-func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error) {
-	return s.change(ctx, id, now, []queue.Status{queue.Dead}, func(j *queue.Job) {
-		j.Status, j.Attempts, j.Due, j.Expires, j.Reason = queue.Queued, 0, now, expires, ""
-	})
+func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (n queue.Retried, err error) {
+	changed, err := s.change(ctx, id, now, []queue.Status{queue.Queued, queue.Dead}, func(j *queue.Job) { j.Hurry(now, expires) })
+	for _, status := range changed {
+		n.Count(status)
+	}
+	return n, err
 }
 
 // change applies f to the jobs of a message that have one of the statuses, in
-// one transaction, and returns how many there were.
-func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (int, error) {
+// one transaction, and returns the statuses that they had.
+func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
 	taken := map[queue.JobID]queue.Status{} // with their earlier statuses
 	s.index.mu.Lock()
 	if m := s.index.messages[id]; m != nil {
 		for _, j := range m.jobs {
-			if !slices.Contains(statuses, j.status) || j.cancelling {
+			if !slices.Contains(statuses, j.status) || j.writing == cancelling {
 				continue
 			}
 			taken[j.id()] = j.status
 			if j.status == queue.Queued {
 				s.index.set(j, queue.Sending) // so that it is not claimed meanwhile
 			}
-			j.cancelling = true
+			j.writing = cancelling
 		}
 	}
 	s.index.mu.Unlock()
 	var jobs []*job
 	check := func(b *batch) error {
+		jobs = nil
 		if b.get(bucketMessages, id[:]) == nil {
 			return queue.ErrNotFound
 		}
 		s.index.mu.Lock()
 		defer s.index.mu.Unlock()
-		for id := range taken {
-			if j := s.index.find(id); j != nil && j.cancelling {
-				jobs = append(jobs, j)
+		jobs, changed = nil, nil
+		for id, status := range taken {
+			if j := s.index.find(id); j != nil && j.writing == cancelling {
+				jobs, changed = append(jobs, j), append(changed, status)
 			}
 		}
 		return nil
@@ -284,18 +397,19 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 		}
 		return b.ended(m, before, now)
 	}
-	err := s.do(ctx, &change{size: 512 * (1 + len(taken)), check: check, write: write})
+	size := 512 * (1 + len(taken))
+	err = s.do(ctx, &change{size: size, pages: pagesPerResult*(1+len(taken)) + pagesOf(size), check: check, write: write})
 	if err == nil {
-		return len(jobs), nil
+		return changed, nil
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
 	for id, status := range taken {
-		if j := s.index.find(id); j != nil && j.cancelling {
+		if j := s.index.find(id); j != nil && j.writing == cancelling {
 			s.index.set(j, status)
 		}
 	}
-	return 0, err
+	return nil, err
 }
 
 // Load implements [queue.Store].
@@ -337,61 +451,116 @@ func (s *Store) damaged(what string) error {
 // Get implements [queue.Store].
 func (s *Store) Get(_ context.Context, id uuid.UUID) (*queue.Entry, error) {
 	var e *queue.Entry
-	err := s.view(func(tx *bbolt.Tx) error {
+	err := s.view(func(tx *bbolt.Tx) (err error) {
 		sealed := tx.Bucket([]byte(bucketMessages)).Get(id[:])
 		if sealed == nil {
 			return queue.ErrNotFound
 		}
-		r, err := s.openMessage(id, sealed)
-		if err != nil {
-			return s.damaged("the record of message " + id.String())
-		}
-		e = &queue.Entry{
-			Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
-			Jobs:    make([]queue.Job, r.Jobs),
-		}
-		for i := range e.Jobs {
-			e.Jobs[i] = queue.Job{JobID: queue.JobID{Message: id, Index: i}}
-		}
-		for _, j := range r.Done {
-			if j.Index < len(e.Jobs) {
-				e.Jobs[j.Index] = j
-			}
-		}
-		for _, bucket := range []string{bucketJobs, bucketDone} {
-			c := tx.Bucket([]byte(bucket)).Cursor()
-			for k, v := c.Seek(id[:]); len(k) == record.JobKeySize && uuid.UUID(k[:16]) == id; k, v = c.Next() {
-				plain, err := s.sealer.Open(v, bucket, k)
-				if err != nil {
-					continue // it is lost
-				}
-				j, _, err := record.DecodeJob(record.ParseJobKey(k), plain)
-				if err == nil && j.Index < len(e.Jobs) {
-					e.Jobs[j.Index] = *j
-				}
-			}
-		}
-		for i := range e.Jobs {
-			if j := &e.Jobs[i]; j.Status == 0 {
-				j.Status = queue.Lost
-				_ = s.damaged(fmt.Sprintf("delivery %d of message %s", i+1, id))
-			}
-		}
-		return nil
+		e, err = s.entry(tx, id, sealed)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if m := s.index.messages[id]; m != nil {
-		for _, j := range m.jobs {
-			if r := &e.Jobs[j.index]; j.status == queue.Sending && !j.cancelling && r.Status == queue.Queued {
-				r.Status = queue.Sending
+	s.index.update(e)
+	return e, nil
+}
+
+// Messages implements [queue.Store].
+func (s *Store) Messages(_ context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket([]byte(bucketMessages)).Cursor()
+		k, v := c.Last()
+		if before != (uuid.UUID{}) {
+			if k, _ = c.Seek(before[:]); k == nil {
+				k, v = c.Last()
+			} else {
+				k, v = c.Prev()
+			}
+		}
+		entries, next = nil, uuid.UUID{}
+		for ; len(k) == len(before) && n > 0; k, v = c.Prev() {
+			n--
+			next = uuid.UUID(k)
+			if e, err := s.entry(tx, next, v); err == nil {
+				entries = append(entries, e)
+			}
+		}
+		if len(k) != len(before) {
+			next = uuid.UUID{}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, next, err
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	for _, e := range entries {
+		s.index.update(e)
+	}
+	return entries, next, nil
+}
+
+// entry returns a message with its jobs, as the database has them.
+func (s *Store) entry(tx *bbolt.Tx, id uuid.UUID, sealed []byte) (*queue.Entry, error) {
+	r, err := s.openMessage(id, sealed)
+	if err != nil {
+		return nil, s.damaged("the record of message " + id.String())
+	}
+	e := &queue.Entry{
+		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
+		Jobs:    make([]queue.Job, r.Jobs),
+	}
+	for i := range e.Jobs {
+		e.Jobs[i] = queue.Job{JobID: queue.JobID{Message: id, Index: i}}
+	}
+	for _, j := range r.Done {
+		if j.Index < len(e.Jobs) {
+			e.Jobs[j.Index] = j
+		}
+	}
+	for _, bucket := range []string{bucketJobs, bucketDone} {
+		c := tx.Bucket([]byte(bucket)).Cursor()
+		for k, v := c.Seek(id[:]); len(k) == record.JobKeySize && uuid.UUID(k[:16]) == id; k, v = c.Next() {
+			plain, err := s.sealer.Open(v, bucket, k)
+			if err != nil {
+				continue // it is lost
+			}
+			j, _, err := record.DecodeJob(record.ParseJobKey(k), plain)
+			if err == nil && j.Index < len(e.Jobs) {
+				e.Jobs[j.Index] = *j
 			}
 		}
 	}
+	for i := range e.Jobs {
+		if j := &e.Jobs[i]; j.Status == 0 {
+			j.Status = queue.Lost
+			_ = s.damaged(fmt.Sprintf("delivery %d of message %s", i+1, id))
+		}
+	}
 	return e, nil
+}
+
+// update sets what the index knows better than the database: which jobs are being
+// sent, and when the others are due. The caller holds the lock.
+func (x *index) update(e *queue.Entry) {
+	m := x.messages[e.Message.ID]
+	if m == nil {
+		return
+	}
+	for _, j := range m.jobs {
+		r := &e.Jobs[j.index]
+		if r.Status != queue.Queued {
+			continue
+		}
+		if j.status == queue.Sending && j.writing != cancelling {
+			r.Status = queue.Sending
+		}
+		r.Due = time.UnixMicro(j.due) // it may have been woken
+	}
 }
 
 // Batches implements [queue.Store].
@@ -415,19 +584,53 @@ func (s *Store) Batches(_ context.Context, from, to uuid.UUID) (batches [][]byte
 	return batches, err
 }
 
-// List implements [queue.Store].
-func (s *Store) List(_ context.Context, status queue.Status, after queue.JobID, n int) ([]queue.Job, error) {
-	s.index.mu.Lock()
-	ids := idsOf(s.index.list(after, n, func(j *job) bool { return j.status == status }))
-	s.index.mu.Unlock()
-	jobs := make([]queue.Job, 0, len(ids))
+// listAtOnce is the number of jobs that List looks up while it holds the lock of
+// the index.
+const listAtOnce = 256
+
+// List implements [queue.Store]. The database has the jobs in the order of their
+// IDs; the index knows which of them are being sent.
+func (s *Store) List(_ context.Context, after queue.JobID, n int, statuses ...queue.Status) ([]queue.Job, error) {
+	type row struct {
+		id     queue.JobID
+		key    []byte
+		sealed []byte
+		status queue.Status
+		due    int64
+	}
+	var jobs []queue.Job
 	err := s.view(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketJobs))
-		for _, id := range ids {
-			key := record.JobKey(id)
-			if j, _, err := s.openJob(key, b.Get(key)); err == nil {
-				j.Status = status
-				jobs = append(jobs, *j)
+		rows := make([]row, 0, listAtOnce)
+		c := tx.Bucket([]byte(bucketJobs)).Cursor()
+		first := record.JobKey(after)
+		k, v := c.Seek(first)
+		if bytes.Equal(k, first) {
+			k, v = c.Next()
+		}
+		for k != nil && len(jobs) < n {
+			for rows = rows[:0]; k != nil && len(rows) < listAtOnce; k, v = c.Next() {
+				if len(k) == record.JobKeySize {
+					rows = append(rows, row{id: record.ParseJobKey(k), key: k, sealed: v})
+				}
+			}
+			s.index.mu.Lock()
+			for i := range rows {
+				if j := s.index.find(rows[i].id); j != nil {
+					rows[i].status, rows[i].due = j.status, j.due
+				}
+			}
+			s.index.mu.Unlock()
+			for _, r := range rows {
+				if len(jobs) == n {
+					break
+				}
+				if !slices.Contains(statuses, r.status) {
+					continue
+				}
+				if j, _, err := s.openJob(r.key, r.sealed); err == nil {
+					j.Status, j.Due = r.status, time.UnixMicro(r.due)
+					jobs = append(jobs, *j)
+				}
 			}
 		}
 		return nil
@@ -441,55 +644,78 @@ const forgetAtOnce = 500
 
 // Forget implements [queue.Store].
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
-	end := finishedKey(before, uuid.UUID{})
+	lost := 0 // dead deliveries and idempotency keys that were forgotten early
+	defer func() {
+		if lost > 0 {
+			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+				zap.Int("messages", lost))
+		}
+	}()
 	for {
 		// Nothing to remove, no commit.
 		something := s.kept.Load() > maxSize
 		if err := s.view(func(tx *bbolt.Tx) error {
 			c := tx.Bucket([]byte(bucketFinished)).Cursor()
-			c.First() // the filler
-			k, _ := c.Next()
-			something = something || k != nil && bytes.Compare(k, end) < 0
+			for _, kind := range []finishedKind{onlyResults, lasting} {
+				k, _ := c.Seek([]byte{byte(kind)})
+				something = something || len(k) == finishedKeySize && k[0] == byte(kind) && finishedTime(k).Before(before)
+			}
 			return nil
 		}); err != nil || !something {
 			return total, err
 		}
-		var n int
+		var rows []finishedRow
+		var early int
 		write := func(b *batch) error {
-			n = 0
-			type row struct {
-				key  []byte
-				size int64
-			}
-			var rows []row
-			left := s.kept.Load() + b.kept
-			c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
-			for k, v := c.First(); k != nil && len(rows) < forgetAtOnce; k, v = c.Next() {
-				if isFiller(k) {
-					continue
-				}
-				if bytes.Compare(k, end) >= 0 && left <= maxSize {
-					break
-				}
-				size := s.keptSize(k, v)
-				left -= size
-				rows = append(rows, row{slices.Clone(k), size})
-			}
+			rows, early = b.forgettable(before, maxSize)
 			for _, r := range rows {
 				if err := b.forget(r.key, r.size); err != nil {
 					return err
 				}
 			}
-			n = len(rows)
 			return nil
 		}
-		if err := s.do(ctx, &change{check: func(*batch) error { return nil }, write: write}); err != nil {
+		if err := s.do(ctx, &change{pages: pagesPerForget, check: func(*batch) error { return nil }, write: write}); err != nil || len(rows) == 0 {
 			return total, err
 		}
-		if total += n; n < forgetAtOnce {
-			return total, nil
+		total += len(rows)
+		lost += early
+	}
+}
+
+// finishedRow is a row of the finished messages.
+type finishedRow struct {
+	key  []byte
+	size int64
+}
+
+// forgettable returns the messages to forget in this transaction: those that
+// finished before a time, then the oldest results, then the oldest of the
+// others. early is how many of the last there are.
+func (b *batch) forgettable(before time.Time, maxSize int64) (rows []finishedRow, early int) {
+	most := min(forgetAtOnce, max(1, (b.room-pagesPerCommit)/pagesPerForget))
+	left := b.store.kept.Load() + b.kept
+	c := b.tx.Bucket([]byte(bucketFinished)).Cursor()
+	for _, expired := range []bool{true, false} {
+		for _, kind := range []finishedKind{onlyResults, lasting} {
+			for k, v := c.Seek([]byte{byte(kind)}); len(k) == finishedKeySize && k[0] == byte(kind) && len(rows) < most; k, v = c.Next() {
+				old := finishedTime(k).Before(before)
+				if expired && !old || !expired && left <= maxSize {
+					break
+				}
+				if !expired && old {
+					continue // it is among the rows already
+				}
+				size := b.store.keptSize(k, v)
+				left -= size
+				rows = append(rows, finishedRow{slices.Clone(k), size})
+				if !expired && kind == lasting {
+					early++
+				}
+			}
 		}
 	}
+	return rows, early
 }
 
 // Stats implements [queue.Store].

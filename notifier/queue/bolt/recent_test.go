@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-notify/caddy-notify/internal/seal"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -13,14 +12,17 @@ import (
 // delivery while the outcome of the last one is being written.
 func TestSettlingLeavesRoom(t *testing.T) {
 	x := newIndex()
-	now := time.Now().UnixMicro()
+	now := time.Now()
+	down := queue.Health{DownSince: now, Changed: now} // it has one delivery at once
+	slots := queue.NewSlots(10, down)
+	times := jobTimes{due: now.UnixMicro(), updated: now.UnixMicro()}
 	for range 3 {
 		m := &message{id: queue.NewID()}
-		x.add(m, 0, seal.Hash{}, queue.Queued, now, now+1e9)
+		x.add(m, 0, place{}, queue.Queued, times)
 	}
 	claim := func(want int) []*job {
 		t.Helper()
-		jobs, _ := x.claim(now, 10, 1)
+		jobs, _ := x.claim(now.UnixMicro(), 10, slots)
 		if len(jobs) != want {
 			t.Fatalf("%d jobs claimed, want %d", len(jobs), want)
 		}
@@ -28,17 +30,20 @@ func TestSettlingLeavesRoom(t *testing.T) {
 	}
 	first := claim(1)[0]
 	claim(0)
+	slots.Release(first.id())
 	if !x.beginSettling(first) {
 		t.Error("no room for another delivery")
 	}
 	second := claim(1)[0]
 	claim(0)
-	x.stopSettling(first) // the store has failed
+	first.writing = nothing // the store has failed
+	slots.Release(second.id())
+	x.beginSettling(second)
 	x.set(second, queue.Delivered)
-	claim(0)
 	x.beginSettling(first)
 	x.set(first, queue.Delivered)
 	third := claim(1)[0]
+	slots.Release(third.id())
 	x.beginSettling(third)
 	x.set(third, queue.Queued)
 	x.set(claim(1)[0], queue.Delivered)
@@ -100,7 +105,7 @@ func TestDeferredSettlement(t *testing.T) {
 		if err := s.Accept(ctx, 1<<30, newEntry(nil, "a")); err != nil {
 			t.Fatal(err)
 		}
-		jobs, _, err := s.Claim(ctx, queue.Claim{Now: time.Now(), Max: 1, PerDestination: 1, Lease: time.Minute})
+		jobs, _, err := s.Claim(ctx, queue.Claim{Now: time.Now(), Max: 1, Lease: time.Minute})
 		if err != nil || len(jobs) != 1 {
 			t.Fatal(jobs, err)
 		}

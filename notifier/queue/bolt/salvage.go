@@ -145,7 +145,7 @@ type salvager struct {
 }
 
 type finish struct {
-	time int64
+	time time.Time
 	tree bool // it was found in the tree
 }
 
@@ -308,9 +308,9 @@ func (v *salvager) record(bucket string, key, sealed []byte, tree bool) {
 		return // written by create, or computed again
 	case bucketFinished:
 		if n := len(key); n == finishedKeySize {
-			id := uuid.UUID(key[8:])
+			id := finishedID(key)
 			if old, ok := v.finished[id]; !ok || tree && !old.tree {
-				v.finished[id] = finish{int64(binary.BigEndian.Uint64(key)), tree}
+				v.finished[id] = finish{finishedTime(key), tree}
 			}
 		}
 		return
@@ -406,11 +406,12 @@ type group struct {
 // compare completes the records of each message, and reports what is missing.
 func (v *salvager) compare() error {
 	type ended struct {
-		id   uuid.UUID
-		time time.Time
-		size int64
-		jobs int
-		dead int
+		id    uuid.UUID
+		time  time.Time
+		size  int64
+		jobs  int
+		dead  int
+		keyed bool
 	}
 	var fixes []func(b *batch) error
 	var ends []ended
@@ -424,7 +425,7 @@ func (v *salvager) compare() error {
 		if f, ok := v.finished[g.id]; ok && f.tree {
 			present[g.id] = true
 		}
-		e := ended{id: g.id, time: time.Now(), size: header.Size, jobs: header.Jobs}
+		e := ended{id: g.id, time: time.Now(), size: header.Size, jobs: header.Jobs, keyed: header.Key != nil}
 		for _, j := range g.jobs {
 			if j.Status.Waits() {
 				return
@@ -432,7 +433,7 @@ func (v *salvager) compare() error {
 			e.dead++
 		}
 		if f, ok := v.finished[g.id]; ok {
-			e.time = time.UnixMicro(f.time)
+			e.time = f.time
 		}
 		ends = append(ends, e)
 	})
@@ -445,7 +446,7 @@ func (v *salvager) compare() error {
 		}
 	}
 	for _, e := range ends {
-		fixes = append(fixes, func(b *batch) error { return b.finish(e.id, e.size, e.jobs, e.dead, e.time) })
+		fixes = append(fixes, func(b *batch) error { return b.finish(e.id, e.size, e.jobs, e.dead, e.keyed, e.time) })
 	}
 	var kept int64
 	for part := range slices.Chunk(fixes, 10_000) {

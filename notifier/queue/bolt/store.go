@@ -10,6 +10,7 @@
 // The folder has these files, with mode 0600:
 //
 //	queue.db      the database
+//	state         how many deliveries wait, for the case that queue.db is lost
 //	key           the key, unless the configuration has a secret
 //	lock          locked by the process that uses the folder
 //	files/        attachments
@@ -27,6 +28,7 @@ import (
 	"hash/maphash"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,7 +56,8 @@ type Options struct {
 	// none.
 	Logger *zap.Logger
 
-	noSync bool // for a test of the effect of syncing
+	noSync bool                  // for a test of the effect of syncing
+	commit func(*bbolt.Tx) error // for a test of failing disks; default: its method Commit
 }
 
 // The buckets of the database.
@@ -65,10 +68,12 @@ const (
 	bucketJobs     = "jobs"     // JobKey → job that waits or is dead
 	bucketDone     = "done"     // JobKey → job that has ended
 	bucketKeys     = "keys"     // hash of the idempotency key → ID and hash of the request
-	bucketFinished = "finished" // time and ID → size of a message that has no waiting job
+	bucketFinished = "finished" // kind, time and ID → size of a message that has no waiting job
+	bucketHealth   = "health"   // hash of the destination → its state
+	bucketRecords  = "records"  // name → when it is due, and a record of queue.Update
 )
 
-var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished}
+var buckets = []string{bucketMeta, bucketMessages, bucketBodies, bucketJobs, bucketDone, bucketKeys, bucketFinished, bucketHealth, bucketRecords}
 
 var (
 	keyCheck = []byte("check") // a record that only the right secret opens
@@ -77,11 +82,12 @@ var (
 
 // Store is a [queue.Store] in a folder.
 type Store struct {
-	path   string
-	sealer *seal.Sealer
-	log    *zap.Logger
-	noSync bool
-	unlock func() error // of the folder
+	path     string
+	sealer   *seal.Sealer
+	log      *zap.Logger
+	noSync   bool
+	commitTx func(*bbolt.Tx) error
+	unlock   func() error // of the folder
 
 	mu sync.RWMutex
 	db *bbolt.DB // nil while it cannot be opened
@@ -91,6 +97,7 @@ type Store struct {
 	kept   atomic.Int64 // bytes of the finished messages
 
 	changes changes
+	backups backups
 	results sync.Pool     // of chan error, for changes
 	broken  chan struct{} // signals that a reader has found a damaged page
 	changed chan struct{} // of Changed
@@ -99,10 +106,14 @@ type Store struct {
 	once    sync.Once
 
 	// Used by the writer only.
-	lastError error     // error of the last failed commit
-	lastID    uuid.UUID // no message has a higher ID
-	rollback  *rollbackGuard
-	workspace *workspace
+	lastError    error // of the last failed commit
+	reserve      reserve
+	remembered   state
+	rememberedAt time.Time        // zero if nothing has been written since the store was opened
+	rememberLate <-chan time.Time // when to write the state, though nothing changes
+	lastID       uuid.UUID        // no message has a higher ID
+	rollback     *rollbackGuard
+	workspace    *workspace
 }
 
 var _ queue.Store = (*Store)(nil)
@@ -118,6 +129,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()
+	}
+	if s.commitTx = o.commit; s.commitTx == nil {
+		s.commitTx = (*bbolt.Tx).Commit
 	}
 	s.rollback = newRollbackGuard(s.dbPath())
 	if err := os.MkdirAll(filepath.Join(s.path, "files"), 0o700); err != nil {
@@ -148,8 +162,17 @@ func (s *Store) open(secret string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	remembered, known := s.readState()
+	s.remembered = remembered
+	if !exists {
+		_, err := os.Stat(s.KeyFile())
+		if known || err == nil {
+			s.logMissing(known)
+		}
+		s.remembered = state{}
+	}
 	if secret == "" {
-		if secret, err = readKey(filepath.Join(s.path, "key"), !exists); err != nil {
+		if secret, err = readKey(s.KeyFile(), !exists); err != nil {
 			return err
 		}
 	}
@@ -174,60 +197,93 @@ func (s *Store) open(secret string) error {
 
 // load opens the database and reads the index.
 func (s *Store) load() error {
-	db, x, kept, err := s.openDB()
-	if damage, ok := errors.AsType[*damage](err); ok {
-		if err := s.salvage(damage); err != nil {
-			return err
-		}
-		db, x, kept, err = s.openDB()
-	}
+	o, err := s.openOrSalvage()
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.db = db
-	s.kept.Store(kept)
-	s.mu.Unlock()
-	s.index.replace(x)
+	s.install(o)
 	return nil
+}
+
+// opened is a database that has been opened and read.
+type opened struct {
+	db       *bbolt.DB
+	index    *index
+	kept     int64 // bytes of the finished messages
+	salvaged bool  // the database was damaged and has been replaced
+}
+
+// openOrSalvage opens the database. If it is damaged, it is replaced first.
+func (s *Store) openOrSalvage() (*opened, error) {
+	o, err := s.openDB()
+	if damage, ok := errors.AsType[*damage](err); ok {
+		if err := s.salvage(damage); err != nil {
+			return nil, err
+		}
+		if o, err = s.openDB(); err == nil {
+			o.salvaged = true
+		}
+	}
+	return o, err
+}
+
+// install begins to use a database.
+func (s *Store) install(o *opened) {
+	s.index.mu.Lock()
+	waiting := s.index.queued + s.index.sending
+	s.index.mu.Unlock()
+	found := o.index.queued + o.index.sending
+	s.mu.Lock()
+	s.db = o.db
+	s.kept.Store(o.kept)
+	s.mu.Unlock()
+	s.index.replace(o.index)
+	if o.salvaged {
+		s.logDifference(max(waiting, s.remembered.waiting), found)
+		s.remembered, s.reserve.written = state{}, 0
+	}
+	s.reserve.reset(o.db, max(s.remembered.written, s.reserve.written))
 }
 
 // openDB opens the database if bbolt can read it. The error is a [*damage] if a
 // page or a job is damaged.
-func (s *Store) openDB() (*bbolt.DB, *index, int64, error) {
+func (s *Store) openDB() (*opened, error) {
 	if err := checkFile(s.dbPath()); err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
-	var db *bbolt.DB
-	x := newIndex()
-	var kept int64
+	o := &opened{index: newIndex()}
 	err := guard(func() (err error) {
 		options := s.boltOptions()
 		options.Logger = s.rollback
-		if db, err = bbolt.Open(s.dbPath(), 0o600, options); err != nil {
+		options.InitialMmapSize = initialMapping(runtime.GOOS)
+		if o.db, err = bbolt.Open(s.dbPath(), 0o600, options); err != nil {
 			return err
 		}
-		return db.View(func(tx *bbolt.Tx) (err error) {
-			if err := s.readIndex(tx, x); err != nil {
+		o.db.AllocSize = 1 << 20 // by which bbolt extends the file beyond the reserve
+		return o.db.View(func(tx *bbolt.Tx) (err error) {
+			if err := s.readIndex(tx, o.index); err != nil {
 				return err
 			}
 			if last, _ := tx.Bucket([]byte(bucketMessages)).Cursor().Last(); len(last) == len(s.lastID) && bytes.Compare(last, s.lastID[:]) > 0 {
 				s.lastID = uuid.UUID(last)
 			}
-			kept, err = s.readKept(tx)
+			if err := s.readRecords(tx, o.index); err != nil {
+				return err
+			}
+			o.kept, err = s.readKept(tx)
 			return err
 		})
 	})
 	if err == nil {
-		return db, x, kept, nil
+		return o, nil
 	}
-	if db != nil {
-		db.Close()
+	if o.db != nil {
+		o.db.Close()
 	}
 	if fault, ok := errors.AsType[*faultError](err); ok {
 		err = &damage{what: fault.Error()}
 	}
-	return nil, nil, 0, err
+	return nil, err
 }
 
 // boltOptions returns the options of bbolt. The list of free pages is not
@@ -260,9 +316,9 @@ func (s *Store) readIndex(tx *bbolt.Tx, x *index) error {
 		}
 		m := x.messages[j.Message]
 		if m == nil {
-			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message]}
+			m = &message{id: j.Message, created: timeOf(j.Message).UnixMicro(), size: size, files: files[j.Message], text: uint32(j.Text), own: j.OwnAttempts}
 		}
-		x.add(m, j.Index, s.destinationHash(j.Destination), j.Status, j.Due.UnixMicro(), j.Expires.UnixMicro())
+		x.add(m, j.Index, place{s.Hash(j.Destination), s.Hash(j.Host), j.Client}, j.Status, timesOf(j))
 		return nil
 	})
 	if err != nil {
@@ -293,7 +349,7 @@ func checkKeys(tx *bbolt.Tx, x *index) error {
 			waiting += h
 		}
 	}
-	if sum(bucketMessages, 16, 0) != sum(bucketFinished, finishedKeySize, 8)+waiting || sum(bucketBodies, 16, 0) != all {
+	if sum(bucketMessages, 16, 0) != sum(bucketFinished, finishedKeySize, finishedKeySize-16)+waiting || sum(bucketBodies, 16, 0) != all {
 		return &damage{what: "the key of a record"}
 	}
 	return nil
@@ -322,8 +378,7 @@ func (s *Store) openMessage(id uuid.UUID, sealed []byte) (*record.Message, error
 	return record.DecodeMessage(id, plain)
 }
 
-func (s *Store) destinationHash(text string) seal.Hash { return s.sealer.Hash("destination", text) }
-func (s *Store) keyHash(text string) seal.Hash         { return s.sealer.Hash("idempotency key", text) }
+func (s *Store) keyHash(text string) seal.Hash { return s.sealer.Hash("idempotency key", text) }
 
 func (s *Store) database() *bbolt.DB {
 	s.mu.RLock()
@@ -342,16 +397,21 @@ func (s *Store) closed() bool {
 
 // reopen closes and reopens the database after a fault.
 func (s *Store) reopen() error {
+	s.closeDatabase()
+	return s.load()
+}
+
+func (s *Store) closeDatabase() {
 	s.mu.Lock()
 	db := s.db
 	s.db = nil
 	s.mu.Unlock()
+	s.endBackups(errBackupOpens) // bbolt waits for them
 	if db != nil {
 		if err := db.Close(); err != nil {
 			s.log.Warn("closing the queue's damaged store", zap.Error(err))
 		}
 	}
-	return s.load()
 }
 
 // Close implements [queue.Store].
@@ -363,7 +423,9 @@ func (s *Store) Close() (err error) {
 		db := s.db
 		s.db = nil
 		s.mu.Unlock()
+		s.endBackups(queue.ErrClosed)
 		if db != nil {
+			s.remember(true)
 			err = db.Close()
 		}
 		err = errors.Join(err, s.unlock())

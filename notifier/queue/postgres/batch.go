@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,24 +19,28 @@ import (
 // The bounds of transactions that several callers share. A separate transaction
 // for each message costs the server several times as much.
 const (
-	batches   = 2 // transactions at once, of each kind
-	batchSize = 64
+	batches    = 2 // transactions at once, of each kind
+	batchSize  = 128
+	lingerTime = 5 * time.Millisecond // how long a value that can wait does so for others
 )
 
 // batch collects values of several callers for one transaction.
 type batch[T any] struct {
-	in   chan item[T]
-	stop <-chan struct{}
+	in      chan item[T]
+	stop    <-chan struct{}
+	collect sync.Mutex // one transaction collects values while others are written
 }
 
 type item[T any] struct {
-	value T
-	done  chan error // has room for the result
+	value  T
+	linger bool       // it can wait for others
+	done   chan error // has room for the result
 }
 
-// do adds a value and waits until its transaction has ended.
-func (b *batch[T]) do(v T) error {
-	it := item[T]{v, make(chan error, 1)}
+// do adds a value and waits until its transaction has ended. linger means that
+// the transaction may wait some milliseconds for other values.
+func (b *batch[T]) do(v T, linger bool) error {
+	it := item[T]{v, linger, make(chan error, 1)}
 	select {
 	case b.in <- it:
 		return <-it.done
@@ -46,20 +53,9 @@ func (b *batch[T]) do(v T) error {
 // returns an error for each value, or nil if all succeed.
 func (b *batch[T]) run(write func([]T) []error) {
 	for {
-		var items []item[T]
-		select {
-		case it := <-b.in:
-			items = append(items, it)
-		case <-b.stop:
+		items := b.next()
+		if items == nil {
 			return
-		}
-		for more := true; more && len(items) < batchSize; {
-			select {
-			case it := <-b.in:
-				items = append(items, it)
-			default:
-				more = false
-			}
 		}
 		values := make([]T, len(items))
 		for i, it := range items {
@@ -76,34 +72,171 @@ func (b *batch[T]) run(write func([]T) []error) {
 	}
 }
 
-// accept stores entries without files in one transaction. If one of them is
-// stored already, it stores each in a separate transaction.
+// next returns the values of the next transaction, or nil when the batch is
+// stopped.
+func (b *batch[T]) next() (items []item[T]) {
+	b.collect.Lock()
+	defer b.collect.Unlock()
+	var late <-chan time.Time // when values no longer wait for others
+	for linger := true; len(items) < batchSize; {
+		if len(items) > 0 {
+			select {
+			case it := <-b.in:
+				items = append(items, it)
+				linger = linger && it.linger
+				continue
+			default:
+			}
+			if !linger {
+				break
+			}
+		}
+		select {
+		case it := <-b.in:
+			items = append(items, it)
+			linger = linger && it.linger
+			if late == nil {
+				late = time.After(lingerTime)
+			}
+		case <-late:
+			linger = false
+		case <-b.stop:
+			if len(items) == 0 {
+				return nil
+			}
+			linger = false
+		}
+	}
+	return items
+}
+
+// accept stores entries without files in one transaction. Those that are stored
+// already, or have the same idempotency key as another one, are left out and
+// stored separately.
 func (s *Store) accept(entries []*queue.Entry) []error {
 	ctx := context.Background()
-	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
-		_, err := c.exec(ctx, s.insertion(entries))
-		if len(entries) == 1 && isDuplicate(err) {
-			return s.duplicate(ctx, c, entries, repeated)
+	// All transactions store keys in the same order, because each waits for others
+	// that store one of its keys.
+	order := slices.Clone(entries)
+	slices.SortStableFunc(order, func(a, b *queue.Entry) int { return strings.Compare(a.Message.Key, b.Message.Key) })
+	separate := map[*queue.Entry]bool{}
+	err := s.acceptOnce(ctx, order)
+	if len(entries) > 1 && isDuplicate(err) {
+		var rest []*queue.Entry
+		if rest, err = s.unstored(ctx, order); err == nil {
+			for _, e := range order {
+				separate[e] = !slices.Contains(rest, e)
+			}
+			if len(rest) > 0 {
+				err = s.acceptOnce(ctx, rest)
+			}
+			if isDuplicate(err) { // another transaction was faster
+				for _, e := range rest {
+					separate[e] = true
+				}
+			}
 		}
-		return err
-	})
-	if err == nil {
+	}
+	if err == nil && len(separate) == 0 {
 		return nil
 	}
 	errs := make([]error, len(entries))
 	for i, e := range entries {
-		if errs[i] = err; len(entries) > 1 && isDuplicate(err) {
+		if errs[i] = err; separate[e] {
 			errs[i] = s.acceptAgain(ctx, e)
 		}
 	}
 	return errs
 }
 
+// acceptOnce stores entries without files in one transaction.
+func (s *Store) acceptOnce(ctx context.Context, entries []*queue.Entry) error {
+	return s.storing(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+		_, err := c.exec(ctx, s.insertion(c, entries))
+		if err == nil && s.loseReply != nil {
+			err = s.loseReply()
+		}
+		if len(entries) == 1 && isDuplicate(err) {
+			return s.duplicate(ctx, c, entries, repeated)
+		}
+		return err
+	})
+}
+
+// unclearError is returned when the connection was lost while messages were
+// stored, so that they may be stored.
+type unclearError struct{ error }
+
+// Unwrap returns the cause.
+func (e *unclearError) Unwrap() error { return e.error }
+
+// storing is do for a transaction that stores messages.
+func (s *Store) storing(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
+	unclear := false
+	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
+		err := f(ctx, c, repeated)
+		unclear = unclear || err != nil && broken(err)
+		return err
+	})
+	if _, failed := errors.AsType[*queue.UnavailableError](err); failed && unclear {
+		return &unclearError{err}
+	}
+	return err
+}
+
+// unstored returns the entries whose ID and idempotency key are not stored. Of
+// those with the same key, it returns the first.
+func (s *Store) unstored(ctx context.Context, entries []*queue.Entry) (rest []*queue.Entry, err error) {
+	ids, keys := array{oid: oidUUID}, array{oid: oidBytea}
+	for _, e := range entries {
+		ids.uuid(e.Message.ID)
+		if h := s.keyHash(e); h != nil {
+			keys.bytes(h[:])
+		}
+	}
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		results, err := c.exec(ctx,
+			call{"SELECT id FROM notify_queue_messages WHERE id = ANY ($1::UUID[])", []any{ids}},
+			call{"SELECT idempotency FROM notify_queue_messages WHERE idempotency = ANY ($1::BYTEA[])", []any{keys}})
+		if err != nil {
+			return err
+		}
+		stored := map[string]bool{} // IDs and hashes, which differ in length
+		for _, r := range results {
+			for _, row := range r.Rows {
+				stored[string(row[0])] = true
+			}
+		}
+		rest = nil
+		for _, e := range entries {
+			id, h := string(e.Message.ID[:]), s.keyHash(e)
+			if stored[id] || h != nil && stored[string(h[:])] {
+				continue
+			}
+			if stored[id] = true; h != nil {
+				stored[string(h[:])] = true
+			}
+			rest = append(rest, e)
+		}
+		return nil
+	})
+	return rest, err
+}
+
+// keyHash returns the hash of an entry's idempotency key, or nil if it has none.
+func (s *Store) keyHash(e *queue.Entry) *seal.Hash {
+	if e.Message.Key == "" {
+		return nil
+	}
+	h := s.hash("idempotency key", e.Message.Key)
+	return &h
+}
+
 // acceptAgain stores an entry of a failed transaction. The entry can be stored
 // already, because the connection can be lost after a successful commit.
 func (s *Store) acceptAgain(ctx context.Context, e *queue.Entry) error {
 	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.exec(ctx, s.insertion([]*queue.Entry{e}))
+		_, err := c.exec(ctx, s.insertion(c, []*queue.Entry{e}))
 		if isDuplicate(err) {
 			return s.duplicate(ctx, c, []*queue.Entry{e}, true)
 		}
@@ -119,19 +252,18 @@ func isDuplicate(err error) bool {
 }
 
 // insertion returns the statement that stores messages and their jobs.
-func (s *Store) insertion(entries []*queue.Entry) call {
+func (s *Store) insertion(c *conn, entries []*queue.Entry) call {
 	var m struct{ id, created, size, kept, jobs, waiting, dead, files, finished, key, head, body array }
-	var j struct{ message, index, destination, status, due, expires, record array }
+	var j struct{ message, index, shard, created, destination, host, client, text, status, due, notBefore, updated, record array }
+	var all counts
 	sealer := s.sealer.Batch()
 	for _, e := range entries {
-		id := e.Message.ID
+		id, created := e.Message.ID, e.Message.Created.UnixMicro()
 		m.id.uuid(id)
-		m.created.bigint(e.Message.Created.UnixMicro())
-		var hash *seal.Hash
-		if e.Message.Key != "" {
-			h := s.hash("idempotency key", e.Message.Key)
-			hash = &h
-			m.key.bytes(h[:])
+		m.created.bigint(created)
+		hash := s.keyHash(e)
+		if hash != nil {
+			m.key.bytes(hash[:])
 		} else {
 			m.key.bytes(nil)
 		}
@@ -148,13 +280,19 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 			default:
 				continue // it is part of the message
 			}
-			h := s.hash("destination", job.Destination)
+			h, host := s.Hash(job.Destination), s.Hash(job.Host)
 			j.message.uuid(id)
 			j.index.bigint(int64(i))
+			j.shard.bigint(shardOf(id))
+			j.created.bigint(created)
 			j.destination.bytes(h[:])
+			j.host.bytes(host[:])
+			j.client.bigint(bit(job.Client))
+			j.text.bigint(int64(job.Text))
 			j.status.bigint(int64(job.Status))
 			j.due.bigint(job.Due.UnixMicro())
-			j.expires.bigint(job.Expires.UnixMicro())
+			j.notBefore.bigint(micro(job.NotBefore))
+			j.updated.bigint(job.Updated.UnixMicro())
 			j.record.bytes(sealJob(sealer, queue.JobID{Message: id, Index: i}, job))
 		}
 		m.size.bigint(r.Size)
@@ -162,12 +300,17 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 		m.waiting.bigint(int64(waiting))
 		m.dead.bigint(int64(dead))
 		m.files.bigint(int64(len(e.Message.Files)))
+		all.waiting += int64(waiting)
+		all.dead += int64(dead)
 		if waiting > 0 {
+			all.bytes += r.Size
 			m.kept.bigint(0)
 			m.finished.null()
 		} else {
-			m.kept.bigint(record.KeptSize(r.Size, len(e.Jobs), dead))
-			m.finished.bigint(e.Message.Created.UnixMicro())
+			kept := record.KeptSize(r.Size, len(e.Jobs), dead)
+			all.kept += kept
+			m.kept.bigint(kept)
+			m.finished.bigint(created)
 		}
 		if waiting+dead > 0 {
 			m.body.bytes(sealer.Seal(e.Message.Body, placeBody, id[:]))
@@ -176,26 +319,68 @@ func (s *Store) insertion(entries []*queue.Entry) call {
 		}
 	}
 	m.finished.oid = oidBigint // all can be NULL
+	args := []any{m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body}
+	args = append(args, c.counter, all.waiting, all.dead, all.bytes, all.kept)
 	if len(j.index.items) == 0 {
-		return call{insertMessages, []any{m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body}}
+		return call{insertMessages, args}
 	}
-	return call{insertEntries, []any{
-		m.id, m.created, m.size, m.kept, m.jobs, m.waiting, m.dead, m.files, m.finished, m.key, m.head, m.body,
-		j.message, j.index, j.destination, j.status, j.due, j.expires, j.record, s.owner, lease.Microseconds(),
-	}}
+	return call{insertEntries, append(args,
+		j.message, j.index, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.notBefore, j.updated, j.record,
+		s.owner, lease.Microseconds(),
+	)}
 }
 
-const insertMessages = `INSERT INTO notify_queue_messages
-	(id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
+// counts is what a transaction adds to the counts of the store.
+type counts struct {
+	waiting, dead int64 // jobs
+	bytes         int64 // of messages that wait
+	kept          int64 // bytes of those that do not
+}
+
+// call returns the statement that adds to a row of counts.
+func (n counts) call(c *conn) call {
+	return call{addCounts, []any{c.counter, n.waiting, n.dead, n.bytes, n.kept}}
+}
+
+const addCounts = `UPDATE notify_queue_counts SET waiting = waiting + $2::BIGINT, dead = dead + $3::BIGINT, bytes = bytes + $4::BIGINT, kept = kept + $5::BIGINT
+	WHERE shard = $1`
+
+const insertMessages = `WITH n AS (
+		UPDATE notify_queue_counts SET waiting = waiting + $14::BIGINT, dead = dead + $15::BIGINT, bytes = bytes + $16::BIGINT, kept = kept + $17::BIGINT
+		WHERE shard = $13 RETURNING 1)
+	INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
 	SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
 		$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[])`
 
-const insertEntries = `WITH m AS (` + insertMessages + ` RETURNING 1)
-	INSERT INTO notify_queue_jobs (message, idx, destination, status, due, expires, record, owner, lease)
-	SELECT j.message, j.idx, j.destination, j.status, j.due, j.expires, j.record,
-		CASE WHEN j.status = 2 THEN $20::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $21::BIGINT END
-	FROM unnest($13::UUID[], $14::BIGINT[], $15::BYTEA[], $16::BIGINT[], $17::BIGINT[], $18::BIGINT[], $19::BYTEA[])
-		AS j (message, idx, destination, status, due, expires, record)`
+const insertEntries = `WITH n AS (
+		UPDATE notify_queue_counts SET waiting = waiting + $14::BIGINT, dead = dead + $15::BIGINT, bytes = bytes + $16::BIGINT, kept = kept + $17::BIGINT
+		WHERE shard = $13 RETURNING 1),
+	m AS (
+		INSERT INTO notify_queue_messages (id, created, size, kept, jobs, waiting, dead, files, finished, idempotency, head, body)
+		SELECT * FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[],
+			$8::BIGINT[], $9::BIGINT[], $10::BYTEA[], $11::BYTEA[], $12::BYTEA[]) RETURNING 1)
+	INSERT INTO notify_queue_jobs (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record, owner, lease)
+	SELECT j.message, j.idx, j.shard, j.created, j.destination, j.host, j.client, j.text, j.status, j.due, j.not_before, j.updated, j.record,
+		CASE WHEN j.status = 2 THEN $31::UUID END, CASE WHEN j.status = 2 THEN ` + serverTime + ` + $32::BIGINT END
+	FROM unnest($18::UUID[], $19::BIGINT[], $20::BIGINT[], $21::BIGINT[], $22::BYTEA[], $23::BYTEA[], $24::BIGINT[], $25::BIGINT[], $26::BIGINT[],
+		$27::BIGINT[], $28::BIGINT[], $29::BIGINT[], $30::BYTEA[])
+		AS j (message, idx, shard, created, destination, host, client, text, status, due, not_before, updated, record)`
+
+// bit returns 1 if v is true, and else 0.
+func bit(v bool) int64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+// micro returns t in microseconds since 1970; the zero time is 0.
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
 
 // lease is the duration of the claim on a job that the caller of Accept sends
 // itself.
@@ -204,28 +389,22 @@ const lease = time.Minute
 // settling is a job whose outcome is to be written.
 type settling struct {
 	job         *queue.Job
-	size, files int64 // size of its message if it no longer waits; size of files that can be removed
+	health      []queue.Health // to store as well
+	size, files int64          // size of its message if it no longer waits; size of files that can be removed
+	decided     *decision      // of the update of its settlement
 
-	// tokens identify the attempts to write the outcome. settle adds one.
+	// tokens identify the attempts to write the outcome. settle adds one for each.
 	tokens []uuid.UUID
 }
 
-// settle records the outcomes of jobs in one transaction. If next is not nil,
-// the transaction accepts it too.
-func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry) []error {
-	token := uuid.New()
-	var tokens array // of this call and of earlier ones, whose commit may have succeeded without a reply
-	tokens.uuid(token)
-	earlier := false
-	for _, j := range jobs {
-		for _, t := range j.tokens {
-			tokens.uuid(t)
-			earlier = true
-		}
-		j.tokens = append(j.tokens, token)
-	}
+// settle records the outcomes of jobs in one transaction. If t is not nil, it is
+// the settlement of the only job, and the transaction stores what else belongs to
+// it.
+func (s *Store) settle(ctx context.Context, jobs []*settling, t *queue.Settlement) []error {
+	// Earlier calls have tokens, too, if their commit may have succeeded without a
+	// reply.
+	earlier := slices.ContainsFunc(jobs, func(j *settling) bool { return len(j.tokens) > 0 })
 	errs := make([]error, len(jobs))
-	update, count := s.settlement(jobs, token)
 	err := s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
 		settled := map[queue.JobID]bool{}
 		note := func(rows [][][]byte) {
@@ -235,7 +414,14 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 		}
 		var messages [][][]byte
 		if repeated || earlier {
-			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE owner = ANY($1::UUID[])", tokens)
+			var tokens, all array
+			for _, j := range jobs {
+				all.uuid(j.job.Message)
+				for _, t := range j.tokens {
+					tokens.uuid(t)
+				}
+			}
+			rows, err := c.query(ctx, "SELECT message, idx FROM notify_queue_jobs WHERE message = ANY ($2::UUID[]) AND owner = ANY ($1::UUID[])", tokens, all)
 			if err != nil {
 				return err
 			}
@@ -251,12 +437,7 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 			}
 		}
 		if len(settled) < len(jobs) {
-			rows, err := c.settle(ctx, update, count, note, func() error {
-				if next == nil || len(settled) == 0 {
-					return nil
-				}
-				return s.insertAll(ctx, c, []*queue.Entry{next})
-			})
+			rows, err := s.writeOutcomes(ctx, c, jobs, t, note)
 			if err != nil {
 				return err
 			}
@@ -290,41 +471,82 @@ func (s *Store) settle(ctx context.Context, jobs []*settling, next *queue.Entry)
 	return errs
 }
 
-// settle updates jobs and messages. It passes the rows of the jobs to note,
-// calls then before the commit, and returns the rows of the messages.
-func (c *conn) settle(ctx context.Context, update, count call, note func([][][]byte), then func() error) (messages [][][]byte, err error) {
-	results, err := c.exec(ctx, begin, update, count)
+// writeOutcomes updates jobs and their messages with a new token. It passes the
+// rows of the jobs to note, and returns the rows of the messages. Without t, all is
+// one request.
+func (s *Store) writeOutcomes(ctx context.Context, c *conn, jobs []*settling, t *queue.Settlement, note func([][][]byte)) (messages [][][]byte, err error) {
+	token := uuid.New()
+	for _, j := range jobs {
+		j.tokens = append(j.tokens, token)
+	}
+	if t == nil {
+		results, err := c.exec(ctx, slices.Concat([]call{begin}, s.settlement(c, jobs, token), []call{commit})...)
+		if err != nil {
+			return nil, err
+		}
+		note(results[1].Rows)
+		return results[2].Rows, nil
+	}
+	d := new(decision)
+	if t.Update != nil {
+		d, err = s.decide(ctx, c, t.Update)
+	} else {
+		_, err = c.exec(ctx, begin)
+	}
 	if err != nil {
 		return nil, err
 	}
-	note(results[1].Rows)
-	if err := then(); err != nil {
+	results, err := c.exec(ctx, s.settlement(c, jobs, token)...)
+	if err != nil {
 		return nil, err
 	}
-	_, err = c.exec(ctx, commit)
-	return results[2].Rows, err
+	rows := results[0].Rows
+	if len(rows) == 0 { // the job is not claimed
+		return nil, c.rollback()
+	}
+	if t.Next != nil {
+		if err := s.insertAll(ctx, c, []*queue.Entry{t.Next}); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := c.exec(ctx, append(d.calls, commit)...); err != nil {
+		return nil, err
+	}
+	note(rows)
+	jobs[0].decided = d
+	return results[1].Rows, nil
 }
 
-// settlement returns the statements that update jobs and their messages.
-func (s *Store) settlement(jobs []*settling, token uuid.UUID) (update, count call) {
-	var message, index, status, due, expires, sealed, updated array
+// settlement returns the statements that update jobs, their messages, and the
+// states of their destinations.
+func (s *Store) settlement(c *conn, jobs []*settling, token uuid.UUID) []call {
+	var message, index, status, due, notBefore, sealed, updated array
+	var states []jobHealth
 	sealer := s.sealer.Batch()
 	for _, j := range jobs {
 		message.uuid(j.job.Message)
 		index.bigint(int64(j.job.Index))
 		status.bigint(int64(j.job.Status))
 		due.bigint(j.job.Due.UnixMicro())
-		expires.bigint(j.job.Expires.UnixMicro())
+		notBefore.bigint(micro(j.job.NotBefore))
 		sealed.bytes(sealJob(sealer, j.job.JobID, j.job))
 		updated.bigint(j.job.Updated.UnixMicro())
+		for i := range j.health {
+			states = append(states, jobHealth{&j.health[i], j.job.JobID})
+		}
 	}
-	return call{settleJobs, []any{message, index, status, due, expires, sealed, s.owner, token}},
-		call{settleMessages, []any{message, index, updated, token}}
+	calls := []call{
+		{settleJobs, []any{message, index, status, due, notBefore, updated, sealed, s.owner, token}},
+		{settleMessages, []any{message, index, updated, token, c.counter}},
+	}
+	return append(calls, s.settledHealth(states, token)...)
 }
 
-const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, expires = k.expires, record = k.record, owner = $8, lease = NULL
-	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[]) AS k (message, idx, status, due, expires, record)
-	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $7
+const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.due, not_before = k.not_before, updated = k.updated, record = k.record,
+		owner = $9, lease = NULL
+	FROM unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BYTEA[])
+		AS k (message, idx, status, due, not_before, updated, record)
+	WHERE j.message = k.message AND j.idx = k.idx AND j.status = 2 AND j.owner = $8
 	RETURNING j.message, j.idx`
 
 // settleMessages records that a message is finished when none of its jobs
@@ -332,17 +554,25 @@ const settleJobs = `UPDATE notify_queue_jobs j SET status = k.status, due = k.du
 // statement: if rows are joined with the result of another part of the same
 // statement, PostgreSQL does not see what another transaction has changed in
 // them meanwhile.
-const settleMessages = `UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
-		finished = CASE WHEN m.waiting = k.n THEN k.updated END,
-		kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,
-		body = CASE WHEN m.waiting = k.n AND m.dead + k.dead = 0 THEN NULL ELSE m.body END
-	FROM (
-		SELECT j.message, count(*) AS n, count(*) FILTER (WHERE j.status = 5) AS dead, max(q.updated) AS updated
-		FROM notify_queue_jobs j, unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[]) AS q (message, idx, updated)
-		WHERE j.message = q.message AND j.idx = q.idx AND j.owner = $4 AND j.status <> 1
-		GROUP BY j.message) k
-	WHERE m.id = k.message
-	RETURNING m.id, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END, CASE WHEN m.body IS NULL THEN m.files ELSE 0 END`
+const settleMessages = `WITH m AS (
+		UPDATE notify_queue_messages m SET waiting = m.waiting - k.n, dead = m.dead + k.dead,
+			finished = CASE WHEN m.waiting = k.n THEN k.updated END,
+			kept = CASE WHEN m.waiting > k.n THEN 0 WHEN m.dead + k.dead = 0 THEN least(m.size, 512 + 512 * m.jobs) ELSE m.size END,
+			body = CASE WHEN m.waiting = k.n AND m.dead + k.dead = 0 THEN NULL ELSE m.body END
+		FROM (
+			SELECT j.message, count(*) AS n, count(*) FILTER (WHERE j.status = 5) AS dead, max(q.updated) AS updated
+			FROM notify_queue_jobs j, unnest($1::UUID[], $2::BIGINT[], $3::BIGINT[]) AS q (message, idx, updated)
+			WHERE j.message = q.message AND j.idx = q.idx AND j.owner = $4 AND j.status <> 1
+			GROUP BY j.message) k
+		WHERE m.id = k.message
+		RETURNING m.id, k.n, k.dead, m.kept, CASE WHEN m.finished IS NOT NULL THEN m.size ELSE 0 END AS ended,
+			CASE WHEN m.body IS NULL THEN m.files ELSE 0 END AS files),
+	n AS (
+		UPDATE notify_queue_counts c SET waiting = c.waiting - t.n, dead = c.dead + t.dead, bytes = c.bytes - t.ended, kept = c.kept + t.kept
+		FROM (SELECT coalesce(sum(n), 0)::BIGINT AS n, coalesce(sum(dead), 0)::BIGINT AS dead, coalesce(sum(ended), 0)::BIGINT AS ended,
+			coalesce(sum(kept), 0)::BIGINT AS kept FROM m) t
+		WHERE c.shard = $5 RETURNING 1)
+	SELECT id, ended, files FROM m`
 
 // settledMessages returns the same columns as settleMessages, without an
 // update.

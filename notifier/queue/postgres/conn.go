@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,28 +21,48 @@ import (
 // The bounds of requests to the server.
 const (
 	defaultConns = 16
-	replyTime    = 10 * time.Second // for one exchange with the server
-	maxRepeats   = 20               // of a transaction that conflicts with another
+	replyTime    = 5 * time.Second        // for one exchange with the server
+	restTime     = 5 * time.Second        // how long a server that does not answer is left alone
+	growAgain    = 5 * time.Second        // after the server has refused a further connection
+	lookAgain    = 100 * time.Millisecond // while a caller waits for a connection
+	maxRepeats   = 20                     // of a transaction that conflicts with another
 )
+
+// errStalled is returned while a server is left alone because it has not
+// answered.
+var errStalled = errors.New("the server does not answer")
 
 // pool is a set of connections to the database.
 type pool struct {
 	config *pgconn.Config
-	slots  chan struct{} // one for each connection that may be in use
+	max    int           // connections
+	free   chan struct{} // receives a value when a caller that waits may get a connection
 
-	mu     sync.Mutex
-	idle   []*conn
-	closed bool
+	replied atomic.Int64 // when the server last answered, in nanoseconds since start
+	start   time.Time
+
+	mu      sync.Mutex
+	idle    []*conn
+	open    int // connections that exist or are being made
+	counter int // of the next connection
+	closed  bool
+	grow    time.Time // when another connection may be made
+	stalled bool      // the server has not answered
+	until   time.Time // when one caller may try it again
 
 	// conflict is for tests. If set, it is called before each transaction, and its
 	// error is handled like one of the server.
 	conflict func() error
+
+	oneCounter bool // for tests; see Options
 }
 
 // conn is a connection with its prepared statements.
 type conn struct {
 	pg         *pgconn.PgConn
+	pool       *pool
 	statements map[string]*pgconn.StatementDescription
+	counter    int // the row of counts that its transactions change
 }
 
 // newPool returns a pool for a connection string in either of the forms of
@@ -62,50 +83,131 @@ func newPool(dsn string) (*pool, error) {
 		config.RuntimeParams["application_name"] = "caddy-notify"
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 10 * time.Second
+		config.ConnectTimeout = replyTime
 	}
-	return &pool{config: config, slots: make(chan struct{}, n)}, nil
+	return &pool{config: config, max: n, free: make(chan struct{}, 1), start: time.Now(), counter: rand.IntN(shards)}, nil
 }
 
 // connect opens a connection outside the pool.
 func (p *pool) connect(ctx context.Context) (*conn, error) {
-	c, err := pgconn.ConnectConfig(ctx, p.config)
+	// A timeout of one of several addresses would end as a refusal of another.
+	ctx, cancel := context.WithTimeout(ctx, p.config.ConnectTimeout)
+	defer cancel()
+	began := time.Since(p.start)
+	pg, err := pgconn.ConnectConfig(ctx, p.config)
 	if err != nil {
+		if pgconn.Timeout(err) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			p.silent(began)
+		}
 		return nil, err
 	}
-	return &conn{c, map[string]*pgconn.StatementDescription{}}, nil
+	return &conn{pg: pg, pool: p, statements: map[string]*pgconn.StatementDescription{}}, nil
 }
 
-// get returns a connection. The caller returns it with put.
-func (p *pool) get(ctx context.Context) (*conn, error) {
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// silent notes that the server has not answered an exchange in time. Unless it
+// has answered others meanwhile, it is left alone for a while.
+func (p *pool) silent(began time.Duration) {
+	if p.replied.Load() > int64(began) {
+		return
 	}
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		<-p.slots
-		return nil, queue.ErrClosed
+	defer p.mu.Unlock()
+	p.stalled, p.until = true, time.Now().Add(restTime)
+	p.closeIdle()
+}
+
+// answered notes that the server has answered.
+func (p *pool) answered() {
+	p.replied.Store(int64(time.Since(p.start)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stalled = false
+}
+
+// get returns a connection. The caller returns it with put. If all are in use, or
+// the server refuses another one, get waits.
+func (p *pool) get(ctx context.Context) (*conn, error) {
+	end := time.Now().Add(replyTime) // of waiting for a server that refuses the first connection
+	for {
+		c, dial, err := p.take()
+		if c != nil || err != nil {
+			return c, err
+		}
+		if dial {
+			c, err := p.connect(ctx)
+			if err == nil {
+				p.mu.Lock()
+				c.counter = p.counter % shards
+				if !p.oneCounter {
+					p.counter++
+				}
+				p.mu.Unlock()
+				return c, nil
+			}
+			p.mu.Lock()
+			p.open--
+			wait := tooMany(err) && (p.open > 0 || time.Now().Before(end))
+			if wait && p.open > 0 {
+				p.grow = time.Now().Add(growAgain)
+			}
+			p.mu.Unlock()
+			signal(p.free)
+			if !wait {
+				return nil, err
+			}
+		}
+		select {
+		case <-p.free:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(lookAgain):
+		}
 	}
-	if n := len(p.idle); n > 0 {
-		c := p.idle[n-1]
+}
+
+// take returns an idle connection, or reports whether the caller may make one.
+func (p *pool) take() (c *conn, dial bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch n := len(p.idle); {
+	case p.closed:
+		return nil, false, queue.ErrClosed
+	case p.stalled && now.Before(p.until):
+		return nil, false, errStalled
+	case n > 0:
+		c = p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return c, nil
+		if n > 1 {
+			signal(p.free)
+		}
+	case p.open < p.max && (p.open == 0 || !now.Before(p.grow)):
+		p.open++
+		dial = true
+	default:
+		return nil, false, nil
 	}
-	p.mu.Unlock()
-	c, err := p.connect(ctx)
-	if err != nil {
-		<-p.slots
-		return nil, err
+	if p.stalled {
+		p.until = now.Add(replyTime) // this caller tries whether it answers again
 	}
-	return c, nil
+	return c, dial, nil
+}
+
+// resting reports whether the server is left alone, because it does not answer.
+func (p *pool) resting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stalled && time.Now().Before(p.until)
+}
+
+// tooMany reports whether the server has refused a connection because there are
+// too many.
+func tooMany(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "53300" // too_many_connections
 }
 
 func (p *pool) put(c *conn) {
-	defer func() { <-p.slots }()
 	if !c.pg.IsClosed() && c.pg.TxStatus() != 'I' { // in the middle of a transaction
 		if c.rollback() != nil {
 			closeConn(c)
@@ -115,16 +217,28 @@ func (p *pool) put(c *conn) {
 	defer p.mu.Unlock()
 	switch {
 	case c.pg.IsClosed():
-		// The server has probably closed the others as well.
-		for _, other := range p.idle {
-			closeConn(other)
-		}
-		p.idle = nil
+		p.open--
+		p.closeIdle() // the server has probably closed the others as well
 	case p.closed:
+		p.open--
 		closeConn(c)
 	default:
 		p.idle = append(p.idle, c)
 	}
+	signal(p.free)
+}
+
+// closeIdle closes the idle connections. The caller holds the lock.
+func (p *pool) closeIdle() {
+	p.open -= len(p.idle)
+	if len(p.idle) > 0 {
+		go func(all []*conn) { // the server may not answer
+			for _, c := range all {
+				closeConn(c)
+			}
+		}(p.idle)
+	}
+	p.idle = nil
 }
 
 func closeConn(c *conn) {
@@ -142,13 +256,15 @@ func (p *pool) close() {
 	for _, c := range p.idle {
 		closeConn(c)
 	}
+	p.open -= len(p.idle)
 	p.idle = nil
 }
 
 // do calls f with a connection. It calls f again if the transaction conflicts
-// with another one, and once if the connection is lost. repeated reports
-// whether an earlier call may have succeeded. do returns errors of the server
-// and of the connection as a [*queue.UnavailableError].
+// with another one, and once if the connection is lost or the server cannot be
+// written any more. repeated reports whether an earlier call may have succeeded.
+// do returns errors of the server and of the connection as a
+// [*queue.UnavailableError].
 func (p *pool) do(ctx context.Context, f func(ctx context.Context, c *conn, repeated bool) error) error {
 	lost := false
 	for n := 0; ; n++ {
@@ -163,7 +279,7 @@ func (p *pool) do(ctx context.Context, f func(ctx context.Context, c *conn, repe
 				continue
 			case <-ctx.Done():
 			}
-		case broken(err) && !lost && ctx.Err() == nil:
+		case (broken(err) || readOnly(err)) && !lost && ctx.Err() == nil:
 			lost = true
 			continue
 		}
@@ -182,7 +298,18 @@ func (p *pool) once(ctx context.Context, f func(ctx context.Context, c *conn) er
 			return err
 		}
 	}
-	return f(ctx, c)
+	err = f(ctx, c)
+	if readOnly(err) {
+		closeConn(c)
+	}
+	return err
+}
+
+// readOnly reports whether the server cannot be written any more, for example
+// because it has become a standby. Another connection may reach the new primary.
+func readOnly(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "25006" // read_only_sql_transaction
 }
 
 // conflicts reports whether the server asks for a transaction to be repeated.
@@ -198,7 +325,7 @@ func broken(err error) bool {
 		return strings.HasPrefix(e.Code, "57P") // the server is shut down
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	return !connecting && !known(err)
+	return !connecting && !known(err) && !errors.Is(err, errStalled)
 }
 
 // known reports whether err has a meaning for callers of the store.
@@ -239,8 +366,24 @@ type call struct {
 
 // exec sends statements in one request and returns their results.
 func (c *conn) exec(ctx context.Context, calls ...call) ([]*pgconn.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, replyTime)
+	return c.execFor(ctx, replyTime, calls...)
+}
+
+// execFor is exec with a limit of time.
+func (c *conn) execFor(ctx context.Context, limit time.Duration, calls ...call) (results []*pgconn.Result, err error) {
+	parent := ctx
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	began := time.Since(c.pool.start)
+	defer func() {
+		_, answered := errors.AsType[*pgconn.PgError](err)
+		switch {
+		case err == nil || answered:
+			c.pool.answered()
+		case ctx.Err() != nil && parent.Err() == nil:
+			c.pool.silent(began)
+		}
+	}()
 	batch := &pgconn.Batch{}
 	for _, call := range calls {
 		st := c.statements[call.sql]

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -31,6 +32,12 @@ const maxBody = 32 << 20
 
 // Accept implements [queue.Store].
 func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Entry) error {
+	if s.pool.resting() {
+		return unavailable(errStalled)
+	}
+	if len(entries) == 0 {
+		return s.checkWritable(ctx)
+	}
 	var size int64
 	for _, e := range entries {
 		if len(e.Jobs) > queue.MaxJobs {
@@ -49,19 +56,28 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 		}
 	}
 	var err error
-	if len(entries) == 1 && len(entries[0].Message.Files) == 0 {
-		err = s.accepting.do(entries[0])
+	var decided []*decision
+	if len(entries) == 1 && len(entries[0].Message.Files) == 0 && entries[0].Update == nil {
+		if err = s.accepting.do(entries[0], false); isUnclear(err) && s.rest() {
+			err = s.acceptAgain(context.WithoutCancel(ctx), entries[0])
+		}
 	} else {
-		err = s.do(ctx, func(ctx context.Context, c *conn, repeated bool) error {
-			err := c.transaction(ctx, func() error { return s.insertAll(ctx, c, entries) })
+		again := false
+		store := func(ctx context.Context, c *conn, repeated bool) error {
+			var err error
+			decided, err = s.insertOrdered(ctx, c, entries)
 			if isDuplicate(err) {
 				if err := c.rollback(); err != nil {
 					return err
 				}
-				return s.duplicate(ctx, c, entries, repeated)
+				return s.duplicate(ctx, c, entries, repeated || again)
 			}
 			return err
-		})
+		}
+		if err = s.storing(ctx, store); isUnclear(err) && s.rest() {
+			again = true
+			err = s.do(context.WithoutCancel(ctx), store)
+		}
 	}
 	if err != nil {
 		return err
@@ -73,9 +89,65 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	}
 	s.mu.Unlock()
 	if size > 0 {
+		s.due.accepted(s, entries)
 		signal(s.dirty)
 	}
+	for _, d := range decided {
+		s.done(ctx, d)
+	}
 	return nil
+}
+
+// insertOrdered stores entries, their files and their updates in a transaction.
+func (s *Store) insertOrdered(ctx context.Context, c *conn, entries []*queue.Entry) (decided []*decision, err error) {
+	calls := []call{}
+	for _, e := range entries {
+		if e.Update == nil {
+			continue
+		}
+		d, err := s.decide(ctx, c, e.Update)
+		if err != nil {
+			return nil, err
+		}
+		decided, calls = append(decided, d), append(calls, d.calls...)
+	}
+	if len(decided) == 0 {
+		if _, err := c.exec(ctx, begin); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.insertAll(ctx, c, entries); err != nil {
+		return nil, err
+	}
+	_, err = c.exec(ctx, append(calls, commit)...)
+	return decided, err
+}
+
+// checkWritable returns an error if the tables cannot be written, for example
+// because the server has become a standby. An empty transaction would succeed
+// there.
+func (s *Store) checkWritable(ctx context.Context) error {
+	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		_, err := c.query(ctx, "UPDATE notify_queue_counts SET waiting = waiting WHERE shard = $1", c.counter)
+		return err
+	})
+}
+
+// isUnclear reports whether messages may be stored although err is returned.
+func isUnclear(err error) bool {
+	_, ok := errors.AsType[*unclearError](err)
+	return ok
+}
+
+// rest waits until a server that does not answer may be asked again. It reports
+// false if the store is closed meanwhile.
+func (s *Store) rest() bool {
+	select {
+	case <-time.After(restTime):
+		return true
+	case <-s.stop:
+		return false
+	}
 }
 
 // hold records that this handle has claimed the jobs of an entry that are
@@ -83,18 +155,17 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 func (s *Store) hold(e *queue.Entry) {
 	for i := range e.Jobs {
 		if j := &e.Jobs[i]; j.Status == queue.Sending {
-			s.claim(queue.JobID{Message: e.Message.ID, Index: i}, s.hash("destination", j.Destination))
+			s.claim(queue.JobID{Message: e.Message.ID, Index: i})
 		}
 	}
 }
 
 // claim records that this handle has claimed a job. The caller holds s.mu.
-func (s *Store) claim(id queue.JobID, destination seal.Hash) {
+func (s *Store) claim(id queue.JobID) {
 	// The job can be claimed already: a call queued it again, and another call
 	// claimed it before the first one recorded that.
 	s.unclaim(id, s.claimed[id])
-	s.claimed[id] = &claim{destination: destination}
-	s.counts[destination]++
+	s.claimed[id] = &claim{}
 }
 
 // unclaim is the inverse of claim, unless the job has been claimed again since.
@@ -104,9 +175,6 @@ func (s *Store) unclaim(id queue.JobID, c *claim) {
 		return
 	}
 	delete(s.claimed, id)
-	if s.counts[c.destination]--; s.counts[c.destination] == 0 {
-		delete(s.counts, c.destination)
-	}
 	if m := s.messages[id.Message]; m != nil {
 		if m.jobs--; m.jobs <= 0 {
 			delete(s.messages, id.Message)
@@ -117,10 +185,16 @@ func (s *Store) unclaim(id queue.JobID, c *claim) {
 // checkSize returns [queue.ErrFull] if size more bytes would exceed maxSize.
 func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
 	s.mu.Lock()
-	old := time.Since(s.counted) > countEvery
+	never, old := s.counted.IsZero(), time.Since(s.counted) > countEvery
 	s.mu.Unlock()
-	if old {
-		if _, err := s.Stats(ctx); err != nil {
+	// One caller reads the counts; the others use the last ones.
+	if never {
+		s.counting.Lock()
+	}
+	if never || old && s.counting.TryLock() {
+		err := s.count(ctx, never)
+		s.counting.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -132,10 +206,40 @@ func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
 	return nil
 }
 
+// count reads the counts, or if first is true, does so unless another caller has
+// done so. The caller holds s.counting.
+func (s *Store) count(ctx context.Context, first bool) error {
+	s.mu.Lock()
+	done := first && !s.counted.IsZero()
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	var bytes int64
+	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT coalesce(sum(bytes), 0)::BIGINT FROM notify_queue_counts")
+		if err == nil {
+			bytes = number(rows[0][0])
+		}
+		return err
+	})
+	if err == nil {
+		s.setWaiting(bytes)
+	}
+	return err
+}
+
+// setWaiting sets the size of the messages that wait.
+func (s *Store) setWaiting(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting, s.counted = bytes, time.Now()
+}
+
 // insertAll stores entries and their files within a transaction.
 func (s *Store) insertAll(ctx context.Context, c *conn, entries []*queue.Entry) error {
 	for part := range slices.Chunk(entries, batchSize) {
-		if _, err := c.exec(ctx, s.insertion(part)); err != nil {
+		if _, err := c.exec(ctx, s.insertion(c, part)); err != nil {
 			return err
 		}
 	}
@@ -219,68 +323,203 @@ func (s *Store) damaged(what string) error {
 
 // Claim implements [queue.Store].
 func (s *Store) Claim(ctx context.Context, c queue.Claim) (jobs []queue.Job, next time.Time, err error) {
-	next = c.Now.Add(pollEvery)
-	if err := s.recover(ctx); err != nil {
-		return nil, next, err
+	s.claiming.Lock()
+	defer s.claiming.Unlock()
+	s.gather(ctx)
+	every := pollEvery
+	if s.listening.Load() {
+		every = listenedEvery
 	}
-	s.mu.Lock()
-	cursor := s.cursor
-	room := map[seal.Hash]int{}
-	full := array{oid: oidBytea}
-	for d, n := range s.counts {
-		if room[d] = c.PerDestination - n; room[d] <= 0 {
-			full.bytes(bytes.Clone(d[:]))
+	// If the chosen jobs were all claimed by others, there may be more.
+	for range 4 {
+		chosen, empty := s.due.choose(c, c.Max, s.held)
+		r := s.due.toRead(c, every)
+		if len(chosen) == 0 && len(empty) == 0 && !r.jobs {
+			break
+		}
+		began := time.Now()
+		got, err := s.claimAndRead(ctx, c, chosen, empty, r)
+		s.exchanged = time.Now()
+		s.exchange = min(s.exchanged.Sub(began), time.Second)
+		if err != nil {
+			s.due.changed()
+			return nil, c.Now.Add(pollEvery), err
+		}
+		for _, o := range chosen {
+			if !slices.ContainsFunc(got, func(j queue.Job) bool { return j.JobID == o.Job }) {
+				c.Slots.Release(o.Job)
+			}
+		}
+		if len(got) > 0 {
+			return s.endDamaged(ctx, got), c.Now, nil // more jobs may be due
 		}
 	}
-	s.mu.Unlock()
-	var turns [][]byte
-	if err := s.do(ctx, func(ctx context.Context, conn *conn, _ bool) (err error) {
-		turns, err = s.turns(ctx, conn, c, full, cursor)
-		return err
-	}); err != nil || len(turns) == 0 {
-		return nil, next, err
-	}
+	return nil, s.due.nextTime(c, every), nil
+}
 
-	// One job each, as long as there is room.
-	turns = turns[:min(len(turns), c.Max)]
-	take := make([]int, len(turns))
-	for left, more := c.Max, true; left > 0 && more; {
-		more = false
-		for i, d := range turns {
-			r, known := room[seal.Hash(d)]
-			if !known {
-				r = c.PerDestination
-			}
-			if left > 0 && take[i] < r {
-				take[i]++
-				left--
-				more = true
-			}
-		}
+// gather waits a moment before a claim that follows another one, while other jobs
+// wait: a tenth of the time that the last claim took. Deliveries that end at about
+// the same time then share an exchange with the server, instead of the first of
+// them having one of its own, for which the others wait.
+func (s *Store) gather(ctx context.Context) {
+	if s.exchange == 0 || time.Since(s.exchanged) > s.exchange || !s.due.waits() {
+		return
 	}
-	err = s.do(ctx, func(ctx context.Context, conn *conn, _ bool) error {
-		calls := make([]call, len(turns))
-		for i, d := range turns {
-			calls[i] = call{claimJobs, []any{d, c.Now.UnixMicro(), take[i], s.owner, c.Lease.Microseconds()}}
+	select {
+	case <-time.After(s.exchange / 10):
+	case <-ctx.Done():
+	case <-s.stop:
+	}
+}
+
+// held reports whether this handle has claimed a job.
+func (s *Store) held(id queue.JobID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimed[id] != nil
+}
+
+// claimAndRead claims jobs, and reads which others are due, in one exchange with
+// the server.
+func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candidate, empty [][]byte, r reading) (jobs []queue.Job, err error) {
+	now := c.Now.UnixMicro()
+	var calls []call
+	add := func(sql string, args ...any) int {
+		calls = append(calls, call{sql, args})
+		return len(calls) - 1
+	}
+	claim, refill, due, next, lanes := -1, -1, -1, -1, -1
+	if len(chosen) > 0 {
+		var message, index array
+		for _, o := range chosen {
+			message.uuid(o.Job.Message)
+			index.bigint(int64(o.Job.Index))
 		}
-		jobs = nil
+		claim = add(claimJobs, message, index, s.owner, c.Lease.Microseconds(), now)
+	}
+	if r.jobs {
+		s.recover(c.Now, func(sql string, args ...any) { add(sql, args...) })
+		due = add(dueJobs, allShards(r.shard), now, perShard, dueAtOnce)
+		next = add(nextDue, allShards(0), now)
+	}
+	if r.destinations {
+		lanes = add(dueDestinations, append([]byte{}, r.cursor...), now, maxLanes)
+	}
+	if len(empty) > 0 {
+		var destinations array
+		for _, d := range empty {
+			destinations.bytes(d)
+		}
+		refill = add(firstJobs, destinations, now, refillJobs)
+	}
+	began := time.Now()
+	err = s.do(ctx, func(ctx context.Context, conn *conn, _ bool) error {
 		results, err := conn.exec(ctx, calls...)
 		if err != nil {
 			return err
 		}
-		for i, result := range results {
-			jobs = append(jobs, s.take(result.Rows)...)
-			if len(result.Rows) == take[i] {
-				next = c.Now // more jobs may be due
-			}
+		if claim >= 0 {
+			jobs = s.take(results[claim].Rows)
+		}
+		s.due.mu.Lock()
+		defer s.due.mu.Unlock()
+		if due >= 0 {
+			s.due.replace(c, r, results[due].Rows, number(results[next].Rows[0][0]))
+		}
+		if lanes >= 0 {
+			s.due.addLanes(results[lanes].Rows, time.Since(began))
+		}
+		if refill >= 0 {
+			s.due.refill(results[refill].Rows)
 		}
 		return nil
 	})
-	s.mu.Lock()
-	s.cursor = turns[len(turns)-1]
-	s.mu.Unlock()
-	return s.endDamaged(ctx, jobs), next, err
+	return jobs, err
 }
+
+// replace replaces the jobs by those read from the tables.
+func (d *due) replace(c queue.Claim, r reading, rows [][][]byte, next int64) {
+	d.reset()
+	d.partial = len(rows) >= dueAtOnce
+	n, last := 0, int64(-1)
+	for _, row := range rows {
+		if shard := number(row[7]); shard != last {
+			n, last = 0, shard
+		}
+		n++
+		d.partial = d.partial || n >= perShard
+	}
+	for _, row := range rows {
+		d.add(candidateOf(row), d.partial)
+	}
+	if len(rows) >= dueAtOnce {
+		d.shard = int(last) // the next read begins where this one has ended
+	}
+	d.asked, d.now, d.next = time.Now(), c.Now.UnixMicro(), next
+	d.stale = d.changes != r.changes
+}
+
+// addLanes adds the first job of each destination.
+func (d *due) addLanes(rows [][][]byte, took time.Duration) {
+	d.took, d.cursor = took, nil
+	if len(rows) >= maxLanes {
+		d.cursor = rows[len(rows)-1][2]
+	}
+	slices.SortFunc(rows, func(a, b [][]byte) int { return cmp.Compare(number(a[6]), number(b[6])) })
+	for _, row := range rows {
+		d.add(candidateOf(row), true)
+	}
+}
+
+// refill adds more jobs of destinations.
+func (d *due) refill(rows [][][]byte) {
+	count := map[string]int{}
+	for _, row := range rows {
+		count[string(row[2])]++
+	}
+	for _, row := range rows {
+		d.add(candidateOf(row), count[string(row[2])] >= refillJobs)
+	}
+}
+
+// candidateColumns are the columns that candidateOf reads. j are the jobs.
+const candidateColumns = "j.message, j.idx, j.destination, j.host, j.client, j.text, j.due"
+
+func candidateOf(row [][]byte) candidate {
+	return candidate{queue.Candidate{
+		Job: queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}, Destination: seal.Hash(row[2]), Host: seal.Hash(row[3]),
+		Client: number(row[4]) != 0, Text: number(row[5]),
+	}, number(row[6])}
+}
+
+// dueJobs returns the first jobs that are due of each shard. It ends when it has
+// enough, so that gateways that begin with different shards claim different jobs.
+const dueJobs = `SELECT ` + candidateColumns + `, j.shard FROM unnest($1::BIGINT[]) AS s (shard), LATERAL (
+		SELECT * FROM notify_queue_jobs q WHERE q.shard = s.shard AND q.status = 1 AND q.due <= $2
+		ORDER BY q.due LIMIT $3) j
+	LIMIT $4`
+
+// nextDue returns when the next job is due, or 0.
+const nextDue = `SELECT coalesce(min(j.due), 0) FROM unnest($1::BIGINT[]) AS s (shard), LATERAL (
+		SELECT q.due FROM notify_queue_jobs q WHERE q.shard = s.shard AND q.status = 1 AND q.due > $2
+		ORDER BY q.due LIMIT 1) j`
+
+// firstJobs returns the first jobs of each destination that are due.
+const firstJobs = `SELECT ` + candidateColumns + ` FROM unnest($1::BYTEA[]) AS d (destination), LATERAL (
+		SELECT * FROM notify_queue_jobs q WHERE q.destination = d.destination AND q.status = 1 AND q.due <= $2
+		ORDER BY q.due LIMIT $3) j`
+
+// dueDestinations returns the first job of each destination that is due. It skips
+// from one destination to the next in the index, so that its cost does not depend
+// on the number of jobs.
+const dueDestinations = `WITH RECURSIVE j (message, idx, destination, host, client, text, due) AS (
+		(SELECT message, idx, destination, host, client, text, due FROM notify_queue_jobs WHERE status = 1 AND destination > $1
+			ORDER BY destination, due LIMIT 1)
+		UNION ALL
+		SELECT n.message, n.idx, n.destination, n.host, n.client, n.text, n.due FROM j, LATERAL (
+			SELECT q.message, q.idx, q.destination, q.host, q.client, q.text, q.due FROM notify_queue_jobs q WHERE q.status = 1 AND q.destination > j.destination
+			ORDER BY q.destination, q.due LIMIT 1) n
+	) SELECT ` + candidateColumns + ` FROM j WHERE j.due <= $2 LIMIT $3`
 
 // endDamaged settles the jobs whose records are damaged as Lost, and returns
 // the others.
@@ -297,14 +536,14 @@ func (s *Store) endDamaged(ctx context.Context, jobs []queue.Job) []queue.Job {
 	})
 }
 
-// claimJobs claims jobs of one destination. Statements that run at the same
-// time claim different jobs.
+// claimJobs claims jobs, except those that another statement claims at the same
+// time.
 const claimJobs = `WITH c AS (
-		SELECT message, idx FROM notify_queue_jobs WHERE destination = $1 AND status = 1 AND due <= $2
-		ORDER BY due LIMIT $3 FOR UPDATE SKIP LOCKED)
-	UPDATE notify_queue_jobs j SET status = 2, owner = $4, lease = ` + serverTime + ` + $5::BIGINT
+		SELECT q.message, q.idx FROM notify_queue_jobs q, unnest($1::UUID[], $2::BIGINT[]) AS k (message, idx)
+		WHERE q.message = k.message AND q.idx = k.idx AND q.status = 1 AND q.due <= $5 FOR UPDATE OF q SKIP LOCKED)
+	UPDATE notify_queue_jobs j SET status = 2, owner = $3, lease = ` + serverTime + ` + $4::BIGINT
 	FROM c, notify_queue_messages m WHERE j.message = c.message AND j.idx = c.idx AND m.id = c.message
-	RETURNING j.message, j.idx, j.destination, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END`
+	RETURNING j.message, j.idx, j.due, j.record, m.head, CASE WHEN length(m.body) <= 65536 AND m.files = 0 THEN m.body END`
 
 // take records that this handle has claimed jobs, and opens their records. A
 // job with a damaged record has the status Lost.
@@ -313,12 +552,13 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	defer s.mu.Unlock()
 	for _, row := range rows {
 		jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
-		s.claim(jid, seal.Hash(row[2]))
+		s.claim(jid)
 		j, err := s.openJob(jid, int64(queue.Sending), row[3])
 		if err != nil {
 			_ = s.damaged(jobName(jid))
 			j = &queue.Job{JobID: jid, Status: queue.Lost}
 		}
+		j.Due = time.UnixMicro(number(row[2])) // it may have been woken
 		if row[5] != nil {
 			m := s.messages[jid.Message]
 			if m == nil {
@@ -332,102 +572,21 @@ func (s *Store) take(rows [][][]byte) (jobs []queue.Job) {
 	return jobs
 }
 
-// maxDue is the number of due jobs in which turns looks for destinations first.
-const maxDue = 200
-
-// turns returns destinations with a due job that have not reached their limit,
-// in the order of their turns.
-func (s *Store) turns(ctx context.Context, conn *conn, c queue.Claim, full array, cursor []byte) ([][]byte, error) {
-	now := c.Now.UnixMicro()
-	rows, err := conn.query(ctx, dueJobs, now, maxDue)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, d := range full.items {
-		seen[string(d)] = true
-	}
-	var turns [][]byte
-	for _, row := range rows {
-		if d := string(row[0]); !seen[d] {
-			seen[d] = true
-			turns = append(turns, row[0])
-		}
-	}
-	if len(turns) >= c.Max || len(rows) < maxDue {
-		return turns, nil
-	}
-	// The first jobs belong to few destinations, which can have many more. So look
-	// up the first job of each destination.
-	turns = nil
-	for _, from := range [][]byte{cursor, {}} {
-		rows, err := conn.query(ctx, dueDestinations, from, now, full, c.Max)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if !slices.ContainsFunc(turns, func(d []byte) bool { return bytes.Equal(d, row[0]) }) {
-				turns = append(turns, row[0])
-			}
-		}
-		if len(turns) >= c.Max || len(cursor) == 0 {
-			break
-		}
-	}
-	return turns, nil
-}
-
-const dueJobs = `SELECT destination FROM notify_queue_jobs WHERE status = 1 AND due <= $1 ORDER BY due LIMIT $2`
-
-// dueDestinations skips from one destination to the next in the index. Its cost
-// does not depend on the number of jobs.
-const dueDestinations = `WITH RECURSIVE d (destination, due) AS (
-		(SELECT destination, due FROM notify_queue_jobs WHERE status = 1 AND destination > $1 ORDER BY destination, due LIMIT 1)
-		UNION ALL
-		SELECT n.destination, n.due FROM d, LATERAL (
-			SELECT j.destination, j.due FROM notify_queue_jobs j WHERE j.status = 1 AND j.destination > d.destination
-			ORDER BY j.destination, j.due LIMIT 1) n
-	) SELECT destination FROM d WHERE due <= $2 AND NOT destination = ANY ($3::BYTEA[]) LIMIT $4`
-
-// recover queues the jobs again whose lease has run out.
-func (s *Store) recover(ctx context.Context) error {
-	s.mu.Lock()
-	recent := time.Since(s.recovered) < recoverEvery
-	if !recent {
+// recover adds the statements that queue jobs again whose lease has run out, and
+// that make those due that were written when the clock was ahead. The latter
+// reads all jobs that wait, so that it is only done at the start, when the clock
+// was set back, and now and then.
+func (s *Store) recover(now time.Time, add func(sql string, args ...any)) {
+	if time.Since(s.recovered) >= recoverEvery {
 		s.recovered = time.Now()
+		add(`UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE status = 2 AND lease < ` + serverTime)
 	}
-	s.mu.Unlock()
-	if recent {
-		return nil
+	back := s.correctedAt.Add(time.Since(s.corrected)).Sub(now) > queue.ClockTolerance/2
+	if time.Since(s.corrected) >= correctEvery || back {
+		s.corrected, s.correctedAt = time.Now(), now
+		add(`UPDATE notify_queue_jobs SET due = $1, updated = $1 WHERE status = 1 AND updated > $2`, now.UnixMicro(), now.Add(queue.ClockTolerance).UnixMicro())
 	}
-	return s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		_, err := c.query(ctx, `UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE status = 2 AND lease < `+serverTime)
-		return err
-	})
 }
-
-// Expire implements [queue.Store].
-func (s *Store) Expire(ctx context.Context, now time.Time, lease time.Duration, n int) (jobs []queue.Job, err error) {
-	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		// Lock nothing if no job has expired.
-		rows, err := c.query(ctx, "SELECT 1 FROM notify_queue_jobs WHERE status = 1 AND expires <= $1 LIMIT 1", now.UnixMicro())
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		rows, err = c.query(ctx, expireJobs, now.UnixMicro(), n, s.owner, lease.Microseconds())
-		jobs = s.take(rows)
-		return err
-	})
-	queue.SortJobs(jobs)
-	return s.endDamaged(ctx, jobs), err
-}
-
-const expireJobs = `WITH c AS (
-		SELECT message, idx FROM notify_queue_jobs WHERE status = 1 AND expires <= $1
-		ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)
-	UPDATE notify_queue_jobs j SET status = 2, owner = $3, lease = ` + serverTime + ` + $4::BIGINT
-	FROM c WHERE j.message = c.message AND j.idx = c.idx
-	RETURNING j.message, j.idx, j.destination, j.record, NULL::BYTEA, NULL::BYTEA`
 
 // Renew implements [queue.Store].
 func (s *Store) Renew(ctx context.Context, lease time.Duration) error {
@@ -462,12 +621,15 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 	if !free {
 		return queue.ErrNotClaimed
 	}
-	st := &settling{job: j, tokens: c.tokens}
+	if s.due.waits() {
+		signal(s.changed) // the slot of the job is free already
+	}
+	st := &settling{job: j, health: t.Health, tokens: c.tokens}
 	var err error
-	if t.Next == nil {
-		err = s.settlings.do(st)
+	if t.Next == nil && t.Update == nil {
+		err = s.settlings.do(st, t.Deferrable)
 	} else {
-		err = s.settle(ctx, []*settling{st}, t.Next)[0]
+		err = s.settle(ctx, []*settling{st}, t)[0]
 	}
 	s.mu.Lock()
 	c.settling, c.tokens = false, st.tokens
@@ -480,10 +642,19 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 		s.hold(t.Next)
 	}
 	s.mu.Unlock()
+	if err == nil && j.Status == queue.Queued {
+		s.due.mu.Lock()
+		s.due.later(j.Due)
+		s.due.mu.Unlock()
+	}
 	if st.files > 0 {
 		s.deleteFiles(ctx, j.Message)
 	}
-	if t.Next != nil {
+	if err == nil {
+		s.done(ctx, st.decided)
+	}
+	if err == nil && t.Next != nil {
+		s.due.accepted(s, []*queue.Entry{t.Next})
 		signal(s.dirty)
 	}
 	return err
@@ -491,30 +662,33 @@ func (s *Store) Settle(ctx context.Context, t *queue.Settlement) error {
 
 // Cancel implements [queue.Store].
 func (s *Store) Cancel(ctx context.Context, id uuid.UUID, now time.Time, statuses ...queue.Status) (int, error) {
-	return s.change(ctx, id, now, statuses, func(j *queue.Job) { j.Status = queue.Cancelled })
+	changed, err := s.change(ctx, id, now, statuses, func(j *queue.Job) { j.Status = queue.Cancelled })
+	return len(changed), err
 }
 
 // Retry implements [queue.Store].
-func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (int, error) {
-	n, err := s.change(ctx, id, now, []queue.Status{queue.Dead}, func(j *queue.Job) {
-		j.Status, j.Attempts, j.Due, j.Expires, j.Reason = queue.Queued, 0, now, expires, ""
-	})
+func (s *Store) Retry(ctx context.Context, id uuid.UUID, now, expires time.Time) (n queue.Retried, err error) {
+	changed, err := s.change(ctx, id, now, []queue.Status{queue.Queued, queue.Dead}, func(j *queue.Job) { j.Hurry(now, expires) })
+	for _, status := range changed {
+		n.Count(status)
+	}
+	s.due.changed()
 	signal(s.dirty)
 	return n, err
 }
 
 // change applies f to the jobs of a message that have one of the statuses, in
-// one transaction, and returns how many there were.
-func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (n int, err error) {
+// one transaction, and returns the statuses that they had.
+func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, err error) {
 	var size, files int64
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		return c.transaction(ctx, func() (err error) {
-			n, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
+			changed, size, files, err = s.changeJobs(ctx, c, id, now, statuses, f)
 			return err
 		})
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	s.mu.Lock()
 	s.waiting -= size
@@ -522,73 +696,42 @@ func (s *Store) change(ctx context.Context, id uuid.UUID, now time.Time, statuse
 	if files > 0 {
 		s.deleteFiles(ctx, id)
 	}
-	return n, nil
+	return changed, nil
 }
 
-func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (n int, size, files int64, err error) {
+func (s *Store) changeJobs(ctx context.Context, c *conn, id uuid.UUID, now time.Time, statuses []queue.Status, f func(j *queue.Job)) (changed []queue.Status, size, files int64, err error) {
 	var in array
 	for _, st := range statuses {
 		in.bigint(int64(st))
 	}
 	results, err := c.exec(ctx,
 		call{"SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1 AND status = ANY ($2::BIGINT[]) ORDER BY idx FOR UPDATE", []any{id, in}},
-		call{"SELECT waiting, dead, jobs, size, files FROM notify_queue_messages WHERE id = $1 FOR UPDATE", []any{id}})
+		call{lockMessage, []any{id}})
 	if err != nil {
-		return 0, 0, 0, err
+		return nil, 0, 0, err
 	}
 	if len(results[1].Rows) == 0 {
-		return 0, 0, 0, queue.ErrNotFound
+		return nil, 0, 0, queue.ErrNotFound
 	}
 	if len(results[0].Rows) == 0 {
-		return 0, 0, 0, nil
+		return nil, 0, 0, nil
 	}
-	row := results[1].Rows[0]
-	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
-	size, files = number(row[3]), number(row[4])
-	before := waiting
-	sealer := s.sealer.Batch()
-	var calls []call
-	for _, row := range results[0].Rows {
-		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
-		j, err := s.openJob(jid, number(row[1]), row[2])
-		if err != nil {
-			return 0, 0, 0, s.damaged(jobName(jid))
-		}
-		if j.Status == queue.Dead {
-			dead--
-		} else {
-			waiting--
-		}
+	calls, e, err := s.changeRows(c, id, results[0].Rows, results[1].Rows[0], func(j *queue.Job) {
+		changed = append(changed, j.Status)
 		j.Updated = now
 		f(j)
-		if j.Status.Waits() {
-			waiting++
-		}
-		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), j.Expires.UnixMicro(), sealJob(sealer, jid, j)}})
+	})
+	if err != nil {
+		return nil, 0, 0, err
 	}
-	var finished any
-	var kept int64
-	if waiting == 0 {
-		finished, kept = now.UnixMicro(), record.KeptSize(size, total, dead)
-	}
-	calls = append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}})
 	if _, err := c.exec(ctx, calls...); err != nil {
-		return 0, 0, 0, err
+		return nil, 0, 0, err
 	}
-	switch {
-	case before > 0 && waiting > 0, before == 0 && waiting == 0:
-		size = 0
-	case waiting > 0:
-		size = -size
-	}
-	if waiting+dead > 0 {
-		files = 0
-	}
-	return len(results[0].Rows), size, files, nil
+	return changed, e.size, e.files, nil
 }
 
 const (
-	changeJob     = `UPDATE notify_queue_jobs SET status = $3, due = $4, expires = $5, record = $6, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
+	changeJob     = `UPDATE notify_queue_jobs SET status = $3, due = $4, not_before = $5, updated = $6, record = $7, owner = NULL, lease = NULL WHERE message = $1 AND idx = $2`
 	changeMessage = `UPDATE notify_queue_messages SET waiting = $2, dead = $3, finished = $4, kept = $5,
 		body = CASE WHEN $2::INT + $3::INT = 0 THEN NULL ELSE body END WHERE id = $1`
 )
@@ -596,83 +739,103 @@ const (
 // Forget implements [queue.Store].
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
 	for {
-		n := 0
+		n, early := 0, 0
 		err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-			rows, err := c.query(ctx, "SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_messages WHERE finished IS NOT NULL")
-			if err != nil {
-				return err
-			}
-			over := number(rows[0][0]) - maxSize
-			rows, err = c.query(ctx, "SELECT id, finished, kept FROM notify_queue_messages WHERE finished IS NOT NULL ORDER BY finished LIMIT $1", forgetAtOnce)
+			results, err := c.exec(ctx, call{"SELECT coalesce(sum(kept), 0)::BIGINT FROM notify_queue_counts", nil},
+				call{oldest + onlyResults + oldestFirst, []any{forgetAtOnce}}, call{oldest + lasting + oldestFirst, []any{forgetAtOnce}})
 			if err != nil {
 				return err
 			}
 			var ids array
-			for _, row := range rows {
-				if number(row[1]) >= before.UnixMicro() && over <= 0 {
-					break
-				}
-				over -= number(row[2])
-				ids.uuid(id(row[0]))
-			}
-			if len(ids.items) == 0 {
+			ids, early = forgettable(results[1].Rows, results[2].Rows, before.UnixMicro(), number(results[0].Rows[0][0])-maxSize)
+			if n = 0; len(ids.items) == 0 {
 				return nil
 			}
 			// A message that is retried at the same time waits again, and is not
 			// removed.
-			rows, err = c.query(ctx, forget, ids)
+			rows, err := c.query(ctx, forget, ids, c.counter)
 			n = len(rows)
 			return err
 		})
 		if err != nil {
 			return total, err
 		}
-		if total += n; n < forgetAtOnce {
+		if early > 0 {
+			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+				zap.Int("messages", early))
+		}
+		if total += n; n == 0 {
 			return total, nil
 		}
 	}
 }
 
-// forgetAtOnce is the number of messages that one transaction removes.
+// forgetAtOnce is the number of messages of each kind that one transaction
+// removes.
 const forgetAtOnce = 500
 
-const forget = `WITH m AS (DELETE FROM notify_queue_messages WHERE id = ANY ($1::UUID[]) AND finished IS NOT NULL RETURNING id),
-		j AS (DELETE FROM notify_queue_jobs WHERE message IN (SELECT id FROM m)),
-		f AS (DELETE FROM notify_queue_files WHERE message IN (SELECT id FROM m))
-	SELECT id FROM m`
+// forgettable returns which of the oldest messages to forget: those that finished
+// before a time, then as many results as are over the limit, and then others.
+// early is how many of the last there are.
+func forgettable(results, others [][][]byte, before, over int64) (ids array, early int) {
+	isOld := func(row [][]byte) bool { return number(row[1]) < before }
+	for _, rows := range [][][][]byte{results, others} {
+		for _, row := range rows {
+			if isOld(row) {
+				over -= number(row[2])
+				ids.uuid(id(row[0]))
+			}
+		}
+	}
+	for i, rows := range [][][][]byte{results, others} {
+		for _, row := range rows {
+			if over > 0 && !isOld(row) {
+				over -= number(row[2])
+				ids.uuid(id(row[0]))
+				early += i
+			}
+		}
+		if len(rows) == forgetAtOnce {
+			break // the next transaction sees more of them
+		}
+	}
+	return ids, early
+}
 
-// Stats implements [queue.Store].
+const (
+	oldest      = "SELECT id, finished, kept FROM notify_queue_messages WHERE "
+	oldestFirst = " ORDER BY finished LIMIT $1"
+
+	forget = `WITH m AS (DELETE FROM notify_queue_messages WHERE id = ANY ($1::UUID[]) AND finished IS NOT NULL RETURNING id, kept, dead),
+		j AS (DELETE FROM notify_queue_jobs WHERE message IN (SELECT id FROM m)),
+		f AS (DELETE FROM notify_queue_files WHERE message IN (SELECT id FROM m)),
+		n AS (
+			UPDATE notify_queue_counts c SET dead = c.dead - t.dead, kept = c.kept - t.kept
+			FROM (SELECT coalesce(sum(dead), 0)::BIGINT AS dead, coalesce(sum(kept), 0)::BIGINT AS kept FROM m) t
+			WHERE c.shard = $2 RETURNING 1)
+	SELECT id FROM m`
+)
+
+// Stats implements [queue.Store]. The jobs that are being sent are few, so that
+// they are counted.
 func (s *Store) Stats(ctx context.Context) (st queue.Stats, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		results, err := c.exec(ctx,
-			call{"SELECT status, count(*) FROM notify_queue_jobs WHERE status IN (1, 2, 5) GROUP BY status", nil},
-			call{"SELECT coalesce(min(created), 0), coalesce(sum(size), 0)::BIGINT FROM notify_queue_messages WHERE finished IS NULL", nil})
+		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes), 0)::BIGINT,
+			(SELECT count(*) FROM notify_queue_jobs WHERE status = 2),
+			coalesce((SELECT min(created) FROM notify_queue_messages WHERE finished IS NULL), 0) FROM notify_queue_counts`)
 		if err != nil {
 			return err
 		}
-		st = queue.Stats{}
-		for _, row := range results[0].Rows {
-			n := int(number(row[1]))
-			switch queue.Status(number(row[0])) {
-			case queue.Queued:
-				st.Queued = n
-			case queue.Sending:
-				st.Sending = n
-			case queue.Dead:
-				st.Dead = n
-			}
-		}
-		row := results[1].Rows[0]
-		if t := number(row[0]); t != 0 {
+		row := rows[0]
+		st = queue.Stats{Dead: int(number(row[1])), Bytes: number(row[2]), Sending: int(number(row[3]))}
+		st.Queued = int(number(row[0])) - st.Sending
+		if t := number(row[4]); t != 0 {
 			st.Oldest = time.UnixMicro(t)
 		}
-		st.Bytes = number(row[1])
 		return nil
 	})
 	if err == nil {
-		s.mu.Lock()
-		s.waiting, s.counted = st.Bytes, time.Now()
-		s.mu.Unlock()
+		s.setWaiting(st.Bytes)
 	}
 	return st, err
 }

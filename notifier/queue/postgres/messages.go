@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -59,44 +62,88 @@ func (s *Store) Get(ctx context.Context, id uuid.UUID) (e *queue.Entry, err erro
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
 		results, err := c.exec(ctx,
 			call{"SELECT head FROM notify_queue_messages WHERE id = $1", []any{id}},
-			call{"SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1", []any{id}})
+			call{"SELECT idx, status, record, due FROM notify_queue_jobs WHERE message = $1", []any{id}})
 		if err != nil {
 			return err
 		}
 		if len(results[0].Rows) == 0 {
 			return queue.ErrNotFound
 		}
-		r, err := s.openMessage(id, results[0].Rows[0][0])
-		if err != nil {
-			return s.damaged("the record of message " + id.String())
-		}
-		e = &queue.Entry{
-			Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
-			Jobs:    make([]queue.Job, r.Jobs),
-		}
-		for i := range e.Jobs {
-			e.Jobs[i].JobID = queue.JobID{Message: id, Index: i}
-		}
-		for _, j := range r.Done {
-			if j.Index < len(e.Jobs) {
-				e.Jobs[j.Index] = j
-			}
-		}
-		for _, row := range results[1].Rows {
-			jid := queue.JobID{Message: id, Index: int(number(row[0]))}
-			if j, err := s.openJob(jid, number(row[1]), row[2]); err == nil && jid.Index < len(e.Jobs) {
-				e.Jobs[jid.Index] = *j
-			}
-		}
-		for i := range e.Jobs {
-			if j := &e.Jobs[i]; j.Status == 0 {
-				j.Status = queue.Lost
-				_ = s.damaged(jobName(j.JobID))
-			}
-		}
-		return nil
+		e, err = s.entry(id, results[0].Rows[0][0], results[1].Rows)
+		return err
 	})
 	return e, err
+}
+
+// Messages implements [queue.Store].
+func (s *Store) Messages(ctx context.Context, before uuid.UUID, n int) (entries []*queue.Entry, next uuid.UUID, err error) {
+	if before == (uuid.UUID{}) {
+		before = uuid.Max
+	}
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		entries, next = nil, uuid.UUID{}
+		rows, err := c.query(ctx, `SELECT m.id, m.head, j.idx, j.status, j.record, j.due
+			FROM (SELECT id, head FROM notify_queue_messages WHERE id < $1 ORDER BY id DESC LIMIT $2) AS m
+			LEFT JOIN notify_queue_jobs AS j ON j.message = m.id ORDER BY m.id DESC`, before, n+1)
+		found := 0
+		for len(rows) > 0 && err == nil {
+			at, end := id(rows[0][0]), 1
+			for end < len(rows) && id(rows[end][0]) == at {
+				end++
+			}
+			if found++; found > n {
+				return nil
+			}
+			jobs := make([][][]byte, 0, end)
+			for _, row := range rows[:end] {
+				if row[2] != nil {
+					jobs = append(jobs, row[2:])
+				}
+			}
+			if e, err := s.entry(at, rows[0][1], jobs); err == nil {
+				entries = append(entries, e)
+			}
+			next, rows = at, rows[end:]
+		}
+		next = uuid.UUID{} // there are no more
+		return err
+	})
+	return entries, next, err
+}
+
+// entry returns a message with its jobs, of which each row has idx, status, record
+// and due.
+func (s *Store) entry(id uuid.UUID, head []byte, jobs [][][]byte) (*queue.Entry, error) {
+	r, err := s.openMessage(id, head)
+	if err != nil {
+		return nil, s.damaged("the record of message " + id.String())
+	}
+	e := &queue.Entry{
+		Message: &queue.Message{ID: id, Created: r.Created, Summary: r.Summary, Request: r.Request},
+		Jobs:    make([]queue.Job, r.Jobs),
+	}
+	for i := range e.Jobs {
+		e.Jobs[i].JobID = queue.JobID{Message: id, Index: i}
+	}
+	for _, j := range r.Done {
+		if j.Index < len(e.Jobs) {
+			e.Jobs[j.Index] = j
+		}
+	}
+	for _, row := range jobs {
+		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
+		if j, err := s.openJob(jid, number(row[1]), row[2]); err == nil && jid.Index < len(e.Jobs) {
+			j.Due = time.UnixMicro(number(row[3])) // it may have been woken
+			e.Jobs[jid.Index] = *j
+		}
+	}
+	for i := range e.Jobs {
+		if j := &e.Jobs[i]; j.Status == 0 {
+			j.Status = queue.Lost
+			_ = s.damaged(jobName(j.JobID))
+		}
+	}
+	return e, nil
 }
 
 // Batches implements [queue.Store].
@@ -119,25 +166,30 @@ func (s *Store) Batches(ctx context.Context, from, to uuid.UUID) (batches [][]by
 }
 
 // List implements [queue.Store].
-func (s *Store) List(ctx context.Context, status queue.Status, after queue.JobID, n int) (jobs []queue.Job, err error) {
+func (s *Store) List(ctx context.Context, after queue.JobID, n int, statuses ...queue.Status) (jobs []queue.Job, err error) {
 	index := after.Index
 	if after == (queue.JobID{}) {
 		index = -1
 	}
+	in := make([]string, len(statuses)) // constants, so that a partial index can be used
+	for i, status := range statuses {
+		in[i] = strconv.Itoa(int(status))
+	}
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT message, idx, record FROM notify_queue_jobs
-			WHERE status = $1 AND (message, idx) > ($2, $3) ORDER BY message, idx LIMIT $4`, int(status), after.Message, index, n)
+		rows, err := c.query(ctx, `SELECT message, idx, record, status, due FROM notify_queue_jobs
+			WHERE status IN (`+strings.Join(in, ", ")+`) AND (message, idx) > ($1, $2) ORDER BY message, idx LIMIT $3`, after.Message, index, n)
 		if err != nil {
 			return err
 		}
 		jobs = nil
 		for _, row := range rows {
 			jid := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
-			j, err := s.openJob(jid, int64(status), row[2])
+			j, err := s.openJob(jid, number(row[3]), row[2])
 			if err != nil {
 				_ = s.damaged(jobName(jid))
 				continue
 			}
+			j.Due = time.UnixMicro(number(row[4])) // it may have been woken
 			jobs = append(jobs, *j)
 		}
 		return nil

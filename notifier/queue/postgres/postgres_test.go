@@ -49,7 +49,7 @@ func newEntry(body, destination string) *queue.Entry {
 }
 
 func claimOf(n int) queue.Claim {
-	return queue.Claim{Now: time.Now(), Max: n, PerDestination: 1000, Lease: time.Minute}
+	return queue.Claim{Now: time.Now(), Max: n, Lease: time.Minute}
 }
 
 // TestConformance runs the tests for stores with the default options, and
@@ -57,7 +57,7 @@ func claimOf(n int) queue.Claim {
 // If CI is not set, each test runs with one of the two.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	variants := []Options{{}, {noListen: true, conflict: func() error {
+	variants := []Options{{}, {noListen: true, oneCounter: true, conflict: func() error {
 		if rand.IntN(4) == 0 {
 			return &pgconn.PgError{Code: "40001", Message: "injected"}
 		}

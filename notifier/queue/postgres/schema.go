@@ -4,15 +4,23 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 )
+
+// shards is the number of parts into which rows are spread that all gateways
+// read or write, so that they seldom meet.
+const shards = 16
 
 // The tables. They use only features that PostgreSQL, CockroachDB and
 // YugabyteDB have in common. Times are microseconds since 1970. status is a
 // queue.Status.
 //
-// A message waits as long as finished is NULL.
+// A message waits as long as finished is NULL. The shard of a job comes from the
+// ID of its message. A count is the sum of a column of all rows of
+// notify_queue_counts; each transaction changes one of the rows.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS notify_queue_messages (
 		id UUID PRIMARY KEY,
@@ -29,22 +37,28 @@ var migrations = [][]string{{
 		body BYTEA
 	)`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_messages_waiting ON notify_queue_messages (created) WHERE finished IS NULL`,
-	`CREATE INDEX IF NOT EXISTS notify_queue_messages_finished ON notify_queue_messages (finished) WHERE finished IS NOT NULL`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_messages_results ON notify_queue_messages (finished) WHERE ` + onlyResults,
+	`CREATE INDEX IF NOT EXISTS notify_queue_messages_lasting ON notify_queue_messages (finished) WHERE ` + lasting,
 	`CREATE TABLE IF NOT EXISTS notify_queue_jobs (
 		message UUID NOT NULL,
 		idx INT NOT NULL,
+		shard SMALLINT NOT NULL,
+		created BIGINT NOT NULL,
 		destination BYTEA NOT NULL,
+		host BYTEA NOT NULL,
+		client INT NOT NULL,
+		text BIGINT NOT NULL,
 		status SMALLINT NOT NULL,
 		due BIGINT NOT NULL,
-		expires BIGINT NOT NULL,
+		not_before BIGINT NOT NULL,
+		updated BIGINT NOT NULL,
 		owner UUID,
 		lease BIGINT,
 		record BYTEA NOT NULL,
 		PRIMARY KEY (message, idx)
 	)`,
-	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_due ON notify_queue_jobs (due) WHERE status = 1`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_due ON notify_queue_jobs (shard, due) WHERE status = 1`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_destination ON notify_queue_jobs (destination, due) WHERE status = 1`,
-	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_expires ON notify_queue_jobs (expires) WHERE status = 1`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_lease ON notify_queue_jobs (lease) WHERE status = 2`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_dead ON notify_queue_jobs (message, idx) WHERE status = 5`,
 	`CREATE TABLE IF NOT EXISTS notify_queue_files (
@@ -54,7 +68,52 @@ var migrations = [][]string{{
 		data BYTEA NOT NULL,
 		PRIMARY KEY (message, file, chunk)
 	)`,
+	`CREATE TABLE IF NOT EXISTS notify_queue_destinations (
+		hash BYTEA PRIMARY KEY,
+		changed BIGINT NOT NULL,
+		stored BIGINT NOT NULL,
+		record BYTEA NOT NULL
+	)`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_destinations_stored ON notify_queue_destinations (stored)`,
+	`CREATE TABLE IF NOT EXISTS notify_queue_counts (
+		shard INT PRIMARY KEY,
+		waiting BIGINT NOT NULL,
+		dead BIGINT NOT NULL,
+		bytes BIGINT NOT NULL,
+		kept BIGINT NOT NULL
+	)`,
+}, {
+	`CREATE TABLE IF NOT EXISTS notify_queue_records (
+		name BYTEA PRIMARY KEY,
+		due BIGINT NOT NULL,
+		data BYTEA NOT NULL
+	)`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_records_due ON notify_queue_records (due)`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_held ON notify_queue_jobs (message, idx) WHERE status = 8`,
 }}
+
+// The kinds of finished messages: those that have only results, and those that
+// are forgotten last.
+const (
+	onlyResults = `finished IS NOT NULL AND dead = 0 AND idempotency IS NULL`
+	lasting     = `finished IS NOT NULL AND (dead > 0 OR idempotency IS NOT NULL)`
+)
+
+// initCounts adds the rows of notify_queue_counts.
+const initCounts = `INSERT INTO notify_queue_counts (shard, waiting, dead, bytes, kept)
+	SELECT s, 0, 0, 0, 0 FROM unnest($1::BIGINT[]) AS u (s) ON CONFLICT (shard) DO NOTHING`
+
+// shardOf returns the shard of the jobs of a message. The last byte of its ID is
+// random.
+func shardOf(message uuid.UUID) int64 { return int64(message[15] % shards) }
+
+// allShards returns all shards, beginning with one of them.
+func allShards(first int) (a array) {
+	for i := range shards {
+		a.bigint(int64((first + i) % shards))
+	}
+	return a
+}
 
 // The table with the number of the last migration. It has one row.
 const createVersion = `CREATE TABLE IF NOT EXISTS notify_queue_version (id INT PRIMARY KEY, version INT NOT NULL, secret BYTEA NOT NULL)`
@@ -63,6 +122,9 @@ const createVersion = `CREATE TABLE IF NOT EXISTS notify_queue_version (id INT P
 // tables.
 const advisoryLock = 7226382055461327
 
+// migrateTime is how long a store waits for another one that creates tables.
+const migrateTime = time.Minute
+
 // errSecret is returned when the tables were created with another secret.
 var errSecret error = &refusedError{"the tables of the queue were created with another secret: set that one; to begin with an empty queue, drop the tables notify_queue_*"}
 
@@ -70,7 +132,7 @@ var errSecret error = &refusedError{"the tables of the queue were created with a
 func (s *Store) migrate(ctx context.Context, c *conn) error {
 	// On servers without advisory locks, statements that run at the same time fail
 	// and are repeated.
-	_, err := c.query(ctx, "SELECT pg_advisory_lock($1)::TEXT", int64(advisoryLock))
+	_, err := c.execFor(ctx, migrateTime, call{"SELECT pg_advisory_lock($1)::TEXT", []any{int64(advisoryLock)}})
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == "0A000" || e.Code == "42883") { // not supported, no such function
 		err = nil
 	}
@@ -103,13 +165,19 @@ func (s *Store) createTables(ctx context.Context, c *conn) error {
 	if version > len(migrations) {
 		return refusef("the tables of the queue have version %d, and this program knows up to %d: update it", version, len(migrations))
 	}
+	if s.missing.Load() {
+		version = 0 // somebody has removed tables
+	}
+	if version == len(migrations) {
+		return nil
+	}
 	for _, m := range migrations[version:] {
 		if err := execAll(ctx, c, m...); err != nil {
 			return err
 		}
 	}
-	if version == len(migrations) {
-		return nil
+	if _, err := c.query(ctx, initCounts, allShards(0)); err != nil {
+		return err
 	}
 	_, err = c.query(ctx, `INSERT INTO notify_queue_version (id, version, secret) VALUES (1, $1, $2)
 		ON CONFLICT (id) DO UPDATE SET version = excluded.version`, len(migrations), s.sealer.Seal(nil, "version", nil))
@@ -131,4 +199,11 @@ func execAll(ctx context.Context, c *conn, statements ...string) error {
 func exists(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (e.Code == "42P07" || e.Code == "42710" || e.Code == "23505" && strings.HasPrefix(e.TableName, "pg_"))
+}
+
+// gone reports whether err is returned because a table does not exist, for
+// example because the database was replaced by an empty one.
+func gone(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (e.Code == "42P01" || e.Code == "3F000") // undefined_table, invalid_schema_name
 }

@@ -2,24 +2,26 @@
 // can share them. One gateway claims each job, under a lease that ends when the
 // gateway no longer renews it.
 //
-// The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files
-// and notify_queue_version. The store creates and upgrades them in the first
-// schema of the connection's search path. Texts, destinations, states and
-// results are sealed (package seal); IDs, times, sizes, counts and keyed hashes
-// are not.
+// The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files,
+// notify_queue_destinations, notify_queue_counts and notify_queue_version. The
+// store creates and upgrades them in the first schema of the connection's search
+// path, also when it finds them gone. Texts, destinations, states and results are
+// sealed (package seal); IDs, times, sizes, counts and keyed hashes are not.
 //
-// Leases use the clock of the server. The times when jobs are due or expire use
-// the clocks of the gateways, which should agree to within about a second.
+// Leases use the clock of the server. The times when jobs are due use the clocks
+// of the gateways, which should agree to within about a second.
 //
 // The SQL uses only features that PostgreSQL, CockroachDB and YugabyteDB all
 // document. Transactions that fail with SQLSTATE 40001 are repeated. If LISTEN
-// is not supported, the store polls for jobs of other gateways every second.
+// is not supported, the store polls for jobs of other gateways every second, and
+// else every ten seconds.
 package postgres
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,8 +50,9 @@ type Options struct {
 	// Default: none.
 	Logger *zap.Logger
 
-	noListen bool         // for tests
-	conflict func() error // for tests; see pool
+	noListen   bool         // for tests
+	oneCounter bool         // for tests: all transactions change the same row of counts
+	conflict   func() error // for tests; see pool
 
 	// loseReply is for tests. It is called after a settlement is committed, and
 	// its error is handled like one of the connection.
@@ -58,10 +61,12 @@ type Options struct {
 
 // How often a store polls for changes by other gateways.
 const (
-	pollEvery    = time.Second     // jobs of other gateways
-	recoverEvery = 5 * time.Second // leases that have run out
-	countEvery   = 5 * time.Second // bytes that wait
-	openTime     = 5 * time.Second // how long Open waits for the server
+	pollEvery     = time.Second      // jobs of other gateways, if the server does not notify
+	listenedEvery = 10 * time.Second // the same if it does
+	recoverEvery  = 5 * time.Second  // leases that have run out
+	correctEvery  = 10 * time.Minute // jobs that were written when the clock was ahead
+	countEvery    = 5 * time.Second  // bytes that wait
+	openTime      = 5 * time.Second  // how long Open waits for the server
 )
 
 // Store is a [queue.Store] in tables of PostgreSQL.
@@ -73,6 +78,8 @@ type Store struct {
 
 	migrating sync.Mutex
 	migrated  atomic.Bool
+	missing   atomic.Bool // a table was found missing
+	listening atomic.Bool // the server notifies of jobs of other gateways
 
 	accepting batch[*queue.Entry]
 	settlings batch[*settling]
@@ -85,20 +92,27 @@ type Store struct {
 	loops   sync.WaitGroup
 	once    sync.Once
 
-	mu        sync.Mutex
-	claimed   map[queue.JobID]*claim
-	counts    map[seal.Hash]int // of claimed jobs, by destination
-	messages  map[uuid.UUID]*loaded
-	cursor    []byte    // the destination that had the last turn
-	recovered time.Time // when leases were last checked
-	waiting   int64     // size of the waiting messages: the last count, plus the changes of this handle
-	counted   time.Time
+	claiming    sync.Mutex // Claim runs once at a time
+	due         due
+	recovered   time.Time     // when leases were last checked; for Claim
+	corrected   time.Time     // when jobs of a clock that was ahead were last looked for; for Claim
+	correctedAt time.Time     // the same by the caller's clock
+	exchanged   time.Time     // when the last claim ended; for Claim
+	exchange    time.Duration // how long it took; for Claim
+
+	counting      sync.Mutex // the counts are read once at a time
+	waitingCounts waitingCounts
+
+	mu       sync.Mutex
+	claimed  map[queue.JobID]*claim
+	messages map[uuid.UUID]*loaded
+	waiting  int64 // size of the waiting messages: the last count, plus the changes of this handle
+	counted  time.Time
 }
 
 // claim is a job that this handle has claimed.
 type claim struct {
-	destination seal.Hash
-	settling    bool
+	settling bool
 
 	// tokens identify settlements that failed after the server may have
 	// committed them.
@@ -130,12 +144,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue in Postgres: %w", err)
 	}
-	p.conflict = o.conflict
+	p.conflict, p.oneCounter = o.conflict, o.oneCounter
 	s := &Store{
 		pool: p, log: o.Logger, owner: uuid.New(), loseReply: o.loseReply,
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
-		claimed: map[queue.JobID]*claim{}, counts: map[seal.Hash]int{}, messages: map[uuid.UUID]*loaded{},
+		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
+		waitingCounts: waitingCounts{turn: make(chan struct{}, 1)},
 	}
+	s.due.shard = rand.IntN(shards)
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
@@ -151,8 +167,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}
 		s.log.Error("the queue's database is not reachable; messages are refused until it is", zap.Error(err))
 	}
-	s.accepting = batch[*queue.Entry]{make(chan item[*queue.Entry]), s.stop}
-	s.settlings = batch[*settling]{make(chan item[*settling]), s.stop}
+	s.accepting = batch[*queue.Entry]{in: make(chan item[*queue.Entry]), stop: s.stop}
+	s.settlings = batch[*settling]{in: make(chan item[*settling]), stop: s.stop}
 	for range batches {
 		s.loops.Go(func() { s.accepting.run(s.accept) })
 		s.loops.Go(func() {
@@ -195,7 +211,10 @@ func (s *Store) prepare(ctx context.Context) error {
 		return nil
 	}
 	err := s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error { return s.migrate(ctx, c) })
-	s.migrated.Store(err == nil)
+	if err == nil {
+		s.missing.Store(false)
+		s.migrated.Store(true)
+	}
 	return err
 }
 
@@ -206,10 +225,21 @@ func (s *Store) do(ctx context.Context, f func(ctx context.Context, c *conn, rep
 		return queue.ErrClosed
 	default:
 	}
-	if err := s.prepare(ctx); err != nil {
-		return err
+	for again := false; ; again = true {
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+		err := s.pool.do(ctx, f)
+		if again || !gone(err) {
+			return err
+		}
+		s.log.Error("the tables of the queue are gone, with everything that waited; they are created again", zap.Error(err))
+		s.mu.Lock()
+		s.counted = time.Time{}
+		s.mu.Unlock()
+		s.missing.Store(true)
+		s.migrated.Store(false)
 	}
-	return s.pool.do(ctx, f)
 }
 
 // channel is the channel on which gateways notify each other of new jobs.
@@ -226,22 +256,36 @@ func (s *Store) listen(ctx context.Context) {
 				closeConn(c)
 				return // the store still polls every second
 			}
+			if err == nil {
+				s.listening.Store(true)
+				s.lookAgain() // what was stored before is not notified
+			}
 			for err == nil {
 				if err = c.pg.WaitForNotification(ctx); err == nil {
-					signal(s.changed)
+					s.lookAgain()
 				}
 			}
+			s.listening.Store(false)
 			closeConn(c)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pollEvery):
+		case <-time.After(restTime):
 		}
 	}
 }
 
-// notify notifies other gateways of new jobs, at most ten times a second,
-// because a notification locks the whole database during its commit.
+// lookAgain makes the next Claim look for jobs that are due.
+func (s *Store) lookAgain() {
+	s.due.changed()
+	signal(s.changed)
+}
+
+const notifyOthers = "SELECT pg_notify($1, '')::TEXT"
+
+// notify notifies other gateways of new jobs, at most once a second, because a
+// notification locks the whole database during its commit, and because this
+// gateway delivers what it has accepted as long as it has room.
 func (s *Store) notify(ctx context.Context) {
 	for {
 		select {
@@ -250,10 +294,10 @@ func (s *Store) notify(ctx context.Context) {
 		case <-s.dirty:
 		}
 		err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-			_, err := c.query(ctx, "SELECT pg_notify($1, '')::TEXT", channel)
+			_, err := c.query(ctx, notifyOthers, channel)
 			return err
 		})
-		pause := pollEvery / 10
+		pause := pollEvery
 		if err != nil {
 			pause = 10 * pollEvery
 		}
@@ -286,7 +330,10 @@ func (s *Store) Close() error {
 		if s.migrated.Load() {
 			// If this fails, the leases run out.
 			_ = s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-				_, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2", s.owner)
+				rows, err := c.query(ctx, "UPDATE notify_queue_jobs SET status = 1, owner = NULL, lease = NULL WHERE owner = $1 AND status = 2 RETURNING idx", s.owner)
+				if err == nil && len(rows) > 0 {
+					_, _ = c.query(ctx, notifyOthers, channel) // the others look for themselves if this fails
+				}
 				return err
 			})
 		}
@@ -294,5 +341,8 @@ func (s *Store) Close() error {
 	})
 	return nil
 }
+
+// Hash implements [queue.Store].
+func (s *Store) Hash(text string) queue.Hash { return s.hash("destination", text) }
 
 func (s *Store) hash(purpose, text string) seal.Hash { return s.sealer.Hash(purpose, text) }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,13 +40,26 @@ func Run(t *testing.T, e Engine) {
 		{"AcceptFinalResults", (*suite).acceptFinal},
 		{"AcceptSeveral", (*suite).acceptSeveral},
 		{"Batches", (*suite).batches},
+		{"Messages", (*suite).messages},
 		{"Files", (*suite).files},
 		{"ClaimWhenDue", (*suite).claimWhenDue},
 		{"ClaimTakesTurns", (*suite).claimTakesTurns},
-		{"ClaimLimits", (*suite).claimLimits},
+		{"DestinationLimit", (*suite).destinationLimit},
+		{"HostLimit", (*suite).hostLimit},
+		{"ClientLimit", (*suite).clientLimit},
+		{"TextLimit", (*suite).textLimit},
+		{"OwnSlot", (*suite).ownSlot},
+		{"ClockSetBack", (*suite).clockSetBack},
+		{"Wake", (*suite).wake},
+		{"WakeNotBefore", (*suite).wakeNotBefore},
+		{"RetryQueued", (*suite).retryQueued},
+		{"Health", (*suite).health},
+		{"HealthOfSettlement", (*suite).healthOfSettlement},
+		{"Waiting", (*suite).waiting},
 		{"Held", (*suite).held},
 		{"SettleDelivered", (*suite).settleDelivered},
 		{"SettleLater", (*suite).settleLater},
+		{"SettleShared", (*suite).settleShared},
 		{"SettleTwice", (*suite).settleTwice},
 		{"SettleNext", (*suite).settleNext},
 		{"Reopen", (*suite).reopen},
@@ -53,9 +67,19 @@ func Run(t *testing.T, e Engine) {
 		{"Cancel", (*suite).cancel},
 		{"Dead", (*suite).dead},
 		{"Drop", (*suite).drop},
-		{"Expire", (*suite).expire},
 		{"ForgetByTime", (*suite).forgetByTime},
 		{"ForgetBySize", (*suite).forgetBySize},
+		{"Records", (*suite).records},
+		{"DueRecords", (*suite).dueRecords},
+		{"HeldJobs", (*suite).heldJobs},
+		{"UpdateJobs", (*suite).updateJobs},
+		{"UpdateRetries", (*suite).updateRetries},
+		{"UpdateOfEntry", (*suite).updateOfEntry},
+		{"UpdateOfSettlement", (*suite).updateOfSettlement},
+		{"UpdatesAtOnce", (*suite).updatesAtOnce},
+		{"Rules", (*suite).rules},
+		{"RuledJobs", (*suite).ruledJobs},
+		{"Order", (*suite).order},
 		{"Full", (*suite).full},
 		{"Stats", (*suite).stats},
 		{"NotFound", (*suite).notFound},
@@ -77,6 +101,10 @@ func Run(t *testing.T, e Engine) {
 		{"SharedRenew", (*suite).sharedRenew},
 		{"SharedIdempotencyKey", (*suite).sharedIdempotencyKey},
 		{"SharedHeld", (*suite).sharedHeld},
+		{"SharedHealth", (*suite).sharedHealth},
+		{"SharedRules", (*suite).sharedRules},
+		{"SharedUpdates", (*suite).sharedUpdates},
+		{"SharedOrder", (*suite).sharedOrder},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel() // the tests mostly wait for leases
@@ -158,7 +186,7 @@ func (s *suite) entry(destinations ...string) *queue.Entry {
 	}}
 	for i, d := range destinations {
 		e.Jobs = append(e.Jobs, queue.Job{
-			JobID: queue.JobID{Message: e.Message.ID, Index: i}, Status: queue.Queued, Destination: d,
+			JobID: queue.JobID{Message: e.Message.ID, Index: i}, Status: queue.Queued, Destination: d, Host: d + ":443", Text: len(e.Message.Body),
 			State: []byte("state of " + d), Due: s.now, Expires: s.now.Add(24 * time.Hour), Updated: s.now,
 		})
 	}
@@ -176,7 +204,7 @@ func (s *suite) add(destinations ...string) *queue.Entry {
 func (s *suite) claim(now time.Time) (jobs []queue.Job) {
 	s.Helper()
 	for {
-		more, _, err := s.Claim(s.Context(), queue.Claim{Now: now, Max: 1000, PerDestination: 1000, Lease: lease})
+		more, _, err := s.Claim(s.Context(), queue.Claim{Now: now, Max: 1000, Lease: lease})
 		s.must(err)
 		if len(more) == 0 {
 			return jobs
@@ -245,7 +273,9 @@ func (s *suite) sameJob(got, want *queue.Job) {
 	s.Helper()
 	same := got.JobID == want.JobID && got.Destination == want.Destination && bytes.Equal(got.State, want.State) &&
 		bytes.Equal(got.Result, want.Result) && got.Reason == want.Reason && got.Attempts == want.Attempts &&
-		got.Due.Equal(want.Due) && got.Expires.Equal(want.Expires) && got.Updated.Equal(want.Updated)
+		got.Due.Equal(want.Due) && got.Expires.Equal(want.Expires) && got.Updated.Equal(want.Updated) &&
+		got.Host == want.Host && got.Client == want.Client && got.Text == want.Text && got.Spared == want.Spared &&
+		got.NotBefore.Equal(want.NotBefore) && got.UnknownSince.Equal(want.UnknownSince)
 	if !same {
 		s.Errorf("job %+v, want %+v", *got, *want)
 	}
@@ -364,6 +394,68 @@ func (s *suite) batches() {
 	s.counts(3, 0, 0)
 }
 
+// messages lists messages in pages, the latest first.
+func (s *suite) messages() {
+	var want []*queue.Entry // the oldest first
+	for i := range 7 {
+		e := s.entry([]string{"a", "b", "c"}[:i%3+1]...)
+		e.Message.Summary = data(10 + i)
+		if i == 3 { // a batch
+			e.Message.ID[6] = 8<<4 | e.Message.ID[6]&0x0f
+			e.Jobs = nil
+		}
+		s.must(s.Accept(s.Context(), noLimit, e))
+		want = append(want, e)
+		time.Sleep(2 * time.Millisecond) // so that the next ID has another time
+	}
+	for _, j := range s.claim(s.now) {
+		if j.Message == want[4].Message.ID {
+			s.settle(j, queue.Delivered)
+		}
+	}
+	slices.Reverse(want)
+	for _, n := range []int{1, 3, 7, 100} {
+		var got []*queue.Entry
+		before, pages := uuid.UUID{}, 0
+		for {
+			page, next, err := s.Messages(s.Context(), before, n)
+			s.must(err)
+			if len(page) > n || next != (uuid.UUID{}) && len(page) != n {
+				s.Errorf("a page of %d has %d messages, and %s is the next", n, len(page), next)
+			}
+			got = append(got, page...)
+			if pages++; next == (uuid.UUID{}) || pages > 10 {
+				break
+			}
+			before = next
+		}
+		if pages != (len(want)+n-1)/n || len(got) != len(want) {
+			s.Fatalf("%d messages on %d pages of %d", len(got), pages, n)
+		}
+		for i, e := range got {
+			m := want[i].Message
+			if e.Message.ID != m.ID || !e.Message.Created.Equal(m.Created) || !bytes.Equal(e.Message.Summary, m.Summary) || e.Message.Body != nil {
+				s.Errorf("message %d is %+v", i, e.Message)
+			}
+			if one := s.get(m.ID); !reflect.DeepEqual(one, e) {
+				s.Errorf("message %d is listed as %+v, and is %+v", i, e, one)
+			}
+		}
+	}
+	if page, next, err := s.Messages(s.Context(), want[len(want)-1].Message.ID, 5); err != nil || len(page) != 0 || next != (uuid.UUID{}) {
+		s.Errorf("before the first message are %d, next %s, %v", len(page), next, err)
+	}
+	unknown := want[2].Message.ID
+	unknown[15]++
+	if page, _, err := s.Messages(s.Context(), unknown, 1); err != nil || len(page) != 1 || page[0].Message.ID != want[2].Message.ID {
+		s.Errorf("before an unknown message is %v, %v", page, err)
+	}
+	s.reopenStore()
+	if page, _, err := s.Messages(s.Context(), uuid.UUID{}, 1); err != nil || len(page) != 1 || page[0].Message.ID != want[0].Message.ID {
+		s.Errorf("after the store was opened again: %v, %v", page, err)
+	}
+}
+
 // data returns n bytes that do not repeat.
 func data(n int) []byte {
 	b := make([]byte, n)
@@ -428,8 +520,10 @@ func (s *suite) claimWhenDue() {
 	for i := range e.Jobs {
 		e.Jobs[i].Due = s.now.Add(time.Duration(3-i) * time.Hour)
 	}
+	e.Jobs[0].NotBefore, e.Jobs[0].UnknownSince, e.Jobs[0].Spared = s.now.Add(time.Hour), s.now, true
+	e.Jobs[2].Client = true
 	s.must(s.Accept(s.Context(), noLimit, e))
-	c := queue.Claim{Now: s.now, Max: 10, PerDestination: 10, Lease: lease}
+	c := queue.Claim{Now: s.now, Max: 10, Lease: lease}
 	jobs, next, err := s.Claim(s.Context(), c)
 	s.must(err)
 	if len(jobs) > 0 || next.IsZero() || next.After(s.now.Add(time.Hour)) {
@@ -462,8 +556,9 @@ func (s *suite) claimTakesTurns() {
 	}
 	s.must(s.Accept(s.Context(), noLimit, entries...))
 	seen := map[string]int{}
+	c := queue.Claim{Now: s.now, Max: 5, Slots: queue.NewSlots(100), Lease: lease}
 	for range 10 {
-		jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 5, PerDestination: 4, Lease: lease})
+		jobs, _, err := s.Claim(s.Context(), c)
 		s.must(err)
 		for _, j := range jobs {
 			seen[j.Destination]++
@@ -471,35 +566,6 @@ func (s *suite) claimTakesTurns() {
 	}
 	if seen["busy"] != 4 || len(seen) != 21 {
 		s.Errorf("%d of the busy destination, %d destinations", seen["busy"], len(seen))
-	}
-}
-
-func (s *suite) claimLimits() {
-	s.add("a", "a", "a", "a", "a", "a", "b")
-	c := queue.Claim{Now: s.now, Max: 100, PerDestination: 2, Lease: lease}
-	jobs, _, err := s.Claim(s.Context(), c)
-	s.must(err)
-	if len(jobs) != 3 {
-		s.Fatalf("claimed %d", len(jobs))
-	}
-	more, _, err := s.Claim(s.Context(), c)
-	s.must(err)
-	if len(more) > 0 {
-		s.Errorf("claimed %d of a destination that has reached its limit", len(more))
-	}
-	for _, j := range jobs {
-		if j.Destination == "a" {
-			s.settle(j, queue.Delivered)
-			break
-		}
-	}
-	if more, _, err = s.Claim(s.Context(), c); err != nil || len(more) != 1 {
-		s.Errorf("claimed %d, %v after one was settled", len(more), err)
-	}
-	s.add("c", "d")
-	c.Max = 1
-	if more, _, err = s.Claim(s.Context(), c); err != nil || len(more) != 1 {
-		s.Errorf("claimed %d, %v, with a maximum of 1", len(more), err)
 	}
 }
 
@@ -561,6 +627,49 @@ func (s *suite) settleLater() {
 	jobs := s.claim(due)
 	if len(jobs) != 1 || string(jobs[0].State) != "progress" || jobs[0].Attempts != 1 {
 		s.Fatalf("claimed %v", jobs)
+	}
+	s.settle(jobs[0], queue.Delivered)
+	s.gone(e.Message.ID)
+}
+
+// settleShared checks that a job can be postponed, that it is not lost in a
+// crash, and that only a claimed one can be.
+func (s *suite) settleShared() {
+	e := s.add("a")
+	due := s.now.Add(time.Hour)
+	j := s.claim(s.now)[0]
+	j.Status, j.Due, j.Updated = queue.Queued, due, s.now
+	t := &queue.Settlement{Job: &j, Shared: &queue.SharedFailure{Began: s.now, Until: due}}
+	s.must(s.Settle(s.Context(), t))
+	s.wantErr(s.Settle(s.Context(), t), queue.ErrNotClaimed)
+	s.counts(1, 0, 0)
+	listed, err := s.List(s.Context(), queue.JobID{}, 10, queue.Queued)
+	s.must(err)
+	if len(listed) != 1 || !listed[0].Due.Equal(due) {
+		s.Errorf("listed %+v", listed)
+	}
+	if j := s.get(e.Message.ID).Jobs[0]; j.Status != queue.Queued || !j.Due.Equal(due) {
+		s.Errorf("job %+v", j)
+	}
+	if jobs := s.claim(due.Add(-time.Second)); len(jobs) > 0 {
+		s.Errorf("claimed %v", jobs)
+	}
+	jobs := s.claim(due)
+	if len(jobs) != 1 || !jobs[0].Due.Equal(due) {
+		s.Fatalf("claimed %+v", jobs)
+	}
+	j = jobs[0]
+	j.Status, j.Due, j.Updated = queue.Queued, due.Add(time.Hour), s.now
+	s.must(s.Settle(s.Context(), t))
+	_, err = s.Wake(s.Context(), queue.Wake{Now: due, Destinations: []queue.Hash{s.Hash("a")}})
+	s.must(err)
+	if jobs = s.claim(due); len(jobs) != 1 || !jobs[0].Due.Equal(due) {
+		s.Errorf("claimed %+v", jobs)
+	}
+	s.reopenStore()
+	jobs = s.claim(due.Add(time.Hour))
+	if len(jobs) != 1 || jobs[0].JobID != e.Jobs[0].JobID {
+		s.Fatalf("claimed %+v", jobs)
 	}
 	s.settle(jobs[0], queue.Delivered)
 	s.gone(e.Message.ID)
@@ -722,7 +831,7 @@ func (s *suite) cancel() {
 	e = s.add(all...)
 	claimed := make(chan []queue.Job)
 	go func() {
-		jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 100, PerDestination: 1, Lease: lease})
+		jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 100, Lease: lease})
 		if err != nil {
 			s.Error(err)
 		}
@@ -756,7 +865,7 @@ func (s *suite) dead() {
 	}
 	s.reopenStore()
 	s.counts(0, 0, 3)
-	jobs, err := s.List(s.Context(), queue.Dead, queue.JobID{}, 10)
+	jobs, err := s.List(s.Context(), queue.JobID{}, 10, queue.Dead)
 	s.must(err)
 	if len(jobs) != 3 || jobs[0].Destination != "a" || jobs[1].Destination != "c" || jobs[2].Message != other.Message.ID {
 		s.Fatalf("dead: %v", jobs)
@@ -764,20 +873,30 @@ func (s *suite) dead() {
 	if j := jobs[0]; j.Status != queue.Dead || j.Reason != "no such user" || string(j.State) != "state of a" || string(j.Result) != "result: dead" {
 		s.Errorf("dead: %+v", j)
 	}
-	page, err := s.List(s.Context(), queue.Dead, jobs[0].JobID, 1)
+	page, err := s.List(s.Context(), jobs[0].JobID, 1, queue.Dead)
 	s.must(err)
 	if len(page) != 1 || page[0].JobID != jobs[1].JobID {
 		s.Errorf("the second page: %v", page)
+	}
+	all, err := s.List(s.Context(), queue.JobID{}, 10, queue.Queued, queue.Sending, queue.Dead)
+	s.must(err)
+	if len(all) != 3 {
+		s.Errorf("all: %v", all)
+	}
+	waiting, err := s.List(s.Context(), queue.JobID{}, 10, queue.Queued, queue.Sending)
+	s.must(err)
+	if len(waiting) != 0 {
+		s.Errorf("waiting: %v", waiting)
 	}
 	if jobs := s.claim(s.now.Add(week)); len(jobs) > 0 {
 		s.Errorf("claimed %v", jobs)
 	}
 
 	now := s.now.Add(week)
-	n, err := s.Retry(s.Context(), e.Message.ID, now, now.Add(time.Hour))
+	r, err := s.Retry(s.Context(), e.Message.ID, now, now.Add(time.Hour))
 	s.must(err)
-	if n != 2 {
-		s.Errorf("%d are retried", n)
+	if r != (queue.Retried{Dead: 2}) {
+		s.Errorf("retried: %+v", r)
 	}
 	s.counts(2, 0, 1)
 	// A waiting message is not forgotten.
@@ -799,7 +918,7 @@ func (s *suite) dead() {
 		s.settle(j, queue.Delivered, func(j *queue.Job) { j.Updated = now })
 	}
 	s.gone(e.Message.ID)
-	n, err = s.Forget(s.Context(), now, noLimit)
+	n, err := s.Forget(s.Context(), now, noLimit)
 	s.must(err)
 	if n != 0 {
 		s.Errorf("%d are forgotten at once", n)
@@ -826,33 +945,6 @@ func (s *suite) drop() {
 	s.settle(e.Jobs[1], queue.Delivered)
 	s.gone(e.Message.ID)
 	s.counts(0, 0, 0)
-}
-
-func (s *suite) expire() {
-	e := s.entry("a", "b", "c", "d")
-	e.Jobs[0].Expires = s.now.Add(time.Hour)
-	e.Jobs[1].Expires, e.Jobs[1].Due = s.now.Add(time.Hour), s.now.Add(2*time.Hour)
-	e.Jobs[2].Expires, e.Jobs[2].Status = s.now.Add(time.Hour), queue.Sending
-	s.must(s.Accept(s.Context(), noLimit, e))
-	jobs, err := s.Expire(s.Context(), s.now.Add(time.Hour-time.Second), lease, 10)
-	s.must(err)
-	if len(jobs) > 0 {
-		s.Errorf("expired before the time: %v", jobs)
-	}
-	jobs, err = s.Expire(s.Context(), s.now.Add(time.Hour), lease, 1)
-	s.must(err)
-	more, err := s.Expire(s.Context(), s.now.Add(time.Hour), lease, 10)
-	s.must(err)
-	if len(jobs) != 1 || len(more) != 1 || jobs[0].Index+more[0].Index != 1 {
-		s.Fatalf("expired: %v, %v", jobs, more)
-	}
-	for _, j := range append(jobs, more...) {
-		if j.Destination == "" || j.Status != queue.Sending {
-			s.Errorf("expired: %+v", j)
-		}
-		s.settle(j, queue.Dead)
-	}
-	s.counts(1, 1, 2)
 }
 
 func (s *suite) forgetByTime() {
@@ -898,33 +990,54 @@ func (s *suite) forgetByTime() {
 	s.counts(2, 0, 0)
 }
 
+// forgetBySize checks that the results of delivered messages are forgotten
+// first, and dead jobs and idempotency keys only if they alone are too large.
+// Once the oldest was forgotten, so that a dead letter was gone and a message
+// with a known key was delivered again.
 func (s *suite) forgetBySize() {
 	var ids []uuid.UUID
-	for i := range 10 {
+	for i := range 12 {
 		s.now = s.now.Add(time.Second)
 		e := s.entry("a")
 		e.Message.Body = data(100_000)
 		e.Jobs[0].Status = queue.Delivered
-		if i%2 == 0 {
+		switch i % 3 {
+		case 0:
 			e.Jobs[0].Status = queue.Dead
+		case 1:
+			e.Message.Key = fmt.Sprint("key ", i)
 		}
 		s.must(s.Accept(s.Context(), noLimit, e))
 		ids = append(ids, e.Message.ID)
 	}
-	s.reopenStore()
-	// 5 of them are large: their texts are kept.
-	n, err := s.Forget(s.Context(), s.now.Add(-week), 250_000)
-	s.must(err)
-	if n != 5 {
-		s.Errorf("%d are forgotten", n)
-	}
-	for i, id := range ids {
-		_, err := s.Get(s.Context(), id)
-		if found := err == nil; found != (i >= 5) {
-			s.Errorf("message %d: %v", i, err)
+	forget := func(maxSize int64, want int, gone func(i int) bool) {
+		s.Helper()
+		n, err := s.Forget(s.Context(), s.now.Add(-week), maxSize)
+		s.must(err)
+		if n != want {
+			s.Errorf("at most %d bytes: %d are forgotten, want %d", maxSize, n, want)
+		}
+		for i, id := range ids {
+			if _, err := s.Get(s.Context(), id); (err != nil) != gone(i) {
+				s.Errorf("at most %d bytes: message %d: %v", maxSize, i, err)
+			}
 		}
 	}
+	s.reopenStore()
+	// The dead ones are large, because their texts are kept; the others have about
+	// 1 KB each.
+	forget(450_000, 0, func(int) bool { return false })
+	forget(408_000, 4, func(i int) bool { return i%3 == 2 })
+	s.counts(0, 0, 4)
+	again := s.entry("a")
+	again.Message.Key = "key 1"
+	if _, ok := errors.AsType[*queue.DuplicateError](s.Accept(s.Context(), noLimit, again)); !ok {
+		s.Error("a key is forgotten")
+	}
+	s.reopenStore()
+	forget(250_000, 3, func(i int) bool { return i%3 == 2 || i < 4 })
 	s.counts(0, 0, 2)
+	s.must(s.Accept(s.Context(), noLimit, again))
 }
 
 func (s *suite) full() {
@@ -990,7 +1103,7 @@ func (s *suite) notFound() {
 	_, err = s.Retry(s.Context(), id, s.now, s.now)
 	s.wantErr(err, queue.ErrNotFound)
 	s.wantErr(s.Settle(s.Context(), &queue.Settlement{Job: &queue.Job{JobID: queue.JobID{Message: id}, Status: queue.Delivered}}), queue.ErrNotClaimed)
-	if _, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: lease}); err != nil || next.Before(s.now) && !next.IsZero() {
+	if _, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease}); err != nil || next.Before(s.now) && !next.IsZero() {
 		s.Errorf("an empty store: %s, %v", next, err)
 	}
 }
@@ -1004,7 +1117,7 @@ func (s *suite) closed() {
 	s.wantErr(err, queue.ErrClosed)
 	_, err = s.Stats(s.Context())
 	s.wantErr(err, queue.ErrClosed)
-	_, _, err = s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: lease})
+	_, _, err = s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease})
 	s.wantErr(err, queue.ErrClosed)
 	s.Store = s.handle()
 	s.statuses(e.Message.ID, queue.Queued)
@@ -1062,7 +1175,7 @@ func (s *suite) concurrency() {
 	for range readers {
 		settling.Go(func() {
 			for settled.Load() < total && !s.Failed() {
-				jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 10, PerDestination: 100, Lease: lease})
+				jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 10, Lease: lease})
 				if err != nil {
 					s.Error(err)
 				}

@@ -23,7 +23,7 @@ func (s *suite) sharedClaims() {
 		h := s.handle()
 		wg.Go(func() {
 			for range 1000 {
-				jobs, _, err := h.Claim(s.Context(), queue.Claim{Now: s.now, Max: 7, PerDestination: 1000, Lease: lease})
+				jobs, _, err := h.Claim(s.Context(), queue.Claim{Now: s.now, Max: 7, Lease: lease})
 				if err != nil {
 					s.Error(err)
 					return
@@ -72,12 +72,12 @@ func eventually(t *testing.T, what string, f func() bool) {
 // to another handle, and that the first can no longer settle them.
 func (s *suite) sharedLease() {
 	e := s.add("a")
-	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: time.Second})
+	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: time.Second})
 	s.must(err)
 	other := s.handle()
 	var second []queue.Job
 	eventually(s.T, "the lease runs out", func() bool {
-		second, _, err = other.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: lease})
+		second, _, err = other.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease})
 		s.must(err)
 		return len(second) == 1
 	})
@@ -94,12 +94,12 @@ func (s *suite) sharedLease() {
 func (s *suite) sharedRenew() {
 	s.add("a")
 	const short = 2 * time.Second
-	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: short})
+	jobs, _, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: short})
 	s.must(err)
 	other := s.handle()
 	for start := time.Now(); time.Since(start) < 3*short; time.Sleep(short / 10) {
 		s.must(s.Renew(s.Context(), time.Minute))
-		stolen, _, err := other.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, PerDestination: 1, Lease: lease})
+		stolen, _, err := other.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease})
 		s.must(err)
 		if len(stolen) > 0 {
 			s.Fatal("the job was given to another handle")
@@ -129,7 +129,7 @@ func (s *suite) sharedHeld() {
 	s.must(s.Accept(s.Context(), noLimit, e))
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
-	claim := queue.Claim{Now: s.now, Max: 10, PerDestination: 10, Lease: lease}
+	claim := queue.Claim{Now: s.now, Max: 10, Lease: lease}
 	claimed := 0
 	for claimed == 0 && ctx.Err() == nil {
 		for _, h := range []queue.Store{s.Store, other} {

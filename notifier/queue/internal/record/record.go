@@ -4,20 +4,68 @@ package record
 
 import (
 	"encoding/binary"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/caddy-notify/caddy-notify/internal/seal"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
-// version is the first byte of every record.
-const version = 1
+// The fields of a message.
+const (
+	messageCreated wire.Field = iota + 1
+	messageSize
+	messageJobs
+	messageSummary
+	messageRequest
+	messageKey
+	messageFile // size of a file; one for each
+	messageDone // a job; one for each
+)
 
-// ErrFormat is returned for a record that a later version has written.
-var ErrFormat = errors.New("a stored record has an unknown format")
+// The fields of a job.
+const (
+	jobStatus wire.Field = iota + 1
+	jobSize              // of the entry
+	jobAttempts
+	jobDue
+	jobExpires
+	jobUpdated
+	jobDestination
+	jobState
+	jobResult
+	jobReason
+	jobHost
+	jobClient
+	jobText
+	jobNotBefore
+	jobSpared
+	jobUnknownSince
+	jobIndex // in a message
+	jobOwnAttempts
+	jobIncident
+	jobNewState
+	jobNote
+	jobBy      // the message
+	jobByIndex // the job of it
+	jobRule
+	jobRuled
+)
+
+// The fields of the state of a destination.
+const (
+	healthHost wire.Field = iota + 1
+	healthClient
+	healthKnown
+	healthFailures
+	healthDownSince
+	healthLastSuccess
+	healthLastError
+	healthChanged
+	healthAbout
+)
 
 // Message is the stored form of a queue.Message without its body.
 type Message struct {
@@ -85,25 +133,20 @@ func (m *Message) Encode() []byte {
 
 // Append appends the record to b.
 func (m *Message) Append(b []byte) []byte {
-	b = append(b, version)
-	b = appendTime(b, m.Created)
-	b = binary.AppendVarint(b, m.Size)
-	b = binary.AppendUvarint(b, uint64(m.Jobs))
-	b = appendBytes(b, m.Summary)
-	b = appendBytes(b, m.Request)
+	b = wire.AppendTime(b, messageCreated, m.Created)
+	b = wire.AppendNumber(b, messageSize, m.Size)
+	b = wire.AppendNumber(b, messageJobs, m.Jobs)
+	b = wire.AppendText(b, messageSummary, m.Summary)
+	b = wire.AppendText(b, messageRequest, m.Request)
 	if m.Key != nil {
-		b = appendBytes(b, m.Key[:])
-	} else {
-		b = append(b, 0)
+		b = wire.AppendText(b, messageKey, m.Key[:])
 	}
-	b = binary.AppendUvarint(b, uint64(len(m.Files)))
-	for _, n := range m.Files {
-		b = binary.AppendVarint(b, n)
+	for _, size := range m.Files {
+		b = wire.AppendNumberItem(b, messageFile, size)
 	}
-	b = binary.AppendUvarint(b, uint64(len(m.Done)))
 	for i := range m.Done {
-		b = binary.AppendUvarint(b, uint64(m.Done[i].Index))
-		b = appendBytes(b, EncodeJob(&m.Done[i], 0))
+		j := &m.Done[i]
+		b = wire.AppendItem(b, messageDone, AppendJob(wire.AppendNumber(nil, jobIndex, j.Index), j, 0))
 	}
 	return b
 }
@@ -111,148 +154,175 @@ func (m *Message) Append(b []byte) []byte {
 // DecodeMessage is the inverse of [Message.Encode]. id is the ID of the
 // message.
 func DecodeMessage(id uuid.UUID, b []byte) (*Message, error) {
-	d := decoder{b: b}
-	d.version()
-	m := &Message{Created: d.time(), Size: d.varint(), Jobs: int(d.uvarint()), Summary: d.bytes(), Request: d.bytes()}
-	if key := d.bytes(); len(key) == seal.HashSize {
-		m.Key = (*seal.Hash)(key)
-	}
-	for range d.count() {
-		m.Files = append(m.Files, d.varint())
-	}
-	for range d.count() {
-		index := int(d.uvarint())
-		j, _, err := DecodeJob(queue.JobID{Message: id, Index: index}, d.bytes())
-		if err != nil {
-			return nil, err
+	m := &Message{}
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case messageCreated:
+			m.Created = r.Time()
+		case messageSize:
+			m.Size = r.Int64()
+		case messageJobs:
+			m.Jobs = r.Int()
+		case messageSummary:
+			m.Summary = r.Bytes()
+		case messageRequest:
+			m.Request = r.Bytes()
+		case messageKey:
+			if key := r.Bytes(); len(key) == seal.HashSize {
+				m.Key = (*seal.Hash)(key)
+			}
+		case messageFile:
+			m.Files = append(m.Files, r.Int64())
+		case messageDone:
+			j, _, err := DecodeJob(queue.JobID{Message: id}, r.Bytes())
+			if err != nil {
+				return nil, err
+			}
+			m.Done = append(m.Done, *j)
 		}
-		m.Done = append(m.Done, *j)
 	}
-	return m, d.err
+	return m, r.Err()
 }
 
 // EncodeJob returns a job as bytes. size is the size of its entry; a store
 // reads it when it is opened. Destination and State of a final job are left
 // out.
 func EncodeJob(j *queue.Job, size int64) []byte {
-	return AppendJob(make([]byte, 0, 64+len(j.Destination)+len(j.State)+len(j.Result)+len(j.Reason)), j, size)
+	return AppendJob(make([]byte, 0, 96+len(j.Destination)+len(j.Host)+len(j.State)+len(j.Result)+len(j.Reason)), j, size)
 }
 
 // AppendJob appends [EncodeJob] to b.
 func AppendJob(b []byte, j *queue.Job, size int64) []byte {
-	state, destination := j.State, j.Destination
-	if !j.Status.Waits() && j.Status != queue.Dead {
-		state, destination = nil, ""
+	b = wire.AppendNumber(b, jobStatus, j.Status)
+	b = wire.AppendNumber(b, jobSize, size)
+	b = wire.AppendNumber(b, jobAttempts, j.Attempts)
+	b = wire.AppendTime(b, jobDue, j.Due)
+	b = wire.AppendTime(b, jobExpires, j.Expires)
+	b = wire.AppendTime(b, jobUpdated, j.Updated)
+	if j.Status.Waits() || j.Status == queue.Dead {
+		b = wire.AppendText(b, jobDestination, j.Destination)
+		b = wire.AppendText(b, jobState, j.State)
+		b = wire.AppendText(b, jobIncident, j.Incident)
+		b = wire.AppendTrue(b, jobNewState, j.NewState)
+		b = wire.AppendText(b, jobNote, j.Note)
+		b = wire.AppendText(b, jobRuled, j.Ruled)
 	}
-	b = append(b, version, byte(j.Status))
-	b = binary.AppendVarint(b, size)
-	b = binary.AppendUvarint(b, uint64(j.Attempts))
-	b = appendTime(b, j.Due)
-	b = appendTime(b, j.Expires)
-	b = appendTime(b, j.Updated)
-	b = appendBytes(b, destination)
-	b = appendBytes(b, state)
-	b = appendBytes(b, j.Result)
-	return appendBytes(b, j.Reason)
+	b = wire.AppendText(b, jobRule, j.Rule)
+	if j.Status == queue.Superseded {
+		b = wire.AppendText(b, jobBy, j.By.Message[:])
+		b = wire.AppendNumber(b, jobByIndex, j.By.Index)
+	}
+	b = wire.AppendText(b, jobResult, j.Result)
+	b = wire.AppendText(b, jobReason, j.Reason)
+	b = wire.AppendText(b, jobHost, j.Host)
+	b = wire.AppendTrue(b, jobClient, j.Client)
+	b = wire.AppendNumber(b, jobText, j.Text)
+	b = wire.AppendTime(b, jobNotBefore, j.NotBefore)
+	b = wire.AppendTrue(b, jobSpared, j.Spared)
+	b = wire.AppendTrue(b, jobOwnAttempts, j.OwnAttempts)
+	return wire.AppendTime(b, jobUnknownSince, j.UnknownSince)
 }
 
 // DecodeJob is the inverse of [EncodeJob].
-func DecodeJob(id queue.JobID, b []byte) (*queue.Job, int64, error) {
-	d := decoder{b: b}
-	d.version()
-	j := &queue.Job{JobID: id, Status: queue.Status(d.byte())}
-	size := d.varint()
-	j.Attempts = int(d.uvarint())
-	j.Due, j.Expires, j.Updated = d.time(), d.time(), d.time()
-	j.Destination, j.State, j.Result, j.Reason = string(d.bytes()), d.bytes(), d.bytes(), string(d.bytes())
-	return j, size, d.err
-}
-
-func appendBytes[T []byte | string](b []byte, data T) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
-}
-
-// appendTime appends t in microseconds since 1970; the zero time is 0.
-func appendTime(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return binary.AppendVarint(b, 0)
+func DecodeJob(id queue.JobID, b []byte) (j *queue.Job, size int64, err error) {
+	j = &queue.Job{JobID: id}
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case jobStatus:
+			j.Status = queue.Status(r.Int())
+		case jobSize:
+			size = r.Int64()
+		case jobAttempts:
+			j.Attempts = r.Int()
+		case jobDue:
+			j.Due = r.Time()
+		case jobExpires:
+			j.Expires = r.Time()
+		case jobUpdated:
+			j.Updated = r.Time()
+		case jobDestination:
+			j.Destination = r.Text()
+		case jobState:
+			j.State = r.Bytes()
+		case jobResult:
+			j.Result = r.Bytes()
+		case jobReason:
+			j.Reason = r.Text()
+		case jobHost:
+			j.Host = r.Text()
+		case jobClient:
+			j.Client = r.Bool()
+		case jobText:
+			j.Text = r.Int()
+		case jobNotBefore:
+			j.NotBefore = r.Time()
+		case jobSpared:
+			j.Spared = r.Bool()
+		case jobUnknownSince:
+			j.UnknownSince = r.Time()
+		case jobIndex:
+			j.Index = r.Int()
+		case jobOwnAttempts:
+			j.OwnAttempts = r.Bool()
+		case jobIncident:
+			j.Incident = r.Text()
+		case jobNewState:
+			j.NewState = r.Bool()
+		case jobNote:
+			j.Note = r.Bytes()
+		case jobBy:
+			copy(j.By.Message[:], r.Bytes())
+		case jobByIndex:
+			j.By.Index = r.Int()
+		case jobRule:
+			j.Rule = r.Text()
+		case jobRuled:
+			j.Ruled = r.Bytes()
+		}
 	}
-	return binary.AppendVarint(b, t.UnixMicro())
+	return j, size, r.Err()
 }
 
-// decoder reads values until the first error.
-type decoder struct {
-	b   []byte
-	err error
+// AppendHealth appends the state of a destination to b.
+func AppendHealth(b []byte, h *queue.Health) []byte {
+	b = wire.AppendText(b, healthHost, h.Host)
+	b = wire.AppendTrue(b, healthClient, h.Client)
+	b = wire.AppendTrue(b, healthKnown, h.Known)
+	b = wire.AppendNumber(b, healthFailures, h.Failures)
+	b = wire.AppendTime(b, healthDownSince, h.DownSince)
+	b = wire.AppendTime(b, healthLastSuccess, h.LastSuccess)
+	b = wire.AppendText(b, healthLastError, h.LastError)
+	b = wire.AppendTime(b, healthChanged, h.Changed)
+	return wire.AppendText(b, healthAbout, h.About)
 }
 
-func (d *decoder) fail() {
-	d.b, d.err = nil, ErrFormat
-}
-
-func (d *decoder) version() {
-	if d.byte() != version {
-		d.fail()
+// DecodeHealth is the inverse of [AppendHealth].
+func DecodeHealth(id queue.Hash, b []byte) (*queue.Health, error) {
+	h := &queue.Health{Destination: id}
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case healthHost:
+			h.Host = r.Text()
+		case healthClient:
+			h.Client = r.Bool()
+		case healthKnown:
+			h.Known = r.Bool()
+		case healthFailures:
+			h.Failures = r.Int()
+		case healthDownSince:
+			h.DownSince = r.Time()
+		case healthLastSuccess:
+			h.LastSuccess = r.Time()
+		case healthLastError:
+			h.LastError = r.Text()
+		case healthChanged:
+			h.Changed = r.Time()
+		case healthAbout:
+			h.About = r.Text()
+		}
 	}
-}
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
-	}
-	b := d.b[0]
-	d.b = d.b[1:]
-	return b
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	d.skip(n)
-	return v
-}
-
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	d.skip(n)
-	return v
-}
-
-// skip skips a number that takes n bytes. It fails if n is not positive.
-func (d *decoder) skip(n int) {
-	if n <= 0 {
-		d.fail()
-		return
-	}
-	d.b = d.b[n:]
-}
-
-// count reads a number of items. It fails if the rest cannot hold so many items
-// of one byte each.
-func (d *decoder) count() int {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return 0
-	}
-	return int(n)
-}
-
-// bytes reads a length and as many bytes. It returns nil for no bytes.
-func (d *decoder) bytes() []byte {
-	n := d.count()
-	if n == 0 {
-		return nil
-	}
-	b := d.b[:n:n]
-	d.b = d.b[n:]
-	return b
-}
-
-func (d *decoder) time() time.Time {
-	v := d.varint()
-	if v == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(v)
+	return h, r.Err()
 }

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -37,10 +36,17 @@ func TestJobs(t *testing.T) {
 	job := queue.Job{
 		JobID: id, Status: queue.Dead, Destination: "json://host", State: []byte("state"), Result: []byte("result"),
 		Reason: "reason", Attempts: 1000, Due: now, Expires: now.Add(time.Hour), Updated: now,
+		Host: "host:443", Client: true, Text: 77, NotBefore: now.Add(time.Minute), Spared: true, OwnAttempts: true, UnknownSince: now.Add(time.Second),
+		Incident: "incident", NewState: true, Note: []byte("note"), Rule: "held", Ruled: []byte("ruled"),
 	}
 	got, size, err := DecodeJob(id, EncodeJob(&job, 1<<33))
 	if err != nil || size != 1<<33 || !reflect.DeepEqual(*got, job) {
 		t.Errorf("%+v, %d, %v", got, size, err)
+	}
+	by := queue.JobID{Message: queue.NewID(), Index: 7}
+	job.Status, job.By = queue.Superseded, by
+	if got, _, err = DecodeJob(id, EncodeJob(&job, 0)); err != nil || got.By != by || got.Incident != "" || got.Rule != "held" || got.Ruled != nil {
+		t.Errorf("a job that was replaced: %+v, %v", got, err)
 	}
 	job.Status = queue.Delivered
 	got, _, err = DecodeJob(id, EncodeJob(&job, 0))
@@ -49,11 +55,15 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func TestRecordsOfLaterVersions(t *testing.T) {
-	b := EncodeJob(&queue.Job{}, 0)
-	b[0]++
-	if _, _, err := DecodeJob(queue.JobID{}, b); !errors.Is(err, ErrFormat) {
-		t.Error(err)
+func TestHealth(t *testing.T) {
+	now := time.UnixMicro(1_790_000_000_123_456)
+	want := queue.Health{
+		Destination: queue.Hash{1}, Host: "h:443", Client: true, Known: true, Failures: 3, DownSince: now, LastSuccess: now.Add(-time.Hour),
+		LastError: "error", Changed: now.Add(time.Hour),
+	}
+	got, err := DecodeHealth(want.Destination, AppendHealth(nil, &want))
+	if err != nil || *got != want {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -1,0 +1,74 @@
+// Package command adds `caddy notify` with its subcommands to Caddy. Import it for
+// its effect.
+package command
+
+import (
+	"errors"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "notify",
+		Usage: "send|services|check|preview|migrate|queue|version",
+		Short: "Sends notifications and explains notification URLs",
+		Long: `
+Sends a message to notification URLs or to a key of a Caddy configuration, lists
+the services, shows how a URL is understood, what would be sent to it and which
+message a source makes of a payload, and moves the configuration of an Apprise
+API. Only the command queue needs a running server.
+
+Exit codes:
+
+  0  success: every destination that is not optional has the message
+  1  nothing was sent or written; the error tells what to correct
+  2  the message was sent, but a destination failed; or not everything was moved
+`,
+		CobraFunc: addCommands,
+	})
+}
+
+// addCommands adds the subcommands to cmd, the command notify.
+func addCommands(cmd *cobra.Command) {
+	cmd.RunE = withExitCode(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		text := "unknown command of notify; use send, services, check, preview, migrate, queue or version"
+		if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+			text += "; did you mean " + s[0] + "?"
+		}
+		return errors.New(text)
+	})
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(sendCommand(), servicesCommand(), checkCommand(), previewCommand(), migrateCommand(), queueCommand(), versionCommand())
+}
+
+// exitPartial is the exit code for a partialError. Every other error has the
+// exit code 1, as in all commands of Caddy.
+const exitPartial = 2
+
+// partialError is returned when a command has done its work in part: a message
+// was sent but not every required destination has it, or not everything was
+// moved.
+type partialError struct{ text string }
+
+func (e *partialError) Error() string { return e.text }
+
+// withExitCode makes a partialError of run exit with its code. Caddy takes
+// exit codes above 1 only from its own type of command functions.
+func withExitCode(run func(cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		partial, ok := errors.AsType[*partialError](err)
+		if !ok {
+			return err
+		}
+		cmd.SilenceErrors = true
+		cmd.PrintErrln("Error:", partial)
+		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitPartial, nil })(cmd, args)
+	}
+}

@@ -1,0 +1,163 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+)
+
+// migratedKey is a key of the Caddyfile.
+type migratedKey struct {
+	name       string
+	urls       []migratedURL
+	includes   []string // addresses of configuration files
+	defaultTag string
+	comment    string // on the URLs that a message without a tag goes to, or ""
+}
+
+// plainName matches the name of a key that needs no quotes.
+var plainName = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
+
+// keyLabel names a key in the report.
+func keyLabel(key string) string {
+	if plainName.MatchString(key) {
+		return "key " + key
+	}
+	return fmt.Sprintf("key %q", key)
+}
+
+// includesTimeout bounds how long reading all includes of a key takes, as when the
+// Caddyfile loads.
+const includesTimeout = 10 * time.Second
+
+// addKey adds the key of a saved configuration.
+func (m *migration) addKey(ctx context.Context, s savedConfig) {
+	if err := caddyhttp.CheckKeyName(s.key); err != nil {
+		m.skip("%s: %v", keyLabel(s.key), err)
+		return
+	}
+	k := migratedKey{name: s.key}
+	entries, includes := m.loadSaved(s)
+	withTag, without := false, false
+	for _, e := range entries {
+		at := fmt.Sprintf("key %s, line %d", s.key, e.Line)
+		tags, err := m.tags(at, e.Tags)
+		if err != nil {
+			m.skip("%s: %v", at, err)
+			continue
+		}
+		if u, ok := m.url(at, e.URL); ok {
+			u.tags = tags
+			k.urls = append(k.urls, u)
+			withTag, without = withTag || len(tags) > 0, without || len(tags) == 0
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, includesTimeout)
+	defer cancel()
+	for i, location := range includes {
+		included, err := caddyhttp.ImportApprise(ctx, location, m.services)
+		if err != nil {
+			m.skip("key %s, include %d: %v", s.key, i+1, err)
+			continue
+		}
+		k.includes = append(k.includes, location)
+		for _, e := range included {
+			withTag, without = withTag || len(e.Tags) > 0, without || len(e.Tags) == 0
+		}
+	}
+	if !withTag && !without {
+		m.skip("key %s: it has no URL that can be used", s.key)
+		return
+	}
+	m.setDefaultTag(&k, withTag, without)
+	m.keys = append(m.keys, k)
+	moved := fmt.Sprintf("key %s: %s", k.name, count(len(k.urls), "URL"))
+	if n := len(k.includes); n > 0 {
+		moved += ", " + count(n, "include")
+	}
+	m.moved = append(m.moved, moved)
+}
+
+// setDefaultTag makes a message without a tag go where Apprise API sends it: to
+// the URLs without tags.
+func (m *migration) setDefaultTag(k *migratedKey, withTag, without bool) {
+	switch {
+	case withTag && without:
+		k.defaultTag = "untagged"
+		k.comment = "As with Apprise API, a message without a tag goes to the URLs without\ntags. Take the line away, and it goes to every URL."
+	case withTag:
+		k.comment = "Every URL has a tag. Here a message without a tag goes to all of them;\nApprise API refuses it. Choose other URLs with default_tag."
+		m.note("key %s: every URL has a tag, so Apprise API refuses a message without a tag; here it goes to every URL, unless you set default_tag", k.name)
+	}
+}
+
+// maxListed bounds the mistakes of one key in the report.
+const maxListed = 20
+
+// loadSaved returns the entries of a saved configuration, and the addresses that
+// it includes. It lists what cannot be understood.
+func (m *migration) loadSaved(s savedConfig) (entries []appriseconfig.Entry, includes []string) {
+	name := "key " + s.key
+	location := "file://" + url.PathEscape(name) + "?format=" + s.format
+	var all []string // locations of includes
+	reads := 0
+	entries, warnings, err := appriseconfig.Load(context.Background(), location, func(_ context.Context, location string) ([]byte, error) {
+		if reads++; reads > 1 {
+			all = append(all, location)
+			return nil, nil // an empty file, so that Load goes on
+		}
+		return s.text, nil
+	})
+	mistakes, _ := errors.AsType[appriseconfig.Errors](err)
+	for i, e := range mistakes {
+		if i == maxListed {
+			m.skip("%s: it has more mistakes; correct those above, and move it again to see the others", name)
+			break
+		}
+		m.skip("%s", keyPosition(e.Error()))
+	}
+	for _, w := range warnings {
+		if text := keyPosition(w.String()); strings.HasPrefix(text, name+", line ") {
+			m.note("%s", text)
+		}
+	}
+	for _, location := range all {
+		if strings.Contains(location, "://") {
+			includes = append(includes, location)
+		} else {
+			m.skip("%s: it includes a local file, which Apprise API does not read either; copy its lines", name)
+		}
+	}
+	return entries, includes
+}
+
+var positionPattern = lazyregexp.New(`^(key [A-Za-z0-9_-]+):(\d+): `)
+
+// keyPosition returns the text of an error or warning of package appriseconfig
+// with "key ops, line 4" for "key ops:4".
+func keyPosition(text string) string {
+	return positionPattern.ReplaceAllString(text, "$1, line $2: ")
+}
+
+// tags returns the tags that a url line can have.
+func (m *migration) tags(at string, tags []string) (out []string, err error) {
+	for _, tag := range tags {
+		if _, name := notifier.SplitTag(tag); strings.EqualFold(name, "all") {
+			m.note("%s: the tag all is left out, because it stands for every URL", at)
+			continue
+		}
+		if err := caddyhttp.CheckTag(tag); err != nil {
+			return nil, err
+		}
+		out = append(out, tag)
+	}
+	return out, nil
+}

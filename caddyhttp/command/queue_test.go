@@ -1,0 +1,108 @@
+package command
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// TestQueue checks that the commands of the queue list, retry and drop the
+// deliveries of a running server.
+func TestQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	var status atomic.Int32
+	status.Store(http.StatusNotFound)
+	destination := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer destination.Close()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
+	caddyhttptest.Serve(t, `
+	storage file_system "`+dir+`"
+	notify {
+		queue {
+			path "`+filepath.Join(dir, "queue")+`"
+		}
+		key k {
+			url json://user:secretsecret@`+strings.TrimPrefix(destination.URL, "http://")+`/
+		}
+	}`, "stateless off")
+	config := filepath.Join(dir, "Caddyfile")
+	writeFile(t, config, "{\nadmin "+caddyhttptest.Admin+"\n}\n")
+	run := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		out, errs, code = command(t, "", append([]string{"queue"}, args...)...)
+		if strings.Contains(out+errs, "secretsecret") {
+			t.Errorf("a secret shows:\n%s%s", out, errs)
+		}
+		return out, errs, code
+	}
+	address := "--address=" + caddyhttptest.Admin
+	for range 3 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, caddyhttptest.Server+"/notify/k", strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"text/plain"}, "Prefer": {"respond-async"}}
+		resp, err := caddyhttptest.Client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusAccepted {
+			t.Fatalf("status %d", resp.StatusCode)
+		}
+	}
+	var ids []string
+	caddyhttptest.Eventually(t, func() bool {
+		out, errs, code := run("list", "--dead", address)
+		if code != 0 {
+			t.Fatalf("list: exit %d\n%s", code, errs)
+		}
+		ids = nil
+		for line := range strings.Lines(out) {
+			if fields := strings.Fields(line); strings.Contains(line, "given up") && fields[1] == "k" && strings.Contains(line, "404") {
+				ids = append(ids, fields[0])
+			}
+		}
+		return len(ids) == 3
+	})
+	if out, errs, code := run("list", "--dead", "--config", config); code != 0 || strings.Count(out, "given up") != 3 {
+		t.Errorf("list with the address of --config: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := run("list", "--dead", "--json", address); code != 0 || !strings.Contains(out, `"dead":3`) {
+		t.Errorf("list --json: exit %d\n%s", code, out)
+	}
+	status.Store(http.StatusOK)
+	if out, errs, code := run("retry", ids[0], address); code != 0 || out != "1 delivery due now (0 waiting, 1 given up).\n" {
+		t.Errorf("retry: exit %d %s%s", code, out, errs)
+	}
+	if out, errs, code := run("destinations", address); code != 0 || len(strings.Fields(out)) < 5 || strings.Fields(out)[2] != "k" {
+		t.Errorf("destinations: exit %d %s%s", code, out, errs)
+	} else if out, errs, code := run("retry", "--destination", strings.Fields(out)[1], address); code != 0 || !strings.HasSuffix(out, "due now.\n") {
+		t.Errorf("retry --destination: exit %d %s%s", code, out, errs)
+	}
+	if out, errs, code := run("drop", "--all", address); code != 0 || out != "2 deliveries dropped.\n" {
+		t.Errorf("drop --all: exit %d %s%s", code, out, errs)
+	}
+	if out, errs, code := run("list", "--dead", address); code != 0 || out != "" || errs != "There are none.\n" {
+		t.Errorf("an empty list: exit %d %s%s", code, out, errs)
+	}
+	for args, want := range map[string]string{
+		"drop " + address:                        "--all",
+		"retry none " + address:                  "no such message",
+		"retry --all --destination x " + address: "alone",
+		"retry --destination x " + address:       "no such destination",
+		"list --address=127.0.0.1:1":             "asking the admin API",
+	} {
+		if _, errs, code := run(strings.Fields(args)...); code != 1 || !strings.Contains(errs, want) {
+			t.Errorf("queue %s: exit %d %s; want %s", args, code, errs, want)
+		}
+	}
+}

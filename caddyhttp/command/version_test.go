@@ -1,0 +1,14 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp"
+)
+
+func TestVersion(t *testing.T) {
+	if out, errs, code := command(t, "", "version"); code != 0 || !strings.HasPrefix(out, caddyhttp.Version()+" (Caddy ") {
+		t.Errorf("exit %d, %q %s", code, out, errs)
+	}
+}

@@ -1,0 +1,149 @@
+package caddyhttp
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+)
+
+// Console turns on the console: pages at `/notify/console` that show what keys reach
+// and what is wrong there, and that try messages again or drop them. `configs` with
+// `manage` turns it on, too.
+type Console struct {
+	// Who may use the console. `user` allows users that an authentication handler
+	// before this one has authenticated, and clients with a certificate. `open` allows
+	// everybody who can send the request. Default: who may manage saved keys, if
+	// `configs` says so, and otherwise `user`.
+	Manage string `json:"manage,omitempty"`
+
+	// The users who may, with `manage` `user`, as the placeholder
+	// `{http.auth.user.id}` names them. Then a client certificate does not suffice.
+	// Default: every user, and every client with a certificate.
+	ManageUsers []string `json:"manage_users,omitempty"`
+}
+
+// Values of manage in console and configs.
+const (
+	manageUser = "user"
+	manageOpen = "open"
+)
+
+// managers are those who may manage: use the console and, if configs has manage,
+// read and change saved keys.
+type managers struct {
+	open  bool     // everybody may who can send the request
+	named []string // users; none for every user and every client with a certificate
+}
+
+// newManagers returns those that a setting names.
+func newManagers(manage string, users []string) (*managers, error) {
+	switch {
+	case len(users) > 0 && manage != manageUser:
+		return nil, errors.New("manage_users needs manage user; set manage to user, or remove the users")
+	case manage != "" && manage != manageUser && manage != manageOpen:
+		return nil, errors.New("manage must be user or open")
+	}
+	if err := checkManageUsers(users); err != nil {
+		return nil, prefixError("manage_users", err)
+	}
+	return &managers{open: manage == manageOpen, named: users}, nil
+}
+
+var errConsoleDiffers = errors.New("manage differs from that of configs; write it only there, or alike")
+
+// errConsoleWithoutPages is returned for console with page off.
+var errConsoleWithoutPages = errors.New("console has no effect with page off, because it consists of pages; remove one of them")
+
+// resolveManagers sets who may manage the site.
+func (s *Settings) resolveManagers(r *resolved) error {
+	r.managers = nil
+	if c := r.configs; c != nil && c.Manage != "" {
+		r.managers = &managers{open: c.Manage == manageOpen, named: c.ManageUsers}
+	}
+	if s.Console != nil {
+		r.consoleSettings = s.Console
+	}
+	c := r.consoleSettings
+	if c == nil {
+		return nil
+	}
+	m, err := newManagers(c.Manage, c.ManageUsers)
+	switch {
+	case err != nil:
+	case r.managers == nil:
+		r.managers = m
+	case c.Manage != "" && (m.open != r.managers.open || !slices.Equal(m.named, r.managers.named)):
+		err = errConsoleDiffers
+	}
+	if err != nil {
+		return s.Caddyfile.locate("console", prefixError("console", err))
+	}
+	if !r.page && s.Console != nil {
+		return s.Caddyfile.locate("console", errConsoleWithoutPages)
+	}
+	return nil
+}
+
+// Errors for who may not manage.
+var (
+	errManageOff  = api.Errorf(http.StatusForbidden, "saved configurations cannot be read or changed here; the operator can allow it with configs { manage }")
+	errManageUser = api.Errorf(http.StatusForbidden, "managing keys here needs a user or a client certificate; the operator can put basic_auth or another authentication in front of notify")
+	errManageName = api.Errorf(http.StatusForbidden, "only the users that the operator names in manage may manage keys here; log in as one of them")
+)
+
+// mayManage returns an error if the client of r may not manage. Without a user or a
+// verified certificate nobody may, unless the operator leaves it to the site.
+func (h *Handler) mayManage(r *http.Request) error {
+	m := h.resolved.managers
+	user := requestUser(r)
+	switch {
+	case m == nil:
+		return errManageOff
+	case m.open:
+		return nil
+	case len(m.named) > 0 && (user == "" || !slices.Contains(m.named, user)):
+		return errManageName
+	case user != "", r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
+		return nil
+	}
+	return errManageUser
+}
+
+// mayManageSaved returns an error if the client of r may not read and change saved
+// keys.
+func (h *Handler) mayManageSaved(r *http.Request) error {
+	if h.resolved.saved == nil || h.resolved.saved.Manage == "" {
+		return errManageOff
+	}
+	return h.mayManage(r)
+}
+
+// readConsole reads a block console, which may be empty.
+func (b *settingsBlock) readConsole(d *caddyfile.Dispenser, _ []string) error {
+	b.Console = &Console{}
+	b.Caddyfile.record("console", d)
+	return block.ReadOptional(d, "console", block.Options{
+		"manage": {Usage: "manage [open|<user...>]", Max: math.MaxInt, Line: readManage(&b.Console.Manage, &b.Console.ManageUsers)},
+	})
+}
+
+// readManage returns the function that reads manage of console and configs.
+func readManage(manage *string, users *[]string) func([]string) error {
+	return func(args []string) error {
+		if len(args) == 1 && args[0] == manageOpen {
+			*manage = manageOpen
+			return nil
+		}
+		if slices.Contains(args, manageOpen) {
+			return errors.New("open must be alone, because it allows everybody; remove it, or the users")
+		}
+		*manage, *users = manageUser, args
+		return checkManageUsers(args)
+	}
+}

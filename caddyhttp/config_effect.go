@@ -1,0 +1,174 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// The checks of this file reject settings that are well-formed but can have no effect,
+// such as mails for keys that nobody has. Where configs is set, a key that the
+// configuration does not have may be a saved one.
+
+// checkEffects returns an error if a setting of the app can have no effect.
+func (a *App) checkEffects() error {
+	if err := checkFallbacks(a.resolved.keys, a.Queue != nil, a.Caddyfile); err != nil {
+		return err
+	}
+	if err := a.checkKeyQueues(a.Queue != nil); err != nil {
+		return err
+	}
+	if err := a.checkRules(a.Queue != nil); err != nil {
+		return err
+	}
+	if a.SMTP != nil {
+		if err := a.checkMailKeys(); err != nil {
+			return err
+		}
+	}
+	for key, name := range a.accepted() {
+		switch {
+		case name == sourceSMTP && a.SMTP == nil:
+			return a.acceptError(key, name, errors.New("no mails come in, because the global option notify has no smtp; add smtp <address> to it, or remove smtp from accept"))
+		case !a.resolved.hasSource(name):
+			a.unknownSources = append(a.unknownSources, unknownSource{name, a.acceptError(key, name, errAcceptUnknown(name))})
+		}
+	}
+	return nil
+}
+
+// unknownSource is a source that a key of the app accepts and the app does not have. A
+// site, which is provisioned later, may have it.
+type unknownSource struct {
+	name string
+	err  error // the error if no site has it
+}
+
+// checkSources returns an error if a key of the app accepts a source that neither the
+// app nor a site has. It is called when all sites are provisioned.
+func (a *App) checkSources() error {
+	for _, u := range a.unknownSources {
+		if !slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.hasSource(u.name) }) {
+			return u.err
+		}
+	}
+	return nil
+}
+
+// checkEffects returns an error if a setting of the site can have no effect.
+func (h *Handler) checkEffects() error {
+	if err := checkFallbacks(h.resolved.keys, h.app.Queue != nil, h.Caddyfile); err != nil {
+		return err
+	}
+	if err := h.checkKeyQueues(h.app.Queue != nil); err != nil {
+		return err
+	}
+	if err := h.checkRules(h.app.Queue != nil); err != nil {
+		return err
+	}
+	for key, name := range h.accepted() {
+		switch {
+		case name == sourceSMTP:
+			return h.acceptError(key, name, errors.New("mails reach only the keys of the global option notify; move the key there, or remove smtp from accept"))
+		case !h.resolved.hasSource(name):
+			return h.acceptError(key, name, errAcceptUnknown(name))
+		}
+	}
+	return nil
+}
+
+// accepted returns the keys of s that have accept, each with every name in it.
+func (s *Settings) accepted() iter.Seq2[string, string] {
+	return func(yield func(key, name string) bool) {
+		for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
+			for _, name := range s.Keys[key].Accept {
+				if !yield(key, name) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// acceptError returns an error about a name in accept of a key, with its position.
+func (s *Settings) acceptError(key, name string, err error) error {
+	return s.Caddyfile.locate(acceptName(key, name), fmt.Errorf("key %s: accept: %w", key, err))
+}
+
+// hasSource reports whether messages can come in by a name in accept other than smtp.
+func (r *resolved) hasSource(name string) bool {
+	return name == sourceDirect || name == sourceSMTP || r.sources[name] != nil || source.Lookup(name) != nil
+}
+
+func errAcceptUnknown(name string) error {
+	return fmt.Errorf("there is no source %s; write direct, smtp, a source of a from block, or a built-in one", markup.TruncateBytes(name, 64))
+}
+
+// acceptName returns the name of a source in accept of a key in CaddyfileInfo.Lines.
+func acceptName(key, source string) string { return keyPrefix + key + ", accept " + source }
+
+// queueName returns the name of the setting queue of a key in CaddyfileInfo.Lines.
+func queueName(key string) string { return keyPrefix + key + ", queue" }
+
+// checkKeyQueues returns an error if a key sets queue, but there is no queue. durable
+// reports whether there is one.
+func (s *Settings) checkKeyQueues(durable bool) error {
+	if durable {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		if s.Keys[name].Queue != nil {
+			return s.Caddyfile.locate(queueName(name), fmt.Errorf("key %s: queue: it has no effect, because there is no queue; add queue to the global option notify, or remove this line", name))
+		}
+	}
+	return nil
+}
+
+// checkMailKeys returns an error if no key takes mails, if an account of smtp names a
+// key that takes none, or if a key accepts mails and can get none.
+func (a *App) checkMailKeys() error {
+	named := func(key string) bool {
+		return slices.ContainsFunc(a.SMTP.Accounts, func(u SMTPAccount) bool { return slices.Contains(u.Keys, key) })
+	}
+	accepts := func(k *key) bool { return k.checkSource(sourceSMTP) == nil }
+	takesMails := func(k *key) bool { return accepts(k) && (len(k.tokens) == 0 || named(k.name)) }
+	keys := a.resolved.keys
+	for name, source := range a.accepted() {
+		if source == sourceSMTP && !takesMails(keys[name]) {
+			return a.acceptError(name, source, errors.New("every mail would be refused, because the key has a token and no account of smtp names the key; write the key after the password of an account in auth, or remove smtp from accept"))
+		}
+	}
+	if a.resolved.configs == nil && !slices.ContainsFunc(slices.Collect(maps.Values(keys)), takesMails) {
+		err := errors.New("every mail would be refused, because the global option notify has no key; add key <name> { … } to it, because mails do not reach the keys of sites, or add configs for saved keys")
+		switch {
+		case slices.ContainsFunc(slices.Collect(maps.Values(keys)), accepts):
+			err = errors.New("every mail would be refused, because the keys of the global option notify have tokens and no account of smtp names one of them; write a key after the password of an account in auth")
+		case len(keys) > 0:
+			err = errors.New("every mail would be refused, because no key of the global option notify accepts mails; add smtp to accept of a key")
+		}
+		return a.Caddyfile.locate("smtp", prefixError("smtp", err))
+	}
+	for _, account := range a.SMTP.Accounts {
+		for _, name := range account.Keys {
+			var err error
+			switch k := keys[name]; {
+			case k != nil && !accepts(k):
+				err = fmt.Errorf("the key %s does not accept mails; add smtp to accept of the key, or remove the key from the account %s", name, account.Username)
+			case k == nil && a.resolved.configs == nil:
+				err = fmt.Errorf("the account %s names the key %s, but the global option notify has no such key; add it there, or correct the name", account.Username, name)
+			}
+			if err != nil {
+				return a.Caddyfile.locate(accountName(account.Username), prefixError("smtp: auth", err))
+			}
+		}
+	}
+	return nil
+}
+
+// accountName returns the name of an account of smtp in CaddyfileInfo.Lines.
+func accountName(user string) string { return "smtp, account " + user }

@@ -1,0 +1,164 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+)
+
+// Config is a Caddy configuration that a command reads. Nothing of it is
+// started. The zero Config is a configuration without the gateway.
+type Config struct {
+	app     Settings
+	sites   []*Settings
+	storage json.RawMessage
+}
+
+// ReadConfig reads a configuration file, by default the Caddyfile in the working
+// directory. The file "-" is stdin. By default, the adapter is caddyfile, unless
+// the file is JSON.
+func ReadConfig(stdin io.Reader, file, adapter string) (*Config, error) {
+	text, err := readAdapted(stdin, file, adapter)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return c, nil
+}
+
+// readAdapted returns a configuration as JSON, adapted if necessary.
+func readAdapted(stdin io.Reader, file, adapter string) ([]byte, error) {
+	file = cmp.Or(file, "Caddyfile")
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = io.ReadAll(stdin)
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w; set --config to its file", err)
+	}
+	if adapter == "" && json.Valid(text) {
+		return text, nil
+	}
+	a := caddyconfig.GetAdapter(cmp.Or(adapter, "caddyfile"))
+	if a == nil {
+		return nil, fmt.Errorf("there is no config adapter %s", adapter)
+	}
+	if text, _, err = a.Adapt(text, map[string]any{"filename": file}); err != nil {
+		return nil, fmt.Errorf("adapting the configuration: %w", err)
+	}
+	return text, nil
+}
+
+// parseConfig finds the settings of the app notify and of each handler notify in
+// a configuration.
+func parseConfig(text []byte) (*Config, error) {
+	var c struct {
+		Apps struct {
+			Notify Settings        `json:"notify"`
+			HTTP   json.RawMessage `json:"http"`
+		} `json:"apps"`
+		Storage json.RawMessage `json:"storage"`
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	out := &Config{app: c.Apps.Notify, storage: c.Storage}
+	if len(c.Apps.HTTP) == 0 {
+		return out, nil
+	}
+	var tree any
+	d := json.NewDecoder(bytes.NewReader(c.Apps.HTTP))
+	d.UseNumber()
+	err := d.Decode(&tree)
+	if err == nil {
+		out.sites, err = findHandlers(tree, nil)
+	}
+	return out, err
+}
+
+// findHandlers appends to found the settings of the notify handlers in a JSON
+// value, at any depth, because other handlers can contain them.
+func findHandlers(tree any, found []*Settings) (_ []*Settings, err error) {
+	switch tree := tree.(type) {
+	case []any:
+		for _, v := range tree {
+			if found, err = findHandlers(v, found); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		if tree["handler"] == "notify" {
+			text, err := json.Marshal(tree)
+			if err != nil {
+				return nil, err
+			}
+			s := new(Settings)
+			return append(found, s), json.Unmarshal(text, s)
+		}
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			if found, err = findHandlers(tree[name], found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// Validate returns an error if the settings of the app or of a site cannot be
+// used.
+func (c *Config) Validate() error {
+	base, err := defaultSettings()
+	if err != nil {
+		return err
+	}
+	for i, s := range append([]*Settings{&c.app}, c.sites...) {
+		r, err := s.resolve(base, parseUnshared, zap.NewNop())
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			base = r
+		}
+	}
+	return nil
+}
+
+// Source returns the source of a name, without its signature scheme and token,
+// whose placeholders may have no value here. The source of a site with the key
+// takes precedence over that of the app, that over one of another site, and that
+// over a built-in one.
+func (c *Config) Source(name, key string) (*source.Source, error) {
+	found := c.app.Sources[name]
+	for _, s := range c.sites {
+		_, hasKey := s.Keys[key]
+		if own := s.Sources[name]; own != nil && (hasKey || found == nil) {
+			found = own
+		}
+	}
+	if found == nil {
+		found = new(Source)
+	}
+	open := *found
+	open.Sign, open.Secret, open.Token = "", "", ""
+	src, err := open.load(name)
+	if err != nil {
+		return nil, prefixError("from "+name, err)
+	}
+	return src, nil
+}

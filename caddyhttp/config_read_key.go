@@ -1,0 +1,124 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// LoadedKey is a key of a configuration, with the settings for messages to it.
+type LoadedKey struct {
+	Targets  []notifier.Target
+	Identity *notifier.Identity // the sender
+	Timeout  time.Duration      // for one destination, all attempts together
+
+	key *key
+}
+
+// Choose returns the targets that a tag expression selects, or an error if there
+// are none. The empty expression stands for default_tag of the key.
+func (k *LoadedKey) Choose(e notifier.TagExpr) ([]notifier.Target, error) { return k.key.choose(e) }
+
+// Key loads a key with the settings of the place that defines it. A key of the
+// app takes precedence over one of a site. The URLs of other keys may be wrong.
+func (c *Config) Key(name string) (*LoadedKey, error) {
+	r, err := c.resolveKey(name)
+	if err != nil {
+		return nil, err
+	}
+	k := r.keys[name]
+	return &LoadedKey{Targets: k.targets, Identity: r.identity, Timeout: r.timeout, key: k}, nil
+}
+
+// resolveKey returns the settings of the place that defines a key, with no other
+// key.
+func (c *Config) resolveKey(name string) (*resolved, error) {
+	r, err := defaultSettings()
+	if err != nil {
+		return nil, err
+	}
+	if r, err = c.app.onlyKey(name).resolve(r, parseUnshared, zap.NewNop()); err != nil {
+		return nil, fmt.Errorf("the global option notify: %w", err)
+	}
+	if _, ok := c.app.Keys[name]; ok {
+		return r, nil
+	}
+	site, err := findSite(c.sites, name)
+	if err != nil {
+		return nil, err
+	}
+	if site == nil {
+		return nil, c.noKeyError(name)
+	}
+	return site.onlyKey(name).resolve(r, parseUnshared, zap.NewNop())
+}
+
+// onlyKey returns the settings without other keys and default URLs.
+func (s *Settings) onlyKey(name string) *Settings {
+	c := *s
+	c.DefaultURLs, c.Keys, c.Sources = nil, nil, nil
+	if k := s.Keys[name]; k != nil {
+		only := *k
+		only.Accept = nil                    // it may name sources
+		only.Tokens, only.Readers = nil, nil // they are for clients
+		c.Keys = map[string]*Key{name: &only}
+	} else if _, ok := s.Keys[name]; ok {
+		c.Keys = map[string]*Key{name: nil}
+	}
+	return &c
+}
+
+// withoutInfo returns the settings without what the Caddyfile adapter records.
+func (s *Settings) withoutInfo() *Settings {
+	c := *s
+	c.Caddyfile = nil
+	return &c
+}
+
+// findSite returns the site that defines a key, or nil. If several sites define
+// it, their settings for it must be the same.
+func findSite(sites []*Settings, name string) (*Settings, error) {
+	var found *Settings
+	for _, s := range sites {
+		if _, ok := s.Keys[name]; !ok {
+			continue
+		}
+		if found != nil && !reflect.DeepEqual(found.onlyKey(name).withoutInfo(), s.onlyKey(name).withoutInfo()) {
+			return nil, fmt.Errorf("several sites define the key %s, with different settings; define it in the global option notify", name)
+		}
+		found = s
+	}
+	return found, nil
+}
+
+// noKeyError returns the error for a key that does not exist. It lists the keys,
+// whose names are not secret.
+func (c *Config) noKeyError(name string) error {
+	names := c.keyNames()
+	if len(names) == 0 {
+		return errors.New("the configuration has no keys; add key <name> { … } to a notify block")
+	}
+	return fmt.Errorf("the configuration has no key %s; it has %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+}
+
+// keyNames returns the names of all keys, of the app and of sites.
+func (c *Config) keyNames() map[string]bool {
+	names := map[string]bool{}
+	for name := range c.app.Keys {
+		names[name] = true
+	}
+	for _, s := range c.sites {
+		for name := range s.Keys {
+			names[name] = true
+		}
+	}
+	return names
+}

@@ -1,0 +1,133 @@
+package caddyhttp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// readTestConfig reads a Caddyfile with a global block and sites.
+func readTestConfig(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := ReadConfig(strings.NewReader(text), "-", "caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestConfigKey checks that a key has the settings of the place that defines it,
+// and that the mistakes of other keys do not matter.
+func TestConfigKey(t *testing.T) {
+	c := readTestConfig(t, `{
+	notify {
+		timeout 7s
+		key ops {
+			url json://127.0.0.1/a chat
+			url json://127.0.0.1/b
+			default_tag untagged
+		}
+		key broken {
+			url {env.NOTIFY_TEST_UNSET}
+		}
+	}
+}
+:8080 {
+	notify {
+		timeout 3s
+		identity {
+			name Site
+		}
+		key site {
+			url json://127.0.0.1/c
+		}
+	}
+}
+`)
+	ops, err := c.Key("ops")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if targets, err := ops.Choose(notifier.TagExpr{}); err != nil || len(targets) != 1 || len(ops.Targets) != 2 || ops.Timeout.String() != "7s" {
+		t.Errorf("ops has %v of %v, %s, %v", targets, ops.Targets, ops.Timeout, err)
+	}
+	site, err := c.Key("site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site.Timeout.String() != "3s" || site.Identity.Name != "Site" || ops.Identity.Name == "Site" {
+		t.Errorf("site has %s and %+v, ops %+v", site.Timeout, site.Identity, ops.Identity)
+	}
+	if _, err := c.Key("broken"); err == nil {
+		t.Error("the key broken is loaded")
+	}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "NOTIFY_TEST_UNSET") {
+		t.Errorf("the configuration is valid: %v", err)
+	}
+}
+
+// TestConfigSource checks the precedence of sources, and that the value of a
+// signature's secret need not be there.
+func TestConfigSource(t *testing.T) {
+	c := readTestConfig(t, `{
+	notify {
+		from grafana {
+			body app
+			sign grafana {env.NOTIFY_TEST_UNSET}
+		}
+		from own {
+			body app
+		}
+	}
+}
+:8080 {
+	notify {
+		from own {
+			body first
+		}
+		from local {
+			body local
+		}
+	}
+}
+:8081 {
+	notify {
+		key ops {
+			url json://127.0.0.1
+		}
+		from own {
+			body second
+		}
+	}
+}
+`)
+	for _, tt := range []struct {
+		config            *Config
+		source, key, want string
+	}{
+		{c, "grafana", "", "app"},
+		{c, "local", "", "local"},
+		{c, "own", "", "app"},
+		{c, "own", "ops", "second"},
+		{new(Config), "slack", "", "hello"},
+	} {
+		s, err := tt.config.Source(tt.source, tt.key)
+		if err != nil {
+			t.Errorf("%s with the key %q: %v", tt.source, tt.key, err)
+			continue
+		}
+		payload := `{"text": "hello"}`
+		if tt.source == "grafana" {
+			payload = `{"title": "hello", "alerts": [{"labels": {}}]}`
+		}
+		m, err := s.Read(t.Context(), &source.Request{Body: []byte(payload), Header: map[string][]string{"Content-Type": {typeJSON}}})
+		if err != nil || m.Body != tt.want {
+			t.Errorf("%s with the key %q: %+v, %v; want %s", tt.source, tt.key, m, err, tt.want)
+		}
+	}
+	if _, err := new(Config).Source("nobody", ""); err == nil {
+		t.Error("there is a source nobody")
+	}
+}

@@ -1,0 +1,118 @@
+package configstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+)
+
+// TokenHash is the SHA-256 hash of a token. Tokens are random, so the hash needs no
+// salt and no work factor.
+type TokenHash = [sha256.Size]byte
+
+// MaxTokens is the maximum number of tokens of a key.
+const MaxTokens = 10
+
+var (
+	// ErrTooManyTokens is returned for a token that would exceed MaxTokens.
+	ErrTooManyTokens = errors.New("the key has as many tokens as are allowed")
+
+	errDamaged = errors.New("reading the saved configuration: the stored object is damaged")
+)
+
+// Each key with a token has a second object, which is empty. Its name tells those who
+// list the keys that a key has a token, so that they need not read all of them.
+const markSuffix = ".token"
+
+func (s *Store) markName(key string) string {
+	return strings.TrimSuffix(s.objectName(key), objectSuffix) + markSuffix
+}
+
+// AddToken adds a token to a key, and returns how many it then has.
+func (s *Store) AddToken(ctx context.Context, key string, hash TokenHash) (count int, err error) {
+	err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
+		o, _, err := s.read(ctx, key)
+		if err != nil {
+			return err
+		}
+		if len(o.Tokens) >= MaxTokens {
+			return ErrTooManyTokens
+		}
+		// First the mark: without it, clients could find out which keys exist.
+		if err := s.storage.Store(ctx, s.markName(key), []byte("{}")); err != nil {
+			return fmt.Errorf("saving the token: %w", err)
+		}
+		o.Tokens = append(o.Tokens, hash[:])
+		count = len(o.Tokens)
+		return s.storeObject(ctx, key, o)
+	})
+	return count, err
+}
+
+// RemoveOldTokens removes all tokens of a key but the newest, and returns how many.
+func (s *Store) RemoveOldTokens(ctx context.Context, key string) (removed int, err error) {
+	err = s.write(ctx, storageTimeout, func(ctx context.Context) error {
+		o, _, err := s.read(ctx, key)
+		if err != nil || len(o.Tokens) < 2 {
+			return err
+		}
+		removed = len(o.Tokens) - 1
+		o.Tokens = o.Tokens[removed:]
+		return s.storeObject(ctx, key, o)
+	})
+	return removed, err
+}
+
+// tokens returns the tokens of a key that is about to be saved again. An object that
+// is damaged has none, unless its mark says that it had.
+func (s *Store) tokens(ctx context.Context, key string) ([][]byte, error) {
+	if !s.storage.Exists(ctx, s.objectName(key)) {
+		return nil, nil
+	}
+	o, _, err := s.read(ctx, key)
+	switch {
+	case err == nil:
+		return o.Tokens, nil
+	case errors.Is(err, ErrNotFound):
+		return nil, nil
+	case errors.Is(err, errDamaged) && s.storage.Exists(ctx, s.markName(key)):
+		return nil, fmt.Errorf("%w, and its tokens would be lost; delete the key first", err)
+	case errors.Is(err, errDamaged):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// removeMark removes the mark of a key that no longer exists. A mark that stays has no
+// effect until there is a key of this name.
+func (s *Store) removeMark(ctx context.Context, key string) error {
+	if !s.storage.Exists(ctx, s.markName(key)) {
+		return nil
+	}
+	if err := s.storage.Delete(ctx, s.markName(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the tokens: %w", err)
+	}
+	return nil
+}
+
+// HasTokens reports whether a key of the space has a token, from a list that is at most
+// refresh old. It returns true if there is no list.
+func (s *Store) HasTokens(ctx context.Context, refresh time.Duration) bool {
+	s.refreshList(ctx, refresh)
+	return s.index.hasTokens()
+}
+
+// markedKey returns the key whose mark is an object, and reports whether the object is
+// one of this space.
+func (s *Store) markedKey(name string) (string, bool) {
+	text, ok := strings.CutSuffix(path.Base(name), markSuffix)
+	if !ok {
+		return "", false
+	}
+	return s.keyOf(path.Join(path.Dir(name), text+objectSuffix))
+}

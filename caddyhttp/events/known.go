@@ -1,0 +1,152 @@
+// Package events knows the events of Caddy, CertMagic and the gateway: their names,
+// their data, and the default message about each.
+package events
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// The gateway emits one event for each message that was sent, from any source, and
+// one for each delivery that the queue has made or given up later. The origin of the
+// event is the app notify. Its data are
+//
+//	key           the name of the key; "" for a message without one
+//	source        the source of the message: http, smtp, test, event, log or fallback
+//	incident      the name of what the message is about; "" for a message without one
+//	services      the services that have the message (notify_delivered) or do not (notify_failed)
+//	destinations  their URLs with the secrets masked, in the same order
+//	errors        the errors, in the same order (notify_failed)
+//	error         the errors as one text (notify_failed)
+//	delivered     how many destinations have the message
+//	failed        how many do not
+//
+// Lists have at most 20 items. The data contain no secret, and no text of the
+// message unless the error of a destination repeats it.
+const (
+	Delivered = "notify_delivered"
+	Failed    = "notify_failed"
+
+	// Dead is emitted when the queue gives up a delivery. Its data are the id
+	// of the message, its key, source and incident, the service, the destination, how
+	// many attempts there were, and the error.
+	Dead = "notify_dead"
+)
+
+// The events of a destination of the operator's that is down, which means that
+// several deliveries to it have failed in a row, and of one that is back. Their
+// data are
+//
+//	key          the key of the message that failed; "" for default_urls
+//	service      the service
+//	destination  the URL with its secrets masked
+//	since        when the first of these deliveries failed
+//	error        the error of the last one
+//	waiting      how many deliveries wait for the destination
+//	duration     how long it was down (notify_up)
+const (
+	Down = "notify_down"
+	Up   = "notify_up"
+)
+
+// ConfigChanged is the event for each change of a saved configuration. Its
+// data are
+//
+//	key           the name of the key
+//	space         the name of its space, or default
+//	change        saved or deleted
+//	destinations  how many it has now
+//	user          who made the change; "" if Caddy's authentication has found nobody
+const ConfigChanged = "notify_config_changed"
+
+// known are the events of Caddy 2.11, of CertMagic 0.25 and of the gateway, each with
+// the names of all its data. Some data are not in every event of the name: remaining,
+// for example, is there on a renewal only. The certificate of cert_ocsp_revoked is
+// left out, because its text contains the private key.
+var known = map[string][]string{
+	"started":               {},
+	"stopping":              {},
+	"cert_obtaining":        {"forced", "identifier", "issuer", "remaining", "renewal"},
+	"cert_obtained":         {"certificate_path", "csr_pem", "identifier", "issuer", "metadata_path", "private_key_path", "remaining", "renewal", "storage_path"},
+	"cert_failed":           {"error", "identifier", "issuers", "remaining", "renewal"},
+	"cert_ocsp_revoked":     {"reason", "revoked_at", "subjects"},
+	"cached_managed_cert":   {"replacement", "sans"},
+	"cached_unmanaged_cert": {"replacement", "sans"},
+	"tls_get_certificate":   {"client_hello"},
+	"healthy":               {"host"},
+	"unhealthy":             {"host"},
+	Delivered:               {"delivered", "destinations", "failed", "incident", "key", "services", "source"},
+	Dead:                    {"attempts", "destination", "error", "id", "incident", "key", "service", "source"},
+	Down:                    {"destination", "error", "key", "service", "since", "waiting"},
+	Up:                      {"destination", "duration", "error", "key", "service", "since", "waiting"},
+	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
+	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
+}
+
+// CheckName returns an error if no module is known to emit an event of the
+// name. The empty name stands for all events. The error is only for a warning,
+// because a plugin may emit the event.
+func CheckName(name string) error {
+	if _, ok := known[name]; ok || name == "" || texts[name] != nil {
+		return nil
+	}
+	hint := "correct the name"
+	if similar := notifier.Similar(strings.ToLower(name), slices.Sorted(maps.Keys(known))); len(similar) > 0 {
+		hint = "did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return fmt.Errorf("Caddy has no event %s; %s (a plugin may emit it; if none does, nothing is sent)", name, hint)
+}
+
+// CheckData returns an error if text has a placeholder {event.data.*} for
+// data that none of the events has. It would be sent as it is. The data of
+// other events than the known ones are not checked.
+func CheckData(text string, events []string) error {
+	var names []string
+	for _, event := range events {
+		data, ok := known[event]
+		if !ok {
+			return nil
+		}
+		names = append(names, data...)
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return placeholder.Each(text, func(p string) error {
+		name, ok := strings.CutPrefix(p, "event.data.")
+		if !ok || !placeholder.IsName(p) || slices.Contains(names, name) {
+			return nil
+		}
+		hint := "remove the placeholder, because the event has no data"
+		if similar := notifier.Similar(strings.ToLower(name), names); len(similar) > 0 {
+			hint = "did you mean " + dataPlaceholders(similar, " or ") + "?"
+		} else if len(names) > 0 {
+			hint = "use " + dataPlaceholders(names, ", ")
+		}
+		return fmt.Errorf(`the placeholder {%s} has no value in a message about the event %s; %s (write \{ for a literal brace)`, p, strings.Join(events, ", "), hint)
+	})
+}
+
+// dataPlaceholders returns the placeholders for data of an event.
+func dataPlaceholders(names []string, separator string) string {
+	return "{event.data." + strings.Join(names, "}"+separator+"{event.data.") + "}"
+}
+
+// Data returns the names of the data that a known event can have, in alphabetical
+// order.
+func Data(name string) []string { return slices.Clone(known[name]) }
+
+// AboutMessage reports whether an event of the gateway is about a message and has its
+// key.
+func AboutMessage(name string) bool { return slices.Contains([]string{Failed, Delivered, Dead}, name) }
+
+// AboutDelivery reports whether an event of the gateway is about a message or a
+// destination, so that a message about it must not cause another one.
+func AboutDelivery(name string) bool { return AboutMessage(name) || name == Down || name == Up }

@@ -1,0 +1,134 @@
+package caddyhttp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// The bounds of what is remembered of incidents.
+const (
+	maxRemembered = 10_000
+	resolvedTime  = time.Hour
+	openedTime    = 7 * 24 * time.Hour
+)
+
+// incidentTimes are times of incidents. The zero value is ready for use.
+type incidentTimes struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// set remembers t, unless there are too many that are not older than age.
+func (x *incidentTimes) set(incident string, t time.Time, age time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.at == nil {
+		x.at = map[string]time.Time{}
+	}
+	if len(x.at) >= maxRemembered {
+		maps.DeleteFunc(x.at, func(_ string, at time.Time) bool { return t.Sub(at) > age })
+	}
+	if len(x.at) < maxRemembered && t.After(x.at[incident]) {
+		x.at[incident] = t
+	}
+}
+
+func (x *incidentTimes) get(incident string) (t time.Time, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t, ok = x.at[incident]
+	return t, ok
+}
+
+func (x *incidentTimes) remove(incident string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.at, incident)
+}
+
+// incidents is what this process remembers of incidents.
+type incidents struct {
+	// resolved has when the resolution came in, for an hour. An alert that came in
+	// before, but took longer to arrive, for example because of its files, tells that
+	// it is resolved.
+	resolved incidentTimes
+
+	// opened has when a destination was told that an incident is open, by the incident
+	// and the destination, for destinations of chains. They are told the resolution
+	// even if a lower number has it.
+	opened incidentTimes
+
+	// bypassed are the messages that were sent while the store of the queue could not
+	// be asked what waits, by the incident and the destination. What is older is not
+	// sent when the store answers again.
+	bypassed incidentTimes
+}
+
+// told takes note of the outcome of a message that was sent while the store could not
+// be asked.
+func (x *incidents) told(incident string, m *notifier.Message, t notifier.Target, r notifier.Result) {
+	if state := stateOf(m); r.Status == notifier.Delivered && (state == notifier.Open || state == notifier.Resolved) {
+		x.bypassed.set(incident+"\x00"+t.Hash(), m.Time, openedTime)
+	}
+}
+
+// replaced reports whether the destination was told of a newer message while the
+// store could not be asked.
+func (x *incidents) replaced(incident string, m *notifier.Message, t notifier.Target) bool {
+	at, ok := x.bypassed.get(incident + "\x00" + t.Hash())
+	return ok && at.After(m.Time)
+}
+
+// note changes a message, before it is sent, by what is known of its incident.
+func (x *incidents) note(d *delivery) {
+	incident, m := d.incidentOf(), d.message
+	if incident == "" {
+		return
+	}
+	switch stateOf(m) {
+	case notifier.Resolved:
+		x.resolved.set(incident, m.Time, resolvedTime)
+		x.addTold(d, incident)
+	case notifier.Open:
+		if came, ok := x.resolved.get(incident); ok && came.After(m.Time) {
+			m.Type, m.Incident.State, m.Incident.Ended = notifier.Success, notifier.Resolved, came
+		}
+	}
+}
+
+// addTold takes the targets out of their chains that know the incident as open.
+func (x *incidents) addTold(d *delivery, incident string) {
+	if !notifier.Chained(d.to.Targets) {
+		return
+	}
+	to := *d.to
+	to.Targets = slices.Clone(to.Targets)
+	for i := range to.Targets {
+		t := &to.Targets[i]
+		if _, ok := x.opened.get(incident + "\x00" + t.Hash()); ok {
+			t.Chain = "told " + t.Hash()
+		}
+	}
+	d.to = &to
+}
+
+// observer returns an observer that remembers which destinations of chains know an
+// incident as open.
+func (x *incidents) observer(incident string, m *notifier.Message, targets []notifier.Target) notifier.Observer {
+	return notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
+		if r.Status != notifier.Delivered {
+			return
+		}
+		switch name := incident + "\x00" + targets[i].Hash(); stateOf(m) {
+		case notifier.Open:
+			x.opened.set(name, m.Time, openedTime)
+		case notifier.Resolved:
+			x.opened.remove(name)
+		}
+	}}
+}

@@ -1,0 +1,398 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
+)
+
+// The pages that add a destination to a key: a field that finds services and
+// recognises what they give out, and a form with the parameters of one. The form
+// tests the destination and saves it, or shows the line for a Caddyfile. They work
+// without a script. Values travel in the bodies of requests only, never in an
+// address.
+
+// The query parameters of these pages, at the address of a key. build is a scheme of
+// a service, or empty for the list of services. search is a text to find services
+// by. form is the number of one of the ways to write a URL.
+const (
+	buildQuery  = "build"
+	searchQuery = "search"
+	formQuery   = "form"
+)
+
+// addedQuery is the query parameter of the page of a key that names the service of a
+// destination that was saved.
+const addedQuery = "added"
+
+// Values of the field do of a form.
+const (
+	builderLive = "live" // like without a value, but what is found is only listed
+	builderSave = "save" // save the destination
+	builderTest = "test" // send a test message
+	builderLine = "line" // show the line for a Caddyfile
+	builderShow = "show" // show the form again with its secrets
+)
+
+// wayField is a field with the number of the form to change to.
+const wayField = "way"
+
+// asField is a field with the scheme of the service that a text is for.
+const asField = "as"
+
+// builderAt is where the pages are, and what they can do there.
+type builderAt struct {
+	key     string
+	address string // of the page of the key, relative to the request
+	saves   bool   // the key is a saved one that the client may change
+	tests   bool   // a test message may be sent
+}
+
+func (h *Handler) builderAt(r *http.Request, key string) builderAt {
+	at := builderAt{key: key, address: configPage(r, key), saves: h.resolved.keys[key] == nil && h.mayManageSaved(r) == nil}
+	at.tests = at.saves || h.resolved.stateless
+	if prefix, _, _ := strings.Cut(routeConsoleKey, "{"); strings.HasPrefix(r.URL.Path, prefix) {
+		at.address = consoleKey(r, key)
+	}
+	return at
+}
+
+// serveBuilder writes the list of services or the empty form of one.
+func (h *Handler) serveBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+	at, query := h.builderAt(r, key), r.URL.Query()
+	if scheme := strings.ToLower(query.Get(buildQuery)); scheme != "" {
+		if f := h.newForm(scheme, query.Get(formQuery)); f != nil {
+			return h.writeBuilderForm(w, r, at, f)
+		}
+	}
+	return h.writeBuilderList(w, r, at, query.Get(searchQuery))
+}
+
+// newForm returns the empty form of the service with a scheme, or nil if there is
+// none that the site permits. number is that of the form; if it is none, the form is
+// the first.
+func (h *Handler) newForm(scheme, number string) *builderForm {
+	info := notifier.FindService(scheme)
+	if info == nil || !slices.Contains(info.Schemes, scheme) || !h.permits(info) {
+		return nil
+	}
+	forms := notifier.URLForms(scheme)
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(forms) {
+		n = 1
+	}
+	return &builderForm{service: info, forms: forms, number: n}
+}
+
+// permits reports whether the setting services permits a service.
+func (h *Handler) permits(s *notifier.ServiceInfo) bool {
+	rules := h.resolved.services
+	return rules == nil || rules.Permits(s.Schemes)
+}
+
+// writeBuilderList writes the list of services, with what is found by a text.
+func (h *Handler) writeBuilderList(w http.ResponseWriter, r *http.Request, at builderAt, text string) error {
+	p := console.ServicesPage{Address: at.address, Key: at.key, Text: text}
+	service := func(s *notifier.ServiceInfo, reason string) console.Service {
+		return console.Service{Name: s.Name, Scheme: s.Schemes[0], Group: string(s.Groups[0]), Reason: reason}
+	}
+	if strings.TrimSpace(text) != "" {
+		for _, f := range notifier.Search(text) {
+			if h.permits(&f.ServiceInfo) {
+				p.Found = append(p.Found, service(&f.ServiceInfo, f.Reason))
+			}
+		}
+		recognized, err := h.recognize(text)
+		for _, x := range recognized {
+			p.Guesses = append(p.Guesses, console.Guess{Service: service(&x.Service, ""), What: x.What, Note: x.Note})
+		}
+		if len(p.Found)+len(p.Guesses) == 0 {
+			p.Problem = upperFirst(err.Error())
+		}
+	}
+	all := slices.DeleteFunc(notifier.Services(), func(s notifier.ServiceInfo) bool { return !h.permits(&s) })
+	for _, g := range notifier.Groups() {
+		group := console.ServiceGroup{Title: g.Title()}
+		for i := range all {
+			if slices.Contains(all[i].Groups, g) {
+				group.Services = append(group.Services, service(&all[i], ""))
+			}
+		}
+		if len(group.Services) > 0 {
+			p.Groups = append(p.Groups, group)
+		}
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// errServiceOff is returned for a text that belongs to a service that the site does
+// not permit.
+var errServiceOff = errors.New("the services that the text may belong to are not permitted here; the operator can allow them with services")
+
+// recognize returns the services that a text may belong to and that the site
+// permits. If there is none, it returns an error without the text.
+func (h *Handler) recognize(text string) ([]notifier.Recognized, error) {
+	found, err := notifier.Recognize(text)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(x notifier.Recognized) bool { return !h.permits(&x.Service) })
+	if len(found) == 0 {
+		return nil, errServiceOff
+	}
+	return found, nil
+}
+
+// enterBuilder reads a form of these pages. It is not an alert, so it counts like a
+// message without a key. After nil, the caller calls leave.
+func (h *Handler) enterBuilder(w http.ResponseWriter, r *http.Request) (entry, error) {
+	e, err := h.enter(r, "")
+	if err != nil {
+		return entry{}, err
+	}
+	if err = h.readPageForm(w, r); err == nil && !api.PrefersHTML(r) {
+		err = errBuilderHTML
+	}
+	if err != nil {
+		e.leave()
+		return entry{}, err
+	}
+	return e, nil
+}
+
+var errBuilderHTML = api.Errorf(http.StatusNotAcceptable, "this is a page for browsers (Accept: text/html); programs save URLs with POST /add/{KEY}")
+
+// postBuilder handles a form of these pages.
+func (h *Handler) postBuilder(w http.ResponseWriter, r *http.Request, key string) error {
+	e, err := h.enterBuilder(w, r)
+	if err != nil {
+		return err
+	}
+	defer e.leave()
+	at := h.builderAt(r, key)
+	if r.URL.Query().Get(buildQuery) == "" {
+		return h.findService(w, r, at)
+	}
+	f := h.postedForm(r)
+	if f == nil {
+		return api.Errorf(http.StatusBadRequest, "there is no such service; choose one from the list")
+	}
+	if n, err := strconv.Atoi(r.PostForm.Get(wayField)); err == nil && n >= 1 && n <= len(f.forms) {
+		f.number = n // the values stay
+		return h.writeBuilderForm(w, r, at, f)
+	}
+	do := r.PostForm.Get("do")
+	if do == builderShow {
+		f.shown = true
+		return h.writeBuilderForm(w, r, at, f)
+	}
+	made, problems := f.forms[f.number-1].Build(f.values)
+	f.problems = problems
+	tags, err := splitPageTags(f.tags)
+	f.tagsProblem = err
+	if len(problems) > 0 || err != nil {
+		return h.writeBuilderForm(w, r, at, f)
+	}
+	d := destination{url: made, tags: tags}
+	switch {
+	case do == builderTest && at.tests:
+		var resp *api.Response
+		if resp, f.warnings, err = h.testDestination(w, r, at, d); err == nil {
+			f.status, f.result = testResult(resp.Results[0])
+		}
+	case do == builderSave && at.saves:
+		var number int
+		number, err = h.saveDestination(r, at, d)
+		if errors.Is(err, errNotAdded) {
+			f.url = d.url
+		}
+		if err == nil {
+			query := url.Values{addedQuery: {f.service.Schemes[0]}}
+			w.Header().Set("Location", at.address+"?"+query.Encode()+"#destination-"+strconv.Itoa(number))
+			w.WriteHeader(http.StatusSeeOther)
+			return nil
+		}
+	default:
+		err = f.setLine(h, at, d)
+	}
+	if err != nil {
+		f.problem = err.Error()
+	}
+	return h.writeBuilderForm(w, r, at, f)
+}
+
+// findService handles the field of the list of services: it writes the form of the
+// service that the text belongs to, or the list with what is found.
+func (h *Handler) findService(w http.ResponseWriter, r *http.Request, at builderAt) error {
+	text := r.PostForm.Get("text")
+	live := r.PostForm.Get("do") == builderLive
+	if live {
+		return h.writeBuilderList(w, r, at, text)
+	}
+	as := r.PostForm.Get(asField)
+	recognized, err := h.recognize(text)
+	for _, x := range recognized {
+		fits := slices.Contains(x.Service.Schemes, as) || as == "" && x.Sure && len(x.Values.Texts)+len(x.Values.Maps) > 0
+		if fits && (as != "" || len(recognized) == 1 || !recognized[1].Sure) {
+			return h.writeBuilderForm(w, r, at, recognizedForm(x, r.PostForm.Get("tags")))
+		}
+	}
+	if f := h.newForm(as, ""); f != nil && text != "" {
+		f.problem = "what you pasted is not recognised as something of " + f.service.Name + "; write it into its field below"
+		if err != nil && !strings.Contains(err.Error(), "no service gives out") {
+			f.problem = err.Error()
+		}
+		f.unread = text
+		return h.writeBuilderForm(w, r, at, f)
+	}
+	// The name or the scheme of a service opens its form.
+	if found := notifier.FindService(strings.TrimSuffix(strings.TrimSpace(text), "://")); found != nil && h.permits(found) {
+		return h.writeBuilderForm(w, r, at, h.newForm(found.Schemes[0], ""))
+	}
+	return h.writeBuilderList(w, r, at, text)
+}
+
+// splitPageTags returns the tags in the field of a form.
+func splitPageTags(text string) ([]string, error) {
+	tags := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
+	for _, tag := range tags {
+		if err := CheckTag(tag); err != nil {
+			return nil, err
+		}
+	}
+	return tags, nil
+}
+
+// destination is a URL that is not saved yet, with its tags.
+type destination struct {
+	url  string
+	tags []string
+}
+
+// setLine sets the line of a Caddyfile for a destination. If the key is a saved one,
+// the error is the reason why the destination cannot be saved.
+func (f *builderForm) setLine(h *Handler, at builderAt, d destination) error {
+	f.line = strings.Join(append([]string{"url", d.url}, d.tags...), " ")
+	if !at.saves {
+		return nil
+	}
+	t, err := h.savedTarget(d)
+	if err != nil {
+		return err
+	}
+	f.warnings = t.Warnings()
+	h.resolved.saved.sender.Release(t.Destination)
+	return nil
+}
+
+// savedTarget returns the target of a destination under the rules of saved keys. The
+// error is the reason why it cannot be saved.
+func (h *Handler) savedTarget(d destination) (notifier.Target, error) {
+	return h.resolved.saved.target(appriseconfig.Entry{URL: d.url, Tags: d.tags})
+}
+
+// errNotAdded is returned for a destination that cannot be added to the text of a
+// saved key.
+var errNotAdded = errors.New("the destination cannot be added to the key automatically")
+
+// saveDestination adds a destination to a saved key, which need not exist. It returns
+// the number of the destination in the key.
+func (h *Handler) saveDestination(r *http.Request, at builderAt, d destination) (number int, err error) {
+	t, err := h.savedTarget(d)
+	if err != nil {
+		return 0, err
+	}
+	s := h.resolved.saved
+	s.sender.Release(t.Destination)
+	// Two forms that are saved at once both have their destination in the key.
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	c := api.Config{Format: api.ConfigText}
+	saved, err := s.store.Load(r.Context(), at.key)
+	switch {
+	case err == nil:
+		c = api.Config{Format: saved.Format, Text: saved.Text}
+	case !errors.Is(err, configstore.ErrNotFound):
+		return 0, errSavedUnavailable(err)
+	}
+	if c.Text, err = appriseconfig.Append(c.Text, c.Format == api.ConfigYAML, d.url, d.tags); err != nil {
+		return 0, fmt.Errorf("%w: %w", errNotAdded, err)
+	}
+	saving := draft{Config: &c}
+	if err := h.saveConfig(r, at.key, &saving); err != nil {
+		return 0, err
+	}
+	return saving.urls, nil
+}
+
+// testDestination sends a test message to a destination. If the key is a saved one,
+// the rules of saved keys apply, as if the destination were saved already, and
+// otherwise those of messages with URLs.
+func (h *Handler) testDestination(w http.ResponseWriter, r *http.Request, at builderAt, d destination) (resp *api.Response, warnings []string, err error) {
+	// The test counts like a message with a URL of a client.
+	e, err := h.shared.inFlight.enterFetch(h.resolved.inFlight, clientAddress(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer e.leave()
+	k := &key{name: at.key, log: h.log}
+	var t notifier.Target
+	if at.saves {
+		s := h.resolved.saved
+		if t, err = h.savedTarget(d); err != nil {
+			return nil, nil, err
+		}
+		defer s.sender.Release(t.Destination)
+		k.limits, k.log = s.limits, s.log
+	} else {
+		if t.Destination, err = h.parseClientURL(d.url); err != nil {
+			return nil, nil, err
+		}
+		defer t.Close()
+		if err := t.CheckHost(); err != nil {
+			return nil, nil, err
+		}
+		k.limits = h.resolved.limits.Client
+	}
+	resp, err = h.sendTest(w, r, k, &api.Selection{Targets: []notifier.Target{t}, Transient: !at.saves})
+	return resp, t.Warnings(), err
+}
+
+// testURL handles a request to test a URL that is not saved.
+func (h *Handler) testURL(w http.ResponseWriter, r *http.Request, name string) error {
+	if h.resolved.keys[name] != nil {
+		return errKeyFixed(name)
+	}
+	if err := h.mayManageSaved(r); err != nil {
+		return err
+	}
+	tags, err := splitPageTags(r.PostForm.Get("tags"))
+	if err != nil {
+		return api.Errorf(http.StatusBadRequest, "%w", err)
+	}
+	d := destination{url: r.PostForm.Get("url"), tags: tags}
+	t, err := h.savedTarget(d)
+	if err != nil {
+		return api.Errorf(http.StatusBadRequest, "%w", err)
+	}
+	h.resolved.saved.sender.Release(t.Destination)
+	resp, _, err := h.testDestination(w, r, builderAt{key: name, saves: true}, d)
+	if err != nil {
+		return err
+	}
+	if api.PrefersHTML(r) {
+		resp.Status = http.StatusOK // as on the page of a key, which shows the result
+	}
+	resp.Write(w, r)
+	return nil
+}

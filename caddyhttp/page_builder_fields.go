@@ -1,0 +1,273 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+func (h *Handler) writeBuilderForm(w http.ResponseWriter, r *http.Request, at builderAt, f *builderForm) error {
+	p := console.FormPage{
+		Address: at.address, Key: at.key, Saves: at.saves, Tests: at.tests,
+		Service: console.Service{Name: f.service.Name, Scheme: f.service.Schemes[0], Group: string(f.service.Groups[0])},
+		Setup:   f.service.Setup, Site: f.service.Site, Natives: len(f.service.Natives) > 0,
+		Template: f.form().Template, Form: f.number, Forms: f.formChoices(), Schemes: f.schemeChoices(), Tags: f.tagsField(), Shown: f.shown,
+		Recognized: f.recognized, Note: f.note, Unread: f.unread, Result: f.result, Status: f.status, Line: f.line, URL: f.url, Warnings: f.warnings,
+	}
+	p.Sections, p.Problem = f.sections()
+	if f.problem != "" {
+		p.Problem = upperFirst(f.problem)
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// formChoices returns the forms to choose from, or nil if there is one.
+func (f *builderForm) formChoices() (out []console.Choice) {
+	if len(f.forms) < 2 {
+		return nil
+	}
+	for i, form := range f.forms {
+		out = append(out, console.Choice{Value: strconv.Itoa(i + 1), Label: upperFirst(cmp.Or(form.Way, describeForm(form))), Chosen: i+1 == f.number})
+	}
+	return out
+}
+
+// describeForm returns what a form needs, such as "host and token".
+func describeForm(form *notifier.URLForm) string {
+	var names []string
+	for _, f := range form.Fields {
+		if f.InURL && f.Required {
+			names = append(names, f.Name)
+		}
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// schemeChoices returns the schemes to choose from, or nil if there is one.
+func (f *builderForm) schemeChoices() (out []console.Choice) {
+	schemes := f.form().Schemes
+	if len(schemes) < 2 {
+		return nil
+	}
+	for _, s := range schemes {
+		label := "without TLS, " + s.Name + "://"
+		if s.Secure {
+			label = "with TLS, " + s.Name + "://"
+		}
+		out = append(out, console.Choice{Value: s.Name, Label: label, Chosen: s.Name == f.values.Scheme})
+	}
+	// A URL that was taken apart may have another scheme that means the same.
+	if !slices.ContainsFunc(out, func(c console.Choice) bool { return c.Chosen }) && f.values.Scheme != "" {
+		out = append(out, console.Choice{Value: f.values.Scheme, Label: f.values.Scheme + "://", Chosen: true})
+	}
+	return out
+}
+
+// tagsField returns the field for the tags of the destination.
+func (f *builderForm) tagsField() console.Field {
+	field := console.Field{
+		ID: "own-tags", Name: "tags", Label: "Tags in this key", Control: console.ControlText, Optional: true, Value: f.tags,
+		Hint: "Separated by commas or spaces. Messages with one of the tags go to this destination.",
+	}
+	if f.tagsProblem != nil {
+		field.Problem = f.tagsProblem.Error()
+	}
+	return field
+}
+
+// The sections of a form.
+const (
+	sectionMain   = iota // what the URL is made of, and what is required
+	sectionMore          // other parameters of the service
+	sectionCommon        // parameters that all services have
+)
+
+// sectionOf returns the section of a field.
+func sectionOf(field notifier.URLField) int {
+	switch {
+	case field.Common:
+		return sectionCommon
+	case !field.InURL && !field.Required:
+		return sectionMore
+	}
+	return sectionMain
+}
+
+// sections returns the sections that have fields, and the problem of the URL as a
+// whole.
+func (f *builderForm) sections() (out []console.Section, problem string) {
+	problems, problem := f.problemTexts()
+	out = []console.Section{
+		sectionMain:   {Open: true},
+		sectionMore:   {Title: "More parameters of " + f.service.Name},
+		sectionCommon: {Title: "Parameters that all services have"},
+	}
+	for _, field := range f.form().Fields {
+		problem, at := problems[field.Name], sectionOf(field)
+		used := f.given(field) || problem != ""
+		if field.Elsewhere && !used {
+			continue
+		}
+		shown := f.field(field)
+		shown.Problem, shown.Optional = problem, at == sectionMain && !field.Required
+		s := &out[at]
+		s.Open, s.Fields = s.Open || used, append(s.Fields, shown)
+	}
+	// What must be filled in comes first.
+	slices.SortStableFunc(out[sectionMain].Fields, func(a, b console.Field) int {
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	return slices.DeleteFunc(out, func(s console.Section) bool { return len(s.Fields) == 0 }), problem
+}
+
+// problemTexts returns the first problem of each field, by the names of the
+// parameters, and the first problem of the URL as a whole.
+func (f *builderForm) problemTexts() (fields map[string]string, whole string) {
+	fields = map[string]string{}
+	for _, e := range f.problems {
+		text := *e
+		text.Service = "" // the page is about one service
+		isField := slices.ContainsFunc(f.form().Fields, func(x notifier.URLField) bool { return x.Name == e.Param })
+		switch {
+		case !isField && whole == "":
+			whole = upperFirst(text.Error())
+		case isField && fields[e.Param] == "":
+			fields[e.Param] = text.Error()
+		}
+	}
+	return fields, whole
+}
+
+// given reports whether a field is filled in with something other than its
+// default.
+func (f *builderForm) given(field notifier.URLField) bool {
+	texts := f.values.Texts[field.Name]
+	return len(f.values.Maps[field.Name]) > 0 || len(texts) > 0 && texts[0] != "" && texts[0] != field.Default
+}
+
+// field returns a field with its value.
+func (f *builderForm) field(field notifier.URLField) console.Field {
+	out := console.Field{
+		ID: "p-" + field.Name, Name: fieldParam + field.Name, Param: field.Name, Label: upperFirst(field.Doc), Control: console.ControlText,
+		Default: field.Default, Example: field.Example, Required: field.Required, Secret: field.Secret, Shown: f.shown,
+	}
+	if field.Secret {
+		out.Control = console.ControlSecret
+	}
+	texts := f.values.Texts[field.Name]
+	if len(texts) > 0 {
+		out.Value = texts[0]
+	}
+	switch field.Kind {
+	case notifier.KindInt, notifier.KindFloat:
+		setNumber(&out, field)
+	case notifier.KindBool:
+		out.Control, out.Checked = console.ControlCheck, out.Value == "yes" || out.Value == "" && field.Default == "yes"
+	case notifier.KindChoice:
+		setChoice(&out, field)
+	case notifier.KindList:
+		setList(&out, field, texts, f.values.Slash)
+	case notifier.KindMap:
+		setMap(&out, field, f.values.Maps[field.Name])
+	case notifier.KindFile:
+		out.Hint = "Only the content of the file in base64: a saved URL cannot name files on the gateway's machine."
+	}
+	return out
+}
+
+func setNumber(out *console.Field, field notifier.URLField) {
+	out.Control, out.Step = console.ControlNumber, "1"
+	if field.Kind == notifier.KindFloat {
+		out.Step = "any"
+	}
+	bound := func(n *float64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*n, 'f', -1, 64)
+	}
+	out.Min, out.Max = bound(field.Min), bound(field.Max)
+	if out.Min != "" || out.Max != "" {
+		out.Hint = upperFirst(field.Values()) + "."
+	}
+}
+
+func setChoice(out *console.Field, field notifier.URLField) {
+	out.Control = console.ControlSelect
+	chosen, choices := out.Value, field.Choices
+	switch {
+	case field.Name == "format": // its default can depend on the other parameters
+		out.Choices = []console.Choice{{Label: "default", Chosen: chosen == ""}}
+	case chosen == "":
+		chosen = field.Default
+	}
+	if !slices.Contains(choices, chosen) && len(out.Choices) == 0 {
+		choices = slices.Insert(slices.Clone(choices), 0, chosen)
+	}
+	for _, c := range choices {
+		out.Choices = append(out.Choices, console.Choice{Value: c, Label: c, Chosen: c == chosen})
+	}
+}
+
+// setList sets the value of a list. A list of secrets has one line, which browsers
+// can hide.
+func setList(out *console.Field, field notifier.URLField, items []string, slash bool) {
+	switch {
+	case field.Path:
+		out.Value = strings.TrimPrefix(notifier.Path(items...), "/")
+		if slash {
+			out.Value += "/"
+		}
+		out.Example = strings.ReplaceAll(field.Example, ",", "/")
+		out.Hint = "As in a URL: a slash separates its parts."
+	case field.Secret:
+		out.Value = strings.Join(items, ", ")
+		out.Hint = "Several are separated by commas."
+	default:
+		out.Control, out.Value = console.ControlLines, strings.Join(items, "\n")
+		out.Hint = "One per line."
+		if field.Split {
+			out.Hint = "One per line, or separated by commas."
+		}
+	}
+	for _, part := range field.Parts {
+		prefix, doc, _ := strings.Cut(part, ": ")
+		out.Hint += " " + prefix + " before one: " + doc + "."
+	}
+}
+
+// emptyPairs is the number of empty entries of a map in the form.
+const emptyPairs = 2
+
+func setMap(out *console.Field, field notifier.URLField, entries map[string]string) {
+	out.Control, out.Name = console.ControlPairs, field.Name
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		out.Pairs = append(out.Pairs, console.Pair{Number: len(out.Pairs) + 1, Key: key, Value: entries[key]})
+	}
+	for range emptyPairs {
+		out.Pairs = append(out.Pairs, console.Pair{Number: len(out.Pairs) + 1})
+	}
+}
+
+// upperFirst returns a text with a capital letter at its beginning.
+func upperFirst(text string) string {
+	r, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[n:]
+}

@@ -1,0 +1,143 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+)
+
+// consolePlace is an entry of the navigation. Incidents and Silences belong behind
+// Queue.
+type consolePlace struct {
+	name    string
+	route   string
+	on      func(s *siteRoutes) bool    // nil for always
+	trouble func(h *Handler) (t string) // what is wrong there; nil for nothing
+}
+
+func consolePlaces() []consolePlace {
+	return []consolePlace{
+		{"Keys", routeConsole, nil, nil},
+		{"Messages", routeConsoleMessages, nil, nil},
+		{"Queue", routeConsoleQueue, withQueue, (*Handler).queueTrouble},
+	}
+}
+
+// queueTrouble returns how many of the operator's destinations are down, or "". It
+// costs nothing, because each page of the console has it.
+func (h *Handler) queueTrouble() string {
+	select {
+	case <-h.app.started:
+	default:
+		return ""
+	}
+	if h.app.queue == nil {
+		return ""
+	}
+	if n := h.app.queue.Count().Down; n > 0 {
+		return fmt.Sprintf("%d down", n)
+	}
+	return ""
+}
+
+// frame returns what surrounds a page for the client of r. here is the route of the
+// place that the page is in; "" for none.
+func (h *Handler) frame(r *http.Request, here string) console.Frame {
+	f := console.Frame{Root: rootOf(r.URL.Path)}
+	if !h.has.console || h.mayManage(r) != nil {
+		return f
+	}
+	f.User = requestUser(r)
+	for _, p := range consolePlaces() {
+		if p.on != nil && !p.on(&h.has) {
+			continue
+		}
+		place := console.Place{Name: p.name, Address: f.Root + p.route[1:], Here: p.route == here}
+		if p.trouble != nil {
+			place.Trouble = p.trouble(h)
+		}
+		f.Places = append(f.Places, place)
+	}
+	return f
+}
+
+// writePage writes a page in its frame. here is as in frame.
+func (h *Handler) writePage(w http.ResponseWriter, r *http.Request, status int, here string, p console.Page) error {
+	return console.Write(w, r, status, h.frame(r, here), p)
+}
+
+// consoleAction is what a request to a route of the console does.
+type consoleAction struct {
+	pattern string // of the route
+	change  bool   // a POST rather than a GET or HEAD
+	query   string // a parameter that the query must have; "" for none
+	do      func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error
+}
+
+// consoleActions returns the actions. If several match a request, the first counts.
+func consoleActions() []consoleAction {
+	ofKey := func(do func(h *Handler, w http.ResponseWriter, r *http.Request, key string) error) func(*Handler, http.ResponseWriter, *http.Request, *route) error {
+		return func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error { return do(h, w, r, at.key) }
+	}
+	return []consoleAction{
+		{routeConsole, false, "", ofKey((*Handler).serveKeysPage)},
+		{routeConsoleKey, false, "", ofKey((*Handler).serveKeyPage)},
+		{routeConsoleKey, true, buildQuery, ofKey((*Handler).postBuilder)},
+		{routeConsoleKey, true, testQuery, ofKey((*Handler).serveTest)},
+		{routeConsoleKey, true, retryQuery, ofKey((*Handler).retryQueued)},
+		{routeConsoleKey, true, dropQuery, ofKey((*Handler).dropKey)},
+		{routeConsoleKey, true, hurryQuery, ofKey((*Handler).hurryKey)},
+		{routeConsoleMessages, false, "", (*Handler).serveMessagesPage},
+		{routeConsoleMessage, false, "", (*Handler).serveMessagePage},
+		{routeConsoleMessage, true, retryQuery, changeMessagePage(retryQuery, retryMessage)},
+		{routeConsoleMessage, true, dropQuery, changeMessagePage(dropQuery, dropMessage)},
+		{routeConsoleQueue, false, "", (*Handler).serveQueuePage},
+		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
+		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
+	}
+}
+
+// serveConsole answers a request to a page of the console.
+func (h *Handler) serveConsole(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	err := h.doConsole(w, r, at)
+	if err == nil {
+		return nil
+	}
+	resp := h.errorResponse(err)
+	if resp.Status == http.StatusForbidden {
+		resp.Title = "You cannot use the console"
+	}
+	if isChange(r) {
+		resp.Title, resp.BackURL = "Not changed", relativeAddress(r)
+		h.refuse(r, at.key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+func (h *Handler) doConsole(w http.ResponseWriter, r *http.Request, at *route) error {
+	if !slices.Contains(at.methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.mayManage(r); err != nil {
+		return err
+	}
+	change := isChange(r)
+	if change {
+		if err := checkOwnOrigin(r); err != nil {
+			return err
+		}
+	}
+	query := r.URL.Query()
+	for _, a := range consoleActions() {
+		if a.pattern == at.pattern && a.change == change && (a.query == "" || query.Has(a.query)) {
+			return a.do(h, w, r, at)
+		}
+	}
+	return api.Errorf(http.StatusBadRequest, "there is nothing to do; use the buttons of the page")
+}

@@ -1,0 +1,89 @@
+package caddyhttp
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// asUser returns r as a user has sent it.
+func asUser(r *http.Request, name string) *http.Request {
+	values := caddy.NewReplacer()
+	values.Set("http.auth.user.id", name)
+	return r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, values))
+}
+
+// TestConsoleAccess checks who may use the console: without a user or a verified
+// certificate, nobody, unless the operator leaves it to the site.
+func TestConsoleAccess(t *testing.T) {
+	const key = "key ops {\nurl json://host.example\n}\n"
+	for _, tt := range []struct {
+		site, global                 string
+		stranger, ann, bob, verified int
+	}{
+		{key, "", nextStatus, nextStatus, nextStatus, nextStatus},
+		{key + "console", "", 403, 200, 200, 200},
+		{key, "console", 403, 200, 200, 200},
+		{key + "console {\nmanage\n}", "", 403, 200, 200, 200},
+		{key + "console {\nmanage ann\n}", "", 403, 200, 403, 403},
+		{key + "console {\nmanage open\n}", "", 200, 200, 200, 200},
+		{key + "console {\nmanage ann\n}", "console {\nmanage bob\n}", 403, 200, 403, 403},
+		{key + "configs {\nmanage\n}", "", 403, 200, 200, 200},
+		{key + "configs {\nmanage bob\n}", "", 403, 403, 200, 403},
+		{key + "configs {\nmanage bob\n}\nconsole", "", 403, 403, 200, 403},
+		{key + "configs\nconsole", "", 403, 200, 200, 200},
+		{key + "configs", "", nextStatus, nextStatus, nextStatus, nextStatus},
+		{key + "configs {\nmanage open\n}\npage off", "", nextStatus, nextStatus, nextStatus, nextStatus},
+	} {
+		h := newGateway(t, tt.site, tt.global)
+		get := func(path string) *http.Request {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Accept", browser)
+			return r
+		}
+		for _, path := range []string{"/notify/console/keys/ops", "/notify/console/messages", "/notify/console/queue"} {
+			certificate := get(path)
+			certificate.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
+			unverified := get(path)
+			unverified.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}
+			for who, c := range map[string]struct {
+				r    *http.Request
+				want int
+			}{
+				"a stranger": {get(path), tt.stranger}, "an unverified certificate": {unverified, tt.stranger}, "a certificate": {certificate, tt.verified},
+				"ann": {asUser(get(path), "ann"), tt.ann}, "bob": {asUser(get(path), "bob"), tt.bob},
+			} {
+				got := do(t, h, c.r)
+				if got.status != c.want {
+					t.Errorf("%q, %q: %s of %s gets %d, want %d", tt.site, tt.global, path, who, got.status, c.want)
+				}
+				if shown := strings.Contains(got.body, `aria-label="Console"`); shown != (got.status == 200) {
+					t.Errorf("%q, %q: %s of %s with the status %d: the navigation is there: %t", tt.site, tt.global, path, who, got.status, shown)
+				}
+			}
+		}
+	}
+}
+
+// TestConsoleOrigin checks that a page of another site changes nothing, also if it may
+// send messages.
+func TestConsoleOrigin(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/a")+"\n}\nconsole {\nmanage open\n}\ntrusted_origins *", "")
+	for site, want := range map[string]int{"cross-site": 403, "same-site": 403, "same-origin": 200, "none": 200} {
+		r := httptest.NewRequest(http.MethodPost, "/notify/console/keys/ops?test", strings.NewReader(url.Values{"destination": {"1"}}.Encode()))
+		r.Header = http.Header{"Content-Type": {typeForm}, "Sec-Fetch-Site": {site}, "Accept": {browser}}
+		if got := do(t, h, r); got.status != want || len(s.Take()) != want/200%2 {
+			t.Errorf("%s: %d", site, got.status)
+		}
+	}
+}

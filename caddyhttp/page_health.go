@@ -1,0 +1,219 @@
+package caddyhttp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// silentAfter is the time without a success after which a destination is shown as
+// silent.
+const silentAfter = 7 * 24 * time.Hour
+
+// healthView has the states of destinations for one page.
+type healthView struct {
+	q      *openQueue // nil without a queue, or if it cannot be read
+	byID   map[queue.Hash]*queue.Health
+	states []queue.Health
+	last   lastResults
+	lastOf func(keyID) lastOutcome
+}
+
+// lastResult is the last known result of a destination.
+type lastResult struct {
+	cause     string    // "" for a success
+	since     time.Time // of the failures in a row
+	delivered time.Time
+}
+
+// health returns the states of all destinations. The error is that of the queue; the
+// view can be used nevertheless.
+func (h *Handler) health(ctx context.Context) (*healthView, error) {
+	v := &healthView{lastOf: h.shared.history.lastOf, last: h.shared.history.lastResults()}
+	q, err := h.app.durable(nil)
+	if err == nil && q != nil {
+		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+		defer cancel()
+		if v.states, err = q.Destinations(ctx); err == nil {
+			v.q, v.byID = q, make(map[queue.Hash]*queue.Health, len(v.states))
+			for i := range v.states {
+				v.byID[v.states[i].Destination] = &v.states[i]
+			}
+			v.addRecords(ctx)
+			return v, nil
+		}
+	}
+	return v, err
+}
+
+// maxHealthScan is how many of the last messages tell about destinations whose state
+// the queue does not remember: those of clients that do not fail, and those that refuse
+// for good.
+const maxHealthScan = 200
+
+// addRecords adds what the last messages in the queue tell about destinations. They
+// are there after a restart, unlike the history.
+func (v *healthView) addRecords(ctx context.Context) {
+	entries, _, err := v.q.Messages(ctx, uuid.UUID{}, maxHealthScan)
+	if err != nil {
+		return // the history has to do
+	}
+	records := lastResults{}
+	for _, e := range slices.Backward(entries) {
+		var s queuedSummary
+		if s.decode(e.Message.Summary) != nil || s.Key == "" {
+			continue
+		}
+		for _, r := range queuedMessage(e).Results {
+			records.add(keyID{s.Site, s.Key}, e.Message.Created, &r.Result)
+		}
+	}
+	for id, byURL := range records {
+		if v.last[id] == nil {
+			v.last[id] = byURL
+			continue
+		}
+		maps.Copy(v.last[id], byURL)
+	}
+}
+
+// lastResults returns what the last messages tell about destinations.
+func (h *history) lastResults() lastResults {
+	out := lastResults{}
+	for _, e := range slices.Backward(h.list()) { // the oldest first
+		if e.Key == nil || e.Outcome == outcomeRefused {
+			continue
+		}
+		for i := range e.Results {
+			out.add(keyID{e.site, *e.Key}, e.Time, &e.Results[i])
+		}
+	}
+	return out
+}
+
+// lastResults are the last results of the destinations of keys, by their URLs as they
+// are shown.
+type lastResults map[keyID]map[string]lastResult
+
+// add adds the result of a message that came in after those before.
+func (l lastResults) add(id keyID, at time.Time, r *api.Result) {
+	last := l[id][r.Destination]
+	switch {
+	case r.Status == api.StatusCancelled:
+		return
+	case r.Error != nil:
+		if last.cause == "" {
+			last.since = at
+		}
+		last.cause = *r.Error
+	case r.Status == notifier.Delivered:
+		last.cause, last.delivered = "", at
+	default:
+		return
+	}
+	if l[id] == nil {
+		l[id] = map[string]lastResult{}
+	}
+	l[id][r.Destination] = last
+}
+
+// of returns the state of a destination of a key.
+func (v *healthView) of(id keyID, t notifier.Target, limits *notifier.Limits) console.Health {
+	out := console.Health{State: console.Silent}
+	if v.q != nil {
+		out = consoleHealth(v.byID[v.q.Hash(destinationOf(t, limits))])
+	}
+	if out.State != console.Silent {
+		return out
+	}
+	last := v.last[id][t.String()]
+	out.Delivered = later(out.Delivered, last.delivered)
+	switch {
+	case last.cause != "":
+		out.State, out.Since, out.Cause = console.Failing, last.since, last.cause
+	case !last.delivered.IsZero():
+		out.State = console.Fine
+	}
+	return out
+}
+
+// consoleHealth returns a state of the queue as the pages show it. s may be nil.
+func consoleHealth(s *queue.Health) console.Health {
+	if s == nil {
+		return console.Health{State: console.Silent}
+	}
+	out := console.Health{State: console.Fine, Waiting: s.Waiting, WaitingSince: s.WaitingSince, Delivered: s.LastSuccess, Cause: s.LastError}
+	switch {
+	case s.Down():
+		out.State, out.Since = console.Down, s.DownSince
+	case s.Failures > 0, s.LastError != "": // the latter for good, such as a wrong token
+		out.State, out.Since = console.Failing, s.FailingSince
+	case s.Waiting > 0:
+		out.State = console.Waiting
+	case s.LastSuccess.IsZero() || time.Since(s.LastSuccess) > silentAfter:
+		out.State = console.Silent
+	}
+	return out
+}
+
+// remember sets the state of a key whose destinations nothing is known about. More is
+// remembered of keys than of destinations.
+func (v *healthView) remember(id keyID, sum *console.Health) {
+	last := v.lastOf(id)
+	switch {
+	case last.failed.After(last.delivered):
+		sum.State, sum.Since = console.Failing, last.failed
+	case !last.delivered.IsZero():
+		sum.State = console.Fine
+	}
+	sum.Delivered = later(sum.Delivered, last.delivered)
+}
+
+// addHealth makes of the state of a key, so far, that with a further destination of it.
+func addHealth(sum *console.Health, d console.Health, service string) {
+	if d.State.Worse(sum.State) {
+		sum.State, sum.Since, sum.Cause = d.State, d.Since, ""
+		if d.Cause != "" {
+			sum.Cause = service + ": " + d.Cause
+		}
+	}
+	sum.Waiting += d.Waiting
+	if !d.WaitingSince.IsZero() && (sum.WaitingSince.IsZero() || d.WaitingSince.Before(sum.WaitingSince)) {
+		sum.WaitingSince = d.WaitingSince
+	}
+	sum.Delivered = later(sum.Delivered, d.Delivered)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// ofKey returns the state of a key, which is that of its worst destination. A
+// destination that got nothing yet is no reason to call the others silent.
+func (v *healthView) ofKey(id keyID, k *key) console.Health {
+	sum := console.Health{}
+	for _, t := range k.targets {
+		d := v.of(id, t, k.limits)
+		if d.State == console.Silent {
+			sum.Delivered = later(sum.Delivered, d.Delivered)
+			continue
+		}
+		addHealth(&sum, d, t.Service())
+	}
+	if sum.State == "" {
+		sum.State = console.Silent
+		v.remember(id, &sum)
+	}
+	return sum
+}

@@ -1,0 +1,138 @@
+package caddyhttp
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// rootOf returns the address of the folder that has the routes, relative to a
+// request for path.
+func rootOf(path string) string {
+	if depth := strings.Count(path, "/") - 1; depth > 0 {
+		return strings.Repeat("../", depth)
+	}
+	return "./"
+}
+
+// configPage returns the address of the page of a key, relative to a request.
+func configPage(r *http.Request, key string) string {
+	return rootOf(r.URL.Path) + "cfg/" + url.PathEscape(key)
+}
+
+// serveKeyPage writes the page of a key, which need not exist.
+func (h *Handler) serveKeyPage(w http.ResponseWriter, r *http.Request, name string) error {
+	if !api.PrefersHTML(r) || !h.resolved.page {
+		w.Header().Set("Allow", http.MethodPost)
+		return api.Errorf(http.StatusMethodNotAllowed, "the configuration of a key is read with POST; GET shows a page to browsers (Accept: text/html)")
+	}
+	if err := CheckKeyName(name); err != nil {
+		return api.Errorf(http.StatusNotFound, "%w", err)
+	}
+	if r.URL.Query().Has(buildQuery) {
+		return h.serveBuilder(w, r, name)
+	}
+	return h.writeKeyPage(w, r, name, http.StatusOK, nil)
+}
+
+// addedService returns the name of the service of a destination that was just saved,
+// or "".
+func addedService(r *http.Request) string {
+	if s := notifier.FindService(r.URL.Query().Get(addedQuery)); s != nil && r.Method != http.MethodPost {
+		return s.Name
+	}
+	return ""
+}
+
+// writeKeyPage writes the page of a key. d is a configuration that is not saved,
+// or nil.
+func (h *Handler) writeKeyPage(w http.ResponseWriter, r *http.Request, name string, status int, d *draft) error {
+	p, err := h.keyPage(r, name)
+	if d != nil {
+		setDraft(&p, d)
+	} else if err != nil {
+		return err
+	}
+	return h.writePage(w, r, status, routeConsole, p)
+}
+
+// keyPage returns the page of a key, which need not exist. If the storage
+// cannot be read, the page does not show the saved configuration.
+func (h *Handler) keyPage(r *http.Request, name string) (p console.KeyPage, err error) {
+	p = console.KeyPage{
+		Root: rootOf(r.URL.Path), Key: name, Address: consoleKey(r, name), Fixed: h.resolved.keys[name] != nil,
+	}
+	if p.Editable = !p.Fixed && h.mayManageSaved(r) == nil; p.Editable {
+		c, err := h.resolved.saved.store.Load(r.Context(), name)
+		switch {
+		case err == nil:
+			p.Saved, p.Text, p.Format = true, c.Text, c.Format
+		case !errors.Is(err, configstore.ErrNotFound):
+			return p, errSavedUnavailable(err)
+		}
+	}
+	p.Added = addedService(r)
+	k, err := h.resolved.key(r.Context(), name)
+	switch {
+	case err == nil:
+		p.Saved = p.Saved || k.saved
+		h.setRecent(r, &p, k)
+		h.setDestinations(r, &p, k)
+		p.Tokens, p.Rules = len(k.tokens), k.rules.Describe()
+		p.Lines = h.sendingLines(r, k)
+	case p.Saved:
+		p.Problem = "The saved configuration cannot be used; the log of the gateway has the reason."
+		h.setRecent(r, &p, &key{name: name})
+	case !p.Editable && !errors.Is(err, errNoKey):
+		return p, err
+	case !p.Editable:
+		return p, errNoKey
+	}
+	return p, nil
+}
+
+// setDestinations sets the destinations of a key with their health.
+func (h *Handler) setDestinations(r *http.Request, p *console.KeyPage, k *key) {
+	p.Destinations = pageDestinations(p.Address, k.targets)
+	view, err := h.health(r.Context())
+	if err != nil {
+		return // the part about the queue says that it cannot be read
+	}
+	id := keyID{h.site(), k.name}
+	for i, t := range k.targets {
+		health := view.of(id, t, k.limits)
+		d := &p.Destinations[i]
+		d.Health = &health
+		if p.Waiting += health.Waiting; health.Waiting > 0 && view.q != nil {
+			hash := view.q.Hash(destinationOf(t, k.limits))
+			d.Waits = &console.Waits{Address: p.Address, Destination: encodeDestination(hash), Label: t.Service() + " " + strconv.Itoa(i+1), Count: health.Waiting}
+		}
+	}
+	sum := view.ofKey(id, k)
+	p.Health = &sum
+}
+
+// encodeDestination returns a destination as forms and the admin API name it.
+func encodeDestination(id queue.Hash) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// setDraft shows a configuration that is not saved.
+func setDraft(p *console.KeyPage, d *draft) {
+	p.Text, p.Format = d.Text, d.Format
+	p.Draft = &console.Draft{Problem: d.problem, URLs: d.urls, Mistakes: pageMistakes(d.mistakes), Warnings: pageMistakes(d.warnings)}
+}
+
+func pageMistakes(mistakes []savedError) (out []console.Mistake) {
+	for _, m := range mistakes {
+		out = append(out, console.Mistake{Line: m.line, Text: m.text()})
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package caddyhttp
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// pageDestinations returns the destinations of a key. address is that of its page.
+func pageDestinations(address string, targets []notifier.Target) []console.Destination {
+	out := make([]console.Destination, len(targets))
+	for i, t := range targets {
+		number, url := strconv.Itoa(i+1), t.String()
+		out[i] = console.Destination{
+			Number: i + 1, Service: t.Service(), URL: url, Tags: strings.Join(t.Tags, ", "), Address: address,
+			Fields: []console.HiddenField{{Name: "destination", Value: number}, {Name: "shown", Value: url}},
+			Label:  "Test destination " + number + ", " + t.Service(),
+		}
+	}
+	return out
+}
+
+// testQuery is the name in the query string of a POST to the address of a key
+// that tests one destination.
+const testQuery = "test"
+
+// maxPageForm bounds the body of a form of the pages, in bytes. A URL has at
+// most 64 KiB, and a form writes a character with up to three bytes.
+const maxPageForm = 512 << 10
+
+// readPageForm reads a form of the pages for those who manage. Its fields are
+// in r.PostForm.
+func (h *Handler) readPageForm(w http.ResponseWriter, r *http.Request) error {
+	if !h.resolved.page {
+		return errPageOff
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
+	if err := r.ParseForm(); err != nil {
+		return api.BodyError(err)
+	}
+	return nil
+}
+
+var errPageOff = api.Errorf(http.StatusForbidden, "this is part of the pages, which are turned off here")
+
+// serveTest sends a test message to one destination of a key. The field
+// destination is its number, counted from 1. A browser gets the page of the key
+// with the result. Any other client gets the response to a message.
+func (h *Handler) serveTest(w http.ResponseWriter, r *http.Request, name string) error {
+	e, err := h.enter(r, name)
+	if err != nil {
+		return err
+	}
+	defer e.leave()
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	if r.PostForm.Has("url") {
+		return h.testURL(w, r, name)
+	}
+	k, err := h.resolved.key(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if r.PostForm.Get("destination") == allDestinations {
+		return h.testAll(w, r, k)
+	}
+	n, err := k.tested(r)
+	if err != nil {
+		return err
+	}
+	resp, err := h.sendTest(w, r, k, &api.Selection{Targets: k.targets[n : n+1]})
+	if err != nil {
+		return err
+	}
+	if !api.PrefersHTML(r) {
+		resp.Write(w, r)
+		return nil
+	}
+	p, err := h.keyPage(r, name)
+	if err != nil {
+		return err
+	}
+	if n < len(p.Destinations) {
+		p.Destinations[n].Status, p.Destinations[n].Result = testResult(resp.Results[0])
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// allDestinations in the field destination stands for all of them.
+const allDestinations = "all"
+
+// maxTestsAtOnce is how many destinations of a key are tested at once.
+const maxTestsAtOnce = 8
+
+// testAll sends a test message to each destination of a key.
+func (h *Handler) testAll(w http.ResponseWriter, r *http.Request, k *key) error {
+	results := make([]notifier.Result, len(k.targets))
+	slots := make(chan struct{}, maxTestsAtOnce)
+	var wg sync.WaitGroup
+	for i, t := range k.targets {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			d, err := h.testDelivery(k, &api.Selection{Targets: k.targets[i : i+1]})
+			if err != nil {
+				results[i] = notifier.Result{Service: t.Service(), Destination: t.String(), Tags: t.Tags, Status: notifier.Failed, Err: err}
+				return
+			}
+			results[i] = h.shared.send(r.Context(), d).Results[0]
+		})
+	}
+	wg.Wait()
+	if !api.PrefersHTML(r) {
+		out := make([]api.Result, len(results))
+		for i := range results {
+			out[i] = api.NewResult(results[i])
+		}
+		return writeJSON(w, http.StatusOK, map[string][]api.Result{"results": out})
+	}
+	p, err := h.keyPage(r, k.name)
+	if err != nil {
+		return err
+	}
+	for i := range min(len(p.Destinations), len(results)) {
+		p.Destinations[i].Status, p.Destinations[i].Result = testResult(results[i])
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// tested returns the index of the destination that the form in r is about. The
+// field shown, if set, is its URL as the page showed it.
+func (k *key) tested(r *http.Request) (n int, err error) {
+	n, err = strconv.Atoi(r.PostForm.Get("destination"))
+	if err != nil || n < 1 || n > len(k.targets) {
+		return 0, api.Errorf(http.StatusBadRequest, "the field destination must be the number of a destination, from 1 to %d", len(k.targets))
+	}
+	if shown := r.PostForm.Get("shown"); shown != "" && shown != k.targets[n-1].String() {
+		return 0, api.Errorf(http.StatusConflict, "the key has changed since the page was loaded; load it again")
+	}
+	return n - 1, nil
+}
+
+// sendTest sends a test message to the one target of to under the rules of its key. It
+// does not use the queue, so that the result is that of one attempt.
+func (h *Handler) sendTest(w http.ResponseWriter, r *http.Request, k *key, to *api.Selection) (*api.Response, error) {
+	d, err := h.testDelivery(k, to)
+	if err != nil {
+		return nil, err
+	}
+	stream := d.stream(w, r)
+	resp := api.NewResponse(h.shared.send(r.Context(), d))
+	resp.Stream = stream
+	return resp, nil
+}
+
+// testDelivery returns a test message to the one target of to.
+func (h *Handler) testDelivery(k *key, to *api.Selection) (delivery, error) {
+	m := &notifier.Message{
+		Title: "Test from " + h.resolved.identity.Name, Body: "If you can read this, a destination of the key " + k.name + " works.",
+		Type: notifier.Info,
+	}
+	d := newDelivery(h.resolved, sourceTest, h.site(), m, to).toKey(k)
+	return d, d.to.Check(m)
+}
+
+// testResult returns the result of a test for the page.
+func testResult(r notifier.Result) (status, text string) {
+	status = string(r.Status)
+	switch {
+	case r.Err != nil:
+		return string(notifier.Failed), "Failed: " + r.Err.Error() + "."
+	case r.Status != notifier.Delivered:
+		return status, "Nothing to send."
+	case r.Elapsed < time.Second:
+		return status, fmt.Sprintf("Delivered in %d ms.", r.Elapsed.Milliseconds())
+	}
+	return status, fmt.Sprintf("Delivered in %.1f s.", r.Elapsed.Seconds())
+}

@@ -1,0 +1,319 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Limits of the page of a key.
+const (
+	maxPageRecent  = 20     // messages and refusals, equal ones together
+	maxKeyScan     = 300    // messages that are searched for those of the key
+	maxPageResults = 10     // of a message
+	maxPageGroups  = 50     // of deliveries in the queue
+	maxPageQueued  = 50     // messages of a group
+	maxPageScanned = 10_000 // deliveries in the queue that are searched for those of the key
+)
+
+// setRecent sets the last messages of a key and its messages in the queue, of those
+// that came to the site of h.
+func (h *Handler) setRecent(r *http.Request, p *console.KeyPage, k *key) {
+	id := keyID{h.site(), k.name}
+	list, err := h.listMessages(r, messageFilter{key: k.name}, uuid.UUID{}, maxKeyScan)
+	if err == nil {
+		p.Recent = list.messages
+		if list.stored {
+			p.RecentHint = "Equal ones are counted. Refused requests are those of the latest since the gateway started."
+		} else {
+			p.RecentHint = "Equal ones are counted. These are from the latest messages and refusals since the gateway started."
+		}
+	}
+	for i := range p.Recent {
+		p.Recent[i].Key = ""
+	}
+	p.Recent = console.Group(p.Recent, maxPageRecent)
+	if q, err := h.app.durable(nil); err != nil {
+		p.Queue = &console.Queue{Problem: errQueueUnread}
+	} else if q != nil {
+		p.Queue = newPageQueue(r.Context(), q, id)
+	}
+}
+
+const errQueueUnread = "The queue cannot be read at the moment."
+
+// newPageQueue returns the deliveries of a key that wait or were given up, those to one
+// destination for one reason together. If the queue is long, it looks only at the
+// oldest messages.
+func newPageQueue(ctx context.Context, q *openQueue, key keyID) *console.Queue {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	p := new(console.Queue)
+	type groupID struct {
+		outcome                   console.Outcome
+		service, url, destination string
+		reason                    string
+	}
+	at := map[groupID]int{}
+	for _, status := range []queue.Status{queue.Dead, queue.Queued, queue.Sending, queue.Held} {
+		after := queue.JobID{}
+		for scanned := 0; ; scanned += maxQueuePage {
+			if scanned >= maxPageScanned {
+				p.More = true
+				break
+			}
+			jobs, err := q.List(ctx, after, maxQueuePage, status)
+			if err != nil {
+				return &console.Queue{Problem: errQueueUnread}
+			}
+			for i := range jobs {
+				d := newDeadDelivery(&jobs[i])
+				if d.key() != key {
+					continue
+				}
+				g := console.QueuedGroup{Service: d.result.Service, URL: d.result.Destination, Outcome: console.Queued}
+				if status == queue.Dead {
+					g.Outcome, g.Reason = console.GivenUp, d.reason
+				} else if r := jobResult(&jobs[i]); r.Error != nil {
+					g.Reason = *r.Error
+				}
+				id := groupID{g.Outcome, g.Service, g.URL, jobs[i].Destination, g.Reason}
+				n, ok := at[id]
+				if !ok {
+					if len(p.Groups) == maxPageGroups {
+						p.More = true
+						continue
+					}
+					n = len(p.Groups)
+					at[id], p.Groups = n, append(p.Groups, g)
+				}
+				addToGroup(&p.Groups[n], &jobs[i])
+				p.More = p.More || p.Groups[n].Count > maxPageQueued
+			}
+			if len(jobs) < maxQueuePage {
+				break
+			}
+			after = jobs[len(jobs)-1].JobID
+		}
+	}
+	return p
+}
+
+// addToGroup adds a delivery to its group.
+func addToGroup(g *console.QueuedGroup, j *queue.Job) {
+	g.Count++
+	came := messageTime(j.Message)
+	if g.First.IsZero() || came.Before(g.First) {
+		g.First = came
+	}
+	if j.Status != queue.Dead && (g.Next.IsZero() || j.Due.Before(g.Next)) {
+		g.Next = j.Due
+	}
+	if len(g.Messages) < maxPageQueued {
+		g.Messages = append(g.Messages, console.MessageLink{ID: j.Message.String(), Time: came})
+	}
+}
+
+// messageTime returns when a message came in. Its ID contains the time.
+func messageTime(id uuid.UUID) time.Time {
+	seconds, nanoseconds := id.Time().UnixTime()
+	return time.Unix(seconds, nanoseconds)
+}
+
+// The query parameters of a POST to the address of a key that change a message
+// in the queue. The field id is the ID of the message.
+const (
+	retryQuery = "retry"
+	dropQuery  = "drop"
+)
+
+// retryQueued queues again the deliveries of a message that were given up.
+func (h *Handler) retryQueued(w http.ResponseWriter, r *http.Request, key string) error {
+	return h.changeQueued(w, r, key, retryQuery, retryMessage)
+}
+
+// dropQueued drops the deliveries of a message that wait or were given up.
+func (h *Handler) dropQueued(w http.ResponseWriter, r *http.Request, key string) error {
+	return h.changeQueued(w, r, key, dropQuery, dropMessage)
+}
+
+// changeQueued calls do with a message of a key. Browsers are sent back to the
+// page.
+func (h *Handler) changeQueued(w http.ResponseWriter, r *http.Request, name, change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return err
+	}
+	ids := r.PostForm["id"]
+	if q == nil || len(ids) == 0 || len(ids) > maxPageQueued {
+		return errNoMessage
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	defer cancel()
+	n, found := 0, false
+	for _, text := range ids {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return errNoMessage
+		}
+		e, err := h.storedMessage(ctx, q, id)
+		if err == nil && !isOfKey(e, keyID{h.site(), name}) {
+			err = errNoMessage
+		}
+		if errors.Is(err, errNoMessage) && len(ids) > 1 {
+			continue // it was delivered meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		changed, err := do(ctx, q.Queue, id)
+		if err != nil {
+			return messageError(err)
+		}
+		n, found = n+changed, true
+		h.logQueueChange(r, change, changed, zap.String("key", name), zap.String("id", text))
+	}
+	if !found {
+		return errNoMessage
+	}
+	if !api.PrefersHTML(r) {
+		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
+	}
+	address := consoleKey(r, name)
+	if !h.has.console {
+		address = configPage(r, name)
+	}
+	w.Header().Set("Location", address+"#queue")
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// logQueueChange logs what somebody has done to the queue on a page.
+func (h *Handler) logQueueChange(r *http.Request, change string, deliveries int, about ...zap.Field) {
+	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	h.log.Info("queued message changed", append(about, zap.String("change", change),
+		zap.Int("deliveries", deliveries), zap.String("user", requestUser(r)), zap.String("client_ip", client))...)
+}
+
+// hurryQuery is the query parameter of a POST that makes due what waits: for the
+// destination in the form or, without one, for all that the page has.
+const hurryQuery = "hurry"
+
+// hurryKey makes due what waits for a destination of a key, or for all of them.
+func (h *Handler) hurryKey(w http.ResponseWriter, r *http.Request, name string) error {
+	q, ids, err := h.destinationsOfForm(w, r, name)
+	if err != nil {
+		return err
+	}
+	n, err := hurryDestinations(r.Context(), q, ids)
+	if err != nil {
+		return err
+	}
+	h.logQueueChange(r, hurryQuery, n, zap.String("key", name))
+	return h.changedDeliveries(w, r, consoleKey(r, name)+"#reaches", n)
+}
+
+// dropKey drops what waits for a destination of a key or, for a form with the field
+// id, messages.
+func (h *Handler) dropKey(w http.ResponseWriter, r *http.Request, name string) error {
+	q, ids, err := h.destinationsOfForm(w, r, name)
+	if err != nil {
+		return err
+	}
+	if r.PostForm.Has("id") {
+		return h.dropQueued(w, r, name)
+	}
+	if len(ids) != 1 || !r.PostForm.Has("destination") {
+		return errNoQueuedDestination
+	}
+	n, err := h.dropDestination(r, q, ids[0], zap.String("key", name))
+	if err != nil {
+		return err
+	}
+	return h.changedDeliveries(w, r, consoleKey(r, name)+"#reaches", n)
+}
+
+var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
+
+// dropDestination drops what waits for a destination.
+func (h *Handler) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	defer cancel()
+	n, _, err := q.DropDestination(ctx, id, false)
+	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", encodeDestination(id)))...)
+	if err != nil {
+		return n, messageError(err)
+	}
+	return n, nil
+}
+
+// destinationsOfForm reads the form of a button. It returns the queue and the
+// destination that the form names, or all those of the key.
+func (h *Handler) destinationsOfForm(w http.ResponseWriter, r *http.Request, name string) (*openQueue, []queue.Hash, error) {
+	if err := h.readPageForm(w, r); err != nil {
+		return nil, nil, err
+	}
+	q, err := h.app.durable(nil)
+	if err == nil && q == nil {
+		err = errNoQueuedDestination
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	k, err := h.resolved.key(r.Context(), name)
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted := r.PostForm.Get("destination")
+	var ids []queue.Hash
+	for _, t := range k.targets {
+		id := q.Hash(destinationOf(t, k.limits))
+		if wanted == "" || wanted == encodeDestination(id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil, errNoQueuedDestination
+	}
+	return q, slices.Compact(ids), nil
+}
+
+// changedDeliveries answers a form that has changed deliveries.
+func (h *Handler) changedDeliveries(w http.ResponseWriter, r *http.Request, address string, n int) error {
+	if !api.PrefersHTML(r) {
+		return writeJSON(w, http.StatusOK, map[string]int{"deliveries": n})
+	}
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// isOfKey reports whether a message has deliveries that wait or were given up,
+// and all of them are for the key.
+func isOfKey(e *queue.Entry, key keyID) bool {
+	found := false
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		if !j.Status.Waits() && j.Status != queue.Dead {
+			continue
+		}
+		if newDeadDelivery(j).key() != key {
+			return false
+		}
+		found = true
+	}
+	return found
+}

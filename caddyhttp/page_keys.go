@@ -1,0 +1,241 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Limits of the list of keys.
+const (
+	maxListedKeys = 50 // on a page
+	maxListReads  = 8  // saved keys that are read at once
+)
+
+// consoleKey returns the address of the page of a key, relative to a request.
+func consoleKey(r *http.Request, key string) string {
+	return rootOf(r.URL.Path) + pathOf(routeConsoleKey, url.PathEscape(key))[1:]
+}
+
+// serveKeysPage lists the keys, of the configuration and saved ones, the worst first.
+// One of its forms leads to the page of a key.
+func (h *Handler) serveKeysPage(w http.ResponseWriter, r *http.Request, _ string) error {
+	query := r.URL.Query()
+	if key := query.Get("key"); key != "" {
+		if err := CheckKeyName(key); err != nil {
+			return api.Errorf(http.StatusBadRequest, "%w", err)
+		}
+		w.Header().Set("Location", consoleKey(r, key))
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	names, err := h.keyNames(r.Context())
+	if err != nil {
+		return err
+	}
+	view, err := h.health(r.Context())
+	p := console.KeysPage{
+		Root: rootOf(r.URL.Path), Search: strings.TrimSpace(query.Get("search")), State: console.State(query.Get("state")), All: len(names),
+		MayAdd: h.mayManageSaved(r) == nil,
+	}
+	switch {
+	case err != nil:
+		p.Problem = errQueueUnread
+	case view.q == nil:
+		p.Hint = "Without a queue, health is what the last messages since the start of the gateway tell. With queue in the global option notify, what cannot be delivered waits and is tried again, and health is remembered."
+	}
+	states := h.roughStates(view, names)
+	h.setTallies(&p, states)
+	if p.Search != "" {
+		text := strings.ToLower(p.Search)
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), text) })
+	}
+	if p.State != "" {
+		names = slices.DeleteFunc(names, func(name string) bool { return states[name] != p.State })
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch x, y := states[a], states[b]; {
+		case x.Worse(y):
+			return -1
+		case y.Worse(x):
+			return 1
+		}
+		return 0
+	})
+	p.Found = len(names)
+	pages := (len(names) + maxListedKeys - 1) / maxListedKeys
+	n, err := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
+	if err != nil || n < 1 || n > max(pages, 1) {
+		return api.Errorf(http.StatusNotFound, "there is no such page; the last one is %d", max(pages, 1))
+	}
+	address := func(n int) string {
+		if n < 1 || n > pages {
+			return ""
+		}
+		v := url.Values{"page": {strconv.Itoa(n)}}
+		if p.Search != "" {
+			v.Set("search", p.Search)
+		}
+		if p.State != "" {
+			v.Set("state", string(p.State))
+		}
+		return p.Root + routeConsole[1:] + "?" + v.Encode()
+	}
+	p.Previous, p.Next = address(n-1), address(n+1)
+	begin := (n - 1) * maxListedKeys
+	end := min(begin+maxListedKeys, len(names))
+	p.First, p.Last = begin+1, end
+	p.Keys = h.listKeys(r, view, names[begin:end])
+	return h.writePage(w, r, http.StatusOK, routeConsole, p)
+}
+
+// keyNames returns the names of all keys of the site, sorted.
+func (h *Handler) keyNames(ctx context.Context) ([]string, error) {
+	saved, err := h.savedNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := append(slices.Collect(maps.Keys(h.resolved.keys)), saved...)
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// roughStates returns the states of keys without reading saved ones. That of a saved
+// key follows from the destinations that messages to a key of this name went to last.
+func (h *Handler) roughStates(view *healthView, names []string) map[string]console.State {
+	site, saved := h.site(), map[string]*console.Health{}
+	for i := range view.states {
+		if name := decodeName(view.states[i].About).Key; name != "" {
+			if saved[name] == nil {
+				saved[name] = &console.Health{}
+			}
+			if d := consoleHealth(&view.states[i]); d.State != console.Silent {
+				addHealth(saved[name], d, "")
+			}
+		}
+	}
+	out := make(map[string]console.State, len(names))
+	for _, name := range names {
+		switch k := h.resolved.keys[name]; {
+		case k != nil:
+			out[name] = view.ofKey(keyID{site, name}, k).State
+		case saved[name] != nil && saved[name].State != "":
+			out[name] = saved[name].State
+		default:
+			sum := console.Health{State: console.Silent}
+			view.remember(keyID{site, name}, &sum)
+			for _, last := range view.last[keyID{site, name}] {
+				if last.cause != "" {
+					sum.State = console.Failing
+				} else if sum.State == console.Silent {
+					sum.State = console.Fine
+				}
+			}
+			out[name] = sum.State
+		}
+	}
+	return out
+}
+
+// setTallies sets how many keys have each state.
+func (h *Handler) setTallies(p *console.KeysPage, states map[string]console.State) {
+	if len(states) < 2 {
+		return
+	}
+	count := map[console.State]int{}
+	for _, s := range states {
+		count[s]++
+	}
+	for _, s := range console.States {
+		if count[s] == 0 {
+			continue
+		}
+		t := console.Tally{State: s, Count: count[s]}
+		if s != p.State {
+			t.Address = p.Root + routeConsole[1:] + "?state=" + string(s)
+		}
+		p.Tallies = append(p.Tallies, t)
+	}
+}
+
+// listKeys describes keys. It reads saved keys that are not in use, and does
+// not keep them in memory.
+func (h *Handler) listKeys(r *http.Request, view *healthView, names []string) []console.ListedKey {
+	out := make([]console.ListedKey, len(names))
+	slots := make(chan struct{}, maxListReads)
+	var wg sync.WaitGroup
+	site, root := h.site(), rootOf(r.URL.Path)
+	for i, name := range names {
+		l := &out[i]
+		*l = console.ListedKey{Name: name, Address: consoleKey(r, name), Send: root + "notify/" + name}
+		set := func(k *key) {
+			health := view.ofKey(keyID{site, name}, k)
+			l.URLs, l.Services, l.Health = len(k.targets), countServices(k.targets), &health
+			if health.Waiting > 0 {
+				l.Hurry = l.Address
+			}
+		}
+		if k := h.resolved.keys[name]; k != nil {
+			l.Fixed = true
+			set(k)
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			l.Problem = h.resolved.saved.describe(r.Context(), name, set)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// describe calls set with a saved key, or returns why it cannot be used. A key that is
+// not in use is read, and not kept in memory.
+func (s *savedKeys) describe(ctx context.Context, name string, set func(*key)) (problem string) {
+	s.mu.Lock()
+	used := s.keys[name] != nil
+	s.mu.Unlock()
+	if used {
+		if k, err := s.find(ctx, name); err == nil {
+			set(k)
+			return ""
+		}
+	}
+	c, err := s.store.Load(ctx, name)
+	if err != nil {
+		return "It cannot be read."
+	}
+	// Files that it includes are not fetched for the list.
+	k, _, err := s.parseWith(ctx, name, c.Format, c.Text, func(context.Context, string) ([]byte, error) { return nil, nil })
+	if err != nil {
+		return "It has mistakes, or only includes others."
+	}
+	set(k)
+	s.releaseTargets(k)
+	return ""
+}
+
+// hurryDestinations makes due what waits for the given destinations.
+func hurryDestinations(ctx context.Context, q *openQueue, ids []queue.Hash) (total int, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout)
+	defer cancel()
+	for _, id := range ids {
+		n, err := q.RetryDestination(ctx, id)
+		if err != nil {
+			return total, messageError(err)
+		}
+		total += n
+	}
+	return total, nil
+}

@@ -1,0 +1,65 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+)
+
+// sendingLines returns what programs use to send to a key, with the address at which
+// the client of r reaches the site.
+func (h *Handler) sendingLines(r *http.Request, k *key) []console.CopiedLine {
+	scheme, host := siteAddress(r)
+	prefix := strippedPrefix(r)
+	notify := scheme + "://" + host + prefix + "/notify/" + k.name
+	token := len(k.tokens) > 0
+	with := func(withToken, without string) string {
+		if token {
+			return withToken
+		}
+		return without
+	}
+	header := with(` -H "Authorization: Bearer $TOKEN"`, "")
+	curl := "curl -f" + header
+	apprise := "apprise"
+	if scheme == "https" {
+		apprise = "apprises"
+	}
+	alertmanager := "receivers:\n  - name: " + k.name + "\n    webhook_configs:\n      - url: \"" + notify + "/alertmanager\"\n"
+	if token {
+		alertmanager += "        http_config:\n          authorization:\n            credentials: \"$TOKEN\"\n"
+	}
+	return []console.CopiedLine{
+		{Name: "curl", Text: curl + ` -d "backup done" ` + notify},
+		{Name: "curl, with a title and a type", Text: curl + ` -H "Title: Disk full" -d "/data has 2 GB left" "` + notify + `?type=failure"`},
+		{Name: "cron", Text: "0 3 * * * /usr/local/bin/backup || curl -fsS" + header + ` -d "backup failed on $(hostname)" "` + notify + `?type=failure"`, Note: "A line of a crontab: a message comes only if the command fails."},
+		{Name: "apprise", Text: `apprise -b "backup done" "` + apprise + "://" + with("any:$TOKEN@", "") + host + prefix + "/" + k.name + `"`, Note: "Programs that know Apprise take the same URL."},
+		{Name: "ntfy", Text: "curl" + header + ` -d "backup done" ` + notify + "/ntfy/alerts", Note: "For programs that speak to ntfy: the server is " + notify + "/ntfy, with any topic" + with(" and the token as access token.", ".")},
+		{Name: "Alertmanager", Text: alertmanager, Note: "Into alertmanager.yml."},
+		{Name: "Uptime Kuma", Text: notify + "/uptime_kuma" + with("?token=$TOKEN", ""), Note: "Settings, Notifications, Webhook: the Post URL, with the content type application/json."},
+	}
+}
+
+// plainHost matches hosts that need no quotes in a shell and in YAML.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9.:\[\]_-]+$`)
+
+// siteAddress returns the scheme and host at which the client of r reaches the site.
+func siteAddress(r *http.Request) (scheme, host string) {
+	scheme, host = "http", r.Host
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	// A proxy that Caddy trusts says what the client has used.
+	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted {
+		if proto := r.Header.Get("X-Forwarded-Proto"); proto == "https" || proto == "http" {
+			scheme = proto
+		}
+	}
+	if !plainHost.MatchString(host) {
+		host = "HOST"
+	}
+	return scheme, host
+}

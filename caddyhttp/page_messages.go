@@ -1,0 +1,341 @@
+package caddyhttp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Limits of the list of messages.
+const (
+	maxListedMessages = 50   // on a page
+	maxMessageScan    = 2000 // that a page looks at
+	messagesPerRead   = 50
+)
+
+// messageFilter selects messages. Zero fields select all.
+type messageFilter struct {
+	key, state, kind string
+	since            time.Time
+}
+
+// fits reports whether the filter selects a message or a refusal.
+func (f *messageFilter) fits(m *console.ListedMessage) bool {
+	return (f.key == "" || f.key == m.Key) && (f.state == "" || f.state == string(m.Outcome)) &&
+		(f.kind == "" || f.kind == m.Type) && !m.Time.Before(f.since)
+}
+
+// messageList is a part of the messages of a site, the latest first.
+type messageList struct {
+	messages []console.ListedMessage
+	stored   bool      // they are from the queue, not the history
+	next     uuid.UUID // before which the next ones come; zero if there are no more
+	scanned  bool      // older ones were not looked at, because these were enough
+	until    time.Time // of the oldest message that was looked at
+}
+
+// listMessages returns messages that came to the site, and refused requests, from the
+// queue or, without one, the history. It looks at no more than scan messages.
+func (h *Handler) listMessages(r *http.Request, f messageFilter, before uuid.UUID, scan int) (list messageList, err error) {
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return list, err
+	}
+	site := h.site()
+	if q == nil {
+		for _, e := range h.shared.history.list() {
+			if m := h.historyMessage(r, &e); e.site == site && f.fits(&m) {
+				list.messages = append(list.messages, m)
+			}
+		}
+		return list, nil
+	}
+	list.stored, list.next = true, before
+	end := time.Now().Add(time.Hour) // of the refusals that belong here
+	if before != (uuid.UUID{}) {
+		end = messageTime(before)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	for scanned := 0; len(list.messages) < maxListedMessages && f.state != string(console.Refused); {
+		var entries []*queue.Entry
+		if entries, list.next, err = q.Messages(ctx, list.next, messagesPerRead); err != nil {
+			return list, messageError(err)
+		}
+		for _, e := range entries {
+			list.until = e.Message.Created
+			if m := h.queueMessage(r, e); m.Time.Before(f.since) {
+				list.next = uuid.UUID{}
+			} else if siteOfMessage(e.Message) == site && f.fits(&m) {
+				list.messages = append(list.messages, m)
+			}
+		}
+		if scanned += len(entries); list.next == (uuid.UUID{}) {
+			break
+		}
+		if scanned >= scan {
+			list.scanned = true
+			break
+		}
+	}
+	begin := time.Time{}
+	if list.next != (uuid.UUID{}) {
+		begin = messageTime(list.next)
+	}
+	for _, e := range h.shared.history.list() {
+		if e.Outcome != outcomeRefused || e.site != site || e.Time.Before(begin) || !e.Time.Before(end) {
+			continue
+		}
+		if m := h.historyMessage(r, &e); f.fits(&m) {
+			list.messages = append(list.messages, m)
+		}
+	}
+	slices.SortStableFunc(list.messages, func(a, b console.ListedMessage) int { return b.Time.Compare(a.Time) })
+	return list, nil
+}
+
+// historyMessage returns an entry of the history as the pages show it.
+func (h *Handler) historyMessage(r *http.Request, e *historyEntry) console.ListedMessage {
+	m := console.ListedMessage{Time: e.Time, Source: e.Source, Outcome: console.Outcome(e.Outcome), Incident: e.Incident, Type: string(e.kind), Count: e.Count, Client: e.Client}
+	if e.Key != nil {
+		m.Key, m.KeyAddress = *e.Key, consoleKey(r, *e.Key)
+	}
+	if e.Outcome == outcomeRefused {
+		m.Reason = fmt.Sprintf("%d: %s", e.Status, e.Error)
+		return m
+	}
+	m.Lines, m.More = resultLines(e.Results)
+	m.More += e.Omitted
+	return m
+}
+
+// queueMessage returns a message of the queue as the pages show it.
+func (h *Handler) queueMessage(r *http.Request, e *queue.Entry) console.ListedMessage {
+	stored := queuedMessage(e)
+	m := console.ListedMessage{
+		ID: stored.ID, Address: rootOf(r.URL.Path) + routeConsoleMessages[1:] + "/" + stored.ID, Time: stored.Created,
+		Outcome: console.Outcome(stored.State), Incident: stored.Incident,
+	}
+	var s queuedSummary
+	if s.decode(e.Message.Summary) == nil {
+		m.Key, m.Source, m.Type = s.Key, s.Source, string(s.Type)
+		if m.Key != "" {
+			m.KeyAddress = consoleKey(r, m.Key)
+		}
+	}
+	results := make([]api.Result, len(stored.Results))
+	for i, r := range stored.Results {
+		results[i] = r.Result
+	}
+	m.Lines, m.More = resultLines(results)
+	return m
+}
+
+// resultLines returns the failures among results in one line each, then a line for each
+// other status, and how many failures there are besides.
+func resultLines(all []api.Result) (lines []string, more int) {
+	others := map[notifier.Status][]string{}
+	for _, r := range all {
+		switch {
+		case r.Error == nil, r.Status == api.StatusCancelled, r.Status == notifier.Skipped:
+			others[r.Status] = append(others[r.Status], r.Service)
+		case len(lines) == maxPageResults:
+			more++
+		default:
+			lines = append(lines, r.Service+" "+r.Destination+": "+*r.Error)
+		}
+	}
+	for _, s := range []struct {
+		status notifier.Status
+		text   string
+	}{{notifier.Delivered, "Delivered to "}, {api.StatusQueued, "Waiting for "}, {notifier.Skipped, "Not needed for "}, {api.StatusCancelled, "Cancelled for "}} {
+		if names := others[s.status]; len(names) > 0 {
+			lines = append(lines, s.text+countNames(names)+".")
+		}
+	}
+	return lines, more
+}
+
+// sinceChoices are the values of the filter's field since.
+var sinceChoices = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour}
+
+// serveMessagesPage lists messages.
+func (h *Handler) serveMessagesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+	query := r.URL.Query()
+	p := console.MessagesPage{
+		Root:   rootOf(r.URL.Path),
+		Filter: console.MessageFilter{Key: query.Get("key"), State: query.Get("state"), Type: query.Get("type"), Since: query.Get("since")},
+	}
+	f := messageFilter{key: p.Filter.Key, state: p.Filter.State, kind: p.Filter.Type}
+	if p.Filter.Since != "" {
+		d, ok := sinceChoices[p.Filter.Since]
+		if !ok {
+			return api.Errorf(http.StatusBadRequest, "since must be 1h, 24h or 7d")
+		}
+		f.since = time.Now().Add(-d)
+	}
+	var before uuid.UUID
+	if text := query.Get("before"); text != "" {
+		var err error
+		if before, err = uuid.Parse(text); err != nil {
+			return api.Errorf(http.StatusBadRequest, "before is malformed; use the links of the page")
+		}
+	}
+	address := func(before uuid.UUID) string {
+		v := url.Values{}
+		for _, name := range []string{"key", "state", "type", "since"} {
+			if value := query.Get(name); value != "" {
+				v.Set(name, value)
+			}
+		}
+		if before != (uuid.UUID{}) {
+			v.Set("before", before.String())
+		}
+		if len(v) == 0 {
+			return p.Root + routeConsoleMessages[1:]
+		}
+		return p.Root + routeConsoleMessages[1:] + "?" + v.Encode()
+	}
+	if before != (uuid.UUID{}) {
+		p.Newest = address(uuid.UUID{})
+	}
+	if names, err := h.keyNames(r.Context()); err == nil && len(names) <= maxListedKeys {
+		p.Keys = names
+	}
+	switch list, err := h.listMessages(r, f, before, maxMessageScan); {
+	case err != nil:
+		p.Problem = errQueueUnread
+	default:
+		p.Messages, p.Scanned, p.Until = list.messages, list.scanned, list.until
+		if list.next != (uuid.UUID{}) {
+			p.Older = address(list.next)
+		}
+		p.Hint = "Refused requests are those of the latest since the gateway started."
+		if !list.stored {
+			p.Hint = "These are the latest messages and refused requests since the gateway started. With queue in the global option notify, messages are kept over restarts, for seven days, and what cannot be delivered is tried again."
+		}
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsoleMessages, p)
+}
+
+// pageMessage returns the message that the address of a page names.
+func (h *Handler) pageMessage(r *http.Request, at *route) (*openQueue, *queue.Entry, error) {
+	id, err := uuid.Parse(at.id)
+	if err != nil || id.String() != at.id {
+		return nil, nil, errNoMessage
+	}
+	q, err := h.app.durable(nil)
+	if err == nil && q == nil {
+		err = errNoMessage
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	e, err := h.storedMessage(ctx, q, id)
+	return q, e, err
+}
+
+// serveMessagePage shows a message of the queue.
+func (h *Handler) serveMessagePage(w http.ResponseWriter, r *http.Request, at *route) error {
+	_, e, err := h.pageMessage(r, at)
+	if err != nil {
+		return err
+	}
+	p := console.MessagePage{Root: rootOf(r.URL.Path), Message: h.queueMessage(r, e)}
+	for i, result := range queuedMessage(e).Results {
+		j := &e.Jobs[i]
+		d := newPageDelivery(result, j)
+		waits := j.Status.Waits()
+		p.Retry = p.Retry || waits || j.Status == queue.Dead
+		p.Drop = p.Drop || waits || j.Status == queue.Dead
+		p.Deliveries = append(p.Deliveries, d)
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsoleMessages, p)
+}
+
+// newPageDelivery returns a delivery as the page of its message shows it.
+func newPageDelivery(r api.QueuedResult, j *queue.Job) console.Delivery {
+	d := console.Delivery{
+		Service: r.Service, URL: r.Destination, Outcome: console.Outcome(r.Status), Attempts: r.Attempts,
+	}
+	for i, tag := range r.Tags {
+		if i > 0 {
+			d.Tags += ", "
+		}
+		d.Tags += tag
+	}
+	if r.Error != nil {
+		d.Error = *r.Error
+	} else if r.Status == notifier.Delivered {
+		d.Elapsed = formatElapsed(r.ElapsedMS)
+	}
+	switch {
+	case j.Status == queue.Dead:
+		d.Outcome = console.GivenUp
+	case j.Status == queue.Sending:
+		d.Note = "being sent now"
+	case j.Status == queue.Held && r.Until != nil:
+		d.Note = "held by a rule until " + r.Until.UTC().Format(time.RFC3339)
+	case j.Status == queue.Held && r.Rule != "":
+		d.Note = "held by a rule"
+	case j.Status == queue.Held:
+		d.Note = "after an earlier message about the incident"
+	case r.Rule != "":
+		d.Note = string(r.Rule)
+	case r.Optional:
+		d.Note = "optional"
+	}
+	if j.Status == queue.Queued && r.NextAttempt != nil {
+		d.Next = *r.NextAttempt
+	}
+	for _, t := range decodeTries(j.Result) {
+		if last := len(d.Tries) - 1; last >= 0 && d.Tries[last].Error == t.Error {
+			d.Tries[last].Time = t.At
+			d.Tries[last].Count++
+			continue
+		}
+		d.Tries = append(d.Tries, console.Try{Time: t.At, First: t.At, Error: t.Error, Count: 1})
+	}
+	return d
+}
+
+// formatElapsed returns a time as "3 ms" or "1.2 s".
+func formatElapsed(ms int64) string {
+	switch {
+	case ms <= 0:
+		return "less than 1 ms"
+	case ms < 1000:
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return fmt.Sprintf("%.1f s", float64(ms)/1000)
+}
+
+// changeMessagePage returns the action that changes a message and shows it again.
+func changeMessagePage(change string, do func(context.Context, *queue.Queue, uuid.UUID) (int, error)) func(*Handler, http.ResponseWriter, *http.Request, *route) error {
+	return func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) error {
+		q, e, err := h.pageMessage(r, at)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+		defer cancel()
+		n, err := do(ctx, q.Queue, e.Message.ID)
+		if err != nil {
+			return messageError(err)
+		}
+		h.logQueueChange(r, change, n, idField(e.Message.ID))
+		return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleMessages[1:]+"/"+at.id, n)
+	}
+}

@@ -1,0 +1,233 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+func idField(id uuid.UUID) zap.Field { return zap.String("id", id.String()) }
+
+// maxPageDestinations is the maximum number of destinations on the page of the queue.
+const maxPageDestinations = 200
+
+// serveQueuePage shows what waits, by destination.
+func (h *Handler) serveQueuePage(w http.ResponseWriter, r *http.Request, _ *route) error {
+	p := console.QueuePage{Root: rootOf(r.URL.Path), Size: "0 B"}
+	if done := r.URL.Query().Get("done"); done != "" {
+		p.Done = doneText(done)
+	}
+	q, err := h.app.durable(nil)
+	switch {
+	case err != nil:
+		p.Problem = errQueueUnread
+	case q == nil:
+		p.Problem = "There is no queue. With queue in the global option notify, what cannot be delivered at once waits and is tried again."
+	default:
+		h.setQueue(r, &p, q)
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsoleQueue, p)
+}
+
+// setQueue sets what the page shows of the queue.
+func (h *Handler) setQueue(r *http.Request, p *console.QueuePage, q *openQueue) {
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	s, err := q.Stats(ctx)
+	if err != nil {
+		p.Problem = errQueueUnread
+		return
+	}
+	p.Waiting, p.Sending, p.GivenUp, p.Oldest, p.Size = s.Queued, s.Sending, s.Dead, s.Oldest, humanize.IBytes(uint64(max(s.Bytes, 0)))
+	if reason := h.app.unavailable(ctx); reason != "" {
+		p.Problem = "No message can be stored now: " + reason + "."
+	}
+	all, err := h.troubled(ctx, q)
+	if err != nil {
+		p.Problem = errQueueUnread
+		return
+	}
+	address := p.Root + routeConsoleQueue[1:]
+	waiting := 0
+	for _, d := range all {
+		waiting += d.health.Waiting
+	}
+	if waiting > 0 {
+		p.All = &console.Waits{Address: address, Destination: allDestinations, Count: waiting}
+	}
+	if p.More = max(len(all)-maxPageDestinations, 0); p.More > 0 {
+		all = all[:maxPageDestinations]
+	}
+	for _, d := range all {
+		out := console.QueuedDestination{Service: d.service, URL: d.url, Health: d.health}
+		for _, name := range d.keys {
+			out.Keys = append(out.Keys, console.KeyLink{Name: name, Address: consoleKey(r, name)})
+		}
+		if d.health.Waiting > 0 {
+			out.Waits = &console.Waits{Address: address, Destination: encodeDestination(d.id), Label: strings.TrimSpace(d.service + " " + strings.Join(d.keys, " ")), Count: d.health.Waiting}
+		}
+		p.Destinations = append(p.Destinations, out)
+	}
+}
+
+// siteDestination is a destination that messages to the site may have.
+type siteDestination struct {
+	id           queue.Hash
+	keys         []string
+	service, url string
+	health       console.Health
+}
+
+// troubled returns the destinations of the site that something waits for or that fail,
+// the worst first. Of the destinations of saved keys it has those that messages went
+// to under these keys. Those of clients and of default_urls, which have no key, are
+// there if there is no other site whose they could be.
+func (h *Handler) troubled(ctx context.Context, q *openQueue) ([]siteDestination, error) {
+	states, err := q.Destinations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	configured := map[queue.Hash]*siteDestination{}
+	for name, k := range h.resolved.keys {
+		for _, t := range k.targets {
+			id := q.Hash(destinationOf(t, k.limits))
+			d := configured[id]
+			if d == nil {
+				d = &siteDestination{service: t.Service(), url: t.String()}
+				configured[id] = d
+			}
+			if !slices.Contains(d.keys, name) {
+				d.keys = append(d.keys, name)
+			}
+		}
+	}
+	saved, err := h.savedNames(ctx)
+	if err != nil {
+		saved = nil // the page shows what it can
+	}
+	alone := len(h.app.handlers) == 1
+	var out []siteDestination
+	for i := range states {
+		s := &states[i]
+		health := consoleHealth(s)
+		if health.State == console.Fine || health.State == console.Silent {
+			continue
+		}
+		d := siteDestination{id: s.Destination, health: health}
+		name := decodeName(s.About)
+		switch known := configured[s.Destination]; {
+		case known != nil:
+			d.keys, d.service, d.url = known.keys, known.service, known.url
+		case slices.Contains(saved, name.Key) && h.reaches(ctx, q, name.Key, s.Destination):
+			d.keys, d.service, d.url = []string{name.Key}, name.Service, name.URL
+		case alone && !slices.Contains(saved, name.Key):
+			d.service, d.url = cmp.Or(name.Service, "A destination"), cmp.Or(name.URL, s.Host)
+		default:
+			continue
+		}
+		slices.Sort(d.keys)
+		out = append(out, d)
+	}
+	slices.SortFunc(out, func(a, b siteDestination) int {
+		switch {
+		case a.health.State.Worse(b.health.State):
+			return -1
+		case b.health.State.Worse(a.health.State):
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.health.Waiting, a.health.Waiting), strings.Compare(a.url, b.url))
+	})
+	return out, nil
+}
+
+// reaches reports whether a saved key of the site has a destination. Keys of other
+// sites may have the same name.
+func (h *Handler) reaches(ctx context.Context, q *openQueue, name string, id queue.Hash) bool {
+	k, err := h.resolved.key(ctx, name)
+	return err == nil && slices.ContainsFunc(k.targets, func(t notifier.Target) bool { return q.Hash(destinationOf(t, k.limits)) == id })
+}
+
+// hurryQueue makes due what waits for a destination of the page, or for all of them.
+func (h *Handler) hurryQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+	q, ids, err := h.queueForm(w, r)
+	if err != nil {
+		return err
+	}
+	n, err := hurryDestinations(r.Context(), q, ids)
+	if err != nil {
+		return err
+	}
+	h.logQueueChange(r, hurryQuery, n)
+	return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleQueue[1:]+"?done="+hurryQuery, n)
+}
+
+// dropQueue drops what waits for a destination of the page, or for all of them.
+func (h *Handler) dropQueue(w http.ResponseWriter, r *http.Request, _ *route) error {
+	q, ids, err := h.queueForm(w, r)
+	if err != nil {
+		return err
+	}
+	if !r.PostForm.Has("destination") {
+		return errNoQueuedDestination
+	}
+	total := 0
+	for _, id := range ids {
+		n, err := h.dropDestination(r, q, id)
+		if err != nil {
+			return err
+		}
+		total += n
+	}
+	return h.changedDeliveries(w, r, rootOf(r.URL.Path)+routeConsoleQueue[1:]+"?done="+dropQuery, total)
+}
+
+// doneText says what a button has done.
+func doneText(done string) string {
+	switch done {
+	case hurryQuery:
+		return "What waited is being tried now."
+	case dropQuery:
+		return "What waited there is dropped."
+	}
+	return ""
+}
+
+// queueForm reads the form of a button of the page. It returns the destination that
+// the form names, or all that something waits for.
+func (h *Handler) queueForm(w http.ResponseWriter, r *http.Request) (q *openQueue, ids []queue.Hash, err error) {
+	if err := h.readPageForm(w, r); err != nil {
+		return nil, nil, err
+	}
+	if q, err = h.app.durable(nil); err == nil && q == nil {
+		err = errNoQueuedDestination
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	all, err := h.troubled(ctx, q)
+	if err != nil {
+		return nil, nil, messageError(err)
+	}
+	wanted := r.PostForm.Get("destination")
+	for _, d := range all {
+		if d.health.Waiting > 0 && (wanted == "" || wanted == allDestinations || wanted == encodeDestination(d.id)) {
+			ids = append(ids, d.id)
+		}
+	}
+	if wanted != "" && wanted != allDestinations && len(ids) == 0 {
+		err = errNoQueuedDestination
+	}
+	return q, ids, err
+}

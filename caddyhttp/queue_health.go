@@ -1,0 +1,290 @@
+package caddyhttp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// destinationName is what people know a destination by.
+type destinationName struct {
+	Key     string // of the last message; "" for one without a key
+	Service string
+	URL     string // with its secrets masked
+}
+
+// The fields of a destinationName.
+const (
+	nameKey wire.Field = iota + 1
+	nameService
+	nameURL
+)
+
+// encode is the inverse of decodeName.
+func (n destinationName) encode() string {
+	b := make([]byte, 0, 8+len(n.Key)+len(n.Service)+len(n.URL))
+	b = wire.AppendText(b, nameKey, n.Key)
+	b = wire.AppendText(b, nameService, n.Service)
+	return string(wire.AppendText(b, nameURL, n.URL))
+}
+
+// decodeName returns the name of a destination, without what is damaged.
+func decodeName(text string) (n destinationName) {
+	r := wire.NewReader([]byte(text))
+	for r.Next() {
+		switch r.Field {
+		case nameKey:
+			n.Key = r.Text()
+		case nameService:
+			n.Service = r.Text()
+		case nameURL:
+			n.URL = r.Text()
+		}
+	}
+	return n
+}
+
+// fields returns the fields of log entries about the destination.
+func (n destinationName) fields() []zap.Field {
+	return []zap.Field{zap.String("key", n.Key), zap.String("service", n.Service), zap.String("destination", n.URL)}
+}
+
+// down reports a destination that has failed several times in a row.
+func (q *openQueue) down(h queue.Health) {
+	name := decodeName(h.About)
+	fields := append(name.fields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
+	fields = append(fields, q.failures.down(h.Destination, name)...)
+	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
+	q.app.Load().shared.emitHealth(events.Down, h)
+}
+
+// up reports a destination that is back.
+func (q *openQueue) up(h queue.Health) {
+	fields := append(decodeName(h.About).fields(), zap.Duration("down", downTime(&h)), zap.Int("waiting", h.Waiting))
+	fields = append(fields, q.failures.up(h.Destination)...)
+	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
+	q.app.Load().shared.emitHealth(events.Up, h)
+}
+
+// downTime returns how long a destination has been down.
+func downTime(h *queue.Health) time.Duration { return time.Since(h.DownSince).Round(time.Second) }
+
+// emitHealth emits the event of a destination that is down or back.
+func (s *shared) emitHealth(event string, h queue.Health) {
+	app := s.apps.newest()
+	if app == nil {
+		return
+	}
+	app.emitter.emit(event, func() map[string]any {
+		name := decodeName(h.About)
+		data := map[string]any{
+			"key": name.Key, "service": name.Service, "destination": name.URL, "since": h.DownSince.UTC().Format(time.RFC3339),
+			"error": markup.TruncateBytes(h.LastError, maxEventError), "waiting": h.Waiting,
+		}
+		if event == events.Up {
+			data["duration"] = downTime(&h)
+		}
+		return data
+	})
+}
+
+// failureLog bounds what the log has about failures that the queue repeats: the
+// first failure of a destination, a line when it is down, a line when it is back,
+// and between them at most one a minute with the number of failures.
+type failureLog struct {
+	log   *zap.Logger
+	lines lineBudget
+
+	mu     sync.Mutex
+	closed bool
+	all    map[queue.Hash]*failing // those of clients are one, with the zero Hash
+}
+
+// failing is a destination that fails.
+type failing struct {
+	name destinationName
+	down bool
+
+	// What has not been reported.
+	failures int
+	messages []uuid.UUID // at most maxFailingIDs + 1
+	err      error       // the last one
+
+	timer *time.Timer // until the next report; nil if none is due
+}
+
+const (
+	failuresEvery = time.Minute
+	maxFailingIDs = 5 // that a line names
+)
+
+func newFailureLog(log *zap.Logger) *failureLog {
+	return &failureLog{log: log, all: map[queue.Hash]*failing{}}
+}
+
+// add counts a failure, and returns the level of its own log entry.
+func (l *failureLog) add(id queue.Hash, name destinationName, message uuid.UUID, err error) zapcore.Level {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.all[id] == nil
+	d := l.entry(id, name)
+	if d.timer == nil {
+		l.start(id, d)
+	}
+	if first && l.lines.allow() {
+		return zapcore.WarnLevel
+	}
+	d.failures++
+	d.err = err
+	if len(d.messages) <= maxFailingIDs && !slices.Contains(d.messages, message) {
+		d.messages = append(d.messages, message)
+	}
+	return zapcore.DebugLevel
+}
+
+// entry returns the state of a destination. The caller holds the lock.
+func (l *failureLog) entry(id queue.Hash, name destinationName) *failing {
+	d := l.all[id]
+	if d == nil {
+		d = &failing{name: name}
+		l.all[id] = d
+	}
+	return d
+}
+
+// start starts the time until the next report. The caller holds the lock.
+func (l *failureLog) start(id queue.Hash, d *failing) {
+	if !l.closed {
+		d.timer = time.AfterFunc(failuresEvery, func() { l.report(id, d) })
+	}
+}
+
+// report writes how often a destination has failed since the last line about it.
+func (l *failureLog) report(id queue.Hash, d *failing) {
+	l.mu.Lock()
+	if l.all[id] != d || l.closed {
+		l.mu.Unlock()
+		return
+	}
+	d.timer = nil
+	if d.failures == 0 {
+		if !d.down {
+			delete(l.all, id)
+		}
+		l.mu.Unlock()
+		return
+	}
+	text, fields := "deliveries fail and are tried again", d.name.fields()
+	switch {
+	case id == queue.Hash{}:
+		text, fields = "deliveries to URLs of clients fail and are tried again", nil
+	case d.down:
+		text = "destination is still down"
+	}
+	fields = append(append(fields, zap.String("error", d.err.Error())), d.take()...)
+	l.start(id, d)
+	l.mu.Unlock()
+	l.write(zapcore.WarnLevel, text, fields...)
+}
+
+// take returns the fields about what has not been reported.
+func (d *failing) take() []zap.Field {
+	if d.failures == 0 {
+		return nil
+	}
+	fields := []zap.Field{zap.Int("failures", d.failures)}
+	if len(d.messages) <= maxFailingIDs {
+		fields = append(fields, zap.Stringers("ids", d.messages))
+	}
+	d.failures, d.messages = 0, nil
+	return fields
+}
+
+// down notes that a destination is down. It returns the fields about what has not
+// been reported.
+func (l *failureLog) down(id queue.Hash, name destinationName) []zap.Field {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.entry(id, name)
+	d.down = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	l.start(id, d)
+	return d.take()
+}
+
+// up forgets a destination. It returns the fields about what has not been reported.
+func (l *failureLog) up(id queue.Hash) []zap.Field {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.all[id]
+	if d == nil {
+		return nil
+	}
+	delete(l.all, id)
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	return d.take()
+}
+
+// write writes a line unless there are too many.
+func (l *failureLog) write(level zapcore.Level, text string, fields ...zap.Field) {
+	l.lines.write(l.log, level, text, "more destinations fail or are back; caddy notify queue destinations shows them", fields...)
+}
+
+// close stops the timers.
+func (l *failureLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for _, d := range l.all {
+		if d.timer != nil {
+			d.timer.Stop()
+		}
+	}
+}
+
+// lineBudget bounds the lines of one kind in the log. The zero value is ready for
+// use.
+type lineBudget struct {
+	mu    sync.Mutex
+	begin time.Time
+	lines int // since begin
+
+	omitted logLimiter
+}
+
+// maxLines is the number of lines a minute.
+const maxLines = 30
+
+// allow counts a line and reports whether it may be written.
+func (b *lineBudget) allow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := time.Now(); now.Sub(b.begin) >= time.Minute {
+		b.begin, b.lines = now, 0
+	}
+	b.lines++
+	return b.lines <= maxLines
+}
+
+// write writes a line, or counts it and writes the text more with the count, once
+// a minute.
+func (b *lineBudget) write(log *zap.Logger, level zapcore.Level, text, more string, fields ...zap.Field) {
+	if b.allow() {
+		log.Log(level, text, fields...)
+		return
+	}
+	b.omitted.add(1, func(n int) { log.Log(level, more, zap.Int("lines", n)) })
+}

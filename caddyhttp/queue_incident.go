@@ -1,0 +1,150 @@
+package caddyhttp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// incidentOf returns what the queue knows the incident of a message by, or "". The
+// incidents of keys of the same name in several sites or spaces are not the same.
+func (d *delivery) incidentOf() string {
+	i := &d.message.Incident
+	if i.ID == "" {
+		return ""
+	}
+	return strings.Join([]string{d.home, d.key, i.ID}, "\x00")
+}
+
+// home returns where a key is defined: in the space of saved keys, in the site with
+// the ID, or for all sites.
+func (k *key) home(site string) string {
+	switch {
+	case k.saved:
+		return "space " + k.space
+	case k.ofSite:
+		return "site " + site
+	}
+	return ""
+}
+
+// stateOf returns what a message says about its incident.
+func stateOf(m *notifier.Message) notifier.IncidentState {
+	if m.Incident.State != "" {
+		return m.Incident.State
+	}
+	return notifier.StateOf(m.Type)
+}
+
+// setIncident sets what the queue needs to keep the order of an incident.
+func (d *delivery) setIncident(j *queue.Job) {
+	if j.Incident = d.incidentOf(); j.Incident == "" {
+		return
+	}
+	state := stateOf(d.message)
+	j.NewState = state == notifier.Open || state == notifier.Resolved
+	j.Note = noteOf(state, d.message.Time, false)
+}
+
+// undecidedSends are the messages of incidents that may be sent without being
+// stored. Of an incident, they are in the order in which they came. The zero value
+// is ready for use.
+type undecidedSends struct {
+	mu  sync.Mutex
+	all map[string][]*queuedSend
+}
+
+// add adds a message and returns those before it.
+func (u *undecidedSends) add(incident string, s *queuedSend) (before []*queuedSend) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = map[string][]*queuedSend{}
+	}
+	before = slices.Clone(u.all[incident])
+	u.all[incident] = append(u.all[incident], s)
+	return before
+}
+
+func (u *undecidedSends) remove(incident string, s *queuedSend) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if rest := slices.DeleteFunc(u.all[incident], func(x *queuedSend) bool { return x == s }); len(rest) > 0 {
+		u.all[incident] = rest
+	} else {
+		delete(u.all, incident)
+	}
+}
+
+// takeTurn reports whether the message can be sent without being stored: nothing of
+// the incident is in the queue, or the store cannot tell. Messages of the incident
+// that are being sent are stored, so that the queue knows the order. Where several
+// gateways share the queue, takeTurn reports false.
+func (s *queuedSend) takeTurn(ctx context.Context, incident string) bool {
+	if s.q.store == nil {
+		return false
+	}
+	for _, before := range s.q.undecided.add(incident, s) {
+		before.storeNow(ctx)
+	}
+	destinations := make([]string, len(s.to.Targets))
+	for i := range destinations {
+		destinations[i] = s.destination(i)
+	}
+	idle, err := s.q.Idle(ctx, incident, destinations...)
+	if err != nil {
+		s.mu.Lock()
+		s.bypasses = true
+		s.mu.Unlock()
+	}
+	return idle || err != nil
+}
+
+// storeNow stores the message, unless that is decided already, and waits until it is
+// stored or known not to be.
+func (s *queuedSend) storeNow(ctx context.Context) {
+	if s.decideToStore() {
+		s.store(ctx)
+	}
+	s.decided.Wait()
+}
+
+// The fields of a note, which describes a message to the one that tells it.
+const (
+	noteState wire.Field = iota + 1
+	noteTime
+	noteUnclear
+)
+
+func noteOf(state notifier.IncidentState, t time.Time, unclear bool) []byte {
+	b := wire.AppendText(nil, noteState, state)
+	return wire.AppendTrue(wire.AppendTime(b, noteTime, t), noteUnclear, unclear)
+}
+
+// missedOf returns what a destination did not get before a job.
+func missedOf(j *queue.Job) (m notifier.Missed) {
+	m.Omitted = j.Missed.Omitted
+	repeatsOf(j, &m)
+	for _, note := range j.Missed.Notes {
+		var x notifier.MissedMessage
+		r := wire.NewReader(note)
+		for r.Next() {
+			switch r.Field {
+			case noteState:
+				x.State = notifier.IncidentState(r.Text())
+			case noteTime:
+				x.Time = r.Time()
+			case noteUnclear:
+				x.Unclear = r.Bool()
+			}
+		}
+		m.Messages = append(m.Messages, x)
+	}
+	return m
+}

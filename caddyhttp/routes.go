@@ -1,0 +1,243 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+)
+
+// routeSpec is one row of the table of routes.
+type routeSpec struct {
+	// pattern is the path. A name in braces stands for one segment, and {REST...}
+	// for further segments, if there are any. Each path may end with a slash.
+	pattern string
+
+	// methods are the methods of the HTTP API. Sources may have others.
+	methods []string
+
+	access access
+
+	// on reports whether a site with these settings has the route. nil means that
+	// every site has it.
+	on func(s *siteRoutes) bool
+
+	// serve answers a request. It returns nil if it has written the response.
+	serve func(h *Handler, w http.ResponseWriter, r *http.Request, at *route) *api.Response
+}
+
+// access says who may use a route.
+type access string
+
+const (
+	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
+	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
+	accessReader access = "reader" // who may read what the key's destinations are
+	accessHolder access = "holder" // who knows the ID of the message
+	accessManage access = "manage" // who may manage (see managers)
+)
+
+// siteRoutes are the settings of a site that decide which routes it has.
+type siteRoutes struct {
+	queue   bool // there is a queue
+	configs bool // there are saved keys
+	console bool // somebody may manage, and there are pages
+}
+
+func withQueue(s *siteRoutes) bool   { return s.queue }
+func withConfigs(s *siteRoutes) bool { return s.configs }
+func withConsole(s *siteRoutes) bool { return s.console }
+
+// routeSpecs returns the routes of the handler. If several match a path, the first
+// counts.
+func routeSpecs() []routeSpec {
+	get, post := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost}
+	both := []string{http.MethodGet, http.MethodHead, http.MethodPost}
+	return []routeSpec{
+		{routeNotify, both, accessSender, nil, (*Handler).serveNotify},
+		{routeOpenAPI, get, accessAnyone, nil, (*Handler).serveOpenAPI},
+		{routeHealth, get, accessAnyone, nil, (*Handler).serveHealth},
+		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*Handler).serveMessage},
+		{routeConsole, get, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleKey, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
+		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
+		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeDel, post, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeKeys, get, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeKey, both, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeToken, []string{http.MethodPost, http.MethodDelete}, accessManage, withConfigs, (*Handler).serveConfig},
+		{routeURLs, get, accessReader, withConfigs, (*Handler).serveConfig},
+		{routeStatus, get, accessAnyone, withConfigs, (*Handler).serveConfig},
+		{routeDetails, get, accessAnyone, withConfigs, (*Handler).serveConfig},
+	}
+}
+
+// The patterns of the routes.
+const (
+	routeNotify    = "/notify"
+	routeOpenAPI   = "/notify/openapi.json"
+	routeMessage   = "/notify/messages/{ID}"
+	routeHealth    = "/notify/status"
+	routeNotifyKey = "/notify/{KEY}"
+	routeSource    = "/notify/{KEY}/{SOURCE}/{REST...}"
+	routeConsole   = "/notify/console"
+
+	routeConsoleKey      = "/notify/console/keys/{KEY}"
+	routeConsoleMessages = "/notify/console/messages"
+	routeConsoleMessage  = "/notify/console/messages/{ID}"
+	routeConsoleQueue    = "/notify/console/queue"
+
+	routeAdd     = "/add/{KEY}"
+	routeGet     = "/get/{KEY}"
+	routeDel     = "/del/{KEY}"
+	routeKeys    = "/cfg"
+	routeKey     = "/cfg/{KEY}"
+	routeToken   = "/cfg/{KEY}/token"
+	routeURLs    = "/json/urls/{KEY}"
+	routeStatus  = "/status"
+	routeDetails = "/details"
+)
+
+// pathOf returns the path of a key on a route.
+func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}", key, 1) }
+
+// reservedNames are the names below /notify that no key can have, because they
+// are addresses of the gateway, now or later.
+var reservedNames = []string{"console", "incidents", "messages", "status"}
+
+// route is what a path addresses.
+type route struct {
+	*routeSpec
+	id     string // of a message
+	key    string // may not exist; "" on a route without a key
+	source string // may not exist
+	rest   string // what the clients of an API add to the address of its source, without empty segments
+}
+
+// routeTable is a table of routes, with its patterns split into segments.
+type routeTable []struct {
+	routeSpec
+	segments []string
+}
+
+func newRouteTable(specs []routeSpec) routeTable {
+	t := make(routeTable, len(specs))
+	for i, spec := range specs {
+		t[i].routeSpec, t[i].segments = spec, strings.Split(spec.pattern, "/")[1:]
+	}
+	return t
+}
+
+// parse returns what a path addresses, and reports whether it is a path of the
+// gateway. Any other path goes to the next handler.
+func (t routeTable) parse(u *url.URL, site *siteRoutes) (at route, ok bool) {
+	if hasDotSegment(u.Path) {
+		return route{}, false
+	}
+	for i := range t {
+		spec := &t[i].routeSpec
+		if spec.on != nil && !spec.on(site) {
+			continue
+		}
+		if at, ok := matchPath(t[i].segments, u.Path); ok {
+			at.routeSpec = spec
+			return at, !hasEncodedSlash(u, at.source != "")
+		}
+	}
+	return route{}, false
+}
+
+// matchPath returns the values of the segments in braces, and reports whether the
+// path matches.
+func matchPath(segments []string, path string) (at route, ok bool) {
+	path, ok = strings.CutPrefix(strings.TrimSuffix(path, "/"), "/")
+	if !ok {
+		return at, false
+	}
+	for i, segment := range segments {
+		if segment == "{REST...}" {
+			// A client with the address …/gotify/ posts to …/gotify//message.
+			at.rest = strings.Join(strings.FieldsFunc(path, func(r rune) bool { return r == '/' }), "/")
+			return at, true
+		}
+		here, after, more := strings.Cut(path, "/")
+		if path = after; here == "" || !at.set(segment, here) {
+			return at, false
+		}
+		last := i == len(segments)-1 || segments[i+1] == "{REST...}" && i+2 == len(segments)
+		if !more && !last || more && i == len(segments)-1 {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// set sets the value of a segment of a pattern. It reports whether the segment can
+// have the value.
+func (at *route) set(segment, value string) bool {
+	switch segment {
+	case "{ID}":
+		at.id = value
+	case "{KEY}":
+		at.key = value
+	case "{SOURCE}":
+		at.source = value
+		return isKeyName(at.key) && !slices.Contains(reservedNames, at.key) && sourceName.MatchString(value)
+	default:
+		return segment == value
+	}
+	return true
+}
+
+// mayMatch reports whether a pattern of Caddy's path matcher, which ignores case,
+// may match a path of the gateway.
+func (t routeTable) mayMatch(pattern string, site *siteRoutes) bool {
+	pattern = strings.ToLower(pattern)
+	i := strings.IndexAny(pattern, `*?[\{%`)
+	if i < 0 {
+		_, ok := t.parse(&url.URL{Path: pattern}, site)
+		return ok
+	}
+	prefix := pattern[:i]
+	for j := range t {
+		if t[j].on != nil && !t[j].on(site) {
+			continue
+		}
+		fixed, _, open := strings.Cut(t[j].pattern+"/", "{")
+		if strings.HasPrefix(fixed, prefix) || open && strings.HasPrefix(prefix, fixed) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasDotSegment reports whether a path has a segment "." or "..". The gateway does not
+// answer such a path: a path matcher in front of an authentication handler compares what
+// remains without these segments, so that /notify/ops/slack/../../.. would get around a
+// password for /notify*.
+func hasDotSegment(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// hasEncodedSlash reports whether the path of u contains %2F. The gateway does not
+// answer such an address: to a path matcher in front of an authentication handler,
+// /notify/ops and /notify/ops%2F are different addresses, so that the second would
+// get around a password for the first. What clients of an API add to the address of a
+// source may have one, because matchers compare it decoded and the source is no
+// other: the alias in …/opsgenie/v2/alerts/db1%2Fdisk/close.
+func hasEncodedSlash(u *url.URL, source bool) bool {
+	i := strings.Index(strings.ToLower(u.RawPath), "%2f")
+	return i >= 0 && !(source && strings.Count(u.RawPath[:i], "/") >= strings.Count(routeSource, "/"))
+}

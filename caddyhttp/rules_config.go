@@ -1,0 +1,402 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Rules are the rules of a key over time. They apply to each destination of a message
+// for itself, in the order dedupe, quiet, digest, rate, and need the queue. URLs with
+// numbers in their tags have no rules.
+type Rules struct {
+	// Suppresses a message that a destination has already. Default: nothing is
+	// suppressed.
+	Dedupe *Dedupe `json:"dedupe,omitempty"`
+
+	// Times in which messages are held. Afterwards, a destination gets them as one
+	// message. Default: none.
+	Quiet []*Quiet `json:"quiet,omitempty"`
+
+	// Collects messages, and sends them as one. Default: each is sent for itself.
+	Digest *Digest `json:"digest,omitempty"`
+
+	// How many messages a destination gets in a time. The rest is one message when the
+	// time ends. Default: no limit.
+	Rate []*Rate `json:"rate,omitempty"`
+}
+
+// RuleScope limits a rule.
+type RuleScope struct {
+	// The types of the messages: `info`, `success`, `warning` and `failure`. Default:
+	// all; for `quiet`, and for a `digest` at a time of the day, all but `failure`.
+	Types []string `json:"types,omitempty"`
+
+	// A tag of URLs. The rule applies to those that have it. Default: every URL.
+	Tag string `json:"tag,omitempty"`
+}
+
+// Dedupe suppresses a message that tells a destination the state of an incident that
+// it was told already or, without an incident, has the same type, title and text.
+type Dedupe struct {
+	// How long after the message that was sent. It does not begin anew with those that
+	// are suppressed. A duration such as `"10m"`, or a number of nanoseconds, from 1s to
+	// 30d. Required.
+	Window caddy.Duration `json:"window,omitempty"`
+
+	RuleScope
+}
+
+// Quiet holds messages in a part of the day, by the clock on the wall. The resolution
+// of a failure that was sent is sent, too.
+type Quiet struct {
+	// From when to when. If the end is not after the beginning, it is on the next day.
+	// Example: `22:00-07:00`. Required.
+	Window string `json:"window,omitempty"`
+
+	// The days on which the window begins. Example: `["mon-fri"]`. Default: every day.
+	Days []string `json:"days,omitempty"`
+
+	// The time zone. Example: `Europe/Berlin`. Default: that of the server.
+	Zone string `json:"zone,omitempty"`
+
+	RuleScope
+}
+
+// Digest collects messages. Exactly one of `every` and `at` is set.
+type Digest struct {
+	// How long after the first message they are sent. A duration such as `"30s"`, or a
+	// number of nanoseconds, from 1s to 30d.
+	Every caddy.Duration `json:"every,omitempty"`
+
+	// The time of the day at which they are sent. Example: `08:00`.
+	At string `json:"at,omitempty"`
+
+	// The days on which they are sent, with `at`. Example: `["mon"]`. Default: every
+	// day.
+	Days []string `json:"days,omitempty"`
+
+	// The time zone of `at`. Example: `Europe/Berlin`. Default: that of the server.
+	Zone string `json:"zone,omitempty"`
+
+	RuleScope
+}
+
+// Rate limits messages.
+type Rate struct {
+	// The number of messages. Required.
+	Count int `json:"count,omitempty"`
+
+	// The time in which a destination gets no more than that. It begins with the first
+	// of them. A duration such as `"1m"`, or a number of nanoseconds, from 1s to 30d.
+	// Required.
+	Per caddy.Duration `json:"per,omitempty"`
+
+	RuleScope
+}
+
+// empty reports whether there is no rule.
+func (c *Rules) empty() bool {
+	return c.Dedupe == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
+}
+
+// names returns the names of the rules.
+func (c *Rules) names() (names []string) {
+	for _, x := range []struct {
+		name string
+		has  bool
+	}{{"dedupe", c.Dedupe != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
+		if x.has {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
+// maxRules is the maximum number of rules of one kind.
+const maxRules = 20
+
+// resolve returns the rules, or nil if there are none.
+func (c *Rules) resolve() (*rules.Rules, error) {
+	if c.empty() {
+		return nil, nil
+	}
+	if len(c.Quiet) > maxRules || len(c.Rate) > maxRules {
+		return nil, fmt.Errorf("quiet and rate may occur %d times each", maxRules)
+	}
+	r := new(rules.Rules)
+	if d := c.Dedupe; d != nil {
+		r.Dedupe = &rules.Dedupe{Window: time.Duration(d.Window), Scope: d.scope()}
+	}
+	for _, q := range c.Quiet {
+		if q == nil {
+			return nil, errors.New("quiet: it is null; write a window, or remove it")
+		}
+		w, err := rules.ParseWindow(arguments(q.Window, q.Days, q.Zone))
+		if err != nil {
+			return nil, prefixError("quiet", err)
+		}
+		r.Quiet = append(r.Quiet, rules.Quiet{Window: w, Scope: q.scope()})
+	}
+	if d := c.Digest; d != nil {
+		r.Digest = &rules.Digest{Every: time.Duration(d.Every), Scope: d.scope()}
+		if d.At != "" || d.Every == 0 {
+			moment, err := rules.ParseDigest(arguments(d.At, d.Days, d.Zone))
+			if err != nil {
+				return nil, prefixError("digest", err)
+			}
+			r.Digest.Moment = moment
+		} else if len(d.Days) > 0 || d.Zone != "" {
+			return nil, errors.New("digest: days and a time zone need a time of the day, as in digest mon 08:00; add it, or remove them")
+		}
+	}
+	for _, x := range c.Rate {
+		if x == nil {
+			return nil, errors.New("rate: it is null; write a count and a time, or remove it")
+		}
+		r.Rate = append(r.Rate, rules.Rate{Count: x.Count, Per: time.Duration(x.Per), Scope: x.scope()})
+	}
+	return r, r.Check()
+}
+
+// arguments returns the arguments of a rule as the Caddyfile has them.
+func arguments(at string, days []string, zone string) []string {
+	args := slices.DeleteFunc([]string{at, zone}, func(s string) bool { return s == "" })
+	return append(args, days...)
+}
+
+func (s *RuleScope) scope() rules.Scope {
+	out := rules.Scope{Tag: s.Tag}
+	for _, t := range s.Types {
+		out.Types = append(out.Types, notifier.Type(t))
+	}
+	return out
+}
+
+// tags returns the tags of URLs that rules name, with the names of the rules.
+func (c *Rules) tags() map[string]string {
+	tags := map[string]string{}
+	add := func(rule string, s *RuleScope) {
+		if s.Tag != "" {
+			tags[s.Tag] = rule
+		}
+	}
+	if c.Dedupe != nil {
+		add("dedupe", &c.Dedupe.RuleScope)
+	}
+	for _, q := range c.Quiet {
+		add("quiet", &q.RuleScope)
+	}
+	if c.Digest != nil {
+		add("digest", &c.Digest.RuleScope)
+	}
+	for _, x := range c.Rate {
+		add("rate", &x.RuleScope)
+	}
+	return tags
+}
+
+// loadRules sets the rules of a key, whose targets are set.
+func (c *Rules) loadRules(k *key) (err error) {
+	if k.rules, err = c.resolve(); err != nil || k.rules == nil {
+		return err
+	}
+	tags := c.tags()
+	for _, tag := range slices.Sorted(maps.Keys(tags)) {
+		has := func(t notifier.Target) bool {
+			return slices.ContainsFunc(t.Tags, func(x string) bool {
+				_, name := notifier.SplitTag(x)
+				return strings.EqualFold(name, tag)
+			})
+		}
+		if !slices.ContainsFunc(k.targets, has) {
+			return fmt.Errorf("%s: tag: no URL of the key has the tag %s; give it to a URL, or correct it", tags[tag], tag)
+		}
+	}
+	for _, t := range k.targets {
+		if r := k.rules.For(t.Tags); r != nil && numbered(t.Tags) {
+			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
+		}
+	}
+	return nil
+}
+
+// numbered reports whether one of the tags of a URL has a number.
+func numbered(tags []string) bool {
+	return slices.ContainsFunc(tags, func(tag string) bool {
+		n, _ := notifier.SplitTag(tag)
+		return n != 0
+	})
+}
+
+// ruleName returns the name of a rule of a key in CaddyfileInfo.Lines. key is "" for
+// saved keys.
+func ruleName(key, rule string) string {
+	if key == "" {
+		return "configs, " + rule
+	}
+	return keyPrefix + key + ", " + rule
+}
+
+// errRulesWithoutQueue is returned for rules that cannot keep what they have to.
+var errRulesWithoutQueue = errors.New("rules keep what they hold and what was sent in the queue, and there is none; add queue to the global option notify, or remove the rule")
+
+// errRulesUnqueued is returned for rules of a key without the queue.
+var errRulesUnqueued = errors.New("rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off, or the rule")
+
+// checkRules returns an error for rules without a queue.
+func (s *Settings) checkRules(durable bool) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		k := s.Keys[name]
+		var err error
+		switch {
+		case k.Rules.empty():
+			continue
+		case !durable:
+			err = errRulesWithoutQueue
+		case k.Queue != nil && !*k.Queue:
+			err = errRulesUnqueued
+		default:
+			continue
+		}
+		rule := k.Rules.names()[0]
+		return s.Caddyfile.locate(ruleName(name, rule), fmt.Errorf("key %s: %s: %w", name, rule, err))
+	}
+	if s.Configs != nil && !s.Configs.Rules.empty() && !durable {
+		rule := s.Configs.Rules.names()[0]
+		return s.Caddyfile.locate(ruleName("", rule), fmt.Errorf("configs: %s: %w", rule, errRulesWithoutQueue))
+	}
+	return nil
+}
+
+// readRules adds the subdirectives for rules to those of a block. key is "" for saved
+// keys.
+func readRules(c *Rules, known block.Options, key func() string, info func() *CaddyfileInfo) {
+	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
+		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
+			at := *d
+			if setting := ruleName(key(), name); info().line(setting) == "" {
+				info().record(setting, d)
+			}
+			s, err := read(args)
+			if err == nil {
+				err = s.read(d, name)
+			}
+			if err == nil {
+				_, err = c.resolve()
+				err = trimRule(err, name)
+			} else if _, located := errors.AsType[*blockError](err); located {
+				return errors.Unwrap(err)
+			}
+			if err != nil {
+				return at.WrapErr(prefixError(name, err))
+			}
+			return nil
+		}}
+	}
+	rule("dedupe", false, "dedupe <duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
+		c.Dedupe = new(Dedupe)
+		if len(args) > 1 {
+			return nil, errors.New("it takes one duration, such as 10m")
+		}
+		return &c.Dedupe.RuleScope, block.Duration(&c.Dedupe.Window)(args)
+	})
+	rule("quiet", true, "quiet <from>-<to> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
+		w, err := rules.ParseWords(args)
+		q := &Quiet{Window: strings.Join(w.Times, " "), Days: w.DayNames, Zone: w.ZoneName}
+		c.Quiet = append(c.Quiet, q)
+		if err == nil {
+			_, err = rules.ParseWindow(args)
+		}
+		return &q.RuleScope, err
+	})
+	rule("digest", false, "digest <duration>|<time> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
+		c.Digest = new(Digest)
+		if d, err := caddy.ParseDuration(args[0]); err == nil && len(args) == 1 && !strings.Contains(args[0], ":") {
+			c.Digest.Every = caddy.Duration(d)
+			if d <= 0 {
+				err = errors.New("it must be a duration above 0, such as 30s or 2m")
+			}
+			return &c.Digest.RuleScope, err
+		}
+		w, err := rules.ParseWords(args)
+		c.Digest.At, c.Digest.Days, c.Digest.Zone = strings.Join(w.Times, " "), w.DayNames, w.ZoneName
+		if err == nil {
+			_, err = rules.ParseDigest(args)
+		}
+		return &c.Digest.RuleScope, err
+	})
+	rule("rate", true, "rate <n>/<duration> [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
+		if len(args) > 1 {
+			return nil, errors.New("it takes one argument, such as 10/1m")
+		}
+		r, err := rules.ParseRate(args[0], caddy.ParseDuration)
+		x := &Rate{Count: r.Count, Per: caddy.Duration(r.Per)}
+		c.Rate = append(c.Rate, x)
+		return &x.RuleScope, err
+	})
+}
+
+// trimRule removes the name of the rule at the beginning of an error.
+func trimRule(err error, name string) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), name+": "))
+}
+
+// blockError is an error that has its position.
+type blockError struct{ err error }
+
+func (e *blockError) Error() string { return e.err.Error() }
+func (e *blockError) Unwrap() error { return e.err }
+
+// read reads the block of a rule, if there is one.
+func (s *RuleScope) read(d *caddyfile.Dispenser, name string) error {
+	err := block.ReadOptional(d, name, block.Options{
+		"types": {Usage: "types <type...>", Min: 1, Max: math.MaxInt, Line: func(types []string) error {
+			s.Types = types
+			for _, t := range types {
+				if !slices.Contains(rules.Types, notifier.Type(t)) {
+					return fmt.Errorf("%s is no type; write info, success, warning or failure", cmp.Or(strings.TrimSpace(block.Quote(t)), "it"))
+				}
+			}
+			return nil
+		}},
+		"tag": {Usage: "tag <tag>", Min: 1, Max: 1, Line: func(args []string) error {
+			s.Tag = args[0]
+			return CheckTag(args[0])
+		}},
+	})
+	if err != nil {
+		return &blockError{err}
+	}
+	return nil
+}
+
+// hasRules reports whether a key of the app or of a site has rules.
+func (a *App) hasRules() bool {
+	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
+		if r.configs != nil && !r.configs.Rules.empty() {
+			return true
+		}
+		for _, k := range r.keys {
+			if k.rules != nil {
+				return true
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,118 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestRuleMistakes checks that rules that cannot work do not load, and that the error
+// has the line and says what to write.
+func TestRuleMistakes(t *testing.T) {
+	queue := "queue {\npath " + t.TempDir() + "\n}\n"
+	for rule, want := range map[string]string{
+		"dedupe 0s":                          "dedupe: it must be a duration above 0",
+		"dedupe 10m 5m":                      "dedupe: it takes one duration, such as 10m",
+		"dedupe 100d":                        "dedupe: the time must be from 1s to 30d",
+		"dedupe":                             "expected dedupe <duration>",
+		"dedupe 10m\ndedupe 20m":             "dedupe occurs twice in key; remove one",
+		"quiet":                              "expected quiet <from>-<to>",
+		"quiet mon-fri":                      "quiet: it needs one window, such as 22:00-07:00",
+		"quiet 22:00":                        "quiet: it needs the end of the window, too",
+		"quiet 22:00-07:00 08:00-09:00":      "quiet: it needs one window",
+		"quiet 25:00-07:00":                  "quiet: a time of day is written as 07:30",
+		"quiet 22:60-07:00":                  "quiet: a time of day is written as 07:30",
+		"quiet 22:00-07:00 mo":               `quiet: "mo" is neither a weekday (mon, mon-fri, sat,sun) nor a time (07:00) nor a time zone`,
+		"quiet 22:00-07:00 Europe/Berln":     `quiet: there is no time zone "Europe/Berln"; write one such as`,
+		"quiet 22:00-07:00 UTC mo":           "and there is a time zone already",
+		"quiet 00:00-24:00":                  "quiet: the windows cover the whole week",
+		"quiet 07:00-07:00":                  "quiet: the windows cover the whole week",
+		"quiet 24:00-07:00":                  "quiet: a window cannot begin at 24:00",
+		"digest mon":                         "digest: it needs one time, such as 30s or mon 08:00",
+		"digest 24:00":                       "digest: a digest at 24:00 is one at 00:00 of the next day",
+		"digest 0s":                          "digest: it must be a duration above 0",
+		"digest 100ms":                       "digest: the time must be from 1s to 30d",
+		"digest 30s mon":                     "digest: a time of day is written as 07:30",
+		"rate 10":                            "rate: a rate is a number of messages and a time, such as 10/1m",
+		"rate ten/1m":                        "rate: a rate is a number of messages and a time",
+		"rate 0/1m":                          "rate: the number of messages must be from 1",
+		"rate 10/1m 5":                       "rate: it takes one argument",
+		"rate 1/1ms":                         "rate: the time must be from 1s to 30d",
+		"dedupe 1m {\ntag nobody\n}":         "key ops: dedupe: tag: no URL of the key has the tag nobody",
+		"dedupe 1m {\ntag 1:a\n}":            "tag: it must be a tag of URLs",
+		"dedupe 1m {\ntypes fatal\n}":        `types: "fatal" is no type; write info, success, warning or failure`,
+		"dedupe 1m {\ntypes info info\n}":    "types: info occurs twice",
+		"dedupe 1m {\ntype info\n}":          `unknown subdirective "type" in dedupe`,
+		"url json://localhost 2:x\nrate 1/m": "key ops: rate: rules do not apply to URLs with numbers in their tags",
+		"queue off\ndedupe 1m":               "key ops: dedupe: rules keep what they hold and what was sent in the queue, which the key does not use; remove queue off",
+	} {
+		_, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", rule), ""))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") {
+			t.Errorf("%s: %v, want %q", rule, err, want)
+		}
+	}
+	for options, want := range map[string]string{
+		keyWith("ops", "queue on\ndedupe 1m"):                      "no queue",
+		keyWith("ops", "rate 1/m"):                                 "Caddyfile:5: key ops: rate: rules keep what they hold and what was sent in the queue, and there is none; add queue to the global option notify",
+		opsKey + "configs {\ndigest 30s\n}":                        "Caddyfile:7: configs: digest: rules keep what they hold",
+		queue + opsKey + "configs {\nquiet 00:00-24:00\n}":         "quiet: the windows cover the whole week",
+		queue + opsKey + "configs {\nquiet 00:00-24:00 mon-sun\n}": "quiet: the windows cover the whole week",
+	} {
+		if _, err := loadCaddyfile(t, withOptions(options, "")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", options, err, want)
+		}
+	}
+}
+
+// TestRuleWords checks the ways to write the same rule.
+func TestRuleWords(t *testing.T) {
+	queue := "queue {\npath " + t.TempDir() + "\n}\n"
+	for _, rule := range []string{
+		"quiet 22:00-07:00", "quiet mon-fri 22:00-07:00 Europe/Berlin", "quiet Europe/Berlin Monday,wed 9:00-17:00", "quiet 00:00-24:00 sat sun UTC",
+		"quiet 22:00-07:00 fri-mon {\ntypes failure warning\n}", "digest 30s", "digest 8:00", "digest mon-fri 08:00", "digest UTC sun 00:00", "digest 7d",
+		"rate 10/1m", "rate 10/m", "rate 100/h", "rate 5/10s\nrate 20/1h {\ntypes info\n}", "dedupe 1d",
+		"quiet 00:00-12:00 mon\nquiet 12:00-24:00 mon",
+	} {
+		if warnings, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", rule), "")); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %q", rule, err, warnings)
+		}
+	}
+}
+
+// TestRuleJSON checks that JSON is held to the same.
+func TestRuleJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"dedupe":{}}`:    "dedupe: the time must be from 1s to 30d",
+		`{"quiet":[null]}`: "quiet: it is null",
+		`{"quiet":[{}]}`:   "quiet: it needs one window",
+		`{"quiet":[{"window":"22:00-07:00","days":["x"]}]}`: `"x" is neither a weekday`,
+		`{"quiet":[{"window":"22:00-07:00","zone":"x/y"}]}`: "there is no time zone",
+		`{"digest":{}}`: "digest: it needs one time",
+		`{"digest":{"every":1000000000,"at":"08:00"}}`:          "digest: it needs either a duration",
+		`{"digest":{"every":1000000000,"days":["mon"]}}`:        "digest: days and a time zone need a time of the day",
+		`{"rate":[{"count":1}]}`:                                "rate: the time must be from 1s to 30d",
+		`{"rate":[null]}`:                                       "rate: it is null",
+		`{"rate":[{"per":1000000000,"count":1,"types":["x"]}]}`: `rate: types: "x" is no type`,
+		`{}`: "",
+		`{"quiet":[{"window":"22:00-07:00","days":["mon","tue"],"zone":"UTC"}]}`: "",
+	} {
+		var c Rules
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.resolve()
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+		if c.empty() != (r == nil) && err == nil {
+			t.Errorf("%s: %+v", text, r)
+		}
+	}
+	many := Rules{}
+	for range maxRules + 1 {
+		many.Rate = append(many.Rate, &Rate{Count: 1, Per: 1e9})
+	}
+	if _, err := many.resolve(); err == nil {
+		t.Error("more rules than allowed")
+	}
+}

@@ -1,0 +1,226 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// The bounds of a digest.
+const (
+	digestLines    = 50
+	digestLineText = 200 // bytes of a line
+	digestFiled    = 10  // messages whose files it has
+)
+
+// digestLine is a line of a digest.
+type digestLine struct {
+	time    time.Time // of the first message
+	typ     notifier.Type
+	text    string
+	subject string
+	state   notifier.IncidentState
+	opened  time.Time // the problem that is resolved, if it is in this digest
+	count   int       // of the messages in it
+	repeats int       // that were suppressed
+}
+
+// digest returns the message about the messages of the group. The caller calls done when
+// the message is stored.
+func (p *release) digest(ctx context.Context, t queueTarget, state *queuedState) (m *notifier.Message, done func(), err error) {
+	var releases []func()
+	done = func() {
+		for _, f := range releases {
+			f()
+		}
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	m = &notifier.Message{Type: notifier.Info, Format: markup.Text, Time: p.now}
+	zone := digestZone(t.rules)
+	var lines []digestLine
+	counts := p.group.More.Counts
+	filed := 0
+	for _, x := range p.group.Items {
+		stored, release, err := p.q.Load(ctx, x.Job.Message)
+		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
+			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message is damaged)", count: 1})
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(stored.Files) > 0 && filed < digestFiled {
+			releases = append(releases, release)
+		} else {
+			release()
+		}
+		var text queuedText
+		if err := text.decode(stored.Body); err != nil {
+			lines = append(lines, digestLine{time: x.Time, typ: x.Type, text: "(the message cannot be read)", count: 1})
+			continue
+		}
+		one, err := text.message(stored)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(one.Attachments) > 0 {
+			if filed < digestFiled {
+				m.Attachments = append(m.Attachments, one.Attachments...)
+			}
+			filed++
+		}
+		m.Foreign = m.Foreign || one.Foreign
+		m.Hops = max(m.Hops, one.Hops)
+		lines = addDigestLine(lines, x, digestText(one), p.jobs[x.Job].ruled.Repeats)
+	}
+	for _, l := range lines {
+		counts[max(slices.Index(rules.Types, l.typ), 0)]++
+	}
+	for i, typ := range rules.Types {
+		if counts[i] > 0 {
+			m.Type = typ
+		}
+	}
+	m.Title = digestTitle(state.Key, counts)
+	m.Body = digestBody(lines, p.group.More.Counts, p.now, zone)
+	return m, done, nil
+}
+
+// addDigestLine adds the line of a message. The states of one incident are one line.
+func addDigestLine(lines []digestLine, x rules.Item, text string, repeats int) []digestLine {
+	if x.Subject != "" && x.State != "" {
+		for i := range lines {
+			l := &lines[i]
+			if l.subject != x.Subject {
+				continue
+			}
+			if x.State == notifier.Resolved && l.state == notifier.Open {
+				l.opened = l.time
+			} else if x.State == notifier.Open {
+				l.opened = time.Time{}
+			}
+			l.time, l.typ, l.text, l.state = x.Time, x.Type, text, x.State
+			l.count++
+			l.repeats += repeats
+			return lines
+		}
+	}
+	return append(lines, digestLine{time: x.Time, typ: x.Type, text: text, subject: x.Subject, state: x.State, count: 1, repeats: repeats})
+}
+
+// digestText returns a message in one line: its title, or the beginning of its text.
+func digestText(m *notifier.Message) string {
+	text := m.Title
+	if strings.TrimSpace(text) == "" {
+		text = markup.FirstLine(strings.TrimSpace(markup.Convert(m.Body, m.Format, markup.Text)))
+	}
+	if text = markup.TruncateBytes(markup.OneLine(text), digestLineText); text == "" {
+		text = "(files)"
+	}
+	return strings.Clone(text) // the message may be large
+}
+
+// digestTitle returns the title of a digest.
+func digestTitle(key string, counts rules.Counts) string {
+	var parts []string
+	for i, typ := range slices.Backward(rules.Types) {
+		if n := counts[i]; n > 0 {
+			parts = append(parts, countOf(n, typ))
+		}
+	}
+	return fmt.Sprintf("%s: %s", key, strings.Join(parts, ", "))
+}
+
+// countOf returns a number of messages of a type in words.
+func countOf(n int, t notifier.Type) string {
+	word := map[notifier.Type][2]string{
+		notifier.Failure: {"failure", "failures"}, notifier.Warning: {"warning", "warnings"},
+		notifier.Success: {"success", "successes"}, notifier.Info: {"message", "messages"},
+	}[t]
+	if n == 1 {
+		return "1 " + word[0]
+	}
+	return fmt.Sprintf("%d %s", n, word[1])
+}
+
+// digestBody returns the text of a digest.
+func digestBody(lines []digestLine, more rules.Counts, now time.Time, zone *time.Location) string {
+	var out []string
+	rest := more
+	for i, l := range lines {
+		if i >= digestLines {
+			rest[max(slices.Index(rules.Types, l.typ), 0)]++
+			continue
+		}
+		text := clockTime(l.time, now, zone) + " "
+		if l.typ != notifier.Info {
+			text += string(l.typ) + ": "
+		}
+		text += l.text
+		var notes []string
+		switch {
+		case !l.opened.IsZero():
+			notes = append(notes, "open since "+clockTime(l.opened, now, zone))
+		case l.count > 1:
+			notes = append(notes, fmt.Sprintf("%d messages", l.count))
+		}
+		if l.repeats > 0 {
+			notes = append(notes, fmt.Sprintf("%d repetitions before", l.repeats))
+		}
+		if len(notes) > 0 {
+			text += " (" + strings.Join(notes, ", ") + ")"
+		}
+		out = append(out, text)
+	}
+	if n := rest.Total(); n > 0 {
+		text := fmt.Sprintf("and %d more", n)
+		if rest[3] > 0 && n > rest[3] {
+			text += ", " + countOf(rest[3], notifier.Failure) + " among them"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "\n")
+}
+
+// clockTime returns the time of day, with the date if it is not that of now.
+func clockTime(t, now time.Time, zone *time.Location) string {
+	t, now = t.In(zone), now.In(zone)
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format("15:04")
+	}
+	return t.Format("Mon 2 Jan 15:04")
+}
+
+// repeatsOf adds what a job tells of suppressed messages.
+func repeatsOf(j *queue.Job, m *notifier.Missed) {
+	if len(j.Ruled) == 0 {
+		return
+	}
+	if r, err := decodeRuled(j.Ruled); err == nil {
+		m.Repeats, m.Since = r.Repeats, r.Since
+	}
+}
+
+// digestZone returns the time zone of the times in a digest: that of the rule that has
+// one.
+func digestZone(r *rules.Rules) *time.Location {
+	if r != nil && r.Digest != nil && r.Digest.Moment != nil {
+		return r.Digest.Moment.Zone.Location()
+	}
+	if r != nil && len(r.Quiet) > 0 {
+		return r.Quiet[0].Zone.Location()
+	}
+	return time.Local //nolint:gosmopolitan // the server's zone is the default
+}

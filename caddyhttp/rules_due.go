@@ -1,0 +1,357 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// due does what is due in a record of the rules. crowded means that there are too many
+// records.
+func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
+	switch {
+	case len(data) > 0 && data[0] == kindLane:
+		if crowded && len(decodeLane(data).Items) > 0 {
+			return nil
+		}
+		return q.releaseLane(ctx, name)
+	case len(data) > 0 && data[0] == kindSubject:
+		return q.forgetSubject(ctx, name, crowded)
+	}
+	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
+	}})
+}
+
+// forgetSubject removes a subject that matters no more.
+func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
+	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := time.Now()
+		s := decodeSubject(old[0])
+		if next := s.Next.Job; next != (queue.JobID{}) {
+			statuses, err := status([]queue.JobID{next})
+			if err != nil {
+				return nil, err
+			}
+			if statuses[0].Waits() {
+				s.Forget = now.Add(time.Hour)
+				return &queue.RuledChange{Records: []queue.Record{subjectRecord(s)}}, nil
+			}
+		}
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		if s.Forget.After(now) && !crowded && len(old[0]) > 0 {
+			c.Records[0] = subjectRecord(s)
+		}
+		return c, nil
+	}})
+}
+
+// heldJob is a job that a lane holds, as it was read before a transaction.
+type heldJob struct {
+	queue.Job
+	ruled ruledJob
+}
+
+// errLaneChanged is returned when a lane has changed since it was read.
+var errLaneChanged = errors.New("what is held has changed meanwhile")
+
+// releaseLane sends what a lane holds no longer.
+func (q *openQueue) releaseLane(ctx context.Context, name queue.Hash) error {
+	for range maxReleases {
+		more, err := q.releaseOnce(ctx, name)
+		if err != nil || !more {
+			return err
+		}
+	}
+	return errLaneChanged // the rest is released later
+}
+
+// maxReleases is the maximum number of times that a lane is looked at in a row, which
+// others may change meanwhile.
+const maxReleases = 1000
+
+// releaseOnce sends what a lane releases as one message. It reports whether there may
+// be more.
+func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool, err error) {
+	record, err := q.CallersRecord(ctx, name)
+	if err != nil || record == nil {
+		return false, err
+	}
+	now := time.Now()
+	lane := decodeLane(record)
+	jobs, err := q.jobsOf(ctx, lane)
+	if err != nil {
+		return false, err
+	}
+	var state queuedState
+	for _, x := range lane.Items {
+		if j := jobs[x.Job]; j != nil && j.Status == queue.Held {
+			if state.decode(j.State) == nil {
+				break
+			}
+		}
+	}
+	var r *rules.Rules
+	t, err := q.app.Load().findQueued(ctx, state.Site, state.Key, state.Hash)
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+		return false, err // saved keys cannot be read
+	}
+	gone := err != nil
+	if !gone {
+		r = t.rules.For(t.Tags)
+	}
+	held := func(id queue.JobID) bool {
+		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
+	}
+	waits := func(id queue.JobID) bool {
+		e, err := q.Get(ctx, id.Message)
+		return err == nil && id.Index < len(e.Jobs) && e.Jobs[id.Index].Status.Waits()
+	}
+	way := func(subject string) bool {
+		b, err := q.CallersRecord(ctx, queue.Hash([]byte(subject)))
+		if err != nil {
+			return true
+		}
+		job := decodeSubject(b).Way.Job
+		return job != queue.JobID{} && waits(job)
+	}
+	group := r.Release(now, lane, held, waits, way)
+	p := &release{q: q, now: now, name: name, record: record, lane: lane, group: group, jobs: jobs}
+	switch {
+	case group == nil || gone || group.Single():
+		err = p.releaseJobs(ctx)
+	default:
+		err = p.sendDigest(ctx, t, &state)
+	}
+	if p.changed {
+		return true, nil
+	}
+	return group != nil, err
+}
+
+// jobsOf returns the jobs of the items of a lane, as far as they are there.
+func (q *openQueue) jobsOf(ctx context.Context, lane *rules.Lane) (map[queue.JobID]*heldJob, error) {
+	jobs := map[queue.JobID]*heldJob{}
+	for _, x := range lane.Items {
+		e, err := q.Get(ctx, x.Job.Message)
+		if errors.Is(err, queue.ErrNotFound) || err == nil && x.Job.Index >= len(e.Jobs) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		j := &heldJob{Job: e.Jobs[x.Job.Index]}
+		if j.ruled, err = decodeRuled(j.Ruled); err == nil {
+			jobs[x.Job] = j
+		}
+	}
+	return jobs, nil
+}
+
+// release is a group that a lane releases, and the lane without it.
+type release struct {
+	q       *openQueue
+	now     time.Time
+	name    queue.Hash
+	record  []byte // of the lane before
+	lane    *rules.Lane
+	group   *rules.Group
+	jobs    map[queue.JobID]*heldJob
+	changed bool // the lane was changed by somebody else meanwhile
+
+	subjects []queue.Hash // that the group is about
+	newest   []rules.Mark // of each
+}
+
+// names returns the names of the records that change.
+func (p *release) names() []queue.Hash {
+	if p.group != nil {
+		for _, x := range p.group.Items {
+			if x.Subject == "" {
+				continue
+			}
+			name := queue.Hash([]byte(x.Subject))
+			if i := slices.Index(p.subjects, name); i >= 0 {
+				p.newest[i] = x.Mark()
+			} else {
+				p.subjects, p.newest = append(p.subjects, name), append(p.newest, x.Mark())
+			}
+		}
+	}
+	return append([]queue.Hash{p.name}, p.subjects...)
+}
+
+// check returns an error if the lane or one of the jobs has changed.
+func (p *release) check(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) error {
+	p.changed = !bytes.Equal(old[0], p.record)
+	if p.changed {
+		return errLaneChanged
+	}
+	if p.group == nil || len(p.group.Items) == 0 {
+		return nil
+	}
+	ids := make([]queue.JobID, len(p.group.Items))
+	for i, x := range p.group.Items {
+		ids[i] = x.Job
+	}
+	statuses, err := status(ids)
+	if err != nil {
+		return err
+	}
+	if p.changed = slices.ContainsFunc(statuses, func(s queue.Status) bool { return s != queue.Held }); p.changed {
+		return errLaneChanged
+	}
+	return nil
+}
+
+// records returns the new records. job is that of the digest, or nil.
+func (p *release) records(old [][]byte, job *queue.JobID) []queue.Record {
+	records := []queue.Record{laneRecord(p.lane, p.now)}
+	for i, m := range p.newest {
+		if job != nil {
+			m.Job, m.Digest = *job, true
+		}
+		s := decodeSubject(old[i+1])
+		s.Sent(m)
+		if forget := p.now.Add(time.Hour); s.Forget.Before(forget) {
+			s.Forget = forget
+		}
+		records = append(records, subjectRecord(s))
+	}
+	return records
+}
+
+// releaseJobs makes the jobs of the group due themselves.
+func (p *release) releaseJobs(ctx context.Context) error {
+	u := &queue.Ruled{Names: p.names()}
+	if p.group != nil {
+		for _, x := range p.group.Items {
+			u.Held = append(u.Held, p.jobs[x.Job].Job)
+		}
+	}
+	u.Decide = func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		if err := p.check(old, status); err != nil {
+			return nil, err
+		}
+		return &queue.RuledChange{Records: p.records(old, nil), Release: u.Held}, nil
+	}
+	if err := p.q.Apply(ctx, u); err != nil {
+		return err
+	}
+	if p.group != nil && p.group.More.Counts.Total() > 0 {
+		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.Int("messages", p.group.More.Counts.Total()))
+	}
+	if n := len(u.Held); n > 0 {
+		p.q.app.Load().shared.metrics.ruled(ruleOutcomeReleased, n)
+	}
+	return nil
+}
+
+// recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
+// the others.
+func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
+	lanes := map[queue.Hash][]queue.Job{}
+	for _, j := range held {
+		r, err := decodeRuled(j.Ruled)
+		if err != nil {
+			r = ruledJob{}
+		}
+		lanes[r.Lane] = append(lanes[r.Lane], j)
+	}
+	for name, jobs := range lanes {
+		record, err := q.CallersRecord(ctx, name)
+		if err != nil {
+			return
+		}
+		lane := decodeLane(record)
+		lost := slices.DeleteFunc(jobs, func(j queue.Job) bool {
+			return slices.ContainsFunc(lane.Items, func(x rules.Item) bool { return x.Job == j.JobID })
+		})
+		if len(lost) > 0 {
+			q.releaseLost(ctx, lost)
+		}
+		if err := q.releaseLane(ctx, name); err != nil {
+			q.log.Error("what rules hold cannot be looked at", zap.Error(err))
+		}
+	}
+}
+
+// releaseLost releases jobs that no lane holds.
+func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
+	err := q.Apply(ctx, &queue.Ruled{Held: jobs, Decide: func(_ [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		ids := make([]queue.JobID, len(jobs))
+		for i := range jobs {
+			ids[i] = jobs[i].JobID
+		}
+		statuses, err := status(ids)
+		if err != nil {
+			return nil, err
+		}
+		c := new(queue.RuledChange)
+		for i, j := range jobs {
+			if statuses[i] == queue.Held {
+				c.Release = append(c.Release, j)
+			}
+		}
+		return c, nil
+	}})
+	if err != nil {
+		q.log.Error("messages that rules held cannot be released", zap.Error(err))
+	}
+}
+
+// sendDigest replaces the messages of the group by one.
+func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedState) error {
+	app := p.q.app.Load()
+	m, done, err := p.digest(ctx, t, state)
+	if err != nil {
+		return err
+	}
+	defer done()
+	target := t.Target
+	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
+	s := newQueuedSend(d, p.q, app.shared.shared)
+	if p.group.More.Counts.Total() > 0 {
+		s.id = p.group.More.ID
+	}
+	s.rules = nil // they have released it
+	s.makeEntry(s.resultsSoFar())
+	e := s.entry
+	e.Untrusted, e.Unlimited = false, true
+	own := queue.JobID{Message: s.id}
+	names := p.names()
+	ruled := ruledJob{Lane: p.name, Digest: true}
+	for i, m := range p.newest {
+		m.Job, m.Digest = own, true
+		ruled.Subjects = append(ruled.Subjects, ruledSubject{p.subjects[i], m})
+	}
+	e.Jobs[0].Ruled = ruled.encode()
+	e.Rules = &queue.Ruled{Names: names, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		if err := p.check(old, status); err != nil {
+			return nil, err
+		}
+		p.lane.Follow(p.group, own)
+		c := &queue.RuledChange{Records: p.records(old, &own)}
+		for _, x := range p.group.Items {
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
+				j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleDigested), own, p.now
+			}})
+		}
+		return c, nil
+	}}
+	if err := p.q.Accept(ctx, e); err != nil {
+		return err
+	}
+	app.shared.metrics.ruled(ruleOutcomeDigested, len(p.group.Items)+p.group.More.Counts.Total())
+	return nil
+}

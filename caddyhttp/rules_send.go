@@ -1,0 +1,407 @@
+package caddyhttp
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// A message to a key with rules is stored before it is sent. In the same transaction,
+// the rules decide about each of its jobs. Their records begin with a kind.
+const (
+	kindLane    = 'l' // what is held for a destination of a key
+	kindSubject = 's' // what a destination knows of an incident or a text
+)
+
+// encodeRecord returns the content of a record of a kind.
+func encodeRecord(kind byte, data []byte) []byte { return append([]byte{kind}, data...) }
+
+// decodeLane returns the lane in a record. A damaged one is empty; then the jobs that it
+// has held are released (see [openQueue.recheck]).
+func decodeLane(record []byte) *rules.Lane {
+	if len(record) > 0 && record[0] == kindLane {
+		if l, err := rules.DecodeLane(record[1:]); err == nil {
+			return l
+		}
+	}
+	return new(rules.Lane)
+}
+
+// decodeSubject returns the subject in a record. A damaged one knows nothing.
+func decodeSubject(record []byte) *rules.Subject {
+	if len(record) > 0 && record[0] == kindSubject {
+		if s, err := rules.DecodeSubject(record[1:]); err == nil {
+			return s
+		}
+	}
+	return new(rules.Subject)
+}
+
+func laneRecord(l *rules.Lane, now time.Time) queue.Record {
+	if l.Empty(now) {
+		return queue.Record{}
+	}
+	return queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+}
+
+func subjectRecord(s *rules.Subject) queue.Record {
+	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget}
+}
+
+// laneName returns the name of the record of a lane. place is that of the key.
+func (q *openQueue) laneName(place, destination string) queue.Hash {
+	return q.Hash("lane\x00" + place + "\x00" + destination)
+}
+
+// place names the key of a message among those of all sites and spaces.
+func (d *delivery) place() string { return d.home + "\x00" + d.key }
+
+// subject returns what dedupe and the order of incidents compare a message by.
+func (d *delivery) subject() string {
+	m := d.message
+	if state := itemState(m); state != "" {
+		return "incident " + m.Incident.ID
+	}
+	sum := sha256.New()
+	for _, text := range []string{m.Incident.ID, string(stateOf(m)), string(m.Type), m.Title, m.Body} {
+		sum.Write([]byte(text + "\x00"))
+	}
+	return "text " + string(sum.Sum(nil))
+}
+
+// itemState returns the state of the incident that a message tells, or "".
+func itemState(m *notifier.Message) notifier.IncidentState {
+	if state := stateOf(m); m.Incident.ID != "" && (state == notifier.Open || state == notifier.Resolved) {
+		return state
+	}
+	return ""
+}
+
+// ruledJob is what a job remembers for the rules until it ends.
+type ruledJob struct {
+	Lane     queue.Hash // zero for none
+	Subjects []ruledSubject
+	Digest   bool // others may wait for it
+
+	// Repeats is the number of messages that were suppressed before it, and Since is when
+	// the first of them came in.
+	Repeats int
+	Since   time.Time
+}
+
+// ruledSubject is a subject that a job tells.
+type ruledSubject struct {
+	name queue.Hash
+	mark rules.Mark
+}
+
+// The fields of a ruledJob, and of a subject in it.
+const (
+	ruledLane    wire.Field = 1
+	ruledItem    wire.Field = 2 // one for each subject
+	ruledDigest  wire.Field = 3
+	ruledRepeats wire.Field = 4
+	ruledSince   wire.Field = 5
+
+	ruledName wire.Field = 1
+	ruledMark wire.Field = 2
+)
+
+func (r *ruledJob) encode() (b []byte) {
+	if r.Lane != (queue.Hash{}) {
+		b = wire.AppendText(b, ruledLane, r.Lane[:])
+	}
+	for _, s := range r.Subjects {
+		b = wire.AppendItem(b, ruledItem, rules.AppendMark(wire.AppendText(nil, ruledName, s.name[:]), ruledMark, &s.mark))
+	}
+	b = wire.AppendTrue(b, ruledDigest, r.Digest)
+	return wire.AppendTime(wire.AppendNumber(b, ruledRepeats, r.Repeats), ruledSince, r.Since)
+}
+
+func decodeRuled(b []byte) (out ruledJob, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case ruledLane:
+			copy(out.Lane[:], r.Bytes())
+		case ruledItem:
+			var s ruledSubject
+			x := wire.NewReader(r.Bytes())
+			for x.Next() {
+				switch x.Field {
+				case ruledName:
+					copy(s.name[:], x.Bytes())
+				case ruledMark:
+					if s.mark, err = rules.DecodeMark(x.Bytes()); err != nil {
+						return out, err
+					}
+				}
+			}
+			out.Subjects = append(out.Subjects, s)
+		case ruledDigest:
+			out.Digest = r.Bool()
+		case ruledRepeats:
+			out.Repeats = r.Int()
+		case ruledSince:
+			out.Since = r.Time()
+		}
+	}
+	return out, r.Err()
+}
+
+// entryRules applies the rules of a key to the jobs of a message.
+type entryRules struct {
+	q       *openQueue
+	entry   *queue.Entry
+	names   []queue.Hash
+	targets []entryTarget
+}
+
+// entryTarget is a job that rules decide about.
+type entryTarget struct {
+	job           int // its index
+	rules         *rules.Rules
+	item          rules.Item
+	lane, subject int // indexes of names; -1 for none
+}
+
+// applyRules lets the rules of the key decide about the jobs of the entry when it is
+// stored.
+func (s *queuedSend) applyRules() {
+	if s.rules.Empty() || s.bypasses || s.source == sourceTest {
+		return
+	}
+	u := &entryRules{q: s.q, entry: s.entry}
+	for i, at := range s.to.Positions() {
+		t := s.to.Targets[i]
+		r := s.rules.For(t.Tags)
+		if r == nil || numbered(t.Tags) || !s.entry.Jobs[at].Status.Waits() {
+			continue
+		}
+		destination := s.entry.Jobs[at].Destination
+		x := entryTarget{
+			job: at, rules: r, lane: -1, subject: -1,
+			item: rules.Item{
+				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
+				Alerts: s.message.Incident.Alerts,
+			},
+		}
+		if r.Holds() {
+			x.lane = u.name(s.q.laneName(s.place(), destination))
+		}
+		if r.Dedupe != nil || x.item.State != "" {
+			x.subject = u.name(s.q.Hash("subject\x00" + s.place() + "\x00" + s.subject() + "\x00" + destination))
+			x.item.Subject = string(u.names[x.subject][:])
+		}
+		if x.lane >= 0 || x.subject >= 0 {
+			u.targets = append(u.targets, x)
+		}
+	}
+	if len(u.targets) > 0 {
+		s.entry.Rules = &queue.Ruled{Names: u.names, Decide: u.decide}
+	}
+}
+
+// name returns the index of a name, which it adds if it is new.
+func (u *entryRules) name(name queue.Hash) int {
+	if i := slices.Index(u.names, name); i >= 0 {
+		return i
+	}
+	u.names = append(u.names, name)
+	return len(u.names) - 1
+}
+
+// decide is that of a [queue.Ruled].
+func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	now := time.Now()
+	lanes, subjects := make([]*rules.Lane, len(old)), make([]*rules.Subject, len(old))
+	var ids []queue.JobID // that the rules ask about
+	for _, t := range u.targets {
+		if t.lane >= 0 && lanes[t.lane] == nil {
+			lanes[t.lane] = decodeLane(old[t.lane])
+			for _, x := range lanes[t.lane].Items {
+				if x.Subject != "" && x.Subject == t.item.Subject {
+					ids = append(ids, x.Job)
+				}
+			}
+		}
+		if t.subject >= 0 && subjects[t.subject] == nil {
+			subjects[t.subject] = decodeSubject(old[t.subject])
+			for _, m := range []rules.Mark{subjects[t.subject].Next, subjects[t.subject].Way} {
+				if m.Job != (queue.JobID{}) && !slices.Contains(ids, m.Job) {
+					ids = append(ids, m.Job)
+				}
+			}
+		}
+	}
+	statuses := map[queue.JobID]queue.Status{}
+	if len(ids) > 0 {
+		all, err := status(ids)
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range ids {
+			statuses[id] = all[i]
+		}
+	}
+	waits := func(id queue.JobID) bool { return id.Message == u.entry.Message.ID || statuses[id].Waits() }
+	c := &queue.RuledChange{Records: make([]queue.Record, len(u.names))}
+	for _, t := range u.targets {
+		j := &u.entry.Jobs[t.job]
+		lane, subject := new(rules.Lane), new(rules.Subject)
+		job := ruledJob{}
+		if t.lane >= 0 {
+			lane, job.Lane = lanes[t.lane], u.names[t.lane]
+		}
+		if t.subject >= 0 {
+			subject = subjects[t.subject]
+			job.Subjects = []ruledSubject{{u.names[t.subject], t.item.Mark()}}
+		}
+		v := t.rules.Arrive(now, lane, subject, t.item, waits, queue.NewID)
+		job.Repeats, job.Since = v.Repeats, v.Since
+		j.Ruled = job.encode()
+		applyVerdict(j, v, now)
+		for _, x := range v.Replaced {
+			if statuses[x.Job] == queue.Held {
+				c.Release = append(c.Release, queue.Job{
+					JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
+				})
+			}
+		}
+		if err := evict(c, v.Evicted, status, now); err != nil {
+			return nil, err
+		}
+		if t.lane >= 0 {
+			c.Records[t.lane] = laneRecord(lane, now)
+		}
+		if t.subject >= 0 {
+			c.Records[t.subject] = subjectRecord(subject)
+		}
+	}
+	return c, nil
+}
+
+// evict ends the jobs that are held no more because there is no room.
+func evict(c *queue.RuledChange, evicted []rules.Evicted, status func([]queue.JobID) ([]queue.Status, error), now time.Time) error {
+	for _, x := range evicted {
+		statuses, err := status([]queue.JobID{x.Job})
+		if err != nil {
+			return err
+		}
+		if statuses[0] != queue.Held {
+			continue
+		}
+		rule := string(notifier.RuleDigested)
+		if x.Newer {
+			rule = ""
+		}
+		c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
+			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, x.By, now
+		}})
+	}
+	return nil
+}
+
+// applyVerdict changes a job by what the rules have decided.
+func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
+	switch v.Outcome {
+	case rules.Send:
+	case rules.Held:
+		j.Status, j.Rule, j.Due = queue.Held, string(holdRule(v.Hold)), v.Until
+	case rules.Suppress:
+		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSuppressed), v.By, now
+	case rules.Counted:
+		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleDigested), v.By, now
+	}
+}
+
+// holdRule returns how results name why a message is held.
+func holdRule(h rules.Hold) notifier.Rule {
+	if h == rules.ByDigest {
+		return notifier.RuleDigested
+	}
+	return notifier.RuleHeld
+}
+
+// ruled reports whether a rule has decided that a job is not sent now, and sets the
+// result.
+func ruled(r *notifier.Result, j *queue.Job) bool {
+	if j.Rule == "" {
+		return false
+	}
+	switch j.Status {
+	case queue.Held:
+		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
+	case queue.Superseded:
+		r.Status, r.Rule, r.Err = notifier.Skipped, notifier.Rule(j.Rule), nil
+		if j.By.Message != (uuid.UUID{}) {
+			r.By = j.By.Message.String()
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// countRuled counts what the rules have decided about the message.
+func (s *queuedSend) countRuled() {
+	if s.entry.Rules == nil {
+		return
+	}
+	for i := range s.entry.Jobs {
+		switch j := &s.entry.Jobs[i]; {
+		case j.Status == queue.Held && j.Rule != "":
+			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
+		case j.Rule == string(notifier.RuleSuppressed):
+			s.shared.metrics.ruled(ruleOutcomeSuppressed, 1)
+		case j.Rule == string(notifier.RuleDigested):
+			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
+		}
+	}
+}
+
+// ended returns what the rules change when a job ends.
+func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
+	if len(j.Ruled) == 0 {
+		return nil
+	}
+	r, err := decodeRuled(j.Ruled)
+	if err != nil || len(r.Subjects) == 0 && !r.Digest {
+		return nil
+	}
+	u := new(queue.Ruled)
+	for _, s := range r.Subjects {
+		u.Names = append(u.Names, s.name)
+	}
+	if r.Digest {
+		u.Names = append(u.Names, r.Lane)
+	}
+	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := time.Now()
+		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
+		for i, s := range r.Subjects {
+			subject := decodeSubject(old[i])
+			if len(old[i]) == 0 {
+				subject.Forget = now.Add(q.app.Load().queueSettings.keep)
+			}
+			subject.Ended(s.mark, j.Status == queue.Delivered)
+			c.Records[i] = subjectRecord(subject)
+		}
+		if r.Digest {
+			i := len(old) - 1
+			lane := decodeLane(old[i])
+			lane.Ended(j.JobID, now)
+			c.Records[i] = laneRecord(lane, now)
+		}
+		return c, nil
+	}
+	return u
+}

@@ -1,0 +1,164 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// checkQuery is the query parameter of a POST to /add/{KEY} that checks a
+// configuration without saving it. With the value checkLocal, included files
+// are not fetched.
+const (
+	checkQuery = "check"
+	checkLocal = "local"
+)
+
+// draft is a configuration that a client sent, with its mistakes and warnings.
+type draft struct {
+	*api.Config
+	urls     int    // how many it has, if it has no mistakes
+	problem  string // why it is not saved, if it has no mistakes
+	mistakes []savedError
+	warnings []savedError
+}
+
+// addConfig saves the configuration of a key and replaces the one before. If it
+// is not saved, a browser gets the page with the text that it sent.
+func (h *Handler) addConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
+	if err != nil {
+		return err
+	}
+	d := draft{Config: c}
+	if err = h.saveConfig(r, name, &d); err == nil {
+		writeChanged(w, r, name, "Saved", "Successfully saved configuration", d.warnings)
+		return nil
+	}
+	if !h.resolved.page || !api.PrefersHTML(r) {
+		return err
+	}
+	resp := h.errorResponse(err)
+	h.refuse(r, name, resp.Status, resp.Error, err)
+	if len(d.mistakes) == 0 {
+		d.problem = resp.Error
+	}
+	return h.writeKeyPage(w, r, name, resp.Status, &d)
+}
+
+// saveConfig saves a configuration. It sets the mistakes and warnings of d.
+func (h *Handler) saveConfig(r *http.Request, name string, d *draft) error {
+	s := h.resolved.saved
+	k, warnings, err := s.parse(r.Context(), name, d.Format, d.Text)
+	d.warnings = warnings
+	if err != nil {
+		d.mistakes, _ = errors.AsType[savedErrors](err)
+		return api.Errorf(http.StatusBadRequest, "the configuration is not saved: %w", err)
+	}
+	d.urls = len(k.targets)
+	s.releaseTargets(k)
+	err = s.store.Save(r.Context(), name, d.Format, d.Text, s.MaxKeys)
+	if errors.Is(err, configstore.ErrTooMany) {
+		return api.Errorf(http.StatusBadRequest, "there are %d saved keys already, as many as are allowed (max_keys); delete one first", s.MaxKeys)
+	}
+	if err != nil {
+		return errSavedUnavailable(err)
+	}
+	h.configChanged(r, name, changeSaved, d.urls)
+	return nil
+}
+
+// writeChanged writes the response to a change.
+func writeChanged(w http.ResponseWriter, r *http.Request, key, title, text string, warnings []savedError) {
+	records := []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
+	(&api.Response{
+		Status: http.StatusOK, Title: title, BackURL: configPage(r, key),
+		Records: appendMistakes(records, notifier.LevelWarning, warnings),
+	}).Write(w, r)
+}
+
+// appendMistakes appends a record for each mistake.
+func appendMistakes(records []notifier.Record, level notifier.Level, mistakes []savedError) []notifier.Record {
+	for _, m := range mistakes {
+		text := m.text()
+		if m.line > 0 {
+			text = fmt.Sprintf("line %d: %s", m.line, text)
+		}
+		records = append(records, notifier.Record{Time: time.Now(), Level: level, Text: text})
+	}
+	return records
+}
+
+// checkedMistake is the JSON of a mistake or warning.
+type checkedMistake struct {
+	Line int    `json:"line"` // 0 for the configuration as a whole
+	Text string `json:"text"`
+}
+
+func newCheckedMistakes(mistakes []savedError) []checkedMistake {
+	out := make([]checkedMistake, 0, len(mistakes)) // never nil, which would be null in JSON
+	for _, m := range mistakes {
+		out = append(out, checkedMistake{m.line, m.text()})
+	}
+	return out
+}
+
+// checkConfig answers with the mistakes in a configuration. It saves nothing.
+func (h *Handler) checkConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	fetch := r.URL.Query().Get(checkQuery) != checkLocal
+	c, err := api.ReadConfig(w, r, h.limits(false), h.resolved.saved.MaxSize)
+	if err != nil {
+		return err
+	}
+	d := h.checkDraft(r.Context(), name, c, fetch)
+	switch {
+	case api.PrefersJSON(r):
+		return writeJSON(w, http.StatusOK, struct {
+			URLs     int              `json:"urls"`
+			Mistakes []checkedMistake `json:"mistakes"`
+			Warnings []checkedMistake `json:"warnings"`
+		}{d.urls, newCheckedMistakes(d.mistakes), newCheckedMistakes(d.warnings)})
+	case h.resolved.page && api.PrefersHTML(r):
+		return h.writeKeyPage(w, r, name, http.StatusOK, d)
+	}
+	records := appendMistakes(nil, notifier.LevelError, d.mistakes)
+	if len(records) == 0 {
+		records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: "No mistakes in " + countURLs(d.urls)}}
+	}
+	(&api.Response{Status: http.StatusOK, Records: appendMistakes(records, notifier.LevelWarning, d.warnings)}).Write(w, r)
+	return nil
+}
+
+// countURLs returns "1 URL" or "2 URLs".
+func countURLs(n int) string {
+	if n == 1 {
+		return "1 URL"
+	}
+	return fmt.Sprintf("%d URLs", n)
+}
+
+// checkDraft returns a draft of c with its mistakes and warnings. Without
+// fetch, included files are not checked.
+func (h *Handler) checkDraft(ctx context.Context, name string, c *api.Config, fetch bool) *draft {
+	s := h.resolved.saved
+	include := s.fetch
+	if !fetch && s.Include {
+		include = func(context.Context, string) ([]byte, error) { return nil, nil }
+	}
+	d := &draft{Config: c}
+	k, warnings, err := s.parseWith(ctx, name, c.Format, c.Text, include)
+	d.warnings = warnings
+	if err != nil {
+		d.mistakes, _ = errors.AsType[savedErrors](err)
+	} else {
+		d.urls = len(k.targets)
+		s.releaseTargets(k)
+	}
+	return d
+}

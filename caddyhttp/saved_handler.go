@@ -1,0 +1,352 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// serveConfig answers a request to one of the routes for saved configurations.
+func (h *Handler) serveConfig(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	err := h.doConfig(w, r, at)
+	if err == nil {
+		return nil
+	}
+	resp := h.errorResponse(err)
+	switch {
+	case at.pattern == routeAdd || at.pattern == routeDel:
+		resp.Title, resp.BackURL = "Not changed", configPage(r, at.key)
+	case (at.pattern == routeKey || at.pattern == routeToken) && r.Method == http.MethodPost:
+		resp.BackURL = configPage(r, at.key)
+	}
+	if isChange(r) {
+		h.refuse(r, at.key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// isChange reports whether a request may change something.
+func isChange(r *http.Request) bool {
+	return r.Method == http.MethodPost || r.Method == http.MethodDelete
+}
+
+// configAction is what a request to a route for saved configurations does.
+type configAction struct {
+	pattern string // of the route
+	change  bool   // a POST or DELETE rather than a GET or HEAD
+	query   string // a parameter that the query must have; "" for none
+	fixed   bool   // it can be done with a key of the Caddyfile, too
+	do      func(h *Handler, w http.ResponseWriter, r *http.Request, key string) error
+}
+
+// configActions returns the actions. If several match a request, the first counts.
+func configActions() []configAction {
+	return []configAction{
+		{routeStatus, false, "", true, (*Handler).serveStatus},
+		{routeDetails, false, "", true, (*Handler).serveDetails},
+		{routeURLs, false, "", true, (*Handler).serveURLs},
+		{routeKeys, false, "", true, (*Handler).serveKeys},
+		{routeToken, true, "", false, (*Handler).changeTokens},
+		{routeKey, false, "", true, (*Handler).serveKeyPage},
+		{routeKey, true, testQuery, true, (*Handler).serveTest},
+		{routeKey, true, retryQuery, true, (*Handler).retryQueued},
+		{routeKey, true, dropQuery, true, (*Handler).dropQueued},
+		{routeKey, true, buildQuery, true, (*Handler).postBuilder},
+		{routeKey, true, "", false, (*Handler).getConfig},
+		{routeGet, true, "", false, (*Handler).getConfig},
+		{routeAdd, true, checkQuery, false, (*Handler).checkConfig},
+		{routeAdd, true, "", false, (*Handler).addConfig},
+		{routeDel, true, "", false, (*Handler).deleteConfig},
+	}
+}
+
+func (h *Handler) doConfig(w http.ResponseWriter, r *http.Request, at *route) error {
+	if !slices.Contains(at.methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if at.access == accessManage {
+		if err := h.mayManageSaved(r); err != nil {
+			return err
+		}
+	}
+	change := isChange(r)
+	if change {
+		if err := checkOwnOrigin(r); err != nil {
+			return err
+		}
+		if err := CheckKeyName(at.key); err != nil {
+			return api.Errorf(http.StatusNotFound, "%w", err)
+		}
+	}
+	query := r.URL.Query()
+	for _, a := range h.configActions {
+		if a.pattern != at.pattern || a.change != change || a.query != "" && !query.Has(a.query) {
+			continue
+		}
+		if !a.fixed && h.resolved.keys[at.key] != nil {
+			return errKeyFixed(at.key)
+		}
+		return a.do(h, w, r, at.key)
+	}
+	return fmt.Errorf("the route %s has no action for %s", at.pattern, r.Method)
+}
+
+// errKeyFixed returns the error for a request to read or change a key of the
+// Caddyfile.
+func errKeyFixed(key string) error {
+	return api.Errorf(http.StatusForbidden, "the key %s is in the configuration of the gateway; it can be neither read nor changed here", key)
+}
+
+// requestUser returns the user that Caddy's authentication found, or "".
+func requestUser(r *http.Request) (user string) {
+	if values, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		user, _ = values.GetString("http.auth.user.id")
+	}
+	return user
+}
+
+func (h *Handler) deleteConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	err := h.resolved.saved.store.Delete(r.Context(), name)
+	if errors.Is(err, configstore.ErrNotFound) {
+		return errNoKey
+	}
+	if err != nil {
+		return errSavedUnavailable(err)
+	}
+	h.configChanged(r, name, changeDeleted, 0)
+	writeChanged(w, r, name, "Deleted", "Successfully removed configuration", nil)
+	return nil
+}
+
+// loadConfig returns the saved configuration of a key. Errors are for the client.
+func (h *Handler) loadConfig(ctx context.Context, name string) (*configstore.Config, error) {
+	c, err := h.resolved.saved.store.Load(ctx, name)
+	if errors.Is(err, configstore.ErrNotFound) {
+		return nil, errNoKey
+	}
+	if err != nil {
+		return nil, errSavedUnavailable(err)
+	}
+	return c, nil
+}
+
+// getConfig writes the configuration of a key as it was saved.
+func (h *Handler) getConfig(w http.ResponseWriter, r *http.Request, name string) error {
+	c, err := h.loadConfig(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if api.PrefersJSON(r) {
+		return writeJSON(w, http.StatusOK, struct {
+			Format string `json:"format"`
+			Config string `json:"config"`
+		}{c.Format, c.Text})
+	}
+	media := "text/plain; charset=utf-8"
+	if c.Format == configstore.FormatYAML {
+		media = "text/yaml; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write([]byte(c.Text)) // it fails only if the client is gone
+	return nil
+}
+
+// serveKeys lists the saved keys.
+func (h *Handler) serveKeys(w http.ResponseWriter, r *http.Request, _ string) error {
+	if api.PrefersHTML(r) && h.resolved.page {
+		return h.serveKeysPage(w, r, "")
+	}
+	keys, err := h.savedNames(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, keys)
+}
+
+// savedNames returns the names of the saved keys, sorted, and never nil.
+func (h *Handler) savedNames(ctx context.Context) ([]string, error) {
+	if h.resolved.saved == nil {
+		return []string{}, nil
+	}
+	keys, err := h.resolved.saved.store.Keys(ctx)
+	if err != nil {
+		return nil, errSavedUnavailable(err)
+	}
+	if keys == nil {
+		keys = []string{}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// savedURL is an item of the response of /json/urls.
+type savedURL struct {
+	ID         *string    `json:"id"` // the same for the same URL; null while the storage cannot be read
+	Service    string     `json:"service_name"`
+	Enabled    bool       `json:"enabled"`
+	URL        string     `json:"url"` // with its secrets masked
+	Retry      int        `json:"retry"`
+	Optional   bool       `json:"optional"`
+	Tags       []string   `json:"tags"` // in lower case, without numbers
+	TagDetails []savedTag `json:"tag_details"`
+}
+
+// savedTag is a tag of a URL with its number.
+type savedTag struct {
+	Name   string `json:"name"`
+	Number int    `json:"priority"`
+	Token  string `json:"token"` // as the configuration has it, such as 2:ops
+	Exact  string `json:"exact"` // what selects only this number
+}
+
+// newSavedTags returns the tags of a URL, sorted, and their names without
+// repetition.
+func newSavedTags(tags []string) (details []savedTag, names []string) {
+	details, names = make([]savedTag, 0, len(tags)), make([]string, 0, len(tags))
+	for _, tag := range tags {
+		tag = strings.ToLower(tag)
+		number, name := notifier.SplitTag(tag)
+		details = append(details, savedTag{name, number, tag, fmt.Sprintf("%d:%s", number, name)})
+		names = append(names, name)
+	}
+	slices.SortFunc(details, func(a, b savedTag) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Number, b.Number))
+	})
+	slices.Sort(names)
+	return details, slices.Compact(names)
+}
+
+// serveURLs lists the destinations of a key and their tags.
+func (h *Handler) serveURLs(w http.ResponseWriter, r *http.Request, name string) error {
+	k, err := h.keyToRead(r, name)
+	if err != nil {
+		return err
+	}
+	targets := k.targets
+	if text := r.URL.Query().Get("tag"); text != "" && !strings.EqualFold(text, "all") {
+		e, err := notifier.ParseTags(text)
+		if err != nil {
+			return api.Errorf(http.StatusBadRequest, "tag: %w", err)
+		}
+		targets = k.match(e)
+	}
+	out := struct {
+		Tags []string   `json:"tags"`
+		URLs []savedURL `json:"urls"`
+	}{[]string{}, []savedURL{}}
+	id := h.resolved.saved.idOf(r.Context())
+	for _, t := range targets {
+		details, names := newSavedTags(t.Tags)
+		out.Tags = append(out.Tags, names...)
+		out.URLs = append(out.URLs, savedURL{
+			ID: id(t), Service: t.Service(), Enabled: true, URL: t.String(), Retry: t.Retry(), Optional: t.Optional(), Tags: names, TagDetails: details,
+		})
+	}
+	slices.Sort(out.Tags)
+	out.Tags = slices.Compact(out.Tags)
+	return writeJSON(w, http.StatusOK, out)
+}
+
+// idOf returns a function that returns the ID of a URL. The ID is a keyed hash,
+// so that nobody can guess the URL from it.
+func (s *savedKeys) idOf(ctx context.Context) func(notifier.Target) *string {
+	key, err := s.store.IDKey(ctx)
+	if err != nil {
+		s.log.Error("URLs are listed without IDs", zap.Error(err))
+		return func(notifier.Target) *string { return nil }
+	}
+	return func(t notifier.Target) *string {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(t.URL()))
+		id := hex.EncodeToString(mac.Sum(nil)[:16])
+		return &id
+	}
+}
+
+// Changes of a saved configuration, for the log and the event.
+const (
+	changeSaved         = "saved"
+	changeDeleted       = "deleted"
+	changeTokenAdded    = "token_added"
+	changeTokensRemoved = "tokens_removed"
+)
+
+// configChanged writes the audit line and emits the event of a change. Neither
+// contains a URL.
+func (h *Handler) configChanged(r *http.Request, name, change string, destinations int) {
+	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	space := h.resolved.saved.space.label()
+	h.log.Info("saved configuration changed", zap.String("key", name), zap.String("space", space), zap.String("change", change),
+		zap.Int("destinations", destinations), zap.String("user", requestUser(r)), zap.String("client_ip", client))
+	h.app.emitter.emit(events.ConfigChanged, func() map[string]any {
+		return map[string]any{"key": name, "space": space, "change": change, "destinations": destinations, "user": requestUser(r)}
+	})
+}
+
+// serveStatus reports whether the storage can be read and written.
+func (h *Handler) serveStatus(w http.ResponseWriter, r *http.Request, _ string) error {
+	status := struct {
+		ConfigLock  bool  `json:"config_lock"` // nobody may change saved configurations
+		AttachLock  bool  `json:"attach_lock"` // no attachments
+		Stateful    bool  `json:"stateful_enabled"`
+		MaxFiles    int   `json:"max_attachments"`
+		MaxFileSize int64 `json:"attach_size"`
+		Status      struct {
+			Storage bool     `json:"persistent_storage"`
+			Config  bool     `json:"can_write_config"`
+			Attach  bool     `json:"can_write_attach"`
+			Details []string `json:"details"`
+		} `json:"status"`
+	}{
+		ConfigLock: h.resolved.saved.Manage == "", AttachLock: h.resolved.limits.MaxFiles == 0, Stateful: true,
+		MaxFiles: h.resolved.limits.MaxFiles, MaxFileSize: h.resolved.limits.MaxFileSize,
+	}
+	code, text := http.StatusOK, "OK"
+	err := h.resolved.saved.space.check(r.Context(), h.resolved.saved.store)
+	status.Status.Storage, status.Status.Config = err == nil, err == nil && !status.ConfigLock
+	status.Status.Attach = !status.AttachLock
+	if status.Status.Details = []string{"OK"}; err != nil {
+		h.log.Error("the storage of saved configurations does not work", zap.Error(err))
+		code, text = http.StatusExpectationFailed, "CONFIG_PERMISSION_ISSUE"
+		status.Status.Details = []string{text}
+	}
+	if api.PrefersJSON(r) {
+		return writeJSON(w, code, status)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // it fails only if the client is gone
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // it fails only if the client is gone
+	return nil
+}

@@ -1,0 +1,161 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/configstore"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/internal/storagetest"
+)
+
+// TestSharedSpaces checks which sites may use the same space of saved keys. A
+// mistake must be found by caddy validate.
+func TestSharedSpaces(t *testing.T) {
+	site := func(port, configs string) string { return ":" + port + " {\nnotify {\n" + configs + "\n}\n}\n" }
+	const unnamed = "name no space, so two sites would share the saved keys of the default one; write configs <space> in both"
+	for name, tt := range map[string]struct {
+		options, sites string
+		want           []string // parts of the error; none for no error
+	}{
+		"one site":                             {"", site("9481", "configs"), nil},
+		"a site with addresses of two servers": {"", "http://:9481, http://a.example:9482, https://b.example {\nnotify {\nconfigs\n}\n}\n", nil},
+		"a site without":                       {"", site("9481", "configs") + site("9482", ""), nil},
+		"two sites":                            {"", site("9481", "configs") + site("9482", "configs {\nmanage\n}"), []string{"configs at Caddyfile:11 and configs at Caddyfile:16 " + unnamed}},
+		"two sites of one server":              {"", "a.example {\nnotify {\nconfigs\n}\n}\nb.example {\nnotify {\nconfigs\n}\n}\n", []string{unnamed}},
+		"two blocks of one site":               {"", ":9481 {\nhandle_path /a/* {\nnotify {\nconfigs\n}\n}\nhandle_path /b/* {\nnotify {\nconfigs\n}\n}\n}\n", []string{unnamed}},
+		"two spaces":                           {"", site("9481", "configs a") + site("9482", "configs b"), nil},
+		"a space and none":                     {"", site("9481", "configs") + site("9482", "configs b"), nil},
+		"a shared space":                       {"", site("9481", "configs a") + site("9482", "configs a {\nmanage open\nmax_keys 5\n}"), nil},
+		"different trust": {
+			"", site("9481", "configs a {\ntrust operator\n}") + site("9482", "configs a"),
+			[]string{"configs: trust differs from that of configs at Caddyfile:", "space a"},
+		},
+		"different include": {"", site("9481", "configs a {\ninclude on\n}") + site("9482", "configs a"), []string{"configs: include differs"}},
+		"different secrets": {
+			"", site("9481", "configs a {\nsecret 0123456789secretsecret\n}") + site("9482", "configs a {\nsecret secretsecret0123456789\n}"),
+			[]string{"configs: secret differs"},
+		},
+		"the same secret":                           {"", site("9481", "configs a {\nsecret 0123456789secretsecret\n}") + site("9482", "configs a {\nsecret 0123456789secretsecret\n}"), nil},
+		"the global option":                         {"configs", site("9481", "") + site("9482", ""), nil},
+		"the global option, a site":                 {"configs", site("9481", "") + site("9482", "configs"), []string{"configs at Caddyfile:6 and", unnamed}},
+		"the global option, only a site of its own": {"configs", site("9481", "configs"), []string{unnamed}},
+		"the global option, a space":                {"configs", site("9481", "") + site("9482", "configs a"), nil},
+		"the global option with a space":            {"configs a", site("9481", "") + site("9482", "configs") + site("9483", "configs a"), nil},
+		"mail":                                      {"configs\nsmtp 127.0.0.1:2525", site("9481", "") + site("9482", ""), nil},
+		"an imported snippet": {
+			"", "(saved) {\nnotify {\nconfigs\n}\n}\n:9481 {\nimport saved\n}\n:9482 {\nimport saved\n}\n",
+			[]string{"configs at Caddyfile:11, through Caddyfile:15 (import saved) and configs at Caddyfile:11, through Caddyfile:18 (import saved) " + unnamed},
+		},
+		"an imported setting": {"", "(saved) {\nconfigs\n}\n" + site("9481", "import saved") + site("9482", "import saved"), []string{unnamed}},
+		// Caddy's positions of the two blocks do not differ.
+		"a snippet in a snippet":                         {"", "(saved) {\nnotify {\nconfigs\n}\n}\n(all) {\nimport saved\n}\n:9481 {\nimport all\n}\n:9482 {\nimport all\n}\n", []string{unnamed}},
+		"a snippet with a space":                         {"", "(saved) {\nnotify {\nconfigs {args[0]}\n}\n}\n:9481 {\nimport saved a\n}\n:9482 {\nimport saved b\n}\n", nil},
+		"a named route":                                  {"", "&(saved) {\nnotify {\nconfigs\n}\n}\n:9481 {\ninvoke saved\n}\n:9482 {\ninvoke saved\n}\n", nil},
+		"a named route and a site with the same snippet": {"", "(saved) {\nnotify {\nconfigs\n}\n}\n&(shared) {\nimport saved\n}\n:9481 {\ninvoke shared\n}\n:9482 {\nimport saved\n}\n", []string{unnamed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provisioning.Lock()
+			defer provisioning.Unlock()
+			// The storage keeps the test out of Caddy's folder.
+			err := caddy.Validate(adapted(t, "{\nadmin off\nauto_https off\nstorage file_system \""+t.TempDir()+"\"\nnotify {\n"+tt.options+"\n}\n}\n"+tt.sites))
+			if len(tt.want) == 0 {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			for _, want := range tt.want {
+				if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secretsecret") {
+					t.Errorf("error %v, want %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestSpacesOfJSON checks that handlers in JSON are sites of their own.
+func TestSpacesOfJSON(t *testing.T) {
+	handler := func(configs string) string {
+		return `{"routes":[{"handle":[{"handler":"notify","configs":` + configs + `}]}]}`
+	}
+	for _, tt := range []struct{ first, second, want string }{
+		{`{}`, `{}`, "this configs and configs of another site name no space"},
+		{`{"space":"a"}`, `{}`, ""},
+		{`{"space":"a"}`, `{"space":"a"}`, ""},
+		{`{"space":"a","trust":"operator"}`, `{"space":"a"}`, "trust differs from that of configs of another site"},
+		{`{"space":"A"}`, `{}`, "a space has a name of 1 to 64 lower-case letters"},
+		{`{"space":"../certificates"}`, `{}`, "a space has a name of 1 to 64 lower-case letters"},
+		{`{"space":"default"}`, `{}`, "no space can have the name default"},
+		{`{"manage":"user","manage_users":["ann"]}`, `{"space":"a"}`, ""},
+		{`{"manage":"open","manage_users":["ann"]}`, `{"space":"a"}`, "manage_users needs manage user"},
+		{`{"manage_users":["ann"]}`, `{"space":"a"}`, "manage_users needs manage user"},
+		{`{"manage":"user","manage_users":["{env.USER}"]}`, `{"space":"a"}`, "must not be empty or have placeholders"},
+	} {
+		var c caddy.Config
+		text := `{"admin":{"disabled":true},"apps":{"http":{"servers":{"a":` + handler(tt.first) + `,"b":` + handler(tt.second) + `}}}}`
+		if err := caddy.StrictUnmarshalJSON([]byte(text), &c); err != nil {
+			t.Fatal(err)
+		}
+		provisioning.Lock()
+		err := caddy.Validate(&c)
+		provisioning.Unlock()
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s and %s: error %v, want %q", tt.first, tt.second, err, tt.want)
+		}
+	}
+}
+
+// addSite returns a site of the configuration of h with another block.
+func addSite(t *testing.T, h *Handler, storage *storagetest.Storage, block string) *Handler {
+	t.Helper()
+	other := newGateway(t, block, "")
+	other.app = h.app
+	var err error
+	if other.resolved.saved, err = newSavedKeys(other.resolved, h.app.saved, other.configsOwner(other), true, other.shared.sender, other.log); err != nil {
+		t.Fatal(err)
+	}
+	if other.resolved.saved.store, err = configstore.New(storage, other.resolved.saved.Space, other.resolved.saved.index, other.resolved.saved.Secret); err != nil {
+		t.Fatal(err)
+	}
+	h.app.sites = append(h.app.sites, other.resolved)
+	return other
+}
+
+// TestRulesOfSharedSpace checks that the URLs of a shared space follow the rules of
+// the site that sends and of those that save, but not of others.
+func TestRulesOfSharedSpace(t *testing.T) {
+	s := caddyhttptest.NewStation(t)
+	h, storage := newConfigGateway(t, t.TempDir(), "manage open", "")
+	saver := addSite(t, h, storage, "configs team {\nmanage open\n}")
+	sender := addSite(t, h, storage, open+"configs team")
+	strict := addSite(t, h, storage, "egress {\ndeny 8.8.8.0/24\n}\nservices {\ndeny json\n}\nconfigs team")
+	alone := addSite(t, h, storage, open+"configs alone")
+	// The URL stands for one with a name that has a forbidden address only when the
+	// message is sent.
+	for _, site := range []*Handler{saver, alone} {
+		if err := site.resolved.saved.store.Save(t.Context(), "ops", configstore.FormatText, s.NotifyURL("/x"), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, site := range map[string]*Handler{"that saves": saver, "that may send to the address": sender} {
+		if r := post(t, site, "/notify/ops", typeForm, "body=x"); r.status < 400 {
+			t.Errorf("a site %s: %d %s", name, r.status, r.body)
+		}
+	}
+	if n := len(s.Take()); n > 0 {
+		t.Errorf("%d messages reach an address that is forbidden where the URL was saved", n)
+	}
+	if r := post(t, alone, "/notify/ops", typeForm, "body=x"); r.status != http.StatusOK {
+		t.Errorf("a site of another space: %d %s", r.status, r.body)
+	}
+	if r := post(t, saver, "/add/ops", typeForm, "urls=json://8.8.8.8"); r.status != http.StatusOK {
+		t.Errorf("the rules of a site that saves nothing apply: %s", r.body)
+	}
+	if r := post(t, strict, "/notify/ops", typeForm, "body=x"); r.status != http.StatusFailedDependency || !strings.Contains(r.body, "the setting services forbids it") {
+		t.Errorf("the rules of the site that sends do not apply: %d %s", r.status, r.body)
+	}
+}

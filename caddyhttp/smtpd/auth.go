@@ -1,0 +1,156 @@
+package smtpd
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+)
+
+// Account is an account of a mail client.
+type Account struct {
+	// Hash is the hash of the password. A login is remembered for this hash.
+	Hash string
+
+	// Matches reports whether a password is that of the account. It may take long.
+	Matches func(password string) bool
+
+	// Keys are the keys that the account may send to; empty for all.
+	Keys []string
+}
+
+// mayUse reports whether the account may send to a key.
+func (a *Account) mayUse(key string) bool {
+	return len(a.Keys) == 0 || slices.Contains(a.Keys, key)
+}
+
+const (
+	// maxChecks is the maximum number of passwords of one address that are checked, or
+	// wait for it. Guesses from one address delay other clients by two checks only.
+	maxChecks = 2
+
+	// maxRemembered is the maximum number of remembered logins.
+	maxRemembered = 1000
+)
+
+// Passwords checks the passwords of clients. A check takes much CPU time, so at
+// most half of the processors run checks at the same time. Correct passwords are
+// remembered, which saves the slow hash for clients that log in often. Servers that
+// replace one another share a Passwords.
+type Passwords struct {
+	slots chan struct{}
+	key   [sha256.Size]byte // of the HMACs
+
+	mu         sync.Mutex
+	checks     map[netip.Addr]int         // that run or wait, by the address of the client
+	remembered map[[sha256.Size]byte]bool // HMACs of logins that were correct
+}
+
+// NewPasswords returns a Passwords that remembers nothing.
+func NewPasswords() *Passwords {
+	p := &Passwords{
+		slots:  make(chan struct{}, max(runtime.GOMAXPROCS(0)/2, 1)),
+		checks: map[netip.Addr]int{}, remembered: map[[sha256.Size]byte]bool{},
+	}
+	_, _ = rand.Read(p.key[:]) // it returns no error
+	return p
+}
+
+// mac returns the HMAC of texts.
+func (p *Passwords) mac(texts ...string) (sum [sha256.Size]byte) {
+	mac := hmac.New(sha256.New, p.key[:])
+	for _, text := range texts {
+		fmt.Fprintf(mac, "%d %s", len(text), text)
+	}
+	return [sha256.Size]byte(mac.Sum(nil))
+}
+
+// check returns the account with a user name and a password, and otherwise the answer
+// for a client at an address.
+func (p *Passwords) check(accounts map[string]*Account, address netip.Addr, user, password string) (*Account, *smtp.SMTPError) {
+	account, known := accounts[user]
+	if !known {
+		account = p.unknown(accounts, user)
+	}
+	login := p.mac(user, account.Hash, password)
+	p.mu.Lock()
+	if known && p.remembered[login] {
+		p.mu.Unlock()
+		return account, nil
+	}
+	if p.checks[address] >= maxChecks {
+		p.mu.Unlock()
+		return nil, errChecks
+	}
+	p.checks[address]++
+	p.mu.Unlock()
+	defer p.leave(address)
+	p.slots <- struct{}{}
+	ok := account.Matches(password)
+	<-p.slots
+	if !ok || !known {
+		return nil, errPassword
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.remembered) >= maxRemembered {
+		clear(p.remembered)
+	}
+	p.remembered[login] = true
+	return account, nil
+}
+
+// leave ends a check for an address.
+func (p *Passwords) leave(address netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checks[address]--; p.checks[address] == 0 {
+		delete(p.checks, address)
+	}
+}
+
+// unknown returns the account whose hash stands in for that of an unknown user, always
+// the same one for the same name. So a check takes as long as for a known user, whatever
+// the hashes of the accounts cost. There is at least one account.
+func (p *Passwords) unknown(accounts map[string]*Account, user string) *Account {
+	names := slices.Sorted(maps.Keys(accounts))
+	sum := p.mac(user)
+	return accounts[names[binary.BigEndian.Uint64(sum[:])%uint64(len(names))]]
+}
+
+// loginServer is the server side of the mechanism LOGIN (draft-murchison-sasl-login).
+// Many devices support only LOGIN and not PLAIN.
+type loginServer struct {
+	user         string
+	step         int
+	authenticate func(user, password string) error
+}
+
+// Next implements sasl.Server.
+func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
+	if l.step == 0 && response == nil {
+		l.step = 1
+		return []byte("Username:"), false, nil
+	}
+	switch l.step {
+	case 0, 1:
+		l.user, l.step = string(response), 2
+		return []byte("Password:"), false, nil
+	case 2:
+		l.step = 3
+		return nil, true, l.authenticate(l.user, string(response))
+	}
+	return nil, false, errors.New("the exchange is over")
+}
+
+var _ sasl.Server = (*loginServer)(nil)

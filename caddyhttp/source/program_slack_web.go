@@ -1,0 +1,289 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// The Web API of Slack is for bots, with methods such as chat.postMessage below /api/.
+// See https://docs.slack.dev/apis/web-api/.
+
+// slackMethod is a method of the Web API.
+type slackMethod struct {
+	// read returns the message of a request. nil means that a request sends nothing.
+	read func(r *Request, data map[string]any) (*Message, error)
+
+	// answer returns the fields of the answer to a request with success.
+	answer func(o Outcome) map[string]any
+}
+
+// slackMethods are the methods that programs need to send messages.
+var slackMethods = map[string]slackMethod{
+	"api.test":                     {nil, slackNothing},
+	"auth.test":                    {nil, slackAuth},
+	"chat.postMessage":             {readSlackMessage, slackPosted},
+	"chat.postEphemeral":           {readSlackMessage, slackPosted},
+	"chat.meMessage":               {readSlackMessage, slackPosted},
+	"chat.update":                  {readSlackUpdate, slackUpdated},
+	"chat.delete":                  {nil, slackUpdated},
+	"conversations.join":           {nil, slackNothing},
+	"files.completeUploadExternal": {readSlackUpload, slackUploaded},
+	"files.getUploadURLExternal":   {readSlackUploadURL, slackUploadURL},
+	"files.upload":                 {readSlackFile, slackFile},
+	"reactions.add":                {nil, slackNothing},
+	"reactions.remove":             {nil, slackNothing},
+}
+
+// slackFamilies are the beginnings of the names of other methods.
+var slackFamilies = []string{"api", "apps", "auth", "bots", "chat", "conversations", "files", "pins", "reactions", "team", "usergroups", "users", "views"}
+
+// slackWebEndpoints returns the endpoints of the Web API, which has GET for all methods.
+func slackWebEndpoints() []endpoint {
+	methods := []string{http.MethodGet, http.MethodPost}
+	var out []endpoint
+	for name, method := range slackMethods {
+		out = append(out, endpoint{
+			methods: methods, paths: []string{name, "api/" + name},
+			read: func(_ context.Context, r *Request) (*Message, error) { return readSlackWeb(r, method) },
+			reply: func(o Outcome) Reply {
+				if o.Error != "" {
+					return slackWebError(o)
+				}
+				answer := map[string]any{"ok": true}
+				maps.Copy(answer, method.answer(o))
+				return jsonReply(http.StatusOK, answer)
+			},
+		})
+	}
+	unknown := []string{"api/*"}
+	for _, family := range slackFamilies {
+		unknown = append(unknown, family+".*")
+	}
+	return append(
+		out,
+		endpoint{methods: methods, paths: unknown, read: readSlackUnknown, reply: slackWebError},
+		endpoint{paths: []string{"upload/v1/*", "api/upload/v1/*"}, read: readSlackUploaded, reply: replySlackUploaded},
+	)
+}
+
+// readSlackWeb reads a request to the Web API: the fields of the query string, of a form
+// or of a JSON object. Objects in a form are JSON.
+func readSlackWeb(r *Request, method slackMethod) (*Message, error) {
+	data := fields(r.Query)
+	if len(r.Body) > 0 || len(r.Form) > 0 {
+		body, err := r.jsonPayload("Slack")
+		if err != nil {
+			return nil, slackErrorf("invalid_json", "%w", err)
+		}
+		r.decoded = nil // the method says what it is
+		object, _ := body.(map[string]any)
+		maps.Copy(data, object)
+	}
+	for _, name := range []string{"attachments", "blocks", "files"} {
+		s, ok := data[name].(string)
+		if !ok {
+			continue
+		}
+		if data[name] = nil; s == "" {
+			continue
+		}
+		v, err := decodeJSON([]byte(s))
+		if err != nil {
+			return nil, slackErrorf("invalid_arguments", "%s must be JSON: %w", name, err)
+		}
+		data[name] = v
+	}
+	m := &Message{Skip: true}
+	if method.read != nil {
+		var err error
+		if m, err = method.read(r, data); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"channel", "text", "ts", "files", "filename", "title", "username"} {
+		m.echo(name, data[name])
+	}
+	return m, nil
+}
+
+// slackErrorf returns an error with a code of Slack.
+func slackErrorf(code, format string, args ...any) *Error {
+	err := errorf(http.StatusBadRequest, format, args...)
+	err.Code = code
+	return err
+}
+
+// slackCodes are the codes of errors by status. See
+// https://docs.slack.dev/reference/methods/chat.postMessage#errors.
+var slackCodes = map[int]string{
+	http.StatusBadRequest:            "invalid_arguments",
+	http.StatusUnauthorized:          "invalid_auth",
+	http.StatusForbidden:             "restricted_action",
+	http.StatusNotFound:              "channel_not_found",
+	http.StatusMethodNotAllowed:      "invalid_post_type",
+	http.StatusRequestEntityTooLarge: "msg_too_long",
+	http.StatusFailedDependency:      "fatal_error",
+	http.StatusServiceUnavailable:    "service_unavailable",
+}
+
+// slackWebError answers with an error. Slack's status would be 200; this one tells
+// programs that only look at the status, too.
+func slackWebError(o Outcome) Reply {
+	code := cmp.Or(o.Code, slackCodes[o.Status], "internal_error")
+	return jsonReply(o.Status, map[string]any{"ok": false, "error": code, "response_metadata": map[string]any{"messages": []string{"[ERROR] " + o.Error}}})
+}
+
+// readSlackUnknown refuses a method that the gateway does not have.
+func readSlackUnknown(context.Context, *Request) (*Message, error) {
+	return nil, &Error{Status: http.StatusNotFound, Code: "unknown_method", Err: fmt.Errorf("the gateway does not have this method of Slack; it has %s", strings.Join(slices.Sorted(maps.Keys(slackMethods)), ", "))}
+}
+
+// readSlackMessage reads a new message.
+func readSlackMessage(r *Request, data map[string]any) (*Message, error) {
+	m, err := slackMessage(data).check("Slack", r)
+	if err != nil {
+		return nil, slackErrorf("no_text", "%w", err)
+	}
+	return m, nil
+}
+
+// readSlackUpdate reads the new text of a message. It is sent as a message of its own.
+// A change of something else, such as of buttons, is not sent.
+func readSlackUpdate(r *Request, data map[string]any) (*Message, error) {
+	m, err := slackMessage(data).check("Slack", r)
+	if err != nil {
+		return &Message{Skip: true}, nil
+	}
+	m.markEdited()
+	return m, nil
+}
+
+// readSlackUploadURL checks a request for an address to post a file to.
+func readSlackUploadURL(_ *Request, data map[string]any) (*Message, error) {
+	if text(data["filename"]) == "" {
+		return nil, slackErrorf("invalid_arguments", "filename is missing")
+	}
+	return &Message{Skip: true}, nil
+}
+
+// readSlackUploaded reads a file, as a form or as the body. It is sent at once, because
+// the gateway keeps nothing between requests.
+func readSlackUploaded(_ context.Context, r *Request) (*Message, error) {
+	if r.Files == 0 && len(r.Body) == 0 {
+		return nil, errorf(http.StatusBadRequest, "the request has no file")
+	}
+	name := path.Base("/" + r.Query.Get("filename"))
+	if name == "/" {
+		name = "file"
+	}
+	m := &Message{Body: name}
+	if r.Files == 0 {
+		m.File = name
+	}
+	return m, nil
+}
+
+// readSlackUpload reads the comment on files that were posted. Without one, there is
+// nothing to send.
+func readSlackUpload(r *Request, data map[string]any) (*Message, error) {
+	if len(list(data["files"], 1)) == 0 {
+		return nil, slackErrorf("invalid_arguments", "files is missing")
+	}
+	m, err := slackMessage(map[string]any{"text": data["initial_comment"], "blocks": data["blocks"]}).check("Slack", r)
+	if err != nil {
+		return &Message{Skip: true}, nil
+	}
+	return m, nil
+}
+
+// readSlackFile reads a file with its comment, or the text of a file.
+func readSlackFile(r *Request, data map[string]any) (*Message, error) {
+	content := text(data["content"])
+	if content == "" && r.Files == 0 {
+		return nil, slackErrorf("no_file_data", "the request has neither a file nor content")
+	}
+	m := slackMessage(map[string]any{"text": data["initial_comment"]})
+	m.Title = text(valueOr(data["title"], data["filename"]))
+	var body lines
+	body.add(m.Body)
+	if content != "" {
+		body.add("```\n" + content + "\n```")
+	}
+	m.Body = body.String()
+	return m.check("Slack", r)
+}
+
+func slackNothing(Outcome) map[string]any { return nil }
+
+// The names and IDs of the workspace and the bot in answers.
+const (
+	slackName = "caddy-notify"
+	slackTeam = "T00000000"
+	slackUser = "U00000000"
+	slackBot  = "B00000000"
+	slackRoom = "C00000000"
+)
+
+func slackAuth(o Outcome) map[string]any {
+	return map[string]any{"url": o.Request.Address + "/", "team": slackName, "team_id": slackTeam, "user": slackName, "user_id": slackUser, "bot_id": slackBot}
+}
+
+func slackPosted(o Outcome) map[string]any { return slackAnswer(o, o.timestampID()) }
+
+func slackUpdated(o Outcome) map[string]any { return slackAnswer(o, text(o.Message.sent["ts"])) }
+
+// slackAnswer returns the answer about a message whose ID is ts.
+func slackAnswer(o Outcome, ts string) map[string]any {
+	sent := o.Message.sent
+	return map[string]any{
+		"channel": cmp.Or(text(sent["channel"]), slackRoom), "ts": ts, "message_ts": ts, "text": text(sent["text"]),
+		"message": map[string]any{
+			"type": "message", "subtype": "bot_message", "text": text(sent["text"]), "username": cmp.Or(text(sent["username"]), slackName),
+			"bot_id": slackBot, "ts": ts,
+		},
+	}
+}
+
+// slackUploadURL returns an address to post a file to. Some clients send no token to
+// it, so it has that of the request.
+func slackUploadURL(o Outcome) map[string]any {
+	r := o.Request
+	id := "F" + o.textID(10)
+	query := url.Values{"filename": {text(o.Message.sent["filename"])}}
+	if token := cmp.Or(schemeToken(r.Header.Get("Authorization"), "Bearer"), r.Query.Get("token"), r.field("token")); token != "" {
+		query.Set("token", token)
+	}
+	return map[string]any{"file_id": id, "upload_url": r.Address + "/upload/v1/" + id + "?" + query.Encode()}
+}
+
+func replySlackUploaded(o Outcome) Reply {
+	r := Reply{Status: o.Status, ContentType: "text/plain; charset=utf-8", Body: []byte(markup.Printable(o.Error))}
+	if o.Error == "" {
+		r.Body = []byte("OK")
+	}
+	return r
+}
+
+func slackUploaded(o Outcome) map[string]any {
+	files := []any{}
+	for _, f := range list(o.Message.sent["files"], maxFacts) {
+		files = append(files, map[string]any{"id": text(f["id"]), "title": text(f["title"])})
+	}
+	return map[string]any{"files": files}
+}
+
+func slackFile(o Outcome) map[string]any {
+	sent := o.Message.sent
+	return map[string]any{"file": map[string]any{
+		"id": "F" + o.textID(10), "created": o.Time.Unix(), "name": text(sent["filename"]), "title": text(valueOr(sent["title"], sent["filename"])),
+	}}
+}

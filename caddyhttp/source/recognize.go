@@ -1,0 +1,278 @@
+package source
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
+)
+
+// condition is a row of Format.Has.
+type condition struct {
+	fields   []fieldPath // one of which must exist
+	optional bool
+}
+
+// fieldPath is the path of a field of a payload.
+type fieldPath struct {
+	text  string   // as Format.Has has it
+	steps []string // names of members; elements stands for the elements of an array
+	value string   // text that the field must have; "" for any
+}
+
+// elements is the step of a fieldPath to all elements of an array.
+const elements = "[]"
+
+// parseHas parses the rows of Format.Has.
+func parseHas(rows []string) (out []condition) {
+	for _, row := range rows {
+		var c condition
+		row, c.optional = strings.CutSuffix(row, "?")
+		for text := range strings.SplitSeq(row, "|") {
+			p := fieldPath{text: text}
+			path, value, _ := strings.Cut(text, "=")
+			p.value = value
+			for name := range strings.SplitSeq(path, ".") {
+				name, array := strings.CutSuffix(name, elements)
+				if name != "" {
+					p.steps = append(p.steps, name)
+				}
+				if array {
+					p.steps = append(p.steps, elements)
+				}
+			}
+			c.fields = append(c.fields, p)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// holds reports whether a payload meets the condition.
+func (c condition) holds(data any) bool {
+	return slices.ContainsFunc(c.fields, func(p fieldPath) bool { return p.in(data, p.steps) })
+}
+
+// in reports whether the field exists in v at the end of steps.
+func (p fieldPath) in(v any, steps []string) bool {
+	if len(steps) == 0 {
+		return p.value == "" || text(v) == p.value
+	}
+	if steps[0] == elements {
+		list, _ := v.([]any)
+		return slices.ContainsFunc(list, func(item any) bool { return p.in(item, steps[1:]) })
+	}
+	object, _ := v.(map[string]any)
+	member, ok := object[steps[0]]
+	return ok && p.in(member, steps[1:])
+}
+
+// missing returns what is missing of the field in a payload that does not have it: the
+// first name of the path, or all of it if the payload has the first.
+func (p fieldPath) missing(data any) string {
+	if object, ok := data.(map[string]any); ok {
+		if _, ok := object[p.steps[0]]; ok {
+			return p.text
+		}
+	}
+	return p.steps[0]
+}
+
+// fit returns how well a payload fits the format, and reports whether it meets all
+// conditions that it must.
+func (f *Format) fit(data any) (score int, ok bool) {
+	ok = len(f.conditions) > 0
+	for _, c := range f.conditions {
+		switch met := c.holds(data); {
+		case met && c.optional:
+			score++
+		case met:
+			score += 2
+		case !c.optional:
+			ok = false
+		}
+	}
+	return score, ok
+}
+
+// isNamed reports whether headers name the program of the format.
+func (f *Format) isNamed(h http.Header) bool { return f.Header != "" && h.Get(f.Header) != "" }
+
+// sortedFormats are the built-in formats. They are sorted once, because every message
+// is compared with all of them.
+var sortedFormats = sync.OnceValue(Formats)
+
+// recognize returns the built-in formats that a payload fits best, in alphabetical
+// order. Headers that name a program count more than fields.
+func recognize(h http.Header, data any) (best []*Format) {
+	named := slices.ContainsFunc(sortedFormats(), func(f *Format) bool { return f.isNamed(h) })
+	highest := 0
+	for _, f := range sortedFormats() {
+		score, ok := f.fit(data)
+		if named {
+			ok = f.isNamed(h)
+		}
+		if !ok || score < highest {
+			continue
+		}
+		if score > highest {
+			best, highest = nil, score
+		}
+		best = append(best, f)
+	}
+	return best
+}
+
+// Guess returns the built-in format of a payload that was sent without the name of a
+// source, or nil if none fits best, or the payload is a message for the gateway itself.
+func Guess(r *Request) *Format {
+	data := r.anyPayload()
+	if direct.holds(data) {
+		return nil
+	}
+	if best := recognize(r.Header, data); len(best) == 1 {
+		return best[0]
+	}
+	return nil
+}
+
+// checkProgram returns an [*Error] if a payload is one of another program. A source of
+// the operator's own takes any payload.
+func (s *Source) checkProgram(r *Request, data any) error {
+	f := s.Format
+	if formats[f.Name] != f {
+		return nil
+	}
+	best := recognize(r.Header, data)
+	if slices.ContainsFunc(best, func(b *Format) bool { return b == f || slices.Contains(f.Reads, b.Name) }) {
+		return nil
+	}
+	sent := r.anyPayload()
+	if len(best) == 0 {
+		best = recognize(r.Header, sent)
+	}
+	return s.foreignError(data, sent, best)
+}
+
+// checkProgramOfAPI is like checkProgram for an API, whose clients may send anything that
+// its read function accepts: it returns an error only if the payload is one of another
+// program. err is the error of the read function.
+func (s *Source) checkProgramOfAPI(r *Request, err error) error {
+	best := recognize(r.Header, r.decoded)
+	if len(best) == 0 || slices.Contains(best, s.Format) {
+		return err
+	}
+	if err == nil && slices.ContainsFunc(best, func(b *Format) bool { return slices.Contains(s.Format.Reads, b.Name) }) {
+		return nil
+	}
+	return s.foreignError(r.decoded, r.decoded, best)
+}
+
+// foreignError returns the error for a payload that is not one of the source's program.
+// It says what is missing in data, which formats the payload fits best, and what sent,
+// the payload as it came, has.
+func (s *Source) foreignError(data, sent any, best []*Format) *Error {
+	var reasons []string
+	if i := slices.IndexFunc(s.Format.conditions, func(c condition) bool { return !c.optional && !c.holds(data) }); i >= 0 {
+		reasons = append(reasons, quote(s.Format.conditions[i].fields[0].missing(data))+" is missing")
+	}
+	switch len(best) {
+	case 0:
+		if direct.holds(sent) {
+			reasons = append(reasons, "it looks like a message for the address of the key, without /"+s.config.Name)
+		}
+	case 1:
+		reasons = append(reasons, "it looks like one of "+best[0].Program+", whose address ends with /"+best[0].Name)
+	default:
+		var programs, addresses []string
+		for _, f := range best {
+			programs, addresses = append(programs, f.Program), append(addresses, "/"+f.Name)
+		}
+		reasons = append(reasons, "it looks like one of "+enumerate(programs, "or")+", whose addresses end with "+enumerate(addresses, "and"))
+	}
+	reasons = append(reasons, s.describe(sent))
+	return errorf(http.StatusBadRequest, "this is no payload of %s: %s", s.Format.Program, strings.Join(reasons, "; "))
+}
+
+// direct is what a message for the API of the gateway itself has.
+var direct = parseHas([]string{"body"})[0]
+
+// describe names the fields of a payload, without their values.
+func (s *Source) describe(data any) string {
+	object, ok := data.(map[string]any)
+	if !ok {
+		return "it is no object"
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		names = append(names, quote(s.publicName(name)))
+	}
+	return "it has " + enumerate(names, "and")
+}
+
+// fieldName matches the names of fields that an error shows. A longer name, or one with
+// other characters, can be a value: the body of a form without = is a name.
+var fieldName = lazyregexp.New(`^[\pL_$@][\pL\d_.:@$-]{0,31}$`)
+
+// maxDigits is the maximum number of digits of a field name that an error shows. A token
+// has more.
+const maxDigits = 3
+
+// publicName returns the name of a field for an error, or "…" if it may be a secret.
+func (s *Source) publicName(name string) string {
+	digits := strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return c
+		}
+		return -1
+	}, name)
+	if !fieldName.MatchString(name) || len(digits) > maxDigits || redact.NewMasker([]string{s.config.Token, s.config.Secret}).Mask(name) != name {
+		return "…"
+	}
+	return name
+}
+
+func quote(s string) string { return `"` + s + `"` }
+
+// maxNames is the maximum number of names that an error lists.
+const maxNames = 6
+
+// enumerate returns names as a list in a sentence: a, b and c.
+func enumerate(names []string, conjunction string) string {
+	if more := len(names) - maxNames; more > 0 {
+		names = append(slices.Clone(names[:maxNames]), fmt.Sprintf("%d more", more))
+	}
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
+}
+
+// formFields are the fields of forms in which programs send JSON.
+var formFields = []string{"payload", "payload_json", "data"}
+
+// anyPayload returns the payload of a request whose format is not known, or nil: the
+// JSON of the body or of a form.
+func (r *Request) anyPayload() any {
+	form := r.Form
+	if form == nil && !looksLikeJSON(r.Body) {
+		form, _ = parseForm(string(r.Body))
+	}
+	body := r.Body
+	for _, name := range formFields {
+		if value := form.Get(name); looksLikeJSON([]byte(value)) {
+			body = []byte(value)
+		}
+	}
+	data, err := decodeJSON(body)
+	if err != nil {
+		return fields(form)
+	}
+	return data
+}

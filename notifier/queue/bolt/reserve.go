@@ -1,0 +1,196 @@
+package bolt
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// bbolt never overwrites a page that is in use: a commit writes copies of the
+// pages that it changes. So a delivery that ends needs free pages first, and a
+// store without any could never remove what it has delivered. The reserve is
+// pages that have been written before and are not in use. Writing them again
+// needs no room on the disk, whoever has filled it. On file systems that copy
+// on write, such as btrfs and ZFS, this does not hold.
+const (
+	minReserve    = 4 << 20 / pageSize // pages
+	reservePerJob = 1 << 10            // bytes for each waiting job, whose record moves when it ends
+	growStep      = 4 << 20 / pageSize // pages by which the file grows at least
+)
+
+// The maximum number of pages that a change needs, roughly, apart from those of
+// its content: one in each bucket, and what is above them.
+const (
+	pagesPerCommit  = 32
+	pagesPerMessage = 8
+	pagesPerJob     = 2
+	pagesPerResult  = 10
+	pagesPerForget  = 10
+)
+
+// errDiskFull is returned for messages when the disk has room only to deliver
+// what waits.
+var errDiskFull = errors.New("the disk is full: what is left is needed to deliver the messages that wait; make room on it")
+
+// reserve counts the pages that can be written even if the disk is full. Only
+// the writer uses it.
+type reserve struct {
+	mapped  int64           // bytes of the file that bbolt has mapped, or more
+	written int64           // bytes from the beginning of the file that have been written
+	failed  time.Time       // when the file could not be extended
+	err     error           // why
+	tight   bool            // the reserve is smaller than it should be
+	told    map[string]bool // destinations that got a message about a delivery that was given up since then
+}
+
+// reset begins to count for a database that has just been opened, and of which
+// so many bytes have been written.
+func (r *reserve) reset(db *bbolt.DB, written int64) {
+	r.written = 0
+	if info, err := os.Stat(db.Path()); err == nil {
+		r.written = min(written, info.Size())
+		r.mapped = mappingOf(max(info.Size(), int64(initialMapping(runtime.GOOS))))
+	}
+	// bbolt counts its free pages when a transaction ends.
+	_ = guard(func() error {
+		tx, err := db.Begin(true)
+		if err != nil {
+			return err
+		}
+		return tx.Rollback()
+	})
+}
+
+// room returns the number of pages that can be written without more room on the
+// disk.
+func (s *Store) room(db *bbolt.DB) int {
+	stats := db.Stats()
+	free := stats.FreePageN
+	if stats.OpenTxN == 0 {
+		free += stats.PendingPageN // readers may need them
+	}
+	return free + int(max(s.reserve.written-end(db), 0)/pageSize)
+}
+
+// end returns where the part of the file ends that bbolt has used.
+func end(db *bbolt.DB) (n int64) {
+	// The function returns no error, and reads no page.
+	_ = db.View(func(tx *bbolt.Tx) error { n = tx.Size(); return nil })
+	return n
+}
+
+// fit refuses the changes that would use up the reserve. It returns the others,
+// and how many of them the next transaction should make.
+func (s *Store) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
+	need, messages := pagesPerCommit, false
+	for _, c := range changes {
+		need += c.pages
+		messages = messages || c.messages
+	}
+	if size := end(db) + int64(need)*pageSize; size >= s.reserve.mapped {
+		s.endBackups(errBackupGrows)
+		s.reserve.mapped = mappingOf(size + pageSize)
+	}
+	s.index.mu.Lock()
+	waiting := s.index.queued + s.index.sending
+	s.index.mu.Unlock()
+	want := need + minReserve + waiting*reservePerJob/pageSize
+	if s.reserve.tight {
+		want += minReserve / 4 // so that it does not change with every delivery
+	}
+	tight := !s.extend(db, want)
+	if tight != s.reserve.tight {
+		s.reserve.tight, s.reserve.told = tight, map[string]bool{}
+		if tight {
+			s.log.Error("the disk is full: no more messages are accepted, and results of delivered messages are not kept; what waits is delivered", zap.String("folder", s.path), zap.Error(s.reserve.err))
+		} else {
+			s.log.Info("the disk has room again, and messages are accepted", zap.String("folder", s.path))
+		}
+	}
+	if !tight {
+		return changes, len(changes)
+	}
+	s.endBackups(errBackupSpace)
+	rest = changes[:0]
+	need = pagesPerCommit
+	for _, c := range changes {
+		if c.messages {
+			answer([]*change{c}, errDiskFull)
+			continue
+		}
+		rest = append(rest, c)
+		need += c.pages
+	}
+	n = len(rest)
+	for room := s.room(db); n > 1 && need > room; n-- {
+		need -= rest[n-1].pages
+	}
+	return rest, n
+}
+
+// leavesOut reports whether e, a message about a delivery that is given up, is
+// not stored. While the disk is full, each destination gets one: as many as
+// there are deliveries could take more than the reserve, and nothing could be
+// stored any more.
+func (b *batch) leavesOut(e *queue.Entry) bool {
+	if !b.tight || len(e.Jobs) == 0 {
+		return false
+	}
+	to, r := e.Jobs[0].Destination, &b.store.reserve
+	if r.told[to] || b.told[to] {
+		b.store.log.Warn("no message about a delivery that is given up, because the disk is full and there was one about another", zap.Stringer("id", e.Message.ID))
+		return true
+	}
+	b.told[to] = true
+	b.then = append(b.then, func(*index) { r.told[to] = true })
+	return false
+}
+
+// extend extends the file until so many pages can be written. It reports false
+// if the disk has no room.
+func (s *Store) extend(db *bbolt.DB, pages int) bool {
+	room := s.room(db)
+	if room >= pages {
+		return true
+	}
+	if time.Since(s.reserve.failed) < coolDown {
+		return false
+	}
+	from := max(s.reserve.written, end(db))
+	written, err := writeZeros(s.dbPath(), from, int64(max(pages-room, growStep))*pageSize, !s.noSync)
+	s.reserve.written = from + written
+	if err != nil {
+		s.reserve.failed, s.reserve.err = time.Now(), err
+	}
+	// room is not read again: it is less while somebody reads, and that does not
+	// mean that the disk is full.
+	return room+int(written/pageSize) >= pages
+}
+
+// writeZeros writes zeros to the end of a file, or over what follows from. It
+// returns the number of bytes written, in whole pages, also with an error.
+func writeZeros(path string, from, n int64, sync bool) (written int64, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	zeros := make([]byte, min(n, 256<<10))
+	for written < n && err == nil {
+		var some int
+		some, err = f.WriteAt(zeros[:min(n-written, int64(len(zeros)))], from+written)
+		written += int64(some)
+	}
+	written -= written % pageSize
+	if sync {
+		if e := f.Sync(); e != nil {
+			written, err = 0, errors.Join(err, e)
+		}
+	}
+	return written, errors.Join(err, f.Close())
+}

@@ -1,0 +1,629 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+)
+
+// The jobs of one incident to one destination keep an order. The store has a
+// record of those that are not final, which changes in the transaction that
+// changes one of the jobs:
+//
+//   - At most one is due or being sent. The others are Held.
+//   - A job that tells a new state replaces those before it that are not being sent,
+//     which become Superseded. It gets their notes, so that it can tell what the
+//     destination has missed.
+//   - A job that is being sent is waited for. If it is not delivered, and a new state
+//     waits, it is Superseded, too.
+//   - A job that adds something to the incident waits for all jobs before it.
+//   - A job that is dead holds up nothing. A new state replaces it as well.
+
+// The bounds of a record.
+const (
+	maxHeld   = 50 // jobs that add something; a further one replaces the oldest
+	maxMissed = 20 // notes; the oldest are counted
+)
+
+// line is the record of the jobs of one incident to one destination, in the order
+// in which they were accepted.
+type line struct {
+	jobs    []linedJob
+	missed  []missedJob
+	omitted int // of missed, because there were too many
+}
+
+// linedJob is a job that is not final.
+type linedJob struct {
+	id       JobID
+	newState bool
+	note     []byte
+	status   Status // of now; not stored
+}
+
+// missedJob is a job that was not delivered.
+type missedJob struct {
+	id   JobID
+	by   JobID // the job that tells it; zero for the next one
+	note []byte
+}
+
+// The fields of a line and of its jobs.
+const (
+	lineJob     wire.Field = 1 // one for each
+	lineMissed  wire.Field = 2 // one for each
+	lineOmitted wire.Field = 3
+
+	linedMessage  wire.Field = 1
+	linedIndex    wire.Field = 2
+	linedNewState wire.Field = 3
+	linedNote     wire.Field = 4
+	linedBy       wire.Field = 5
+	linedByIndex  wire.Field = 6
+)
+
+func (l *line) encode() (b []byte) {
+	item := func(id JobID) []byte {
+		return wire.AppendNumber(wire.AppendText(nil, linedMessage, id.Message[:]), linedIndex, id.Index)
+	}
+	for _, j := range l.jobs {
+		b = wire.AppendItem(b, lineJob, wire.AppendText(wire.AppendTrue(item(j.id), linedNewState, j.newState), linedNote, j.note))
+	}
+	for _, m := range l.missed {
+		x := wire.AppendText(item(m.id), linedNote, m.note)
+		if m.by != (JobID{}) {
+			x = wire.AppendNumber(wire.AppendText(x, linedBy, m.by.Message[:]), linedByIndex, m.by.Index)
+		}
+		b = wire.AppendItem(b, lineMissed, x)
+	}
+	return wire.AppendNumber(b, lineOmitted, l.omitted)
+}
+
+func decodeLine(b []byte) (*line, error) {
+	l := new(line)
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case lineJob, lineMissed:
+			var j linedJob
+			var by JobID
+			x := wire.NewReader(r.Bytes())
+			for x.Next() {
+				switch x.Field {
+				case linedMessage:
+					copy(j.id.Message[:], x.Bytes())
+				case linedIndex:
+					j.id.Index = x.Int()
+				case linedNewState:
+					j.newState = x.Bool()
+				case linedNote:
+					j.note = slices.Clone(x.Bytes())
+				case linedBy:
+					copy(by.Message[:], x.Bytes())
+				case linedByIndex:
+					by.Index = x.Int()
+				}
+			}
+			if x.Err() != nil {
+				return nil, x.Err()
+			}
+			if r.Field == lineJob {
+				l.jobs = append(l.jobs, j)
+			} else {
+				l.missed = append(l.missed, missedJob{j.id, by, j.note})
+			}
+		case lineOmitted:
+			l.omitted = r.Int()
+		}
+	}
+	return l, r.Err()
+}
+
+// empty reports whether there is nothing to remember.
+func (l *line) empty() bool { return len(l.jobs)+len(l.missed)+l.omitted == 0 }
+
+func (l *line) find(id JobID) *linedJob {
+	for i := range l.jobs {
+		if l.jobs[i].id == id {
+			return &l.jobs[i]
+		}
+	}
+	return nil
+}
+
+// arranged is what has to change so that a line is in order.
+type arranged struct {
+	superseded map[JobID]JobID // with the job that replaces each
+	released   JobID           // was held and is due; zero for none
+}
+
+// arrange brings the line in order after a job was added or its status has
+// changed. It drops final jobs.
+func (l *line) arrange() arranged {
+	a := arranged{superseded: map[JobID]JobID{}}
+	l.jobs = slices.DeleteFunc(l.jobs, func(j linedJob) bool { return !j.status.Waits() && j.status != Dead })
+	last := -1 // the newest state that waits
+	adds := 0
+	for i, j := range l.jobs {
+		if j.newState && j.status.Waits() {
+			last = i
+		}
+		if !j.newState && j.status == Held {
+			adds++
+		}
+	}
+	l.jobs = slices.DeleteFunc(slices.Clone(l.jobs), func(j linedJob) bool {
+		i := slices.IndexFunc(l.jobs, func(o linedJob) bool { return o.id == j.id })
+		var by JobID
+		switch {
+		case i < last && j.status != Sending && j.id.Message != l.jobs[last].id.Message:
+			by = l.jobs[last].id
+		case adds > maxHeld && !j.newState && j.status == Held:
+			adds--
+			by = l.jobs[len(l.jobs)-1].id
+		default:
+			return false
+		}
+		a.superseded[j.id] = by
+		l.miss(j, by)
+		return true
+	})
+	if !slices.ContainsFunc(l.jobs, func(j linedJob) bool { return j.status == Queued || j.status == Sending }) {
+		if i := slices.IndexFunc(l.jobs, func(j linedJob) bool { return j.status == Held }); i >= 0 {
+			l.jobs[i].status = Queued
+			a.released = l.jobs[i].id
+		}
+	}
+	return a
+}
+
+// miss notes that a job was not delivered, and that by tells it; zero for the next
+// one.
+func (l *line) miss(j linedJob, by JobID) {
+	for i := range l.missed { // what j should have told
+		if l.missed[i].by == j.id {
+			l.missed[i].by = by
+		}
+	}
+	if i := slices.IndexFunc(l.missed, func(m missedJob) bool { return m.id == j.id }); i >= 0 {
+		l.missed[i].by = by
+		return
+	}
+	l.missed = append(l.missed, missedJob{j.id, by, j.note})
+	if n := len(l.missed) - maxMissed; n > 0 {
+		l.missed, l.omitted = slices.Delete(l.missed, 0, n), l.omitted+n
+	}
+}
+
+// tells reports whether a job tells m.
+func (j *Job) tells(m missedJob) bool {
+	return m.id != j.JobID && (m.by == j.JobID || m.by == JobID{})
+}
+
+// missedBy returns the notes that a job tells.
+func (l *line) missedBy(j *Job) (m Missed) {
+	for _, x := range l.missed {
+		if j.tells(x) {
+			m.Notes = append(m.Notes, x.note)
+		}
+	}
+	m.Omitted = l.omitted
+	return m
+}
+
+// delivered notes that a job was delivered, and with it what it tells.
+func (l *line) delivered(j *Job) {
+	l.missed = slices.DeleteFunc(l.missed, func(m missedJob) bool { return m.id == j.JobID || j.tells(m) })
+	l.omitted = 0
+}
+
+// Missed is what a destination did not get before a message of the same incident.
+type Missed struct {
+	Notes   [][]byte // of the jobs, the oldest first
+	Omitted int      // how many there were before them
+}
+
+// lineName returns the name of the record of a job's line.
+func (q *Queue) lineName(j *Job) Hash {
+	return q.store.Hash("line\x00" + j.Incident + "\x00" + j.Destination)
+}
+
+// readLines reads lines and the statuses of their jobs, except those in known. A line
+// that is damaged is empty: then [Queue.tidyOrder] releases its jobs.
+func (q *Queue) readLines(old [][]byte, status func([]JobID) ([]Status, error), known ...JobID) ([]*line, error) {
+	lines := make([]*line, len(old))
+	var ids []JobID
+	for i, b := range old {
+		l, err := decodeLine(b)
+		if err != nil {
+			q.options.Load().Logger.Error(fmt.Sprintf("the order of the messages of an incident is lost: %v", err))
+			l = new(line)
+		}
+		lines[i] = l
+		for _, j := range l.jobs {
+			if !slices.Contains(known, j.id) {
+				ids = append(ids, j.id)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return lines, nil
+	}
+	statuses, err := status(ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range lines {
+		for i := range l.jobs {
+			if j := &l.jobs[i]; !slices.Contains(known, j.id) {
+				j.status, statuses = statuses[0], statuses[1:]
+			}
+		}
+	}
+	return lines, nil
+}
+
+// records returns the records of lines.
+func (q *Queue) records(lines []*line, now time.Time) []Record {
+	records := make([]Record, len(lines))
+	for i, l := range lines {
+		if !l.empty() {
+			records[i] = Record{l.encode(), now.Add(q.options.Load().Keep)}
+		}
+	}
+	return records
+}
+
+// changes returns the changes of the jobs that are not in the hands of the caller.
+func (a arranged) changes(now time.Time, own func(JobID) bool) (changes []JobChange) {
+	for id, by := range a.superseded {
+		if !own(id) {
+			changes = append(changes, JobChange{id, func(j *Job) { j.supersede(by, now) }})
+		}
+	}
+	if a.released != (JobID{}) && !own(a.released) {
+		changes = append(changes, JobChange{a.released, func(j *Job) { j.release(now) }})
+	}
+	return changes
+}
+
+func (j *Job) supersede(by JobID, now time.Time) {
+	j.Status, j.By, j.Updated = Superseded, by, now
+}
+
+// release makes a held job due.
+func (j *Job) release(now time.Time) {
+	j.Status, j.Due, j.Updated = Queued, now, now
+}
+
+// orderEntry makes the acceptance of a message keep the order of its incident.
+// Jobs that have to wait are Held, also those that the caller wants to send.
+func (q *Queue) orderEntry(e *Entry, now time.Time) {
+	wanted := make([]Status, len(e.Jobs))
+	lineOf := make([]int, len(e.Jobs)) // -1 for none
+	names := slices.Clone(e.Rules.names())
+	ruled := len(names)
+	for i := range e.Jobs {
+		j := &e.Jobs[i]
+		wanted[i], lineOf[i] = j.Status, -1
+		if j.Incident == "" || j.Destination == "" {
+			continue
+		}
+		name := q.lineName(j)
+		if lineOf[i] = slices.Index(names, name); lineOf[i] < 0 {
+			lineOf[i] = len(names)
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 && e.Rules == nil {
+		return
+	}
+	e.Update = &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		for i := range e.Jobs {
+			j := &e.Jobs[i]
+			j.Status, j.Rule, j.By = wanted[i], "", JobID{}
+		}
+		d, err := e.Rules.decide(old[:ruled], status)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := q.readLines(old[ruled:], status)
+		if err != nil {
+			return nil, err
+		}
+		c := &Change{Jobs: d.Jobs}
+		released := map[JobID]bool{}
+		for i := range d.Release {
+			j := &d.Release[i]
+			if at := slices.Index(names, q.lineName(j)); at >= ruled {
+				lines[at-ruled].joinLine(j)
+				released[j.JobID] = true
+			}
+		}
+		own := func(id JobID) bool { return id.Message == e.Message.ID || released[id] }
+		for i := range e.Jobs {
+			j := &e.Jobs[i]
+			if lineOf[i] < 0 || j.Rule != "" {
+				continue
+			}
+			l := lines[lineOf[i]-ruled]
+			x := linedJob{j.JobID, j.NewState, j.Note, Held}
+			switch {
+			case wanted[i] == Dead:
+				x.status = Dead
+				l.jobs = append(l.jobs, x)
+				l.miss(x, JobID{})
+			case wanted[i].Waits():
+				l.jobs = append(l.jobs, x)
+			case wanted[i] == Failed:
+				l.miss(x, JobID{})
+			default:
+				continue
+			}
+			a := l.arrange()
+			c.Jobs = append(c.Jobs, a.changes(now, own)...)
+			for id := range a.superseded {
+				if released[id] {
+					c.Jobs = append(c.Jobs, q.unhold(id, l, a, now))
+				}
+			}
+			if x := l.find(j.JobID); x != nil && x.status == Held {
+				j.Status = Held
+			}
+			j.Missed = l.missedBy(j)
+		}
+		c.Records = append(d.Records, q.records(lines, now)...)
+		return c, nil
+	}}
+}
+
+// orderOutcome makes the settlement of a job keep the order of its incident, and adds
+// what rules change when it ends.
+func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
+	r := s.Job
+	if r.Incident == "" && rules == nil {
+		return
+	}
+	outcome := *r
+	next := s.Next
+	names := slices.Clone(rules.names())
+	ruled := len(names)
+	if r.Incident != "" {
+		names = append(names, q.lineName(r))
+	}
+	s.Update = &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		*r, s.Next = outcome, next
+		c := new(Change)
+		if r.Incident != "" {
+			var err error
+			if c, err = q.settleLine(s, old[ruled:], status, now); err != nil {
+				return nil, err
+			}
+		}
+		d, err := rules.decide(old[:ruled], status)
+		if err != nil {
+			return nil, err
+		}
+		return &Change{append(d.Records, c.Records...), append(d.Jobs, c.Jobs...)}, nil
+	}}
+}
+
+// settleLine changes the line of a job that is settled, whose record is old.
+func (q *Queue) settleLine(s *Settlement, old [][]byte, status func([]JobID) ([]Status, error), now time.Time) (*Change, error) {
+	r := s.Job
+	lines, err := q.readLines(old, status, r.JobID)
+	if err != nil {
+		return nil, err
+	}
+	l := lines[0]
+	j := l.find(r.JobID)
+	if j == nil { // the record was lost
+		l.jobs = slices.Insert(l.jobs, 0, linedJob{id: r.JobID, newState: r.NewState})
+		j = &l.jobs[0]
+	}
+	j.note = r.Note
+	switch r.Status {
+	case Delivered:
+		l.delivered(r)
+		j.status = Delivered
+	case Dead, Failed:
+		l.miss(*j, JobID{})
+		j.status = Dead
+	default:
+		j.status = r.Status
+	}
+	a := l.arrange()
+	if by, ok := a.superseded[r.JobID]; ok {
+		r.supersede(by, now)
+		s.Next = nil
+	} else if r.Status == Failed {
+		l.jobs = slices.DeleteFunc(l.jobs, func(j linedJob) bool { return j.id == r.JobID })
+	}
+	own := func(id JobID) bool { return id == r.JobID }
+	return &Change{q.records(lines, now), a.changes(now, own)}, nil
+}
+
+// orderJobs changes jobs of one message, and keeps the order of its incident. f
+// returns the status that a job is to have, or 0 to leave it, and how to change
+// it. It returns the earlier statuses of the changed jobs.
+func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func(status Status) (Status, func(*Job))) (before []Status, err error) {
+	var names []Hash
+	byName := map[Hash][]*Job{}
+	for i := range jobs {
+		j := &jobs[i]
+		if j.Incident == "" || !j.Status.Waits() && j.Status != Dead || j.heldByRule() {
+			continue
+		}
+		name := q.lineName(j)
+		if byName[name] == nil {
+			names = append(names, name)
+		}
+		byName[name] = append(byName[name], j)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	err = q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		lines, err := q.readLines(old, status)
+		if err != nil {
+			return nil, err
+		}
+		before = nil
+		c := new(Change)
+		for i, l := range lines {
+			own := map[JobID]func(*Job){}
+			for _, j := range byName[names[i]] {
+				x := l.find(j.JobID)
+				if x == nil { // the record was lost
+					now, err := status([]JobID{j.JobID})
+					if err != nil {
+						return nil, err
+					}
+					l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, now[0]})
+					x = &l.jobs[len(l.jobs)-1]
+				}
+				to, change := f(x.status)
+				if to == 0 {
+					continue
+				}
+				before = append(before, x.status)
+				x.status, own[j.JobID] = to, change
+				if to == Cancelled {
+					l.missed = slices.DeleteFunc(l.missed, func(m missedJob) bool { return m.id == j.JobID })
+				}
+			}
+			a := l.arrange()
+			for id, change := range own {
+				by, superseded := a.superseded[id]
+				x := l.find(id)
+				c.Jobs = append(c.Jobs, JobChange{id, func(j *Job) {
+					j.Updated = now
+					change(j)
+					switch {
+					case superseded:
+						j.supersede(by, now)
+					case x != nil:
+						j.Status = x.status
+					}
+				}})
+			}
+			c.Jobs = append(c.Jobs, a.changes(now, func(id JobID) bool { return own[id] != nil })...)
+		}
+		c.Records = q.records(lines, now)
+		return c, nil
+	}})
+	return before, err
+}
+
+// The bounds of what tidyOrder does at once.
+const (
+	maxLines = 100_000 // records that are kept although no job waits
+	tidyJobs = 1000
+	heldTime = 5 * time.Minute // until a held job is looked at
+)
+
+// tidyOrder removes the records of incidents of which nothing waits any more, and
+// releases jobs that are held although nothing is before them. That happens if a
+// record was damaged.
+func (q *Queue) tidyOrder(now time.Time) {
+	names, err := q.store.DueRecords(q.ctx, now, maxLines, tidyJobs)
+	q.check(err)
+	for _, name := range names {
+		if q.tidyCallers(name) {
+			continue
+		}
+		q.check(q.store.Update(q.ctx, &Update{Names: []Hash{name}, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+			lines, err := q.readLines(old, status)
+			if err != nil {
+				return nil, err
+			}
+			l := lines[0]
+			a := l.arrange()
+			if len(l.jobs) == 0 {
+				lines[0] = new(line)
+			}
+			return &Change{q.records(lines, now), a.changes(now, func(JobID) bool { return false })}, nil
+		}}))
+	}
+	q.eachHeld(func(held []Job) {
+		for _, j := range held {
+			if j.heldByRule() || now.Sub(j.Updated) < heldTime && !j.Updated.After(now) {
+				continue
+			}
+			_, err := q.orderJobs(q.ctx, []Job{j}, now, func(Status) (Status, func(*Job)) { return 0, nil })
+			q.check(err)
+		}
+	})
+}
+
+// eachHeld calls f with all jobs that are Held, some at a time. It reports whether the
+// store could list them.
+func (q *Queue) eachHeld(f func(held []Job)) bool {
+	var after JobID
+	for {
+		held, err := q.store.List(q.ctx, after, tidyJobs, Held)
+		if err != nil {
+			q.check(err)
+			return false
+		}
+		f(held)
+		if len(held) < tidyJobs {
+			return true
+		}
+		after = held[len(held)-1].JobID
+	}
+}
+
+// Idle reports whether the store knows nothing of an incident at any of the
+// destinations. Then a message about it need not be stored to keep the order, if it
+// is delivered at once and no other process uses the store.
+func (q *Queue) Idle(ctx context.Context, incident string, destinations ...string) (bool, error) {
+	for _, d := range destinations {
+		r, err := q.store.Record(ctx, q.lineName(&Job{Incident: incident, Destination: d}))
+		if _, damaged := errors.AsType[*DamagedError](err); err != nil && !damaged {
+			return false, err
+		}
+		if r != nil || err != nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// followed reports whether another job of the incident waits for the outcome of j.
+// One that begins to wait at this moment may be overlooked; then [Queue.tidyOrder]
+// releases it.
+func (q *Queue) followed(j *Job) bool {
+	if j.Incident == "" {
+		return false
+	}
+	b, err := q.store.Record(q.ctx, q.lineName(j))
+	if err != nil {
+		return true
+	}
+	l, err := decodeLine(b)
+	return err != nil || len(l.jobs) == 0 || l.jobs[len(l.jobs)-1].id != j.JobID
+}
+
+// missed returns what a job of an incident has to tell about those before it.
+func (q *Queue) missed(ctx context.Context, j *Job) (Missed, error) {
+	if j.Incident == "" {
+		return Missed{}, nil
+	}
+	b, err := q.store.Record(ctx, q.lineName(j))
+	if err != nil {
+		if _, damaged := errors.AsType[*DamagedError](err); damaged {
+			return Missed{}, nil
+		}
+		return Missed{}, err
+	}
+	l, err := decodeLine(b)
+	if err != nil {
+		return Missed{}, nil //nolint:nilerr // readLines reports it
+	}
+	return l.missedBy(j), nil
+}

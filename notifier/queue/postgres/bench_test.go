@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// drain delivers what waits in the tables with a number of gateways, and returns
+// how long that took. Each delivery ends at once.
+func drain(tb testing.TB, dsns []string, n int) time.Duration {
+	tb.Helper()
+	var delivered atomic.Int64
+	done := make(chan struct{})
+	var queues []*queue.Queue
+	for _, dsn := range dsns {
+		queues = append(queues, queue.New(open(tb, dsn), queue.Options{Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+			if delivered.Add(1) == int64(n) {
+				close(done)
+			}
+			return queue.Outcome{Status: queue.Delivered}
+		}}))
+	}
+	start := time.Now()
+	for _, q := range queues {
+		q.Start()
+	}
+	<-done
+	took := time.Since(start)
+	for _, q := range queues {
+		if err := q.Close(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	}
+	return took
+}
+
+// BenchmarkDrain delivers 10,000 messages of 1 KB to 16 destinations, or 300 to
+// one.
+func BenchmarkDrain(b *testing.B) {
+	for _, test := range []struct {
+		gateways, messages, destinations int
+		delay                            time.Duration // to and from the server together
+	}{{1, 10000, 16, 0}, {3, 10000, 16, 0}, {1, 5000, 16, 20 * time.Millisecond}, {1, 300, 1, 100 * time.Millisecond}} {
+		b.Run(fmt.Sprintf("%d gateways, %d messages, %d destinations, round trip %s", test.gateways, test.messages, test.destinations, test.delay), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				server := ownServer(b)
+				dsn := server.schema(b)
+				first := open(b, dsn)
+				var entries []*queue.Entry
+				for i := range test.messages {
+					entries = append(entries, newEntry(strings.Repeat("x", 1000), fmt.Sprint("json://host", i%test.destinations)))
+				}
+				if err := first.Accept(b.Context(), 1<<40, entries...); err != nil {
+					b.Fatal(err)
+				}
+				first.Close()
+				dsns := make([]string, test.gateways)
+				for i := range dsns {
+					if dsns[i] = dsn; test.delay > 0 {
+						dsns[i] = newProxy(b, server.port, test.delay/2).dsn(dsn)
+					}
+				}
+				b.StartTimer()
+				b.ReportMetric(float64(test.messages)/drain(b, dsns, test.messages).Seconds(), "delivered/s")
+			}
+		})
+	}
+}
+
+// BenchmarkAcceptWaiting accepts messages of 1 KB from 64 clients while others
+// wait.
+func BenchmarkAcceptWaiting(b *testing.B) {
+	for _, waiting := range []int{0, 200_000, 800_000} {
+		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
+			server := ownServer(b)
+			dsn := server.schema(b)
+			s := open(b, dsn)
+			fill(b, s, dsn, waiting, "json://down", time.Now().Add(time.Hour))
+			body := strings.Repeat("x", 1000)
+			for b.Loop() {
+				end := time.Now().Add(8 * time.Second)
+				var n atomic.Int64
+				var wg sync.WaitGroup
+				for range 64 {
+					wg.Go(func() {
+						for time.Now().Before(end) {
+							if err := s.Accept(b.Context(), 1<<40, newEntry(body, "json://host")); err != nil {
+								b.Error(err)
+							}
+							n.Add(1)
+						}
+					})
+				}
+				wg.Wait()
+				b.ReportMetric(float64(n.Load())/8, "accepted/s")
+			}
+		})
+	}
+}

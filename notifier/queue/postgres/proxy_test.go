@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// proxy is a TCP proxy before a server, which can delay what passes, or stop
+// passing anything.
+type proxy struct {
+	listener net.Listener
+	server   int
+	delay    time.Duration // in each direction
+	stalled  atomic.Bool
+	loops    sync.WaitGroup
+}
+
+// newProxy starts a proxy before the server at a port of loopback.
+func newProxy(tb testing.TB, server int, delay time.Duration) *proxy {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &proxy{listener: l, server: server, delay: delay}
+	tb.Cleanup(func() { l.Close() })
+	p.loops.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(server))
+			if err != nil {
+				c.Close()
+				continue
+			}
+			go p.pass(s, c)
+			go p.pass(c, s)
+		}
+	})
+	return p
+}
+
+// dsn returns the connection string through the proxy.
+func (p *proxy) dsn(dsn string) string {
+	_, port, _ := net.SplitHostPort(p.listener.Addr().String())
+	return strings.Replace(dsn, ":"+strconv.Itoa(p.server)+"/", ":"+port+"/", 1)
+}
+
+// pass copies from one connection to another, with the delay.
+func (p *proxy) pass(to, from net.Conn) {
+	type part struct {
+		data []byte
+		at   time.Time
+	}
+	parts := make(chan part, 1024)
+	go func() {
+		defer to.Close()
+		for part := range parts {
+			time.Sleep(time.Until(part.at))
+			for p.stalled.Load() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if _, err := to.Write(part.data); err != nil {
+				from.Close()
+			}
+		}
+	}()
+	defer close(parts)
+	for {
+		b := make([]byte, 32<<10)
+		n, err := from.Read(b)
+		if n > 0 {
+			parts <- part{b[:n], time.Now().Add(p.delay)}
+		}
+		if err != nil {
+			if err != io.EOF {
+				to.Close()
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/queue/internal/record"
+)
+
+const placeRecord = "records"
+
+// decision is what an update has decided within a transaction.
+type decision struct {
+	calls []call // that make the changes
+	ended []ended
+}
+
+// ended is a message that waits no more, or waits again, because a decision has
+// changed its jobs.
+type ended struct {
+	id    uuid.UUID
+	size  int64 // that no longer waits
+	files int64 // size of files that can be removed
+}
+
+// decide locks the records of an update, and decides it. It begins a transaction,
+// unless there is one.
+func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision, error) {
+	// All transactions lock records in the same order.
+	var names array
+	for _, name := range slices.SortedFunc(slices.Values(u.Names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		names.bytes(slices.Clone(name[:]))
+	}
+	var calls []call
+	if c.pg.TxStatus() == 'I' {
+		calls = append(calls, begin)
+	}
+	if len(u.Names) > 0 {
+		calls = append(calls, call{addRecords, []any{names}}, call{lockRecords, []any{names}})
+	}
+	results, err := c.exec(ctx, calls...)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][][]byte
+	if len(u.Names) > 0 {
+		rows = results[len(results)-1].Rows
+	}
+	old := make([][]byte, len(u.Names))
+	for _, row := range rows {
+		name := queue.Hash(row[0])
+		if len(row[1]) > 0 {
+			// A damaged one counts as missing.
+			old[slices.Index(u.Names, name)], _ = s.sealer.Open(row[1], placeRecord, name[:])
+		}
+	}
+	var failed error // of the server
+	change, err := u.Decide(old, func(ids []queue.JobID) (statuses []queue.Status, err error) {
+		statuses, failed = lockJobs(ctx, c, ids)
+		return statuses, failed
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case err != nil:
+		return nil, refusef("%v", err)
+	}
+	d := new(decision)
+	if err := s.changes(ctx, c, change.Jobs, d); err != nil {
+		return nil, err
+	}
+	for i, r := range change.Records {
+		name := u.Names[i]
+		switch {
+		case len(r.Data) == 0:
+			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
+		case !bytes.Equal(r.Data, old[i]):
+			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), s.sealer.Seal(r.Data, placeRecord, name[:])}})
+		}
+	}
+	return d, nil
+}
+
+const (
+	addRecords   = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT (name) DO NOTHING`
+	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
+	changeRecord = `UPDATE notify_queue_records SET due = $2, data = $3 WHERE name = $1`
+	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
+)
+
+// lockJobs returns the statuses of jobs, which nobody else can change until the
+// transaction ends.
+func lockJobs(ctx context.Context, c *conn, ids []queue.JobID) ([]queue.Status, error) {
+	rows, err := c.query(ctx, `SELECT j.message, j.idx, j.status FROM notify_queue_jobs j
+		WHERE (j.message, j.idx) IN (SELECT m, i FROM unnest($1::UUID[], $2::BIGINT[]) AS k (m, i)) ORDER BY j.message, j.idx FOR UPDATE`, jobArrays(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	statuses := make([]queue.Status, len(ids))
+	for _, row := range rows {
+		found := queue.JobID{Message: id(row[0]), Index: int(number(row[1]))}
+		for i := range ids {
+			if ids[i] == found {
+				statuses[i] = queue.Status(number(row[2]))
+			}
+		}
+	}
+	return statuses, nil
+}
+
+func jobArrays(ids []queue.JobID) []any {
+	var messages, indexes array
+	for _, id := range ids {
+		messages.uuid(id.Message)
+		indexes.bigint(int64(id.Index))
+	}
+	return []any{messages, indexes}
+}
+
+// changes adds the statements to a decision that change jobs.
+func (s *Store) changes(ctx context.Context, c *conn, changes []queue.JobChange, d *decision) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	byMessage := map[uuid.UUID]map[int]func(*queue.Job){}
+	for _, change := range changes {
+		m := change.ID.Message
+		if byMessage[m] == nil {
+			byMessage[m] = map[int]func(*queue.Job){}
+		}
+		byMessage[m][change.ID.Index] = change.Apply
+	}
+	var messages []uuid.UUID
+	for m := range byMessage {
+		messages = append(messages, m)
+	}
+	slices.SortFunc(messages, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	var calls []call
+	for _, m := range messages {
+		var indexes array
+		for i := range byMessage[m] {
+			indexes.bigint(int64(i))
+		}
+		calls = append(calls, call{readJobs, []any{m, indexes}}, call{lockMessage, []any{m}})
+	}
+	results, err := c.exec(ctx, calls...)
+	if err != nil {
+		return err
+	}
+	for i, m := range messages {
+		jobs, message := results[2*i].Rows, results[2*i+1].Rows
+		if len(message) == 0 {
+			continue
+		}
+		// The update tells when it was made.
+		calls, e, err := s.changeRows(c, m, jobs, message[0], func(j *queue.Job) { byMessage[m][j.Index](j) })
+		if err != nil {
+			return err
+		}
+		d.calls, d.ended = append(d.calls, calls...), append(d.ended, e)
+	}
+	return nil
+}
+
+const (
+	readJobs    = "SELECT idx, status, record FROM notify_queue_jobs WHERE message = $1 AND idx = ANY ($2::BIGINT[]) ORDER BY idx"
+	lockMessage = "SELECT waiting, dead, jobs, size, files, kept FROM notify_queue_messages WHERE id = $1 FOR UPDATE"
+)
+
+// changeRows returns the statements that change jobs of a message with f, which
+// sets Updated. rows are those of readJobs, and row is that of lockMessage.
+func (s *Store) changeRows(c *conn, id uuid.UUID, rows [][][]byte, row [][]byte, f func(j *queue.Job)) (calls []call, e ended, err error) {
+	waiting, dead, total := int(number(row[0])), int(number(row[1])), int(number(row[2]))
+	e = ended{id: id, size: number(row[3]), files: number(row[4])}
+	before := waiting
+	all := counts{waiting: int64(-waiting), dead: int64(-dead), kept: -number(row[5])}
+	sealer := s.sealer.Batch()
+	var now time.Time
+	for _, row := range rows {
+		jid := queue.JobID{Message: id, Index: int(number(row[0]))}
+		j, err := s.openJob(jid, number(row[1]), row[2])
+		if err != nil {
+			return nil, e, s.damaged(jobName(jid))
+		}
+		if j.Status == queue.Dead {
+			dead--
+		} else {
+			waiting--
+		}
+		f(j)
+		now = j.Updated
+		switch {
+		case j.Status.Waits():
+			waiting++
+		case j.Status == queue.Dead:
+			dead++
+		}
+		calls = append(calls, call{changeJob, []any{id, jid.Index, int(j.Status), j.Due.UnixMicro(), micro(j.NotBefore), now.UnixMicro(), sealJob(sealer, jid, j)}})
+	}
+	var finished any
+	var kept int64
+	if waiting == 0 {
+		finished, kept = now.UnixMicro(), record.KeptSize(e.size, total, dead)
+	}
+	switch {
+	case before > 0 && waiting > 0, before == 0 && waiting == 0:
+		e.size = 0
+	case waiting > 0:
+		e.size = -e.size
+	}
+	all.waiting += int64(waiting)
+	all.dead += int64(dead)
+	all.bytes, all.kept = -e.size, all.kept+kept
+	if waiting+dead > 0 {
+		e.files = 0
+	}
+	return append(calls, call{changeMessage, []any{id, waiting, dead, finished, kept}}, all.call(c)), e, nil
+}
+
+// done takes note of what a decision has changed, after its transaction.
+func (s *Store) done(ctx context.Context, d *decision) {
+	if d == nil || len(d.calls) == 0 {
+		return
+	}
+	s.mu.Lock()
+	for _, e := range d.ended {
+		s.waiting -= e.size
+	}
+	s.mu.Unlock()
+	for _, e := range d.ended {
+		if e.files > 0 {
+			s.deleteFiles(ctx, e.id)
+		}
+	}
+	if len(d.ended) > 0 { // jobs may have been released
+		s.lookAgain()
+		signal(s.dirty)
+	}
+}
+
+// Update implements [queue.Store].
+func (s *Store) Update(ctx context.Context, u *queue.Update) error {
+	var d *decision
+	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
+		if d, err = s.decide(ctx, c, u); err != nil {
+			return err
+		}
+		_, err = c.exec(ctx, append(d.calls, commit)...)
+		return err
+	})
+	if err == nil {
+		s.done(ctx, d)
+	}
+	return err
+}
+
+// Record implements [queue.Store].
+func (s *Store) Record(ctx context.Context, name queue.Hash) (data []byte, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT data FROM notify_queue_records WHERE name = $1", name[:])
+		if err != nil || len(rows) == 0 {
+			data = nil
+			return err
+		}
+		if data, err = s.sealer.Open(rows[0][0], placeRecord, name[:]); err != nil {
+			return s.damaged("a record of an incident")
+		}
+		return nil
+	})
+	return data, err
+}
+
+// DueRecords implements [queue.Store].
+func (s *Store) DueRecords(ctx context.Context, now time.Time, keep, n int) (names []queue.Hash, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		if keep >= anyNumber {
+			rows, err := c.query(ctx, "SELECT name FROM notify_queue_records WHERE due <= $1 ORDER BY due LIMIT $2", now.UnixMicro(), n)
+			names = recordNames(rows)
+			return err
+		}
+		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records WHERE due <= $1 OR (SELECT count(*) FROM notify_queue_records) > $2
+			ORDER BY due LIMIT least($3::BIGINT, greatest((SELECT count(*) FROM notify_queue_records) - $2::BIGINT,
+				(SELECT count(*) FROM notify_queue_records WHERE due <= $1)))`, now.UnixMicro(), keep, n)
+		names = recordNames(rows)
+		return err
+	})
+	return names, err
+}
+
+// anyNumber is more records than there are. They need not be counted.
+const anyNumber = math.MaxInt32
+
+func recordNames(rows [][][]byte) (names []queue.Hash) {
+	for _, row := range rows {
+		names = append(names, queue.Hash(row[0]))
+	}
+	return names
+}

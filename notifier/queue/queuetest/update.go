@@ -1,0 +1,406 @@
+package queuetest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// statusesOf returns the statuses of jobs in an update, as it is passed to Decide.
+type statusesOf = func([]queue.JobID) ([]queue.Status, error)
+
+// put sets records by their names; "" removes one.
+func (s *suite) put(h queue.Store, records map[string]string) {
+	s.Helper()
+	u := &queue.Update{}
+	var change queue.Change
+	for name, text := range records {
+		u.Names = append(u.Names, h.Hash(name))
+		change.Records = append(change.Records, queue.Record{Data: []byte(text), Due: s.now.Add(time.Hour)})
+	}
+	u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return &change, nil }
+	s.must(h.Update(s.Context(), u))
+}
+
+// keeping returns an update that changes no record.
+func (s *suite) keeping(decide func(status statusesOf) ([]queue.JobChange, error)) *queue.Update {
+	return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+		jobs, err := decide(status)
+		return &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}, Jobs: jobs}, err
+	}}
+}
+
+func (s *suite) wantRecord(name, want string) {
+	s.Helper()
+	if got, err := s.Record(s.Context(), s.Hash(name)); err != nil || string(got) != want {
+		s.Errorf("the record %s is %q, %v; want %q", name, got, err, want)
+	}
+}
+
+func (s *suite) records() {
+	s.wantRecord("a", "")
+	s.put(s.Store, map[string]string{"a": "first", "b": "other"})
+	s.wantRecord("a", "first")
+	s.put(s.Store, map[string]string{"a": "second"})
+	var seen []string
+	u := &queue.Update{Names: []queue.Hash{s.Hash("b"), s.Hash("none"), s.Hash("a")}}
+	refuse := errors.New("no")
+	u.Decide = func(old [][]byte, _ statusesOf) (*queue.Change, error) {
+		seen = nil
+		for _, b := range old {
+			seen = append(seen, string(b))
+		}
+		return nil, refuse
+	}
+	if err := s.Update(s.Context(), u); err == nil {
+		s.Error("an update that is refused succeeds")
+	}
+	if !slices.Equal(seen, []string{"other", "", "second"}) {
+		s.Errorf("the records are %q", seen)
+	}
+	for range 2 {
+		s.wantRecord("a", "second")
+		s.wantRecord("b", "other")
+		s.wantRecord("none", "")
+		s.reopenStore()
+	}
+	s.put(s.Store, map[string]string{"a": "", "none": ""})
+	s.wantRecord("a", "")
+	s.reopenStore()
+	s.wantRecord("a", "")
+}
+
+func (s *suite) dueRecords() {
+	for i := range 10 {
+		u := &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: []byte("x"), Due: s.now.Add(time.Duration(i) * time.Minute)}}}, nil
+		}}
+		s.must(s.Update(s.Context(), u))
+	}
+	for range 2 {
+		for _, tt := range []struct{ minutes, keep, n, want int }{
+			{0, 100, 100, 1}, {4, 100, 100, 5}, {4, 100, 3, 3}, {4, 8, 100, 5}, {0, 4, 100, 6}, {0, 0, 100, 10}, {-1, 100, 100, 0},
+		} {
+			names, err := s.DueRecords(s.Context(), s.now.Add(time.Duration(tt.minutes)*time.Minute), tt.keep, tt.n)
+			s.must(err)
+			if len(names) != tt.want {
+				s.Errorf("%+v: %d records", tt, len(names))
+			}
+			for i := range names {
+				if names[i] != s.Hash(strconv.Itoa(i)) {
+					s.Errorf("%+v: record %d is not due first", tt, i)
+				}
+			}
+		}
+		s.reopenStore()
+	}
+}
+
+// heldJobs checks that a job which is held waits, and is not claimed before it is
+// released.
+func (s *suite) heldJobs() {
+	e := s.entry("a", "b")
+	e.Jobs[0].Status = queue.Held
+	s.must(s.Accept(s.Context(), noLimit, e))
+	for range 2 {
+		s.counts(2, 0, 0)
+		s.statuses(e.Message.ID, queue.Held, queue.Queued)
+		held, err := s.List(s.Context(), queue.JobID{}, 10, queue.Held)
+		s.must(err)
+		if len(held) != 1 || held[0].Index != 0 || held[0].Status != queue.Held {
+			s.Errorf("listed %+v", held)
+		}
+		s.reopenStore()
+	}
+	jobs := s.claim(s.now)
+	if len(jobs) != 1 || jobs[0].Index != 1 {
+		s.Fatalf("claimed %v", jobs)
+	}
+	s.settle(jobs[0], queue.Delivered)
+	s.load(e.Message.ID)
+	n, err := s.Forget(s.Context(), s.now.Add(week), 0)
+	s.must(err)
+	if n != 0 {
+		s.Error("a message is forgotten though a job is held")
+	}
+	release := func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now }
+	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+		_, err := status([]queue.JobID{e.Jobs[0].JobID})
+		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: release}}, err
+	})))
+	jobs = s.claim(s.now)
+	if len(jobs) != 1 || jobs[0].Index != 0 || string(jobs[0].State) != "state of a" {
+		s.Fatalf("claimed %+v", jobs)
+	}
+	s.settle(jobs[0], queue.Delivered)
+	s.gone(e.Message.ID)
+}
+
+// updateJobs checks which statuses an update sees, and that it changes jobs.
+func (s *suite) updateJobs() {
+	e := s.entry("a", "b", "c", "d", "e")
+	e.Jobs[0].Status, e.Jobs[3].Status, e.Jobs[4].Status = queue.Held, queue.Dead, queue.Delivered
+	e.Jobs[2].Status = queue.Sending
+	for i := range e.Jobs {
+		e.Jobs[i].Incident, e.Jobs[i].NewState, e.Jobs[i].Note = "db1", true, []byte("note")
+	}
+	s.must(s.Accept(s.Context(), noLimit, e))
+	ids := []queue.JobID{e.Jobs[3].JobID, {Message: queue.NewID()}, e.Jobs[0].JobID, e.Jobs[1].JobID, e.Jobs[2].JobID}
+	want := []queue.Status{queue.Dead, 0, queue.Held, queue.Queued, queue.Sending}
+	by := queue.JobID{Message: queue.NewID(), Index: 3}
+	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+		got, err := status(ids)
+		if !slices.Equal(got, want) {
+			s.Errorf("statuses %v, want %v", got, want)
+		}
+		return []queue.JobChange{
+			{ID: e.Jobs[3].JobID, Apply: func(j *queue.Job) {
+				if j.Incident != "db1" || !j.NewState || string(j.Note) != "note" {
+					s.Errorf("the job is %+v", j)
+				}
+				j.Status, j.By, j.Updated = queue.Superseded, by, s.now
+			}},
+			{ID: e.Jobs[1].JobID, Apply: func(j *queue.Job) { j.Status, j.By, j.Updated = queue.Superseded, by, s.now }},
+		}, err
+	})))
+	s.counts(1, 1, 0)
+	s.statuses(e.Message.ID, queue.Held, queue.Superseded, queue.Sending, queue.Superseded, queue.Delivered)
+	if got := s.get(e.Message.ID).Jobs[1].By; got != by {
+		s.Errorf("replaced by %v, want %v", got, by)
+	}
+	if jobs := s.claim(s.now); len(jobs) != 0 {
+		s.Errorf("claimed %v", jobs)
+	}
+	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+		_, err := status([]queue.JobID{e.Jobs[0].JobID})
+		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Cancelled, s.now }}}, err
+	})))
+	j := e.Jobs[2]
+	s.settle(j, queue.Delivered)
+	s.gone(e.Message.ID)
+	s.reopenStore()
+	s.statuses(e.Message.ID, queue.Cancelled, queue.Superseded, queue.Delivered, queue.Superseded, queue.Delivered)
+	s.counts(0, 0, 0)
+	if st, err := s.Stats(s.Context()); err != nil || st.Bytes != 0 {
+		s.Errorf("%+v, %v", st, err)
+	}
+}
+
+// updateRetries checks that an update can queue a dead job again.
+func (s *suite) updateRetries() {
+	e := s.entry("a")
+	e.Jobs[0].Status = queue.Dead
+	s.must(s.Accept(s.Context(), noLimit, e))
+	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
+		_, err := status([]queue.JobID{e.Jobs[0].JobID})
+		return []queue.JobChange{{ID: e.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Hurry(s.now, s.now.Add(time.Hour)); j.Updated = s.now }}}, err
+	})))
+	s.counts(1, 0, 0)
+	jobs := s.claim(s.now)
+	if len(jobs) != 1 {
+		s.Fatalf("claimed %v", jobs)
+	}
+	s.settle(jobs[0], queue.Delivered)
+	s.gone(e.Message.ID)
+}
+
+// updateOfEntry checks that an entry is stored with what its update decides, or
+// not at all.
+func (s *suite) updateOfEntry() {
+	first := s.add("a")
+	e := s.entry("a", "b")
+	decide := func(e *queue.Entry, fail error) *queue.Update {
+		return &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, status statusesOf) (*queue.Change, error) {
+			if _, err := status([]queue.JobID{first.Jobs[0].JobID}); err != nil || fail != nil {
+				return nil, errors.Join(err, fail)
+			}
+			e.Jobs[0].Status, e.Jobs[1].Status = queue.Sending, queue.Held
+			return &queue.Change{
+				Records: []queue.Record{{Data: []byte("accepted"), Due: s.now}},
+				Jobs:    []queue.JobChange{{ID: first.Jobs[0].JobID, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }}},
+			}, nil
+		}}
+	}
+	e.Update = decide(e, errors.New("no"))
+	if err := s.Accept(s.Context(), noLimit, e); err == nil {
+		s.Error("an entry is stored though its update is refused")
+	}
+	s.statuses(first.Message.ID, queue.Queued)
+	if _, err := s.Get(s.Context(), e.Message.ID); !errors.Is(err, queue.ErrNotFound) {
+		s.Error(err)
+	}
+	e.Update = decide(e, nil)
+	s.must(s.Accept(s.Context(), noLimit, e))
+	s.wantRecord("incident", "accepted")
+	s.statuses(first.Message.ID, queue.Superseded)
+	s.gone(first.Message.ID)
+	s.statuses(e.Message.ID, queue.Sending, queue.Held)
+	s.counts(1, 1, 0)
+	if jobs := s.claim(s.now); len(jobs) != 0 {
+		s.Errorf("claimed %v", jobs)
+	}
+	s.settle(e.Jobs[0], queue.Delivered)
+	full := s.entry("a", "b")
+	full.Update = decide(full, nil)
+	s.wantErr(s.Accept(s.Context(), 0, full), queue.ErrFull)
+	withFile := s.entry("a", "b")
+	withFile.Message.Files = []queue.File{{Size: 3, ReaderAt: bytes.NewReader([]byte("abc"))}}
+	withFile.Update = s.keeping(func(statusesOf) ([]queue.JobChange, error) {
+		withFile.Jobs[0].Status = queue.Held
+		return nil, nil
+	})
+	s.must(s.Accept(s.Context(), noLimit, withFile))
+	s.statuses(withFile.Message.ID, queue.Held, queue.Queued)
+	keyed := s.entry("a", "b")
+	keyed.Message.Key = "key"
+	keyed.Update = s.keeping(func(statusesOf) ([]queue.JobChange, error) { return nil, nil })
+	s.must(s.Accept(s.Context(), noLimit, keyed))
+	again := s.entry("a", "b")
+	again.Message.Key, again.Update = "key", keyed.Update
+	if d, ok := errors.AsType[*queue.DuplicateError](s.Accept(s.Context(), noLimit, again)); !ok || d.ID != keyed.Message.ID {
+		s.Errorf("a second message with the same key: %v", d)
+	}
+}
+
+// updateOfSettlement checks that an outcome is stored with what its update decides,
+// or not at all.
+func (s *suite) updateOfSettlement() {
+	e, next := s.entry("a", "b"), s.entry("fallback")
+	e.Jobs[1].Status = queue.Held
+	s.must(s.Accept(s.Context(), noLimit, e))
+	settlement := func(status queue.Status, decide func(j *queue.Job, t *queue.Settlement) *queue.Change) *queue.Settlement {
+		jobs := s.claim(s.now)
+		if len(jobs) != 1 {
+			s.Fatalf("claimed %v", jobs)
+		}
+		j := jobs[0]
+		j.Status, j.Updated = status, s.now
+		t := &queue.Settlement{Job: &j, Next: next}
+		t.Update = &queue.Update{Names: []queue.Hash{s.Hash("incident")}, Decide: func(_ [][]byte, statuses statusesOf) (*queue.Change, error) {
+			got, err := statuses([]queue.JobID{e.Jobs[0].JobID, e.Jobs[1].JobID})
+			if err == nil && (got[0] != queue.Sending && j.Index == 0 || got[1] == 0) {
+				s.Errorf("statuses %v", got)
+			}
+			return decide(&j, t), err
+		}}
+		return t
+	}
+	// Dead in the eyes of the caller, but the update knows better.
+	s.must(s.Settle(s.Context(), settlement(queue.Dead, func(j *queue.Job, t *queue.Settlement) *queue.Change {
+		j.Status, j.By, t.Next = queue.Superseded, e.Jobs[1].JobID, nil
+		return &queue.Change{
+			Records: []queue.Record{{Data: []byte("missed"), Due: s.now}},
+			Jobs:    []queue.JobChange{{ID: e.Jobs[1].JobID, Apply: func(j *queue.Job) { j.Status, j.Due, j.Updated = queue.Queued, s.now, s.now }}},
+		}
+	})))
+	s.wantRecord("incident", "missed")
+	s.statuses(e.Message.ID, queue.Superseded, queue.Queued)
+	if _, err := s.Get(s.Context(), next.Message.ID); !errors.Is(err, queue.ErrNotFound) {
+		s.Errorf("the next message: %v", err)
+	}
+	t := settlement(queue.Dead, func(*queue.Job, *queue.Settlement) *queue.Change { return &queue.Change{Records: []queue.Record{{}}} })
+	s.must(s.Settle(s.Context(), t))
+	s.wantRecord("incident", "")
+	s.statuses(e.Message.ID, queue.Superseded, queue.Dead)
+	s.statuses(next.Message.ID, queue.Queued)
+	s.put(s.Store, map[string]string{"incident": "kept"})
+	s.wantErr(s.Settle(s.Context(), t), queue.ErrNotClaimed)
+	s.wantRecord("incident", "kept")
+	s.counts(1, 0, 1)
+}
+
+// updatesAtOnce checks that updates of one record follow each other, and that a job
+// is not claimed while an update that has asked for its status changes it.
+func (s *suite) updatesAtOnce() { s.concurrentUpdates(s.Store) }
+
+func (s *suite) concurrentUpdates(handles ...queue.Store) {
+	each := Amount(40, 15)
+	const writers = 4
+	var claimed, replaced sync.Map
+	var updating, claiming sync.WaitGroup
+	stop := make(chan struct{})
+	for n := range writers {
+		h := handles[n%len(handles)]
+		claiming.Go(func() {
+			for {
+				jobs, _, err := h.Claim(s.Context(), queue.Claim{Now: s.now, Max: 3, Lease: lease})
+				if err != nil {
+					s.Error(err)
+				}
+				for _, j := range jobs {
+					claimed.Store(j.JobID, true)
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+		updating.Go(func() {
+			for range each {
+				e := s.entry("a")
+				e.Jobs[0].Incident = "db1"
+				if err := h.Accept(s.Context(), noLimit, e); err != nil {
+					s.Error(err)
+				}
+				id, was := e.Jobs[0].JobID, queue.Status(0)
+				u := &queue.Update{Names: []queue.Hash{h.Hash("count")}, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+					count, _ := strconv.Atoi(string(old[0]))
+					statuses, err := status([]queue.JobID{id})
+					if err != nil {
+						return nil, err
+					}
+					c := &queue.Change{Records: []queue.Record{{Data: []byte(strconv.Itoa(count + 1)), Due: s.now}}}
+					if was = statuses[0]; was == queue.Queued {
+						c.Jobs = []queue.JobChange{{ID: id, Apply: func(j *queue.Job) { j.Status, j.Updated = queue.Superseded, s.now }}}
+					}
+					return c, nil
+				}}
+				if err := h.Update(s.Context(), u); err != nil {
+					s.Error(err)
+				}
+				if was == queue.Queued {
+					replaced.Store(id, true)
+				}
+			}
+		})
+	}
+	updating.Wait()
+	close(stop)
+	claiming.Wait()
+	s.wantRecord("count", strconv.Itoa(writers*each))
+	n := 0
+	replaced.Range(func(id, _ any) bool {
+		n++
+		if _, both := claimed.Load(id); both {
+			s.Errorf("job %v is replaced and claimed", id)
+		}
+		return true
+	})
+	st, err := s.Stats(s.Context())
+	s.must(err)
+	if got := st.Queued + st.Sending + n; got != writers*each {
+		s.Errorf("%d of %d jobs wait or are replaced", got, writers*each)
+	}
+}
+
+// sharedUpdates is updatesAtOnce with several handles.
+func (s *suite) sharedUpdates() { s.concurrentUpdates(s.Store, s.handle(), s.handle()) }
+
+// alert returns a message about an incident. One whose text begins with + adds
+// something; others tell a new state.
+func (s *suite) alert(text, incident string, destinations ...string) *queue.Entry {
+	e := &queue.Entry{Message: &queue.Message{ID: uuid.Must(uuid.NewV7()), Body: []byte(text)}}
+	for _, d := range destinations {
+		e.Jobs = append(e.Jobs, queue.Job{Status: queue.Queued, Destination: d, Incident: incident, NewState: text[0] != '+', Note: []byte(text)})
+	}
+	return e
+}

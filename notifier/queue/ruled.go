@@ -1,0 +1,313 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Rules over time are the caller's. The queue stores what they decide: it keeps their
+// records, holds jobs for them, and lets a job that a rule releases wait for its turn
+// among those of its incident.
+
+// Ruled is a change by rules: of records, of jobs that they hold and, as part of an
+// [Entry], of its jobs. The names of the records must not be those of destinations.
+type Ruled struct {
+	Names []Hash
+
+	// Held are jobs that Decide may release.
+	Held []Job
+
+	// Decide is that of an [Update]. As part of an entry, it may change the jobs of the
+	// entry that are Queued or Sending: they can be Held for a rule, or Superseded.
+	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error)
+}
+
+// RuledChange is the result of [Ruled.Decide].
+type RuledChange struct {
+	Records []Record    // one for each name
+	Jobs    []JobChange // of jobs that rules hold
+
+	// Release are jobs that are held no more, in the order in which they are sent, with
+	// their ID, Incident, Destination, NewState and Note. Of an incident, those before the
+	// newest state become Superseded. With an entry, they are of the incident and the
+	// destination of one of its jobs, which replaces them; otherwise they are some of
+	// Held.
+	Release []Job
+}
+
+// callersRecord begins the content of a record of the caller. No record of the queue
+// begins with it.
+const callersRecord = 0
+
+// callers returns the content of a record of the caller, or nil.
+func callers(b []byte) []byte {
+	if len(b) == 0 || b[0] != callersRecord {
+		return nil
+	}
+	return b[1:]
+}
+
+// decide calls Decide of u, which may be nil, with its records.
+func (u *Ruled) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+	if u == nil {
+		return new(RuledChange), nil
+	}
+	own := make([][]byte, len(old))
+	for i, b := range old {
+		own[i] = callers(b)
+	}
+	c, err := u.Decide(own, status)
+	if err != nil {
+		return nil, err
+	}
+	out := *c
+	out.Records = make([]Record, len(c.Records))
+	for i, r := range c.Records {
+		if len(r.Data) > 0 {
+			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due}
+		}
+	}
+	return &out, nil
+}
+
+func (u *Ruled) names() []Hash {
+	if u == nil {
+		return nil
+	}
+	return u.Names
+}
+
+// joinLine adds a released job to the line of its incident.
+func (l *line) joinLine(j *Job) {
+	if l.find(j.JobID) == nil {
+		l.jobs = append(l.jobs, linedJob{j.JobID, j.NewState, j.Note, Held})
+	}
+}
+
+// unhold changes a job that a rule holds no more. l is its line after arrange, or nil
+// without an incident.
+func (q *Queue) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
+	return JobChange{id, func(j *Job) {
+		j.Rule, j.Updated, j.Expires = "", now, now.Add(q.options.Load().MaxAge)
+		by, superseded := a.superseded[id]
+		switch {
+		case superseded:
+			j.supersede(by, now)
+		case l == nil || a.released == id:
+			j.release(now)
+		}
+	}}
+}
+
+// Apply makes a change by rules.
+func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
+	now := q.clock.now()
+	names := slices.Clone(u.Names)
+	lineOf := map[JobID]int{}
+	for i := range u.Held {
+		j := &u.Held[i]
+		if j.Incident != "" {
+			lineOf[j.JobID] = indexOrAdd(&names, q.lineName(j))
+		}
+	}
+	n := len(u.Names)
+	err := q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		d, err := u.decide(old[:n], status)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := q.readLines(old[n:], status)
+		if err != nil {
+			return nil, err
+		}
+		c := &Change{Jobs: d.Jobs}
+		released := map[JobID]bool{}
+		for i := range d.Release {
+			j := &d.Release[i]
+			released[j.JobID] = true
+			if at, ok := lineOf[j.JobID]; ok {
+				lines[at-n].joinLine(j)
+			} else {
+				c.Jobs = append(c.Jobs, q.unhold(j.JobID, nil, arranged{}, now))
+			}
+		}
+		arrangedLines := make([]arranged, len(lines))
+		for i, l := range lines {
+			arrangedLines[i] = l.arrange()
+			c.Jobs = append(c.Jobs, arrangedLines[i].changes(now, func(id JobID) bool { return released[id] })...)
+		}
+		for i := range d.Release {
+			id := d.Release[i].JobID
+			if at, ok := lineOf[id]; ok {
+				c.Jobs = append(c.Jobs, q.unhold(id, lines[at-n], arrangedLines[at-n], now))
+			}
+		}
+		c.Records = append(d.Records, q.records(lines, now)...)
+		return c, nil
+	}})
+	q.signal()
+	return err
+}
+
+// indexOrAdd returns the index of a name, which it adds if it is new.
+func indexOrAdd(names *[]Hash, name Hash) int {
+	for i, n := range *names {
+		if n == name {
+			return i
+		}
+	}
+	*names = append(*names, name)
+	return len(*names) - 1
+}
+
+// CallersRecord returns a record of the caller, or nil if there is none or it is damaged.
+func (q *Queue) CallersRecord(ctx context.Context, name Hash) ([]byte, error) {
+	b, err := q.store.Record(ctx, name)
+	if _, damaged := errors.AsType[*DamagedError](err); damaged {
+		return nil, nil
+	}
+	return callers(b), err
+}
+
+// Load returns a message with its text and files, as [Store.Load] does.
+func (q *Queue) Load(ctx context.Context, id uuid.UUID) (m *Message, release func(), err error) {
+	return q.store.Load(ctx, id)
+}
+
+// The bounds of the work for rules.
+const (
+	dueEvery   = time.Second
+	dueRarely  = 30 // times dueEvery, if nothing has to be punctual
+	dueAtOnce  = 1000
+	maxFailing = time.Minute // until a record is tried again that fails
+)
+
+// failingRecord is a record whose work has failed.
+type failingRecord struct {
+	wait time.Duration
+	next time.Time
+}
+
+// workDue calls Due for the records that are due, and Recheck when what is held has to
+// be looked at.
+func (q *Queue) workDue() {
+	failing := map[Hash]failingRecord{}
+	q.every(dueEvery, func(n int) {
+		o := q.options.Load()
+		if o.Due == nil {
+			return
+		}
+		if q.recheck.Swap(false) {
+			q.recheckHeld(o)
+		} else if !o.Punctual && n%dueRarely != 0 {
+			return
+		}
+		now := q.clock.now()
+		names, err := q.store.DueRecords(q.ctx, now, maxRecords, dueAtOnce)
+		q.check(err)
+		for _, name := range names {
+			if f, ok := failing[name]; ok && now.Before(f.next) && now.After(f.next.Add(-maxFailing)) {
+				continue
+			}
+			b, err := q.store.Record(q.ctx, name)
+			if err == nil && callers(b) == nil {
+				continue // tidyOrder's
+			}
+			if err == nil {
+				err = o.Due(q.ctx, name, callers(b), false)
+			}
+			if err == nil {
+				delete(failing, name)
+				continue
+			}
+			q.check(err)
+			wait := min(max(2*failing[name].wait, dueEvery), maxFailing)
+			failing[name] = failingRecord{wait, now.Add(wait)}
+		}
+		if len(failing) > dueAtOnce {
+			clear(failing)
+		}
+	})
+}
+
+// maxRecords is more records than a store has.
+const maxRecords = math.MaxInt
+
+// recheckHeld calls Recheck with the jobs that rules hold.
+func (q *Queue) recheckHeld(o *Options) {
+	ok := q.eachHeld(func(held []Job) {
+		o.Recheck(q.ctx, slices.DeleteFunc(slices.Clone(held), func(j Job) bool { return !j.heldByRule() }))
+	})
+	if !ok {
+		q.recheck.Store(true)
+	}
+}
+
+// tidyCallers reports whether a record is one of the caller, which may remove it
+// because there are too many.
+func (q *Queue) tidyCallers(name Hash) bool {
+	b, err := q.store.Record(q.ctx, name)
+	if err != nil || callers(b) == nil {
+		return false
+	}
+	if o := q.options.Load(); o.Due != nil {
+		q.check(o.Due(q.ctx, name, callers(b), true))
+	}
+	return true
+}
+
+// cancelHeld cancels the jobs of a message that rules hold, and returns how many there
+// were.
+func (q *Queue) cancelHeld(ctx context.Context, jobs []Job, now time.Time) (n int, err error) {
+	var ids []JobID
+	for i := range jobs {
+		if jobs[i].heldByRule() {
+			ids = append(ids, jobs[i].JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	err = q.store.Update(ctx, &Update{Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+		statuses, err := status(ids)
+		if err != nil {
+			return nil, err
+		}
+		n = 0
+		c := new(Change)
+		for i, id := range ids {
+			if statuses[i] == Held {
+				n++
+				c.Jobs = append(c.Jobs, JobChange{id, func(j *Job) { j.Status, j.Updated = Cancelled, now }})
+			}
+		}
+		return c, nil
+	}})
+	return n, err
+}
+
+// releaseHeld makes a job due that a rule holds, and returns how many it was. The record
+// of the rule names a job then that is not held.
+func (q *Queue) releaseHeld(ctx context.Context, j *Job) (n int, err error) {
+	err = q.Apply(ctx, &Ruled{Held: []Job{*j}, Decide: func(_ [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+		statuses, err := status([]JobID{j.JobID})
+		if err != nil {
+			return nil, err
+		}
+		n = 0
+		c := new(RuledChange)
+		if statuses[0] == Held {
+			n, c.Release = 1, []Job{*j}
+		}
+		return c, nil
+	}})
+	return n, err
+}
+
+// heldByRule reports whether a rule holds the job.
+func (j *Job) heldByRule() bool { return j.Status == Held && j.Rule != "" }

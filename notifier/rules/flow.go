@@ -1,0 +1,343 @@
+package rules
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Outcome is what the rules do with a message.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Send     Outcome = iota
+	Held             // it waits
+	Suppress         // the destination has it, or will have it
+	Counted          // a later digest tells its number, because too many wait
+)
+
+// Verdict is what the rules decide about a message to one destination.
+type Verdict struct {
+	Outcome
+
+	Hold  Hold      // of Held; NotHeld if it waits for a digest to end
+	Until time.Time // of Held; zero if it is not known
+
+	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
+	// yet.
+	By queue.JobID
+
+	// Replaced are held items of the same incident that tell an older state. They are
+	// held no more.
+	Replaced []Item
+
+	// Evicted are items that are held no more because there is no room.
+	Evicted []Evicted
+
+	// Repeats is the number of messages that were suppressed before this one, which it
+	// tells, and Since is when the first of them came in.
+	Repeats int
+	Since   time.Time
+}
+
+// Evicted is an item that had to make room for another one.
+type Evicted struct {
+	Item
+	Newer bool        // the other one tells a newer state of its incident
+	By    queue.JobID // which tells it, or its number; in the second case, it does not exist yet
+}
+
+// Arrive decides about a message, and changes the state of its destination. waits
+// reports whether a job is not final. id makes the ID of a message.
+func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict) {
+	if !s.Next.none() && !waits(s.Next.Job) {
+		s.Next = Mark{}
+	}
+	if !s.Way.none() && !waits(s.Way.Job) {
+		s.Way = Mark{}
+	}
+	s.Forget = now.Add(forgetAfter)
+	if r.Dedupe.suppresses(now, s, &x) {
+		if s.Repeats == 0 {
+			s.Since = x.Time
+		}
+		s.Repeats++
+		v.Outcome, v.By = Suppress, s.Told.Job
+		if !s.Next.none() {
+			v.By = s.Next.Job
+		}
+		return v
+	}
+	if x.State == "" && r.Dedupe != nil { // it matters only while others are suppressed
+		s.Forget = x.Time.Add(r.Dedupe.Window)
+	}
+	v.Repeats, v.Since = s.Repeats, s.Since
+	s.Repeats, s.Since = 0, time.Time{}
+	if x.State == notifier.Resolved {
+		x.Passed = s.Passed
+	}
+	if s.Way.Digest && x.tellsState() { // which tells an older state
+		x.After = s.Way.Job
+		return r.hold(l, s, x, v, id)
+	}
+	x.Until = r.quietUntil(now, &x)
+	x.Hold = ByQuiet
+	if x.Until.IsZero() && r.Digest.applies(&x) {
+		x.Hold, x.Until = ByDigest, r.joinDigest(now, l)
+	}
+	if x.Until.IsZero() {
+		x.Hold, x.Until, x.Past = ByRate, r.queued(l, &x), true
+	}
+	if x.Until.IsZero() {
+		x.Until = r.spend(now, l, []Item{x})
+	}
+	if !x.Until.IsZero() {
+		return r.hold(l, s, x, v, id)
+	}
+	if x.tellsState() && x.Subject != "" {
+		l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+			older := o.Subject == x.Subject
+			if older {
+				v.Replaced = append(v.Replaced, o)
+			}
+			return older
+		})
+	}
+	s.Sent(x.Mark())
+	return v
+}
+
+// hold adds an item to the lane. If there is no room, it takes the place of an older
+// state of its incident or, if it matters more, of another item.
+func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID) Verdict {
+	if len(l.Items) >= MaxItems {
+		older := -1
+		if x.tellsState() {
+			older = slices.IndexFunc(l.Items, func(o Item) bool { return o.tellsState() && o.Subject == x.Subject })
+		}
+		switch least := slices.IndexFunc(l.Items, func(o Item) bool { return !o.tellsState() && o.Type != notifier.Failure }); {
+		case older >= 0:
+			v.Evicted = append(v.Evicted, Evicted{l.Items[older], true, x.Job})
+			l.Items = slices.Delete(l.Items, older, older+1)
+		case least >= 0 && (x.tellsState() || x.Type == notifier.Failure):
+			v.Evicted = append(v.Evicted, Evicted{l.Items[least], false, l.count(l.Items[least].Type, id)})
+			l.Items = slices.Delete(l.Items, least, least+1)
+		default:
+			v.Outcome, v.By = Counted, l.count(x.Type, id)
+			return v
+		}
+	}
+	l.Items = append(l.Items, x)
+	s.Next = x.Mark()
+	v.Outcome, v.Hold, v.Until = Held, x.Hold, x.Until
+	return v
+}
+
+// count counts an item for which there is no room, and returns the message that will tell
+// the number.
+func (l *Lane) count(t notifier.Type, id func() uuid.UUID) queue.JobID {
+	more := &l.More[kindOf(t)]
+	if more.Counts.Total() == 0 {
+		more.ID = id()
+	}
+	more.Counts[max(slices.Index(Types, t), 0)]++
+	return queue.JobID{Message: more.ID}
+}
+
+// kindOf returns the kind of the digest that counts a type.
+func kindOf(t notifier.Type) int {
+	if t == notifier.Failure {
+		return 1
+	}
+	return 0
+}
+
+// joinDigest returns when the digest is sent that a message joins.
+func (r *Rules) joinDigest(now time.Time, l *Lane) time.Time {
+	for _, x := range l.Items {
+		if x.Hold == ByDigest && x.Until.After(now) && x.After == (queue.JobID{}) {
+			return x.Until
+		}
+	}
+	return r.Digest.until(now)
+}
+
+// queued returns when items are released that wait for a rate, if an item has to wait
+// behind them. Otherwise new messages could use up the rate each time.
+func (r *Rules) queued(l *Lane, x *Item) time.Time {
+	if !slices.ContainsFunc(r.Rate, func(rate Rate) bool { return rate.covers(x.Type, nil) }) {
+		return time.Time{}
+	}
+	for _, o := range l.Items {
+		if o.Hold == ByRate {
+			return o.Until
+		}
+	}
+	return time.Time{}
+}
+
+// Group is what is sent as one message.
+type Group struct {
+	Items []Item // in the order in which they came in
+	More  More   // ID is that of the message, if a number is told
+}
+
+// Single reports whether all items are about one subject, so that the newest of its
+// messages can be sent itself.
+func (g *Group) Single() bool {
+	if g.More.Counts.Total() > 0 {
+		return false
+	}
+	for _, x := range g.Items[1:] {
+		if x.Subject == "" || x.Subject != g.Items[0].Subject {
+			return false
+		}
+	}
+	return true
+}
+
+// Release looks at all that is held, after a time has come or the rules have changed.
+// It returns what is sent now as one message, and removes it from the lane; nil for
+// nothing. The caller calls it again until then. held reports whether a job is held;
+// items whose job is not, for example because it was cancelled, are dropped. waits is
+// that of Arrive. way reports whether an older message about a subject is on its way;
+// then its items are not part of a digest, but follow that message. r may be nil if the
+// destination has no rules any more.
+func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bool, way func(subject string) bool) (released *Group) {
+	if r == nil {
+		r = new(Rules)
+	}
+	var kept, free []Item
+	for _, x := range l.Items {
+		switch {
+		case !held(x.Job):
+		case x.After != (queue.JobID{}) && waits(x.After):
+			kept = append(kept, x)
+		case r.keeps(now, l, &x):
+			kept = append(kept, x)
+		default:
+			free = append(free, x)
+		}
+	}
+	kept, free = withOlder(kept, free)
+	l.Items = kept
+	failing := map[string]bool{} // subjects with a failure
+	for _, x := range free {
+		if x.Type == notifier.Failure && x.Subject != "" {
+			failing[x.Subject] = true
+		}
+	}
+	var items [2][]Item
+	for _, x := range free {
+		kind := kindOf(x.Type)
+		if failing[x.Subject] {
+			kind = 1
+		}
+		items[kind] = append(items[kind], x)
+	}
+	for _, kind := range []int{1, 0} {
+		g := Group{Items: items[kind]}
+		if i := slices.IndexFunc(g.Items, func(x Item) bool { return x.tellsState() && way(x.Subject) }); i >= 0 && released == nil {
+			subject := g.Items[i].Subject
+			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return x.Subject != subject })
+			l.Items = append(l.Items, slices.DeleteFunc(items[kind], func(x Item) bool { return x.Subject == subject })...)
+		} else if len(kept) == 0 || len(g.Items) > 0 {
+			g.More = l.More[kind]
+		}
+		if len(g.Items)+g.More.Counts.Total() == 0 {
+			continue
+		}
+		if released != nil { // its turn is the next call
+			l.Items = append(l.Items, g.Items...)
+			continue
+		}
+		if until := r.spend(now, l, g.Items); !until.IsZero() {
+			for _, x := range g.Items {
+				x.Hold, x.Until, x.After = ByRate, until, queue.JobID{}
+				l.Items = append(l.Items, x)
+			}
+			continue
+		}
+		if g.More.Counts.Total() > 0 {
+			l.More[kind] = More{}
+		}
+		released = &g
+	}
+	slices.SortStableFunc(l.Items, func(a, b Item) int { return a.Job.Compare(b.Job) })
+	return released
+}
+
+// withOlder moves the items from kept to free that tell an older state of an incident
+// than one of free, which must not be told after it.
+func withOlder(kept, free []Item) (left, all []Item) {
+	newest := map[string]queue.JobID{}
+	for _, x := range free {
+		if x.tellsState() && x.Subject != "" {
+			newest[x.Subject] = x.Job
+		}
+	}
+	all = free
+	for _, x := range kept {
+		if id, ok := newest[x.Subject]; ok && x.Job.Compare(id) < 0 {
+			all = append(all, x)
+		} else {
+			left = append(left, x)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Item) int { return a.Job.Compare(b.Job) })
+	return left, all
+}
+
+// Follow makes the items of the incidents in a digest wait until it has ended.
+func (l *Lane) Follow(g *Group, digest queue.JobID) {
+	for i := range l.Items {
+		x := &l.Items[i]
+		if x.tellsState() && slices.ContainsFunc(g.Items, func(o Item) bool { return o.Subject == x.Subject }) {
+			x.After, x.Until = digest, time.Time{}
+		}
+	}
+}
+
+// keeps reports whether quiet or the digest still hold an item, and sets why and until
+// when. Quiet also holds what the digest or a rate releases.
+func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
+	x.After = queue.JobID{}
+	if x.Hold == ByDigest {
+		if x.Past = !r.Digest.applies(x); !x.Past {
+			if latest := r.Digest.until(now); x.Until.After(latest) { // the rule or the clock has changed
+				x.Until = latest
+			}
+			x.Past = !x.Until.After(now)
+		}
+		if !x.Past {
+			return true
+		}
+	}
+	if until := r.quietUntil(now, x); !until.IsZero() {
+		x.Hold, x.Until = ByQuiet, until
+		return true
+	}
+	if !x.Past && r.Digest.applies(x) {
+		x.Hold, x.Until = ByDigest, r.joinDigest(now, l)
+		return true
+	}
+	x.Past = true
+	return false
+}
+
+// Ended notes that a job has ended for which items may wait. It reports whether there
+// are any; they are due now.
+func (l *Lane) Ended(job queue.JobID, now time.Time) (any bool) {
+	for i := range l.Items {
+		if x := &l.Items[i]; x.After == job {
+			x.After, x.Hold, x.Until = queue.JobID{}, NotHeld, now
+			any = true
+		}
+	}
+	return any
+}

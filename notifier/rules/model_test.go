@@ -1,0 +1,458 @@
+package rules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// A model of a gateway with one destination: it keeps records as a store does, and all
+// messages that ever came in. The rules see only the records. What they decide is
+// compared with what follows from the messages.
+
+// modelJob is a message to the destination.
+type modelJob struct {
+	item    Item
+	status  queue.Status
+	outcome Outcome // when it came in
+	by      queue.JobID
+	digest  []queue.JobID // the messages that it tells, if it is a digest
+	more    int
+	began   time.Time // when its delivery began
+}
+
+type model struct {
+	t        *testing.T
+	rand     *rand.Rand
+	now      time.Time
+	rules    *Rules
+	lane     []byte
+	subjects map[string][]byte
+	jobs     map[queue.JobID]*modelJob
+	order    []queue.JobID // in which messages came in
+	told     []queue.JobID // in which the destination got them
+	starts   []time.Time   // of messages that rates count
+	next     uint32
+	log      []string
+}
+
+func (m *model) logf(format string, args ...any) {
+	m.log = append(m.log, m.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+func (m *model) fail(format string, args ...any) {
+	m.t.Helper()
+	m.t.Fatalf("%s\nrules %+v\n%s", fmt.Sprintf(format, args...), m.rules, strings.Join(m.log[max(0, len(m.log)-200):], "\n"))
+}
+
+func (m *model) id() uuid.UUID {
+	m.next++
+	return uuid.UUID{0: 1, 12: byte(m.next >> 24), 13: byte(m.next >> 16), 14: byte(m.next >> 8), 15: byte(m.next)}
+}
+
+func (m *model) waits(id queue.JobID) bool { return m.jobs[id] != nil && m.jobs[id].status.Waits() }
+
+func (m *model) loadLane() *Lane {
+	l, err := DecodeLane(m.lane)
+	if err != nil {
+		m.fail("%v", err)
+	}
+	return l
+}
+
+func (m *model) saveLane(l *Lane) {
+	if m.lane = l.Encode(); l.Empty(m.now) {
+		m.lane = nil
+	}
+}
+
+func (m *model) loadSubject(name string) *Subject {
+	s, err := DecodeSubject(m.subjects[name])
+	if err != nil {
+		m.fail("%v", err)
+	}
+	return s
+}
+
+// arrive lets a message come in.
+func (m *model) arrive() {
+	x := Item{Job: queue.JobID{Message: m.id()}, Type: Types[m.rand.IntN(len(Types))], Time: m.now}
+	if n := m.rand.IntN(5); n < 3 {
+		switch x.Type {
+		case notifier.Failure, notifier.Warning:
+			x.State = notifier.Open
+		case notifier.Success:
+			x.State = notifier.Resolved
+		}
+		if x.State != "" {
+			x.Subject = fmt.Sprint("incident ", n)
+		}
+	}
+	if x.Subject == "" && m.rules.Dedupe != nil {
+		x.Subject = fmt.Sprint("text ", m.rand.IntN(4), x.Type)
+	}
+	want, certain := m.repeats(&x)
+	l, s := m.loadLane(), new(Subject)
+	if x.Subject != "" {
+		s = m.loadSubject(x.Subject)
+	}
+	if x.State == notifier.Resolved {
+		x.Passed = s.Passed
+	}
+	v := m.rules.Arrive(m.now, l, s, x, m.waits, m.id)
+	if x.Subject != "" {
+		m.subjects[x.Subject] = s.Encode()
+	}
+	m.saveLane(l)
+	j := &modelJob{item: x, outcome: v.Outcome, by: v.By}
+	m.jobs[x.Job] = j
+	m.order = append(m.order, x.Job)
+	m.logf("%s %s %s %q: %v until %s", x.Job.Message.String()[30:], x.Type, x.State, x.Subject, v.Outcome, v.Until.Format("15:04:05"))
+	if (v.Outcome == Suppress) != want && (want == false || certain) {
+		m.fail("suppressed %v, want %v", v.Outcome == Suppress, want)
+	}
+	switch v.Outcome {
+	case Send:
+		m.checkQuiet(&x)
+		for _, o := range v.Replaced {
+			m.replace(o.Job, x.Job)
+		}
+		m.send(j)
+	case Held:
+		j.status = queue.Held
+		if v.Until.IsZero() != (v.Hold == NotHeld) {
+			m.fail("held by %d until %s", v.Hold, v.Until)
+		}
+	case Suppress, Counted:
+		j.status = queue.Superseded
+	}
+}
+
+// repeats reports whether the destination has what a message tells, or will get it. It
+// is not certain that the rules know, after a newer message was cancelled or is dead.
+func (m *model) repeats(x *Item) (same, certain bool) {
+	certain = true
+	if m.rules.Dedupe == nil || !m.rules.Dedupe.covers(x.Type, nil) {
+		return false, true
+	}
+	for _, id := range slices.Backward(m.order) {
+		j := m.jobs[id]
+		if j.item.Subject != x.Subject || j.outcome == Suppress || j.outcome == Counted {
+			continue
+		}
+		same = j.item.Type == x.Type && j.item.State == x.State
+		last := m.final(j)
+		switch {
+		case last.status.Waits():
+			return same, certain
+		case last.status == queue.Delivered:
+			return same && within(j.item.Time, m.now, m.rules.Dedupe.Window), certain
+		}
+		certain = false
+	}
+	return false, certain
+}
+
+// final returns the job that tells what j does.
+func (m *model) final(j *modelJob) *modelJob {
+	for j.status == queue.Superseded && m.jobs[j.by] != nil {
+		j = m.jobs[j.by]
+	}
+	return j
+}
+
+// checkQuiet checks that an item may be sent now.
+func (m *model) checkQuiet(x *Item) {
+	for _, q := range m.rules.Quiet {
+		if !q.covers(x.Type, notFailures) || !q.Has(m.now) {
+			continue
+		}
+		if x.Passed == "" || q.covers(x.Passed, notFailures) {
+			m.fail("%s is sent in a quiet time", x.Type)
+		}
+	}
+}
+
+func (m *model) replace(id, by queue.JobID) {
+	m.jobs[id].status, m.jobs[id].by = queue.Superseded, by
+}
+
+// send begins the delivery of a message, when it is its turn.
+func (m *model) send(j *modelJob) {
+	j.status, j.began = queue.Queued, m.now
+	if len(m.rules.Rate) > 0 {
+		m.starts = append(m.starts, m.now)
+		rate := m.rules.Rate[0]
+		n := 0
+		for _, at := range m.starts {
+			if m.now.Sub(at) < rate.Per {
+				n++
+			}
+		}
+		if n > 2*rate.Count { // two times can touch
+			m.fail("%d messages in %s", n, rate.Per)
+		}
+	}
+	// The queue replaces an older state that waits.
+	if j.item.tellsState() {
+		for _, id := range m.order {
+			if o := m.jobs[id]; o != j && o.status == queue.Queued && len(o.digest) == 0 && o.item.Subject == j.item.Subject {
+				m.replace(id, j.item.Job)
+			}
+		}
+	}
+}
+
+// release does what is due.
+func (m *model) release(all bool) {
+	for {
+		l := m.loadLane()
+		if m.lane == nil || !all && l.Due(m.now).After(m.now) {
+			return
+		}
+		g := m.rules.Release(m.now, l, func(id queue.JobID) bool { return m.jobs[id].status == queue.Held }, m.waits,
+			func(subject string) bool { return m.waits(m.loadSubject(subject).Way.Job) })
+		if g == nil {
+			m.saveLane(l)
+			return
+		}
+		for i, x := range g.Items {
+			if !slices.ContainsFunc(g.Items[i+1:], func(o Item) bool { return o.Subject == x.Subject && o.tellsState() }) {
+				m.checkQuiet(&x)
+			}
+		}
+		newest := map[string]Mark{}
+		for _, x := range g.Items {
+			if x.Subject != "" {
+				newest[x.Subject] = x.Mark()
+			}
+		}
+		single := g.Single()
+		d := &modelJob{item: Item{Job: queue.JobID{Message: g.More.ID}, Time: m.now}, more: g.More.Counts.Total()}
+		if d.more == 0 {
+			d.item.Job.Message = m.id()
+		}
+		m.logf("releases %d, single %v, more %d", len(g.Items), single, d.more)
+		for i, x := range g.Items {
+			if single && i == len(g.Items)-1 {
+				m.send(m.jobs[x.Job])
+				continue
+			}
+			if single { // the queue replaces it
+				m.replace(x.Job, g.Items[len(g.Items)-1].Job)
+				continue
+			}
+			d.digest = append(d.digest, x.Job)
+			m.replace(x.Job, d.item.Job)
+		}
+		if !single {
+			m.jobs[d.item.Job] = d
+			m.order = append(m.order, d.item.Job)
+			m.send(d)
+		}
+		if !single {
+			l.Follow(g, d.item.Job)
+		}
+		m.saveLane(l)
+		for name, mark := range newest {
+			if !single {
+				mark.Job, mark.Digest = d.item.Job, true
+			}
+			s := m.loadSubject(name)
+			s.Sent(mark)
+			m.subjects[name] = s.Encode()
+		}
+	}
+}
+
+// deliver makes an attempt for a message that is sent.
+func (m *model) deliver() {
+	var queued []queue.JobID
+	for _, id := range m.order {
+		if m.jobs[id].status == queue.Queued {
+			queued = append(queued, id)
+		}
+	}
+	if len(queued) == 0 {
+		return
+	}
+	j := m.jobs[queued[m.rand.IntN(len(queued))]]
+	switch m.rand.IntN(8) {
+	case 0, 1: // it is tried again later
+		return
+	case 2:
+		j.status = queue.Dead
+	default:
+		j.status = queue.Delivered
+		m.told = append(m.told, j.item.Job)
+	}
+	m.logf("%s is %s", j.item.Job.Message.String()[30:], j.status)
+	m.ended(j)
+}
+
+// ended notes the outcome of a job in the records.
+func (m *model) ended(j *modelJob) {
+	marks := map[string]Mark{}
+	if len(j.digest) == 0 && j.item.Subject != "" {
+		marks[j.item.Subject] = j.item.Mark()
+	}
+	for _, id := range j.digest {
+		if x := m.jobs[id].item; x.Subject != "" {
+			mark := x.Mark()
+			mark.Job, mark.Digest = j.item.Job, true
+			marks[x.Subject] = mark
+		}
+	}
+	for name, mark := range marks {
+		s := m.loadSubject(name)
+		s.Ended(mark, j.status == queue.Delivered)
+		m.subjects[name] = s.Encode()
+	}
+	if len(j.digest) > 0 {
+		l := m.loadLane()
+		l.Ended(j.item.Job, m.now)
+		m.saveLane(l)
+	}
+}
+
+// cancel cancels a message that waits.
+func (m *model) cancel() {
+	if len(m.order) == 0 {
+		return
+	}
+	j := m.jobs[m.order[max(0, len(m.order)-1-m.rand.IntN(8))]]
+	if (j.status == queue.Held || j.status == queue.Queued) && len(j.digest) == 0 {
+		j.status = queue.Cancelled
+		m.logf("%s is cancelled", j.item.Job.Message.String()[30:])
+	}
+}
+
+// tells returns the items that a job tells.
+func (m *model) tells(j *modelJob) (items []Item) {
+	if len(j.digest) == 0 {
+		return []Item{j.item}
+	}
+	for _, id := range j.digest {
+		items = append(items, m.jobs[id].item)
+	}
+	return items
+}
+
+// check checks the invariants at the end, when nothing waits.
+func (m *model) check() {
+	latest := map[string]*modelJob{} // by incident
+	for _, id := range m.order {
+		j := m.jobs[id]
+		if j.status.Waits() {
+			m.fail("%s is %s at the end", id.Message, j.status)
+		}
+		if len(j.digest) == 0 && j.item.tellsState() && j.outcome != Suppress && j.outcome != Counted && j.status != queue.Cancelled {
+			latest[j.item.Subject] = j
+		}
+		// Nothing is left out without standing somewhere.
+		if j.status == queue.Superseded {
+			f := m.final(j)
+			if f.status == 0 || f == j && j.outcome != Counted {
+				m.fail("%s is told by nobody", id.Message)
+			}
+		}
+	}
+	// What was told of an incident came in its order, and what was told last is the
+	// present state, unless that is dead.
+	last := map[string]Item{}
+	for _, id := range m.told {
+		for _, x := range m.tells(m.jobs[id]) {
+			if !x.tellsState() {
+				continue
+			}
+			if x.Time.Before(last[x.Subject].Time) {
+				m.fail("%s: %s of %s was told after %s of %s", x.Subject, x.State, x.Time, last[x.Subject].State, last[x.Subject].Time)
+			}
+			last[x.Subject] = x
+		}
+	}
+	for name, j := range latest {
+		f := m.final(j)
+		if f.status != queue.Delivered {
+			continue // it is reported dead
+		}
+		if got := last[name]; got.Type != j.item.Type || got.State != j.item.State {
+			m.fail("%s: told last %s %s, but it is %s %s", name, got.Type, got.State, j.item.Type, j.item.State)
+		}
+	}
+}
+
+func (m *model) randomRules() *Rules {
+	r := new(Rules)
+	types := func() Scope {
+		if m.rand.IntN(3) > 0 {
+			return Scope{}
+		}
+		return Scope{Types: []notifier.Type{Types[m.rand.IntN(4)], Types[m.rand.IntN(4)]}}
+	}
+	if m.rand.IntN(2) == 0 {
+		r.Dedupe = &Dedupe{Window: time.Duration(1+m.rand.IntN(120)) * time.Minute, Scope: types()}
+	}
+	for range m.rand.IntN(3) {
+		start := TimeOfDay(m.rand.IntN(24) * 60)
+		r.Quiet = append(r.Quiet, Quiet{Window: Window{Start: start, End: (start + 60 + TimeOfDay(m.rand.IntN(10)*60)) % dayMinutes}, Scope: types()})
+	}
+	switch m.rand.IntN(4) {
+	case 0:
+		r.Digest = &Digest{Every: time.Duration(1+m.rand.IntN(60)) * time.Minute, Scope: types()}
+	case 1:
+		r.Digest = &Digest{Moment: &Moment{At: TimeOfDay(m.rand.IntN(24) * 60)}, Scope: types()}
+	}
+	if m.rand.IntN(3) == 0 {
+		r.Rate = []Rate{{Count: 1 + m.rand.IntN(4), Per: time.Duration(1+m.rand.IntN(60)) * time.Minute}}
+	}
+	return r
+}
+
+// TestModel holds the rules to their invariants: random messages, outages, cancelled
+// deliveries, and reloads with other rules.
+func TestModel(t *testing.T) {
+	steps := 0
+	for seed := range uint64(2000) {
+		m := &model{
+			t: t, rand: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), //nolint:gosec // it is repeatable
+			subjects: map[string][]byte{}, jobs: map[queue.JobID]*modelJob{},
+		}
+		m.rules = m.randomRules()
+		m.logf("seed %d", seed)
+		for range 100 {
+			steps++
+			m.now = m.now.Add(time.Duration(m.rand.IntN(3000)) * time.Millisecond)
+			switch n := m.rand.IntN(20); {
+			case n < 9:
+				m.arrive()
+			case n < 14:
+				m.deliver()
+			case n < 18:
+				m.now = m.now.Add(time.Duration(m.rand.IntN(90)) * time.Minute)
+			case n == 18:
+				m.cancel()
+			case m.rand.IntN(4) == 0:
+				m.rules, m.starts = m.randomRules(), nil
+				m.logf("other rules %+v", m.rules)
+				m.release(true)
+			}
+			m.release(false)
+		}
+		for n := 0; n < 100_000 && slices.ContainsFunc(m.order, func(id queue.JobID) bool { return m.jobs[id].status.Waits() }); n++ {
+			m.deliver()
+			m.now = m.now.Add(10 * time.Minute)
+			m.release(false)
+		}
+		m.check()
+	}
+	t.Logf("%d steps", steps)
+}

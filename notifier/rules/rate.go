@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate allows Count messages in a time, which begins with the first of them. The
+// others wait until it ends.
+type Rate struct {
+	Count int
+	Per   time.Duration
+	Scope
+}
+
+// maxRate is the largest number of messages of a rate.
+const maxRate = 1_000_000
+
+// ParseRate parses the argument of rate, such as 10/1m. duration parses a duration.
+func ParseRate(s string, duration func(string) (time.Duration, error)) (r Rate, err error) {
+	count, per, ok := strings.Cut(s, "/")
+	if r.Count, err = strconv.Atoi(count); err != nil || !ok {
+		return r, errors.New("a rate is a number of messages and a time, such as 10/1m")
+	}
+	if per != "" && (per[0] < '0' || per[0] > '9') { // 10/m
+		per = "1" + per
+	}
+	if r.Per, err = duration(per); err != nil {
+		return r, errors.New("a rate is a number of messages and a time, such as 10/1m")
+	}
+	return r, nil
+}
+
+// Check returns an error if the rule is malformed.
+func (r *Rate) Check() error {
+	if r.Count < 1 || r.Count > maxRate {
+		return fmt.Errorf("the number of messages must be from 1 to %d", maxRate)
+	}
+	if err := checkTime(r.Per); err != nil {
+		return err
+	}
+	return r.Scope.Check()
+}
+
+// id identifies the rate in a record. It ends with the time.
+func (r *Rate) id() string { return fmt.Sprint(r.Count, r.Types, r.Tag, " ", r.Per) }
+
+// Spent is what was sent of a rate.
+type Spent struct {
+	id    string // of the rate
+	Count int
+	Since time.Time // when the time began
+}
+
+// per returns the time of the rate.
+func (s *Spent) per() time.Duration {
+	d, err := time.ParseDuration(s.id[strings.LastIndexByte(s.id, ' ')+1:])
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
+// spend counts a message with items in the rates of the lane. If one of them is used
+// up, it counts nothing and returns when the message may be sent.
+func (r *Rules) spend(now time.Time, l *Lane, items []Item) (until time.Time) {
+	var used []*Spent
+	for i := range r.Rate {
+		rate := &r.Rate[i]
+		covered := false
+		for k := range items {
+			covered = covered || rate.covers(items[k].Type, nil)
+		}
+		if !covered {
+			continue
+		}
+		s := l.spent(rate.id())
+		if !within(s.Since, now, rate.Per) {
+			s.Since, s.Count = now, 0
+		}
+		if end := s.Since.Add(rate.Per); s.Count >= rate.Count && end.After(until) {
+			until = end
+		}
+		used = append(used, s)
+	}
+	if until.IsZero() {
+		for _, s := range used {
+			s.Count++
+		}
+	}
+	return until
+}
+
+// spent returns what was sent of a rate.
+func (l *Lane) spent(id string) *Spent {
+	for _, s := range l.Spent {
+		if s.id == id {
+			return s
+		}
+	}
+	s := &Spent{id: id}
+	l.Spent = append(l.Spent, s)
+	return s
+}

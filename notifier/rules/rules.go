@@ -1,0 +1,159 @@
+// Package rules has the rules of keys over time: which repetitions of a message are
+// suppressed, and which messages are held and sent later as one. It knows no clock
+// and no store. Time is a parameter, and the caller keeps what the functions change:
+// a [Lane] for each destination of a key, and a [Subject] for each incident at a
+// destination. So every rule runs in tests through weeks in milliseconds.
+//
+// The order of the rules is dedupe, quiet, digest, rate. A message that a rule
+// releases passes the later rules.
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// Rules are the rules of a key, or those of them that concern a destination.
+type Rules struct {
+	Dedupe *Dedupe
+	Quiet  []Quiet
+	Digest *Digest
+	Rate   []Rate
+}
+
+// Empty reports whether there is no rule.
+func (r *Rules) Empty() bool {
+	return r == nil || r.Dedupe == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0
+}
+
+// Holds reports whether a rule can hold messages.
+func (r *Rules) Holds() bool { return len(r.Quiet)+len(r.Rate) > 0 || r.Digest != nil }
+
+// For returns the rules that concern a destination with tags, or nil.
+func (r *Rules) For(tags []string) *Rules {
+	if r.Empty() {
+		return nil
+	}
+	out := new(Rules)
+	if r.Dedupe != nil && r.Dedupe.concerns(tags) {
+		out.Dedupe = r.Dedupe
+	}
+	for _, q := range r.Quiet {
+		if q.concerns(tags) {
+			out.Quiet = append(out.Quiet, q)
+		}
+	}
+	if r.Digest != nil && r.Digest.concerns(tags) {
+		out.Digest = r.Digest
+	}
+	for _, x := range r.Rate {
+		if x.concerns(tags) {
+			out.Rate = append(out.Rate, x)
+		}
+	}
+	if out.Empty() {
+		return nil
+	}
+	return out
+}
+
+// Scope limits a rule to some messages and destinations.
+type Scope struct {
+	Types []notifier.Type // of messages; empty for those that the rule has by default
+	Tag   string          // of destinations; "" for all
+}
+
+// concerns reports whether the rule holds for a destination with tags, which may
+// have numbers.
+func (s *Scope) concerns(tags []string) bool {
+	return s.Tag == "" || slices.ContainsFunc(tags, func(tag string) bool {
+		_, name := notifier.SplitTag(tag)
+		return strings.EqualFold(name, s.Tag)
+	})
+}
+
+// covers reports whether the rule holds for messages of type t. defaults are the
+// types if the scope has none; nil for all.
+func (s *Scope) covers(t notifier.Type, defaults []notifier.Type) bool {
+	types := s.Types
+	if len(types) == 0 {
+		types = defaults
+	}
+	return types == nil || slices.Contains(types, t)
+}
+
+// notFailures are the types that rules with windows hold by default.
+var notFailures = []notifier.Type{notifier.Info, notifier.Success, notifier.Warning}
+
+// Types are all types, in the order of their importance.
+var Types = []notifier.Type{notifier.Info, notifier.Success, notifier.Warning, notifier.Failure}
+
+// Check returns an error if the scope is malformed.
+func (s *Scope) Check() error {
+	for i, t := range s.Types {
+		if !slices.Contains(Types, t) {
+			return fmt.Errorf("types: %q is no type; write info, success, warning or failure", string(t))
+		}
+		if slices.Contains(s.Types[:i], t) {
+			return fmt.Errorf("types: %s occurs twice; remove one", t)
+		}
+	}
+	if s.Tag != "" && !notifier.ValidTag(s.Tag) {
+		return errors.New("tag: it must be a tag of URLs: a letter or digit followed by letters, digits, _ and -")
+	}
+	return nil
+}
+
+// Check returns an error if a rule is malformed or can have no effect.
+func (r *Rules) Check() error {
+	if r.Dedupe != nil {
+		if err := r.Dedupe.Check(); err != nil {
+			return fmt.Errorf("dedupe: %w", err)
+		}
+	}
+	for i := range r.Quiet {
+		if err := r.Quiet[i].Check(); err != nil {
+			return fmt.Errorf("quiet: %w", err)
+		}
+	}
+	if err := checkQuiet(r.Quiet); err != nil {
+		return fmt.Errorf("quiet: %w", err)
+	}
+	if r.Digest != nil {
+		if err := r.Digest.Check(); err != nil {
+			return fmt.Errorf("digest: %w", err)
+		}
+	}
+	for i := range r.Rate {
+		if err := r.Rate[i].Check(); err != nil {
+			return fmt.Errorf("rate: %w", err)
+		}
+	}
+	return nil
+}
+
+// The bounds of durations.
+const (
+	minTime = time.Second
+	maxTime = 30 * 24 * time.Hour
+)
+
+func checkTime(d time.Duration) error {
+	if d < minTime || d > maxTime {
+		return errors.New("the time must be from 1s to 30d")
+	}
+	return nil
+}
+
+// within reports whether less than d has passed between a time and now. A time that
+// is further in the future was written before the clock was set back, and is worth
+// nothing.
+func within(at, now time.Time, d time.Duration) bool {
+	passed := now.Sub(at)
+	return -d < passed && passed < d
+}

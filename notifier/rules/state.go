@@ -1,0 +1,417 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Item is a message to one destination, as the rules see it.
+type Item struct {
+	Job   queue.JobID
+	Type  notifier.Type
+	State notifier.IncidentState // what it says about its incident; "" without one
+	Time  time.Time              // when it came in
+
+	// Alerts are what is open in the incident (see [notifier.Incident]).
+	Alerts string
+
+	// Subject names the [Subject]: all items with the same one tell states of the same
+	// incident or, without a state, are the same message. It is empty if the rules need
+	// no Subject for the item.
+	Subject string
+
+	// Set by the rules for an item that is held.
+	Hold  Hold
+	Until time.Time   // when it is looked at again; zero if After is set
+	After queue.JobID // the digest that has to end before it
+
+	// Passed is the type of the problem that the item resolves, if the destination was told
+	// of it. What the problem has passed, its resolution passes, too.
+	Passed notifier.Type
+	Past   bool // it was in a digest that was due, or none has collected it
+}
+
+// Hold is why an item is held.
+type Hold uint8
+
+// The reasons. An item that is held by none of them is looked at from the first rule
+// on.
+const (
+	NotHeld  Hold = iota
+	ByQuiet       // a window of quiet
+	ByDigest      // it will be part of a digest
+	ByRate        // a rate is used up
+)
+
+// tellsState reports whether the item tells a new state of its incident.
+func (x *Item) tellsState() bool {
+	return x.State == notifier.Open || x.State == notifier.Resolved
+}
+
+// Mark returns what a [Subject] remembers of the item.
+func (x *Item) Mark() Mark {
+	return Mark{Job: x.Job, Type: x.Type, State: x.State, Time: x.Time, Alerts: x.Alerts}
+}
+
+// Mark is a message about a subject.
+type Mark struct {
+	Job    queue.JobID
+	Type   notifier.Type
+	State  notifier.IncidentState
+	Time   time.Time
+	Alerts string // what is open in the incident (see [notifier.Incident])
+	Digest bool   // Job is that of a digest
+}
+
+func (m *Mark) none() bool { return m.Job == queue.JobID{} }
+
+// same reports whether an item with the same subject says the same. An alert that joins
+// its incident is a new state.
+func (m *Mark) same(x *Item) bool {
+	now := notifier.Incident{Alerts: x.Alerts}
+	return !m.none() && m.Type == x.Type && m.State == x.State && !now.Joined(m.Alerts)
+}
+
+// Subject is what a destination knows of an incident, or of messages that are the
+// same. The zero value knows nothing.
+type Subject struct {
+	Told Mark // what it has
+	Next Mark // the newest that it will get, if the job still waits
+	Way  Mark // the newest that is on its way and not held, if the job still waits
+
+	// Passed is the type of the problem that it was told, or that is on its way to it
+	// and is not held; empty for none.
+	Passed notifier.Type
+
+	Repeats int       // that were suppressed since the last message
+	Since   time.Time // the first of them
+
+	Forget time.Time // when it matters no more, unless Next waits
+}
+
+// forgetAfter is how long a subject is remembered after its last message.
+const forgetAfter = 7 * 24 * time.Hour
+
+// Sent notes that a message that tells an item is on its way.
+func (s *Subject) Sent(m Mark) {
+	if s.Next.none() || !s.Next.Time.After(m.Time) { // otherwise a newer one is held
+		s.Next = m
+	}
+	s.Way = m
+	switch m.State {
+	case notifier.Open:
+		s.Passed = m.Type
+	case notifier.Resolved:
+		s.Passed = ""
+	}
+}
+
+// Ended notes the outcome of a message about the subject.
+func (s *Subject) Ended(m Mark, delivered bool) {
+	if delivered && !m.Time.Before(s.Told.Time) {
+		s.Told = m
+	}
+	if s.Next.Job == m.Job {
+		s.Next = Mark{}
+	}
+	if s.Way.Job == m.Job {
+		s.Way = Mark{}
+	}
+}
+
+// The fields of a subject and of a mark.
+const (
+	subjectTold wire.Field = iota + 1
+	subjectNext
+	subjectPassed
+	subjectRepeats
+	subjectSince
+	subjectForget
+	subjectWay
+
+	markMessage wire.Field = 1
+	markIndex   wire.Field = 2
+	markType    wire.Field = 3
+	markState   wire.Field = 4
+	markTime    wire.Field = 5
+	markDigest  wire.Field = 6
+	markAlerts  wire.Field = 7
+)
+
+// AppendMark appends a mark as the value of a field.
+func AppendMark(b []byte, f wire.Field, m *Mark) []byte {
+	if m.none() {
+		return b
+	}
+	x := wire.AppendNumber(wire.AppendText(nil, markMessage, m.Job.Message[:]), markIndex, m.Job.Index)
+	x = wire.AppendText(wire.AppendText(x, markType, m.Type), markState, m.State)
+	x = wire.AppendText(wire.AppendTime(x, markTime, m.Time), markAlerts, m.Alerts)
+	return wire.AppendItem(b, f, wire.AppendTrue(x, markDigest, m.Digest))
+}
+
+// DecodeMark decodes the value of a field.
+func DecodeMark(b []byte) (m Mark, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case markMessage:
+			copy(m.Job.Message[:], r.Bytes())
+		case markIndex:
+			m.Job.Index = r.Int()
+		case markType:
+			m.Type = notifier.Type(r.Text())
+		case markState:
+			m.State = notifier.IncidentState(r.Text())
+		case markTime:
+			m.Time = r.Time()
+		case markAlerts:
+			m.Alerts = r.Text()
+		case markDigest:
+			m.Digest = r.Bool()
+		}
+	}
+	return m, r.Err()
+}
+
+// Encode returns the subject as bytes, which are never empty.
+func (s *Subject) Encode() (b []byte) {
+	b = AppendMark(b, subjectTold, &s.Told)
+	b = AppendMark(b, subjectNext, &s.Next)
+	b = AppendMark(b, subjectWay, &s.Way)
+	b = wire.AppendText(b, subjectPassed, s.Passed)
+	b = wire.AppendNumber(b, subjectRepeats, s.Repeats)
+	b = wire.AppendTime(b, subjectSince, s.Since)
+	return wire.AppendTime(b, subjectForget, s.Forget)
+}
+
+// DecodeSubject is the inverse of Encode.
+func DecodeSubject(b []byte) (*Subject, error) {
+	s := new(Subject)
+	r := wire.NewReader(b)
+	for r.Next() {
+		var err error
+		switch r.Field {
+		case subjectTold:
+			s.Told, err = DecodeMark(r.Bytes())
+		case subjectNext:
+			s.Next, err = DecodeMark(r.Bytes())
+		case subjectWay:
+			s.Way, err = DecodeMark(r.Bytes())
+		case subjectPassed:
+			s.Passed = notifier.Type(r.Text())
+		case subjectRepeats:
+			s.Repeats = r.Int()
+		case subjectSince:
+			s.Since = r.Time()
+		case subjectForget:
+			s.Forget = r.Time()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, r.Err()
+}
+
+// MaxItems is the maximum number of items that a lane holds. Further ones are counted
+// in the digest.
+const MaxItems = 200
+
+// Lane is what is held for one destination of a key, and what was sent of its rates.
+// The zero value is empty.
+type Lane struct {
+	Items []Item // held, in the order in which they came in
+	Spent []*Spent
+	More  [2]More // by the kind of the digest: others, and failures
+}
+
+// More counts the items for which a lane had no room.
+type More struct {
+	ID     uuid.UUID // of the message that will tell their number
+	Counts Counts
+}
+
+// Counts are numbers of items by the index of their type in [Types].
+type Counts [4]int
+
+// Total returns the sum.
+func (c Counts) Total() (n int) {
+	for _, x := range c {
+		n += x
+	}
+	return n
+}
+
+// Empty reports whether nothing has to be remembered at a time.
+func (l *Lane) Empty(now time.Time) bool {
+	for _, s := range l.Spent {
+		if within(s.Since, now, s.per()) {
+			return false
+		}
+	}
+	return len(l.Items) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
+}
+
+// afterCheck is when a lane is looked at again whose items wait for a digest.
+const afterCheck = time.Hour
+
+// Due returns when the lane has to be looked at again.
+func (l *Lane) Due(now time.Time) time.Time {
+	due := now.Add(afterCheck)
+	for i, x := range l.Items {
+		if x.After == (queue.JobID{}) && (i == 0 || x.Until.Before(due)) {
+			due = x.Until
+		}
+	}
+	for _, s := range l.Spent {
+		if end := s.Since.Add(s.per()); len(l.Items) == 0 && end.After(now) {
+			due = end
+		}
+	}
+	return due
+}
+
+// The fields of a lane.
+const (
+	laneItem  wire.Field = 1 // one for each
+	laneSpent wire.Field = 2 // one for each
+	laneMore  wire.Field = 3 // of others
+	laneFails wire.Field = 4 // of failures
+
+	itemMark         wire.Field = 1
+	itemSubject      wire.Field = 2
+	itemHold         wire.Field = 3
+	itemUntil        wire.Field = 4
+	itemAfter        wire.Field = 5
+	itemAfterMessage wire.Field = 6
+	itemPassed       wire.Field = 7
+	itemPast         wire.Field = 8
+
+	spentID    wire.Field = 1
+	spentCount wire.Field = 2
+	spentSince wire.Field = 3
+
+	moreID    wire.Field = 1
+	moreCount wire.Field = 2 // one for each type
+)
+
+// maxSpent is the maximum number of rates that a lane remembers, some of which the
+// configuration may not have any more.
+const maxSpent = 16
+
+// Encode returns the lane as bytes.
+func (l *Lane) Encode() (b []byte) {
+	for i := range l.Items {
+		x := &l.Items[i]
+		m := x.Mark()
+		item := wire.AppendText(AppendMark(nil, itemMark, &m), itemSubject, x.Subject)
+		item = wire.AppendTime(wire.AppendNumber(item, itemHold, x.Hold), itemUntil, x.Until)
+		item = wire.AppendTrue(wire.AppendText(item, itemPassed, x.Passed), itemPast, x.Past)
+		if x.After != (queue.JobID{}) {
+			item = wire.AppendNumber(wire.AppendText(item, itemAfterMessage, x.After.Message[:]), itemAfter, x.After.Index)
+		}
+		b = wire.AppendItem(b, laneItem, item)
+	}
+	for _, s := range l.Spent[max(0, len(l.Spent)-maxSpent):] {
+		b = wire.AppendItem(b, laneSpent, wire.AppendTime(wire.AppendNumber(wire.AppendText(nil, spentID, s.id), spentCount, s.Count), spentSince, s.Since))
+	}
+	for i, f := range []wire.Field{laneMore, laneFails} {
+		more := &l.More[i]
+		if more.Counts.Total() == 0 {
+			continue
+		}
+		x := wire.AppendText(nil, moreID, more.ID[:])
+		for _, n := range more.Counts {
+			x = wire.AppendNumberItem(x, moreCount, n)
+		}
+		b = wire.AppendItem(b, f, x)
+	}
+	return b
+}
+
+// DecodeLane is the inverse of Encode.
+func DecodeLane(b []byte) (*Lane, error) {
+	l := new(Lane)
+	r := wire.NewReader(b)
+	for r.Next() {
+		var err error
+		switch r.Field {
+		case laneItem:
+			var x Item
+			x, err = decodeItem(r.Bytes())
+			l.Items = append(l.Items, x)
+		case laneSpent:
+			s := new(Spent)
+			x := wire.NewReader(r.Bytes())
+			for x.Next() {
+				switch x.Field {
+				case spentID:
+					s.id = x.Text()
+				case spentCount:
+					s.Count = x.Int()
+				case spentSince:
+					s.Since = x.Time()
+				}
+			}
+			l.Spent, err = append(l.Spent, s), x.Err()
+		case laneMore:
+			l.More[0], err = decodeMore(r.Bytes())
+		case laneFails:
+			l.More[1], err = decodeMore(r.Bytes())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l, r.Err()
+}
+
+func decodeItem(b []byte) (out Item, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case itemMark:
+			m, err := DecodeMark(r.Bytes())
+			if err != nil {
+				return out, err
+			}
+			out.Job, out.Type, out.State, out.Time, out.Alerts = m.Job, m.Type, m.State, m.Time, m.Alerts
+		case itemSubject:
+			out.Subject = r.Text()
+		case itemHold:
+			out.Hold = Hold(r.Int())
+		case itemUntil:
+			out.Until = r.Time()
+		case itemAfter:
+			out.After.Index = r.Int()
+		case itemPassed:
+			out.Passed = notifier.Type(r.Text())
+		case itemPast:
+			out.Past = r.Bool()
+		case itemAfterMessage:
+			copy(out.After.Message[:], r.Bytes())
+		}
+	}
+	return out, r.Err()
+}
+
+func decodeMore(b []byte) (m More, err error) {
+	r := wire.NewReader(b)
+	for n := 0; r.Next(); {
+		switch r.Field {
+		case moreID:
+			copy(m.ID[:], r.Bytes())
+		case moreCount:
+			if n < len(m.Counts) {
+				m.Counts[n] = r.Int()
+			}
+			n++
+		}
+	}
+	return m, r.Err()
+}
