@@ -28,6 +28,7 @@ type posted struct {
 	Title       string `json:"title"`
 	Message     string `json:"message"`
 	Type        string `json:"type"`
+	Incident    string `json:"incident"`
 	Attachments []struct {
 		Filename string `json:"filename"`
 		Base64   []byte `json:"base64"`
@@ -188,7 +189,11 @@ func text(t *testing.T, ctx context.Context, selector string) string {
 // shows waits until the element has the text.
 func shows(t *testing.T, ctx context.Context, selector, want string) {
 	t.Helper()
-	eventually(t, selector+" shows "+want, func() bool { return strings.Contains(text(t, ctx, selector), want) })
+	eventually(t, selector+" shows "+want, func() bool {
+		var got string
+		err := chromedp.Run(ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &got))
+		return err == nil && strings.Contains(got, want) // the expression fails while the page changes
+	})
 }
 
 // TestPageByKeyboard checks that a message can be written and sent with the
@@ -202,7 +207,7 @@ func TestPageByKeyboard(t *testing.T) {
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(" "))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
 		run(t, ctx, chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("Disk"), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent("91 % full"))
-		if got := eval[string](t, ctx, "new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got, "tags=refuse&type=warning&title=Disk&body=91+%25+full&format=text") {
+		if got := eval[string](t, ctx, "new URLSearchParams(new FormData(document.forms[0])).toString()"); !strings.HasPrefix(got, "tags=refuse&type=warning&title=Disk&body=91+%25+full&incident=&format=text") {
 			t.Fatalf("the form holds %s", got)
 		}
 		run(t, ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(2))) // Ctrl
@@ -313,7 +318,7 @@ func TestPagePreview(t *testing.T) {
 	evil := `<script>parent.document.title = "bad"; top.location = "` + elsewhere.URL + `/top"</script><img src="` + elsewhere.URL + `/img" onerror="parent.document.title = 'bad'">` +
 		`<link rel=stylesheet href="` + elsewhere.URL + `/css"><iframe src="` + elsewhere.URL + `/frame"></iframe><meta http-equiv=refresh content="0;url=` + elsewhere.URL + `/refresh">`
 	run(t, ctx, chromedp.Navigate(address+"/ops"), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.Click("summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.SendKeys("#title", "a <b>", chromedp.ByQuery), chromedp.SendKeys("#body", "**bold**", chromedp.ByQuery))
+		chromedp.Click("#preview summary", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.SendKeys("#title", "a <b>", chromedp.ByQuery), chromedp.SendKeys("#body", "**bold**", chromedp.ByQuery))
 	document := func(want string) {
 		t.Helper()
 		eventually(t, "the preview shows "+want, func() bool {
@@ -342,7 +347,7 @@ func TestPageWithoutScript(t *testing.T) {
 	address, hook := newPage(t)
 	ctx, complaints := newBrowser(t)
 	run(t, ctx, emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(address+"/ops/"), chromedp.WaitReady("form", chromedp.ByQuery),
-		chromedp.Click("summary", chromedp.ByQuery), chromedp.SendKeys("#body", "*hi*", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.Click("#preview button", chromedp.ByQuery))
+		chromedp.Click("#preview summary", chromedp.ByQuery), chromedp.SendKeys("#body", "*hi*", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("[value=markdown]", chromedp.ByQuery), chromedp.Click("#preview button", chromedp.ByQuery))
 	eventually(t, "the preview is shown", func() bool {
 		frames, err := chromedp.Targets(ctx)
 		if err != nil {
@@ -372,7 +377,7 @@ func TestPageForEveryone(t *testing.T) {
 	address, _ := newPage(t)
 	ctx, _ := newBrowser(t)
 	for _, path := range []string{"", "/ops"} {
-		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery), chromedp.Click("summary", chromedp.ByQuery))
+		run(t, ctx, chromedp.Navigate(address+path), chromedp.WaitReady("form", chromedp.ByQuery), chromedp.Click("details.more summary", chromedp.ByQuery), chromedp.Click("#preview summary", chromedp.ByQuery))
 		seen := checkNames(t, ctx, path)
 		if !seen["textbox"] || !seen["radio"] || !seen["button"] || !seen["Iframe"] {
 			t.Errorf("%s: the page has %v", path, seen)

@@ -142,15 +142,22 @@ type queueGateway struct {
 // at one destination.
 func newQueueGateway(t *testing.T, p *postgres, destination string) *queueGateway {
 	t.Helper()
+	keys := fmt.Sprintf("key closed {\nurl json://user:%s@127.0.0.1:%d\n}\n", postgresTexts["password"], freePort(t))
+	for k := range 4 {
+		keys += fmt.Sprintf("key k%d {\nurl %s/%[1]d\n}\n", k, destination)
+	}
+	return newQueueGatewayWith(t, p, "", keys)
+}
+
+// newQueueGatewayWith starts a gateway with keys for all sites, which gateways with
+// other addresses share, and with keys of its site.
+func newQueueGatewayWith(t *testing.T, p *postgres, all, site string) *queueGateway {
+	t.Helper()
 	caddy, err := buildGateway()
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	keys := fmt.Sprintf("key closed {\nurl json://user:%s@127.0.0.1:%d\n}\n", postgresTexts["password"], freePort(t))
-	for k := range 4 {
-		keys += fmt.Sprintf("key k%d {\nurl %s/%[1]d\n}\n", k, destination)
-	}
 	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
 	admin off
 	persist_config off
@@ -158,6 +165,7 @@ func newQueueGateway(t *testing.T, p *postgres, destination string) *queueGatewa
 		queue postgres postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable {
 			secret a-secret-for-the-test
 		}
+		%s
 	}
 }
 http://127.0.0.1:%d {
@@ -165,7 +173,7 @@ http://127.0.0.1:%d {
 		%s
 	}
 }
-`, p.port, port, keys))
+`, p.port, all, port, site))
 	return &queueGateway{server: start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile"), url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 }
 

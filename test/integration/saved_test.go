@@ -15,7 +15,7 @@ func TestAppriseConfig(t *testing.T) {
 	hook := newWebhook(t)
 	// The storage is in the folder of the test.
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	gateway := newGateway(t, "egress {\nallow 127.0.0.1\n}\nconfigs {\nmanage open\n}")
+	gateway := newGateway(t, "egress {\nallow 127.0.0.1\n}\nconfigs shared {\nmanage open\n}")
 	request := func(method, path, contentType, body string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequest(method, "http://"+gateway+path, strings.NewReader(body))

@@ -2,9 +2,11 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // newMailGateway runs a gateway with a mail server on which every client needs an
@@ -77,6 +79,11 @@ func TestMailClients(t *testing.T) {
 				t.Errorf("%s: got %+v", mechanism, got)
 			}
 		}
+		out, err := swaks(append(login, "--auth", "PLAIN", "--to", "ops.failure@localhost", "--header", "Subject: ** RECOVERY Host Alert: nas is UP **", "--body", "PING OK")...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		check(t, "/ops", "** RECOVERY Host Alert: nas is UP **", "PING OK", "success")
 		if out, err := swaks(append(login, "--auth", "PLAIN", "--to", "none@x")...); err == nil || !strings.Contains(out, "550 5.1.1") {
 			t.Errorf("an unknown key: %v\n%s", err, out)
 		}
@@ -98,6 +105,27 @@ func TestMailClients(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		check(t, "/ops", "Cron <root@nas> backup", "line one\n.\n..\nlast", "warning")
+		// Scans as printers name them, up to the number of attachments that a message may
+		// have, and an invitation as calendars send it.
+		for mail, want := range map[string]string{
+			"file_names.eml":    "Scan 1 of the printer.pdf|Tür #1.pdf|しのみ (1).pdf|Report of the whole night, part 1; draft.pdf|Zażółć gęślą.pdf|Rechnung Närz. pdf",
+			"invite_google.eml": "invite.ics",
+		} {
+			data, err := os.ReadFile("../../caddyhttp/mail/testdata/" + mail)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := send("ops@localhost", string(data)); err != nil {
+				t.Fatalf("%s: %v\n%s", mail, err, out)
+			}
+			var names []string
+			for _, a := range hook.take(t, "/ops").Attachments {
+				names = append(names, a.Filename)
+			}
+			if got := strings.Join(names, "|"); got != want {
+				t.Errorf("%s: got %s, want %s", mail, got, want)
+			}
+		}
 		if out, err := send("none@localhost", "Subject: x\n\ny\n"); err == nil || !strings.Contains(out, "there is no such key") {
 			t.Errorf("an unknown key: %v\n%s", err, out)
 		}
@@ -137,4 +165,39 @@ with smtplib.SMTP("localhost", int(sys.argv[1])) as s:
 			t.Errorf("got %q, %q, %d files", m.Title, m.Message, len(m.Attachments))
 		}
 	})
+}
+
+// TestAlertmanagerMail checks the mails of Alertmanager, which have only HTML: the
+// addresses of their links arrive, and the end of an alert is a success although the
+// recipient says failure.
+func TestAlertmanagerMail(t *testing.T) {
+	port, hook := newMailGateway(t)
+	address := alertmanager(t, "[alertname]", fmt.Sprintf(`    email_configs:
+      - to: ops.failure@localhost
+        from: alertmanager@example.com
+        smarthost: localhost:%d
+        auth_username: nas
+        auth_password: 'tray 2 &%%'
+        tls_config:
+          ca_file: %s
+        send_resolved: true
+`, port, writeFile(t, "ca.pem", string(authority.pem))))
+	arrives := func(typ, title, text string) {
+		t.Helper()
+		eventually(t, title+" arrives", func() bool {
+			hook.mu.Lock()
+			defer hook.mu.Unlock()
+			for _, p := range hook.got {
+				if p.Type == typ && strings.HasPrefix(p.Title, title) && strings.Contains(p.Message, text) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	const link = "View in Alertmanager (http://am.example.net/#/alerts?receiver=gateway)\n"
+	postAlerts(t, address, diskAlert("db1", 0))
+	arrives("failure", "[FIRING:1] DiskFull (db1 critical)", link+"[1] Firing\nLabels\nalertname = DiskFull\ninstance = db1\n")
+	postAlerts(t, address, diskAlert("db1", -time.Second))
+	arrives("success", "[RESOLVED] DiskFull (db1 critical)", link+"[1] Resolved\n")
 }

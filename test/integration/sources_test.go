@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +46,12 @@ func apiGateway(t *testing.T) (gateway, ntfy string, hook *webhook) {
 			token secret
 		}
 		from ntfy {
+			token secret
+		}
+		from pagerduty {
+			token secret
+		}
+		from opsgenie {
 			token secret
 		}
 	}
@@ -122,59 +131,76 @@ func TestOwnServicesAsClients(t *testing.T) {
 	}
 }
 
-// TestAlertmanager checks that Alertmanager sends an alert when it fires and when
-// it is resolved.
-func TestAlertmanager(t *testing.T) {
+// alertmanager runs Alertmanager, which groups alerts by the given labels, with a
+// receiver that has the given lines. It returns its address.
+func alertmanager(t *testing.T, groupBy, receiver string) string {
+	t.Helper()
 	name := program(t, "prometheus-alertmanager", "prometheus-alertmanager")
-	hook := newWebhook(t)
-	gateway := newGateway(t, "key ops {\nurl "+hook.to("/hook")+"\n}")
 	port := freePort(t)
 	config := writeFile(t, "alertmanager.yml", `route:
   receiver: gateway
-  group_by: [alertname]
+  group_by: `+groupBy+`
   group_wait: 100ms
   group_interval: 100ms
 receivers:
   - name: gateway
-    webhook_configs:
-      - url: http://`+gateway+`/notify/ops/alertmanager
-        send_resolved: true
-`)
+`+receiver)
 	start(t, port, name, "--config.file="+config, "--storage.path="+filepath.Join(t.TempDir(), "data"), "--cluster.listen-address=",
 		"--web.listen-address=127.0.0.1:"+strconv.Itoa(port), "--web.external-url=http://am.example.net")
-	alert := func(host string, end time.Duration) map[string]any {
-		a := map[string]any{
-			"labels":      map[string]string{"alertname": "DiskFull", "instance": host, "severity": "critical"},
-			"annotations": map[string]string{"summary": "The disk is 91% full"},
-			"startsAt":    time.Now().Add(-time.Minute).Format(time.RFC3339),
-		}
-		if end != 0 {
-			a["endsAt"] = time.Now().Add(end).Format(time.RFC3339)
-		}
-		return a
+	return fmt.Sprintf("http://127.0.0.1:%d", port)
+}
+
+// webhookOf returns the lines of a receiver that posts to a gateway.
+func webhookOf(gateway string) string {
+	return `    webhook_configs:
+      - url: http://` + gateway + `/notify/ops/alertmanager
+        send_resolved: true
+`
+}
+
+// postAlerts posts alerts to Alertmanager.
+func postAlerts(t *testing.T, address string, alerts ...map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(alerts)
+	if err != nil {
+		t.Fatal(err)
 	}
-	post := func(alerts ...map[string]any) {
-		t.Helper()
-		body, err := json.Marshal(alerts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/api/v2/alerts", port), "application/json", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("Alertmanager answers %d", resp.StatusCode)
-		}
+	resp, err := http.Post(address+"/api/v2/alerts", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
 	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("Alertmanager answers %d", resp.StatusCode)
+	}
+}
+
+// diskAlert returns an alert of a host. It fires if end is 0, and otherwise ends in end.
+func diskAlert(host string, end time.Duration) map[string]any {
+	a := map[string]any{
+		"labels":       map[string]string{"alertname": "DiskFull", "instance": host, "severity": "critical"},
+		"annotations":  map[string]string{"summary": "The disk is nearly full.", "description": "The disk of " + host + " is 91% full."},
+		"generatorURL": "http://prometheus.example.net/graph?g0.expr=disk",
+		"startsAt":     time.Now().Add(-time.Minute).Format(time.RFC3339),
+	}
+	if end != 0 {
+		a["endsAt"] = time.Now().Add(end).Format(time.RFC3339)
+	}
+	return a
+}
+
+// TestAlertmanager checks that Alertmanager sends an alert when it fires and when
+// it is resolved.
+func TestAlertmanager(t *testing.T) {
+	hook := newWebhook(t)
+	address := alertmanager(t, "[alertname]", webhookOf(newGateway(t, "key ops {\nurl "+hook.to("/hook")+"\n}")))
 	arrives := func(typ string, lines ...string) {
 		t.Helper()
 		eventually(t, "a message of type "+typ+" arrives", func() bool {
 			hook.mu.Lock()
 			defer hook.mu.Unlock()
 			for _, p := range hook.got {
-				want := strings.Join(lines, "\n") + "\nhttp://am.example.net"
+				want := strings.Join(lines, "\n") + "\nhttp://prometheus.example.net/graph?g0.expr=disk"
 				if p.Title == "DiskFull" && p.Type == typ && p.Message == want {
 					return true
 				}
@@ -182,10 +208,145 @@ receivers:
 			return false
 		})
 	}
-	post(alert("db1", 0), alert("db2", 0))
-	arrives("failure", "Firing: The disk is 91% full (db1)", "Firing: The disk is 91% full (db2)")
-	post(alert("db1", -time.Second), alert("db2", 0))
-	arrives("failure", "Firing: The disk is 91% full (db2)", "Resolved: The disk is 91% full (db1)")
-	post(alert("db2", -time.Second))
-	arrives("success", "Resolved: The disk is 91% full (db2)")
+	const summary = "The disk is nearly full."
+	postAlerts(t, address, diskAlert("db1", 0), diskAlert("db2", 0))
+	arrives("failure", summary, "Firing: The disk of db1 is 91% full.", "Firing: The disk of db2 is 91% full.")
+	postAlerts(t, address, diskAlert("db1", -time.Second), diskAlert("db2", 0))
+	arrives("failure", summary, "Firing: The disk of db2 is 91% full.", "Resolved: The disk of db1 is 91% full.")
+	postAlerts(t, address, diskAlert("db2", -time.Second))
+	arrives("success", "Resolved: "+summary, "The disk of db2 is 91% full.")
+}
+
+// TestAlertmanagerAsSlackClient checks that Alertmanager can use the gateway as Slack:
+// as an incoming webhook and, with a token, as the Web API.
+func TestAlertmanagerAsSlackClient(t *testing.T) {
+	gateway, _, hook := apiGateway(t)
+	next := func() posted {
+		eventually(t, "a message arrives", func() bool {
+			hook.mu.Lock()
+			defer hook.mu.Unlock()
+			return len(hook.got) > 0
+		})
+		return hook.take(t, "/hook")
+	}
+	for path, authorization := range map[string]string{
+		"/notify/ops/slack/services/T0/B0/secret": "",
+		"/notify/ops/slack/api/chat.postMessage":  "        http_config:\n          authorization:\n            credentials: secret\n",
+	} {
+		address := alertmanager(t, "[alertname]", `    slack_configs:
+      - api_url: http://`+gateway+path+`
+        channel: "#ops"
+        send_resolved: true
+        text: "<!channel> {{ .CommonAnnotations.summary }} :warning:"
+`+authorization)
+		postAlerts(t, address, diskAlert("db1", 0))
+		p := next()
+		if !strings.HasPrefix(p.Title, "[FIRING:1] DiskFull") || p.Type != "failure" || !strings.HasPrefix(p.Message, "@channel The disk is nearly full. ⚠️\nhttp://am.example.net/") {
+			t.Errorf("%s: %+v", path, p)
+		}
+		postAlerts(t, address, diskAlert("db1", -time.Second))
+		if p := next(); !strings.HasPrefix(p.Title, "[RESOLVED] DiskFull") || p.Type != "success" {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+}
+
+// TestAlertmanagerAsIncidentToolClient checks that Alertmanager can use the gateway as
+// PagerDuty and Opsgenie: its messages about a group are one incident, which ends.
+func TestAlertmanagerAsIncidentToolClient(t *testing.T) {
+	gateway, _, hook := apiGateway(t)
+	next := func() posted {
+		eventually(t, "a message arrives", func() bool {
+			hook.mu.Lock()
+			defer hook.mu.Unlock()
+			return len(hook.got) > 0
+		})
+		return hook.take(t, "/hook")
+	}
+	for name, tt := range map[string]struct{ receiver, resolved string }{
+		"pagerduty": {`    pagerduty_configs:
+      - url: http://` + gateway + `/notify/ops/pagerduty/v2/enqueue
+        routing_key: secret
+`, "[RESOLVED] DiskFull"},
+		"opsgenie": {`    opsgenie_configs:
+      - api_url: http://` + gateway + `/notify/ops/opsgenie/
+        api_key: secret
+        tags: storage
+`, "Closed: DiskFull"},
+	} {
+		address := alertmanager(t, "[alertname]", tt.receiver)
+		postAlerts(t, address, diskAlert("db1", 0))
+		opened := next()
+		if !strings.HasPrefix(opened.Title, "[FIRING:1] DiskFull") || opened.Type != "failure" || !strings.Contains(opened.Message, "The disk of db1 is 91% full.") {
+			t.Errorf("%s: %+v", name, opened)
+		}
+		postAlerts(t, address, diskAlert("db1", -time.Second))
+		resolved := next()
+		if !strings.HasPrefix(resolved.Title, tt.resolved) || resolved.Type != "success" || resolved.Incident != opened.Incident || resolved.Incident == "" {
+			t.Errorf("%s: %+v after %+v", name, resolved, opened)
+		}
+		if n := metric(t, address, `alertmanager_notifications_failed_total{integration="`+name+`"`); n != 0 {
+			t.Errorf("%s: %d notifications have failed", name, n)
+		}
+	}
+}
+
+// TestAlertmanagerAndDeadDestination checks that Alertmanager sends an alert once if one
+// destination is dead and another one has the message, and again while none has it.
+func TestAlertmanagerAndDeadDestination(t *testing.T) {
+	flushes := func(address string) int {
+		return metric(t, address, "alertmanager_nflog_queries_total")
+	}
+	for _, status := range []int{http.StatusGone, http.StatusServiceUnavailable} {
+		var attempts atomic.Int32
+		dead := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			attempts.Add(1)
+			w.WriteHeader(status)
+		}))
+		defer dead.Close()
+		deadURL := "url json://" + strings.TrimPrefix(dead.URL, "http://") + "/\n"
+
+		hook := newWebhook(t)
+		address := alertmanager(t, "[alertname]", webhookOf(newGateway(t, "key ops {\nurl "+hook.to("/hook")+"\n"+deadURL+"}")))
+		postAlerts(t, address, diskAlert("db1", 0))
+		eventually(t, "the healthy destination has the alert", func() bool { return hook.paths() != "" })
+		// Alertmanager looks into its log before each notification: here ten times more.
+		before := flushes(address)
+		eventually(t, "Alertmanager has looked at the alert again", func() bool { return flushes(address) >= before+10 })
+		if got := hook.paths(); got != "" || attempts.Load() != 1 {
+			t.Errorf("a destination that answers %d: the healthy one got more messages at %q, the dead one %d", status, got, attempts.Load())
+		}
+		if n := metric(t, address, `alertmanager_notifications_failed_total{integration="webhook"`); n != 0 {
+			t.Errorf("a destination that answers %d: %d notifications have failed", status, n)
+		}
+
+		attempts.Store(0)
+		address = alertmanager(t, "[alertname]", webhookOf(newGateway(t, "key ops {\n"+deadURL+"}")))
+		postAlerts(t, address, diskAlert("db1", 0))
+		eventually(t, "Alertmanager sends the alert again", func() bool { return attempts.Load() > 2 })
+	}
+}
+
+// metric returns the sum of the metrics of a program whose lines begin with prefix.
+func metric(t *testing.T, address, prefix string) (sum int) {
+	t.Helper()
+	resp, err := http.Get(address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, prefix) {
+			n, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += int(n)
+		}
+	}
+	return sum
 }

@@ -5,6 +5,30 @@ import (
 	"testing"
 )
 
+// TestDotSegments checks that segments with dots in the address of a source do not bypass
+// the password that a path matcher requires for all addresses of the gateway: the matcher
+// compares what remains without them.
+func TestDotSegments(t *testing.T) {
+	s := serveHTTP(t, "127.0.0.1", func(http.ResponseWriter, *http.Request) { t.Error("a message was sent without a password") })
+	g := start(t, "order basic_auth before notify", `
+		key secret {
+			url json://`+authority(s)+`
+		}
+	}
+	basic_auth /notify* {
+		# The hash of "correct horse".
+		ops $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
+	`)
+	for _, path := range []string{
+		"/notify/secret/slack/../../..", "/notify/secret/slack/%2e%2e/%2E%2E/..", "/notify/secret/slack/..%2F..%2F..", "/notify/secret/slack/./../../..",
+		"/notify/secret/ntfy/../../../x", "/notify/secret/opsgenie/../../../close", "/notify/secret/discord/../../..",
+	} {
+		if r := g.post(path, message{"text": "x", "content": "x", "message": "x"}); r.Status != http.StatusUnauthorized && r.Body != "" {
+			t.Errorf("%s: status %d: %s", path, r.Status, r.Body)
+		}
+	}
+}
+
 // TestEncodedSlash checks that a slash written as %2F does not bypass the
 // password that an exact path matcher requires for /notify/secret. (A plain
 // slash at the end is a different path for Caddy's matcher too; such a

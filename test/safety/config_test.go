@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // caddy runs a command of the program in a folder, with additional environment
@@ -220,12 +222,16 @@ func TestChangedFiles(t *testing.T) {
 
 	reload := func() (loaded bool) {
 		t.Helper()
-		before := len(g.log())
+		before, released := len(g.log()), g.keepConnection()
 		config := filepath.Join(filepath.Dir(g.tmp), "Caddyfile")
 		if out, err := caddy(t, t.TempDir(), nil, "reload", "--config", config); err != nil {
 			t.Fatalf("reload: %v\n%s", err, out)
 		}
-		return !strings.Contains(g.log()[before:], "config is unchanged")
+		if strings.Contains(g.log()[before:], "config is unchanged") {
+			return false
+		}
+		released()
+		return true
 	}
 	arrives := func(want ...string) {
 		t.Helper()
@@ -295,7 +301,7 @@ func TestOpenSiteWarning(t *testing.T) {
 	// The block of the site on loopback ends, and a site on a public address
 	// begins.
 	public := func(before, block string) string {
-		return key + "}\n}\nhttp://:" + freePort(t) + " {\nbind 11.22.33.44\n" + before + "\nnotify {\n" + block
+		return key + "}\n}\nhttp://:" + porttest.Free() + " {\nbind 11.22.33.44\n" + before + "\nnotify {\n" + block
 	}
 	for name, tt := range map[string]struct {
 		block string

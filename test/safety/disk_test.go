@@ -6,7 +6,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -15,18 +14,10 @@ import (
 // answered with 400.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	if !inNamespace(t, syscall.CLONE_NEWNS) {
+	tmp, inside := smallDisk(t, 3)
+	if !inside {
 		return
 	}
-	tmp := t.TempDir()
-	if err := syscall.Mount("tmpfs", tmp, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("no small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(tmp, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
 	file := bytes.Repeat([]byte("x"), 5<<20)
 	web := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(file)

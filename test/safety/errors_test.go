@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // ownNetwork matches text about the gateway's machine: addresses of
@@ -63,7 +65,7 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 		_ = c.(*net.TCPConn).SetLinger(0)
 	}
 	hosts := map[string]string{
-		"nobody listens": "127.0.0.1:" + freePort(t),
+		"nobody listens": "127.0.0.1:" + porttest.Free(),
 		"reset":          listen(t, "127.0.0.1:0", reset),
 		"reset at once":  listen(t, "127.0.0.1:0", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }),
 		"silent":         listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<20)); _, _ = c.Read(make([]byte, 1<<20)) }),
@@ -116,7 +118,7 @@ func TestErrorsShowNoNetwork(t *testing.T) {
 // or the password for it.
 func TestErrorsShowNoProxy(t *testing.T) {
 	t.Parallel()
-	closed := "127.0.0.1:" + freePort(t)
+	closed := "127.0.0.1:" + porttest.Free()
 	reset := listen(t, "127.0.0.1:0", func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) })
 	for _, proxy := range []string{
 		"http://me:hunter22@" + closed, "https://me:hunter22@" + closed, "socks5://me:hunter22@" + closed, "ftp://me:hunter22@" + closed,

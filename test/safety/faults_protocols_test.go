@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // noTLS matches errors about a server that does not speak TLS.
@@ -53,7 +55,7 @@ func TestFaultsOfOtherProtocols(t *testing.T) {
 	type try struct{ url, fault, want string }
 	var all []try
 	for _, f := range serverFaults {
-		address := "127.0.0.1:" + freePort(t)
+		address := "127.0.0.1:" + porttest.Free()
 		if f.serve != nil {
 			address = listen(t, "127.0.0.1:0", f.serve)
 		}

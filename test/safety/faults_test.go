@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // fault is a destination with a fault.
@@ -120,7 +122,7 @@ func TestFaults(t *testing.T) {
 	var urls []string
 	all := faults()
 	for i, f := range all {
-		address := "127.0.0.1:" + freePort(t)
+		address := "127.0.0.1:" + porttest.Free()
 		if f.serve != nil {
 			address = listen(t, "127.0.0.1:0", f.serve)
 		}

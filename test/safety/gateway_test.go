@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,7 +18,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +25,7 @@ import (
 	// Imports the program's code, so that the go command does not use a
 	// cached test result after a change.
 	_ "github.com/caddy-notify/caddy-notify"
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // program is the path of the gateway, built once for all tests.
@@ -121,7 +122,7 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	t.Helper()
 	dir := t.TempDir()
 	g := &gateway{
-		t: t, program: program, port: freePort(t), admin: "127.0.0.1:" + freePort(t),
+		t: t, program: program, port: porttest.Free(), admin: "127.0.0.1:" + porttest.Free(),
 		tmp: filepath.Join(dir, "tmp"), logFile: filepath.Join(dir, "log"),
 		client: &http.Client{Transport: new(http.Transport)},
 	}
@@ -228,9 +229,11 @@ http://127.0.0.1:%s {
 }
 
 // reload loads another configuration. The admin API restarts with each, and may
-// close a connection that its old socket has not accepted.
+// close a connection that its old socket has not accepted. A server that the
+// configuration replaces closes idle connections, which must not be used again.
 func (g *gateway) reload(options, block string) {
 	g.t.Helper()
+	defer g.client.CloseIdleConnections()
 	var resp *http.Response
 	eventually(g.t, "the admin API answers", func() bool {
 		var err error
@@ -241,6 +244,43 @@ func (g *gateway) reload(options, block string) {
 	if resp.StatusCode != 200 {
 		text, err := io.ReadAll(resp.Body)
 		g.t.Fatalf("reload: %s %s %v", resp.Status, text, err)
+	}
+}
+
+// keepConnection opens a connection to the site and keeps it idle. released waits
+// until the gateway closes it, which it does after a reload when the old server
+// has stopped accepting connections. Later requests of g get responses of the new
+// configuration. Once, a request after a reload could be the first one on a
+// connection that the old server closed, or was about to close.
+func (g *gateway) keepConnection() (released func()) {
+	g.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { conn.Close() })
+	r, err := http.NewRequest(http.MethodGet, g.url+"/up", nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if err := r.Write(conn); err != nil {
+		g.t.Fatal(err)
+	}
+	from := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(from, r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		g.t.Fatal(err)
+	}
+	return func() {
+		g.t.Helper()
+		_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
+		if _, err := from.ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
+			g.t.Fatal("the old server does not end after a reload")
+		}
+		g.client.CloseIdleConnections()
 	}
 }
 
@@ -358,6 +398,10 @@ func (g *gateway) get(address, accept string) (int, string) {
 	}
 	r.Header.Set("Accept", accept)
 	resp, err := g.client.Do(r)
+	for n := 0; err != nil && n < 30; n++ { // a reload resets connections that the old server has not accepted
+		time.Sleep(50 * time.Millisecond)
+		resp, err = g.client.Do(r)
+	}
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -485,31 +529,6 @@ func (g *gateway) waitFreed(before int64) {
 	g.t.Helper()
 	const little = 4 << 20
 	eventually(g.t, "the memory returns to where it was", func() bool { return g.memory().HeapAlloc <= before+little })
-}
-
-// lastPort is the port that freePort returned last. Each process starts at a
-// different one.
-var lastPort = func() *atomic.Uint32 {
-	n := new(atomic.Uint32)
-	n.Store(uint32(os.Getpid()) * 100)
-	return n
-}()
-
-// freePort returns a loopback port without a listener, each only once. It is
-// below the system's ephemeral ports, so that no other test gets it meanwhile.
-func freePort(t *testing.T) string {
-	t.Helper()
-	const first, last = 12000, 32000
-	for range last - first {
-		port := strconv.Itoa(first + int(lastPort.Add(1)%(last-first)))
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // eventually waits until is returns true. It fails the test after a minute,

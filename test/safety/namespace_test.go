@@ -1,6 +1,7 @@
 package safety
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -38,4 +39,24 @@ func inNamespace(t *testing.T, flags uintptr) (inside bool) {
 		t.Errorf("the test did not run in a namespace:\n%s", out)
 	}
 	return false
+}
+
+// smallDisk mounts a file system of a few mebibytes for a test, and returns where.
+// Like [inNamespace], it runs the test once more, and reports whether this is the
+// process that has the disk.
+func smallDisk(t *testing.T, mebibytes int) (folder string, inside bool) {
+	t.Helper()
+	if !inNamespace(t, syscall.CLONE_NEWNS) {
+		return "", false
+	}
+	folder = t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%dm", mebibytes)); err != nil {
+		t.Skipf("no small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder, true
 }

@@ -36,11 +36,12 @@ type proxy struct {
 	issuer *x509.Certificate
 	mu     sync.Mutex
 	certs  map[string]*tls.Certificate
+	told   map[string]string // the last request to each host that was answered with a file
 }
 
 func newProxy(t *testing.T) *proxy {
 	t.Helper()
-	p := &proxy{ca: filepath.Join(t.TempDir(), "ca.pem"), certs: map[string]*tls.Certificate{}}
+	p := &proxy{ca: filepath.Join(t.TempDir(), "ca.pem"), certs: map[string]*tls.Certificate{}, told: map[string]string{}}
 	p.is("400")
 	var err error
 	if p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -72,6 +73,16 @@ func (p *proxy) is(way string) { p.way.Store(&way) }
 func (p *proxy) answerWith(file []byte) {
 	p.file.Store(&file)
 	p.is("file")
+}
+
+// last returns the last request to a host that the proxy has answered with a file,
+// and forgets it.
+func (p *proxy) last(host string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.told[host]
+	delete(p.told, host)
+	return text
 }
 
 // environment returns an environment in which a program uses the proxy and
@@ -123,6 +134,10 @@ func (p *proxy) answer(c net.Conn, in *bufio.Reader, r *http.Request) bool {
 	case "reset", "no such host", "TLS":
 	case "file":
 		file := *p.file.Load()
+		text := wire(r)
+		p.mu.Lock()
+		p.told[r.Host] = text
+		p.mu.Unlock()
 		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(file), file)
 	case "not HTTP":
 		fmt.Fprintf(c, "%s\r\n%s\r\n", r.URL, wire(r))

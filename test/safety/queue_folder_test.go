@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -17,20 +16,12 @@ import (
 // without a restart. All accepted messages arrive.
 func TestQueueFullDisk(t *testing.T) {
 	t.Parallel()
-	if !inNamespace(t, syscall.CLONE_NEWNS) {
+	disk, inside := smallDisk(t, 16)
+	if !inside {
 		return
 	}
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("no small file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
 	filler := filepath.Join(disk, "filler")
-	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 1<<20), 0o600); err != nil {
+	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 4<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	slow, fine := newReceiver(t, nil), newReceiver(t, nil)

@@ -199,6 +199,26 @@ func TestSecretsOfTheProgram(t *testing.T) {
 	checkNoSecrets(t, "the gateway", g.exposed("all"), all)
 }
 
+// TestSecretsAfterAnAnswer checks that the log does not show what a destination
+// sends after its answer, which net/http writes to the standard log, before and
+// after a reload.
+func TestSecretsAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	address := listen(t, "127.0.0.1:0", answering("HTTP/1.1 204 No Content\r\n\r\nno such path: /s3cret-path"))
+	block := "key k {\nurl json://" + address + "/s3cret-path\n}"
+	g := start(t, "", block)
+	for n := range 2 {
+		if r := g.post("/notify/k", message{"body": "x"}); r.Status != 200 {
+			t.Fatalf("status %d: %s", r.Status, r.Error)
+		}
+		eventually(t, "the log has the fault", func() bool { return strings.Count(g.log(), "Unsolicited response") > n })
+		g.reload("", block+"\ntimeout 10s")
+	}
+	if strings.Contains(g.log(), "s3cret-path") {
+		t.Errorf("the log shows a secret:\n%s", g.log())
+	}
+}
+
 // TestSecretsOfBrokenConfigurations checks that the error for a configuration
 // with an invalid URL does not show the URL, in a Caddyfile and in JSON.
 func TestSecretsOfBrokenConfigurations(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -154,7 +155,7 @@ func TestSecretsOfOtherProtocols(t *testing.T) {
 		listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(c, io.LimitReader(c, 64<<10)) }),
 		listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
 		listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) }),
-		"127.0.0.1:" + freePort(t),
+		"127.0.0.1:" + porttest.Free(),
 	} {
 		for _, n := range servers() {
 			if isNonHTTP(n.service.Schemes) {

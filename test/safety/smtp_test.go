@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // mailClient is a client of the mail server that can send any bytes.
@@ -72,7 +74,7 @@ func (c *mailClient) begin(to string) {
 // mailGateway runs a gateway with a mail server and returns the server's address.
 func mailGateway(t *testing.T, keys, block string) (g *gateway, address string) {
 	t.Helper()
-	address = "127.0.0.1:" + freePort(t)
+	address = "127.0.0.1:" + porttest.Free()
 	return start(t, mailOptions(keys, address, block), ""), address
 }
 
@@ -286,7 +288,7 @@ func TestExpensiveMails(t *testing.T) {
 // URL.
 func TestMailSecrets(t *testing.T) {
 	t.Parallel()
-	closed := "127.0.0.1:" + freePort(t)
+	closed := "127.0.0.1:" + porttest.Free()
 	g, address := mailGateway(t, "key k {\nurl json://user:p4ssw0rd-of-the-url@"+closed+"/s3cret-path-of-the-url?retry=0\n}", "")
 	c, _ := dialMail(t, address)
 	c.begin("k@x")

@@ -89,3 +89,15 @@ func TestPayloadsAreData(t *testing.T) {
 		t.Errorf("%d images were fetched", n)
 	}
 }
+
+// TestTemplatesAreCharged checks that functions of templates cannot read a large payload
+// again and again. Once, this template read 140 GB and went on after the client had hung
+// up.
+func TestTemplatesAreCharged(t *testing.T) {
+	t.Parallel()
+	g := start(t, "", "key ops {\nurl json://127.0.0.1:9/\n}\nfrom mine {\nbody `{{range 20000}}{{with default \"x\" $.s}}{{end}}{{end}}`\n}")
+	r := g.do("/notify/ops/mine", "application/json", strings.NewReader(`{"s":"`+strings.Repeat(" ", 7<<20)+`"}`))
+	if r.Status != http.StatusBadRequest || !strings.Contains(r.Error, "its functions handle more than 32 MiB") {
+		t.Errorf("status %d: %.300s", r.Status, r.Body)
+	}
+}

@@ -1,0 +1,330 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// service is a destination that answers as it is told.
+type service struct {
+	*httptest.Server
+	status atomic.Int32
+	got    atomic.Int32
+}
+
+func newService(t *testing.T) *service {
+	s := &service{}
+	s.status.Store(http.StatusOK)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.got.Add(1)
+		w.WriteHeader(int(s.status.Load()))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *service) to(path string) string {
+	return "json://" + strings.TrimPrefix(s.URL, "http://") + path
+}
+
+// newConsole runs the gateway with a console below a prefix, and with several keys: one
+// that is down, one that is refused, one that is fine and one that is silent. It
+// returns the address below which the routes are, and the destination that is down.
+func newConsole(t *testing.T) (address string, down *service) {
+	t.Helper()
+	down, fine, refusing := newService(t), newService(t), newService(t)
+	down.status.Store(http.StatusServiceUnavailable)
+	refusing.status.Store(http.StatusUnauthorized)
+	caddy, err := buildGateway()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	config := writeFile(t, "Caddyfile", fmt.Sprintf(`{
+	admin off
+	persist_config off
+	auto_https off
+	storage file_system %q
+	notify {
+		queue {
+			path %q
+			wait 300ms
+		}
+	}
+}
+http://localhost:%d {
+	handle_path /alerts/* {
+		notify {
+			key ops {
+				url %s/chat chat
+				url %s/phone phone oncall
+			}
+			key backups {
+				url %s/backups
+			}
+			key billing {
+				token a-token-of-billing
+				url %s/billing
+			}
+			key printer {
+				url %s/printer
+			}
+			egress {
+				allow 127.0.0.1
+			}
+			configs {
+				manage open
+			}
+		}
+	}
+}
+`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to("")))
+	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
+	address = fmt.Sprintf("http://localhost:%d/alerts", port)
+	for range 4 {
+		postForm(t, address+"/notify/ops?type=failure", http.StatusOK, url.Values{"body": {"confidential"}, "incident": {"disk db1"}})
+	}
+	postForm(t, address+"/notify/ops?type=warning", http.StatusOK, url.Values{"body": {"confidential"}})
+	postForm(t, address+"/notify/backups?type=success", http.StatusOK, url.Values{"body": {"confidential"}})
+	postForm(t, address+"/notify/billing?token=a-token-of-billing", http.StatusFailedDependency, url.Values{"body": {"confidential"}})
+	postForm(t, address+"/notify/backups", http.StatusBadRequest, url.Values{"title": {"x"}})
+	return address, down
+}
+
+// TestConsoleFindsTheCause goes the way of somebody to whom nothing arrives: from the
+// keys to the cause, and from the repaired service to the message. The pages follow
+// without being loaded again.
+func TestConsoleFindsTheCause(t *testing.T) {
+	address, down := newConsole(t)
+	ctx, complaints := newBrowser(t)
+	run(t, ctx, open(address+"/notify/console"))
+	shows(t, ctx, ".rows > li:first-child", "ops")
+	shows(t, ctx, ".rows > li:first-child", "503 Service Unavailable")
+	shows(t, ctx, ".top nav", "1 down")
+	if got := text(t, ctx, ".tallies"); !strings.Contains(got, "Down") || !strings.Contains(got, "Silent") || !strings.Contains(got, "Fine") {
+		t.Errorf("the tallies are %q", got)
+	}
+	if got := text(t, ctx, ".rows time"); strings.Contains(got, "UTC") || !strings.Contains(got, "ago") && !strings.Contains(got, "now") {
+		t.Errorf("the time is %q", got)
+	}
+	run(t, ctx, chromedp.Click(".rows a", chromedp.ByQuery))
+	shows(t, ctx, "h1", "Key ops")
+	shows(t, ctx, "#destination-1.is-down", "wait")
+	if got := text(t, ctx, "main"); strings.Contains(got, "confidential") || strings.Count(got, "503 Service Unavailable") > 6 {
+		t.Errorf("equal errors are not counted: %s", got)
+	}
+	run(t, ctx, chromedp.Click("#live-recent .row a", chromedp.ByQuery))
+	shows(t, ctx, "h1", "Message to ops")
+	shows(t, ctx, ".row.is-queued .tries", "503 Service Unavailable")
+	down.status.Store(http.StatusOK)
+	run(t, ctx, chromedp.Click("[action$='?retry'] button", chromedp.ByQuery))
+	eventually(t, "the page shows that the message has arrived", func() bool {
+		return strings.Contains(text(t, ctx, "#live-message .heading"), "Delivered")
+	})
+	run(t, ctx, open(address+"/notify/console/queue"))
+	if strings.Contains(text(t, ctx, "#live-queue"), "Try all now") {
+		run(t, ctx, chromedp.Click("#live-queue form button", chromedp.ByQuery))
+		shows(t, ctx, ".done", "being tried")
+	}
+	eventually(t, "the page shows that nothing waits", func() bool {
+		return strings.Contains(text(t, ctx, "#live-queue"), "Nothing waits") || !strings.Contains(text(t, ctx, "#live-queue"), "Down")
+	})
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("errors on the browser console: %q", got)
+	}
+}
+
+// TestConsoleWithoutScript tries a message again, drops what waits, tests a destination
+// and makes a token without a script.
+func TestConsoleWithoutScript(t *testing.T) {
+	address, _ := newConsole(t)
+	ctx, complaints := newBrowser(t)
+	run(t, ctx, withoutScript, open(address+"/notify/console"), chromedp.Click(".tallies .is-down a", chromedp.ByQuery))
+	shows(t, ctx, "p[role=status]", "1 key, down")
+	if got := text(t, ctx, ".rows time"); !strings.HasSuffix(got, " UTC") {
+		t.Errorf("the time is %q", got)
+	}
+	run(t, ctx, chromedp.Click("[action$='?hurry'] button", chromedp.ByQuery))
+	shows(t, ctx, "h1", "Key ops")
+	run(t, ctx, chromedp.Click("#destination-2 form.test button", chromedp.ByQuery))
+	shows(t, ctx, "#destination-2.delivered .result", "Delivered in ")
+	run(t, ctx, open(address+"/notify/console/queue"))
+	drop := ".rows [action$='?drop'] button"
+	if eval[bool](t, ctx, fmt.Sprintf("document.querySelector(%q).checkVisibility()", drop)) {
+		t.Error("one click drops what waits")
+	}
+	run(t, ctx, chromedp.Click(".rows summary", chromedp.ByQuery), chromedp.Click(drop, chromedp.ByQuery))
+	shows(t, ctx, ".done", "dropped")
+	run(t, ctx, open(address+"/notify/console/messages?state=cancelled&key=ops"))
+	shows(t, ctx, "#live-messages .row", "Cancelled for JSON")
+	postForm(t, address+"/add/mine", http.StatusOK, url.Values{"urls": {"json://127.0.0.1:1/"}})
+	run(t, ctx, open(address+"/notify/console/keys/mine"), chromedp.Click("[action$='/token'] button", chromedp.ByQuery))
+	shows(t, ctx, "#token", "The new token")
+	if got := text(t, ctx, "output"); len(got) < 20 {
+		t.Errorf("the token is %q", got)
+	}
+	if got := text(t, ctx, "#live-recent"); got == "" {
+		t.Error("the page with the token lacks the messages")
+	}
+	shows(t, ctx, ".lines", "curl")
+	if got := eval[string](t, ctx, "document.querySelector('.lines code').textContent"); !strings.Contains(got, `-H "Authorization: Bearer $TOKEN"`) || !strings.Contains(got, address+"/notify/mine") {
+		t.Errorf("the line for curl is %s", got)
+	}
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("errors on the browser console: %q", got)
+	}
+}
+
+// TestConsoleMessages filters the messages and leaves the page through its links.
+func TestConsoleMessages(t *testing.T) {
+	address, _ := newConsole(t)
+	for range 60 {
+		postForm(t, address+"/notify/backups", http.StatusOK, url.Values{"body": {"x"}})
+	}
+	ctx, complaints := newBrowser(t)
+	run(t, ctx, open(address+"/notify/console/messages"))
+	eventually(t, "the page has the latest messages", func() bool {
+		run(t, ctx, open(address+"/notify/console/messages"))
+		return eval[int](t, ctx, "document.querySelectorAll('#live-messages .row').length") >= 50
+	})
+	run(t, ctx, chromedp.Evaluate("document.getElementById('type').value = 'failure', document.getElementById('type').dispatchEvent(new Event('change'))", nil))
+	eventually(t, "the page shows failures only", func() bool {
+		var types string
+		err := chromedp.Run(ctx, chromedp.Evaluate("document.readyState == 'complete' ? [...new Set([...document.querySelectorAll('#live-messages .tag')].map(e => e.textContent))].join() : ''", &types))
+		return err == nil && types == "failure" // the expression fails while the page changes
+	})
+	run(t, ctx, open(address+"/notify/console/messages?state=refused"))
+	shows(t, ctx, "#live-messages .row", "400: the field body is missing")
+	if got := complaints(); len(got) > 0 {
+		t.Errorf("errors on the browser console: %q", got)
+	}
+}
+
+// consolePages returns the addresses of all pages, with a message that waits.
+func consolePages(t *testing.T, ctx context.Context, address string) map[string]string {
+	t.Helper()
+	run(t, ctx, open(address+"/notify/console/messages?state=queued"))
+	message := eval[string](t, ctx, "document.querySelector('#live-messages .row a').href")
+	return map[string]string{
+		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
+		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "message": message,
+		"queue": address + "/notify/console/queue", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
+	}
+}
+
+// awaitPromise lets an expression be a promise.
+func awaitPromise(p *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+	return p.WithAwaitPromise(true)
+}
+
+// axe returns the source of axe-core, which AXE names, or "". The tests that run
+// without it check names, order, contrast and width by themselves.
+func axe(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("AXE")
+	if path == "" {
+		return ""
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// checkAxe reports what axe-core, whose source it gets, finds wrong with the page.
+func checkAxe(t *testing.T, ctx context.Context, source, name string) {
+	t.Helper()
+	eval[bool](t, ctx, source+"; true")
+	var found []string
+	run(t, ctx, chromedp.Evaluate(`axe.run().then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 100)).join(" | ")))`, &found, awaitPromise))
+	for _, v := range found {
+		t.Errorf("%s: axe: %s", name, v)
+	}
+}
+
+// TestConsoleForEveryone checks each page in both colour schemes, at widths from 320 to
+// 1280 pixels, with the keyboard and with a screen reader. With AXE=axe.min.js in the
+// environment, axe-core checks them, too.
+func TestConsoleForEveryone(t *testing.T) {
+	address, _ := newConsole(t)
+	ctx, _ := newBrowser(t)
+	source := axe(t)
+	for name, at := range consolePages(t, ctx, address) {
+		for _, width := range []int64{320, 390, 768, 1280} {
+			run(t, ctx, emulation.SetDeviceMetricsOverride(width, 900, 1, false), open(at))
+			if wide := eval[int64](t, ctx, "document.documentElement.scrollWidth"); wide > width {
+				t.Errorf("%s: the page is %d pixels wide in a window of %d: %s", name, wide, width, eval[string](t, ctx, fmt.Sprintf("[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > %d + 1).map(e => e.outerHTML.slice(0, 80)).join('\\n')", width)))
+			}
+		}
+		for _, scheme := range []string{"light", "dark"} {
+			run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			if bad := eval[[]string](t, ctx, strings.Replace(contrast, `"main *"`, `"body *"`, 1)); len(bad) > 0 {
+				t.Errorf("%s, %s: too little contrast: %q", name, scheme, bad)
+			}
+			if source != "" {
+				checkAxe(t, ctx, source, name+", "+scheme)
+			}
+		}
+		checkNames(t, ctx, name)
+		checkTabs(t, ctx, name)
+	}
+}
+
+// TestConsoleScreenshots makes the pictures of docs/console.md if UPDATE_SCREENSHOTS is
+// set, and otherwise checks that they are there. They are not compared.
+func TestConsoleScreenshots(t *testing.T) {
+	folder := filepath.Join("..", "..", "docs", "console")
+	shots := []string{"keys", "key", "messages", "message", "queue"}
+	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
+	name := func(shot string, width int64, scheme string) string {
+		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))
+	}
+	if os.Getenv("UPDATE_SCREENSHOTS") == "" {
+		for _, shot := range shots {
+			for _, size := range sizes {
+				for _, scheme := range []string{"light", "dark"} {
+					if _, err := os.Stat(name(shot, size.width, scheme)); err != nil {
+						t.Errorf("%v; make the pictures with UPDATE_SCREENSHOTS=1", err)
+					}
+				}
+			}
+		}
+		return
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	address, _ := newConsole(t)
+	ctx, _ := newBrowser(t)
+	pages := consolePages(t, ctx, address)
+	for _, shot := range shots {
+		for _, size := range sizes {
+			run(t, ctx, emulation.SetDeviceMetricsOverride(size.width, size.height, 1, false), open(pages[shot]))
+			for _, scheme := range []string{"light", "dark"} {
+				var picture []byte
+				run(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+					chromedp.ActionFunc(func(ctx context.Context) (err error) {
+						picture, err = page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(60).Do(ctx)
+						return err
+					}))
+				if err := os.WriteFile(name(shot, size.width, scheme), picture, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,454 @@
+package safety
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/smtp"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
+)
+
+// otherSite returns the end of the block of the first site, and another site
+// with the options of block.
+func otherSite(port, block string) string {
+	return "\n}\n}\nhttp://127.0.0.1:" + port + " {\nbind 127.0.0.1\nnotify {\n" + block
+}
+
+// at returns the gateway with the address of another of its sites.
+func (g *gateway) at(port string) *gateway {
+	other := *g
+	other.url = "http://127.0.0.1:" + port
+	return &other
+}
+
+// internal is a web server at an address of this machine. Its name is one that
+// only a look-up shows to be such an address, if the machine has such a name.
+type internal struct {
+	name, address, port string
+	status              atomic.Int32 // of its answers
+	reached             atomic.Int32 // requests
+}
+
+func newInternal(t *testing.T) *internal {
+	v := &internal{name: "127.0.0.1", address: "127.0.0.1"}
+	v.status.Store(http.StatusOK)
+	if name, err := os.Hostname(); err == nil {
+		addresses, _ := net.DefaultResolver.LookupHost(t.Context(), name)
+		for _, a := range addresses {
+			if l, err := net.Listen("tcp4", a+":0"); err == nil {
+				_ = l.Close()
+				v.name, v.address = name, a
+				break
+			}
+		}
+	}
+	s := serveHTTP(t, v.address, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		v.reached.Add(1)
+		w.WriteHeader(int(v.status.Load()))
+	})
+	_, v.port, _ = net.SplitHostPort(authority(s))
+	return v
+}
+
+// url returns a notification URL that leads to the server.
+func (v *internal) url(path string) string {
+	return "json://" + net.JoinHostPort(v.name, v.port) + path
+}
+
+// save saves a key.
+func (g *gateway) save(key, config string) {
+	g.t.Helper()
+	if r := g.post("/add/"+key, message{"format": "text", "config": config}); r.Status != http.StatusOK {
+		g.t.Fatalf("saving %s: %d %s", key, r.Status, r.Body)
+	}
+}
+
+// accept posts a message that the gateway stores before it answers, and returns its
+// ID.
+func (g *gateway) accept(path string, m message) string {
+	g.t.Helper()
+	var status int
+	var text string
+	err := whileReplaced(func() (err error) {
+		status, _, text, err = g.tryPost(path, m, "Prefer", "respond-async")
+		return err
+	})
+	var a struct{ ID string }
+	if err != nil || status != http.StatusAccepted || json.Unmarshal([]byte(text), &a) != nil || a.ID == "" {
+		g.t.Fatalf("%s: %d %s %v", path, status, text, err)
+	}
+	return a.ID
+}
+
+// whileReplaced repeats a request while its connection is closed by a server that a
+// reload has replaced.
+func whileReplaced(request func() error) (err error) {
+	for range 5 {
+		if err = request(); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			return err
+		}
+	}
+	return err
+}
+
+// storedMessage is the state of a message in the queue.
+type storedMessage struct {
+	status int // of the answer
+	text   string
+	State  string
+}
+
+func (g *gateway) message(id string) (m storedMessage) {
+	g.t.Helper()
+	m.status, m.text = g.get(g.url+"/notify/messages/"+id, "application/json")
+	_ = json.Unmarshal([]byte(m.text), &m)
+	return m
+}
+
+// final waits until a message is not queued any more.
+func (g *gateway) final(id string) (m storedMessage) {
+	g.t.Helper()
+	eventually(g.t, "the message is final", func() bool { m = g.message(id); return m.status != http.StatusOK || m.State != "queued" })
+	return m
+}
+
+// adminPost posts to the admin API.
+func (g *gateway) adminPost(path string) {
+	g.t.Helper()
+	var resp *http.Response
+	err := whileReplaced(func() (err error) {
+		resp, err = g.client.Post(g.adminURL+path, "application/json", nil)
+		return err
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+		g.t.Fatalf("%s: %d %s", path, resp.StatusCode, text)
+	}
+}
+
+// allow, closed, use and manage are options of a site: its clients may reach an
+// address; they may reach public addresses only; it uses the saved keys of a space;
+// it also changes them.
+func allow(address string) string { return "egress {\nallow " + address + "\n}\n" }
+
+func use(space string) string { return "configs " + space + "\n" }
+
+func manage(space string) string { return "configs " + space + " {\nmanage open\n}\n" }
+
+const closed = "egress {\ndeny 192.0.2.1\n}\n"
+
+// TestSiteEgress checks that a saved key that another site, or the global block for
+// mail, may send to an internal address does not lead there from a site whose
+// clients may not reach it. The queue once made a delivery under the rules of the
+// first site that had the URL.
+func TestSiteEgress(t *testing.T) {
+	t.Parallel()
+	const mail, first, second = "mail", "first", "second"
+	for _, tt := range []struct{ name, open, shut, other string }{
+		{"an open site behind it", second, use("team"), manage("team")},
+		{"an open site before it", first, use("team"), manage("team")},
+		{"a site that trusts its own saved keys", second, manage("a"), "configs b {\nmanage open\ntrust operator\n}\n"},
+		{"mail", mail, "", "configs\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := newInternal(t)
+			options, port, mailPort := queueOption(newFolder(t)), porttest.Free(), porttest.Free()
+			config := v.url("/meta") + "\n1:ops=" + v.url("/one") + "\n2:ops=" + v.url("/two")
+			open := allow(v.address) + tt.other
+			g := prepare(t, options, "")
+			shut, other := g, g.at(port)
+			switch tt.open {
+			case mail:
+				g.configure(options, allow(v.address)+manage(""))
+				g.run()
+				g.save("k", config)
+				options = strings.TrimSuffix(options, "}") + "smtp 127.0.0.1:" + mailPort + "\n" + open + "}"
+				g.reload(options, closed)
+			case first:
+				g.configure(options, open+otherSite(port, closed+tt.shut))
+				g.run()
+				shut, other = other, g
+				other.save("k", config)
+			case second:
+				before := allow(v.address) + tt.shut + otherSite(port, open)
+				g.configure(options, before)
+				g.run()
+				other.save("k", config)
+				if strings.Contains(tt.shut, "manage") {
+					shut.save("k", config)
+				}
+				g.reload(options, closed+tt.shut+otherSite(port, open))
+			}
+			for _, m := range []message{{"body": "x"}, {"body": "x", "tag": "ops"}} {
+				id := shut.accept("/notify/k", m)
+				if s := shut.final(id); s.State != "failed" || !strings.Contains(s.text, "may not reach it") {
+					t.Errorf("%v: the message is %s: %s", m, s.State, s.text)
+				}
+				g.adminPost("/notify/queue/" + id + "/retry")
+				if s := shut.final(id); s.State != "failed" {
+					t.Errorf("%v: tried again, the message is %s: %s", m, s.State, s.text)
+				}
+				if r := shut.post("/notify/k", m); r.Status != http.StatusFailedDependency || !strings.Contains(r.text(), "may not reach it") {
+					t.Errorf("%v: sent at once: %d %s", m, r.Status, r.Body)
+				}
+			}
+			if strings.Contains(tt.shut, "manage") {
+				r := shut.do("/cfg/k?test", "application/x-www-form-urlencoded", strings.NewReader("destination=1"))
+				if r.Status != http.StatusFailedDependency || !strings.Contains(r.text(), "may not reach it") {
+					t.Errorf("a test from the page: %d %s", r.Status, r.Body)
+				}
+			}
+			if n := v.reached.Load(); n > 0 {
+				t.Errorf("the internal address was reached %d times", n)
+			}
+			// Where it is allowed, the key works.
+			if tt.open == mail {
+				if err := smtp.SendMail("127.0.0.1:"+mailPort, nil, "a@example.com", []string{"k@example.com"}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
+					t.Errorf("a mail: %v", err)
+				}
+			} else if id := other.accept("/notify/k", message{"body": "x"}); other.final(id).State != "delivered" {
+				t.Errorf("at the open site: %s", other.message(id).text)
+			}
+			if v.reached.Load() == 0 {
+				t.Error("the address is not reached where it is allowed")
+			}
+		})
+	}
+}
+
+// TestSiteEgressChanges checks that a delivery that waits is made under the
+// stricter of the rules when its message was accepted and of those of now.
+func TestSiteEgressChanges(t *testing.T) {
+	t.Parallel()
+	v := newInternal(t)
+	options, port := queueOption(newFolder(t)), porttest.Free()
+	open, shut := allow(v.address)+use("team"), closed+use("team")
+	saverPort := porttest.Free()
+	saver := otherSite(saverPort, allow(v.address)+manage("team"))
+	g := start(t, options, open+otherSite(port, open)+saver)
+	g.at(saverPort).save("k", v.url("/meta"))
+
+	// The rules become stricter while a delivery waits for another attempt.
+	v.status.Store(http.StatusServiceUnavailable)
+	waits := g.accept("/notify/k", message{"body": "x"})
+	fromClient := g.accept("/notify", message{"body": "x", "urls": v.url("/client")})
+	eventually(t, "both have failed once", func() bool {
+		return strings.Contains(g.message(waits).text, "503") && strings.Contains(g.message(fromClient).text, "503")
+	})
+	v.status.Store(http.StatusOK)
+	g.reload(options, shut+otherSite(port, open)+saver)
+	before := v.reached.Load()
+	for _, id := range []string{waits, fromClient} {
+		if s := g.final(id); s.State != "failed" || !strings.Contains(s.text, "may not reach it") {
+			t.Errorf("after a reload with stricter rules, the message is %s: %s", s.State, s.text)
+		}
+	}
+
+	// Looser rules do not hold for what came in before.
+	id := g.accept("/notify/k", message{"body": "x"})
+	if s := g.final(id); s.State != "failed" {
+		t.Errorf("the message is %s: %s", s.State, s.text)
+	}
+	g.reload(options, open+otherSite(port, open)+saver)
+	g.adminPost("/notify/queue/" + id + "/retry")
+	if s := g.final(id); s.State != "failed" || !strings.Contains(s.text, "may not reach it") {
+		t.Errorf("after a reload with looser rules, the message is %s: %s", s.State, s.text)
+	}
+
+	// The site is gone. The other one allows the address.
+	g.reload(options, open+otherSite(port, shut)+saver)
+	other := g.at(port)
+	id = other.accept("/notify/k", message{"body": "x"})
+	if s := other.final(id); s.State != "failed" {
+		t.Errorf("the message is %s: %s", s.State, s.text)
+	}
+	g.reload(options, open+saver)
+	g.adminPost("/notify/queue/" + id + "/retry")
+	eventually(t, "it was tried again", func() bool {
+		_, text := g.get(g.adminURL+"/notify/queue/dead", "application/json")
+		return strings.Contains(text, id)
+	})
+	if n := v.reached.Load() - before; n > 0 {
+		t.Errorf("the internal address was reached %d times", n)
+	}
+}
+
+// TestSiteMoved checks that a message that waits arrives although the address of
+// its site has changed.
+func TestSiteMoved(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t, nil)
+	c.silence()
+	options, port := queueOption(newFolder(t), "wait 10ms"), porttest.Free()
+	key := "key k {\nurl " + c.url + "/\n}\n"
+	g := start(t, options, otherSite(port, key))
+	g.at(port).queueUp("/notify/k", 1, 8) // more than are sent at once
+	g.reload(options, otherSite(porttest.Free(), key))
+	c.release()
+	waitArrived(t, func() []string { return c.missing(numbers(1, 8)) })
+}
+
+// TestSiteIdempotencyKey checks that an idempotency key is known only at the site
+// and the address that it came to. A message to another site was once not sent,
+// and got the first one's answer.
+func TestSiteIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t, nil)
+	port := porttest.Free()
+	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") + "key k {\nurl " + c.url + "/\n}\n}"
+	block := "from other {\nbody {{.body}}\ntitle {{.title}}\n}\n"
+	g := start(t, options, block+otherSite(port, block))
+	ids := map[string]string{}
+	for range 2 {
+		for _, address := range []string{g.url + "/notify/k", g.at(port).url + "/notify/k", g.url + "/notify/k/other"} {
+			base, path, _ := strings.Cut(address, "/notify")
+			site := *g
+			site.url = base
+			status, _, text, err := site.tryPost("/notify"+path, message{"title": "1", "body": "x"}, "Idempotency-Key", "same")
+			var a struct{ ID string }
+			if err != nil || status != http.StatusOK || json.Unmarshal([]byte(text), &a) != nil {
+				t.Fatalf("%s: %d %s %v", address, status, text, err)
+			}
+			if before, ok := ids[address]; ok && before != a.ID {
+				t.Errorf("%s: the same request is the message %s, and then %s", address, before, a.ID)
+			}
+			ids[address] = a.ID
+		}
+	}
+	if n := c.times("1"); n != len(ids) {
+		t.Errorf("%d messages were sent, want %d: %v", n, len(ids), ids)
+	}
+}
+
+// TestSiteMessages checks that a message can be read, cancelled and seen on pages
+// only at the site that accepted it, also after a reload and a restart.
+func TestSiteMessages(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t, nil)
+	v := newInternal(t)
+	v.status.Store(http.StatusServiceUnavailable)
+	port := porttest.Free()
+	options := strings.TrimSuffix(queueOption(newFolder(t)), "}") + "key fine {\nurl " + c.url + "/\n}\nkey waits {\nurl " + v.url("/") + "\n}\n}"
+	block := manage("team")
+	g := start(t, options, block+otherSite(port, block))
+	other := g.at(port)
+	r := g.post("/notify/fine", message{"title": "1", "body": "x"}) // its results are stored after the answer
+	var fine struct{ ID string }
+	if err := json.Unmarshal([]byte(r.Body), &fine); err != nil || r.Status != http.StatusOK {
+		t.Fatalf("%d %s", r.Status, r.Body)
+	}
+	stored, waits := g.accept("/notify/fine", message{"title": "2", "body": "x"}), g.accept("/notify/waits", message{"body": "x"})
+	g.final(stored)
+	check := func(when string) {
+		t.Helper()
+		for _, id := range []string{fine.ID, stored, waits} {
+			if m := g.message(id); m.status != http.StatusOK {
+				t.Errorf("%s: %s at its site: %d %s", when, id, m.status, m.text)
+			}
+			if m := other.message(id); m.status != http.StatusNotFound {
+				t.Errorf("%s: %s at another site: %d %s", when, id, m.status, m.text)
+			}
+		}
+		r, err := http.NewRequest(http.MethodDelete, other.url+"/notify/messages/"+waits, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := other.ask(r); a.Status != http.StatusNotFound || g.message(waits).State != "queued" {
+			t.Errorf("%s: another site cancels a message: %d %s", when, a.Status, g.message(waits).text)
+		}
+		a := other.do("/cfg/waits?drop", "application/x-www-form-urlencoded", strings.NewReader(url.Values{"id": {waits}}.Encode()))
+		if a.Status != http.StatusNotFound || g.message(waits).State != "queued" {
+			t.Errorf("%s: a page of another site drops a message: %d %s", when, a.Status, g.message(waits).text)
+		}
+		for site, shown := range map[*gateway]bool{g: true, other: false} {
+			if _, text := site.get(site.url+"/cfg/waits", "text/html"); strings.Contains(text, waits) != shown {
+				t.Errorf("%s: the page of the key at %s: shown is %v", when, site.url, !shown)
+			}
+		}
+		if _, text := g.get(g.adminURL+"/notify/queue", "application/json"); !strings.Contains(text, waits) {
+			t.Errorf("%s: the admin API lacks the message: %s", when, text)
+		}
+	}
+	for _, key := range []string{"fine", "waits"} {
+		if _, text := other.get(other.url+"/cfg/"+key, "text/html"); !strings.Contains(text, "No message has come in") || strings.Contains(text, ">Delivered</strong>") {
+			t.Errorf("the history of %s at another site: %s", key, text)
+		}
+	}
+	if _, text := g.get(g.url+"/cfg/fine", "text/html"); !strings.Contains(text, ">Delivered</strong>") {
+		t.Errorf("the history at its own site: %s", text)
+	}
+	check("at first")
+	// There is another site, and the settings change.
+	g.reload(options, "timeout 20s\n"+block+otherSite(porttest.Free(), "")+otherSite(port, block))
+	check("after a reload")
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+	g.run()
+	check("after a restart")
+	g.adminPost("/notify/queue/" + waits + "/retry")
+}
+
+// TestSavedURLForbidden checks that a saved URL that the site forbids by now fails
+// with the reason, and that the other URLs of its key are sent to. Messages for
+// such a key once got a 503 for ever.
+func TestSavedURLForbidden(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t, nil)
+	v := newInternal(t)
+	options := ""
+	g := start(t, options, allow("127.0.0.0/8 "+v.address)+manage(""))
+	text := c.url + "/\n" + strings.Replace(v.url("/"), v.name, "127.9.9.9", 1) + "\nform://127.0.0.1:" + v.port + "\n"
+	g.save("k", text)
+	block := allow("127.0.0.1") + manage("") + "services {\ndeny form\n}\n"
+	g.reload(options, block)
+	eventually(t, "the new server answers", func() bool { // the old one may close connections that it gets
+		resp, err := g.client.Get(g.url + "/up")
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err == nil
+	})
+	for n := range 2 {
+		r := g.post("/notify/k", message{"title": fmt.Sprint(n), "body": "x"})
+		if r.Status != http.StatusFailedDependency || len(r.Results) != 3 {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		if r.Results[0].Status != "delivered" || c.times(fmt.Sprint(n)) != 1 {
+			t.Errorf("the allowed URL: %+v", r.Results[0])
+		}
+		if f := r.Results[1]; f.Status != "failed" || !strings.Contains(f.Error, "127.9.9.9 is loopback") {
+			t.Errorf("the forbidden address: %+v", f)
+		}
+		if f := r.Results[2]; f.Status != "failed" || f.Service != "Form" || !strings.Contains(f.Error, "the setting services forbids it") {
+			t.Errorf("the forbidden service: %+v", f)
+		}
+	}
+	if n := v.reached.Load(); n > 0 {
+		t.Errorf("a forbidden URL was reached %d times", n)
+	}
+	for _, line := range strings.Fields(text)[1:] {
+		if r := g.post("/add/new", message{"format": "text", "config": line}); r.Status != http.StatusBadRequest {
+			t.Errorf("%s is saved: %d %s", line, r.Status, r.Body)
+		}
+	}
+	// What is stored is not changed.
+	if r := g.post("/get/k", message{}); !strings.Contains(r.Body, "127.9.9.9") {
+		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
