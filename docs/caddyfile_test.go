@@ -16,6 +16,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp"
+	"github.com/caddy-notify/caddy-notify/internal/jsontest"
 )
 
 // environment has a value for each placeholder {env.NAME} of the pages.
@@ -32,6 +35,8 @@ var environment = map[string]string{
 	"OPS_TELEGRAM":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
 	"PHONE_URL":            "ntfys://ntfy.sh/topic",
 	"SLACK_TOKEN":          "secret",
+	"OPS_TOKEN":            "1f0c5a0b7d5e4c1f9c5be1a2d4a90b11",
+	"OPS_READER":           "7f0c5a0b7d5e4c1f9c5be1a2d4a90b22",
 	"TELEGRAM_CHAT":        "12315544",
 	"TELEGRAM_TOKEN":       "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
 	"TELEGRAM_URL":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
@@ -39,9 +44,10 @@ var environment = map[string]string{
 
 // secretFiles has the content of each {file./run/secrets/name} of the pages.
 var secretFiles = map[string]string{
-	"discord": environment["DISCORD_URL"] + "\n",
-	"mail":    "secret\n",
-	"queue":   "sixteen characters\n",
+	"ops_token": "3c0c5a0b7d5e4c1f9c5be1a2d4a90b33",
+	"discord":   environment["DISCORD_URL"] + "\n",
+	"mail":      "secret\n",
+	"queue":     "sixteen characters\n",
 }
 
 // loader loads the configurations in the pages. It provides what they refer to:
@@ -87,6 +93,7 @@ func writeFile(t *testing.T, name, content string) {
 // local replaces names that only exist on the reader's machine.
 func (l *loader) local(text string) string {
 	text = strings.ReplaceAll(text, "{file./run/secrets/", "{file."+l.dir+"/")
+	text = strings.ReplaceAll(text, "reverse_proxy 10.0.0.7:8080", "reverse_proxy "+l.address) // Caddy checks its health
 	return regexp.MustCompile(`https://((?:[^@\s]*@)?)config\.example\.com`).ReplaceAllString(text, "http://${1}"+l.address)
 }
 
@@ -117,8 +124,92 @@ func (l *loader) loadJSON(text string) error {
 	return caddy.Validate(config)
 }
 
+// checkCaddyfile provisions a whole Caddyfile and makes the checks of its start. It
+// returns the warnings.
+func (l *loader) checkCaddyfile(t *testing.T, text string) (warnings []string, err error) {
+	t.Helper()
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(l.local(text)), map[string]any{"filename": filepath.Join(l.dir, "Caddyfile")})
+	if err != nil {
+		return nil, err
+	}
+	var config caddy.Config
+	if err := json.Unmarshal(adapted, &config); err != nil {
+		return nil, err
+	}
+	off, log := false, filepath.Join(t.TempDir(), "log")
+	config.Admin = &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: &off}}
+	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{
+		Level: "WARN", WriterRaw: caddyconfig.JSON(map[string]string{"output": "file", "filename": log}, nil),
+	}}}}
+	ctx, err := caddy.ProvisionContext(&config)
+	if err != nil {
+		return nil, err
+	}
+	app, err := ctx.App("notify")
+	if err != nil {
+		return nil, err
+	}
+	notify := app.(*caddyhttp.App)
+	defer func() {
+		if err := notify.Cleanup(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := notify.Check(); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(log)
+	if err != nil {
+		return nil, nil // nothing was logged
+	}
+	for line := range strings.Lines(string(content)) {
+		var entry struct{ Logger, Msg, Warning string }
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			return nil, err
+		}
+		if strings.Contains(entry.Logger, "notify") {
+			warnings = append(warnings, entry.Msg+" "+entry.Warning)
+		}
+	}
+	return warnings, nil
+}
+
+// TestExamplesAreSafe checks that the Caddyfiles that people copy first load without
+// a warning: whole files in the README and docs, Caddyfile.example and that of deploy.
+// Fragments are parts of a site that may have a password.
+func TestExamplesAreSafe(t *testing.T) {
+	l := newLoader(t)
+	writeFile(t, filepath.Join(l.dir, "ops"), environment["DISCORD_URL"]+"\n")
+	t.Setenv("NOTIFY_SECRETS", l.dir)
+	t.Setenv("NOTIFY_PASSWORD_HASH", hash)
+	t.Setenv("NOTIFY_SITE", "alerts.example.com")
+	examples := map[string]string{"Caddyfile.example": readFile(t, "Caddyfile.example"), "deploy/caddy/Caddyfile": readFile(t, "deploy/caddy/Caddyfile")}
+	for _, p := range userPages(t) {
+		for _, b := range p.blocks {
+			if b.language == "caddyfile" && complete(b.text) == b.text && strings.Contains(b.text, "notify") {
+				examples[b.String()] = b.text
+			}
+		}
+	}
+	for name, text := range examples {
+		warnings, err := l.checkCaddyfile(t, text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, w := range warnings {
+			t.Errorf("%s: %s", name, w)
+		}
+	}
+	if len(examples) < 15 {
+		t.Errorf("there are only %d examples", len(examples))
+	}
+}
+
 // directive matches the first word after comments.
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
+
+// rule matches a line of a key with a rule.
+var rule = regexp.MustCompile(`(?m)^\t(dedupe|quiet|digest|rate) `)
 
 // complete completes a fragment of a Caddyfile, by its first word.
 func complete(text string) string {
@@ -131,7 +222,12 @@ func complete(text string) string {
 	case "{": // global options
 	case "events", "log", "servers":
 		text = "{\n" + keys + text + "}\n"
-	case "key", "egress", "services", "attachments", "identity":
+	case "key":
+		if rule.MatchString(text) { // it needs the queue
+			return "{\nnotify {\nqueue\n" + text + "}\n}\n" + complete("notify\n")
+		}
+		return complete("notify {\n" + text + "}\n")
+	case "egress", "services", "attachments", "identity":
 		return complete("notify {\n" + text + "}\n")
 	case "notify":
 		text = "alerts.example.com {\n" + text + "respond 404\n}\n"
@@ -197,7 +293,7 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := readPage(t, name)
-		for _, field := range jsonFields(reflect.TypeOf(info.New())) {
+		for _, field := range jsontest.Fields(reflect.TypeOf(info.New())) {
 			if short := inCaddyfile[field]; short != "" {
 				field = short
 			}
@@ -206,30 +302,6 @@ func TestSettings(t *testing.T) {
 			}
 		}
 	}
-}
-
-// jsonFields returns the JSON names of the fields of a type and of nested
-// types.
-func jsonFields(t reflect.Type) (names []string) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return jsonFields(t.Elem())
-	case reflect.Struct:
-	default:
-		return nil
-	}
-	for f := range t.Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case !f.IsExported():
-		case f.Anonymous:
-			names = append(names, jsonFields(f.Type)...)
-		case name != "":
-			names = append(names, name)
-			names = append(names, jsonFields(f.Type)...)
-		}
-	}
-	return names
 }
 
 // TestData parses the YAML and JSON in the pages and loads those that are

@@ -58,14 +58,21 @@ func TestCommands(t *testing.T) {
 }
 
 // post posts JSON and returns an error unless the status is 200.
-func (g *gateway) post(address, body string) error {
+func (g *gateway) post(address, body string) error { return g.postWith(address, body, nil) }
+
+// postWith is like post with further headers, as the lines of a file.
+func (g *gateway) postWith(address, body string, headers []byte) error {
 	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
+	for line := range strings.Lines(string(headers)) {
+		name, value, _ := strings.Cut(line, ":")
+		r.Header.Set(name, strings.TrimSpace(value))
+	}
 	resp, answer, err := g.do(r)
-	if err == nil && resp.StatusCode != http.StatusOK {
+	if err == nil && resp.StatusCode/100 != 2 {
 		err = fmt.Errorf("status %d: %s", resp.StatusCode, answer)
 	}
 	return err

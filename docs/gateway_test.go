@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
 
 // gateway is a Caddy that runs Caddyfile.example, and a second one with the
@@ -33,9 +35,10 @@ type gateway struct {
 // recorder is the destination of the keys of alerts.example.com.
 type recorder struct {
 	*httptest.Server
-	mu   sync.Mutex
-	last message
-	tls  *httptest.Server // with an untrusted certificate
+	mu    sync.Mutex
+	last  message
+	about string           // the incident of last
+	tls   *httptest.Server // with an untrusted certificate
 }
 
 // message is a message as the service json sends it.
@@ -50,12 +53,15 @@ type message struct {
 func newRecorder(t *testing.T) *recorder {
 	r := &recorder{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var m message
+		var m struct {
+			message
+			Incident string `json:"incident"`
+		}
 		if err := json.NewDecoder(req.Body).Decode(&m); err != nil {
 			t.Errorf("destination %s: not a message: %v", req.URL.Path, err)
 		}
 		r.mu.Lock()
-		r.last = m
+		r.last, r.about = m.message, m.Incident
 		r.mu.Unlock()
 		var status int
 		if n, _ := fmt.Sscanf(req.URL.Path, "/%d", &status); n == 1 {
@@ -81,6 +87,13 @@ func (r *recorder) take() (m message) {
 	return m
 }
 
+// incident returns the incident of the latest message.
+func (r *recorder) incident() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.about
+}
+
 // The addresses in the pages, except https://alerts.example.com.
 const (
 	exampleAddress = "127.0.0.1:8080"
@@ -98,64 +111,48 @@ func startGateway(t *testing.T) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for try := 1; ; try++ {
-		g := &gateway{dir: t.TempDir(), recorder: newRecorder(t)}
-		g.ports = freePorts(t, exampleAddress, prefixAddress, standInAddress, mailAddress, adminAddress, alertsAddress)
-		g.client = &http.Client{Timeout: 20 * time.Second}
-		g.config = filepath.Join(g.dir, "Caddyfile")
-		writeFile(t, g.config, g.example(string(content)))
-		alerts := filepath.Join(g.dir, "alerts.caddyfile")
-		writeFile(t, alerts, g.alerts())
-		if err := os.Mkdir(filepath.Join(g.dir, "apprise-config"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for name, content := range map[string]string{
-			"apprise-config/ops.cfg":  "json://127.0.0.1:9000/all\nchat=json://127.0.0.1:9000/chat\ndbus://\n",
-			"apprise-config/home.cfg": "me=json://127.0.0.1:9000/me\n",
-			"apprise.env":             "PATH=/bin\nAPPRISE_WEBHOOK_URL=https://example.com/\n",
-			"backup.log":              "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
-			"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
-				`{"status":"firing","annotations":{"summary":"91% full on db1"}},{"status":"resolved","annotations":{"summary":"db3 is fine again"}}]}`,
-			"backup.json": `{"job":"nightly","host":"db1","state":"broken","message":"Disk full"}`,
-			"notify.urls": "json://" + g.ports[standInAddress] + "/file # a comment\n",
-		} {
-			writeFile(t, filepath.Join(g.dir, name), content)
-		}
-		err := g.start(t, g.config, g.ports[adminAddress])
-		if err == nil {
-			err = g.start(t, alerts, g.ports[alertsAddress])
-		}
-		if err == nil {
-			return g
-		}
-		if try == 3 { // another program may take a free port
-			t.Fatal(err)
-		}
+	g := &gateway{dir: t.TempDir(), recorder: newRecorder(t), ports: map[string]string{}}
+	for _, address := range []string{exampleAddress, prefixAddress, standInAddress, mailAddress, adminAddress, alertsAddress} {
+		g.ports[address] = "127.0.0.1:" + porttest.Free()
 	}
-}
-
-// freePorts returns a free loopback port for each name.
-func freePorts(t *testing.T, names ...string) map[string]string {
-	t.Helper()
-	ports := map[string]string{}
-	for _, name := range names {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // after the loop, so that the ports differ
-		ports[name] = l.Addr().String()
+	g.client = &http.Client{Timeout: time.Minute}
+	g.config = filepath.Join(g.dir, "Caddyfile")
+	writeFile(t, g.config, g.example(string(content)))
+	alerts := filepath.Join(g.dir, "alerts.caddyfile")
+	writeFile(t, alerts, g.alerts())
+	if err := os.Mkdir(filepath.Join(g.dir, "apprise-config"), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	return ports
+	for name, content := range map[string]string{
+		"apprise-config/ops.cfg":  "json://127.0.0.1:9000/all\nchat=json://127.0.0.1:9000/chat\ndbus://\n",
+		"apprise-config/home.cfg": "me=json://127.0.0.1:9000/me\n",
+		"apprise.env":             "PATH=/bin\nAPPRISE_WEBHOOK_URL=https://example.com/\n",
+		"backup.log":              "done\n", "disk.log": "91%\n", "graph.png": "\x89PNG\r\n\x1a\n",
+		"payload.json": `{"status":"firing","groupLabels":{"alertname":"DiskFull"},"commonLabels":{"severity":"critical"},"externalURL":"http://am.example.net","alerts":[` +
+			`{"status":"firing","annotations":{"summary":"91% full on db1"}},{"status":"resolved","annotations":{"summary":"db3 is fine again"}}]}`,
+		"backup.json": `{"job":"nightly","host":"db1","state":"broken","message":"Disk full"}`,
+		"notify.urls": "json://" + g.ports[standInAddress] + "/file # a comment\n",
+	} {
+		writeFile(t, filepath.Join(g.dir, name), content)
+	}
+	if err := g.start(t, g.config, g.ports[adminAddress]); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.start(t, alerts, g.ports[alertsAddress]); err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // example returns Caddyfile.example with other ports.
 func (g *gateway) example(text string) string {
+	var ports []string
 	for _, address := range []string{exampleAddress, prefixAddress, standInAddress, mailAddress} {
 		_, port, _ := net.SplitHostPort(address)
 		_, free, _ := net.SplitHostPort(g.ports[address])
-		text = strings.ReplaceAll(text, ":"+port, ":"+free)
+		ports = append(ports, ":"+port, ":"+free)
 	}
+	text = strings.NewReplacer(ports...).Replace(text)
 	return strings.Replace(text, "\n{\n", "\n{\nadmin "+g.ports[adminAddress]+"\n", 1)
 }
 

@@ -24,6 +24,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/caddy-notify/caddy-notify"
+	"github.com/caddy-notify/caddy-notify/internal/hometest"
 )
 
 // asCaddy is the environment variable that makes the test program behave as
@@ -35,5 +36,5 @@ func TestMain(m *testing.M) {
 		caddycmd.Main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(hometest.Main(m))
 }
