@@ -37,20 +37,25 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 	for _, name := range slices.SortedFunc(slices.Values(u.Names), func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) }) {
 		names.bytes(slices.Clone(name[:]))
 	}
-	var calls []call
+	var lock []call
+	if len(u.Names) > 0 {
+		lock = []call{{addRecords, []any{names}}, {lockRecords, []any{names}}}
+	}
+	calls := lock
 	if c.pg.TxStatus() == 'I' {
-		calls = append(calls, begin)
+		calls = append([]call{begin}, lock...)
 	}
-	if len(u.Names) > 0 {
-		calls = append(calls, call{addRecords, []any{names}}, call{lockRecords, []any{names}})
-	}
-	results, err := c.exec(ctx, calls...)
-	if err != nil {
-		return nil, err
-	}
+	// A transaction that ends meanwhile may remove a record for which addRecords did
+	// nothing. Then no row is locked for it yet.
 	var rows [][][]byte
-	if len(u.Names) > 0 {
-		rows = results[len(results)-1].Rows
+	for ; len(calls) > 0; calls = lock {
+		results, err := c.exec(ctx, calls...)
+		if err != nil {
+			return nil, err
+		}
+		if rows = results[len(results)-1].Rows; len(rows) >= len(u.Names) {
+			break
+		}
 	}
 	old := make([][]byte, len(u.Names))
 	for _, row := range rows {

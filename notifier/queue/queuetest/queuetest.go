@@ -104,6 +104,7 @@ func Run(t *testing.T, e Engine) {
 		{"SharedHealth", (*suite).sharedHealth},
 		{"SharedRules", (*suite).sharedRules},
 		{"SharedUpdates", (*suite).sharedUpdates},
+		{"SharedRemoval", (*suite).sharedRemoval},
 		{"SharedOrder", (*suite).sharedOrder},
 	} {
 		t.Run(test.name, func(t *testing.T) {

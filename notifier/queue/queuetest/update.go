@@ -77,6 +77,31 @@ func (s *suite) records() {
 	s.wantRecord("a", "")
 }
 
+// sharedRemoval checks that what an update stores is kept if it has waited for
+// another handle's update, which removes the record. It was lost, and then the
+// messages of an incident were sent at once.
+func (s *suite) sharedRemoval() {
+	other := s.handle()
+	s.put(s.Store, map[string]string{"a": "first"})
+	began := make(chan bool, 1)
+	removal := &queue.Update{Names: []queue.Hash{s.Hash("a")}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+		select {
+		case began <- true:
+		default: // it is repeated
+		}
+		// The other update waits meanwhile. If it begins later, this test shows
+		// nothing.
+		time.Sleep(200 * time.Millisecond)
+		return &queue.Change{Records: []queue.Record{{}}}, nil
+	}}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.must(s.Update(s.Context(), removal)) })
+	<-began
+	s.put(other, map[string]string{"a": "second"})
+	wg.Wait()
+	s.wantRecord("a", "second")
+}
+
 func (s *suite) dueRecords() {
 	for i := range 10 {
 		u := &queue.Update{Names: []queue.Hash{s.Hash(strconv.Itoa(i))}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
