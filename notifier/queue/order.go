@@ -272,7 +272,7 @@ func (q *Queue) records(lines []*line, now time.Time) []Record {
 	records := make([]Record, len(lines))
 	for i, l := range lines {
 		if !l.empty() {
-			records[i] = Record{l.encode(), now.Add(q.options.Load().Keep)}
+			records[i] = Record{Data: l.encode(), Due: now.Add(q.options.Load().Keep)}
 		}
 	}
 	return records

@@ -69,7 +69,7 @@ func (u *Ruled) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*R
 	out.Records = make([]Record, len(c.Records))
 	for i, r := range c.Records {
 		if len(r.Data) > 0 {
-			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due}
+			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due, r.Group}
 		}
 	}
 	return &out, nil
@@ -172,6 +172,16 @@ func (q *Queue) CallersRecord(ctx context.Context, name Hash) ([]byte, error) {
 		return nil, nil
 	}
 	return callers(b), err
+}
+
+// CallersGroup returns at most n of the caller's records of a group, in the order of
+// their names, after the one with the name after. If they are fewer, no more follow.
+func (q *Queue) CallersGroup(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error) {
+	records, err := q.store.Group(ctx, group, after, n)
+	for i := range records {
+		records[i].Data = callers(records[i].Data)
+	}
+	return records, err
 }
 
 // Load returns a message with its text and files, as [Store.Load] does.

@@ -94,6 +94,11 @@ type Store interface {
 	// [*DamagedError] if it cannot be read.
 	Record(ctx context.Context, name Hash) ([]byte, error)
 
+	// Group returns at most n records of a group, in the order of their names, after
+	// the one with the name after. It leaves out those that are damaged. They may be
+	// fewer than n only if no more follow.
+	Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error)
+
 	// DueRecords returns the names of at most n records: those that are due, and of
 	// the others those that are due first, as far as there are more than keep records.
 	DueRecords(ctx context.Context, now time.Time, keep, n int) ([]Hash, error)
@@ -253,10 +258,18 @@ type Change struct {
 	Jobs    []JobChange
 }
 
-// Record is the new content of a record. Without Data, it is removed.
+// Record is the new content of a record. Without Data, it is removed. With the same
+// Data as before, nothing changes.
 type Record struct {
+	Data  []byte
+	Due   time.Time // when [Store.DueRecords] returns it
+	Group Hash      // that [Store.Group] lists; the zero value for none
+}
+
+// NamedRecord is the content of a record with its name.
+type NamedRecord struct {
+	Name Hash
 	Data []byte
-	Due  time.Time // when [Store.DueRecords] returns it
 }
 
 // JobChange is a change of a job whose status was asked for and is Queued, Held or

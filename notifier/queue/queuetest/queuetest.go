@@ -71,6 +71,7 @@ func Run(t *testing.T, e Engine) {
 		{"ForgetBySize", (*suite).forgetBySize},
 		{"Records", (*suite).records},
 		{"DueRecords", (*suite).dueRecords},
+		{"Groups", (*suite).groups},
 		{"HeldJobs", (*suite).heldJobs},
 		{"UpdateJobs", (*suite).updateJobs},
 		{"UpdateRetries", (*suite).updateRetries},
