@@ -27,6 +27,10 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return q.releaseLane(ctx, name)
 	case len(data) > 0 && data[0] == kindSubject:
 		return q.forgetSubject(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindIncident:
+		return q.dueIncident(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindIncidentID:
+		return q.forgetIncidentID(ctx, name, data)
 	}
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil

@@ -163,6 +163,8 @@ type entryRules struct {
 	entry   *queue.Entry
 	names   []queue.Hash
 	targets []entryTarget
+
+	incident *entryIncident // nil if the message names none
 }
 
 // entryTarget is a job that rules decide about.
@@ -205,7 +207,8 @@ func (s *queuedSend) applyRules() {
 			u.targets = append(u.targets, x)
 		}
 	}
-	if len(u.targets) > 0 {
+	s.recordIncident(u)
+	if len(u.names) > 0 {
 		s.entry.Rules = &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
 }
@@ -254,6 +257,9 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	}
 	waits := func(id queue.JobID) bool { return id.Message == u.entry.Message.ID || statuses[id].Waits() }
 	c := &queue.RuledChange{Records: make([]queue.Record, len(u.names))}
+	if u.incident != nil {
+		u.incident.update(u, now, old, c)
+	}
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)

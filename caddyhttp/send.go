@@ -36,6 +36,7 @@ type delivery struct {
 	settings *resolved
 	logger   *zap.Logger          // gets a line for each destination; nil for none
 	source   string               // one of the sources above
+	format   string               // the name of the source whose format the message has; "" for the gateway's own
 	key      string               // "" for a message without a key
 	site     string               // the ID of the site that the message came to
 	home     string               // where the key is defined; see incidentOf
