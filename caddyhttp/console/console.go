@@ -162,9 +162,10 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"count":     count,
-	"word":      func(o Outcome) string { return outcomeWords[o] },
-	"stateWord": func(s State) string { return stateWords[s] },
+	"count":        count,
+	"word":         func(o Outcome) string { return outcomeWords[o] },
+	"stateWord":    func(s State) string { return stateWords[s] },
+	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }
 
 // count returns "1 URL" or "2 URLs", for one and several.

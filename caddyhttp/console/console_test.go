@@ -125,7 +125,27 @@ var examples = map[string]Page{
 			{Service: "XML", URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
-	"queue_empty": QueuePage{Root: "../", Size: "0 B"},
+	"incidents": IncidentsPage{
+		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Escalates: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
+		Incidents: []ListedIncident{
+			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
+			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
+			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
+			{State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
+		},
+	},
+	"incidents_none":    IncidentsPage{Root: "../"},
+	"incidents_empty":   IncidentsPage{Root: "../", Escalates: true},
+	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Escalates: true},
+	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
+	"incident": IncidentPage{
+		Root: "../", Console: true, Done: "Acknowledged.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
+		Incident: ListedIncident{Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute)},
+		Events:   []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
+		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
+	},
+	"incident_done": IncidentPage{Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true, Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"}},
+	"queue_empty":   QueuePage{Root: "../", Size: "0 B"},
 	"key_draft": KeyPage{
 		Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
 		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},
