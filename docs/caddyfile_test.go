@@ -268,7 +268,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := regexp.MustCompile(`(?m)^(\s*)# (url |queue$)`)
+	comments := regexp.MustCompile(`(?m)^(\s*)# (url |queue$|dedupe )`)
 	if !comments.Match(content) {
 		t.Error("no destination is commented out")
 	}
