@@ -66,6 +66,7 @@ type queuedSend struct {
 
 	direct []int             // indexes of the targets that are sent to at once; the others are queued
 	states []queuedState     // of the targets; nil unless they are stored
+	ruled  *entryRules       // what the rules decide; nil without rules
 	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
 
 	// decided is done when it is known whether the message is stored. err and

@@ -255,10 +255,25 @@ func (p *release) releaseJobs(ctx context.Context) error {
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
 		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.Int("messages", p.group.More.Counts.Total()))
 	}
-	if n := len(u.Held); n > 0 {
-		p.q.app.Load().shared.metrics.ruled(ruleOutcomeReleased, n)
-	}
+	p.count(ruleOutcomeReleased)
 	return nil
+}
+
+// count counts the messages of the group by the rules that held them. Those that had no
+// room were held with the others.
+func (p *release) count(outcome string) {
+	if p.group == nil {
+		return
+	}
+	m := p.q.app.Load().shared.metrics
+	last := rules.ByDigest
+	for _, x := range p.group.Items {
+		last = x.Hold
+		m.ruled(last.Rule(), outcome, 1)
+	}
+	if n := p.group.More.Counts.Total(); n > 0 && outcome == ruleOutcomeDigested {
+		m.ruled(last.Rule(), outcome, n)
+	}
 }
 
 // recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
@@ -356,6 +371,6 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedSt
 	if err := p.q.Accept(ctx, e); err != nil {
 		return err
 	}
-	app.shared.metrics.ruled(ruleOutcomeDigested, len(p.group.Items)+p.group.More.Counts.Total())
+	p.count(ruleOutcomeDigested)
 	return nil
 }

@@ -68,7 +68,7 @@ func (d *delivery) place() string { return d.home + "\x00" + d.key }
 func (d *delivery) subject() string {
 	m := d.message
 	if state := itemState(m); state != "" {
-		return "incident " + m.Incident.ID
+		return incidentSubject(m.Incident.ID)
 	}
 	sum := sha256.New()
 	for _, text := range []string{m.Incident.ID, string(stateOf(m)), string(m.Type), m.Title, m.Body} {
@@ -76,6 +76,9 @@ func (d *delivery) subject() string {
 	}
 	return "text " + string(sum.Sum(nil))
 }
+
+// incidentSubject returns the subject of the states of an incident.
+func incidentSubject(id string) string { return "incident " + id }
 
 // itemState returns the state of the incident that a message tells, or "".
 func itemState(m *notifier.Message) notifier.IncidentState {
@@ -164,15 +167,16 @@ type entryRules struct {
 	names   []queue.Hash
 	targets []entryTarget
 
-	incident *entryIncident // nil if the message names none
+	incident *entryIncident  // nil if the message names none
+	decided  []rules.Verdict // of the targets, when decide has returned
 }
 
 // entryTarget is a job that rules decide about.
 type entryTarget struct {
-	job           int // its index
-	rules         *rules.Rules
-	item          rules.Item
-	lane, subject int // indexes of names; -1 for none
+	job                  int // its index
+	rules                *rules.Rules
+	item                 rules.Item
+	lane, subject, about int // indexes of names; -1 for none
 }
 
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
@@ -190,7 +194,7 @@ func (s *queuedSend) applyRules() {
 		}
 		destination := s.entry.Jobs[at].Destination
 		x := entryTarget{
-			job: at, rules: r, lane: -1, subject: -1,
+			job: at, rules: r, lane: -1, subject: -1, about: -1,
 			item: rules.Item{
 				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
 				Alerts: s.message.Incident.Alerts,
@@ -200,8 +204,12 @@ func (s *queuedSend) applyRules() {
 			x.lane = u.name(s.q.laneName(s.place(), destination))
 		}
 		if r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.Hash("subject\x00" + s.place() + "\x00" + s.subject() + "\x00" + destination))
+			x.subject = u.name(s.subjectName(s.subject(), destination))
 			x.item.Subject = string(u.names[x.subject][:])
+		}
+		if x.lane >= 0 && x.item.State == "" && s.message.Incident.ID != "" {
+			x.about = u.name(s.subjectName(incidentSubject(s.message.Incident.ID), destination))
+			x.item.About = string(u.names[x.about][:])
 		}
 		if x.lane >= 0 || x.subject >= 0 {
 			u.targets = append(u.targets, x)
@@ -209,8 +217,13 @@ func (s *queuedSend) applyRules() {
 	}
 	s.recordIncident(u)
 	if len(u.names) > 0 {
-		s.entry.Rules = &queue.Ruled{Names: u.names, Decide: u.decide}
+		s.ruled, s.entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
+}
+
+// subjectName returns the name of the record of a subject at a destination.
+func (s *queuedSend) subjectName(subject, destination string) queue.Hash {
+	return s.q.Hash("subject\x00" + s.place() + "\x00" + subject + "\x00" + destination)
 }
 
 // name returns the index of a name, which it adds if it is new.
@@ -244,6 +257,12 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 				}
 			}
 		}
+		if t.about >= 0 && subjects[t.about] == nil {
+			subjects[t.about] = decodeSubject(old[t.about])
+			if way := subjects[t.about].Way.Job; way != (queue.JobID{}) {
+				ids = append(ids, way)
+			}
+		}
 	}
 	statuses := map[queue.JobID]queue.Status{}
 	if len(ids) > 0 {
@@ -260,6 +279,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	if u.incident != nil {
 		u.incident.update(u, now, old, c)
 	}
+	u.decided = u.decided[:0]
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
@@ -271,10 +291,17 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			subject = subjects[t.subject]
 			job.Subjects = []ruledSubject{{u.names[t.subject], t.item.Mark()}}
 		}
+		if t.about >= 0 {
+			t.item.After = subjects[t.about].Before(waits)
+			if len(old[t.about]) > 0 {
+				c.Records[t.about] = subjectRecord(subjects[t.about]) // as it was
+			}
+		}
 		v := t.rules.Arrive(now, lane, subject, t.item, waits, queue.NewID)
 		job.Repeats, job.Since = v.Repeats, v.Since
 		j.Ruled = job.encode()
 		applyVerdict(j, v, now)
+		u.decided = append(u.decided, v)
 		for _, x := range v.Replaced {
 			if statuses[x.Job] == queue.Held {
 				c.Release = append(c.Release, queue.Job{
@@ -362,14 +389,13 @@ func (s *queuedSend) countRuled() {
 	if s.entry.Rules == nil {
 		return
 	}
-	for i := range s.entry.Jobs {
-		switch j := &s.entry.Jobs[i]; {
-		case j.Status == queue.Held && j.Rule != "":
-			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
-		case j.Rule == string(notifier.RuleSuppressed):
-			s.shared.metrics.ruled(ruleOutcomeSuppressed, 1)
-		case j.Rule == string(notifier.RuleDigested):
-			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
+	for _, v := range s.ruled.decided {
+		switch v.Outcome {
+		case rules.Held, rules.Counted:
+			s.shared.metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
+		case rules.Suppress:
+			s.shared.metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
+		case rules.Send:
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 type Verdict struct {
 	Outcome
 
-	Hold  Hold      // of Held; NotHeld if it waits for a digest to end
+	Hold  Hold      // of Held and Counted; NotHeld if it waits for a digest to end
 	Until time.Time // of Held; zero if it is not known
 
 	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
@@ -53,7 +53,8 @@ type Evicted struct {
 }
 
 // Arrive decides about a message, and changes the state of its destination. waits
-// reports whether a job is not final. id makes the ID of a message.
+// reports whether a job is not final. id makes the ID of a message. Of a message that adds
+// something to an incident, x.After is what [Subject.Before] of the incident returns.
 func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict) {
 	if !s.Next.none() && !waits(s.Next.Job) {
 		s.Next = Mark{}
@@ -83,6 +84,8 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	}
 	if s.Way.Digest && x.tellsState() { // which tells an older state
 		x.After = s.Way.Job
+	}
+	if x.After != (queue.JobID{}) {
 		return r.hold(l, s, x, v, id)
 	}
 	x.Until = r.quietUntil(now, &x)
@@ -128,7 +131,7 @@ func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID
 			v.Evicted = append(v.Evicted, Evicted{l.Items[least], false, l.count(l.Items[least].Type, id)})
 			l.Items = slices.Delete(l.Items, least, least+1)
 		default:
-			v.Outcome, v.By = Counted, l.count(x.Type, id)
+			v.Outcome, v.Hold, v.By = Counted, x.Hold, l.count(x.Type, id)
 			return v
 		}
 	}
@@ -242,10 +245,12 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	}
 	for _, kind := range []int{1, 0} {
 		g := Group{Items: items[kind]}
-		if i := slices.IndexFunc(g.Items, func(x Item) bool { return x.tellsState() && way(x.Subject) }); i >= 0 && released == nil {
-			subject := g.Items[i].Subject
-			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return x.Subject != subject })
-			l.Items = append(l.Items, slices.DeleteFunc(items[kind], func(x Item) bool { return x.Subject == subject })...)
+		follows := func(x Item) bool { return x.tellsState() && way(x.Subject) || x.About != "" && way(x.About) }
+		if i := slices.IndexFunc(g.Items, follows); i >= 0 && released == nil {
+			first := g.Items[i]
+			joins := func(x Item) bool { return x.Job == first.Job || first.About == "" && x.Subject == first.Subject }
+			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return !joins(x) })
+			l.Items = append(l.Items, slices.DeleteFunc(items[kind], joins)...)
 		} else if len(kept) == 0 || len(g.Items) > 0 {
 			g.More = l.More[kind]
 		}
@@ -297,7 +302,7 @@ func withOlder(kept, free []Item) (left, all []Item) {
 func (l *Lane) Follow(g *Group, digest queue.JobID) {
 	for i := range l.Items {
 		x := &l.Items[i]
-		if x.tellsState() && slices.ContainsFunc(g.Items, func(o Item) bool { return o.Subject == x.Subject }) {
+		if slices.ContainsFunc(g.Items, func(o Item) bool { return o.tellsState() && x.concerns(o.Subject) }) {
 			x.After, x.Until = digest, time.Time{}
 		}
 	}

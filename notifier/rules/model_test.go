@@ -94,6 +94,9 @@ func (m *model) arrive() {
 		}
 		if x.State != "" {
 			x.Subject = fmt.Sprint("incident ", n)
+		} else {
+			x.About = fmt.Sprint("incident ", n)
+			x.After = m.loadSubject(x.About).Before(m.waits)
 		}
 	}
 	if x.Subject == "" && m.rules.Dedupe != nil {
@@ -187,6 +190,7 @@ func (m *model) replace(id, by queue.JobID) {
 
 // send begins the delivery of a message, when it is its turn.
 func (m *model) send(j *modelJob) {
+	m.checkAdds(j)
 	j.status, j.began = queue.Queued, m.now
 	if len(m.rules.Rate) > 0 {
 		m.starts = append(m.starts, m.now)
@@ -206,6 +210,22 @@ func (m *model) send(j *modelJob) {
 		for _, id := range m.order {
 			if o := m.jobs[id]; o != j && o.status == queue.Queued && len(o.digest) == 0 && o.item.Subject == j.item.Subject {
 				m.replace(id, j.item.Job)
+			}
+		}
+	}
+}
+
+// checkAdds checks that what adds something to an incident does not overtake its states.
+// The queue keeps the order of messages that are not digests.
+func (m *model) checkAdds(j *modelJob) {
+	for _, x := range m.tells(j) {
+		for _, id := range m.order {
+			o := m.jobs[id]
+			if o == j || o.status != queue.Queued || len(o.digest)+len(j.digest) == 0 {
+				continue
+			}
+			if slices.ContainsFunc(m.tells(o), func(state Item) bool { return state.tellsState() && state.Subject == x.About }) {
+				m.fail("%s is sent while %s is tried", x.Job.Message, id.Message)
 			}
 		}
 	}

@@ -25,6 +25,10 @@ type Item struct {
 	// no Subject for the item.
 	Subject string
 
+	// About names the Subject of the incident that the item adds something to, without
+	// telling a state; empty for none. It is told after the states before it.
+	About string
+
 	// Set by the rules for an item that is held.
 	Hold  Hold
 	Until time.Time   // when it is looked at again; zero if After is set
@@ -48,9 +52,27 @@ const (
 	ByRate        // a rate is used up
 )
 
+// Rule returns the name of the rule. What waits for a digest that is being sent is held
+// by digest, too.
+func (h Hold) Rule() string {
+	switch h {
+	case ByQuiet:
+		return "quiet"
+	case ByRate:
+		return "rate"
+	}
+	return "digest"
+}
+
 // tellsState reports whether the item tells a new state of its incident.
 func (x *Item) tellsState() bool {
 	return x.State == notifier.Open || x.State == notifier.Resolved
+}
+
+// concerns reports whether the item tells a state of the incident with a subject, or adds
+// something to it.
+func (x *Item) concerns(subject string) bool {
+	return subject != "" && (x.tellsState() && x.Subject == subject || x.About == subject)
 }
 
 // Mark returns what a [Subject] remembers of the item.
@@ -109,6 +131,15 @@ func (s *Subject) Sent(m Mark) {
 	case notifier.Resolved:
 		s.Passed = ""
 	}
+}
+
+// Before returns the digest that has to end before a message that adds something to the
+// incident; zero for none. waits is that of [Rules.Arrive].
+func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
+	if s.Way.Digest && waits(s.Way.Job) {
+		return s.Way.Job
+	}
+	return queue.JobID{}
 }
 
 // Ended notes the outcome of a message about the subject.
@@ -291,6 +322,7 @@ const (
 	itemAfterMessage wire.Field = 6
 	itemPassed       wire.Field = 7
 	itemPast         wire.Field = 8
+	itemAbout        wire.Field = 9
 
 	spentID    wire.Field = 1
 	spentCount wire.Field = 2
@@ -312,6 +344,7 @@ func (l *Lane) Encode() (b []byte) {
 		item := wire.AppendText(AppendMark(nil, itemMark, &m), itemSubject, x.Subject)
 		item = wire.AppendTime(wire.AppendNumber(item, itemHold, x.Hold), itemUntil, x.Until)
 		item = wire.AppendTrue(wire.AppendText(item, itemPassed, x.Passed), itemPast, x.Past)
+		item = wire.AppendText(item, itemAbout, x.About)
 		if x.After != (queue.JobID{}) {
 			item = wire.AppendNumber(wire.AppendText(item, itemAfterMessage, x.After.Message[:]), itemAfter, x.After.Index)
 		}
@@ -393,6 +426,8 @@ func decodeItem(b []byte) (out Item, err error) {
 			out.Passed = notifier.Type(r.Text())
 		case itemPast:
 			out.Past = r.Bool()
+		case itemAbout:
+			out.About = r.Text()
 		case itemAfterMessage:
 			copy(out.After.Message[:], r.Bytes())
 		}
