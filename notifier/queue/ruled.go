@@ -184,6 +184,11 @@ func (q *Queue) CallersGroup(ctx context.Context, group, after Hash, n int) ([]N
 	return records, err
 }
 
+// CallersGroupSizes returns how many records each of the caller's groups has.
+func (q *Queue) CallersGroupSizes(ctx context.Context) (map[Hash]int, error) {
+	return q.store.GroupSizes(ctx)
+}
+
 // Load returns a message with its text and files, as [Store.Load] does.
 func (q *Queue) Load(ctx context.Context, id uuid.UUID) (m *Message, release func(), err error) {
 	return q.store.Load(ctx, id)

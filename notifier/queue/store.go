@@ -99,6 +99,10 @@ type Store interface {
 	// fewer than n only if no more follow.
 	Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error)
 
+	// GroupSizes returns how many records each group has. Groups without records are
+	// left out. It does not read the records.
+	GroupSizes(ctx context.Context) (map[Hash]int, error)
+
 	// DueRecords returns the names of at most n records: those that are due, and of
 	// the others those that are due first, as far as there are more than keep records.
 	DueRecords(ctx context.Context, now time.Time, keep, n int) ([]Hash, error)

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -268,21 +267,62 @@ func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err err
 
 // Group implements [queue.Store].
 func (s *Store) Group(_ context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
-	s.index.mu.Lock()
-	names := slices.Collect(maps.Keys(s.index.groups[group]))
-	s.index.mu.Unlock()
-	slices.SortFunc(names, func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
-	at, found := slices.BinarySearchFunc(names, after, func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
-	if found {
-		at++
+	for len(records) < n {
+		names := s.namesOfGroup(group, after, min(n-len(records), namesAtOnce))
+		if len(names) == 0 {
+			break
+		}
+		more, err := s.openRecords(names)
+		if err != nil {
+			return nil, err
+		}
+		records, after = append(records, more...), names[len(names)-1]
 	}
+	return records, nil
+}
+
+// namesAtOnce is the maximum number of names that are looked for at once. They are kept
+// in order while they are.
+const namesAtOnce = 1000
+
+// namesOfGroup returns the first n names of a group after the name after. A group may
+// have very many, most of which are not wanted.
+func (s *Store) namesOfGroup(group, after queue.Hash, n int) []queue.Hash {
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	var names []queue.Hash
+	for name := range s.index.groups[group] {
+		if bytes.Compare(name[:], after[:]) <= 0 || len(names) >= n && bytes.Compare(name[:], names[n-1][:]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(names, name, func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
+		names = slices.Insert(names, at, name)
+		names = names[:min(n, len(names))]
+	}
+	return names
+}
+
+// GroupSizes implements [queue.Store].
+func (s *Store) GroupSizes(context.Context) (map[queue.Hash]int, error) {
+	if s.closed() {
+		return nil, queue.ErrClosed
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	sizes := make(map[queue.Hash]int, len(s.index.groups))
+	for group, names := range s.index.groups {
+		sizes[group] = len(names)
+	}
+	return sizes, nil
+}
+
+// openRecords returns the records with the given names, except those that are gone or
+// damaged.
+func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		for _, name := range names[at:] {
-			if len(records) == n {
-				break
-			}
+		for _, name := range names {
 			_, data, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
-			if err == nil && data != nil { // a damaged one counts as missing
+			if err == nil && data != nil {
 				records = append(records, queue.NamedRecord{Name: name, Data: bytes.Clone(data)})
 			}
 		}

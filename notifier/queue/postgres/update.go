@@ -313,6 +313,19 @@ func (s *Store) Group(ctx context.Context, group, after queue.Hash, n int) (reco
 	return records, err
 }
 
+// GroupSizes implements [queue.Store].
+func (s *Store) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT grp, count(*) FROM notify_queue_records WHERE grp IS NOT NULL GROUP BY grp")
+		sizes = make(map[queue.Hash]int, len(rows))
+		for _, row := range rows {
+			sizes[queue.Hash(row[0])] = int(number(row[1]))
+		}
+		return err
+	})
+	return sizes, err
+}
+
 // DueRecords implements [queue.Store].
 func (s *Store) DueRecords(ctx context.Context, now time.Time, keep, n int) (names []queue.Hash, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {

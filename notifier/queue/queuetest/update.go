@@ -103,7 +103,7 @@ func (s *suite) sharedRemoval() {
 	s.wantRecord("a", "second")
 }
 
-// groups checks that the records of a group are listed in pages, also after a restart,
+// groups checks that the records of a group are listed in pages and counted, also after a restart,
 // and that one which is removed, or moved to another group, is not.
 func (s *suite) groups() {
 	group, other := s.Hash("group"), s.Hash("other group")
@@ -146,6 +146,11 @@ func (s *suite) groups() {
 		}
 		if page, err := s.Group(s.Context(), other, queue.Hash{}, 10); err != nil || len(page) != 1 || string(page[0].Data) != "moved" {
 			s.Errorf("the other group has %v, %v", page, err)
+		}
+		sizes, err := s.GroupSizes(s.Context())
+		s.must(err)
+		if want := map[queue.Hash]int{group: len(want), other: 1}; !maps.Equal(sizes, want) {
+			s.Errorf("the groups have the sizes %v, want %v", sizes, want)
 		}
 		s.reopenStore()
 	}
