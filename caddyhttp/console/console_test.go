@@ -126,7 +126,7 @@ var examples = map[string]Page{
 		},
 	},
 	"incidents": IncidentsPage{
-		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Escalates: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
+		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
 		Incidents: []ListedIncident{
 			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
 			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
@@ -135,8 +135,8 @@ var examples = map[string]Page{
 		},
 	},
 	"incidents_none":    IncidentsPage{Root: "../"},
-	"incidents_empty":   IncidentsPage{Root: "../", Escalates: true},
-	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Escalates: true},
+	"incidents_empty":   IncidentsPage{Root: "../", Rules: true},
+	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
 	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"incident": IncidentPage{
 		Root: "../", Console: true, Done: "Acknowledged.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,

@@ -25,7 +25,7 @@ type IncidentsPage struct {
 	Keys      []string // to choose from
 	Incidents []ListedIncident
 	Problem   string // why incidents are not shown; "" if they are
-	Escalates bool   // a key has escalate, so that there can be incidents
+	Rules     bool   // a key has rules, so that its incidents are kept
 	First     string // the address of the first page; "" if this is the first
 	More      string // the address of the page with further ones; "" for none
 }
