@@ -32,8 +32,11 @@ func (q *openQueue) incidentName(place, incident string) queue.Hash {
 // incidentIDName returns the name of the record that maps a public ID.
 func (q *openQueue) incidentIDName(id string) queue.Hash { return q.Hash("incident ID\x00" + id) }
 
-// incidentGroup returns the group of the records of incidents of the key with a place.
-func (q *openQueue) incidentGroup(place string) queue.Hash { return q.Hash("incidents\x00" + place) }
+// incidentGroup returns the group of the records of incidents of the key with a place that
+// are in a stage (see [rules.Incident.Stage]).
+func (q *openQueue) incidentGroup(place string, stage notifier.IncidentState) queue.Hash {
+	return q.Hash("incidents\x00" + place + "\x00" + string(stage))
+}
 
 // decodeIncident returns the incident in a record, or nil for none and for a damaged one.
 func decodeIncident(record []byte) *rules.Incident {
@@ -50,7 +53,7 @@ func placeOfIncident(x *rules.Incident) string { return x.Home + "\x00" + x.Key 
 
 // incidentRecord returns the record of an incident.
 func (q *openQueue) incidentRecord(x *rules.Incident) queue.Record {
-	return queue.Record{Data: encodeRecord(kindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x))}
+	return queue.Record{Data: encodeRecord(kindIncident, x.Encode()), Due: x.Due(), Group: q.incidentGroup(placeOfIncident(x), x.Stage())}
 }
 
 // incidentIDRecord returns the record that maps the public ID of an incident to the name of
@@ -65,11 +68,11 @@ type storedIncident struct {
 	*rules.Incident
 }
 
-// incidents returns at most n incidents of the key with a place (see [delivery.place]), in
-// the order of the names of their records, after the one with the name after. more reports
-// whether others follow, after the record with the name last.
-func (q *openQueue) incidents(ctx context.Context, place string, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
-	records, err := q.CallersGroup(ctx, q.incidentGroup(place), after, n)
+// incidents returns at most n incidents in a stage of the key with a place (see
+// [delivery.place]), in the order of the names of their records, after the one with the
+// name after. more reports whether others follow, after the record with the name last.
+func (q *openQueue) incidents(ctx context.Context, place string, stage notifier.IncidentState, after queue.Hash, n int) (out []storedIncident, last queue.Hash, more bool, err error) {
+	records, err := q.CallersGroup(ctx, q.incidentGroup(place, stage), after, n)
 	if err != nil {
 		return nil, after, false, err
 	}

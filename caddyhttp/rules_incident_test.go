@@ -13,14 +13,21 @@ import (
 // incidentsOf returns the incidents of the key k of a gateway.
 func incidentsOf(t *testing.T, h *Handler) (out []storedIncident) {
 	t.Helper()
-	var after queue.Hash
-	for more := true; more; {
-		var list []storedIncident
-		var err error
-		if list, after, more, err = h.app.queue.incidents(t.Context(), "\x00k", after, 2); err != nil {
-			t.Fatal(err)
+	for _, stage := range rules.Stages {
+		var after queue.Hash
+		for more := true; more; {
+			var list []storedIncident
+			var err error
+			if list, after, more, err = h.app.queue.incidents(t.Context(), "\x00k", stage, after, 2); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range list {
+				if x.Stage() != stage {
+					t.Errorf("%s is among those that are %s", x.Name, stage)
+				}
+			}
+			out = append(out, list...)
 		}
-		out = append(out, list...)
 	}
 	return out
 }

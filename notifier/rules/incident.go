@@ -101,6 +101,20 @@ func (x *Incident) IsOpen() bool { return x.State == notifier.Open }
 // IsAcknowledged reports whether somebody takes care of the incident.
 func (x *Incident) IsAcknowledged() bool { return !x.Acknowledged.At.IsZero() }
 
+// Stages are the stages of incidents, the worst first.
+var Stages = []notifier.IncidentState{notifier.Open, notifier.Acknowledged, notifier.Resolved}
+
+// Stage returns Open, Acknowledged or Resolved.
+func (x *Incident) Stage() notifier.IncidentState {
+	switch {
+	case !x.IsOpen():
+		return notifier.Resolved
+	case x.IsAcknowledged():
+		return notifier.Acknowledged
+	}
+	return notifier.Open
+}
+
 // Escalating reports whether further steps follow.
 func (x *Incident) Escalating() bool {
 	return x.IsOpen() && x.Escalation.Round > 0 && !x.Escalation.Exhausted && !x.IsAcknowledged()
