@@ -19,6 +19,7 @@ const (
 	Held             // it waits
 	Suppress         // the destination has it, or will have it
 	Counted          // a later digest tells its number, because too many wait
+	Silenced         // a silence keeps it from the destination
 )
 
 // Verdict is what the rules decide about a message to one destination.
@@ -28,6 +29,8 @@ type Verdict struct {
 	Hold  Hold      // of Held and Counted; NotHeld if it waits for a digest to end
 	Until time.Time // of Held; zero if it is not known
 
+	Silence uuid.UUID // of Silenced, and of what a silence holds
+
 	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
 	// yet.
 	By queue.JobID
@@ -36,7 +39,7 @@ type Verdict struct {
 	// held no more.
 	Replaced []Item
 
-	// Evicted are items that are held no more because there is no room.
+	// Evicted are items that are held no more, and are not told by this message.
 	Evicted []Evicted
 
 	// Repeats is the number of messages that were suppressed before this one, which it
@@ -45,11 +48,15 @@ type Verdict struct {
 	Since   time.Time
 }
 
-// Evicted is an item that had to make room for another one.
+// Evicted is an item that is held no more, because another one needs the room or tells
+// a newer state.
 type Evicted struct {
 	Item
-	Newer bool        // the other one tells a newer state of its incident
-	By    queue.JobID // which tells it, or its number; in the second case, it does not exist yet
+	Newer bool // the other one tells a newer state of its incident
+
+	// By tells it, or its number; in the second case, it does not exist yet. It is zero for
+	// a problem that was over before its silence has ended.
+	By queue.JobID
 }
 
 // Arrive decides about a message, and changes the state of its destination. waits
@@ -58,19 +65,30 @@ type Evicted struct {
 func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict) {
 	if !s.Next.none() && !waits(s.Next.Job) {
 		s.Next = Mark{}
+		for _, o := range l.Items { // it was cancelled, and an older one is held
+			if o.Subject == x.Subject && waits(o.Job) {
+				s.Next = o.Mark()
+			}
+		}
 	}
 	if !s.Way.none() && !waits(s.Way.Job) {
 		s.Way = Mark{}
 	}
 	s.Forget = now.Add(forgetAfter)
+	if r.silence(now, l, s, &x, &v, id) {
+		return v
+	}
 	if r.Dedupe.suppresses(now, s, &x) {
 		if s.Repeats == 0 {
 			s.Since = x.Time
 		}
 		s.Repeats++
 		v.Outcome, v.By = Suppress, s.Told.Job
-		if !s.Next.none() {
+		switch {
+		case !s.Next.none():
 			v.By = s.Next.Job
+		case !s.Way.none():
+			v.By = s.Way.Job
 		}
 		return v
 	}
@@ -111,6 +129,9 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 			return older
 		})
 	}
+	if x.tellsState() {
+		l.uncount(s)
+	}
 	s.Sent(x.Mark())
 	return v
 }
@@ -118,6 +139,7 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 // hold adds an item to the lane. If there is no room, it takes the place of an older
 // state of its incident or, if it matters more, of another item.
 func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID) Verdict {
+	l.endSilencedOlder(s, &x, &v)
 	if len(l.Items) >= MaxItems {
 		older := -1
 		if x.tellsState() {
@@ -215,10 +237,11 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	if r == nil {
 		r = new(Rules)
 	}
+	r.tellCounts(now, l)
+	l.Items = slices.DeleteFunc(l.Items, func(x Item) bool { return !held(x.Job) })
 	var kept, free []Item
 	for _, x := range l.Items {
 		switch {
-		case !held(x.Job):
 		case x.After != (queue.JobID{}) && waits(x.After):
 			kept = append(kept, x)
 		case r.keeps(now, l, &x):
@@ -308,10 +331,13 @@ func (l *Lane) Follow(g *Group, digest queue.JobID) {
 	}
 }
 
-// keeps reports whether quiet or the digest still hold an item, and sets why and until
+// keeps reports whether silences, quiet or the digest still hold an item, and sets why and until
 // when. Quiet also holds what the digest or a rate releases.
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
+	if r.keepsSilent(now, x) {
+		return true
+	}
 	if x.Hold == ByDigest {
 		if x.Past = !r.Digest.applies(x); !x.Past {
 			if latest := r.Digest.until(now); x.Until.After(latest) { // the rule or the clock has changed

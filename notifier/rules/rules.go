@@ -4,8 +4,8 @@
 // a [Lane] for each destination of a key, and a [Subject] for each incident at a
 // destination. So every rule runs in tests through weeks in milliseconds.
 //
-// The order of the rules is dedupe, quiet, digest, rate. A message that a rule
-// releases passes the later rules.
+// The order of the rules is silences, dedupe, quiet, digest, rate. A message that a rule
+// releases passes the silences and the later rules.
 package rules
 
 import (
@@ -24,15 +24,21 @@ type Rules struct {
 	Quiet  []Quiet
 	Digest *Digest
 	Rate   []Rate
+
+	// Silences are those that hold for the destination. They come and go, so that they
+	// are set for each message (see [Rules.WithSilences]).
+	Silences Silences
 }
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0
+	return r == nil || r.Dedupe == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Silences) == 0
 }
 
 // Holds reports whether a rule can hold messages.
-func (r *Rules) Holds() bool { return len(r.Quiet)+len(r.Rate) > 0 || r.Digest != nil }
+func (r *Rules) Holds() bool {
+	return len(r.Quiet)+len(r.Rate)+len(r.Silences) > 0 || r.Digest != nil
+}
 
 // For returns the rules that concern a destination with tags, or nil.
 func (r *Rules) For(tags []string) *Rules {

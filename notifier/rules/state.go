@@ -20,6 +20,11 @@ type Item struct {
 	// Alerts are what is open in the incident (see [notifier.Incident]).
 	Alerts string
 
+	// Incident and Title are what silences match. They are not stored: the caller sets
+	// them where there are silences.
+	Incident notifier.Incident
+	Title    string
+
 	// Subject names the [Subject]: all items with the same one tell states of the same
 	// incident or, without a state, are the same message. It is empty if the rules need
 	// no Subject for the item.
@@ -30,9 +35,10 @@ type Item struct {
 	About string
 
 	// Set by the rules for an item that is held.
-	Hold  Hold
-	Until time.Time   // when it is looked at again; zero if After is set
-	After queue.JobID // the digest that has to end before it
+	Hold    Hold
+	Until   time.Time   // when it is looked at again; zero if After is set
+	After   queue.JobID // the digest that has to end before it
+	Silence uuid.UUID   // that holds it; zero for none
 
 	// Passed is the type of the problem that the item resolves, if the destination was told
 	// of it. What the problem has passed, its resolution passes, too.
@@ -46,10 +52,11 @@ type Hold uint8
 // The reasons. An item that is held by none of them is looked at from the first rule
 // on.
 const (
-	NotHeld  Hold = iota
-	ByQuiet       // a window of quiet
-	ByDigest      // it will be part of a digest
-	ByRate        // a rate is used up
+	NotHeld   Hold = iota
+	ByQuiet        // a window of quiet
+	ByDigest       // it will be part of a digest
+	ByRate         // a rate is used up
+	BySilence      // a silence matches
 )
 
 // Rule returns the name of the rule. What waits for a digest that is being sent is held
@@ -60,6 +67,8 @@ func (h Hold) Rule() string {
 		return "quiet"
 	case ByRate:
 		return "rate"
+	case BySilence:
+		return "silence"
 	}
 	return "digest"
 }
@@ -110,6 +119,11 @@ type Subject struct {
 	// and is not held; empty for none.
 	Passed notifier.Type
 
+	// Silenced is the silence that keeps the present state from the destination, and
+	// Counted is its type if the lane has no room for it.
+	Silenced uuid.UUID
+	Counted  notifier.Type
+
 	Repeats int       // that were suppressed since the last message
 	Since   time.Time // the first of them
 
@@ -125,6 +139,9 @@ func (s *Subject) Sent(m Mark) {
 		s.Next = m
 	}
 	s.Way = m
+	if m.State != "" {
+		s.Silenced = uuid.UUID{}
+	}
 	switch m.State {
 	case notifier.Open:
 		s.Passed = m.Type
@@ -164,6 +181,8 @@ const (
 	subjectSince
 	subjectForget
 	subjectWay
+	subjectSilenced
+	subjectCounted
 
 	markMessage wire.Field = 1
 	markIndex   wire.Field = 2
@@ -215,6 +234,9 @@ func (s *Subject) Encode() (b []byte) {
 	b = AppendMark(b, subjectNext, &s.Next)
 	b = AppendMark(b, subjectWay, &s.Way)
 	b = wire.AppendText(b, subjectPassed, s.Passed)
+	if s.Silenced != (uuid.UUID{}) {
+		b = wire.AppendText(wire.AppendText(b, subjectSilenced, s.Silenced[:]), subjectCounted, s.Counted)
+	}
 	b = wire.AppendNumber(b, subjectRepeats, s.Repeats)
 	b = wire.AppendTime(b, subjectSince, s.Since)
 	return wire.AppendTime(b, subjectForget, s.Forget)
@@ -235,6 +257,10 @@ func DecodeSubject(b []byte) (*Subject, error) {
 			s.Way, err = DecodeMark(r.Bytes())
 		case subjectPassed:
 			s.Passed = notifier.Type(r.Text())
+		case subjectSilenced:
+			copy(s.Silenced[:], r.Bytes())
+		case subjectCounted:
+			s.Counted = notifier.Type(r.Text())
 		case subjectRepeats:
 			s.Repeats = r.Int()
 		case subjectSince:
@@ -259,6 +285,7 @@ type Lane struct {
 	Items []Item // held, in the order in which they came in
 	Spent []*Spent
 	More  [2]More // by the kind of the digest: others, and failures
+	Over  []SilencedCounts
 }
 
 // More counts the items for which a lane had no room.
@@ -285,7 +312,7 @@ func (l *Lane) Empty(now time.Time) bool {
 			return false
 		}
 	}
-	return len(l.Items) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
+	return len(l.Items)+len(l.Over) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
 }
 
 // afterCheck is when a lane is looked at again whose items wait for a digest.
@@ -299,8 +326,13 @@ func (l *Lane) Due(now time.Time) time.Time {
 			due = x.Until
 		}
 	}
+	for _, o := range l.Over {
+		if o.Until.Before(due) {
+			due = o.Until
+		}
+	}
 	for _, s := range l.Spent {
-		if end := s.Since.Add(s.per()); len(l.Items) == 0 && end.After(now) {
+		if end := s.Since.Add(s.per()); len(l.Items)+len(l.Over) == 0 && end.After(now) {
 			due = end
 		}
 	}
@@ -313,6 +345,7 @@ const (
 	laneSpent wire.Field = 2 // one for each
 	laneMore  wire.Field = 3 // of others
 	laneFails wire.Field = 4 // of failures
+	laneOver  wire.Field = 5 // one for each
 
 	itemMark         wire.Field = 1
 	itemSubject      wire.Field = 2
@@ -323,6 +356,7 @@ const (
 	itemPassed       wire.Field = 7
 	itemPast         wire.Field = 8
 	itemAbout        wire.Field = 9
+	itemSilence      wire.Field = 10
 
 	spentID    wire.Field = 1
 	spentCount wire.Field = 2
@@ -330,6 +364,10 @@ const (
 
 	moreID    wire.Field = 1
 	moreCount wire.Field = 2 // one for each type
+
+	overSilence wire.Field = 1
+	overUntil   wire.Field = 2
+	overMore    wire.Field = 3
 )
 
 // maxSpent is the maximum number of rates that a lane remembers, some of which the
@@ -348,21 +386,31 @@ func (l *Lane) Encode() (b []byte) {
 		if x.After != (queue.JobID{}) {
 			item = wire.AppendNumber(wire.AppendText(item, itemAfterMessage, x.After.Message[:]), itemAfter, x.After.Index)
 		}
+		if x.Silence != (uuid.UUID{}) {
+			item = wire.AppendText(item, itemSilence, x.Silence[:])
+		}
 		b = wire.AppendItem(b, laneItem, item)
 	}
 	for _, s := range l.Spent[max(0, len(l.Spent)-maxSpent):] {
 		b = wire.AppendItem(b, laneSpent, wire.AppendTime(wire.AppendNumber(wire.AppendText(nil, spentID, s.id), spentCount, s.Count), spentSince, s.Since))
 	}
 	for i, f := range []wire.Field{laneMore, laneFails} {
-		more := &l.More[i]
-		if more.Counts.Total() == 0 {
-			continue
+		if more := &l.More[i]; more.Counts.Total() > 0 {
+			b = wire.AppendItem(b, f, more.encode())
 		}
-		x := wire.AppendText(nil, moreID, more.ID[:])
-		for _, n := range more.Counts {
-			x = wire.AppendNumberItem(x, moreCount, n)
-		}
-		b = wire.AppendItem(b, f, x)
+	}
+	for _, o := range l.Over {
+		more := More{o.ID, o.Counts}
+		x := wire.AppendTime(wire.AppendText(nil, overSilence, o.Silence[:]), overUntil, o.Until)
+		b = wire.AppendItem(b, laneOver, wire.AppendItem(x, overMore, more.encode()))
+	}
+	return b
+}
+
+func (m *More) encode() []byte {
+	b := wire.AppendText(nil, moreID, m.ID[:])
+	for _, n := range m.Counts {
+		b = wire.AppendNumberItem(b, moreCount, n)
 	}
 	return b
 }
@@ -396,6 +444,10 @@ func DecodeLane(b []byte) (*Lane, error) {
 			l.More[0], err = decodeMore(r.Bytes())
 		case laneFails:
 			l.More[1], err = decodeMore(r.Bytes())
+		case laneOver:
+			var o SilencedCounts
+			o, err = decodeOver(r.Bytes())
+			l.Over = append(l.Over, o)
 		}
 		if err != nil {
 			return nil, err
@@ -424,6 +476,8 @@ func decodeItem(b []byte) (out Item, err error) {
 			out.After.Index = r.Int()
 		case itemPassed:
 			out.Passed = notifier.Type(r.Text())
+		case itemSilence:
+			copy(out.Silence[:], r.Bytes())
 		case itemPast:
 			out.Past = r.Bool()
 		case itemAbout:
@@ -433,6 +487,25 @@ func decodeItem(b []byte) (out Item, err error) {
 		}
 	}
 	return out, r.Err()
+}
+
+func decodeOver(b []byte) (o SilencedCounts, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case overSilence:
+			copy(o.Silence[:], r.Bytes())
+		case overUntil:
+			o.Until = r.Time()
+		case overMore:
+			more, err := decodeMore(r.Bytes())
+			if err != nil {
+				return o, err
+			}
+			o.ID, o.Counts = more.ID, more.Counts
+		}
+	}
+	return o, r.Err()
 }
 
 func decodeMore(b []byte) (m More, err error) {
