@@ -332,11 +332,14 @@ func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
 // sendDigest replaces the messages of the group by one.
 func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedState) error {
 	app := p.q.app.Load()
-	m, done, err := p.digest(ctx, t, state)
+	m, done, err := p.digest(ctx, &t, state)
 	if err != nil {
 		return err
 	}
 	defer done()
+	if t.own {
+		defer t.Close()
+	}
 	target := t.Target
 	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
 	s := newQueuedSend(d, p.q, app.shared.shared)

@@ -56,7 +56,8 @@ func subjectRecord(s *rules.Subject) queue.Record {
 	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget}
 }
 
-// laneName returns the name of the record of a lane. place is that of the key.
+// laneName returns the name of the record of a lane. place is that of the key, with the
+// egress policy of its destinations if they have one.
 func (q *openQueue) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
@@ -200,15 +201,18 @@ func (s *queuedSend) applyRules() {
 				Alerts: s.message.Incident.Alerts,
 			},
 		}
+		// What one policy forbids must neither hold up nor suppress what another one lets
+		// pass.
+		place := s.place() + t.Policy().Key()
 		if r.Holds() {
-			x.lane = u.name(s.q.laneName(s.place(), destination))
+			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.subjectName(s.subject(), destination))
+			x.subject = u.name(s.q.subjectName(place, s.subject(), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
 		if x.lane >= 0 && x.item.State == "" && s.message.Incident.ID != "" {
-			x.about = u.name(s.subjectName(incidentSubject(s.message.Incident.ID), destination))
+			x.about = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
 			x.item.About = string(u.names[x.about][:])
 		}
 		if x.lane >= 0 || x.subject >= 0 {
@@ -221,9 +225,10 @@ func (s *queuedSend) applyRules() {
 	}
 }
 
-// subjectName returns the name of the record of a subject at a destination.
-func (s *queuedSend) subjectName(subject, destination string) queue.Hash {
-	return s.q.Hash("subject\x00" + s.place() + "\x00" + subject + "\x00" + destination)
+// subjectName returns the name of the record of a subject at a destination. place is as
+// in laneName.
+func (q *openQueue) subjectName(place, subject, destination string) queue.Hash {
+	return q.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
 // name returns the index of a name, which it adds if it is new.

@@ -10,10 +10,13 @@ import (
 	"net/smtp"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
@@ -450,5 +453,69 @@ func TestSavedURLForbidden(t *testing.T) {
 	// What is stored is not changed.
 	if r := g.post("/get/k", message{}); !strings.Contains(r.Body, "127.9.9.9") {
 		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
+// TestHeldEgress checks that what a rule holds goes no further than the rules of the
+// site that accepted it allow, then and now, also as part of a digest. A digest once
+// went under the rules of the site of its first message, as they were when it was sent.
+func TestHeldEgress(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var arrived []string
+	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		arrived = append(arrived, string(body))
+	})
+	now := time.Now().UTC()
+	always := fmt.Sprintf("quiet %02d:00-%02d:00 UTC\n", now.Add(-11*time.Hour).Hour(), now.Add(12*time.Hour).Hour())
+	options, port := queueOption(newFolder(t)), porttest.Free()
+	open := allow("127.0.0.1") + "configs team {\nmanage open\n%s}\n"
+	shut, opened := closed+"configs team {\n%s}\n", allow("127.0.0.1")+"configs team {\n%s}\n"
+	with := func(block, rules string) string { return fmt.Sprintf(block, rules) }
+	g := start(t, options, with(shut, always)+otherSite(port, with(open, always)))
+	other := g.at(port)
+	other.save("k", "json://"+authority(s)+"/")
+
+	// digest returns the message that tells the messages with these IDs.
+	digest := func(g *gateway, ids ...string) (m storedMessage) {
+		t.Helper()
+		eventually(t, "the messages are part of a digest", func() bool {
+			var by []string
+			for _, id := range ids {
+				var stored struct{ Results []struct{ Rule, By string } }
+				if err := json.Unmarshal([]byte(g.message(id).text), &stored); err != nil || len(stored.Results) != 1 || stored.Results[0].Rule != "digested" {
+					return false
+				}
+				by = append(by, stored.Results[0].By)
+			}
+			m = g.message(by[0])
+			return len(slices.Compact(by)) == 1 && m.status == http.StatusOK && m.State != "queued"
+		})
+		return m
+	}
+	ofShut := []string{g.accept("/notify/k", message{"body": "shut 1"}), g.accept("/notify/k", message{"body": "shut 2"})}
+	ofOpen := []string{other.accept("/notify/k", message{"body": "open 1"}), other.accept("/notify/k", message{"body": "open 2"})}
+	g.reload(options, with(shut, "")+otherSite(port, with(open, "")))
+	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
+		t.Errorf("the digest of the site that may not reach the address is %s: %s", m.State, m.text)
+	}
+	if m := digest(other, ofOpen...); m.State != "delivered" {
+		t.Errorf("the digest of the site that may is %s: %s", m.State, m.text)
+	}
+
+	// The rules become looser while messages are held.
+	g.reload(options, with(shut, always)+otherSite(port, with(open, always)))
+	ofShut = []string{g.accept("/notify/k", message{"body": "shut 3"}), g.accept("/notify/k", message{"body": "shut 4"})}
+	g.reload(options, with(opened, "")+otherSite(port, with(open, "")))
+	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
+		t.Errorf("after a reload with looser rules, the digest is %s: %s", m.State, m.text)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(arrived) != 1 || !strings.Contains(arrived[0], "open 1") || strings.Contains(arrived[0], "shut") {
+		t.Errorf("these messages arrived: %q", arrived)
 	}
 }
