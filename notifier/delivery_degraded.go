@@ -19,7 +19,7 @@ const maxDegradedParts = 10
 // the message has arrived.
 func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err error) (int, error) {
 	f, parts := d.form, d.parts
-	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
+	if overflow, messages := t.divideRefused(f, &d.rendered, parts); messages != nil && refused(err) {
 		n++
 		first := err
 		f = form{Overflow: overflow, Refusal: d.text(first)}
@@ -62,19 +62,19 @@ func (f form) loss(refusal error) error {
 	return nil
 }
 
-// divideRefused divides a message that was refused in one piece into messages
+// divideRefused divides the rendered message m that was refused in one piece into messages
 // within the limits, or returns its beginning. It returns nil if that changes
 // nothing, or if something of the message may have arrived.
-func (d *Destination) divideRefused(f form, parts []part) (markup.Overflow, []*Message) {
+func (d *Destination) divideRefused(f form, m *Message, parts []part) (markup.Overflow, []*Message) {
 	if f.Overflow != "" || len(parts) != 1 || parts[0].steps.anySent() || markup.Overflow(d.options.overflow) != markup.OverflowUpstream {
 		return "", nil
 	}
-	messages := d.schema.fit(nil, parts[0].message, markup.OverflowSplit)
+	messages := d.schema.fit(nil, m, markup.OverflowSplit)
 	switch n := len(messages); {
 	case n == 1:
 		return "", nil
 	case n > maxDegradedParts:
-		return markup.OverflowTruncate, d.schema.fit(nil, parts[0].message, markup.OverflowTruncate)
+		return markup.OverflowTruncate, d.schema.fit(nil, m, markup.OverflowTruncate)
 	}
 	return markup.OverflowSplit, messages
 }
