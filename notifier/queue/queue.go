@@ -452,8 +452,8 @@ func (q *Queue) RetryDestination(ctx context.Context, destination Hash) (n int, 
 // DropDestination cancels jobs that wait for a destination, and with dead also those
 // that were given up, but not those that are being sent. It returns how many there
 // were, and reports whether there may be more: it looks at no more than maxDropScan
-// jobs.
-func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool) (n int, more bool, err error) {
+// jobs. Jobs that may does not accept stay.
+func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool, may func(*Job) bool) (n int, more bool, err error) {
 	defer q.signal()
 	statuses := []Status{Queued, Held}
 	if dead {
@@ -469,7 +469,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 		if !end {
 			after = jobs[len(jobs)-1].JobID
 		}
-		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination })
+		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination || !may(&j) })
 		dropped, err := q.dropJobs(ctx, jobs, now, statuses)
 		if n += dropped; err != nil || end {
 			return n, false, err

@@ -10,6 +10,7 @@ import (
 	"net/smtp"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -405,6 +406,51 @@ func TestSiteMessages(t *testing.T) {
 	g.run()
 	check("after a restart")
 	g.adminPost("/notify/queue/" + waits + "/retry")
+}
+
+// TestSiteDrops checks that the buttons of the console that drop what waits for a
+// destination leave what waits there for a key of another site. They once dropped that,
+// too.
+func TestSiteDrops(t *testing.T) {
+	t.Parallel()
+	v := newInternal(t)
+	v.status.Store(http.StatusServiceUnavailable)
+	port, folder := porttest.Free(), newFolder(t)
+	key := func(name string) string { return "key " + name + " {\nurl " + v.url("/") + "\n}\n" }
+	options := strings.TrimSuffix(queueOption(folder), "}") + key("shared") + "}"
+	block := key("own") + "console {\nmanage open\n}\n"
+	g := start(t, options, block+otherSite(port, block))
+	other := g.at(port)
+	waits := func(g *gateway, name string) string {
+		t.Helper()
+		id := g.accept("/notify/"+name, message{"body": "x"})
+		eventually(t, "it has failed once", func() bool { return strings.Contains(g.message(id).text, "503") })
+		return id
+	}
+	for _, page := range []string{"/notify/console/queue?drop", "/notify/console/keys/own?drop"} {
+		ours, theirs, shared := waits(g, "own"), waits(other, "own"), waits(other, "shared")
+		_, text := g.get(g.url+"/notify/console/keys/own", "text/html")
+		m := regexp.MustCompile(`name="?destination"? value="?([A-Za-z0-9_-]{10,})`).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("no destination on the page of the key: %s", text)
+		}
+		r := g.do(page, "application/x-www-form-urlencoded", strings.NewReader(url.Values{"destination": {m[1]}}.Encode()))
+		if r.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", page, r.Status, r.Body)
+		}
+		for what, tt := range map[string]struct {
+			m    storedMessage
+			want string
+		}{
+			"a message of the site":                                 {g.message(ours), "cancelled"},
+			"a message of the other site":                           {other.message(theirs), "queued"},
+			"a message to a global key, which the sites also share": {other.message(shared), "cancelled"},
+		} {
+			if tt.m.State != tt.want {
+				t.Errorf("%s: %s is %s, want %s", page, what, tt.m.State, tt.want)
+			}
+		}
+	}
 }
 
 // TestSavedURLForbidden checks that a saved URL that the site forbids by now fails
