@@ -35,6 +35,8 @@ func init() {
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes what waits for one due
 //
+//	GET  /notify/incidents  the incidents of keys with rules
+//
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
 //	GET    /notify/queue/backup      a copy of the queue
@@ -66,6 +68,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/recent", a.serveRecent},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
+		{http.MethodGet, "/notify/incidents", a.serveIncidents},
 		{http.MethodGet, "/notify/queue", a.serveQueue},
 		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
 		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},
@@ -96,7 +99,7 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations or /notify/queue"))
+	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations, /notify/incidents or /notify/queue"))
 }
 
 func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {

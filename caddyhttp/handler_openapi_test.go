@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -356,6 +356,13 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	notOpen := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
 	calls["GET /notify/status"] = []call{{h: q, target: "/notify/status"}, {h: notOpen, target: "/notify/status"}}
+	managed := newQueueGateway(t, t.TempDir(), "configs {\nmanage open\n}\npage off", ruledKey(pager, "dedupe 1h"))
+	postWith(t, managed, "/notify/k", alertForm("failure", "down", "db1"))
+	managedNotOpen := newGateway(t, "configs {\nmanage open\n}\npage off", "queue {\npath "+t.TempDir()+"\n}")
+	managedNotOpen.app.ready()
+	calls["GET /notify/incidents"] = []call{
+		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
+	}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -423,6 +430,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
 					continue // other tests cover these answers
+				case path == routeIncidents && got.status == 200:
+					schema = "Incidents"
 				case strings.Contains(path, "{ID}") && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:

@@ -10,8 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 )
 
-// consolePlace is an entry of the navigation. Incidents and Silences belong behind
-// Queue.
+// consolePlace is an entry of the navigation. Silences belong behind Incidents.
 type consolePlace struct {
 	name    string
 	route   string
@@ -24,6 +23,7 @@ func consolePlaces() []consolePlace {
 		{"Keys", routeConsole, nil, nil},
 		{"Messages", routeConsoleMessages, nil, nil},
 		{"Queue", routeConsoleQueue, withQueue, (*Handler).queueTrouble},
+		{"Incidents", routeConsoleIncidents, withQueue, (*Handler).incidentTrouble},
 	}
 }
 
@@ -98,6 +98,7 @@ func consoleActions() []consoleAction {
 		{routeConsoleQueue, false, "", (*Handler).serveQueuePage},
 		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
+		{routeConsoleIncidents, false, "", (*Handler).serveIncidentsPage},
 	}
 }
 

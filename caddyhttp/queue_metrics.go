@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queueMetrics are the metrics of the open queue. There are none if no queue is
@@ -14,6 +16,7 @@ type queueMetrics struct {
 
 	jobs, oldest, bytes *prometheus.Desc
 	destinations        *prometheus.Desc
+	incidents           *prometheus.Desc
 	retries             prometheus.Counter
 	dead                *prometheus.CounterVec
 }
@@ -25,6 +28,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		jobs:         prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
+		incidents:    prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "incidents"), "Incidents of keys with rules by state: open, acknowledged, resolved (and not forgotten yet).", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
@@ -33,7 +37,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations, m.incidents} {
 		c <- d
 	}
 	m.retries.Describe(c)
@@ -60,6 +64,10 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge(m.destinations, float64(n.Down), string(stateDown))
 	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
 	defer cancel()
+	incidents := q.countIncidents(ctx)
+	for _, stage := range rules.Stages {
+		gauge(m.incidents, float64(incidents[stage]), string(stage))
+	}
 	s, err := q.Stats(ctx)
 	if err != nil {
 		return // the queue logs the reason

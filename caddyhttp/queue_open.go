@@ -35,6 +35,9 @@ type openQueue struct {
 
 	undecided undecidedSends
 
+	groups groupSizes
+	counts incidentCounts
+
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
 	check    storeCheck

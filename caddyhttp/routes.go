@@ -60,11 +60,13 @@ func routeSpecs() []routeSpec {
 		{routeOpenAPI, get, accessAnyone, nil, (*Handler).serveOpenAPI},
 		{routeHealth, get, accessAnyone, nil, (*Handler).serveHealth},
 		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*Handler).serveMessage},
+		{routeIncidents, get, accessManage, withQueue, (*Handler).serveIncidents},
 		{routeConsole, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleKey, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
 		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
 		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
@@ -93,6 +95,9 @@ const (
 	routeConsoleMessages = "/notify/console/messages"
 	routeConsoleMessage  = "/notify/console/messages/{ID}"
 	routeConsoleQueue    = "/notify/console/queue"
+
+	routeIncidents        = "/notify/incidents"
+	routeConsoleIncidents = "/notify/console/incidents"
 
 	routeAdd     = "/add/{KEY}"
 	routeGet     = "/get/{KEY}"

@@ -36,6 +36,8 @@ func TestRouteTable(t *testing.T) {
 		"/notify/console/messages":    {routeSpec: &routeSpec{pattern: routeConsoleMessages}},
 		"/notify/console/messages/1":  {routeSpec: &routeSpec{pattern: routeConsoleMessage}, id: "1"},
 		"/notify/console/queue":       {routeSpec: &routeSpec{pattern: routeConsoleQueue}},
+		"/notify/incidents":           {routeSpec: &routeSpec{pattern: routeIncidents}},
+		"/notify/console/incidents/":  {routeSpec: &routeSpec{pattern: routeConsoleIncidents}},
 		"/add/ops":                    {routeSpec: &routeSpec{pattern: routeAdd}, key: "ops"},
 		"/get/ops/":                   {routeSpec: &routeSpec{pattern: routeGet}, key: "ops"},
 		"/del/ops":                    {routeSpec: &routeSpec{pattern: routeDel}, key: "ops"},
