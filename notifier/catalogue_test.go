@@ -331,7 +331,7 @@ func TestDestinationSize(t *testing.T) {
 	if racetest.Enabled {
 		t.Skip("the race detector allocates, too")
 	}
-	const limit, n = 600, 200
+	const limit, n = 616, 200
 	allocated := func() int64 {
 		runtime.GC()
 		runtime.GC() // empties the sync.Pools
