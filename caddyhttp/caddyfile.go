@@ -120,6 +120,9 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			default_tag <expression>|untagged
 //			queue off
 //			fallback <key>
+//			expect <name> every <duration> [grace <duration>] [{
+//				tag <expression>
+//			}]
 //			accept direct|smtp|<source...>
 //			token <secret...>
 //			reader <secret...>
@@ -202,7 +205,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //	}
 //
 // The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
-// quiet, rate, default_urls, allow, deny and trusted_origins may be repeated; their values
+// quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
 // add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, nil, nil)
@@ -526,6 +529,7 @@ func (k *keyBlock) options() block.Options {
 			return nil
 		}},
 	}
+	known["expect"] = k.readExpect()
 	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
 	return known
 }

@@ -34,6 +34,7 @@ type openQueue struct {
 	slow    slowDestinations
 
 	undecided undecidedSends
+	seen      atomic.Bool // this process has noted that it runs (see [openQueue.see])
 
 	groups groupSizes
 	counts incidentCounts
@@ -101,7 +102,7 @@ func (a *App) newQueue() (*openQueue, error) {
 func (q *openQueue) options(s *queueSettings) queue.Options {
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
-		Ended: q.ended, Due: q.due, Punctual: q.app.Load().hasRules(), Recheck: q.recheck,
+		Ended: q.ended, Due: q.due, Punctual: q.app.Load().hasRules() || q.app.Load().expectsBeats(), Recheck: q.recheck, Arm: q.armBeats,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }

@@ -138,7 +138,7 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
 		stored = true
 	}
-	stored = stored || !s.rules.Empty() // which decide in the transaction
+	stored = stored || s.with != nil || !s.rules.Empty() // which decide in the transaction
 	if !stored {
 		return nil
 	}
@@ -514,6 +514,10 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 		}
 	}
 	s.applyRules()
+	if s.with != nil {
+		s.entry.Rules = joinRuled(s.entry.Rules, s.with)
+	}
+	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
 }
 
 // setJob sets the job of the i-th target, which is not final.

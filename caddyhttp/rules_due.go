@@ -31,6 +31,12 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return q.dueIncident(ctx, name, crowded)
 	case len(data) > 0 && data[0] == kindIncidentID:
 		return q.forgetIncidentID(ctx, name, data)
+	case len(data) > 0 && crowded && slices.Contains([]byte{kindBeat, kindUptime}, data[0]):
+		return nil
+	case len(data) > 0 && data[0] == kindBeat:
+		return q.dueBeat(ctx, name, data)
+	case len(data) > 0 && data[0] == kindUptime:
+		return q.dueUptime(ctx, name)
 	}
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil

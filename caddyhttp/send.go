@@ -27,6 +27,7 @@ const (
 	sourceFallback = "fallback"  // a delivery that the queue has given up
 	sourceDigest   = "digest"    // several messages that a rule has held
 	sourceSMTP     = "smtp"      // a mail
+	sourceExpect   = "expect"    // a beat that is late, has failed, or is back
 )
 
 // delivery is a message with all that sending it needs.
@@ -46,6 +47,10 @@ type delivery struct {
 	// release, if set, releases what the message holds. It is called when no
 	// delivery is under way.
 	release func()
+
+	// with, if set, is a change of records in the transaction that stores the message,
+	// which is stored before it is sent.
+	with *queue.Ruled
 
 	id          uuid.UUID   // in the queue; zero without a queue
 	idempotency idempotency // of the request

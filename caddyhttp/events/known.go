@@ -54,6 +54,19 @@ const (
 	Up   = "notify_up"
 )
 
+// The events of a beat that a key expects: it is late or has failed, and it has come
+// after that. Their data are
+//
+//	key    the name of the key
+//	beat   the name of the beat
+//	state  late or failed; "" if it is back
+//	last   when the last one came; "" for never
+//	every  how often it is expected
+const (
+	BeatLate = "notify_beat_late"
+	BeatBack = "notify_beat_back"
+)
+
 // ConfigChanged is the event for each change of a saved configuration. Its
 // data are
 //
@@ -84,6 +97,8 @@ var known = map[string][]string{
 	Dead:                    {"attempts", "destination", "error", "id", "incident", "key", "service", "source"},
 	Down:                    {"destination", "error", "key", "service", "since", "waiting"},
 	Up:                      {"destination", "duration", "error", "key", "service", "since", "waiting"},
+	BeatLate:                {"beat", "every", "key", "last", "state"},
+	BeatBack:                {"beat", "every", "key", "last", "state"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
 }

@@ -115,6 +115,16 @@ var texts = map[string]func(d data, reload bool) Text{
 			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.line("It was down for", "duration"), d.line("Waiting", "waiting")), notifier.Success,
 		}
 	},
+	BeatLate: func(d data, _ bool) Text {
+		what := " is late"
+		if d.text("state") == "failed" {
+			what = " has failed"
+		}
+		return Text{"Beat " + d.name("beat") + what + d.keySuffix(), markup.JoinLines(d.line("Last beat", "last"), d.line("Expected every", "every")), notifier.Failure}
+	},
+	BeatBack: func(d data, _ bool) Text {
+		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), d.line("Expected every", "every"), notifier.Success}
+	},
 	Delivered: func(d data, _ bool) Text {
 		return Text{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}
 	},

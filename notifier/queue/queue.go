@@ -51,6 +51,9 @@ type Options struct {
 	// after the start, a new configuration, and a jump of the clock.
 	Recheck func(ctx context.Context, held []Job)
 
+	// Arm is called before Recheck, at the same times. After an error it is called again.
+	Arm func(ctx context.Context) error
+
 	MaxAge  time.Duration // age at which a job that is not delivered becomes dead; default 24 h
 	Keep    time.Duration // how long results and dead jobs can be read; default 7 days
 	MaxSize int64         // maximum size of waiting messages, in bytes, and four times that of finished ones; default 1 GiB
@@ -178,6 +181,9 @@ func (q *Queue) Configure(o Options) {
 	q.recheck.Store(true)
 	q.signal()
 }
+
+// Now returns the time by which records and jobs are due.
+func (q *Queue) Now() time.Time { return q.clock.now() }
 
 // signal wakes the scheduler.
 func (q *Queue) signal() {

@@ -218,6 +218,7 @@ func (q *Queue) workDue() {
 			return
 		}
 		if q.recheck.Swap(false) {
+			q.arm(o)
 			q.recheckHeld(o)
 		} else if !o.Punctual && n%dueRarely != 0 {
 			return
@@ -252,6 +253,17 @@ func (q *Queue) workDue() {
 
 // maxRecords is more records than a store has.
 const maxRecords = math.MaxInt
+
+// arm calls Arm, and once more later if it fails.
+func (q *Queue) arm(o *Options) {
+	if o.Arm == nil {
+		return
+	}
+	if err := o.Arm(q.ctx); err != nil {
+		q.check(err)
+		q.recheck.Store(true)
+	}
+}
 
 // recheckHeld calls Recheck with the jobs that rules hold.
 func (q *Queue) recheckHeld(o *Options) {

@@ -79,6 +79,9 @@ func describeWhen(days Days, zone Zone) (out string) {
 	return out + " " + zone.location.String()
 }
 
+// FormatTime returns a duration as people read it, without parts that are zero.
+func FormatTime(d time.Duration) string { return describeTime(d) }
+
 // describeTime returns a duration without parts that are zero.
 func describeTime(d time.Duration) string {
 	const day = 24 * time.Hour
