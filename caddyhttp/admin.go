@@ -31,6 +31,7 @@ func init() {
 //	GET  /notify/keys/{key}       one of them
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	GET  /notify/recent           the outcomes of the last messages
+//	GET  /notify/beats            the beats that keys expect
 //
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes what waits for one due
@@ -66,6 +67,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
+		{http.MethodGet, "/notify/beats", a.serveBeats},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
 		{http.MethodGet, "/notify/incidents", a.serveIncidents},

@@ -17,6 +17,7 @@ type queueMetrics struct {
 	jobs, oldest, bytes *prometheus.Desc
 	destinations        *prometheus.Desc
 	incidents           *prometheus.Desc
+	beats               *prometheus.Desc
 	retries             prometheus.Counter
 	dead                *prometheus.CounterVec
 }
@@ -29,6 +30,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
 		incidents:    prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "incidents"), "Incidents of keys with rules by state: open, acknowledged, resolved (and not forgotten yet).", []string{"state"}, nil),
+		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, late, failed.", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
@@ -37,7 +39,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations, m.incidents} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations, m.incidents, m.beats} {
 		c <- d
 	}
 	m.retries.Describe(c)
@@ -81,4 +83,19 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))
+	app := q.app.Load()
+	if !app.expectsBeats() {
+		return
+	}
+	beats, err := app.allBeats(ctx)
+	if err != nil {
+		return
+	}
+	states := map[string]int{stateOnTime: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	for _, b := range beats {
+		states[b.state()]++
+	}
+	for state, n := range states {
+		gauge(m.beats, float64(n), state)
+	}
 }

@@ -53,6 +53,13 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: network: 2 failures | 00:00 failure: down (3 messages)\n00:00 failure: down"},
 		},
+		"A job that has to run": {
+			[]step{{"2000-01-01 00:01:00", "?beat=sync"}, {"2000-01-01 01:12:00", "?beat=sync"}},
+			[]string{
+				"failure: sync is late | The last beat came at 2000-01-01 00:01 UTC. One is expected every 1h, with a grace of 10m.",
+				"success: sync is back | The beat has come. It was late since 2000-01-01 01:11 UTC.",
+			},
+		},
 		"Deployments": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
 			[]string{"info: 1", "failure: broken", "info: deploy: 2 messages | 00:00 2\n00:00 3"},
@@ -85,7 +92,11 @@ func TestRecipes(t *testing.T) {
 				if s.form == "" {
 					continue
 				}
-				if resp := postWith(t, h, "/notify/"+recipe[3], s.form); resp.status != http.StatusOK {
+				target, form := "/notify/"+recipe[3], s.form
+				if strings.HasPrefix(form, "?") { // a beat
+					target, form = target+form, ""
+				}
+				if resp := postWith(t, h, target, form); resp.status != http.StatusOK {
 					t.Errorf("%s: %s: status %d %s", recipe[1], s.form, resp.status, resp.body)
 				}
 			}

@@ -391,7 +391,7 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 
 // countRuled counts what the rules have decided about the message.
 func (s *queuedSend) countRuled() {
-	if s.entry.Rules == nil {
+	if s.ruled == nil {
 		return
 	}
 	for _, v := range s.ruled.decided {

@@ -209,7 +209,7 @@ func TestExamplesAreSafe(t *testing.T) {
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
 // rule matches a line of a key with a rule.
-var rule = regexp.MustCompile(`(?m)^\t(dedupe|quiet|digest|rate) `)
+var rule = regexp.MustCompile(`(?m)^\t(dedupe|quiet|digest|rate|expect) `)
 
 // complete completes a fragment of a Caddyfile, by its first word.
 func complete(text string) string {

@@ -75,7 +75,12 @@ var examples = map[string]Page{
 	"key": KeyPage{
 		Root: "../", Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Text: "json://example.com/\n", Format: "text",
 		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down},
-		Rules:  []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+		Rules: []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+		Beats: []Beat{
+			{Name: "nightly", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour)},
+			{Name: "hourly", Every: "1h", Grace: "6m", Outcome: Failed, Since: noon},
+			{Name: "sync", Every: "1h", Grace: "6m", Outcome: Failed, Failed: true, Since: noon, Last: noon, Due: noon.Add(time.Hour)},
+		},
 		Lines:  []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
 		Tokens: 2,
 		Recent: Group([]ListedMessage{

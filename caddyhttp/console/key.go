@@ -21,6 +21,7 @@ type KeyPage struct {
 	Waiting      int // deliveries
 	Destinations []Destination
 	Rules        []string     // the rules over time, a sentence each
+	Beats        []Beat       // that it expects
 	Lines        []CopiedLine // how programs send to the key
 
 	Tokens   int    // how many it has
@@ -33,6 +34,16 @@ type KeyPage struct {
 	Recent     []ListedMessage
 	RecentHint string
 	Queue      *Queue // nil without a queue
+}
+
+// Beat is a beat that the key expects.
+type Beat struct {
+	Name, Every, Grace string
+	Outcome            Outcome   // Delivered, or Failed if there is a problem
+	Failed             bool      // the last one has failed; otherwise the problem is that it is late
+	Since              time.Time // of the problem
+	Last               time.Time // when the last one came; zero for never
+	Due                time.Time // when the next one is due; zero if that is not known
 }
 
 // CopiedLine is a text to copy.

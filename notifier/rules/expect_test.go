@@ -97,7 +97,9 @@ func TestBeatsOfWeeks(t *testing.T) {
 func TestMissedBeat(t *testing.T) {
 	from := berlin(t, "2026-05-04")
 	w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 2 * time.Hour}}
-	missing := func(now time.Time) bool { return now.Day() != 6 && now.Day() != 7 && now.Day() != 10 && daily("02:00")(now) }
+	missing := func(now time.Time) bool {
+		return now.Day() != 6 && now.Day() != 7 && now.Day() != 10 && daily("02:00")(now)
+	}
 	w.run(from, from.AddDate(0, 0, 10), step, once(missing), nil)
 	w.expectTold(t, "late Wed 04:00", "back Fri 02:00", "late Sun 04:00", "back Mon 02:00")
 }
