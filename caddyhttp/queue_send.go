@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -402,14 +403,14 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 }
 
 // failed counts a failure of the k-th direct target that the queue repeats, and
-// returns the level of its log entry.
-func (s *queuedSend) failed(k int, r *notifier.Result) zapcore.Level {
+// returns the level of its log entry and the ID of the message.
+func (s *queuedSend) failed(k int, r *notifier.Result) (zapcore.Level, []zap.Field) {
 	i := s.direct[k]
 	id := queue.Hash{}
 	if s.to.Limits == nil {
 		id = s.q.Hash(s.destination(i))
 	}
-	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err)
+	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err), []zap.Field{zap.Stringer("id", s.id)}
 }
 
 // streamQueued sends the client the state of the targets that are queued from

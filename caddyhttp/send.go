@@ -72,7 +72,7 @@ type delivery struct {
 
 	// repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
-	repeated func(i int, r *notifier.Result) zapcore.Level
+	repeated func(i int, r *notifier.Result) (zapcore.Level, []zap.Field)
 
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.

@@ -145,11 +145,13 @@ func (d *delivery) finish(attempts int, err error) {
 
 func (d *delivery) log(r *Result) {
 	level, text := zapcore.DebugLevel, "delivered"
+	var more []zap.Field
 	switch {
 	case r.Status == Skipped:
 		level, text = zapcore.WarnLevel, "nothing was sent"
 	case r.Err != nil && r.Temporary && d.options.Repeated != nil:
-		level, text = d.options.Repeated(d.index, r), "delivery failed; it is tried again"
+		text = "delivery failed; it is tried again"
+		level, more = d.options.Repeated(d.index, r)
 	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
 	}
@@ -173,5 +175,5 @@ func (d *delivery) log(r *Result) {
 			fields = append(fields, zap.String("panic", d.target.redact(p.Value)), zap.String("stack", d.target.redact(p.Stack)))
 		}
 	}
-	c.Write(fields...)
+	c.Write(append(fields, more...)...)
 }

@@ -557,8 +557,8 @@ func (q *Queue) Destinations(ctx context.Context) ([]Health, error) {
 // Counts are numbers of destinations.
 type Counts struct{ Known, Failing, Down int }
 
-// Count returns the numbers of the operator's destinations that are known, that
-// have failed and are not down, and that are down.
+// Count returns the numbers of the operator's destinations that are known and do
+// not fail, that have failed and are not down, and that are down.
 func (q *Queue) Count() Counts { return q.health.count() }
 
 // Health returns the states of the given destinations, as

@@ -251,17 +251,30 @@ func TestWake(t *testing.T) {
 }
 
 // TestPermanentFailure checks that an answer which cannot get better does
-// not make a destination unknown or down.
+// not make a destination unknown or down, and that people see that it fails. A
+// destination whose token was revoked was once counted as one that works.
 func TestPermanentFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: delivered})
 		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		began := time.Now()
 		for range 5 {
 			q.Observe(queue.Attempt{Destination: "a", Status: queue.Failed, Error: "400 Bad Request"})
+			time.Sleep(time.Second)
 		}
 		all, err := q.Destinations(t.Context())
-		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" {
+		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" || !all[0].Failing() || !all[0].FailingSince.Equal(began) {
 			t.Errorf("%+v, %v", all, err)
+		}
+		if n := q.Count(); n != (queue.Counts{Failing: 1}) {
+			t.Errorf("%+v", n)
+		}
+		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		if all, err := q.Destinations(t.Context()); err != nil || len(all) != 1 || all[0].Failing() || !all[0].FailingSince.IsZero() {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if n := q.Count(); n != (queue.Counts{Known: 1}) {
+			t.Errorf("%+v", n)
 		}
 	})
 }
@@ -457,6 +470,29 @@ func TestPause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLastAttempt checks that an attempt which began before the time of its job and
+// failed after that is not the last one.
+func TestLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int32
+		q := start(t, open(t, t.TempDir()), queue.Options{
+			MaxAge: time.Minute,
+			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+				attempts.Add(1)
+				time.Sleep(40 * time.Second)
+				return queue.Outcome{Status: queue.Queued, Reason: "timeout"}
+			},
+		})
+		time.Sleep(time.Second) // so that the job gets no further attempt because of the start
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Dead || attempts.Load() != 3 {
+			t.Errorf("%d attempts: %+v", attempts.Load(), j)
+		}
+	})
 }
 
 // TestUnknownDestination checks that a destination that the configuration does
