@@ -112,6 +112,14 @@ func TestKnownDestination(t *testing.T) {
 	})
 }
 
+// elsewhere returns n messages to destinations at different hosts.
+func elsewhere(n int, client bool) (all []*queue.Entry) {
+	for i := range n {
+		all = append(all, hosts(1, fmt.Sprint("elsewhere ", i), fmt.Sprint("host ", i), client))
+	}
+	return all
+}
+
 // TestSharedSlots checks the limits of deliveries that run at once.
 func TestSharedSlots(t *testing.T) {
 	for _, tt := range []struct {
@@ -121,6 +129,8 @@ func TestSharedSlots(t *testing.T) {
 	}{
 		{"all", []*queue.Entry{hosts(300, "a", "", false)}, 16}, // no host is a host, too
 		{"one host", []*queue.Entry{hosts(300, "a", "h:443", false), hosts(3, "b", "i:443", false)}, 16 + 3},
+		{"many hosts", elsewhere(300, false), 256},
+		{"many hosts of clients", elsewhere(300, true), 128},
 		{"a destination", []*queue.Entry{hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false)}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -419,6 +429,7 @@ func TestClockForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, d := newClock(), &destination{down: true}
 		q := c.startWith(t, open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
+		time.Sleep(time.Second) // so that the job gets no further attempt because of the start
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
 		synctest.Wait()
