@@ -345,18 +345,20 @@ func (s *Store) DueRecords(_ context.Context, now time.Time, keep, n int) ([]que
 	if s.index.nextRecord > now.UnixMicro() && len(s.index.records) <= keep {
 		return nil, nil
 	}
-	var rows []row
+	var rows []row // at most n, those that are due first; sorting all would hold up others
 	s.index.nextRecord = math.MaxInt64
 	for name, r := range s.index.records {
 		s.index.nextRecord = min(s.index.nextRecord, r.due)
-		if r.due <= now.UnixMicro() || len(s.index.records) > keep {
-			rows = append(rows, row{name, r.due})
+		if r.due > now.UnixMicro() && len(s.index.records) <= keep || len(rows) >= n && r.due >= rows[n-1].due {
+			continue
 		}
+		at, _ := slices.BinarySearchFunc(rows, r.due, func(a row, due int64) int { return cmp.Compare(a.due, due) })
+		rows = slices.Insert(rows, at, row{name, r.due})
+		rows = rows[:min(n, len(rows))]
 	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.due, b.due) })
 	more := len(s.index.records) - keep
 	var names []queue.Hash
-	for i, r := range rows[:min(n, len(rows))] {
+	for i, r := range rows {
 		if r.due <= now.UnixMicro() || i < more {
 			names = append(names, r.name)
 		}
