@@ -36,30 +36,49 @@ const minBesideLink = 40
 const shortText = 400
 
 // acknowledgeLine returns the line that the text of m ends with, with the line breaks
-// before it, or "" if m has no address or the service shows it elsewhere.
-func (s *Schema) acknowledgeLine(m *Message) string {
-	if m.AcknowledgeURL == "" || cmp.Or(s.Acknowledge, AcknowledgeInText) != AcknowledgeInText {
+// before it, or "" if m has no address or the service shows it elsewhere. f is the form
+// of m.
+func (s *Schema) acknowledgeLine(m *Message, f form) string {
+	if m.AcknowledgeURL == "" || !f.LinkInText && cmp.Or(s.Acknowledge, AcknowledgeInText) != AcknowledgeInText {
 		return ""
 	}
 	const word = "Acknowledge"
+	address := m.AcknowledgeURL
+	if f.LinkInText && m.Format == HTML {
+		// A service that refuses the address in a button may drop such a link, too.
+		return "<p>" + word + ": " + html.EscapeString(address) + "</p>"
+	}
 	dialect := s.Foreign != nil && s.Foreign.Escape != nil && m.Source != HTML // Send does not convert it
 	switch {
 	case m.Format == HTML:
-		return `<p><a href="` + html.EscapeString(m.AcknowledgeURL) + `">` + word + `</a></p>`
-	case m.Format == Markdown && !dialect:
-		return "\n\n[" + word + "](" + m.AcknowledgeURL + ")"
+		return `<p><a href="` + html.EscapeString(address) + `">` + word + `</a></p>`
+	case m.Format == Markdown && !dialect && !f.LinkInText:
+		return "\n\n[" + word + "](" + address + ")"
 	case slices.Contains(s.groups, GroupSMS) || s.Limits.Body > 0 && s.Limits.Body <= shortText:
-		return "\n" + m.AcknowledgeURL
+		return "\n" + address
 	case s.Limits.Lines > 0:
-		return "\n" + word + ": " + m.AcknowledgeURL
+		return "\n" + word + ": " + address
 	}
-	return "\n\n" + word + ": " + m.AcknowledgeURL
+	return "\n\n" + word + ": " + address
 }
 
 // hasRoomForLink reports whether a part of m has room for the link that its text ends
 // with.
-func (s *Schema) hasRoomForLink(m *Message) bool {
-	line := s.acknowledgeLine(m)
+func (s *Schema) hasRoomForLink(m *Message, f form) bool {
+	line := s.acknowledgeLine(m, f)
 	l := s.Limits
 	return line == "" || l.Body <= 0 || l.Unit.Length(line)+minBesideLink <= l.Body-l.Reserve
+}
+
+// movesLink reports whether the text of a refused message can show the link that a
+// button shows now. Some services refuse a button with an address that they do not
+// know, such as that of a private network.
+func (d *delivery) movesLink(s *Schema, f form, parts []part) bool {
+	m := &d.rendered
+	button := s.Acknowledge == AcknowledgeByButton || s.Acknowledge == AcknowledgeByLink
+	if f.LinkInText || m.AcknowledgeURL == "" || !button || !nothingSent(parts) {
+		return false
+	}
+	f.LinkInText = true
+	return s.hasRoomForLink(m, f)
 }

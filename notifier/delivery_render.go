@@ -108,7 +108,7 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	}
 	texts.render(c, t)
 	c.Time = m.Time.In(t.location)
-	if !s.hasRoomForLink(c) {
+	if !s.hasRoomForLink(c, form{}) {
 		d.record(LevelWarning, fmt.Sprintf("%s has no room for the link to acknowledge the incident; the message goes without it", s.Name))
 		c.AcknowledgeURL = ""
 	}
@@ -126,9 +126,9 @@ func (d *Destination) format() Format {
 // divide returns the parts of a rendered message in the form f. They are in buf if
 // they fit.
 func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
-	parts := d.schema.fit(buf[:0], m, markup.Overflow(d.options.overflow))
+	parts := d.schema.fit(buf[:0], m, markup.Overflow(d.options.overflow), f)
 	if f.Overflow != "" && len(parts) == 1 {
-		parts = d.schema.fit(nil, m, f.Overflow)
+		parts = d.schema.fit(nil, m, f.Overflow, f)
 	}
 	if f.FilesLeft {
 		for i, p := range parts {
@@ -140,9 +140,9 @@ func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
 
 // fit divides a message into messages within the limits and appends them to
 // parts. The last one has the files and the link to acknowledge the incident.
-func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Message {
+func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form) []*Message {
 	var one [1]markup.Part // most messages have one part
-	link := s.acknowledgeLine(m)
+	link := s.acknowledgeLine(m, f)
 	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode, link)
 	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
 		return append(parts, m)
@@ -153,8 +153,8 @@ func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Mess
 		if i < len(texts)-1 {
 			c.Attachments, c.AcknowledgeURL = nil, ""
 		}
-		if link != "" {
-			c.AcknowledgeURL = "" // it is in the text
+		if f.LinkInText {
+			c.AcknowledgeURL = "" // the service refuses it elsewhere
 		}
 		parts = append(parts, &c)
 	}

@@ -70,8 +70,9 @@ type Message struct {
 
 	// AcknowledgeURL is the address of the page on which the incident of the message
 	// can be acknowledged; "" for none. A service shows it with a button if it has one
-	// (see [Schema.Acknowledge]), else the text ends with it. Only a failure or a
-	// warning has it, and of a message that is divided, only the last part.
+	// (see [Schema.Acknowledge]), else the text ends with it already when the service
+	// gets the message. Only a failure or a warning has it, and of a message that is
+	// divided, only the last part.
 	AcknowledgeURL string
 
 	// Hops is the number of gateways that the message has passed through, for
