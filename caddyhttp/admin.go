@@ -66,6 +66,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys", a.serveKeys},
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
+		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", a.serveEndSilence},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
 		{http.MethodGet, "/notify/beats", a.serveBeats},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
@@ -80,6 +81,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveSilences)},
+		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveMakeSilence)},
+		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
 		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(a.serveDead)},
 		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(a.serveBackup)},

@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -363,6 +363,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	calls["GET /notify/incidents"] = []call{
 		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
 	}
+	maps.Copy(calls, silenceCalls(t, s))
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -432,6 +433,10 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					continue // other tests cover these answers
 				case path == routeIncidents && got.status == 200:
 					schema = "Incidents"
+				case path == routeSilences && method == http.MethodGet && got.status == 200:
+					schema, lines = "Silence", jsonItems(t, got.body)
+				case strings.HasPrefix(path, routeSilences) && got.status < 300:
+					schema = "Silence"
 				case strings.Contains(path, "{ID}") && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:

@@ -72,7 +72,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 		}),
 		rules: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "rules_total",
-			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message).",
+			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence).",
 		}, []string{"rule", "outcome"}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
@@ -150,6 +150,7 @@ const (
 	ruleOutcomeHeld       = "held"
 	ruleOutcomeReleased   = "released"
 	ruleOutcomeDigested   = "digested"
+	ruleOutcomeSilenced   = "silenced"
 )
 
 // ruleDedupe is the name of the rule that suppresses. Those that hold are named by
@@ -162,6 +163,7 @@ func ruleOutcomes() map[string][]string {
 	for _, h := range []rules.Hold{rules.ByQuiet, rules.ByDigest, rules.ByRate} {
 		out[h.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested}
 	}
+	out[rules.BySilence.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested, ruleOutcomeSilenced}
 	return out
 }
 

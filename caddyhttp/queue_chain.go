@@ -227,8 +227,6 @@ type chainTurn struct {
 	// laterDecides reports whether a later number still waits. If that one fails
 	// as well, its failure is reported instead of this one.
 	laterDecides bool
-
-	chained bool // the job has a chain
 }
 
 // postponeChain is how long a delivery is postponed while lower numbers of its
@@ -249,7 +247,6 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 	}
 	c := readChains(e)
 	chain, number := c.chainOf(j.Index)
-	turn.chained = chain != nil
 	if c.anyComplete(e.Jobs, chain) {
 		turn.outcome = notNeeded(j)
 		return turn
@@ -273,6 +270,9 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 func goesBefore(lower, j *queue.Job, now time.Time) bool {
 	if !lower.Status.Waits() || lower.Attempts > j.Attempts {
 		return false
+	}
+	if lower.Status == queue.Held && lower.Rule == string(notifier.RuleSilenced) && lower.Due.After(now) {
+		return false // the next number is used in place of one that is silenced
 	}
 	return lower.Attempts == 0 || lower.Status == queue.Sending || !lower.Due.After(now)
 }

@@ -140,7 +140,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 		to.Limits = &limits
 	}
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
-	d.key, d.logger, d.memory, d.id, d.attempt, d.chained = text.Key, t.logger, &memory, m.ID, true, turn.chained
+	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")
 	d.repeated = func(_ int, r *notifier.Result) (zapcore.Level, []zap.Field) {
 		id := queue.Hash{}

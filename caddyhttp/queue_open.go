@@ -36,8 +36,9 @@ type openQueue struct {
 	undecided undecidedSends
 	seen      atomic.Bool // this process has noted that it runs (see [openQueue.see])
 
-	groups groupSizes
-	counts incidentCounts
+	groups   groupSizes
+	counts   incidentCounts
+	silences silenceCache
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -100,9 +101,11 @@ func (a *App) newQueue() (*openQueue, error) {
 
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
+	punctual := q.app.Load().hasRules() || q.app.Load().expectsBeats()
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
-		Ended: q.ended, Due: q.due, Punctual: q.app.Load().hasRules() || q.app.Load().expectsBeats(), Recheck: q.recheck, Arm: q.armBeats,
+		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.armBeats,
+		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refreshSilences,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setQueued makes resp the response to a request whose message has an ID.
@@ -65,10 +66,11 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
-	direct []int             // indexes of the targets that are sent to at once; the others are queued
-	states []queuedState     // of the targets; nil unless they are stored
-	ruled  *entryRules       // what the rules decide; nil without rules
-	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
+	direct   []int             // indexes of the targets that are sent to at once; the others are queued
+	states   []queuedState     // of the targets; nil unless they are stored
+	silences rules.Silences    // that may keep the message from a destination
+	ruled    *entryRules       // what the rules decide; nil without rules
+	begun    []notifier.Result // if begin has stored the message: the results before anything is sent
 
 	// decided is done when it is known whether the message is stored. err and
 	// entry can be read only after that. err is the error of the queue if it could
@@ -139,7 +141,8 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
 		stored = true
 	}
-	stored = stored || s.with != nil || !s.rules.Empty() // which decide in the transaction
+	s.silences = s.q.silencesOf(&s.delivery)
+	stored = stored || s.with != nil || !s.rules.Empty() || len(s.silences) > 0 // which decide in the transaction
 	if !stored {
 		return nil
 	}

@@ -68,6 +68,8 @@ func routeSpecs() []routeSpec {
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
+		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
+		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*Handler).serveSilences},
 		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
 		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
 		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
@@ -88,6 +90,8 @@ const (
 	routeMessage   = "/notify/messages/{ID}"
 	routeHealth    = "/notify/status"
 	routeNotifyKey = "/notify/{KEY}"
+	routeSilences  = "/notify/{KEY}/silences"
+	routeSilence   = "/notify/{KEY}/silences/{ID}"
 	routeSource    = "/notify/{KEY}/{SOURCE}/{REST...}"
 	routeConsole   = "/notify/console"
 

@@ -21,12 +21,17 @@ import (
 func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch {
 	case len(data) > 0 && data[0] == kindLane:
-		if crowded && len(decodeLane(data).Items) > 0 {
+		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return nil
 		}
 		return q.releaseLane(ctx, name)
 	case len(data) > 0 && data[0] == kindSubject:
 		return q.forgetSubject(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindSilences:
+		if crowded {
+			return nil
+		}
+		return q.dueSilences(ctx, data)
 	case len(data) > 0 && data[0] == kindIncident:
 		return q.dueIncident(ctx, name, crowded)
 	case len(data) > 0 && data[0] == kindIncidentID:
@@ -111,6 +116,9 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 			}
 		}
 	}
+	if state.Key == "" && len(lane.Origin) > 0 && state.decode(lane.Origin) != nil {
+		state = queuedState{}
+	}
 	var r *rules.Rules
 	t, err := q.app.Load().findQueued(ctx, state.Site, state.Key, state.Hash)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
@@ -118,7 +126,12 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	}
 	gone := err != nil
 	if !gone {
-		r = t.rules.For(t.Tags)
+		if r = t.rules.For(t.Tags); numbered(t.Tags) {
+			r = nil
+		}
+		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
+			return false, err
+		}
 	}
 	held := func(id queue.JobID) bool {
 		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
@@ -138,7 +151,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single():
+	case group == nil || gone || group.Single() || numbered(t.Tags): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)

@@ -64,6 +64,14 @@ func TestRecipes(t *testing.T) {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
 			[]string{"info: 1", "failure: broken", "info: deploy: 2 messages | 00:00 2\n00:00 3"},
 		},
+		"Noise of a deployment": {
+			[]step{
+				{"", alertForm("failure", "web is down", "web")}, {"", "silence for=10m&tag=all&reason=deployment"}, {"", alertForm("failure", "db is down", "db")},
+				{"", alertForm("failure", "api is down", "api")}, {"", alertForm("failure", "mail is down", "mail")}, {"2000-01-01 00:05:00", alertForm("success", "db is up", "db")},
+				{"", alertForm("success", "web is up", "web")}, {"2000-01-01 00:10:05", ""},
+			},
+			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
+		},
 		"A report each week": {
 			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
 			[]string{"failure: 2", "info: 1"},
@@ -84,7 +92,7 @@ func TestRecipes(t *testing.T) {
 		t.Setenv("MAIL_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
-			h := newQueueGateway(t, dir, "", recipe[2])
+			h := newQueueGateway(t, dir, managed, recipe[2])
 			for _, s := range tt.steps {
 				if s.at != "" {
 					until(t, s.at)
@@ -96,7 +104,11 @@ func TestRecipes(t *testing.T) {
 				if strings.HasPrefix(form, "?") { // a beat
 					target, form = target+form, ""
 				}
-				if resp := postWith(t, h, target, form); resp.status != http.StatusOK {
+				status := http.StatusOK
+				if silence, ok := strings.CutPrefix(form, "silence "); ok {
+					target, form, status = target+"/silences", silence, http.StatusCreated
+				}
+				if resp := postWith(t, h, target, form); resp.status != status {
 					t.Errorf("%s: %s: status %d %s", recipe[1], s.form, resp.status, resp.body)
 				}
 			}

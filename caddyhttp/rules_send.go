@@ -49,7 +49,11 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 	if l.Empty(now) {
 		return queue.Record{}
 	}
-	return queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+	r := queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+	if l.Silenced() {
+		r.Group = l.Group
+	}
+	return r
 }
 
 func subjectRecord(s *rules.Subject) queue.Record {
@@ -169,13 +173,17 @@ type entryRules struct {
 	targets []entryTarget
 
 	incident *entryIncident  // nil if the message names none
+	silences int             // the index of the name of the key's silences; -1 if none matters
+	group    queue.Hash      // of the lanes in which silences hold something
 	decided  []rules.Verdict // of the targets, when decide has returned
 }
 
 // entryTarget is a job that rules decide about.
 type entryTarget struct {
-	job                  int // its index
-	rules                *rules.Rules
+	job                  int          // its index
+	rules                *rules.Rules // without silences; nil for none
+	tags                 []string
+	origin               []byte
 	item                 rules.Item
 	lane, subject, about int // indexes of names; -1 for none
 }
@@ -183,31 +191,41 @@ type entryTarget struct {
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
 // stored.
 func (s *queuedSend) applyRules() {
-	if s.rules.Empty() || s.bypasses || s.source == sourceTest {
+	silenced := len(s.silences) > 0
+	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry}
+	u := &entryRules{q: s.q, entry: s.entry, silences: -1}
+	if silenced {
+		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
+	}
 	for i, at := range s.to.Positions() {
 		t := s.to.Targets[i]
 		r := s.rules.For(t.Tags)
-		if r == nil || numbered(t.Tags) || !s.entry.Jobs[at].Status.Waits() {
+		if numbered(t.Tags) {
+			r = nil
+		}
+		if r == nil && !silenced || !s.entry.Jobs[at].Status.Waits() {
 			continue
 		}
 		destination := s.entry.Jobs[at].Destination
 		x := entryTarget{
-			job: at, rules: r, lane: -1, subject: -1, about: -1,
+			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1,
 			item: rules.Item{
 				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
-				Alerts: s.message.Incident.Alerts,
+				Alerts: s.message.Incident.Alerts, Incident: s.message.Incident, Title: s.message.Title,
 			},
+		}
+		if silenced {
+			x.origin = s.states[i].encode()
 		}
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
 		place := s.place() + t.Policy().Key()
-		if r.Holds() {
+		if silenced || r.Holds() {
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
-		if r.Dedupe != nil || x.item.State != "" {
+		if r != nil && r.Dedupe != nil || x.item.State != "" {
 			x.subject = u.name(s.q.subjectName(place, s.subject(), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
@@ -219,7 +237,9 @@ func (s *queuedSend) applyRules() {
 			u.targets = append(u.targets, x)
 		}
 	}
-	s.recordIncident(u)
+	if !s.rules.Empty() {
+		s.recordIncident(u)
+	}
 	if len(u.names) > 0 {
 		s.ruled, s.entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
@@ -285,6 +305,11 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		u.incident.update(u, now, old, c)
 	}
 	u.decided = u.decided[:0]
+	var silences *keySilences
+	var kept []uuid.UUID // the silences that keep the message from a destination
+	if u.silences >= 0 {
+		silences = decodeSilences(old[u.silences])
+	}
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
@@ -302,11 +327,22 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 				c.Records[t.about] = subjectRecord(subjects[t.about]) // as it was
 			}
 		}
-		v := t.rules.Arrive(now, lane, subject, t.item, waits, queue.NewID)
+		r := t.rules
+		if silences != nil {
+			r = r.WithSilences(silences.All.For(now, t.tags))
+			lane.Group, lane.Origin = u.group, t.origin
+		}
+		if r == nil { // the silence has ended
+			r = new(rules.Rules)
+		}
+		v := r.Arrive(now, lane, subject, t.item, waits, queue.NewID)
 		job.Repeats, job.Since = v.Repeats, v.Since
 		j.Ruled = job.encode()
 		applyVerdict(j, v, now)
 		u.decided = append(u.decided, v)
+		if v.Silence != (uuid.UUID{}) && !slices.Contains(kept, v.Silence) {
+			kept = append(kept, v.Silence)
+		}
 		for _, x := range v.Replaced {
 			if statuses[x.Job] == queue.Held {
 				c.Release = append(c.Release, queue.Job{
@@ -324,6 +360,14 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			c.Records[t.subject] = subjectRecord(subject)
 		}
 	}
+	if silences != nil && len(old[u.silences]) > 0 {
+		for i := range silences.All {
+			if slices.Contains(kept, silences.All[i].ID) {
+				silences.All[i].Count++
+			}
+		}
+		c.Records[u.silences] = u.q.silencesRecord(silences, now)
+	}
 	return c, nil
 }
 
@@ -337,12 +381,15 @@ func evict(c *queue.RuledChange, evicted []rules.Evicted, status func([]queue.Jo
 		if statuses[0] != queue.Held {
 			continue
 		}
-		rule := string(notifier.RuleDigested)
-		if x.Newer {
+		rule, by := string(notifier.RuleDigested), x.By
+		switch {
+		case x.Newer:
 			rule = ""
+		case by == queue.JobID{}: // its problem was over before the silence
+			rule, by.Message = string(notifier.RuleSilenced), x.Silence
 		}
 		c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
-			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, x.By, now
+			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, by, now
 		}})
 	}
 	return nil
@@ -354,6 +401,8 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 	case rules.Send:
 	case rules.Held:
 		j.Status, j.Rule, j.Due = queue.Held, string(holdRule(v.Hold)), v.Until
+	case rules.Silenced:
+		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSilenced), queue.JobID{Message: v.Silence}, now
 	case rules.Suppress:
 		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSuppressed), v.By, now
 	case rules.Counted:
@@ -363,8 +412,11 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 
 // holdRule returns how results name why a message is held.
 func holdRule(h rules.Hold) notifier.Rule {
-	if h == rules.ByDigest {
+	switch h {
+	case rules.ByDigest:
 		return notifier.RuleDigested
+	case rules.BySilence:
+		return notifier.RuleSilenced
 	}
 	return notifier.RuleHeld
 }
@@ -400,6 +452,8 @@ func (s *queuedSend) countRuled() {
 			s.shared.metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
 		case rules.Suppress:
 			s.shared.metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
+		case rules.Silenced:
+			s.shared.metrics.ruled(rules.BySilence.Rule(), ruleOutcomeSilenced, 1)
 		case rules.Send:
 		}
 	}

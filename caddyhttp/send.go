@@ -67,9 +67,6 @@ type delivery struct {
 	// counted before.
 	attempt bool
 
-	// chained means that the attempt is for a destination of a chain.
-	chained bool
-
 	// repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
 	repeated func(i int, r *notifier.Result) (zapcore.Level, []zap.Field)
@@ -225,7 +222,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		observers = append(observers, trace.observer())
 	}
 	// This is before d.done, after which the client may send the next message.
-	if incident := d.incidentOf(); incident != "" && (d.chained || notifier.Chained(d.to.Targets)) {
+	if incident := d.incidentOf(); incident != "" {
 		observers = append(observers, s.incidents.observer(incident, d.message, d.to.Targets))
 	}
 	if done := d.done; done != nil { // d.done would move all of d to the heap

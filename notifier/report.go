@@ -69,6 +69,7 @@ const (
 	RuleHeld       Rule = "held"       // it waits until a time
 	RuleDigested   Rule = "digested"   // it is, or will be, part of a message about several
 	RuleSuppressed Rule = "suppressed" // the destination has it, or will get it
+	RuleSilenced   Rule = "silenced"   // a silence matches it; it waits if it tells a problem
 )
 
 // OK reports whether the destination has the message, there was nothing to send

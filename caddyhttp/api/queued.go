@@ -50,6 +50,8 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	switch {
 	case rule == notifier.RuleSuppressed:
 		text = "the destination has this message already, or will get it"
+	case rule == notifier.RuleSilenced:
+		text = "a silence matches it"
 	case rule == notifier.RuleDigested && until.IsZero():
 		text = "it is part of a message about several"
 	case rule == notifier.RuleDigested:
@@ -62,7 +64,7 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	}
 	switch {
 	case until.IsZero():
-	case rule == notifier.RuleHeld:
+	case rule == notifier.RuleHeld, rule == notifier.RuleSilenced:
 		text += " until " + formatTime(until)
 	default:
 		text += ", at " + formatTime(until)
@@ -97,7 +99,7 @@ const (
 	StateQueued    MessageState = "queued"    // a delivery is not final
 	StateDelivered MessageState = "delivered" // every required destination has it
 	StateFailed    MessageState = "failed"    // a required destination does not have it
-	StateCancelled MessageState = "cancelled" // deliveries were cancelled or replaced by other messages, and none has failed
+	StateCancelled MessageState = "cancelled" // deliveries were cancelled, silenced or replaced by other messages, and none has failed
 )
 
 // StatusCancelled is the status of a delivery that was cancelled.
@@ -128,7 +130,7 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, r.Rule == notifier.RuleDigested && r.Status == notifier.Skipped:
+		case r.Rule == notifier.RuleSuperseded, (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced) && r.Status == notifier.Skipped:
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true

@@ -77,6 +77,18 @@ const (
 //	user          who made the change; "" if Caddy's authentication has found nobody
 const ConfigChanged = "notify_config_changed"
 
+// Silence is the event for each silence that is made or ends. Its data are
+//
+//	key       the name of the key
+//	silence   the ID of the silence
+//	change    made or ended
+//	until     when it ends, or would have ended
+//	tag       the tag of its destinations; "" for none
+//	reason    why it was made
+//	who       who made it or, if it was ended before its time, who did that; "" if nobody
+//	messages  how many messages it has kept from a destination
+const Silence = "notify_silence"
+
 // known are the events of Caddy 2.11, of CertMagic 0.25 and of the gateway, each with
 // the names of all its data. Some data are not in every event of the name: remaining,
 // for example, is there on a renewal only. The certificate of cert_ocsp_revoked is
@@ -100,6 +112,7 @@ var known = map[string][]string{
 	BeatLate:                {"beat", "every", "key", "last", "state"},
 	BeatBack:                {"beat", "every", "key", "last", "state"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
+	Silence:                 {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
 }
 

@@ -55,6 +55,12 @@ var texts = map[string]func(d data, reload bool) Text{
 	ConfigChanged: func(d data, _ bool) Text {
 		return Text{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
 	},
+	Silence: func(d data, _ bool) Text {
+		return Text{
+			"Silence " + d.name("change") + ": " + d.name("key"),
+			markup.JoinLines(d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
+		}
+	},
 	"stopping": func(data, bool) Text {
 		return Text{"Caddy is stopping", "Caddy" + onHost() + " is stopping.", notifier.Warning}
 	},

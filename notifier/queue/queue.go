@@ -43,9 +43,13 @@ type Options struct {
 	// means that there are too many records, and that this one is due before others.
 	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
 
-	// Punctual means that Due is called within about a second of the time at which a
-	// record is due, and not within half a minute.
-	Punctual bool
+	// Punctual, if set, reports whether Due is called within about a second of the time at
+	// which a record is due, and not within half a minute.
+	Punctual func() bool
+
+	// Refresh, if set, is called at the start and then about each second. It reads records
+	// that the caller remembers and that others may have changed.
+	Refresh func(ctx context.Context)
 
 	// Recheck is called with the jobs that rules hold when they have to be looked at:
 	// after the start, a new configuration, and a jump of the clock.
@@ -160,6 +164,7 @@ func (q *Queue) Start() {
 	q.loops.Go(q.renew)
 	q.loops.Go(q.record)
 	q.loops.Go(q.workDue)
+	q.loops.Go(q.refresh)
 	q.loops.Go(q.tell)
 }
 

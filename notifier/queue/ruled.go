@@ -220,7 +220,7 @@ func (q *Queue) workDue() {
 		if q.recheck.Swap(false) {
 			q.arm(o)
 			q.recheckHeld(o)
-		} else if !o.Punctual && n%dueRarely != 0 {
+		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
 			return
 		}
 		now := q.clock.now()
@@ -249,6 +249,17 @@ func (q *Queue) workDue() {
 			clear(failing)
 		}
 	})
+}
+
+// refresh calls Refresh.
+func (q *Queue) refresh() {
+	refresh := func(int) {
+		if o := q.options.Load(); o.Refresh != nil {
+			o.Refresh(q.ctx)
+		}
+	}
+	refresh(0)
+	q.every(dueEvery, refresh)
 }
 
 // maxRecords is more records than a store has.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -286,6 +287,16 @@ type Lane struct {
 	Spent []*Spent
 	More  [2]More // by the kind of the digest: others, and failures
 	Over  []SilencedCounts
+
+	// Group and Origin are the caller's: the group of the record while a silence holds
+	// something in it, and where its messages go.
+	Group  queue.Hash
+	Origin []byte
+}
+
+// Silenced reports whether a silence holds something.
+func (l *Lane) Silenced() bool {
+	return len(l.Over) > 0 || slices.ContainsFunc(l.Items, func(x Item) bool { return x.Silence != uuid.UUID{} })
 }
 
 // More counts the items for which a lane had no room.
@@ -346,6 +357,8 @@ const (
 	laneMore  wire.Field = 3 // of others
 	laneFails wire.Field = 4 // of failures
 	laneOver  wire.Field = 5 // one for each
+	laneGroup wire.Field = 6
+	laneFrom  wire.Field = 7
 
 	itemMark         wire.Field = 1
 	itemSubject      wire.Field = 2
@@ -404,6 +417,9 @@ func (l *Lane) Encode() (b []byte) {
 		x := wire.AppendTime(wire.AppendText(nil, overSilence, o.Silence[:]), overUntil, o.Until)
 		b = wire.AppendItem(b, laneOver, wire.AppendItem(x, overMore, more.encode()))
 	}
+	if l.Silenced() {
+		b = wire.AppendText(wire.AppendText(b, laneGroup, l.Group[:]), laneFrom, l.Origin)
+	}
 	return b
 }
 
@@ -444,6 +460,10 @@ func DecodeLane(b []byte) (*Lane, error) {
 			l.More[0], err = decodeMore(r.Bytes())
 		case laneFails:
 			l.More[1], err = decodeMore(r.Bytes())
+		case laneGroup:
+			copy(l.Group[:], r.Bytes())
+		case laneFrom:
+			l.Origin = slices.Clone(r.Bytes())
 		case laneOver:
 			var o SilencedCounts
 			o, err = decodeOver(r.Bytes())
