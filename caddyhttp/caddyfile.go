@@ -221,6 +221,7 @@ func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 //		max_size <size>
 //		wait <duration>
 //		keep <duration>
+//		beat <url> <interval>
 //	}
 //	smtp <address...> {
 //		implicit_tls <address...>

@@ -180,6 +180,16 @@ func (q *openQueue) dueUptime(ctx context.Context, name queue.Hash) error {
 // uptimeKept is how long the record of the [rules.Uptime] is kept that no gateway renews.
 const uptimeKept = time.Hour
 
+// arm begins to wait for beats, and to call the watchdog.
+func (q *openQueue) arm(ctx context.Context) error {
+	if q.app.Load().queueSettings.watchdog != nil {
+		if err := q.dueWatchdog(ctx); err != nil {
+			return err
+		}
+	}
+	return q.armBeats(ctx)
+}
+
 // armBeats begins to wait for the beats of the configuration that nobody waits for, or
 // that have changed.
 func (q *openQueue) armBeats(ctx context.Context) error {

@@ -20,6 +20,7 @@ type queueMetrics struct {
 	beats               *prometheus.Desc
 	retries             prometheus.Counter
 	dead                *prometheus.CounterVec
+	watchdog            *prometheus.CounterVec
 }
 
 func newQueueMetrics(queue func() *openQueue) *queueMetrics {
@@ -33,6 +34,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, late, failed.", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
+		watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
 	}
 }
@@ -44,6 +46,7 @@ func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
 	}
 	m.retries.Describe(c)
 	m.dead.Describe(c)
+	m.watchdog.Describe(c)
 }
 
 // statsTimeout bounds how long a scrape waits for the store.
@@ -57,6 +60,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	m.retries.Collect(c)
 	m.dead.Collect(c)
+	m.watchdog.Collect(c)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}

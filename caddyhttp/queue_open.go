@@ -33,8 +33,9 @@ type openQueue struct {
 	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
 	slow    slowDestinations
 
-	undecided undecidedSends
-	seen      atomic.Bool // this process has noted that it runs (see [openQueue.see])
+	undecided     undecidedSends
+	watchdogFails atomic.Bool // the last call has failed
+	seen          atomic.Bool // this process has noted that it runs (see [openQueue.see])
 
 	groups   groupSizes
 	counts   incidentCounts
@@ -101,10 +102,10 @@ func (a *App) newQueue() (*openQueue, error) {
 
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
-	punctual := q.app.Load().hasRules() || q.app.Load().expectsBeats()
+	punctual := q.app.Load().hasRules() || q.app.Load().expectsBeats() || s.watchdog != nil
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
-		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.armBeats,
+		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
 		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refreshSilences,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}

@@ -36,10 +36,12 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return q.dueIncident(ctx, name, crowded)
 	case len(data) > 0 && data[0] == kindIncidentID:
 		return q.forgetIncidentID(ctx, name, data)
-	case len(data) > 0 && crowded && slices.Contains([]byte{kindBeat, kindUptime}, data[0]):
+	case len(data) > 0 && crowded && slices.Contains([]byte{kindBeat, kindUptime, kindWatchdog}, data[0]):
 		return nil
 	case len(data) > 0 && data[0] == kindBeat:
 		return q.dueBeat(ctx, name, data)
+	case len(data) > 0 && data[0] == kindWatchdog:
+		return q.dueWatchdog(ctx)
 	case len(data) > 0 && data[0] == kindUptime:
 		return q.dueUptime(ctx, name)
 	}
