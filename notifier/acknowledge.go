@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"html"
 	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/notifier/redact"
 )
 
 // AcknowledgePlace is the place in which a service shows the address on which an
@@ -27,6 +30,19 @@ func (m *Message) canAcknowledge() bool {
 	}
 	return m.Incident.State != Acknowledged && m.Incident.State != Resolved
 }
+
+// maskLink masks what is secret of the address of an incident in a text: the last
+// segment of its path, as it is in any encoding of the address.
+func maskLink(text, address string) string {
+	secret := address[strings.LastIndexByte(address, '/')+1:]
+	if len(secret) < minLinkSecret {
+		return text
+	}
+	return strings.ReplaceAll(text, secret, redact.Mask)
+}
+
+// minLinkSecret is the minimum length of a segment that is a secret: 96 bits in base64.
+const minLinkSecret = 16
 
 // minBesideLink is the minimum number of characters that a part of a message must have
 // beside the link. A destination without room for them shows no link.

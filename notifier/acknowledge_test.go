@@ -1,6 +1,7 @@
 package notifier_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +97,24 @@ func TestAcknowledgeNoRoom(t *testing.T) {
 	}
 	if report.Results[0].Err != nil || !said {
 		t.Errorf("the result is %+v, the records are %+v", report.Results[0], report.Records)
+	}
+}
+
+// TestAcknowledgeLinkIsMasked checks that the link, with which anybody can acknowledge,
+// is in no error and no record if a service repeats what it was sent.
+func TestAcknowledgeLinkIsMasked(t *testing.T) {
+	echo := servicetest.API(func(_ *http.Request, body string) (int, string) { return 400, "invalid: " + body })
+	for _, address := range []string{"tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42", "json://example.com/a", "d7sms://token@15551234567", "form://example.com/a"} {
+		report := echo.Report(t, address, servicetest.Message(t, "button"))
+		text := report.Results[0].Err.Error()
+		if !strings.Contains(text, "invalid: ") {
+			t.Errorf("%s: the error is %q", address, text)
+		}
+		for _, line := range report.Records {
+			text += line.Text
+		}
+		if id := servicetest.AcknowledgeURL[strings.LastIndexByte(servicetest.AcknowledgeURL, '/')+1:]; strings.Contains(text, id) {
+			t.Errorf("%s: the link is in %q", address, text)
+		}
 	}
 }
