@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 )
 
-// consolePlace is an entry of the navigation. Silences belong behind Incidents.
+// consolePlace is an entry of the navigation.
 type consolePlace struct {
 	name    string
 	route   string
@@ -24,6 +24,7 @@ func consolePlaces() []consolePlace {
 		{"Messages", routeConsoleMessages, nil, nil},
 		{"Queue", routeConsoleQueue, withQueue, (*Handler).queueTrouble},
 		{"Incidents", routeConsoleIncidents, withQueue, (*Handler).incidentTrouble},
+		{"Silences", routeConsoleSilences, withQueue, nil},
 	}
 }
 
@@ -99,6 +100,9 @@ func consoleActions() []consoleAction {
 		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
 		{routeConsoleIncidents, false, "", (*Handler).serveIncidentsPage},
+		{routeConsoleSilences, false, "", (*Handler).serveSilencesPage},
+		{routeConsoleSilences, true, makeQuery, (*Handler).postSilence},
+		{routeConsoleSilences, true, endQuery, (*Handler).postSilenceEnd},
 	}
 }
 

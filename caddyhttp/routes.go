@@ -66,6 +66,7 @@ func routeSpecs() []routeSpec {
 		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleSilences, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
 		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
@@ -101,6 +102,7 @@ const (
 	routeConsoleQueue    = "/notify/console/queue"
 
 	routeIncidents        = "/notify/incidents"
+	routeConsoleSilences  = "/notify/console/silences"
 	routeConsoleIncidents = "/notify/console/incidents"
 
 	routeAdd     = "/add/{KEY}"

@@ -117,6 +117,12 @@ func (c *silenceCache) of(d *delivery) rules.Silences {
 	return (*all)[d.place()]
 }
 
+// has reports whether the key with a place has silences, or may have some.
+func (c *silenceCache) has(place string) bool {
+	all := c.places.Load()
+	return all == nil || len((*all)[place]) > 0
+}
+
 // any reports whether a key has a silence.
 func (c *silenceCache) any() bool {
 	all := c.places.Load()

@@ -239,3 +239,41 @@ func silenceCalls(t *testing.T, s *caddyhttptest.Station) map[string][]described
 		describedCall{h: h, target: "/notify/k/silences", contentType: "text/plain", body: "x"})
 	return calls
 }
+
+// The page of the console lists silences, makes one and ends one.
+func TestSilencesPage(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, managed, "key k {\nurl "+p.NotifyURL()+"?tz=UTC 1:phone\n}")
+		page := func(path string) string {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Accept", "text/html")
+			return do(t, h, r).body
+		}
+		html := []string{"Accept", "text/html"}
+		if got := page("/notify/console/silences?key=k&tag=phone"); !strings.Contains(got, "Nothing is silent") || !strings.Contains(got, `value="phone"`) {
+			t.Error(got)
+		}
+		if got := page("/notify/console/keys/k"); !strings.Contains(got, `href="../../../notify/console/silences?key=k#silence"`) || !strings.Contains(got, `console/silences?key=k&amp;tag=phone#silence"`) {
+			t.Error(got)
+		}
+		resp := postWith(t, h, "/notify/console/silences?make", "key=k&for=2h&title=disk&reason=new+disks&who=ann", html...)
+		if at := resp.header.Get("Location"); resp.status != http.StatusSeeOther || at != "../../notify/console/silences?done=make" {
+			t.Fatalf("status %d, %q: %s", resp.status, at, resp.body)
+		}
+		got := page("/notify/console/silences?done=make")
+		for _, want := range []string{"The silence is made.", "<strong>disk…</strong>", "new disks", "by ann", "2000-01-01 02:00:00 UTC"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("the page lacks %q", want)
+			}
+		}
+		if resp := postWith(t, h, "/notify/console/silences?make", "key=k&for=2h", html...); resp.status != http.StatusBadRequest || !strings.Contains(resp.body, "match nothing") {
+			t.Errorf("status %d: %s", resp.status, resp.body)
+		}
+		resp = postWith(t, h, "/notify/console/silences?end", "key=k&id="+silences(t, h)[0].ID, html...)
+		if resp.status != http.StatusSeeOther || len(silences(t, h)) != 0 {
+			t.Errorf("status %d: %s", resp.status, resp.body)
+		}
+	})
+}

@@ -150,7 +150,17 @@ var examples = map[string]Page{
 		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
 	},
 	"incident_done": IncidentPage{Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true, Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"}},
-	"queue_empty":   QueuePage{Root: "../", Size: "0 B"},
+	"silences": SilencesPage{
+		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"}, New: SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone"},
+		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
+		Silences: []ListedSilence{
+			{ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks", Who: "ann", Messages: 12},
+			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1},
+		},
+	},
+	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},
+	"silences_problem": SilencesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
+	"queue_empty":      QueuePage{Root: "../", Size: "0 B"},
 	"key_draft": KeyPage{
 		Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
 		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},

@@ -20,6 +20,7 @@ type KeyPage struct {
 	Health       *Health
 	Waiting      int // deliveries
 	Destinations []Destination
+	Silence      string       // the address at which a silence of it is made; "" if none can be
 	Rules        []string     // the rules over time, a sentence each
 	Beats        []Beat       // that it expects
 	Lines        []CopiedLine // how programs send to the key
@@ -61,6 +62,7 @@ type Destination struct {
 	Health             *Health
 	Waits              *Waits // nil if nothing waits
 	Fields             []HiddenField
+	Silence            string // the address at which a silence of its tag is made; "" for none
 	Label              string // of the button, for screen readers
 	Status             string // of a test: delivered, failed or skipped; "" without one
 	Result             string // of the test, a sentence
