@@ -40,6 +40,7 @@ var environment = map[string]string{
 	"TELEGRAM_CHAT":        "12315544",
 	"TELEGRAM_TOKEN":       "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
 	"TELEGRAM_URL":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
+	"WATCHDOG_URL":         "https://watchdog.example.com/5d8c7ba2",
 }
 
 // secretFiles has the content of each {file./run/secrets/name} of the pages.
