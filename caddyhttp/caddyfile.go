@@ -320,7 +320,12 @@ func (b *settingsBlock) options() block.Options {
 		"client_limits":   {Usage: "client_limits { … }", Block: b.readClientLimits},
 		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.MaxInFlight, 1, math.MaxInt32)},
 		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.PropagateTrace)},
-		"page":            {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
+		"public_url": {Usage: "public_url <url>", Min: 1, Max: 1, Line: func(args []string) error {
+			b.PublicURL = args[0]
+			_, err := parsePublicURL(args[0])
+			return err
+		}},
+		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
 		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
 			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
 			_, err := newOriginCheck(origins)

@@ -274,6 +274,7 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 type keyLoader struct {
 	parse    parseFunc
 	services *Services
+	public   string         // see resolved.publicURL
 	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
 	warnings []loadWarning // collected until logWarnings
@@ -346,7 +347,7 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
 		return nil, l.locate("key "+name, err)
 	}
-	if err := c.loadRules(k); err != nil {
+	if err := c.loadRules(k, l.public); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
 		return nil, l.file.locate(ruleName(name, rule), prefixError(keyPrefix+name, err))
 	}

@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "IncidentRecord": d.schema(t, "IncidentRecord")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -364,6 +364,12 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
 	}
 	maps.Copy(calls, silenceCalls(t, s))
+	incident := "/notify/incidents/" + incidentsOf(t, managed)[0].ID
+	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
+	foreign := form("by=Eve")
+	foreign.header = header("Sec-Fetch-Site", "cross-site")
+	calls["GET "+routeIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["POST "+routeIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", maxIncidentForm)), foreign, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -437,6 +443,8 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					schema, lines = "Silence", jsonItems(t, got.body)
 				case strings.HasPrefix(path, routeSilences) && got.status < 300:
 					schema = "Silence"
+				case path == routeIncident && got.status == 200:
+					schema = "IncidentRecord"
 				case strings.Contains(path, "{ID}") && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:

@@ -234,12 +234,7 @@ func newIncidentJSON(x *rules.Incident) incidentJSON {
 
 // incidentSteps returns the numbers of the steps of an incident.
 func incidentSteps(x *rules.Incident) []int {
-	steps := []int{}
-	for _, t := range x.Escalation.Targets {
-		steps = append(steps, t.Step)
-	}
-	slices.Sort(steps)
-	return slices.Compact(steps)
+	return append([]int{}, x.Escalation.Steps()...)
 }
 
 // incidentsJSON is a page of incidents.

@@ -72,7 +72,7 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 		}),
 		rules: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "rules_total",
-			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence).",
+			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).",
 		}, []string{"rule", "outcome"}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
@@ -151,15 +151,22 @@ const (
 	ruleOutcomeReleased   = "released"
 	ruleOutcomeDigested   = "digested"
 	ruleOutcomeSilenced   = "silenced"
+
+	ruleOutcomeEscalated    = "escalated"
+	ruleOutcomeAcknowledged = "acknowledged"
 )
 
-// ruleDedupe is the name of the rule that suppresses. Those that hold are named by
-// [rules.Hold].
-const ruleDedupe = "dedupe"
+// ruleDedupe is the name of the rule that suppresses, and ruleEscalate that of steps. Those
+// that hold are named by [rules.Hold].
+const (
+	ruleDedupe   = "dedupe"
+	ruleEscalate = "escalate"
+)
 
 // ruleOutcomes returns the outcomes that each rule can have.
 func ruleOutcomes() map[string][]string {
 	out := map[string][]string{ruleDedupe: {ruleOutcomeSuppressed}}
+	out[ruleEscalate] = []string{ruleOutcomeEscalated, ruleOutcomeAcknowledged}
 	for _, h := range []rules.Hold{rules.ByQuiet, rules.ByDigest, rules.ByRate} {
 		out[h.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested}
 	}

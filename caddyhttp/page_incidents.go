@@ -67,7 +67,8 @@ func listedIncident(r *http.Request, x *rules.Incident) console.ListedIncident {
 		Title: x.Title, Key: x.Key, KeyAddress: consoleKey(r, x.Key), Type: string(x.Type), State: console.IncidentState(x.Stage()), Since: x.Opened,
 		Steps: len(incidentSteps(x)), Step: x.Escalation.Step, Round: x.Escalation.Round, Next: x.Escalation.Next,
 	}
-	if x.Name != x.Title {
+	out.Address = rootOf(r.URL.Path) + routeIncidents[1:] + "/" + x.ID
+	if x.Name != x.Title && !x.Own {
 		out.Name = x.Name
 	}
 	switch x.Stage() {

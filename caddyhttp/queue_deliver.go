@@ -95,6 +95,10 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err != nil {
 		return unreadable(j, err)
 	}
+	incident, outcome := q.stepTurn(ctx, j)
+	if outcome != nil {
+		return *outcome
+	}
 	t, err := app.queuedTarget(ctx, &text, &state)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeSaved}
@@ -139,6 +143,7 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
 		to.Limits = &limits
 	}
+	message.AcknowledgeURL = t.settings.acknowledgeURL(incident)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
 	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")

@@ -75,7 +75,7 @@ func TestQueuedResults(t *testing.T) {
 		Rule: notifier.RuleSuperseded, By: "id",
 	}
 	until := want
-	until.Until = new(time.Time) // it is that of the job
+	until.Until, until.Step, until.Next = new(time.Time), 2, new(time.Time) // they are those of the job
 	checkFilled(t, until)
 	empty := ""
 	for _, want := range []api.Result{want, {Tags: []string{}}, {Tags: []string{}, Error: &empty}} {

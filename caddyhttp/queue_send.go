@@ -66,7 +66,11 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
+	escalates bool           // the message does, if it can be stored
+	incident  *entryIncident // of a key with rules; nil for none
+
 	direct   []int             // indexes of the targets that are sent to at once; the others are queued
+	rounds   map[int][]int     // of a message that escalates: the jobs for the rounds after the first, by that of the first
 	states   []queuedState     // of the targets; nil unless they are stored
 	silences rules.Silences    // that may keep the message from a destination
 	ruled    *entryRules       // what the rules decide; nil without rules
@@ -166,6 +170,7 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	s.begun = s.resultsSoFar()
 	s.waitForTurns(chained)
 	s.countRuled()
+	s.concludeIncident()
 	return nil
 }
 
@@ -517,6 +522,7 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 			s.setIncident(j)
 		}
 	}
+	s.addRounds()
 	s.applyRules()
 	if s.with != nil {
 		s.entry.Rules = joinRuled(s.entry.Rules, s.with)

@@ -61,6 +61,7 @@ func routeSpecs() []routeSpec {
 		{routeHealth, get, accessAnyone, nil, (*Handler).serveHealth},
 		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*Handler).serveMessage},
 		{routeIncidents, get, accessManage, withQueue, (*Handler).serveIncidents},
+		{routeIncident, both, accessHolder, withQueue, (*Handler).serveIncident},
 		{routeConsole, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleKey, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
@@ -95,6 +96,8 @@ const (
 	routeSilence   = "/notify/{KEY}/silences/{ID}"
 	routeSource    = "/notify/{KEY}/{SOURCE}/{REST...}"
 	routeConsole   = "/notify/console"
+
+	routeIncident = "/notify/incidents/{ID}"
 
 	routeConsoleKey      = "/notify/console/keys/{KEY}"
 	routeConsoleMessages = "/notify/console/messages"

@@ -128,7 +128,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	}
 	gone := err != nil
 	if !gone {
-		if r = t.rules.For(t.Tags); numbered(t.Tags) {
+		if r = t.rules.For(t.Tags); numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
@@ -153,7 +153,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single() || numbered(t.Tags): // the order of the numbers is that of each message
+	case group == nil || gone || group.Single() || numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)
@@ -300,14 +300,19 @@ func (p *release) count(outcome string) {
 // recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
 // the others.
 func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
-	lanes := map[queue.Hash][]queue.Job{}
+	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
 		r, err := decodeRuled(j.Ruled)
 		if err != nil {
 			r = ruledJob{}
 		}
+		if r.Incident != (queue.Hash{}) && j.Rule == string(notifier.RuleEscalating) {
+			steps[r.Incident] = append(steps[r.Incident], j)
+			continue
+		}
 		lanes[r.Lane] = append(lanes[r.Lane], j)
 	}
+	q.recheckSteps(ctx, steps)
 	for name, jobs := range lanes {
 		record, err := q.CallersRecord(ctx, name)
 		if err != nil {

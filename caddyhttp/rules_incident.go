@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"go.uber.org/zap"
-
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
@@ -114,56 +113,100 @@ type entryIncident struct {
 	name, id int    // indexes of the names of the records of the incident, and of fresh
 	fresh    string // the public ID if the entry opens the incident
 	keep     time.Duration
+	own      bool // the message names no incident
 
-	known *rules.Incident // after the transaction; nil for none
+	known  *rules.Incident // after the transaction; nil for none
+	events []string        // what has happened
+
+	escalated bool // the message resolves an incident whose steps have begun
 }
 
 // recordIncident adds the records of the incident of a message to those that its entry
-// changes.
+// changes. A message that escalates without naming an incident is one of its own.
 func (s *queuedSend) recordIncident(u *entryRules) {
-	incident := s.message.Incident.ID
-	if incident == "" {
+	incident, own := s.message.Incident.ID, s.message.Incident.ID == ""
+	if own && !s.escalates {
 		return
+	}
+	if own {
+		incident = "message " + s.id.String()
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
 		d: &s.delivery, name: u.name(s.q.incidentName(s.place(), incident)), id: u.name(s.q.incidentIDName(fresh)),
-		fresh: fresh, keep: s.settingsOfQueue().keep,
+		fresh: fresh, keep: s.q.app.Load().queueSettings.keep, own: own,
 	}
 }
 
-// settingsOfQueue returns the settings of the queue that the message is stored in.
-func (s *queuedSend) settingsOfQueue() *queueSettings { return s.q.app.Load().queueSettings }
-
 // update changes the records of the incident by its message, as part of decide.
-func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, c *queue.RuledChange) {
+func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statuses map[queue.JobID]queue.Status, c *queue.RuledChange) error {
 	x, m := decodeIncident(old[i.name]), i.d.message
+	i.known, i.events, i.escalated = nil, nil, false
 	state := stateOf(m)
+	if i.d.source == sourceEscalation {
+		if x == nil || !i.d.again(now, x) {
+			return errIncidentChanged
+		}
+		if state == notifier.Open {
+			x.Acknowledged, x.Escalation = rules.Acknowledgement{}, rules.Escalation{}
+		}
+	}
+	var dropped []rules.StepJob
+	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
 		x = i.open(now)
 		c.Records[i.id] = incidentIDRecord(u.names[i.name], now.Add(i.keep))
+		i.events = append(i.events, events.IncidentOpened)
 	case x == nil:
-		i.known = nil
-		return // it is resolved, or was never told
+		return nil // it is resolved, or was never told
 	case state == notifier.Resolved && x.IsOpen():
-		x.Resolve(now, "")
+		i.escalated = len(x.Escalation.Targets) > 0
+		dropped = x.Close(now, i.d.by)
+		i.events = append(i.events, events.IncidentResolved)
+	case state == notifier.Acknowledged:
+		ack := time.Duration(0)
+		if u.escalate != nil {
+			ack = u.escalate.Ack
+		}
+		var ok bool
+		if dropped, ok = x.Acknowledge(now, cmp.Or(i.d.format, i.d.source), ack); ok {
+			i.events = append(i.events, events.IncidentAcknowledged)
+		}
+		rule = notifier.RuleAcknowledged
+	case state == notifier.Open && !u.escalates:
+		dropped = x.Calm()
 	}
 	if state == notifier.Open || state == notifier.Resolved {
-		x.Type, x.Title, x.Tags = m.Type, incidentTitle(m), tagNames(i.d.to.Targets)
+		x.Type, x.Tags = m.Type, tagNames(i.d.to.Targets)
+		if i.d.source != sourceEscalation {
+			x.Title = incidentTitle(m)
+		}
 	}
 	x.Site, x.Changed, x.Forget = i.d.site, now, now.Add(i.keep)
 	i.known = x
+	for _, j := range dropped {
+		if statuses[j.Job] == queue.Held {
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: j.Job, Apply: func(j *queue.Job) {
+				dropStep(j, queue.JobID{Message: u.entry.Message.ID}, rule, now)
+			}})
+		}
+	}
 	c.Records[i.name] = u.q.incidentRecord(x)
+	return nil
 }
 
 // open returns the incident that the message opens.
 func (i *entryIncident) open(now time.Time) *rules.Incident {
 	m := i.d.message
-	return &rules.Incident{
+	x := &rules.Incident{
 		ID: i.fresh, Home: i.d.home, Key: i.d.key, Source: cmp.Or(i.d.format, i.d.source), Name: m.Incident.Name, Derived: m.Incident.ID,
 		State: notifier.Open, Opened: now,
 	}
+	if i.own {
+		x.Own, x.Name = true, i.d.id.String()
+	}
+	return x
 }
 
 // incidentTitle returns the title by which people recognise an incident: never the text,
@@ -205,23 +248,4 @@ func (q *openQueue) forgetIncidentID(ctx context.Context, name queue.Hash, data 
 		}
 		return c, nil
 	}})
-}
-
-// dueIncident does what is due about an incident.
-func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
-	var forgotten *rules.Incident
-	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
-		x := decodeIncident(old[0])
-		if forgotten = nil; x != nil && !crowded && x.Forget.After(time.Now()) {
-			c.Records[0] = q.incidentRecord(x)
-		} else {
-			forgotten = x
-		}
-		return c, nil
-	}})
-	if err == nil && forgotten != nil && forgotten.IsOpen() {
-		q.log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
-	}
-	return err
 }

@@ -103,6 +103,11 @@ type ruledJob struct {
 	// the first of them came in.
 	Repeats int
 	Since   time.Time
+
+	// Incident is the name of the record of the incident of a message that escalates, and
+	// Step is the number of the destination; 0 for one that is told at once.
+	Incident queue.Hash
+	Step     int
 }
 
 // ruledSubject is a subject that a job tells.
@@ -119,6 +124,9 @@ const (
 	ruledRepeats wire.Field = 4
 	ruledSince   wire.Field = 5
 
+	ruledIncident wire.Field = 6
+	ruledStep     wire.Field = 7
+
 	ruledName wire.Field = 1
 	ruledMark wire.Field = 2
 )
@@ -131,6 +139,9 @@ func (r *ruledJob) encode() (b []byte) {
 		b = wire.AppendItem(b, ruledItem, rules.AppendMark(wire.AppendText(nil, ruledName, s.name[:]), ruledMark, &s.mark))
 	}
 	b = wire.AppendTrue(b, ruledDigest, r.Digest)
+	if r.Incident != (queue.Hash{}) {
+		b = wire.AppendNumber(wire.AppendText(b, ruledIncident, r.Incident[:]), ruledStep, r.Step)
+	}
 	return wire.AppendTime(wire.AppendNumber(b, ruledRepeats, r.Repeats), ruledSince, r.Since)
 }
 
@@ -160,6 +171,10 @@ func decodeRuled(b []byte) (out ruledJob, err error) {
 			out.Repeats = r.Int()
 		case ruledSince:
 			out.Since = r.Time()
+		case ruledIncident:
+			copy(out.Incident[:], r.Bytes())
+		case ruledStep:
+			out.Step = r.Int()
 		}
 	}
 	return out, r.Err()
@@ -169,6 +184,7 @@ func decodeRuled(b []byte) (out ruledJob, err error) {
 type entryRules struct {
 	q       *openQueue
 	entry   *queue.Entry
+	message *notifier.Message
 	names   []queue.Hash
 	targets []entryTarget
 
@@ -176,6 +192,9 @@ type entryRules struct {
 	silences int             // the index of the name of the key's silences; -1 if none matters
 	group    queue.Hash      // of the lanes in which silences hold something
 	decided  []rules.Verdict // of the targets, when decide has returned
+
+	escalate  *rules.Escalate // of the key; nil for none
+	escalates bool            // the message does
 }
 
 // entryTarget is a job that rules decide about.
@@ -186,6 +205,11 @@ type entryTarget struct {
 	origin               []byte
 	item                 rules.Item
 	lane, subject, about int // indexes of names; -1 for none
+
+	step   int    // its number; 0 for none
+	hash   string // of the destination
+	rounds []int  // the jobs for the rounds after the first
+	told   int    // the index of the name of what it knows of the incident; -1 for none
 }
 
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
@@ -195,22 +219,34 @@ func (s *queuedSend) applyRules() {
 	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry, silences: -1}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.message, silences: -1, escalates: s.escalates}
 	if silenced {
 		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
 	}
+	if !s.rules.Empty() {
+		u.escalate = s.rules.Escalate
+		s.recordIncident(u)
+	}
+	s.incident = u.incident
 	for i, at := range s.to.Positions() {
 		t := s.to.Targets[i]
 		r := s.rules.For(t.Tags)
-		if numbered(t.Tags) {
+		if numbered(t.Tags) && !r.IsStep() {
 			r = nil
 		}
 		if r == nil && !silenced || !s.entry.Jobs[at].Status.Waits() {
 			continue
 		}
+		holds := r != nil && r.Holds()
+		if r.IsStep() && s.escalates {
+			r = r.Passing() // but it replaces what the others hold
+		}
+		if s.source == sourceEscalation && r != nil { // it repeats what was told
+			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
+		}
 		destination := s.entry.Jobs[at].Destination
 		x := entryTarget{
-			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1,
+			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1, told: -1,
 			item: rules.Item{
 				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
 				Alerts: s.message.Incident.Alerts, Incident: s.message.Incident, Title: s.message.Title,
@@ -222,7 +258,7 @@ func (s *queuedSend) applyRules() {
 		// What one policy forbids must neither hold up nor suppress what another one lets
 		// pass.
 		place := s.place() + t.Policy().Key()
-		if silenced || r.Holds() {
+		if silenced || holds {
 			x.lane = u.name(s.q.laneName(place, destination))
 		}
 		if r != nil && r.Dedupe != nil || x.item.State != "" {
@@ -233,14 +269,17 @@ func (s *queuedSend) applyRules() {
 			x.about = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
 			x.item.About = string(u.names[x.about][:])
 		}
-		if x.lane >= 0 || x.subject >= 0 {
+		if r.IsStep() {
+			x.hash, x.step, x.rounds = t.Hash(), s.steps[i], s.rounds[at]
+			if x.step != 0 && s.message.Incident.ID != "" {
+				x.told = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
+			}
+		}
+		if x.lane >= 0 || x.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates {
 			u.targets = append(u.targets, x)
 		}
 	}
-	if !s.rules.Empty() {
-		s.recordIncident(u)
-	}
-	if len(u.names) > 0 {
+	if len(u.names)+len(u.targets) > 0 {
 		s.ruled, s.entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
 }
@@ -289,6 +328,9 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			}
 		}
 	}
+	if u.incident != nil {
+		ids = appendWaiting(ids, decodeIncident(old[u.incident.name]))
+	}
 	statuses := map[queue.JobID]queue.Status{}
 	if len(ids) > 0 {
 		all, err := status(ids)
@@ -302,7 +344,9 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	waits := func(id queue.JobID) bool { return id.Message == u.entry.Message.ID || statuses[id].Waits() }
 	c := &queue.RuledChange{Records: make([]queue.Record, len(u.names))}
 	if u.incident != nil {
-		u.incident.update(u, now, old, c)
+		if err := u.incident.update(u, now, old, statuses, c); err != nil {
+			return nil, err
+		}
 	}
 	u.decided = u.decided[:0]
 	var silences *keySilences
@@ -310,6 +354,12 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	if u.silences >= 0 {
 		silences = decodeSilences(old[u.silences])
 	}
+	for _, t := range u.targets {
+		if t.told >= 0 { // what is only read stays
+			c.Records[t.told] = keepSubject(old[t.told])
+		}
+	}
+	var steps []steppedTarget // that the escalation decides about
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
@@ -335,21 +385,38 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		if r == nil { // the silence has ended
 			r = new(rules.Rules)
 		}
-		v := r.Arrive(now, lane, subject, t.item, waits, queue.NewID)
+		var v rules.Verdict
+		switch {
+		case t.step != 0 && u.escalates:
+			var done bool
+			if v, done = r.Repeats(now, lane, subject, t.item, waits, queue.NewID); done {
+				u.dropRounds(&t, v.By, notifier.RuleSuppressed, now)
+			} else {
+				steps = append(steps, steppedTarget{t, subject, lane})
+			}
+		case t.step != 0 && !u.reaches(&t, old):
+			dropStep(j, queue.JobID{}, notifier.RuleEscalating, now)
+			if t.subject >= 0 {
+				c.Records[t.subject] = keepSubject(old[t.subject])
+			}
+			continue
+		default:
+			if u.incident != nil && u.incident.escalated {
+				r = r.Passing() // what the alert has passed, its resolution passes, too
+			}
+			v = r.Arrive(now, lane, subject, t.item, waits, queue.NewID)
+		}
 		job.Repeats, job.Since = v.Repeats, v.Since
+		if u.escalates && t.rules.IsStep() {
+			job.Incident, job.Step = u.names[u.incident.name], t.step
+		}
 		j.Ruled = job.encode()
 		applyVerdict(j, v, now)
 		u.decided = append(u.decided, v)
 		if v.Silence != (uuid.UUID{}) && !slices.Contains(kept, v.Silence) {
 			kept = append(kept, v.Silence)
 		}
-		for _, x := range v.Replaced {
-			if statuses[x.Job] == queue.Held {
-				c.Release = append(c.Release, queue.Job{
-					JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
-				})
-			}
-		}
+		replaceHeld(c, j, v.Replaced, statuses)
 		if err := evict(c, v.Evicted, status, now); err != nil {
 			return nil, err
 		}
@@ -368,7 +435,19 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		c.Records[u.silences] = u.q.silencesRecord(silences, now)
 	}
+	u.planSteps(now, steps, statuses, c)
 	return c, nil
+}
+
+// replaceHeld releases held jobs that tell an older state than j, which replaces them.
+func replaceHeld(c *queue.RuledChange, j *queue.Job, replaced []rules.Item, statuses map[queue.JobID]queue.Status) {
+	for _, x := range replaced {
+		if statuses[x.Job] == queue.Held {
+			c.Release = append(c.Release, queue.Job{
+				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
+			})
+		}
+	}
 }
 
 // evict ends the jobs that are held no more because there is no room.
@@ -430,6 +509,9 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 	switch j.Status {
 	case queue.Held:
 		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
+		if r.Rule == notifier.RuleEscalating {
+			r.Step = stepOfJob(j)
+		}
 	case queue.Superseded:
 		r.Status, r.Rule, r.Err = notifier.Skipped, notifier.Rule(j.Rule), nil
 		if j.By.Message != (uuid.UUID{}) {
@@ -465,7 +547,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 		return nil
 	}
 	r, err := decodeRuled(j.Ruled)
-	if err != nil || len(r.Subjects) == 0 && !r.Digest {
+	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
 		return nil
 	}
 	u := new(queue.Ruled)
@@ -474,6 +556,8 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 	}
 	if r.Digest {
 		u.Names = append(u.Names, r.Lane)
+	} else if r.Step != 0 {
+		u.Names = append(u.Names, r.Incident)
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := time.Now()
@@ -491,6 +575,12 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			lane := decodeLane(old[i])
 			lane.Ended(j.JobID, now)
 			c.Records[i] = laneRecord(lane, now)
+		} else if r.Step != 0 {
+			i := len(old) - 1
+			if x := decodeIncident(old[i]); x != nil {
+				x.Ended(now, j.JobID, j.Status == queue.Delivered)
+				c.Records[i] = q.incidentRecord(x)
+			}
 		}
 		return c, nil
 	}

@@ -28,6 +28,8 @@ const (
 	sourceDigest   = "digest"    // several messages that a rule has held
 	sourceSMTP     = "smtp"      // a mail
 	sourceExpect   = "expect"    // a beat that is late, has failed, or is back
+
+	sourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )
 
 // delivery is a message with all that sending it needs.
@@ -42,6 +44,8 @@ type delivery struct {
 	site     string               // the ID of the site that the message came to
 	home     string               // where the key is defined; see incidentOf
 	rules    *rules.Rules         // of the key; nil for none
+	by       string               // who resolves the incident on its page; "" for a program
+	steps    []int                // of an escalation, by the targets; nil for none
 	memory   *notifier.Allocation // of the request; nil for no limit
 
 	// release, if set, releases what the message holds. It is called when no
@@ -89,6 +93,9 @@ func newDelivery(settings *resolved, source, site string, m *notifier.Message, t
 // toKey returns d as a delivery for a key, with its rules.
 func (d delivery) toKey(k *key) delivery {
 	d.key, d.logger, d.home, d.rules = k.name, k.log, k.home(d.site), k.rules
+	if k.rules.IsStep() && d.source != sourceTest {
+		d.setSteps()
+	}
 	if k.limits != nil {
 		d.to.Limits = k.limits
 	}

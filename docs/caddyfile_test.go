@@ -26,6 +26,10 @@ var environment = map[string]string{
 	"CAMERA_PASSWORD_HASH": "$2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG",
 	"CONFIG_PASSWORD":      "secret",
 	"DATABASE_URL":         "postgres://notify@127.0.0.1/notify",
+	"CHAT_URL":             "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+	"ANN_URL":              "ntfys://ntfy.sh/ann-1f0c",
+	"BOB_URL":              "ntfys://ntfy.sh/bob-77ad",
+	"BOSS_URL":             "ntfys://ntfy.sh/boss-90be",
 	"DISCORD_URL":          "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
 	"GRAFANA_SECRET":       "secret",
 	"MAIL_PASSWORD":        "secret",
@@ -210,7 +214,7 @@ func TestExamplesAreSafe(t *testing.T) {
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
 // rule matches a line of a key with a rule.
-var rule = regexp.MustCompile(`(?m)^\t(dedupe|quiet|digest|rate|expect) `)
+var rule = regexp.MustCompile(`(?m)^\t(dedupe|escalate|quiet|digest|rate|expect) `)
 
 // complete completes a fragment of a Caddyfile, by its first word.
 func complete(text string) string {
@@ -225,7 +229,7 @@ func complete(text string) string {
 		text = "{\n" + keys + text + "}\n"
 	case "key":
 		if rule.MatchString(text) { // it needs the queue
-			return "{\nnotify {\nqueue\n" + text + "}\n}\n" + complete("notify\n")
+			return "{\nnotify {\nqueue\npublic_url https://alerts.example.com\n" + text + "}\n}\n" + complete("notify\n")
 		}
 		return complete("notify {\n" + text + "}\n")
 	case "egress", "services", "attachments", "identity":

@@ -52,6 +52,12 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 		text = "the destination has this message already, or will get it"
 	case rule == notifier.RuleSilenced:
 		text = "a silence matches it"
+	case rule == notifier.RuleEscalating && until.IsZero():
+		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
+	case rule == notifier.RuleEscalating:
+		text = "it waits for its step of the escalation, unless somebody acknowledges the incident"
+	case rule == notifier.RuleAcknowledged:
+		text = "somebody has acknowledged the incident"
 	case rule == notifier.RuleDigested && until.IsZero():
 		text = "it is part of a message about several"
 	case rule == notifier.RuleDigested:
@@ -130,7 +136,7 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced) && r.Status == notifier.Skipped:
+		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged):
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true
@@ -179,6 +185,8 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 		until := time.Time{}
 		if r.Until != nil {
 			until = *r.Until
+		} else if r.Next != nil {
+			until = *r.Next
 		}
 		text = string(r.Status) + ", " + ruleText(r.Rule, r.By, until)
 	case r.Rule == notifier.RuleSuperseded:

@@ -89,6 +89,29 @@ const ConfigChanged = "notify_config_changed"
 //	messages  how many messages it has kept from a destination
 const Silence = "notify_silence"
 
+// Incident is the event for each change of an incident of a key that has rules. Its data
+// are
+//
+//	change    opened, escalated, acknowledged, resolved or exhausted
+//	key       the name of the key
+//	source    the source of its messages
+//	incident  its name
+//	title     the title of its last message
+//	type      the type of its last message
+//	round     the round of the escalation, from 1; 0 without one
+//	step      the number of the step that was begun last
+//	by        who made the change on the incident's page; "" otherwise
+const Incident = "notify_incident"
+
+// The changes of an incident.
+const (
+	IncidentOpened       = "opened"
+	IncidentEscalated    = "escalated"    // a further step has begun
+	IncidentAcknowledged = "acknowledged" // somebody takes care of it
+	IncidentResolved     = "resolved"
+	IncidentExhausted    = "exhausted" // all rounds have ended, and nobody has acknowledged it
+)
+
 // known are the events of Caddy 2.11, of CertMagic 0.25 and of the gateway, each with
 // the names of all its data. Some data are not in every event of the name: remaining,
 // for example, is there on a renewal only. The certificate of cert_ocsp_revoked is
@@ -111,6 +134,7 @@ var known = map[string][]string{
 	Up:                      {"destination", "duration", "error", "key", "service", "since", "waiting"},
 	BeatLate:                {"beat", "every", "key", "last", "state"},
 	BeatBack:                {"beat", "every", "key", "last", "state"},
+	Incident:                {"by", "change", "incident", "key", "round", "source", "step", "title", "type"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
 	Silence:                 {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},

@@ -109,6 +109,16 @@ var texts = map[string]func(d data, reload bool) Text{
 	Dead: func(d data, _ bool) Text {
 		return Text{"Delivery given up" + d.keySuffix(), markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure}
 	},
+	Incident: func(d data, _ bool) Text {
+		typ := notifier.Info
+		switch d["change"] {
+		case IncidentResolved:
+			typ = notifier.Success
+		case IncidentExhausted:
+			typ = notifier.Failure
+		}
+		return Text{"Incident " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Title", "title"), d.line("By", "by")), typ}
+	},
 	Down: func(d data, _ bool) Text {
 		return Text{
 			"Destination down" + d.keySuffix(),

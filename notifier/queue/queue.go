@@ -78,8 +78,10 @@ const SharedSlots = 256
 // Outcome is the result of one attempt.
 type Outcome struct {
 	// Status is Delivered, Failed or Dead, which are final, or Queued for another
-	// attempt. It is Superseded if the caller has sent a newer message instead.
+	// attempt. It is Superseded if the caller has sent a newer message instead, or if Rule
+	// names a rule for which it is not sent.
 	Status Status
+	Rule   string
 	// State and Result replace those of the job.
 	State, Result []byte
 	// Reason is why the attempt failed, without secrets. A job that is dead keeps

@@ -62,41 +62,11 @@ type Evicted struct {
 // Arrive decides about a message, and changes the state of its destination. waits
 // reports whether a job is not final. id makes the ID of a message. Of a message that adds
 // something to an incident, x.After is what [Subject.Before] of the incident returns.
-func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict) {
-	if !s.Next.none() && !waits(s.Next.Job) {
-		s.Next = Mark{}
-		for _, o := range l.Items { // it was cancelled, and an older one is held
-			if o.Subject == x.Subject && waits(o.Job) {
-				s.Next = o.Mark()
-			}
-		}
-	}
-	if !s.Way.none() && !waits(s.Way.Job) {
-		s.Way = Mark{}
-	}
-	s.Forget = now.Add(forgetAfter)
-	if r.silence(now, l, s, &x, &v, id) {
+func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) Verdict {
+	v, done := r.Repeats(now, l, s, x, waits, id)
+	if done {
 		return v
 	}
-	if r.Dedupe.suppresses(now, s, &x) {
-		if s.Repeats == 0 {
-			s.Since = x.Time
-		}
-		s.Repeats++
-		v.Outcome, v.By = Suppress, s.Told.Job
-		switch {
-		case !s.Next.none():
-			v.By = s.Next.Job
-		case !s.Way.none():
-			v.By = s.Way.Job
-		}
-		return v
-	}
-	if x.State == "" && r.Dedupe != nil { // it matters only while others are suppressed
-		s.Forget = x.Time.Add(r.Dedupe.Window)
-	}
-	v.Repeats, v.Since = s.Repeats, s.Since
-	s.Repeats, s.Since = 0, time.Time{}
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
@@ -120,20 +90,69 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	if !x.Until.IsZero() {
 		return r.hold(l, s, x, v, id)
 	}
-	if x.tellsState() && x.Subject != "" {
-		l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
-			older := o.Subject == x.Subject
-			if older {
-				v.Replaced = append(v.Replaced, o)
-			}
-			return older
-		})
-	}
+	v.Replaced = l.Replace(x)
 	if x.tellsState() {
 		l.uncount(s)
 	}
 	s.Sent(x.Mark())
 	return v
+}
+
+// Replace removes the items that tell an older state of the incident of an item that is
+// sent, and returns them.
+func (l *Lane) Replace(x Item) (older []Item) {
+	if !x.tellsState() || x.Subject == "" {
+		return nil
+	}
+	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+		replaced := o.Subject == x.Subject
+		if replaced {
+			older = append(older, o)
+		}
+		return replaced
+	})
+	return older
+}
+
+// Repeats decides whether silences keep a message from its destination, or whether it
+// repeats what that has or will get; then done is true. It is a part of Arrive, for
+// messages that no other rule holds.
+func (r *Rules) Repeats(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict, done bool) {
+	if !s.Next.none() && !waits(s.Next.Job) {
+		s.Next = Mark{}
+		for _, o := range l.Items { // it was cancelled, and an older one is held
+			if o.Subject == x.Subject && waits(o.Job) {
+				s.Next = o.Mark()
+			}
+		}
+	}
+	if !s.Way.none() && !waits(s.Way.Job) {
+		s.Way = Mark{}
+	}
+	s.Forget = now.Add(forgetAfter)
+	if r.silence(now, l, s, &x, &v, id) {
+		return v, true
+	}
+	if r.Dedupe.suppresses(now, s, &x) {
+		if s.Repeats == 0 {
+			s.Since = x.Time
+		}
+		s.Repeats++
+		v.Outcome, v.By = Suppress, s.Told.Job
+		switch {
+		case !s.Next.none():
+			v.By = s.Next.Job
+		case !s.Way.none():
+			v.By = s.Way.Job
+		}
+		return v, true
+	}
+	if x.State == "" && r.Dedupe != nil { // it matters only while others are suppressed
+		s.Forget = x.Time.Add(r.Dedupe.Window)
+	}
+	v.Repeats, v.Since = s.Repeats, s.Since
+	s.Repeats, s.Since = 0, time.Time{}
+	return v, false
 }
 
 // hold adds an item to the lane. If there is no room, it takes the place of an older

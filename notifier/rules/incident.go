@@ -59,14 +59,14 @@ type Escalation struct {
 	Reached   bool      // a destination of the step has the message
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
 
-	Targets []StepTarget // the destinations with a number
+	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
 	Sent    []StepJob    // of steps that have begun, and that have not ended
 }
 
-// StepTarget is a destination of a step.
+// StepTarget is a destination of a message that escalates.
 type StepTarget struct {
-	Step int
+	Step int    // its number; 0 for one that is told at once
 	Hash string // see [notifier.Destination.Hash]
 }
 
