@@ -62,7 +62,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
-	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type, the tag of an incident, and the address and the action to acknowledge it")
+	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type, and an incident's tag and link")
 	s.Ignore("mode", "each subscription has the address of its push service")
 }
 
