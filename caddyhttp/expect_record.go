@@ -228,8 +228,14 @@ func (q *openQueue) beats(ctx context.Context, expected []expectedBeat) ([]beatS
 	}
 	u := decodeUptime(record)
 	out := make([]beatStatus, 0, len(expected))
+	shown := map[queue.Hash]bool{}
 	for _, x := range expected {
-		record, err := q.CallersRecord(ctx, q.beatName(&x))
+		name := q.beatName(&x)
+		if shown[name] {
+			continue // several handlers of a site define it
+		}
+		shown[name] = true
+		record, err := q.CallersRecord(ctx, name)
 		if err != nil {
 			return nil, err
 		}
