@@ -246,6 +246,34 @@ func TestConsoleIncidents(t *testing.T) {
 	}
 }
 
+// TestConsoleSilences makes a silence for a night from the page of a key, and ends it,
+// with a script and without it.
+func TestConsoleSilences(t *testing.T) {
+	address, _ := newConsole(t)
+	for _, script := range []bool{true, false} {
+		ctx, complaints := newBrowser(t)
+		if !script {
+			run(t, ctx, withoutScript)
+		}
+		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
+		shows(t, ctx, "#silence", "Make one")
+		run(t, ctx,
+			chromedp.SetAttributeValue("#for option[value='8h']", "selected", "selected", chromedp.ByQuery),
+			chromedp.SendKeys("#title", "disk", chromedp.ByQuery), chromedp.SendKeys("#reason", "the night", chromedp.ByQuery),
+			chromedp.Click("#silence button", chromedp.ByQuery))
+		shows(t, ctx, ".done", "The silence is made.")
+		shows(t, ctx, "#live-silences", "the night")
+		if got := text(t, ctx, "#live-silences"); !strings.Contains(got, "disk…") || !strings.Contains(got, "0 messages") {
+			t.Errorf("the page lists %q", got)
+		}
+		run(t, ctx, chromedp.Click("#live-silences button", chromedp.ByQuery))
+		shows(t, ctx, "#live-silences", "Nothing is silent")
+		if got := complaints(); len(got) > 0 {
+			t.Errorf("errors on the browser console: %q", got)
+		}
+	}
+}
+
 // consolePages returns the addresses of all pages, with a message that waits.
 func consolePages(t *testing.T, ctx context.Context, address string) map[string]string {
 	t.Helper()
@@ -254,7 +282,7 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 	return map[string]string{
 		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
 		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "message": message,
-		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
+		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }
 
