@@ -159,7 +159,7 @@ func userOf(r *http.Request) string {
 // incidentPage returns the page of an incident.
 func (h *Handler) incidentPage(r *http.Request, x *rules.Incident, done, problem string) console.IncidentPage {
 	p := console.IncidentPage{
-		Root: rootOf(r.URL.Path), Incident: listedIncident(r, x), Done: done, Problem: problem, Action: r.URL.Path, User: userOf(r),
+		Root: rootOf(r.URL.Path), Incident: listedIncident(r, x), Done: done, Problem: problem, Action: relativeAddress(r), User: userOf(r),
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.has.console && h.mayManage(r) == nil

@@ -46,6 +46,10 @@ func TestIncidentPage(t *testing.T) {
 			if body := w.Body.String(); method == http.MethodGet && (!strings.Contains(body, "Disk full") || !strings.Contains(body, `value="acknowledge"`) || strings.Contains(body, "confidential")) {
 				t.Errorf("the page:\n%s", body)
 			}
+			// The form is sent to the page, also below a prefix that handle_path removes.
+			if body := w.Body.String(); method == http.MethodGet && !strings.Contains(body, `action="./`+id+`"`) {
+				t.Errorf("the form is sent elsewhere:\n%s", body)
+			}
 		}
 		if x := incidentsOf(t, h)[0]; x.IsAcknowledged() {
 			t.Error("a GET acknowledges")
