@@ -65,7 +65,7 @@ func ntfyActions(text, address string) string {
 	own, isJSON, _ := ntfyOwnActions(text)
 	for _, a := range []ntfyAction{
 		{
-			Action: "http", Label: "Acknowledge", URL: address, Body: "action=acknowledge", Clear: true,
+			Action: "http", Label: "Acknowledge", URL: address, Body: "do=acknowledge", Clear: true,
 			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
 		},
 		{Action: "view", Label: "Incident", URL: address},
