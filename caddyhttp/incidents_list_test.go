@@ -157,3 +157,39 @@ func TestManyIncidents(t *testing.T) {
 		}
 	})
 }
+
+// TestMessageNamesIncident checks that a message of the queue names the incident that it
+// is about, and not a later one of the same name.
+func TestMessageNamesIncident(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "console {\nmanage open\n}", ruledKey(p, "dedupe 1h")+"\nkey plain {\nurl "+p.NotifyURL()+"\n}")
+		id := func(m string) string {
+			t.Helper()
+			return getMessage(t, h, http.MethodGet, m, typeJSON).queued(t).IncidentID
+		}
+		down := wantResult(t, h, alertForm("failure", "down", "db1"), "delivered", "").ID
+		time.Sleep(time.Minute)
+		info := wantResult(t, h, alertForm("info", "looking", "db1"), "delivered", "").ID
+		up := wantResult(t, h, alertForm("success", "up", "db1"), "delivered", "").ID
+		first := incidentsOf(t, h)[0].ID
+		if id(down) != first || id(info) != first || id(up) != first {
+			t.Errorf("%q, %q and %q, want %q", id(down), id(info), id(up), first)
+		}
+		page := get(t, h, "/notify/console/messages/"+down, browser).body
+		if !strings.Contains(page, `<a href="../../../notify/incidents/`+first+`">db1</a>`) {
+			t.Errorf("the page has no link to the incident: %s", page)
+		}
+		time.Sleep(time.Minute)
+		again := wantResult(t, h, alertForm("failure", "down", "db1"), "delivered", "").ID
+		if second := incidentsOf(t, h)[0].ID; id(again) != second || second == first || id(down) != "" {
+			t.Errorf("%q, and the first message %q", id(again), id(down))
+		}
+		other := wantResult(t, h, "body=x", "delivered", "").ID
+		plain := postWith(t, h, "/notify/plain", alertForm("failure", "down", "db1"), "Prefer", "respond-async").queued(t).ID
+		if id(other) != "" || id(plain) != "" {
+			t.Errorf("%q and %q", id(other), id(plain))
+		}
+	})
+}

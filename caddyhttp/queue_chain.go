@@ -19,6 +19,11 @@ type queuedSummary struct {
 	Key      string
 	Source   string
 	Type     notifier.Type
+
+	// Known is what the record of the incident is named by (see [openQueue.incidentName]);
+	// "" for a message to a key without rules.
+	Known string
+
 	queuedChains
 }
 
@@ -44,6 +49,7 @@ const (
 	summaryKey      wire.Field = 5
 	summarySource   wire.Field = 6
 	summaryType     wire.Field = 7
+	summaryKnown    wire.Field = 8
 
 	chainNumber wire.Field = 1 // one for each
 
@@ -70,7 +76,8 @@ func (c *queuedSummary) encode() (b []byte) {
 	b = wire.AppendText(b, summaryIncident, c.Incident)
 	b = wire.AppendText(b, summaryKey, c.Key)
 	b = wire.AppendText(b, summarySource, c.Source)
-	return wire.AppendText(b, summaryType, c.Type)
+	b = wire.AppendText(b, summaryType, c.Type)
+	return wire.AppendText(b, summaryKnown, c.Known)
 }
 
 // decode decodes the summary of a message.
@@ -106,6 +113,8 @@ func (c *queuedSummary) decode(b []byte) error {
 			c.Key = r.Text()
 		case summarySource:
 			c.Source = r.Text()
+		case summaryKnown:
+			c.Known = r.Text()
 		case summaryType:
 			c.Type = notifier.Type(r.Text())
 		}
@@ -117,6 +126,7 @@ func (c *queuedSummary) decode(b []byte) error {
 func (d *delivery) summary() []byte {
 	s := d.finalSummary()
 	s.queuedChains = d.chains()
+	s.Known = d.knownIncident()
 	return s.encode()
 }
 

@@ -86,7 +86,7 @@ func TestQueuedResults(t *testing.T) {
 }
 
 func TestQueuedSummary(t *testing.T) {
-	want := queuedSummary{"site", "disk db1", "ops", "grafana", notifier.Warning, queuedChains{Chains: [][][]int{{{0, 2}, {1}}, {{3}, {4, 5}}}, Optional: []int{0, 4}}}
+	want := queuedSummary{"site", "disk db1", "ops", "grafana", notifier.Warning, "known", queuedChains{Chains: [][][]int{{{0, 2}, {1}}, {{3}, {4, 5}}}, Optional: []int{0, 4}}}
 	var got queuedSummary
 	if err := got.decode(want.encode()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

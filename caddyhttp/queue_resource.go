@@ -75,7 +75,11 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, messageError(err)
 		}
 	}
-	return queuedMessage(e).Response(), nil
+	m := queuedMessage(e)
+	if x := q.incidentOfMessage(ctx, e.Message); x != nil {
+		m.IncidentID = x.ID
+	}
+	return m.Response(), nil
 }
 
 // storedMessage returns a message that came to the site of h. Errors are for the

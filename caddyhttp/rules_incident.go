@@ -201,7 +201,7 @@ func (i *entryIncident) open(now time.Time) *rules.Incident {
 	m := i.d.message
 	x := &rules.Incident{
 		ID: i.fresh, Home: i.d.home, Key: i.d.key, Source: cmp.Or(i.d.format, i.d.source), Name: m.Incident.Name, Derived: m.Incident.ID,
-		State: notifier.Open, Opened: now,
+		State: notifier.Open, Opened: m.Time,
 	}
 	if i.own {
 		x.Own, x.Name = true, i.d.id.String()

@@ -120,6 +120,9 @@ type QueuedMessage struct {
 
 	// Incident is the name of what the message is about.
 	Incident string `json:"incident,omitempty"`
+
+	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	IncidentID string `json:"incident_id,omitempty"`
 }
 
 // QueuedResult is the state of one delivery.

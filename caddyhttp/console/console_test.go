@@ -113,7 +113,7 @@ var examples = map[string]Page{
 	"messages_nothing": MessagesPage{Root: "../", Filter: MessageFilter{Key: "x"}},
 	"messages_problem": MessagesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"message": MessagePage{
-		Root: "../", Retry: true, Drop: true,
+		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc",
 		Message: ListedMessage{ID: "0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
 			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
