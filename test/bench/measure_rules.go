@@ -11,6 +11,11 @@ func (b *bench) rules() error {
 		key := b.destinationKey(name, "", 1)
 		keys += key[:len(key)-len("\t\t}\n")] + rate
 	}
+	without, err := b.start(b.binary, siteConfig{keys: b.destinationKey("one", "", 1), global: b.queueOption("unruled")})
+	if err != nil {
+		return err
+	}
+	defer without.stop()
 	c, err := b.start(b.binary, siteConfig{keys: keys, global: b.queueOption("rules")})
 	if err != nil {
 		return err
@@ -20,7 +25,8 @@ func (b *bench) rules() error {
 	var rows []*queueRow
 	measure := func(state string) error {
 		at := []*queueRow{
-			{name: "no rules; " + state, processes: processes, paths: []string{"/notify/one"}, perSecond: pacedRate},
+			{name: "no key has rules", processes: []*caddy{without}, paths: []string{"/notify/one"}, perSecond: pacedRate},
+			{name: "another key has rules; " + state, processes: processes, paths: []string{"/notify/one"}, perSecond: pacedRate},
 			{name: "a rule; " + state, processes: processes, paths: []string{"/notify/ruled"}, perSecond: pacedRate},
 		}
 		rows = append(rows, at...)
