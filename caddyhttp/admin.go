@@ -36,7 +36,9 @@ func init() {
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes what waits for one due
 //
-//	GET  /notify/incidents  the incidents of keys with rules
+//	GET  /notify/incidents                   the incidents of keys with rules
+//	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
+//	POST /notify/incidents/{id}/resolve      resolves one
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
@@ -72,6 +74,8 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
 		{http.MethodGet, "/notify/incidents", a.serveIncidents},
+		{http.MethodPost, "/notify/incidents/{id}/acknowledge", a.serveAcknowledge},
+		{http.MethodPost, "/notify/incidents/{id}/resolve", a.serveResolve},
 		{http.MethodGet, "/notify/queue", a.serveQueue},
 		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
 		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},

@@ -186,6 +186,10 @@ func TestMessageNamesIncident(t *testing.T) {
 		if second := incidentsOf(t, h)[0].ID; id(again) != second || second == first || id(down) != "" {
 			t.Errorf("%q, and the first message %q", id(again), id(down))
 		}
+		entry := h.shared.history.list()[0]
+		if entry.IncidentID != incidentsOf(t, h)[0].ID {
+			t.Errorf("the history has %q", entry.IncidentID)
+		}
 		other := wantResult(t, h, "body=x", "delivered", "").ID
 		plain := postWith(t, h, "/notify/plain", alertForm("failure", "down", "db1"), "Prefer", "respond-async").queued(t).ID
 		if id(other) != "" || id(plain) != "" {

@@ -200,6 +200,7 @@ func (s *queuedSend) concludeIncident() {
 	if s.incident == nil || s.incident.known == nil {
 		return
 	}
+	s.incidentID = s.incident.known.ID
 	if s.escalates {
 		s.message.AcknowledgeURL = s.settings.acknowledgeURL(s.incident.known)
 	}

@@ -129,7 +129,7 @@ func (s *queuedSend) recordIncident(u *entryRules) {
 		return
 	}
 	if own {
-		incident = "message " + s.id.String()
+		incident = ownIncident(s.id)
 	}
 	fresh := rules.NewIncidentID()
 	u.incident = &entryIncident{
@@ -155,7 +155,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 	rule := notifier.Rule("")
 	switch {
 	case state == notifier.Open && (x == nil || !x.IsOpen()):
-		x = i.open(now)
+		x = i.open()
 		c.Records[i.id] = incidentIDRecord(u.names[i.name], now.Add(i.keep))
 		i.events = append(i.events, events.IncidentOpened)
 	case x == nil:
@@ -197,7 +197,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 }
 
 // open returns the incident that the message opens.
-func (i *entryIncident) open(now time.Time) *rules.Incident {
+func (i *entryIncident) open() *rules.Incident {
 	m := i.d.message
 	x := &rules.Incident{
 		ID: i.fresh, Home: i.d.home, Key: i.d.key, Source: cmp.Or(i.d.format, i.d.source), Name: m.Incident.Name, Derived: m.Incident.ID,

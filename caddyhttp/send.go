@@ -34,19 +34,20 @@ const (
 
 // delivery is a message with all that sending it needs.
 type delivery struct {
-	message  *notifier.Message
-	to       *api.Selection
-	settings *resolved
-	logger   *zap.Logger          // gets a line for each destination; nil for none
-	source   string               // one of the sources above
-	format   string               // the name of the source whose format the message has; "" for the gateway's own
-	key      string               // "" for a message without a key
-	site     string               // the ID of the site that the message came to
-	home     string               // where the key is defined; see incidentOf
-	rules    *rules.Rules         // of the key; nil for none
-	by       string               // who resolves the incident on its page; "" for a program
-	steps    []int                // of an escalation, by the targets; nil for none
-	memory   *notifier.Allocation // of the request; nil for no limit
+	message    *notifier.Message
+	to         *api.Selection
+	settings   *resolved
+	logger     *zap.Logger          // gets a line for each destination; nil for none
+	source     string               // one of the sources above
+	format     string               // the name of the source whose format the message has; "" for the gateway's own
+	key        string               // "" for a message without a key
+	site       string               // the ID of the site that the message came to
+	home       string               // where the key is defined; see incidentOf
+	rules      *rules.Rules         // of the key; nil for none
+	incidentID string               // the public ID of the incident; "" for none, and of further attempts
+	by         string               // who resolves the incident on its page; "" for a program
+	steps      []int                // of an escalation, by the targets; nil for none
+	memory     *notifier.Allocation // of the request; nil for no limit
 
 	// release, if set, releases what the message holds. It is called when no
 	// delivery is under way.

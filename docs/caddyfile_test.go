@@ -38,6 +38,7 @@ var environment = map[string]string{
 	"NTFY_TOPIC":           "topic",
 	"OPS_TELEGRAM":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
 	"PHONE_URL":            "ntfys://ntfy.sh/topic",
+	"SECOND_PHONE_URL":     "ntfys://ntfy.sh/topic2",
 	"SLACK_TOKEN":          "secret",
 	"OPS_TOKEN":            "1f0c5a0b7d5e4c1f9c5be1a2d4a90b11",
 	"OPS_READER":           "7f0c5a0b7d5e4c1f9c5be1a2d4a90b22",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os/user"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -41,18 +42,18 @@ type incident struct {
 // incidentFlags are the flags of the commands of incidents.
 type incidentFlags struct {
 	queueFlags
-	key, state string
+	key, state, by string
 }
 
 func incidentsCommand() *cobra.Command {
 	f := new(incidentFlags)
 	cmd := &cobra.Command{
 		Use:   "incidents [--key <key>] [--state open|acknowledged|resolved] [--json]",
-		Short: "Lists the incidents of a running server",
+		Short: "Lists, acknowledges and resolves the incidents of a running server",
 		Long: `
 Lists the incidents of keys with rules, the worst first: what is open, what
-somebody has acknowledged, and what is resolved and not forgotten yet. It uses
-the admin API of the server.
+somebody has acknowledged, and what is resolved and not forgotten yet. The
+subcommands change one of them. They use the admin API of the server.
 `,
 		Args: cobra.NoArgs,
 		RunE: withExitCode(f.list),
@@ -61,7 +62,56 @@ the admin API of the server.
 	cmd.Flags().StringVar(&f.state, "state", "", "List those in a state: open, acknowledged or resolved")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answers of the admin API")
 	f.connect(cmd)
+	for _, c := range []struct{ name, short, done string }{
+		{"acknowledge", "Says that somebody takes care of incidents, so that nobody else is told", "acknowledged"},
+		{"resolve", "Says that incidents are over, and tells those who were told of them", "resolved"},
+	} {
+		change := &cobra.Command{
+			Use:   c.name + " <id>... [--by <name>]",
+			Short: c.short,
+			Args:  cobra.MinimumNArgs(1),
+			RunE:  withExitCode(func(cmd *cobra.Command, ids []string) error { return f.change(cmd, ids, c.name, c.done) }),
+		}
+		change.Flags().StringVar(&f.by, "by", userName(), "Who does it")
+		f.connect(change)
+		cmd.AddCommand(change)
+	}
 	return cmd
+}
+
+// userName returns the name of the user who runs the command, or "".
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// change acknowledges or resolves incidents.
+func (f *incidentFlags) change(cmd *cobra.Command, ids []string, what, done string) error {
+	body, err := json.Marshal(map[string]string{"by": f.by})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		answer, err := f.askWith(http.MethodPost, "/notify/incidents/"+url.PathEscape(id)+"/"+what, body)
+		if err != nil {
+			return fmt.Errorf("incident %s: %w", id, err)
+		}
+		var x struct {
+			Changed bool `json:"changed_now"`
+			incident
+		}
+		if err := json.Unmarshal(answer, &x); err != nil {
+			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		}
+		text := done
+		if !x.Changed {
+			text = "was " + x.State + " before"
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %s.\n", markup.Printable(x.Key), markup.Printable(x.Title), text)
+	}
+	return nil
 }
 
 // list prints the incidents.

@@ -39,7 +39,7 @@ func TestIncidents(t *testing.T) {
 	}`, "stateless off")
 	run := func(args ...string) (out, errs string, code int) {
 		t.Helper()
-		return command(t, "", append([]string{"incidents", "--address=" + caddyhttptest.Admin}, args...)...)
+		return command(t, "", append(append([]string{"incidents"}, args...), "--address="+caddyhttptest.Admin)...)
 	}
 	if out, errs, code := run(); code != 0 || out != "" || !strings.Contains(errs, "There are none.") {
 		t.Errorf("without incidents: exit %d\n%s%s", code, out, errs)
@@ -71,6 +71,28 @@ func TestIncidents(t *testing.T) {
 	}
 	if out, _, code := run("--json"); code != 0 || strings.Count(out, `"id":`) != 3 {
 		t.Errorf("--json: exit %d\n%s", code, out)
+	}
+	list, _, _ := run("--key=ops", "--state=open")
+	id := strings.Fields(list)[0]
+	if out, errs, code := run("acknowledge", id, "--by", "Eve"); code != 0 || out != "ops Title of disk: acknowledged.\n" {
+		t.Errorf("acknowledge: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := run("acknowledge", id); code != 0 || out != "ops Title of disk: was acknowledged before.\n" {
+		t.Errorf("acknowledge again: exit %d\n%s", code, out)
+	}
+	if out, _, _ := run("--state=acknowledged"); !strings.Contains(out, "by Eve") {
+		t.Errorf("acknowledged: %s", out)
+	}
+	if out, errs, code := run("resolve", id); code != 0 || !strings.HasSuffix(out, ": resolved.\n") {
+		t.Errorf("resolve: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, _ := run("--key=ops", "--state=resolved"); !strings.Contains(out, id) {
+		t.Errorf("resolved: %s", out)
+	}
+	for _, what := range []string{"acknowledge", "resolve"} {
+		if _, errs, code := run(what, "aaaaaaaaaaaaaaaaaaaaaaaaaa"); code != 1 || !strings.Contains(errs, "there is no such incident") {
+			t.Errorf("%s an unknown one: exit %d\n%s", what, code, errs)
+		}
 	}
 	if _, errs, code := run("--state=shut"); code != 1 || !strings.Contains(errs, "state must be open, acknowledged or resolved") {
 		t.Errorf("a wrong state: exit %d\n%s", code, errs)
