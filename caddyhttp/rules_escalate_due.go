@@ -198,6 +198,14 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 			rule = k.rules.Escalate
 		}
 	}
+	silenced := false
+	if x := decodeIncident(b); x != nil && x.Escalating() {
+		silences, err := q.silencesAt(ctx, placeOfIncident(x))
+		if err != nil {
+			return err
+		}
+		silenced = silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil
+	}
 	keep := app.queueSettings.keep
 	var step rules.StepChange
 	var forgotten *rules.Incident
@@ -218,6 +226,13 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 		case rule == nil:
 			x.Escalation.Next, x.Acknowledged.Until = time.Time{}, time.Time{}
 		default:
+			var stopped []rules.StepJob
+			if stopped, step.Again = x.Silence(now, silenced); len(stopped) > 0 {
+				p.drop(c, stopped, notifier.RuleSilenced, status)
+			}
+			if step.Again {
+				break
+			}
 			step = rule.Advance(now, x, status)
 			p.release(c, step.Release, status)
 			p.drop(c, step.Drop, notifier.RuleEscalating, status)
@@ -263,13 +278,19 @@ func (d *delivery) again(now time.Time, x *rules.Incident) bool {
 		return x.IsOpen()
 	}
 	until := x.Acknowledged.Until
+	if x.Escalation.Silenced {
+		return x.Escalating()
+	}
 	return x.IsOpen() && x.IsAcknowledged() && !until.IsZero() && !until.After(now)
 }
 
 // escalateAgain sends a message about an incident that is still open when its
 // acknowledgement ends. Its steps begin again.
 func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key, settings *resolved) error {
-	body := fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
+	body := fmt.Sprintf("This is open since %s. A silence has ended.", formatDay(x.Opened))
+	if x.IsAcknowledged() {
+		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
+	}
 	m := &notifier.Message{Title: "Still open: " + strings.TrimPrefix(x.Title, "Still open: "), Body: body, Type: x.Type}
 	err := q.acceptAbout(ctx, x, k, settings, m, "")
 	if errors.Is(err, errIncidentChanged) {

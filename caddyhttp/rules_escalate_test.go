@@ -378,3 +378,24 @@ func TestOnCallPage(t *testing.T) {
 		x.wantCounts(t, 4, 6, 5, 3)
 	})
 }
+
+// TestEscalateSilenced checks that a silence stops the steps, and that they begin again when
+// it ends.
+func TestEscalateSilenced(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
+		postWith(t, h, "/notify/k", "title=Disk&body=b&type=failure&incident=db1")
+		silence := rules.Silence{Until: time.Now().Add(2 * time.Hour), Incident: "db1"}
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "2000-01-01 01:59:50")
+		x.wantCounts(t, 1, 1, 0)
+		until(t, "2000-01-01 02:01:10")
+		x.wantCounts(t, 2, 2, 0)
+		until(t, "2000-01-01 02:12:00")
+		x.wantCounts(t, 2, 2, 1)
+	})
+}

@@ -214,7 +214,7 @@ func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) 
 		return c
 	}
 	s := &x.Escalation
-	if !x.Escalating() {
+	if !x.Escalating() || s.Silenced {
 		return c
 	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(j StepJob) bool { return status(j.Job) != queue.Held })
@@ -308,6 +308,29 @@ func (x *Incident) stop() []StepJob {
 	jobs := slices.Concat(s.Sent, s.Waiting)
 	s.Sent, s.Waiting, s.Next = nil, nil, time.Time{}
 	return jobs
+}
+
+// silenceCheck is how long after one look at a silence it is looked at again, which may have
+// been ended.
+const silenceCheck = time.Minute
+
+// Silence stops the steps while a silence matches the incident, when one of them is due. It
+// returns the jobs that are not sent any more. again reports whether the silence has ended,
+// so that the steps begin again. Those of a failure without an incident wait, and go on.
+func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
+	s := &x.Escalation
+	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {
+		return nil, false
+	}
+	if !silenced {
+		return nil, true
+	}
+	if s.Next = now.Add(silenceCheck); x.Own { // only its own message can tell it
+		return nil, false
+	}
+	stopped = s.Waiting
+	s.Waiting, s.Silenced = nil, true
+	return stopped, false
 }
 
 // Calm ends the steps of an incident whose newest state does not escalate. It returns the

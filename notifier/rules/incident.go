@@ -58,6 +58,7 @@ type Escalation struct {
 	Next      time.Time // when the next step begins
 	Reached   bool      // a destination of the step has the message
 	Exhausted bool      // all rounds have ended, and nobody has acknowledged the incident
+	Silenced  bool      // a silence has stopped it; it begins again when that ends
 
 	Targets []StepTarget // the destinations of messages that escalate
 	Waiting []StepJob    // that the next steps send
@@ -174,6 +175,7 @@ const (
 	incidentWaiting // one for each
 	incidentSent    // one for each
 	incidentForget
+	incidentSilenced
 
 	stepTargetStep wire.Field = 1
 	stepTargetHash wire.Field = 2
@@ -215,6 +217,7 @@ func (x *Incident) Encode() (b []byte) {
 	b = wire.AppendTime(b, incidentNext, e.Next)
 	b = wire.AppendTrue(b, incidentReached, e.Reached)
 	b = wire.AppendTrue(b, incidentExhausted, e.Exhausted)
+	b = wire.AppendTrue(b, incidentSilenced, e.Silenced)
 	for _, t := range e.Targets {
 		b = wire.AppendItem(b, incidentTarget, wire.AppendText(wire.AppendNumber(nil, stepTargetStep, t.Step), stepTargetHash, t.Hash))
 	}
@@ -325,6 +328,8 @@ func DecodeIncident(b []byte) (*Incident, error) {
 			e.Next = r.Time()
 		case incidentReached:
 			e.Reached = r.Bool()
+		case incidentSilenced:
+			e.Silenced = r.Bool()
 		case incidentExhausted:
 			e.Exhausted = r.Bool()
 		case incidentTarget:
