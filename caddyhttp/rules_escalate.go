@@ -241,7 +241,7 @@ func (q *openQueue) tellIncident(what string, x *rules.Incident, by string) {
 	}
 	app.emitter.emit(events.Incident, func() map[string]any {
 		return map[string]any{
-			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "title": x.Title, "type": string(x.Type),
+			"change": what, "key": x.Key, "source": x.Source, "incident": x.Name, "type": string(x.Type),
 			"round": x.Escalation.Round, "step": x.Escalation.Step, "by": by,
 		}
 	})

@@ -134,7 +134,7 @@ var known = map[string][]string{
 	Up:                      {"destination", "duration", "error", "key", "service", "since", "waiting"},
 	BeatLate:                {"beat", "every", "key", "last", "state"},
 	BeatBack:                {"beat", "every", "key", "last", "state"},
-	Incident:                {"by", "change", "incident", "key", "round", "source", "step", "title", "type"},
+	Incident:                {"by", "change", "incident", "key", "round", "source", "step", "type"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
 	Silence:                 {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},

@@ -117,7 +117,7 @@ var texts = map[string]func(d data, reload bool) Text{
 		case IncidentExhausted:
 			typ = notifier.Failure
 		}
-		return Text{"Incident " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Title", "title"), d.line("By", "by")), typ}
+		return Text{"Incident " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Incident", "incident"), d.line("By", "by")), typ}
 	},
 	Down: func(d data, _ bool) Text {
 		return Text{
