@@ -119,7 +119,7 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 func readIncidentForm(w http.ResponseWriter, r *http.Request) (do, by string, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxIncidentForm)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
-		err = r.ParseMultipartForm(maxIncidentForm)
+		err = r.ParseMultipartForm(maxIncidentForm) //nolint:gosec // the body is limited
 	} else {
 		err = r.ParseForm()
 	}

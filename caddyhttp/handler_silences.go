@@ -56,8 +56,8 @@ func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.Method == http.MethodPost:
+	switch r.Method {
+	case http.MethodPost:
 		x, err := readSilenceRequest(w, r)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 		}
 		w.Header().Set("Location", messageRoot(r)+pathOf(routeSilences, k.name)+"/"+made.ID.String())
 		return writeJSON(w, http.StatusCreated, newSilenceJSON(k.name, made))
-	case r.Method == http.MethodDelete:
+	case http.MethodDelete:
 		ended, err := h.endSilence(r, q, k, at.id)
 		if err != nil {
 			return err

@@ -101,7 +101,10 @@ func TestIncidentsAccess(t *testing.T) {
 		block        string
 		nobody, user int
 	}{
-		{"", 403, 403}, {"console", 403, 200}, {"console {\nmanage bob\n}", 403, 403}, {"console {\nmanage open\n}", 200, 200},
+		{"", 403, 403},
+		{"console", 403, 200},
+		{"console {\nmanage bob\n}", 403, 403},
+		{"console {\nmanage open\n}", 200, 200},
 		{"configs {\nmanage\n}\npage off", 403, 200},
 	} {
 		h := newQueueGateway(t, t.TempDir(), tt.block, "")

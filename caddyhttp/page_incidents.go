@@ -48,7 +48,7 @@ func (h *Handler) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *
 	return h.writePage(w, r, http.StatusOK, routeConsoleIncidents, p)
 }
 
-// hasRules reports whether a key that the site has has rules.
+// hasRules reports whether one of the keys of the site has rules.
 func (h *Handler) hasRules() bool {
 	if h.resolved.saved != nil && !h.resolved.saved.rules.Empty() {
 		return true

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
-	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
-
 	_ "github.com/caddy-notify/caddy-notify/notifier/services"
+	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
 
 // TestAcknowledgeLine checks the line that the text ends with, in each format, and that

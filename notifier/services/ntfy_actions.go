@@ -2,6 +2,8 @@ package services
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -89,15 +91,16 @@ func (a ntfyAction) encode(isJSON bool) string {
 		text, _ := json.Marshal(a) // it has strings only
 		return string(text)
 	}
-	out := a.Action + ", " + a.Label + ", " + ntfyURL.Replace(a.URL)
-	for name, value := range a.Headers {
-		out += ", headers." + name + "=" + value
+	var out strings.Builder
+	out.WriteString(a.Action + ", " + a.Label + ", " + ntfyURL.Replace(a.URL))
+	for _, name := range slices.Sorted(maps.Keys(a.Headers)) {
+		out.WriteString(", headers." + name + "=" + a.Headers[name])
 	}
 	if a.Body != "" {
-		out += ", body=" + a.Body
+		out.WriteString(", body=" + a.Body)
 	}
 	if a.Clear {
-		out += ", clear=true"
+		out.WriteString(", clear=true")
 	}
-	return out
+	return out.String()
 }

@@ -1,16 +1,18 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // rules measures messages to a key with rules and to one without, before and after many
 // incidents were opened, and the memory that the incidents take.
 func (b *bench) rules() error {
 	rate := "\t\t\trate 1000000/1h\n\t\t}\n"
-	keys := b.destinationKey("one", "", 1)
-	for _, name := range []string{"ruled", "open"} {
-		key := b.destinationKey(name, "", 1)
-		keys += key[:len(key)-len("\t\t}\n")] + rate
+	withRate := func(name string) string {
+		return strings.TrimSuffix(b.destinationKey(name, "", 1), "\t\t}\n") + rate
 	}
+	keys := b.destinationKey("one", "", 1) + withRate("ruled") + withRate("open")
 	without, err := b.start(b.binary, siteConfig{keys: b.destinationKey("one", "", 1), global: b.queueOption("unruled")})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestQueueLog(t *testing.T) {
 		IDs            []string
 	}
 	lines := func(text string) (all []line) {
-		for _, s := range strings.Split(g.log(), "\n") {
+		for s := range strings.SplitSeq(g.log(), "\n") {
 			var l line
 			if json.Unmarshal([]byte(s), &l) == nil && strings.Contains(l.Msg, text) {
 				all = append(all, l)
