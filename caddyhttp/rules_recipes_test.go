@@ -83,9 +83,14 @@ func TestRecipes(t *testing.T) {
 		},
 		"Noise of a deployment": {
 			[]step{
-				{"", alertForm("failure", "web is down", "web")}, {"", "silence for=10m&tag=all&reason=deployment"}, {"", alertForm("failure", "db is down", "db")},
-				{"", alertForm("failure", "api is down", "api")}, {"", alertForm("failure", "mail is down", "mail")}, {"2000-01-01 00:05:00", alertForm("success", "db is up", "db")},
-				{"", alertForm("success", "web is up", "web")}, {"2000-01-01 00:10:05", ""},
+				{"", alertForm("failure", "web is down", "web")},
+				{"", "silence for=10m&tag=all&reason=deployment"},
+				{"", alertForm("failure", "db is down", "db")},
+				{"", alertForm("failure", "api is down", "api")},
+				{"", alertForm("failure", "mail is down", "mail")},
+				{"2000-01-01 00:05:00", alertForm("success", "db is up", "db")},
+				{"", alertForm("success", "web is up", "web")},
+				{"2000-01-01 00:10:05", ""},
 			},
 			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
 		},

@@ -85,7 +85,7 @@ const ConfigChanged = "notify_config_changed"
 //	until     when it ends, or would have ended
 //	tag       the tag of its destinations; "" for none
 //	reason    why it was made
-//	who       who made it, or who ended it before its time; "" if nobody
+//	who       the user who made it, or ended it before its time; "" if nobody
 //	messages  how many messages it has kept from a destination
 const Silence = "notify_silence"
 

@@ -22,8 +22,14 @@ func TestFitEnd(t *testing.T) {
 		return strings.TrimSpace(b.String())
 	}
 	for _, l := range []Limits{
-		{Title: 0, Body: 120}, {Title: 0, Body: 160}, {Title: 100, Body: 200}, {Title: 250, Body: 400, InBody: true},
-		{Title: 250, Body: 160, InBody: true}, {Title: 0, Body: 500, Reserve: 300}, {Title: 20, Body: 160, Unit: UTF8Bytes}, {},
+		{Title: 0, Body: 120},
+		{Title: 0, Body: 160},
+		{Title: 100, Body: 200},
+		{Title: 250, Body: 400, InBody: true},
+		{Title: 250, Body: 160, InBody: true},
+		{Title: 0, Body: 500, Reserve: 300},
+		{Title: 20, Body: 160, Unit: UTF8Bytes},
+		{},
 	} {
 		for _, title := range []string{"", "Disk full", strings.Repeat("long title ", 15)} {
 			for n := range 120 {
