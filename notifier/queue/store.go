@@ -154,8 +154,8 @@ type Store interface {
 	Stats(ctx context.Context) (Stats, error)
 
 	// Changed returns a channel that receives a value when Claim can return more
-	// jobs than before, because another process has added jobs or because Settle
-	// has begun.
+	// jobs than before, because another process has added jobs, because Settle has
+	// begun, or because an update leaves jobs as they were that it has kept from it.
 	Changed() <-chan struct{}
 
 	// Close gives up all claims and closes the handle.

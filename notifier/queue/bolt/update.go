@@ -90,7 +90,7 @@ func (b *batch) lockJobs(ids []queue.JobID) ([]queue.Status, error) {
 }
 
 // unlockJobs lets the jobs be claimed that lockJobs has locked and nobody has
-// changed.
+// changed. If the scheduler has looked for jobs meanwhile, it has not seen them.
 func (b *batch) unlockJobs() {
 	if len(b.locked) == 0 {
 		return
@@ -101,6 +101,9 @@ func (b *batch) unlockJobs() {
 	for id, status := range b.locked {
 		if j := x.find(id); j != nil && j.writing == cancelling {
 			x.set(j, status)
+			if status == queue.Queued {
+				b.store.signal()
+			}
 		}
 	}
 	clear(b.locked)
