@@ -152,7 +152,7 @@ func (c *beatChange) apply(ctx context.Context) error {
 // see notes that this gateway runs. If no other can, it was the only one before it
 // started, too.
 func (q *openQueue) see(u *rules.Uptime, now time.Time) {
-	u.See(now, q.store != nil && !q.seen.Load())
+	u.See(now, !q.shared && !q.seen.Load())
 }
 
 // dueUptime notes that this gateway runs. Without beats, nobody has to know: the record

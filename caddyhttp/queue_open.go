@@ -28,6 +28,7 @@ type openQueue struct {
 	logName string // without a password
 	secret  [sha256.Size]byte
 	store   *bolt.Store // nil with Postgres
+	shared  bool        // other gateways can use the store
 	keyFile string      // of the store, unless the configuration has a secret
 	log     *zap.Logger
 	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
@@ -92,6 +93,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.shared = q.store == nil
 	if q.store != nil && s.secret == "" {
 		q.keyFile = q.store.KeyFile()
 	}

@@ -134,7 +134,7 @@ const silencePage = 500
 
 // refreshSilences reads the silences that other gateways may have changed.
 func (q *openQueue) refreshSilences(ctx context.Context) {
-	if q.store != nil && q.silences.places.Load() != nil {
+	if !q.shared && q.silences.places.Load() != nil {
 		return
 	}
 	if err := q.readSilences(ctx); err != nil && q.silences.places.Load() == nil && ctx.Err() == nil {

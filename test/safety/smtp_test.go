@@ -197,7 +197,7 @@ func secureMail(t *testing.T, address string) *mailClient {
 func TestMailGuesses(t *testing.T) {
 	t.Parallel()
 	k := newRecorder(t)
-	const account, slow = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n", "slow $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n"
+	const account, slow = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n", "slow $2a$12$MZVTYY4n1Wqzs.3j3AkvUesFOdLpM8DGM47qBVVuxjFGYuwJAC4M6\n"
 	keys, block := "key k {\nurl "+k.url+"/\n}", "trusted_clients none\ntls localhost\nauth {\nnas"+account+slow
 	login := func(user, password string) string {
 		return "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+user+"\x00"+password)) + "\r\n"
