@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"mime"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
@@ -32,6 +34,7 @@ const (
 const (
 	doAcknowledge = "acknowledge"
 	doResolve     = "resolve"
+	doSilence     = "silence" // only for who may manage
 )
 
 // errNoIncident is returned for every public ID that is none.
@@ -70,12 +73,12 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	if err != nil {
 		return "", "", nil, err
 	}
-	var do, by string
+	var form incidentForm
 	if r.Method == http.MethodPost {
 		if err := checkOwnOrigin(r); err != nil {
 			return "", "", nil, err
 		}
-		if do, by, err = readIncidentForm(w, r); err != nil {
+		if form, err = readIncidentForm(w, r); err != nil {
 			return "", "", nil, err
 		}
 	}
@@ -86,12 +89,16 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	if at == nil {
 		return "", "", nil, errNoIncident
 	}
-	if do == "" {
+	switch form.do {
+	case "":
 		return "", "", at.Incident, nil
+	case doSilence:
+		done, err = h.silenceIncident(r, at.Incident, &form)
+		return done, "", at.Incident, err
 	}
-	by = cmp.Or(userOf(r), by)
+	by := cmp.Or(userOf(r), form.by)
 	change := q.acknowledge
-	if do == doResolve {
+	if form.do == doResolve {
 		change = q.resolve
 	}
 	x, ok, err := change(r.Context(), at, by)
@@ -104,7 +111,7 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 		return "", "It was acknowledged before; the first one counts.", x, nil
 	case !ok:
 		return "", "It is over already.", x, nil
-	case do == doResolve:
+	case form.do == doResolve:
 		return "It is resolved. Those who were told of it are told that.", "", x, nil
 	case x.Own:
 		return "You take care of it. Nobody else is told.", "", x, nil
@@ -114,9 +121,16 @@ func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) 
 	return "You take care of it. If it is still open then, the first step begins again at " + formatDay(x.Acknowledged.Until) + ".", "", x, nil
 }
 
-// readIncidentForm reads what is to be done, which is to acknowledge if the request does
-// not say, and the name of who does it.
-func readIncidentForm(w http.ResponseWriter, r *http.Request) (do, by string, err error) {
+// incidentForm is what the form on the page of an incident sends.
+type incidentForm struct {
+	do     string // acknowledge, resolve or silence
+	by     string // the name of who does it
+	length string // how long it is silenced
+}
+
+// readIncidentForm reads the form. If the request does not say what is to be done, it is
+// to acknowledge.
+func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxIncidentForm)
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
 		err = r.ParseMultipartForm(maxIncidentForm) //nolint:gosec // the body is limited
@@ -125,15 +139,54 @@ func readIncidentForm(w http.ResponseWriter, r *http.Request) (do, by string, er
 	}
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return "", "", api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", maxIncidentForm)
+			return f, api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", maxIncidentForm)
 		}
-		return "", "", api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
+		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
 	}
-	do = cmp.Or(r.Form.Get("do"), doAcknowledge)
-	if do != doAcknowledge && do != doResolve {
-		return "", "", api.Errorf(http.StatusBadRequest, "do must be %s or %s", doAcknowledge, doResolve)
+	f = incidentForm{cmp.Or(r.Form.Get("do"), doAcknowledge), personOf(r.Form.Get("by")), r.Form.Get("for")}
+	if f.do != doAcknowledge && f.do != doResolve && f.do != doSilence {
+		return f, api.Errorf(http.StatusBadRequest, "do must be %s, %s or %s", doAcknowledge, doResolve, doSilence)
 	}
-	return do, personOf(r.Form.Get("by")), nil
+	return f, nil
+}
+
+// errNotSilenced is returned where an incident cannot be silenced.
+var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the key by the title instead")
+
+// silenceIncident makes a silence of an incident for the client of r, who must be one who
+// may manage.
+func (h *Handler) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+	if err := h.mayManage(r); err != nil {
+		return "", err
+	}
+	k, q, err := h.silencedKey(r.Context(), x.Key)
+	if err != nil {
+		return "", err
+	}
+	if !x.IsOpen() || x.Own || k.home(h.site()) != x.Home {
+		return "", errNotSilenced
+	}
+	made, err := h.makeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	if err != nil {
+		return "", err
+	}
+	return "It is silenced until " + formatDay(made.Until) + ". If it is still open then, that is told.", nil
+}
+
+// silencedUntil returns until when a silence matches an incident; the zero time for none.
+func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+	q, err := h.app.durable(nil)
+	if err != nil || !x.IsOpen() || !q.silences.has(placeOfIncident(x)) {
+		return until
+	}
+	all, err := q.silencesAt(ctx, placeOfIncident(x))
+	if err != nil {
+		return until
+	}
+	if s := all.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags); s != nil {
+		until = s.Until
+	}
+	return until
 }
 
 // personOf returns a name that was typed in, in one line.
@@ -163,8 +216,12 @@ func (h *Handler) incidentPage(r *http.Request, x *rules.Incident, done, problem
 		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
 	}
 	p.Console = h.has.console && h.mayManage(r) == nil
-	if !p.Console {
+	p.Incident.Silenced = h.silencedUntil(r.Context(), x)
+	switch {
+	case !p.Console:
 		p.Incident.KeyAddress = ""
+	case x.IsOpen() && !x.Own && p.Incident.Silenced.IsZero():
+		p.Silence = silenceLengths()
 	}
 	add := func(at time.Time, worse bool, format string, args ...any) {
 		if !at.IsZero() {

@@ -120,3 +120,47 @@ func TestIncidentPageOfProgram(t *testing.T) {
 		x.wantCounts(t, 1, 1)
 	})
 }
+
+// TestIncidentPageSilence checks that who may manage can silence an incident on its page,
+// and nobody else.
+func TestIncidentPageSilence(t *testing.T) {
+	x := newTeam(t, 2)
+	for _, manage := range []bool{false, true} {
+		dir := t.TempDir()
+		inBubble(t, func(t *testing.T) {
+			settings := x.block("escalate after 10m")
+			if manage {
+				settings = "console {\nmanage open\n}\n" + settings
+			}
+			h := newQueueGateway(t, dir, "", settings)
+			before := x.phones[1].count()
+			postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
+			id := incidentsOf(t, h)[0].ID
+			page := askIncident(t, h, http.MethodGet, id, "", "Accept", "text/html").Body.String()
+			if offers := strings.Contains(page, `value="silence"`); offers != manage {
+				t.Errorf("manage %t: the page offers a silence: %t", manage, offers)
+			}
+			w := askIncident(t, h, http.MethodPost, id, "do=silence&for=2h&by=Eve", "Accept", "text/html")
+			if !manage {
+				if w.Code != http.StatusForbidden {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+				return
+			}
+			if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "It is silenced until 1 January 02:00 UTC") || !strings.Contains(body, "silenced until") || strings.Contains(body, `value="silence"`) {
+				t.Errorf("%d %s", w.Code, body)
+			}
+			if w := askIncident(t, h, http.MethodPost, id, "do=silence&for=never"); w.Code != http.StatusBadRequest {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			until(t, "2000-01-01 01:59:50")
+			if n := x.phones[1].count() - before; n != 0 {
+				t.Errorf("the second step began during the silence: %d messages", n)
+			}
+			until(t, "2000-01-01 02:12:00")
+			if n := x.phones[1].count() - before; n != 1 {
+				t.Errorf("the second step got %d messages after the silence", n)
+			}
+		})
+	}
+}

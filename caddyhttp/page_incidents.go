@@ -40,7 +40,9 @@ func (h *Handler) serveIncidentsPage(w http.ResponseWriter, r *http.Request, _ *
 		p.Problem = errQueueUnread
 	}
 	for _, x := range list {
-		p.Incidents = append(p.Incidents, listedIncident(r, x.Incident))
+		listed := listedIncident(r, x.Incident)
+		listed.Silenced = h.silencedUntil(r.Context(), x.Incident)
+		p.Incidents = append(p.Incidents, listed)
 	}
 	if next != (incidentCursor{}) {
 		p.More = address(next)

@@ -35,18 +35,23 @@ func (h *Handler) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *r
 	default:
 		p.Action = silencesPage(r)
 		p.New = console.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
-		p.Lengths = []console.Choice{
-			{Value: "30m", Label: "30 minutes"},
-			{Value: "2h", Label: "2 hours", Chosen: true},
-			{Value: "8h", Label: "8 hours, for a night"},
-			{Value: "1d", Label: "1 day"},
-			{Value: "3d", Label: "3 days"},
-			{Value: "7d", Label: "1 week"},
-			{Value: "30d", Label: "30 days"},
-		}
+		p.Lengths = silenceLengths()
 		h.setSilences(r, &p, q)
 	}
 	return h.writePage(w, r, http.StatusOK, routeConsoleSilences, p)
+}
+
+// silenceLengths returns how long a silence can last, to choose from.
+func silenceLengths() []console.Choice {
+	return []console.Choice{
+		{Value: "30m", Label: "30 minutes"},
+		{Value: "2h", Label: "2 hours", Chosen: true},
+		{Value: "8h", Label: "8 hours, for a night"},
+		{Value: "1d", Label: "1 day"},
+		{Value: "3d", Label: "3 days"},
+		{Value: "7d", Label: "1 week"},
+		{Value: "30d", Label: "30 days"},
+	}
 }
 
 // silencesPage returns the address of the page of silences, relative to a request.

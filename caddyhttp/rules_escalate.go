@@ -116,7 +116,8 @@ func (u *entryRules) dropRounds(t *entryTarget, by queue.JobID, rule notifier.Ru
 }
 
 // planSteps lets the escalation decide about the destinations with numbers.
-func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, statuses map[queue.JobID]queue.Status, c *queue.RuledChange) {
+// A silence keeps the message from all of them if silence is not nil.
+func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, silence *rules.Silence, statuses map[queue.JobID]queue.Status, c *queue.RuledChange) {
 	if !u.escalates || u.incident.known == nil {
 		return
 	}
@@ -135,7 +136,7 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, statuses 
 			jobs, byJob[at] = append(jobs, j), t
 		}
 	}
-	plan := u.escalate.Arrive(now, x, jobs)
+	plan := u.escalate.Arrive(now, x, jobs, silence != nil)
 	for _, j := range plan.Send {
 		t := byJob[j.Job.Index]
 		if t.lane >= 0 {
@@ -153,12 +154,15 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, statuses 
 			t.told(u, c, func(s *rules.Subject, m rules.Mark) { s.Next = m })
 		}
 	}
-	rule := notifier.RuleEscalating
-	if plan.Acknowledged {
+	rule, by := notifier.RuleEscalating, queue.JobID{}
+	switch {
+	case plan.Acknowledged:
 		rule = notifier.RuleAcknowledged
+	case plan.Silenced:
+		rule, by.Message = notifier.RuleSilenced, silence.ID
 	}
 	for _, j := range plan.Drop {
-		dropStep(&u.entry.Jobs[j.Job.Index], queue.JobID{}, rule, now)
+		dropStep(&u.entry.Jobs[j.Job.Index], by, rule, now)
 	}
 	for _, old := range plan.Replaced {
 		i := slices.IndexFunc(jobs, func(j rules.StepJob) bool { return j.Target == old.Target })
@@ -167,6 +171,23 @@ func (u *entryRules) planSteps(now time.Time, targets []steppedTarget, statuses 
 		}
 	}
 	c.Records[u.incident.name] = u.q.incidentRecord(x)
+}
+
+// stepsSilenced returns a silence that keeps a message which escalates from every
+// destination with a number, or nil.
+func (u *entryRules) stepsSilenced(now time.Time, silences *keySilences) (found *rules.Silence) {
+	if silences == nil || !u.escalates || u.incident.known == nil || u.incident.known.Own {
+		return nil
+	}
+	for _, t := range u.targets {
+		if t.step == 0 {
+			continue
+		}
+		if found = silences.All.Match(now, u.message.Incident, u.incident.known.Title, t.tags); found == nil {
+			return nil
+		}
+	}
+	return found
 }
 
 // told changes what a destination knows.

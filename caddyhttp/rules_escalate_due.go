@@ -292,22 +292,26 @@ func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key
 		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
 	}
 	m := &notifier.Message{Title: "Still open: " + strings.TrimPrefix(x.Title, "Still open: "), Body: body, Type: x.Type}
-	err := q.acceptAbout(ctx, x, k, settings, m, "")
+	to := x.Escalation.Targets
+	if x.Escalation.Silenced && x.Escalation.Step == 0 { // those without a number are told what the silence has held
+		to = slices.DeleteFunc(slices.Clone(to), func(t rules.StepTarget) bool { return t.Step == 0 })
+	}
+	err := q.acceptAbout(ctx, x, to, k, settings, m, "")
 	if errors.Is(err, errIncidentChanged) {
 		return nil // another gateway has sent it, or it is resolved
 	}
 	return err
 }
 
-// acceptAbout stores a message of the gateway about an incident, for the destinations that
-// messages about it have escalated to. by is who has made it, or "".
-func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, k *key, settings *resolved, m *notifier.Message, by string) error {
+// acceptAbout stores a message of the gateway about an incident, for some of the
+// destinations that messages about it have escalated to. by is who has made it, or "".
+func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *key, settings *resolved, m *notifier.Message, by string) error {
 	m.Format, m.Time = markup.Text, time.Now()
 	m.Foreign = true // the title is that of another message, and may be a stranger's
 	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
 	targets := slices.Clone(k.targets)
 	targets = slices.DeleteFunc(targets, func(t notifier.Target) bool {
-		return !slices.ContainsFunc(x.Escalation.Targets, func(o rules.StepTarget) bool { return o.Hash == t.Hash() })
+		return !slices.ContainsFunc(to, func(o rules.StepTarget) bool { return o.Hash == t.Hash() })
 	})
 	if len(targets) == 0 {
 		targets = slices.Clone(k.defaultTargets)
@@ -409,7 +413,7 @@ func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) 
 	}
 	if k != nil && !at.Own && at.IsOpen() {
 		m := &notifier.Message{Title: "Resolved: " + at.Title, Body: person(by) + " says that this is over.", Type: notifier.Success}
-		err := q.acceptAbout(ctx, at.Incident, k, settings, m, by)
+		err := q.acceptAbout(ctx, at.Incident, at.Escalation.Targets, k, settings, m, by)
 		if err != nil && !errors.Is(err, errIncidentChanged) {
 			return nil, false, err
 		}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -397,5 +399,37 @@ func TestEscalateSilenced(t *testing.T) {
 		x.wantCounts(t, 2, 2, 0)
 		until(t, "2000-01-01 02:12:00")
 		x.wantCounts(t, 2, 2, 1)
+	})
+}
+
+// TestEscalateSilencedFromTheBeginning checks that the steps of an incident that opens
+// during a silence begin with the first when it ends, and that nobody hears of one that is
+// over by then.
+func TestEscalateSilencedFromTheBeginning(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 10m"))
+		silence := rules.Silence{ID: uuid.New(), Until: time.Now().Add(2 * time.Hour), Title: "disk"}
+		if err := h.app.queue.makeSilence(t.Context(), h.resolved.keys["k"], h.site(), silence); err != nil {
+			t.Fatal(err)
+		}
+		a := postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1").queued(t)
+		if got, want := resultsOf(a.Results), []string{"queued silenced", "skipped silenced", "skipped silenced"}; !slices.Equal(got[:len(want)], want) {
+			t.Errorf("results %q, want %q", got, want)
+		}
+		postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db2")
+		until(t, "2000-01-01 01:00:00")
+		postWith(t, h, "/notify/k", "title=Disk+fine&body=b&type=success&incident=db2")
+		until(t, "2000-01-01 01:59:50")
+		x.wantCounts(t, 0, 0, 0)
+		until(t, "2000-01-01 02:01:10")
+		x.wantCounts(t, 1, 1, 0)
+		until(t, "2000-01-01 02:12:00")
+		x.wantCounts(t, 1, 1, 1)
+		postWith(t, h, "/notify/k", "title=Disk+fine&body=b&type=success&incident=db1")
+		x.wantCounts(t, 2, 2, 2)
+		until(t, "2000-01-01 06:00:00")
+		x.wantCounts(t, 2, 2, 2)
 	})
 }

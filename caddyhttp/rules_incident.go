@@ -148,7 +148,7 @@ func (i *entryIncident) update(u *entryRules, now time.Time, old [][]byte, statu
 			return errIncidentChanged
 		}
 		if state == notifier.Open {
-			x.Acknowledged, x.Escalation = rules.Acknowledgement{}, rules.Escalation{}
+			x.Again()
 		}
 	}
 	var dropped []rules.StepJob

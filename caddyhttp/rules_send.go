@@ -360,6 +360,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 	}
 	var steps []steppedTarget // that the escalation decides about
+	stopped := u.stepsSilenced(now, silences)
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
@@ -387,6 +388,8 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		var v rules.Verdict
 		switch {
+		case t.step != 0 && u.escalates && stopped != nil:
+			steps = append(steps, steppedTarget{t, subject, lane})
 		case t.step != 0 && u.escalates:
 			var done bool
 			if v, done = r.Repeats(now, lane, subject, t.item, waits, queue.NewID); done {
@@ -427,6 +430,9 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			c.Records[t.subject] = subjectRecord(subject)
 		}
 	}
+	if stopped != nil && !slices.Contains(kept, stopped.ID) {
+		kept = append(kept, stopped.ID)
+	}
 	if silences != nil && len(old[u.silences]) > 0 {
 		for i := range silences.All {
 			if slices.Contains(kept, silences.All[i].ID) {
@@ -435,7 +441,7 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 		}
 		c.Records[u.silences] = u.q.silencesRecord(silences, now)
 	}
-	u.planSteps(now, steps, statuses, c)
+	u.planSteps(now, steps, stopped, statuses, c)
 	return c, nil
 }
 

@@ -160,6 +160,8 @@ func (x *incident) columns() []string {
 	switch {
 	case x.State == "acknowledged" && x.Acknowledged != nil && x.Acknowledged.By != "":
 		what = "by " + x.Acknowledged.By
+	case x.State == "open" && x.Escalation != nil && x.Escalation.Step == 0:
+		what = "silenced" // since it was opened
 	case x.State == "open" && x.Escalation != nil:
 		what = fmt.Sprintf("step %d", x.Escalation.Step)
 		if x.Escalation.Next != nil {

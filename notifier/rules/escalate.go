@@ -130,15 +130,16 @@ type StepPlan struct {
 	// messages, which those of this one replace.
 	Drop, Replaced []StepJob
 
-	// Acknowledged means that nobody is told, because somebody takes care of it.
-	Acknowledged bool
-
-	Began bool // the first step has begun
+	// Acknowledged means that nobody is told, because somebody takes care of it, and
+	// Silenced that a silence keeps the steps from beginning.
+	Acknowledged, Silenced bool
 }
 
 // Arrive decides about a message that escalates. jobs are those to destinations with a
-// number, one for each of the rounds.
-func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob) (p StepPlan) {
+// number, one for each of the rounds. silenced reports whether a silence keeps it from all
+// of them. Then the steps begin when the silence ends (see Silence), but those of a failure
+// without an incident as if there were none.
+func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
 	if a := &x.Acknowledged; x.IsAcknowledged() {
 		if x.Own || a.Until.IsZero() || a.Until.After(now) {
 			p.Acknowledged, p.Drop = true, jobs
@@ -157,8 +158,7 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob) (p StepPla
 	if len(s.Steps()) == 0 {
 		return p
 	}
-	if s.Round == 0 {
-		p.Began = true
+	if s.Round == 0 && (!silenced || x.Own) {
 		s.begin(now, 1, s.Steps()[0], e)
 	}
 	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
@@ -168,6 +168,12 @@ func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob) (p StepPla
 		}
 		return replaced
 	})
+	if silenced && !x.Own {
+		s.Round, s.Silenced, s.Next = max(s.Round, 1), true, now.Add(silenceCheck)
+		p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
+		p.Silenced, p.Drop = true, jobs
+		return p
+	}
 	for _, j := range jobs {
 		told := s.Round > 1 || j.Step <= s.Step
 		later := j.Round > s.Round || j.Round == s.Round && j.Step > s.Step
@@ -300,6 +306,13 @@ func (x *Incident) Acknowledge(now time.Time, by string, ack time.Duration) (can
 		x.Acknowledged.Until = now.Add(ack)
 	}
 	return cancelled, true
+}
+
+// Again ends the steps and an acknowledgement of the incident, because a message of the
+// gateway begins them again.
+func (x *Incident) Again() {
+	unnumbered := slices.DeleteFunc(x.Escalation.Targets, func(t StepTarget) bool { return t.Step != 0 })
+	x.Acknowledged, x.Escalation = Acknowledgement{}, Escalation{Targets: unnumbered}
 }
 
 // stop ends the steps, and returns the jobs of those that have not ended.

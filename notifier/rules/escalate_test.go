@@ -32,7 +32,7 @@ func (m *escalationModel) message() {
 			m.step[j.Job] = j
 		}
 	}
-	p := m.rule.Arrive(m.now, m.x, jobs)
+	p := m.rule.Arrive(m.now, m.x, jobs, false)
 	if n := len(p.Send) + len(p.Hold) + len(p.Drop); n != len(jobs) {
 		m.t.Fatalf("%d of %d jobs are decided about", n, len(jobs))
 	}
