@@ -75,7 +75,6 @@ func Run(t *testing.T, e Engine) {
 		{"DueRecords", (*suite).dueRecords},
 		{"Groups", (*suite).groups},
 		{"HeldJobs", (*suite).heldJobs},
-		{"KeptFromClaim", (*suite).keptFromClaim},
 		{"UpdateJobs", (*suite).updateJobs},
 		{"UpdateRetries", (*suite).updateRetries},
 		{"UpdateOfEntry", (*suite).updateOfEntry},

@@ -182,45 +182,6 @@ func (s *suite) dueRecords() {
 	}
 }
 
-// keptFromClaim checks that the store tells when a job can be claimed which an update
-// has kept from it, and leaves as it was. The scheduler did not hear of it, and sent the job
-// up to a minute later.
-func (s *suite) keptFromClaim() {
-	e := s.add("a")
-	again := false
-	drain := func() {
-		for {
-			select {
-			case <-s.Changed():
-			default:
-				return
-			}
-		}
-	}
-	s.must(s.Update(s.Context(), s.keeping(func(status statusesOf) ([]queue.JobChange, error) {
-		if _, err := status([]queue.JobID{e.Jobs[0].JobID}); err != nil {
-			return nil, err
-		}
-		drain()
-		jobs, next, err := s.Claim(s.Context(), queue.Claim{Now: s.now, Max: 1, Lease: lease})
-		if err != nil || len(jobs) > 0 {
-			s.Errorf("claimed %v, %v", jobs, err)
-		}
-		if !next.IsZero() && !next.After(s.now) { // the scheduler looks again
-			again = true
-		}
-		return nil, nil
-	})))
-	if again {
-		return
-	}
-	select {
-	case <-s.Changed():
-	case <-time.After(time.Minute):
-		s.Fatal("nothing tells that the job can be claimed")
-	}
-}
-
 // heldJobs checks that a job which is held waits, and is not claimed before it is
 // released.
 func (s *suite) heldJobs() {
