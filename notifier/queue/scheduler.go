@@ -235,9 +235,7 @@ func (q *Queue) settle(a attempt) {
 			}
 		}
 		switch r.Status {
-		case Delivered, Failed:
-		case Superseded:
-			r.Rule = out.Rule
+		case Delivered, Failed, Superseded:
 		case Dead:
 			r.Reason = out.Reason
 		default:

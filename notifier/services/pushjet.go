@@ -17,7 +17,6 @@ type pushjet struct {
 func (p *pushjet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
 	s.Setup = "Create a service through the API of your Pushjet server and copy its secret."
-	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Groups(notifier.GroupPhone)
 	s.Words("self-hosted push", "android")
 	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
@@ -27,11 +26,7 @@ func (p *pushjet) Describe(s *notifier.Schema) {
 }
 
 func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	var link any // null for none
-	if m.AcknowledgeURL != "" {
-		link = m.AcknowledgeURL
-	}
-	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": link, "level": nil})
+	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": nil, "level": nil})
 	// Existing clients send the JSON with the content type of a form.
 	body.ContentType = "application/x-www-form-urlencoded; charset=utf-8"
 	_, err := c.Do(ctx, &notifier.Request{

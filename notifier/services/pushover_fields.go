@@ -48,13 +48,8 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 	form.text("title", title)
 	form.text("message", body)
 	form.add("sound", sound)
-	switch {
-	case p.link != "":
+	if p.link != "" {
 		form.text("url", p.link)
-	case m.AcknowledgeURL != "" && p.linkTitle == "":
-		// See https://pushover.net/api#urls.
-		form.text("url", m.AcknowledgeURL)
-		form.text("url_title", "Acknowledge")
 	}
 	if p.linkTitle != "" {
 		form.text("url_title", p.linkTitle)

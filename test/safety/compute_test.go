@@ -24,7 +24,6 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"github.com/caddy-notify/caddy-notify/internal/pgptest"
-	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // randomOdd returns an odd number with the given number of bits. It is almost
@@ -155,7 +154,7 @@ func (g *gateway) cpuOf(f func()) time.Duration {
 func TestExpensiveKeys(t *testing.T) {
 	t.Parallel()
 	timeout := 2 * time.Second
-	if racetest.Enabled {
+	if raceEnabled {
 		timeout = 5 * time.Second
 	}
 	fine := newRecorder(t)
@@ -214,7 +213,7 @@ func TestExpensiveKeys(t *testing.T) {
 			}
 			wg.Wait()
 		})
-		if racetest.Enabled {
+		if raceEnabled {
 			a.limit *= 10
 		}
 		t.Logf("%s: %d requests took %s of CPU time", a.what, n, used)

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // counter is a destination that counts the arrivals of each message. It
@@ -146,8 +144,8 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		u := "json://" + authority(s) + "/"
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 60+n, u, u)
 	}
-	rate, reloads := 200, amount(full || racetest.Enabled, 50, 15)
-	if racetest.Enabled {
+	rate, reloads := 200, amount(full || raceEnabled, 50, 15)
+	if raceEnabled {
 		rate = 40
 	}
 	g := start(t, "", block(0))

@@ -17,14 +17,11 @@ import (
 
 // Arrived is a message as a destination received it.
 type Arrived struct {
-	Path     string `json:"-"`
-	Title    string `json:"title"`
-	Message  string `json:"message"`
-	Type     string `json:"type"`
-	Incident string `json:"incident"`
-
-	AcknowledgeURL string `json:"acknowledge_url"`
-
+	Path        string `json:"-"`
+	Title       string `json:"title"`
+	Message     string `json:"message"`
+	Type        string `json:"type"`
+	Incident    string `json:"incident"`
 	Attachments []struct {
 		Filename string `json:"filename"`
 		Base64   []byte `json:"base64"`

@@ -309,7 +309,10 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 		return false
 	}
 	if s.index.beginSettling(j) {
-		s.signal()
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
 	}
 	return true
 }

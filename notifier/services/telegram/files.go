@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -26,7 +25,7 @@ func (t delivery) files(ctx context.Context, caption, mode string) error {
 		if err != nil {
 			return fmt.Errorf("sending file %d of %d: %w", i+1, len(t.m.Attachments), err)
 		}
-		caption, t.button = "", false
+		caption = ""
 	}
 	return nil
 }
@@ -53,13 +52,6 @@ func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachmen
 		if mode != "" {
 			add("parse_mode", mode)
 		}
-	}
-	if t.button && t.m.AcknowledgeURL != "" {
-		text, err := json.Marshal(keyboard(t.m))
-		if err != nil {
-			return err
-		}
-		add("reply_markup", string(text))
 	}
 	add("title", f.Name)
 	if t.silent {
