@@ -31,9 +31,14 @@ func init() {
 //	GET  /notify/keys/{key}       one of them
 //	POST /notify/keys/{key}/test  sends a test message to it
 //	GET  /notify/recent           the outcomes of the last messages
+//	GET  /notify/beats            the beats that keys expect
 //
 //	GET    /notify/destinations             the states of the destinations
 //	POST   /notify/destinations/{id}/retry  makes what waits for one due
+//
+//	GET  /notify/incidents                   the incidents of keys with rules
+//	POST /notify/incidents/{id}/acknowledge  acknowledges one; the body may say by whom
+//	POST /notify/incidents/{id}/resolve      resolves one
 //
 //	GET    /notify/queue             the deliveries that wait
 //	GET    /notify/queue/dead        the deliveries that were given up
@@ -63,9 +68,14 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		{http.MethodGet, "/notify/keys", a.serveKeys},
 		{http.MethodGet, "/notify/keys/{key}", a.serveKey},
 		{http.MethodPost, "/notify/keys/{key}/test", a.serveTest},
+		{http.MethodDelete, "/notify/keys/{key}/silences/{id}", a.serveEndSilence},
 		{http.MethodGet, "/notify/recent", a.serveRecent},
+		{http.MethodGet, "/notify/beats", a.serveBeats},
 		{http.MethodGet, "/notify/destinations", a.serveDestinations},
 		{http.MethodPost, "/notify/destinations/{id}/retry", a.serveRetryDestination},
+		{http.MethodGet, "/notify/incidents", a.serveIncidents},
+		{http.MethodPost, "/notify/incidents/{id}/acknowledge", a.serveAcknowledge},
+		{http.MethodPost, "/notify/incidents/{id}/resolve", a.serveResolve},
 		{http.MethodGet, "/notify/queue", a.serveQueue},
 		{http.MethodPost, "/notify/queue/{id}/retry", a.serveRetry},
 		{http.MethodDelete, "/notify/queue/{id}", a.serveDrop},
@@ -75,6 +85,9 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 			caddy.AdminRoute{Pattern: r.path, Handler: methodNotAllowed(r.method)})
 	}
 	return append(routes,
+		caddy.AdminRoute{Pattern: "GET /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveSilences)},
+		caddy.AdminRoute{Pattern: "POST /notify/keys/{key}/silences", Handler: caddy.AdminHandlerFunc(a.serveMakeSilence)},
+		caddy.AdminRoute{Pattern: "/notify/keys/{key}/silences", Handler: methodNotAllowed("GET, HEAD, POST")},
 		// Other methods of these match /notify/queue/{id}.
 		caddy.AdminRoute{Pattern: "GET /notify/queue/dead", Handler: caddy.AdminHandlerFunc(a.serveDead)},
 		caddy.AdminRoute{Pattern: "GET /notify/queue/backup", Handler: caddy.AdminHandlerFunc(a.serveBackup)},
@@ -96,7 +109,7 @@ func methodNotAllowed(allowed string) caddy.AdminHandlerFunc {
 }
 
 func (adminAPI) serveNotFound(http.ResponseWriter, *http.Request) error {
-	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations or /notify/queue"))
+	return adminError(http.StatusNotFound, errors.New("there is nothing at this address; try /notify/keys, /notify/recent, /notify/destinations, /notify/incidents or /notify/queue"))
 }
 
 func (adminAPI) serveKeys(w http.ResponseWriter, _ *http.Request) error {

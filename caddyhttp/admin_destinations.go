@@ -46,7 +46,7 @@ func newDestinationHealth(h *queue.Health) DestinationHealth {
 	switch {
 	case h.Down():
 		out.State = stateDown
-	case h.Failures > 0:
+	case h.Failing():
 		out.State = stateFailing
 	case h.Known:
 		out.State = stateKnown

@@ -120,6 +120,9 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //			default_tag <expression>|untagged
 //			queue off
 //			fallback <key>
+//			expect <name> every <duration> [grace <duration>] [{
+//				tag <expression>
+//			}]
 //			accept direct|smtp|<source...>
 //			token <secret...>
 //			reader <secret...>
@@ -202,7 +205,7 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 //	}
 //
 // The subdirectives key, from, url, import_apprise, variables, accept, token, reader, types,
-// quiet, rate, default_urls, allow, deny and trusted_origins may be repeated; their values
+// quiet, rate, expect, default_urls, allow, deny and trusted_origins may be repeated; their values
 // add up. The global option has no matcher.
 func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return s.unmarshal(d, nil, nil)
@@ -218,6 +221,7 @@ func (s *Settings) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 //		max_size <size>
 //		wait <duration>
 //		keep <duration>
+//		beat <url> <interval>
 //	}
 //	smtp <address...> {
 //		implicit_tls <address...>
@@ -316,7 +320,12 @@ func (b *settingsBlock) options() block.Options {
 		"client_limits":   {Usage: "client_limits { … }", Block: b.readClientLimits},
 		"max_in_flight":   {Usage: "max_in_flight <n>", Min: 1, Max: 1, Line: block.Number(&b.MaxInFlight, 1, math.MaxInt32)},
 		"propagate_trace": {Usage: "propagate_trace on|off", Min: 1, Max: 1, Line: block.OnOff(&b.PropagateTrace)},
-		"page":            {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
+		"public_url": {Usage: "public_url <url>", Min: 1, Max: 1, Line: func(args []string) error {
+			b.PublicURL = args[0]
+			_, err := parsePublicURL(args[0])
+			return err
+		}},
+		"page": {Usage: "page on|off", Min: 1, Max: 1, Line: block.OnOff(&b.Page)},
 		"trusted_origins": {Usage: "trusted_origins <origin...>|*", Min: 1, Max: math.MaxInt, Repeat: true, Line: func(origins []string) error {
 			b.TrustedOrigins = append(b.TrustedOrigins, origins...)
 			_, err := newOriginCheck(origins)
@@ -526,6 +535,7 @@ func (k *keyBlock) options() block.Options {
 			return nil
 		}},
 	}
+	known["expect"] = k.readExpect()
 	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
 	return known
 }

@@ -70,6 +70,11 @@ type Settings struct {
 	// false.
 	PropagateTrace *bool `json:"propagate_trace,omitempty"`
 
+	// The address at which people and programs outside reach the gateway, with the path
+	// before `/notify` if there is one. Links in messages begin with it. Example:
+	// `https://alerts.example.com`. Default: none; then nothing can have such links.
+	PublicURL string `json:"public_url,omitempty"`
+
 	// Answers `GET` from a browser with a page that has a form for messages.
 	// Default: true.
 	Page *bool `json:"page,omitempty"`

@@ -26,6 +26,9 @@ func (a *App) checkEffects() error {
 	if err := a.checkRules(a.Queue != nil); err != nil {
 		return err
 	}
+	if err := a.checkExpects(a.Queue != nil); err != nil {
+		return err
+	}
 	if a.SMTP != nil {
 		if err := a.checkMailKeys(); err != nil {
 			return err
@@ -69,6 +72,9 @@ func (h *Handler) checkEffects() error {
 		return err
 	}
 	if err := h.checkRules(h.app.Queue != nil); err != nil {
+		return err
+	}
+	if err := h.checkExpects(h.app.Queue != nil); err != nil {
 		return err
 	}
 	for key, name := range h.accepted() {

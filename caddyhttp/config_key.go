@@ -76,6 +76,9 @@ type Key struct {
 	// Default: none.
 	Fallback string `json:"fallback,omitempty"`
 
+	// Beats that have to come again and again. They need the queue. Default: none.
+	Expect []*Expect `json:"expect,omitempty"`
+
 	Rules
 }
 
@@ -177,8 +180,9 @@ type key struct {
 	accept         []string          // of the configuration
 	tokens         secretHashes      // of those who may send; empty for everyone
 	readers        secretHashes
-	fallback       string           // the key for messages about dead deliveries; "" for none
-	rules          *rules.Rules     // nil for none
+	fallback       string       // the key for messages about dead deliveries; "" for none
+	rules          *rules.Rules // nil for none
+	expects        []expect
 	limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	saved          bool             // it is a saved key, of the space
 	space          string           // "" for the default one
@@ -270,6 +274,7 @@ func parseUnshared(url string, files notifier.Files) (*notifier.Destination, err
 type keyLoader struct {
 	parse    parseFunc
 	services *Services
+	public   string         // see resolved.publicURL
 	file     *CaddyfileInfo // the positions of the URLs, or nil
 	log      *zap.Logger
 	warnings []loadWarning // collected until logWarnings
@@ -342,9 +347,12 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {
 		return nil, l.locate("key "+name, err)
 	}
-	if err := c.loadRules(k); err != nil {
+	if err := c.loadRules(k, l.public); err != nil {
 		rule, _, _ := strings.Cut(err.Error(), ":")
 		return nil, l.file.locate(ruleName(name, rule), prefixError(keyPrefix+name, err))
+	}
+	if beat, err := c.loadExpects(k); err != nil {
+		return nil, l.file.locate(expectName(name, beat), prefixError(keyPrefix+name, err))
 	}
 	l.warnRepeated(k, len(c.URLs))
 	return k, nil

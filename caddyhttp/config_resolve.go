@@ -49,6 +49,8 @@ type resolved struct {
 
 	consoleSettings *Console  // nil if it is not set
 	managers        *managers // nil if nobody may manage
+
+	publicURL string // the beginning of links to the gateway; "" if it is not known
 }
 
 // key returns a key of the configuration or, if there is none, a saved one. The
@@ -122,6 +124,11 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if s.PropagateTrace != nil {
 		r.propagateTrace = *s.PropagateTrace
 	}
+	if s.PublicURL != "" {
+		if r.publicURL, err = parsePublicURL(s.PublicURL); err != nil {
+			return nil, fmt.Errorf("public_url: %w", err)
+		}
+	}
 	if s.Page != nil {
 		r.page = *s.Page
 	}
@@ -133,6 +140,9 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if s.Configs != nil {
 		if r.configs, err = s.Configs.resolve(); err != nil {
 			return nil, s.Caddyfile.locate("configs", prefixError("configs", err))
+		}
+		if s.Configs.Escalate != nil && r.publicURL == "" {
+			return nil, s.Caddyfile.locate(ruleName("", "escalate"), fmt.Errorf("configs: escalate: %w", errNoPublicURL))
 		}
 	}
 	if err := s.resolveManagers(&r); err != nil {
@@ -147,7 +157,7 @@ func (s *Settings) resolveAll(base *resolved, parse parseFunc, log *zap.Logger) 
 	if err := s.resolveSources(&r); err != nil {
 		return nil, err
 	}
-	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, file: s.Caddyfile, log: log})
+	return &r, s.resolveTargets(&r, &keyLoader{parse: parse, services: r.services, public: r.publicURL, file: s.Caddyfile, log: log})
 }
 
 var errDefaultsWithoutStateless = errors.New("default_urls has no effect with stateless off, because only POST /notify uses it; remove one of them")

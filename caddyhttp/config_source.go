@@ -114,6 +114,9 @@ func checkSourceName(name string) error {
 	if name == sourceSMTP {
 		return errors.New("smtp cannot be the name of a source, because it stands for mails in accept; choose another name")
 	}
+	if name == sourceExpect {
+		return errors.New("expect cannot be the name of a source, because it stands for the gateway's own messages about beats; choose another name")
+	}
 	if name == sourceDirect {
 		return errors.New("direct cannot be the name of a source, because it stands for messages to /notify/{KEY} itself in accept; choose another name")
 	}

@@ -136,7 +136,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 // serveNotify answers a request for a key or, without one, for messages with URLs:
 // a message, a preview, or the page.
 func (h *Handler) serveNotify(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	beat, isBeat := beatQuery(r)
 	switch {
+	case isBeat:
+		return h.serveBeat(w, r, at.key, beat)
 	case r.Method != http.MethodPost:
 		resp := h.servePage(w, r, at.key)
 		if resp != nil && r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -108,6 +108,7 @@ func (h *Handler) readMessage(r *http.Request, q *api.Request, name string, hops
 		m.Incident = m.Incident.For(name, h.sourceOf(r))
 	}
 	d = newDelivery(h.resolved, sourceHTTP, h.site(), m, to)
+	d.format = h.sourceOf(r)
 	if d.logger, d.memory = h.log, q.Memory(); k != nil {
 		d = d.toKey(k)
 	}

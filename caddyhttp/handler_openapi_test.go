@@ -114,7 +114,7 @@ func TestDescriptionOfParameters(t *testing.T) {
 	d := readDescription(t)
 	for path, want := range map[string]string{
 		"/notify":       "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Title, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query title, query type",
-		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
+		"/notify/{KEY}": "header Accept, header Idempotency-Key, header Incident, header Prefer, header Priority, header Tags, header Title, header X-Apprise-Recursion-Count, query beat, query format, query incident, query mapping, query preview, query tag, query tags, query title, query type",
 	} {
 		var got []string
 		for _, p := range d.at("paths", path, "post")["parameters"].([]any) {
@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "IncidentRecord": d.schema(t, "IncidentRecord")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -356,6 +356,20 @@ func TestDescriptionOfAnswers(t *testing.T) {
 	notOpen := newGateway(t, "", "queue {\npath "+t.TempDir()+"\n}")
 	notOpen.app.ready()
 	calls["GET /notify/status"] = []call{{h: q, target: "/notify/status"}, {h: notOpen, target: "/notify/status"}}
+	managed := newQueueGateway(t, t.TempDir(), "configs {\nmanage open\n}\npage off", ruledKey(pager, "dedupe 1h"))
+	postWith(t, managed, "/notify/k", alertForm("failure", "down", "db1"))
+	managedNotOpen := newGateway(t, "configs {\nmanage open\n}\npage off", "queue {\npath "+t.TempDir()+"\n}")
+	managedNotOpen.app.ready()
+	calls["GET /notify/incidents"] = []call{
+		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
+	}
+	maps.Copy(calls, silenceCalls(t, s))
+	incident := "/notify/incidents/" + incidentsOf(t, managed)[0].ID
+	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
+	foreign := form("by=Eve")
+	foreign.header = header("Sec-Fetch-Site", "cross-site")
+	calls["GET "+routeIncident] = []call{{h: managed, target: incident}, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
+	calls["POST "+routeIncident] = []call{form("by=Ann"), form("do=nothing"), form("by=" + strings.Repeat("x", maxIncidentForm)), foreign, {h: q, target: incident}, {h: managedNotOpen, target: incident}}
 	for _, path := range []string{key, stateless} {
 		target := strings.Replace(path, "{KEY}", "ops", 1)
 		first := postWith(t, q, target, "body=x", "Idempotency-Key", "1").queued(t)
@@ -423,6 +437,14 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					continue
 				case !strings.HasPrefix(path, "/notify") && (got.status == http.StatusOK || path == "/status"):
 					continue // other tests cover these answers
+				case path == routeIncidents && got.status == 200:
+					schema = "Incidents"
+				case path == routeSilences && method == http.MethodGet && got.status == 200:
+					schema, lines = "Silence", jsonItems(t, got.body)
+				case strings.HasPrefix(path, routeSilences) && got.status < 300:
+					schema = "Silence"
+				case path == routeIncident && got.status == 200:
+					schema = "IncidentRecord"
 				case strings.Contains(path, "{ID}") && got.status == 200:
 					schema = "QueuedMessage"
 				case media == typeStream:

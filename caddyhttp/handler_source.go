@@ -212,6 +212,9 @@ func (h *Handler) deliverSource(w http.ResponseWriter, r *http.Request, a *route
 		text := fmt.Sprintf("The source %s has nothing to send.", a.source)
 		return &api.Response{Status: http.StatusOK, Records: []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}}, nil
 	}
+	if beat, ok := beatQuery(r); ok {
+		return h.takeBeat(r, q, a.key, beat, hops)
+	}
 	d, err := h.readDelivery(r, q, a.key, hops)
 	if err != nil {
 		return nil, err

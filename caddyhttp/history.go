@@ -48,6 +48,9 @@ type historyEntry struct {
 	// Incident is the name of what the message is about.
 	Incident string `json:"incident,omitempty"`
 
+	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	IncidentID string `json:"incident_id,omitempty"`
+
 	Results []api.Result `json:"results"`
 	Omitted int          `json:"omitted,omitempty"` // results that are not kept
 
@@ -71,7 +74,7 @@ const (
 
 // add records a message and drops the oldest ones beyond the limits.
 func (h *history) add(d delivery, outcome string, results []notifier.Result) {
-	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name)}
+	e := historyEntry{Time: d.message.Time, Source: d.source, Outcome: outcome, site: d.site, kind: d.message.Type, Incident: strings.Clone(d.message.Incident.Name), IncidentID: d.incidentID}
 	if key := d.key; key != "" {
 		e.Key = &key // &d.key would keep the message in memory
 	}

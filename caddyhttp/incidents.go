@@ -59,8 +59,8 @@ type incidents struct {
 	resolved incidentTimes
 
 	// opened has when a destination was told that an incident is open, by the incident
-	// and the destination, for destinations of chains. They are told the resolution
-	// even if a lower number has it.
+	// and the destination. Those of chains are told the resolution even if a lower number
+	// has it, and the others although a silence has begun meanwhile.
 	opened incidentTimes
 
 	// bypassed are the messages that were sent while the store of the queue could not
@@ -117,8 +117,8 @@ func (x *incidents) addTold(d *delivery, incident string) {
 	d.to = &to
 }
 
-// observer returns an observer that remembers which destinations of chains know an
-// incident as open.
+// observer returns an observer that remembers which destinations know an incident as
+// open.
 func (x *incidents) observer(incident string, m *notifier.Message, targets []notifier.Target) notifier.Observer {
 	return notifier.Observer{End: func(_ context.Context, i int, r notifier.Result) {
 		if r.Status != notifier.Delivered {

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // The outcomes of messages. Those of deliveries are the statuses of package
@@ -71,8 +72,8 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 		}),
 		rules: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: ns, Subsystem: sub, Name: "rules_total",
-			Help: "Deliveries that rules of keys have decided about, by outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message).",
-		}, []string{"outcome"}),
+			Help: "Deliveries that rules of keys have decided about, by rule and outcome: suppressed (the destination has the message), held, released (sent itself after it was held), digested (sent as part of one message), silenced (not sent because of a silence), escalated (sent as a later step), acknowledged (an incident whose steps have ended).",
+		}, []string{"rule", "outcome"}),
 		inFlight: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: ns, Subsystem: sub, Name: "in_flight",
 			Help: "Messages of clients that are not answered yet, which max_in_flight bounds.",
@@ -86,8 +87,10 @@ func newMetrics(f *inFlight, memory *notifier.Memory, queue func() *openQueue) *
 	for _, outcome := range []string{outcomeDelivered, outcomeFailed, outcomeQueued, outcomeRefused, outcomeOverloaded, outcomeError} {
 		m.messages.WithLabelValues(outcome) // rate() needs the 0 before the first
 	}
-	for _, outcome := range []string{ruleOutcomeSuppressed, ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested} {
-		m.rules.WithLabelValues(outcome)
+	for rule, outcomes := range ruleOutcomes() {
+		for _, outcome := range outcomes {
+			m.rules.WithLabelValues(rule, outcome)
+		}
 	}
 	for _, reason := range allRefusalReasons {
 		m.refusals.WithLabelValues(reason)
@@ -147,10 +150,35 @@ const (
 	ruleOutcomeHeld       = "held"
 	ruleOutcomeReleased   = "released"
 	ruleOutcomeDigested   = "digested"
+	ruleOutcomeSilenced   = "silenced"
+
+	ruleOutcomeEscalated    = "escalated"
+	ruleOutcomeAcknowledged = "acknowledged"
 )
 
-// ruled counts deliveries that rules have decided about.
-func (m *metrics) ruled(outcome string, n int) { m.rules.WithLabelValues(outcome).Add(float64(n)) }
+// ruleDedupe is the name of the rule that suppresses, and ruleEscalate that of steps. Those
+// that hold are named by [rules.Hold].
+const (
+	ruleDedupe   = "dedupe"
+	ruleEscalate = "escalate"
+)
+
+// ruleOutcomes returns the outcomes that each rule can have.
+func ruleOutcomes() map[string][]string {
+	out := map[string][]string{ruleDedupe: {ruleOutcomeSuppressed}}
+	out[ruleEscalate] = []string{ruleOutcomeEscalated, ruleOutcomeAcknowledged}
+	for _, h := range []rules.Hold{rules.ByQuiet, rules.ByDigest, rules.ByRate} {
+		out[h.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested}
+	}
+	out[rules.BySilence.Rule()] = []string{ruleOutcomeHeld, ruleOutcomeReleased, ruleOutcomeDigested, ruleOutcomeSilenced}
+	return out
+}
+
+// ruled counts deliveries that a rule has decided about. The names of the rules are those
+// of the Caddyfile.
+func (m *metrics) ruled(rule, outcome string, n int) {
+	m.rules.WithLabelValues(rule, outcome).Add(float64(n))
+}
 
 // dead counts a delivery that the queue has given up.
 func (m *metrics) dead(service string) { m.queue.dead.WithLabelValues(service).Inc() }

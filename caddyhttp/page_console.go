@@ -10,8 +10,7 @@ import (
 	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
 )
 
-// consolePlace is an entry of the navigation. Incidents and Silences belong behind
-// Queue.
+// consolePlace is an entry of the navigation.
 type consolePlace struct {
 	name    string
 	route   string
@@ -24,6 +23,8 @@ func consolePlaces() []consolePlace {
 		{"Keys", routeConsole, nil, nil},
 		{"Messages", routeConsoleMessages, nil, nil},
 		{"Queue", routeConsoleQueue, withQueue, (*Handler).queueTrouble},
+		{"Incidents", routeConsoleIncidents, withQueue, (*Handler).incidentTrouble},
+		{"Silences", routeConsoleSilences, withQueue, nil},
 	}
 }
 
@@ -98,6 +99,10 @@ func consoleActions() []consoleAction {
 		{routeConsoleQueue, false, "", (*Handler).serveQueuePage},
 		{routeConsoleQueue, true, hurryQuery, (*Handler).hurryQueue},
 		{routeConsoleQueue, true, dropQuery, (*Handler).dropQueue},
+		{routeConsoleIncidents, false, "", (*Handler).serveIncidentsPage},
+		{routeConsoleSilences, false, "", (*Handler).serveSilencesPage},
+		{routeConsoleSilences, true, makeQuery, (*Handler).postSilence},
+		{routeConsoleSilences, true, endQuery, (*Handler).postSilenceEnd},
 	}
 }
 

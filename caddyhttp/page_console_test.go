@@ -50,7 +50,7 @@ func TestConsoleAccess(t *testing.T) {
 			r.Header.Set("Accept", browser)
 			return r
 		}
-		for _, path := range []string{"/notify/console/keys/ops", "/notify/console/messages", "/notify/console/queue"} {
+		for _, path := range []string{"/notify/console/keys/ops", "/notify/console/messages", "/notify/console/queue", "/notify/console/incidents"} {
 			certificate := get(path)
 			certificate.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
 			unverified := get(path)

@@ -154,7 +154,7 @@ func consoleHealth(s *queue.Health) console.Health {
 	switch {
 	case s.Down():
 		out.State, out.Since = console.Down, s.DownSince
-	case s.Failures > 0, s.LastError != "": // the latter for good, such as a wrong token
+	case s.Failing():
 		out.State, out.Since = console.Failing, s.FailingSince
 	case s.Waiting > 0:
 		out.State = console.Waiting

@@ -248,16 +248,36 @@ func (h *Handler) dropKey(w http.ResponseWriter, r *http.Request, name string) e
 
 var errNoQueuedDestination = api.Errorf(http.StatusNotFound, "there is no such destination here; load the page again")
 
-// dropDestination drops what waits for a destination.
+// dropDestination drops what waits for a destination, and is the site's.
 func (h *Handler) dropDestination(r *http.Request, q *openQueue, id queue.Hash, about ...zap.Field) (int, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
 	defer cancel()
-	n, _, err := q.DropDestination(ctx, id, false)
+	n, _, err := q.DropDestination(ctx, id, false, func(j *queue.Job) bool { return h.mayDrop(ctx, j) })
 	h.logQueueChange(r, dropQuery, n, append(about, zap.String("destination", encodeDestination(id)))...)
 	if err != nil {
 		return n, messageError(err)
 	}
 	return n, nil
+}
+
+// mayDrop reports whether those who manage the site may drop a delivery: one of a message
+// that came to the site, or of a key that the site has in common with the other one, such
+// as a global key. The messages of a site that is not in the configuration any more are
+// everybody's, because no other page shows them.
+func (h *Handler) mayDrop(ctx context.Context, j *queue.Job) bool {
+	var state queuedState
+	if state.decode(j.State) != nil || state.Site == h.site() {
+		return true
+	}
+	others := h.app.settingsOf(state.Site)
+	if others == nil {
+		return true
+	}
+	own, err := h.resolved.key(ctx, state.Key)
+	return err == nil && !own.ofSite && slices.ContainsFunc(others, func(s *resolved) bool {
+		k, err := s.key(ctx, state.Key)
+		return err == nil && k.home(state.Site) == own.home(state.Site)
+	})
 }
 
 // destinationsOfForm reads the form of a button. It returns the queue and the

@@ -249,11 +249,14 @@ func (h *Handler) pageMessage(r *http.Request, at *route) (*openQueue, *queue.En
 
 // serveMessagePage shows a message of the queue.
 func (h *Handler) serveMessagePage(w http.ResponseWriter, r *http.Request, at *route) error {
-	_, e, err := h.pageMessage(r, at)
+	q, e, err := h.pageMessage(r, at)
 	if err != nil {
 		return err
 	}
 	p := console.MessagePage{Root: rootOf(r.URL.Path), Message: h.queueMessage(r, e)}
+	if x := q.incidentOfMessage(r.Context(), e.Message); x != nil {
+		p.Incident = listedIncident(r, x).Address
+	}
 	for i, result := range queuedMessage(e).Results {
 		j := &e.Jobs[i]
 		d := newPageDelivery(result, j)

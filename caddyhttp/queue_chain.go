@@ -19,6 +19,11 @@ type queuedSummary struct {
 	Key      string
 	Source   string
 	Type     notifier.Type
+
+	// Known is what the record of the incident is named by (see [openQueue.incidentName]);
+	// "" for a message to a key without rules.
+	Known string
+
 	queuedChains
 }
 
@@ -44,6 +49,7 @@ const (
 	summaryKey      wire.Field = 5
 	summarySource   wire.Field = 6
 	summaryType     wire.Field = 7
+	summaryKnown    wire.Field = 8
 
 	chainNumber wire.Field = 1 // one for each
 
@@ -70,7 +76,8 @@ func (c *queuedSummary) encode() (b []byte) {
 	b = wire.AppendText(b, summaryIncident, c.Incident)
 	b = wire.AppendText(b, summaryKey, c.Key)
 	b = wire.AppendText(b, summarySource, c.Source)
-	return wire.AppendText(b, summaryType, c.Type)
+	b = wire.AppendText(b, summaryType, c.Type)
+	return wire.AppendText(b, summaryKnown, c.Known)
 }
 
 // decode decodes the summary of a message.
@@ -106,6 +113,8 @@ func (c *queuedSummary) decode(b []byte) error {
 			c.Key = r.Text()
 		case summarySource:
 			c.Source = r.Text()
+		case summaryKnown:
+			c.Known = r.Text()
 		case summaryType:
 			c.Type = notifier.Type(r.Text())
 		}
@@ -117,6 +126,7 @@ func (c *queuedSummary) decode(b []byte) error {
 func (d *delivery) summary() []byte {
 	s := d.finalSummary()
 	s.queuedChains = d.chains()
+	s.Known = d.knownIncident()
 	return s.encode()
 }
 
@@ -227,8 +237,6 @@ type chainTurn struct {
 	// laterDecides reports whether a later number still waits. If that one fails
 	// as well, its failure is reported instead of this one.
 	laterDecides bool
-
-	chained bool // the job has a chain
 }
 
 // postponeChain is how long a delivery is postponed while lower numbers of its
@@ -249,7 +257,6 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 	}
 	c := readChains(e)
 	chain, number := c.chainOf(j.Index)
-	turn.chained = chain != nil
 	if c.anyComplete(e.Jobs, chain) {
 		turn.outcome = notNeeded(j)
 		return turn
@@ -273,6 +280,9 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 func goesBefore(lower, j *queue.Job, now time.Time) bool {
 	if !lower.Status.Waits() || lower.Attempts > j.Attempts {
 		return false
+	}
+	if lower.Status == queue.Held && lower.Rule == string(notifier.RuleSilenced) && lower.Due.After(now) {
+		return false // the next number is used in place of one that is silenced
 	}
 	return lower.Attempts == 0 || lower.Status == queue.Sending || !lower.Due.After(now)
 }

@@ -56,6 +56,9 @@ type Queue struct {
 	// were given up can be tried again. A duration such as `"30d"`, or a number of
 	// nanoseconds. Default: 7d.
 	Keep caddy.Duration `json:"keep,omitempty"`
+
+	// Calls a watchdog outside while the queue works. Default: none.
+	Beat *QueueBeat `json:"beat,omitempty"`
 }
 
 // defaultQueueWait is the default time that a request waits for its results.
@@ -87,6 +90,9 @@ func (c *Queue) check() error {
 			return fmt.Errorf("%s is negative; it must be a duration above 0", d.name)
 		}
 	}
+	if err := c.Beat.check(); err != nil {
+		return err
+	}
 	switch {
 	case c.MaxSize < 0:
 		return fmt.Errorf("max_size is %d; it must be a number of bytes above 0", c.MaxSize)
@@ -109,6 +115,8 @@ type queueSettings struct {
 	maxSize int64
 	wait    time.Duration
 	keep    time.Duration
+
+	watchdog *watchdog // nil for none
 }
 
 // resolve returns the settings with placeholders replaced.
@@ -133,6 +141,10 @@ func (c *Queue) resolve() (*queueSettings, error) {
 		if *p.to, err = placeholder.Resolve(p.text); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
+	}
+	var err error
+	if s.watchdog, err = c.Beat.resolve(); err != nil {
+		return nil, err
 	}
 	if c.Secret != "" && len(s.secret) < minQueueSecret {
 		return nil, errQueueSecret
@@ -193,7 +205,11 @@ func (b *settingsBlock) readQueue(d *caddyfile.Dispenser, args []string) error {
 		"max_age":  {Usage: "max_age <duration>", Min: 1, Max: 1, Line: block.Duration(&q.MaxAge)},
 		"max_size": {Usage: "max_size <size>", Min: 1, Max: 1, Line: block.Size(&q.MaxSize)},
 		"wait":     {Usage: "wait <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Wait)},
-		"keep":     {Usage: "keep <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Keep)},
+		"beat": {Usage: "beat <url> <interval>", Min: 2, Max: 2, Line: func(args []string) error {
+			q.Beat = &QueueBeat{URL: args[0]}
+			return block.Duration(&q.Beat.Interval)(args[1:])
+		}},
+		"keep": {Usage: "keep <duration>", Min: 1, Max: 1, Line: block.Duration(&q.Keep)},
 	})
 	if err != nil {
 		return err

@@ -75,8 +75,19 @@ func TestQueueDead(t *testing.T) {
 			t.Errorf("told %q", text)
 		}
 	}
-	if status, text := ask(t, "GET", "/notify/queue/dead?limit=1", ""); status != 200 || !strings.Contains(text, `"next":"/notify/queue/dead?after=`+first+`.0\u0026limit=1"`) {
-		t.Errorf("the first page: status %d %s", status, text)
+	next := "/notify/queue/dead?limit=1"
+	for _, id := range []string{first, second} {
+		var page adminQueue
+		status, text := ask(t, "GET", next, "")
+		if err := json.Unmarshal([]byte(text), &page); status != 200 || err != nil || len(page.Deliveries) != 1 || page.Deliveries[0].ID != id {
+			t.Fatalf("%s: status %d %s", next, status, text)
+		}
+		if next = page.Next; next != "/notify/queue/dead?after="+id+".0&limit=1" {
+			t.Fatalf("the next page is %s", next)
+		}
+	}
+	if status, text := ask(t, "GET", next, ""); status != 200 || !strings.Contains(text, `"deliveries":[]`) || strings.Contains(text, `"next"`) {
+		t.Errorf("the last page: status %d %s", status, text)
 	}
 	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", "caddy_notify_queue_bytes 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
 		// The messages about these deliveries may not be settled yet.

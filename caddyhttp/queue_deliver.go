@@ -95,6 +95,10 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 	if err != nil {
 		return unreadable(j, err)
 	}
+	incident, outcome := q.stepTurn(ctx, j)
+	if outcome != nil {
+		return *outcome
+	}
 	t, err := app.queuedTarget(ctx, &text, &state)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
 		return queue.Outcome{Postponed: true, RetryAfter: postponeSaved}
@@ -139,15 +143,16 @@ func (q *openQueue) attempt(ctx context.Context, m *queue.Message, j *queue.Job)
 		limits.Requests = max(limits.Requests/max(text.Targets, 1), 1)
 		to.Limits = &limits
 	}
+	message.AcknowledgeURL = t.settings.acknowledgeURL(incident)
 	d := newDelivery(t.settings, text.Source, text.Site, message, to)
-	d.key, d.logger, d.memory, d.id, d.attempt, d.chained = text.Key, t.logger, &memory, m.ID, true, turn.chained
+	d.key, d.logger, d.memory, d.id, d.attempt = text.Key, t.logger, &memory, m.ID, true
 	d.home, _, _ = strings.Cut(j.Incident, "\x00")
-	d.repeated = func(_ int, r *notifier.Result) zapcore.Level {
+	d.repeated = func(_ int, r *notifier.Result) (zapcore.Level, []zap.Field) {
 		id := queue.Hash{}
 		if !j.Client {
 			id = q.Hash(j.Destination)
 		}
-		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err)
+		return q.failures.add(id, destinationName{text.Key, r.Service, r.Destination}, m.ID, r.Err), []zap.Field{zap.Stringer("id", m.ID)}
 	}
 	sent, trace := app.shared.sendNow(ctx, d)
 	r := sent.Results[0]
@@ -219,12 +224,9 @@ func (e *goneError) Error() string {
 // queuedTarget returns the destination of a job, under the rules of the site that
 // the message came to: the stricter of those when it came in and those of now.
 func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedState) (queueTarget, error) {
-	then, err := egress.ParsePolicy(text.Policy)
+	then, err := text.policy()
 	if err != nil {
 		return queueTarget{}, err
-	}
-	if then == nil && (text.Client || text.Untrusted) {
-		then = new(egress.Policy)
 	}
 	if text.Client {
 		return a.clientTarget(text, state, then)
@@ -233,17 +235,41 @@ func (a *App) queuedTarget(ctx context.Context, text *queuedText, state *queuedS
 	if err != nil {
 		return queueTarget{}, err
 	}
-	if then == nil && t.Policy() == nil {
-		return t, nil // it was and is the operator's
-	}
-	_, now, _ := a.siteRules(text.Site, then)
-	policy := egress.Strictest(t.Policy(), now, then)
-	if policy.Key() == t.Policy().Key() {
-		return t, nil
-	}
-	t.own = true
-	t.Destination, err = t.WithPolicy(policy)
+	err = t.restrict(a.policyOf(text.Site, then, t.Destination))
 	return t, err
+}
+
+// policy returns the egress policy that the message was accepted under, or nil if its
+// destinations are the operator's.
+func (t *queuedText) policy() (*egress.Policy, error) {
+	then, err := egress.ParsePolicy(t.Policy)
+	if then == nil && (t.Client || t.Untrusted) {
+		then = new(egress.Policy)
+	}
+	return then, err
+}
+
+// policyOf returns the strictest of the policies for a delivery to d of a message that
+// a site accepted under the policy then: that one, the site's present one, and that of
+// d. It returns nil if d was and is the operator's.
+func (a *App) policyOf(site string, then *egress.Policy, d *notifier.Destination) *egress.Policy {
+	if then == nil && d.Policy() == nil {
+		return nil
+	}
+	_, now, _ := a.siteRules(site, then)
+	return egress.Strictest(d.Policy(), now, then)
+}
+
+// restrict gives the destination a policy that is as strict as its own or stricter.
+func (t *queueTarget) restrict(policy *egress.Policy) error {
+	if policy.Key() == t.Policy().Key() {
+		return nil
+	}
+	d, err := t.WithPolicy(policy)
+	if err == nil {
+		t.Destination, t.own = d, true
+	}
+	return err
 }
 
 // clientTarget returns the destination of a client's URL.

@@ -197,6 +197,19 @@ func TestDestinations(t *testing.T) {
 		t.Errorf("told %+v", a)
 	}
 	watch.mu.Unlock()
+	// A destination that refuses for good fails for people, too.
+	good.answer(http.StatusUnauthorized)
+	resp, err := caddyhttptest.Client.Post(caddyhttptest.Server+"/prefix/notify/g", typeForm, strings.NewReader("body=confidential"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if all := list(); all.Failing != 1 || all.Destinations[0].State != stateFailing || all.Destinations[0].FailingSince == nil || !strings.Contains(all.Destinations[0].LastError, "401") {
+		t.Errorf("with a wrong token: %+v", all)
+	}
+	if _, text := ask(t, "GET", "/metrics", ""); !strings.Contains(text, "\n"+`caddy_notify_destinations{state="failing"} 1`) {
+		t.Error("the metric does not count a wrong token")
+	}
 	if status, _ := ask(t, "POST", "/notify/destinations/x/retry", ""); status != 404 {
 		t.Errorf("an unknown destination: status %d", status)
 	}

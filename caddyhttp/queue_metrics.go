@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // queueMetrics are the metrics of the open queue. There are none if no queue is
@@ -14,8 +16,11 @@ type queueMetrics struct {
 
 	jobs, oldest, bytes *prometheus.Desc
 	destinations        *prometheus.Desc
+	incidents           *prometheus.Desc
+	beats               *prometheus.Desc
 	retries             prometheus.Counter
 	dead                *prometheus.CounterVec
+	watchdog            *prometheus.CounterVec
 }
 
 func newQueueMetrics(queue func() *openQueue) *queueMetrics {
@@ -25,19 +30,23 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		jobs:         prometheus.NewDesc(name("jobs"), "Deliveries in the queue by state: queued, sending, dead (given up).", []string{"state"}, nil),
 		oldest:       prometheus.NewDesc(name("oldest_seconds"), "Age of the oldest message that waits in the queue; 0 if none waits.", nil, nil),
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
+		incidents:    prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "incidents"), "Incidents of keys with rules by state: open, acknowledged, resolved (and not forgotten yet).", []string{"state"}, nil),
+		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, late, failed.", []string{"state"}, nil),
 		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
+		watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations, m.incidents, m.beats} {
 		c <- d
 	}
 	m.retries.Describe(c)
 	m.dead.Describe(c)
+	m.watchdog.Describe(c)
 }
 
 // statsTimeout bounds how long a scrape waits for the store.
@@ -51,6 +60,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	m.retries.Collect(c)
 	m.dead.Collect(c)
+	m.watchdog.Collect(c)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -60,6 +70,10 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge(m.destinations, float64(n.Down), string(stateDown))
 	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
 	defer cancel()
+	incidents := q.countIncidents(ctx)
+	for _, stage := range rules.Stages {
+		gauge(m.incidents, float64(incidents[stage]), string(stage))
+	}
 	s, err := q.Stats(ctx)
 	if err != nil {
 		return // the queue logs the reason
@@ -73,4 +87,19 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))
+	app := q.app.Load()
+	if !app.expectsBeats() {
+		return
+	}
+	beats, err := app.allBeats(ctx)
+	if err != nil {
+		return
+	}
+	states := map[string]int{stateOnTime: 0, string(rules.BeatLate): 0, string(rules.BeatFailed): 0}
+	for _, b := range beats {
+		states[b.state()]++
+	}
+	for state, n := range states {
+		gauge(m.beats, float64(n), state)
+	}
 }

@@ -28,12 +28,19 @@ type openQueue struct {
 	logName string // without a password
 	secret  [sha256.Size]byte
 	store   *bolt.Store // nil with Postgres
+	shared  bool        // other gateways can use the store
 	keyFile string      // of the store, unless the configuration has a secret
 	log     *zap.Logger
 	app     atomic.Pointer[App] // makes the deliveries; the app that was started last
 	slow    slowDestinations
 
-	undecided undecidedSends
+	undecided     undecidedSends
+	watchdogFails atomic.Bool // the last call has failed
+	seen          atomic.Bool // this process has noted that it runs (see [openQueue.see])
+
+	groups   groupSizes
+	counts   incidentCounts
+	silences silenceCache
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -86,6 +93,7 @@ func (a *App) newQueue() (*openQueue, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.shared = q.store == nil
 	if q.store != nil && s.secret == "" {
 		q.keyFile = q.store.KeyFile()
 	}
@@ -96,9 +104,11 @@ func (a *App) newQueue() (*openQueue, error) {
 
 // options returns the options of the queue for the settings of an app.
 func (q *openQueue) options(s *queueSettings) queue.Options {
+	punctual := q.app.Load().hasRules() || q.app.Load().expectsBeats() || s.watchdog != nil
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
-		Ended: q.ended, Due: q.due, Punctual: q.app.Load().hasRules(), Recheck: q.recheck,
+		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
+		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refreshSilences,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }

@@ -482,7 +482,11 @@ func jobResult(j *queue.Job) (r api.QueuedResult) {
 		r.Status, r.NextAttempt = api.StatusQueued, &j.Due
 	case queue.Held:
 		r.Status, r.Rule = api.StatusQueued, notifier.Rule(j.Rule)
-		if j.Rule != "" && !j.Due.IsZero() {
+		switch {
+		case j.Rule == "" || j.Due.IsZero():
+		case r.Rule == notifier.RuleEscalating:
+			r.Next, r.Step = &j.Due, stepOfJob(j)
+		default:
 			r.Until = &j.Due
 		}
 	case queue.Superseded:
@@ -513,6 +517,8 @@ func storedResults(m *api.QueuedMessage) []notifier.Result {
 		}
 		if r.Until != nil {
 			out[i].Until = *r.Until
+		} else if r.Next != nil {
+			out[i].Until, out[i].Step = *r.Next, r.Step
 		}
 		if r.Error != nil {
 			out[i].Err = errors.New(*r.Error)

@@ -75,7 +75,7 @@ func TestQueuedResults(t *testing.T) {
 		Rule: notifier.RuleSuperseded, By: "id",
 	}
 	until := want
-	until.Until = new(time.Time) // it is that of the job
+	until.Until, until.Step, until.Next = new(time.Time), 2, new(time.Time) // they are those of the job
 	checkFilled(t, until)
 	empty := ""
 	for _, want := range []api.Result{want, {Tags: []string{}}, {Tags: []string{}, Error: &empty}} {
@@ -86,7 +86,7 @@ func TestQueuedResults(t *testing.T) {
 }
 
 func TestQueuedSummary(t *testing.T) {
-	want := queuedSummary{"site", "disk db1", "ops", "grafana", notifier.Warning, queuedChains{Chains: [][][]int{{{0, 2}, {1}}, {{3}, {4, 5}}}, Optional: []int{0, 4}}}
+	want := queuedSummary{"site", "disk db1", "ops", "grafana", notifier.Warning, "known", queuedChains{Chains: [][][]int{{{0, 2}, {1}}, {{3}, {4, 5}}}, Optional: []int{0, 4}}}
 	var got queuedSummary
 	if err := got.decode(want.encode()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

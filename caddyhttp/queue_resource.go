@@ -16,6 +16,12 @@ import (
 // messageAddress returns the address of a message for a client that has sent r
 // to the address of a key, or to /notify.
 func messageAddress(r *http.Request, id string) string {
+	return messageRoot(r) + strings.Replace(routeMessage, "{ID}", id, 1)
+}
+
+// messageRoot returns what the client of r sees before the path of a route: the prefix
+// that handle_path or another handler has removed.
+func messageRoot(r *http.Request) string {
 	path := r.URL.EscapedPath()
 	prefix := ""
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
@@ -23,7 +29,7 @@ func messageAddress(r *http.Request, id string) string {
 			prefix = before
 		}
 	}
-	return prefix + strings.Replace(routeMessage, "{ID}", id, 1)
+	return prefix
 }
 
 // serveMessage answers a request for a message in the queue.
@@ -69,7 +75,11 @@ func (h *Handler) message(w http.ResponseWriter, r *http.Request, text string) (
 			return nil, messageError(err)
 		}
 	}
-	return queuedMessage(e).Response(), nil
+	m := queuedMessage(e)
+	if x := q.incidentOfMessage(ctx, e.Message); x != nil {
+		m.IncidentID = x.ID
+	}
+	return m.Response(), nil
 }
 
 // storedMessage returns a message that came to the site of h. Errors are for the

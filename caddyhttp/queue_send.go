@@ -8,11 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
 // setQueued makes resp the response to a request whose message has an ID.
@@ -64,9 +66,15 @@ type queuedSend struct {
 	q      *openQueue
 	shared *shared
 
-	direct []int             // indexes of the targets that are sent to at once; the others are queued
-	states []queuedState     // of the targets; nil unless they are stored
-	begun  []notifier.Result // if begin has stored the message: the results before anything is sent
+	escalates bool           // the message does, if it can be stored
+	incident  *entryIncident // of a key with rules; nil for none
+
+	direct   []int             // indexes of the targets that are sent to at once; the others are queued
+	rounds   map[int][]int     // of a message that escalates: the jobs for the rounds after the first, by that of the first
+	states   []queuedState     // of the targets; nil unless they are stored
+	silences rules.Silences    // that may keep the message from a destination
+	ruled    *entryRules       // what the rules decide; nil without rules
+	begun    []notifier.Result // if begin has stored the message: the results before anything is sent
 
 	// decided is done when it is known whether the message is stored. err and
 	// entry can be read only after that. err is the error of the queue if it could
@@ -137,7 +145,8 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	if incident := s.incidentOf(); incident != "" && !s.takeTurn(ctx, incident) {
 		stored = true
 	}
-	stored = stored || !s.rules.Empty() // which decide in the transaction
+	s.silences = s.q.silencesOf(&s.delivery)
+	stored = stored || s.with != nil || !s.rules.Empty() || len(s.silences) > 0 // which decide in the transaction
 	if !stored {
 		return nil
 	}
@@ -161,6 +170,7 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 	s.begun = s.resultsSoFar()
 	s.waitForTurns(chained)
 	s.countRuled()
+	s.concludeIncident()
 	return nil
 }
 
@@ -401,14 +411,14 @@ func (s *queuedSend) end(k int, r notifier.Result) {
 }
 
 // failed counts a failure of the k-th direct target that the queue repeats, and
-// returns the level of its log entry.
-func (s *queuedSend) failed(k int, r *notifier.Result) zapcore.Level {
+// returns the level of its log entry and the ID of the message.
+func (s *queuedSend) failed(k int, r *notifier.Result) (zapcore.Level, []zap.Field) {
 	i := s.direct[k]
 	id := queue.Hash{}
 	if s.to.Limits == nil {
 		id = s.q.Hash(s.destination(i))
 	}
-	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err)
+	return s.q.failures.add(id, destinationName{s.key, r.Service, r.Destination}, s.id, r.Err), []zap.Field{zap.Stringer("id", s.id)}
 }
 
 // streamQueued sends the client the state of the targets that are queued from
@@ -512,7 +522,12 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 			s.setIncident(j)
 		}
 	}
+	s.addRounds()
 	s.applyRules()
+	if s.with != nil {
+		s.entry.Rules = joinRuled(s.entry.Rules, s.with)
+	}
+	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
 }
 
 // setJob sets the job of the i-th target, which is not final.

@@ -120,10 +120,11 @@ func (p *pager) count() int {
 
 // queuedAnswer is the JSON of a response with a queue.
 type queuedAnswer struct {
-	ID      string             `json:"id"`
-	State   string             `json:"state"`
-	Error   *string            `json:"error"`
-	Results []api.QueuedResult `json:"results"`
+	ID         string             `json:"id"`
+	IncidentID string             `json:"incident_id"`
+	State      string             `json:"state"`
+	Error      *string            `json:"error"`
+	Results    []api.QueuedResult `json:"results"`
 }
 
 func (r reply) queued(t *testing.T) (a queuedAnswer) {

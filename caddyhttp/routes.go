@@ -60,12 +60,18 @@ func routeSpecs() []routeSpec {
 		{routeOpenAPI, get, accessAnyone, nil, (*Handler).serveOpenAPI},
 		{routeHealth, get, accessAnyone, nil, (*Handler).serveHealth},
 		{routeMessage, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessHolder, withQueue, (*Handler).serveMessage},
+		{routeIncidents, get, accessManage, withQueue, (*Handler).serveIncidents},
+		{routeIncident, both, accessHolder, withQueue, (*Handler).serveIncident},
 		{routeConsole, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleKey, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessages, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleMessage, both, accessManage, withConsole, (*Handler).serveConsole},
 		{routeConsoleQueue, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleSilences, both, accessManage, withConsole, (*Handler).serveConsole},
+		{routeConsoleIncidents, get, accessManage, withConsole, (*Handler).serveConsole},
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
+		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
+		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*Handler).serveSilences},
 		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
 		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
 		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
@@ -86,13 +92,21 @@ const (
 	routeMessage   = "/notify/messages/{ID}"
 	routeHealth    = "/notify/status"
 	routeNotifyKey = "/notify/{KEY}"
+	routeSilences  = "/notify/{KEY}/silences"
+	routeSilence   = "/notify/{KEY}/silences/{ID}"
 	routeSource    = "/notify/{KEY}/{SOURCE}/{REST...}"
 	routeConsole   = "/notify/console"
+
+	routeIncident = "/notify/incidents/{ID}"
 
 	routeConsoleKey      = "/notify/console/keys/{KEY}"
 	routeConsoleMessages = "/notify/console/messages"
 	routeConsoleMessage  = "/notify/console/messages/{ID}"
 	routeConsoleQueue    = "/notify/console/queue"
+
+	routeIncidents        = "/notify/incidents"
+	routeConsoleSilences  = "/notify/console/silences"
+	routeConsoleIncidents = "/notify/console/incidents"
 
 	routeAdd     = "/add/{KEY}"
 	routeGet     = "/get/{KEY}"

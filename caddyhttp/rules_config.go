@@ -19,12 +19,17 @@ import (
 )
 
 // Rules are the rules of a key over time. They apply to each destination of a message
-// for itself, in the order dedupe, quiet, digest, rate, and need the queue. URLs with
-// numbers in their tags have no rules.
+// for itself, in the order dedupe, escalate, quiet, digest, rate, and need the queue. URLs
+// with numbers in their tags have rules only with escalate.
 type Rules struct {
 	// Suppresses a message that a destination has already. Default: nothing is
 	// suppressed.
 	Dedupe *Dedupe `json:"dedupe,omitempty"`
+
+	// Tells the numbers of tags one after the other about a failure, until somebody
+	// acknowledges it. Default: numbers are tried in their order until a destination has
+	// the message.
+	Escalate *Escalate `json:"escalate,omitempty"`
 
 	// Times in which messages are held. Afterwards, a destination gets them as one
 	// message. Default: none.
@@ -57,6 +62,43 @@ type Dedupe struct {
 	Window caddy.Duration `json:"window,omitempty"`
 
 	RuleScope
+}
+
+// Escalate makes the numbers of tags steps: those with the number 1 are told at once, those
+// with 2 later, and so on, until somebody acknowledges the incident on its page, or it is
+// resolved. URLs without a number are told at once and of the resolution. It needs
+// `public_url`, because its messages have a link to that page.
+type Escalate struct {
+	// The times from each step to the next. The last one also is that from the last step to
+	// the first one. With one step, it is the time until it is told again. Durations such as
+	// `"5m"`, or numbers of nanoseconds, from 1s to 30d. Required.
+	After []caddy.Duration `json:"after,omitempty"`
+
+	// How many rounds there are. Default: 3.
+	Repeat int `json:"repeat,omitempty"`
+
+	// How long an acknowledgement lasts. If the incident is still open then, the steps begin
+	// again. A duration such as `"4h"`, or a number of nanoseconds, from 1s to 30d. Default:
+	// 24h.
+	Ack caddy.Duration `json:"ack,omitempty"`
+
+	// Limits the rule. The types are `failure` and `warning`. Default: `failure`.
+	RuleScope
+}
+
+// The defaults of [Escalate].
+const (
+	defaultRounds = 3
+	defaultAck    = 24 * time.Hour
+)
+
+// resolve returns the rule.
+func (c *Escalate) resolve() *rules.Escalate {
+	e := &rules.Escalate{Repeat: cmp.Or(c.Repeat, defaultRounds), Ack: cmp.Or(time.Duration(c.Ack), defaultAck), Scope: c.scope()}
+	for _, d := range c.After {
+		e.After = append(e.After, time.Duration(d))
+	}
+	return e
 }
 
 // Quiet holds messages in a part of the day, by the clock on the wall. The resolution
@@ -109,7 +151,7 @@ type Rate struct {
 
 // empty reports whether there is no rule.
 func (c *Rules) empty() bool {
-	return c.Dedupe == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
+	return c.Dedupe == nil && c.Escalate == nil && len(c.Quiet) == 0 && c.Digest == nil && len(c.Rate) == 0
 }
 
 // names returns the names of the rules.
@@ -117,7 +159,7 @@ func (c *Rules) names() (names []string) {
 	for _, x := range []struct {
 		name string
 		has  bool
-	}{{"dedupe", c.Dedupe != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
+	}{{"dedupe", c.Dedupe != nil}, {"escalate", c.Escalate != nil}, {"quiet", len(c.Quiet) > 0}, {"digest", c.Digest != nil}, {"rate", len(c.Rate) > 0}} {
 		if x.has {
 			names = append(names, x.name)
 		}
@@ -139,6 +181,9 @@ func (c *Rules) resolve() (*rules.Rules, error) {
 	r := new(rules.Rules)
 	if d := c.Dedupe; d != nil {
 		r.Dedupe = &rules.Dedupe{Window: time.Duration(d.Window), Scope: d.scope()}
+	}
+	if c.Escalate != nil {
+		r.Escalate = c.Escalate.resolve()
 	}
 	for _, q := range c.Quiet {
 		if q == nil {
@@ -196,6 +241,9 @@ func (c *Rules) tags() map[string]string {
 	if c.Dedupe != nil {
 		add("dedupe", &c.Dedupe.RuleScope)
 	}
+	if c.Escalate != nil {
+		add("escalate", &c.Escalate.RuleScope)
+	}
 	for _, q := range c.Quiet {
 		add("quiet", &q.RuleScope)
 	}
@@ -208,8 +256,9 @@ func (c *Rules) tags() map[string]string {
 	return tags
 }
 
-// loadRules sets the rules of a key, whose targets are set.
-func (c *Rules) loadRules(k *key) (err error) {
+// loadRules sets the rules of a key, whose targets are set. public is the address of the
+// gateway, or "".
+func (c *Rules) loadRules(k *key, public string) (err error) {
 	if k.rules, err = c.resolve(); err != nil || k.rules == nil {
 		return err
 	}
@@ -225,13 +274,57 @@ func (c *Rules) loadRules(k *key) (err error) {
 			return fmt.Errorf("%s: tag: no URL of the key has the tag %s; give it to a URL, or correct it", tags[tag], tag)
 		}
 	}
+	if k.rules.Escalate != nil {
+		return checkSteps(k, public)
+	}
 	for _, t := range k.targets {
 		if r := k.rules.For(t.Tags); r != nil && numbered(t.Tags) {
-			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
+			return fmt.Errorf("%s: rules do not apply to URLs with numbers in their tags, which are tried one after the other; add escalate, with which they are steps, limit each rule with tag to other URLs, or write these URLs into a key of their own", c.names()[0])
 		}
 	}
 	return nil
 }
+
+// errNoPublicURL is returned for a rule whose messages have links.
+var errNoPublicURL = errors.New("its messages have a link with which to acknowledge, and the gateway does not know its address; add public_url https://… with the address that phones reach it at to the same block or to the global option notify")
+
+// checkSteps returns an error if the URLs of a key do not fit the rule escalate.
+func checkSteps(k *key, public string) error {
+	e := k.rules.Escalate
+	if public == "" {
+		return fmt.Errorf("escalate: %w", errNoPublicURL)
+	}
+	steps := func(targets []notifier.Target) (numbers []int, err error) {
+		for _, t := range targets {
+			n := rules.StepOf(t.Tags)
+			if n != 0 && k.rules.For(t.Tags).IsStep() {
+				numbers = append(numbers, n)
+			} else if n != 0 {
+				return nil, fmt.Errorf("escalate: tag: the URL with the number %d has no tag %s, so that it would be neither a step nor tried after others; give it the tag, or remove the number", n, e.Tag)
+			}
+		}
+		slices.Sort(numbers)
+		return slices.Compact(numbers), nil
+	}
+	numbers, err := steps(k.targets)
+	if err != nil {
+		return err
+	}
+	if err := e.CheckSteps(numbers); err != nil {
+		return prefixError("escalate", err)
+	}
+	if numbers, _ := steps(k.defaultTargets); len(numbers) == 0 {
+		return errors.New("escalate: default_tag selects no URL with a number, so that messages without a tag would wake nobody; add a tag that selects them")
+	}
+	if n := len(k.targets) * e.Repeat; n > maxStepJobs {
+		return fmt.Errorf("escalate: the key has %d URLs, which %d rounds would send to %d times; the limit is %d: lower repeat", len(k.targets), e.Repeat, n, maxStepJobs)
+	}
+	return nil
+}
+
+// maxStepJobs is the maximum number of deliveries in all rounds of a message that
+// escalates.
+const maxStepJobs = 500
 
 // numbered reports whether one of the tags of a URL has a number.
 func numbered(tags []string) bool {
@@ -284,15 +377,17 @@ func (s *Settings) checkRules(durable bool) error {
 // readRules adds the subdirectives for rules to those of a block. key is "" for saved
 // keys.
 func readRules(c *Rules, known block.Options, key func() string, info func() *CaddyfileInfo) {
+	var more block.Options // of the block of a rule, besides those of all rules
 	rule := func(name string, repeat bool, usage string, read func(args []string) (*RuleScope, error)) {
 		known[name] = block.Option{Usage: usage, Min: 1, Max: 16, Repeat: repeat, Block: func(d *caddyfile.Dispenser, args []string) error {
 			at := *d
 			if setting := ruleName(key(), name); info().line(setting) == "" {
 				info().record(setting, d)
 			}
+			more = nil
 			s, err := read(args)
 			if err == nil {
-				err = s.read(d, name)
+				err = s.read(d, name, more)
 			}
 			if err == nil {
 				_, err = c.resolve()
@@ -312,6 +407,25 @@ func readRules(c *Rules, known block.Options, key func() string, info func() *Ca
 			return nil, errors.New("it takes one duration, such as 10m")
 		}
 		return &c.Dedupe.RuleScope, block.Duration(&c.Dedupe.Window)(args)
+	})
+	rule("escalate", false, "escalate after <duration...> [{ repeat <n>; ack <duration>; types …; tag … }]", func(args []string) (*RuleScope, error) {
+		e := new(Escalate)
+		c.Escalate = e
+		more = block.Options{
+			"repeat": {Usage: "repeat <n>", Min: 1, Max: 1, Line: block.Number(&e.Repeat, 1, math.MaxInt32)},
+			"ack":    {Usage: "ack <duration>", Min: 1, Max: 1, Line: block.Duration(&e.Ack)},
+		}
+		if args[0] != "after" || len(args) == 1 {
+			return nil, errors.New("after is missing; write the times from each step to the next, as in escalate after 5m 15m")
+		}
+		for _, arg := range args[1:] {
+			var d caddy.Duration
+			if err := block.Duration(&d)([]string{arg}); err != nil {
+				return nil, err
+			}
+			e.After = append(e.After, d)
+		}
+		return &e.RuleScope, nil
 	})
 	rule("quiet", true, "quiet <from>-<to> [<days...>] [<zone>] [{ types …; tag … }]", func(args []string) (*RuleScope, error) {
 		w, err := rules.ParseWords(args)
@@ -363,9 +477,9 @@ type blockError struct{ err error }
 func (e *blockError) Error() string { return e.err.Error() }
 func (e *blockError) Unwrap() error { return e.err }
 
-// read reads the block of a rule, if there is one.
-func (s *RuleScope) read(d *caddyfile.Dispenser, name string) error {
-	err := block.ReadOptional(d, name, block.Options{
+// read reads the block of a rule, if there is one. more are options of this rule.
+func (s *RuleScope) read(d *caddyfile.Dispenser, name string, more block.Options) error {
+	options := block.Options{
 		"types": {Usage: "types <type...>", Min: 1, Max: math.MaxInt, Line: func(types []string) error {
 			s.Types = types
 			for _, t := range types {
@@ -379,8 +493,9 @@ func (s *RuleScope) read(d *caddyfile.Dispenser, name string) error {
 			s.Tag = args[0]
 			return CheckTag(args[0])
 		}},
-	})
-	if err != nil {
+	}
+	maps.Copy(options, more)
+	if err := block.ReadOptional(d, name, options); err != nil {
 		return &blockError{err}
 	}
 	return nil

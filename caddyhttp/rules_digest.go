@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -33,9 +34,9 @@ type digestLine struct {
 	repeats int       // that were suppressed
 }
 
-// digest returns the message about the messages of the group. The caller calls done when
-// the message is stored.
-func (p *release) digest(ctx context.Context, t queueTarget, state *queuedState) (m *notifier.Message, done func(), err error) {
+// digest returns the message about the messages of the group, and restricts t to what
+// each of them may reach. The caller calls done when the message is stored.
+func (p *release) digest(ctx context.Context, t *queueTarget, state *queuedState) (m *notifier.Message, done func(), err error) {
 	var releases []func()
 	done = func() {
 		for _, f := range releases {
@@ -49,6 +50,7 @@ func (p *release) digest(ctx context.Context, t queueTarget, state *queuedState)
 	}()
 	m = &notifier.Message{Type: notifier.Info, Format: markup.Text, Time: p.now}
 	zone := digestZone(t.rules)
+	policy := t.Policy()
 	var lines []digestLine
 	counts := p.group.More.Counts
 	filed := 0
@@ -75,6 +77,11 @@ func (p *release) digest(ctx context.Context, t queueTarget, state *queuedState)
 		if err != nil {
 			return nil, nil, err
 		}
+		then, err := text.policy()
+		if err != nil {
+			return nil, nil, err
+		}
+		policy = egress.Strictest(policy, p.q.app.Load().policyOf(text.Site, then, t.Destination))
 		if len(one.Attachments) > 0 {
 			if filed < digestFiled {
 				m.Attachments = append(m.Attachments, one.Attachments...)
@@ -95,6 +102,9 @@ func (p *release) digest(ctx context.Context, t queueTarget, state *queuedState)
 	}
 	m.Title = digestTitle(state.Key, counts)
 	m.Body = digestBody(lines, p.group.More.Counts, p.now, zone)
+	if err := t.restrict(policy); err != nil {
+		return nil, nil, err
+	}
 	return m, done, nil
 }
 

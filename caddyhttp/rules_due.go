@@ -21,12 +21,29 @@ import (
 func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowded bool) error {
 	switch {
 	case len(data) > 0 && data[0] == kindLane:
-		if crowded && len(decodeLane(data).Items) > 0 {
+		if lane := decodeLane(data); crowded && (len(lane.Items) > 0 || lane.Silenced()) {
 			return nil
 		}
 		return q.releaseLane(ctx, name)
 	case len(data) > 0 && data[0] == kindSubject:
 		return q.forgetSubject(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindSilences:
+		if crowded {
+			return nil
+		}
+		return q.dueSilences(ctx, data)
+	case len(data) > 0 && data[0] == kindIncident:
+		return q.dueIncident(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindIncidentID:
+		return q.forgetIncidentID(ctx, name, data)
+	case len(data) > 0 && crowded && slices.Contains([]byte{kindBeat, kindUptime, kindWatchdog}, data[0]):
+		return nil
+	case len(data) > 0 && data[0] == kindBeat:
+		return q.dueBeat(ctx, name, data)
+	case len(data) > 0 && data[0] == kindWatchdog:
+		return q.dueWatchdog(ctx)
+	case len(data) > 0 && data[0] == kindUptime:
+		return q.dueUptime(ctx, name)
 	}
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		return &queue.RuledChange{Records: make([]queue.Record, 1)}, nil
@@ -101,6 +118,9 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 			}
 		}
 	}
+	if state.Key == "" && len(lane.Origin) > 0 && state.decode(lane.Origin) != nil {
+		state = queuedState{}
+	}
 	var r *rules.Rules
 	t, err := q.app.Load().findQueued(ctx, state.Site, state.Key, state.Hash)
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
@@ -108,7 +128,12 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	}
 	gone := err != nil
 	if !gone {
-		r = t.rules.For(t.Tags)
+		if r = t.rules.For(t.Tags); numbered(t.Tags) && !r.IsStep() {
+			r = nil
+		}
+		if r, err = q.setSilences(ctx, r, lane, t, state.Site); err != nil {
+			return false, err
+		}
 	}
 	held := func(id queue.JobID) bool {
 		return jobs[id] != nil && jobs[id].Status == queue.Held && jobs[id].Rule != ""
@@ -128,7 +153,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	group := r.Release(now, lane, held, waits, way)
 	p := &release{q: q, now: now, name: name, record: record, lane: lane, group: group, jobs: jobs}
 	switch {
-	case group == nil || gone || group.Single():
+	case group == nil || gone || group.Single() || numbered(t.Tags) && !r.IsStep(): // the order of the numbers is that of each message
 		err = p.releaseJobs(ctx)
 	default:
 		err = p.sendDigest(ctx, t, &state)
@@ -251,23 +276,43 @@ func (p *release) releaseJobs(ctx context.Context) error {
 	if p.group != nil && p.group.More.Counts.Total() > 0 {
 		p.q.log.Warn("messages are told by nobody, because the destination that was to get their number is gone", zap.Int("messages", p.group.More.Counts.Total()))
 	}
-	if n := len(u.Held); n > 0 {
-		p.q.app.Load().shared.metrics.ruled(ruleOutcomeReleased, n)
-	}
+	p.count(ruleOutcomeReleased)
 	return nil
+}
+
+// count counts the messages of the group by the rules that held them. Those that had no
+// room were held with the others.
+func (p *release) count(outcome string) {
+	if p.group == nil {
+		return
+	}
+	m := p.q.app.Load().shared.metrics
+	last := rules.ByDigest
+	for _, x := range p.group.Items {
+		last = x.Hold
+		m.ruled(last.Rule(), outcome, 1)
+	}
+	if n := p.group.More.Counts.Total(); n > 0 && outcome == ruleOutcomeDigested {
+		m.ruled(last.Rule(), outcome, n)
+	}
 }
 
 // recheck releases jobs that a damaged or lost lane has held, and looks at the lanes of
 // the others.
 func (q *openQueue) recheck(ctx context.Context, held []queue.Job) {
-	lanes := map[queue.Hash][]queue.Job{}
+	lanes, steps := map[queue.Hash][]queue.Job{}, map[queue.Hash][]queue.Job{}
 	for _, j := range held {
 		r, err := decodeRuled(j.Ruled)
 		if err != nil {
 			r = ruledJob{}
 		}
+		if r.Incident != (queue.Hash{}) && j.Rule == string(notifier.RuleEscalating) {
+			steps[r.Incident] = append(steps[r.Incident], j)
+			continue
+		}
 		lanes[r.Lane] = append(lanes[r.Lane], j)
 	}
+	q.recheckSteps(ctx, steps)
 	for name, jobs := range lanes {
 		record, err := q.CallersRecord(ctx, name)
 		if err != nil {
@@ -313,11 +358,14 @@ func (q *openQueue) releaseLost(ctx context.Context, jobs []queue.Job) {
 // sendDigest replaces the messages of the group by one.
 func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedState) error {
 	app := p.q.app.Load()
-	m, done, err := p.digest(ctx, t, state)
+	m, done, err := p.digest(ctx, &t, state)
 	if err != nil {
 		return err
 	}
 	defer done()
+	if t.own {
+		defer t.Close()
+	}
 	target := t.Target
 	d := newDelivery(t.settings, sourceDigest, state.Site, m, &api.Selection{Targets: []notifier.Target{target}}).toKey(t.key)
 	s := newQueuedSend(d, p.q, app.shared.shared)
@@ -352,6 +400,6 @@ func (p *release) sendDigest(ctx context.Context, t queueTarget, state *queuedSt
 	if err := p.q.Accept(ctx, e); err != nil {
 		return err
 	}
-	app.shared.metrics.ruled(ruleOutcomeDigested, len(p.group.Items)+p.group.More.Counts.Total())
+	p.count(ruleOutcomeDigested)
 	return nil
 }

@@ -39,6 +39,23 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: down", "success: up\n\n1 repetition since 00:00 was not sent.", "info: deployed", "warning: slow", "warning: slow again"},
 		},
+		"An on-call pair": {
+			[]step{
+				{"", alertForm("failure", "down", "db1")},
+				{"2000-01-01 00:09:00", ""},
+				{"2000-01-01 00:10:10", ""},                                  // the second
+				{"2000-01-01 00:20:10", ""},                                  // the first again
+				{"2000-01-01 00:25:00", alertForm("success", "up", "db1")},   // before the second again
+				{"2000-01-01 02:00:00", alertForm("failure", "down", "db2")}, // is acknowledged
+				{"2000-01-01 02:01:00", "acknowledge"},
+				{"2000-01-01 03:00:00", ""},
+			},
+			[]string{
+				"failure: down", "success: up", "failure: down",
+				"phone failure: down", "phone failure: down", "phone success: up", "phone failure: down",
+				"second failure: down", "second success: up",
+			},
+		},
 		"A home lab": {
 			[]step{{"", "type=failure&body=down"}, {"", "type=info&body=backup"}, {"2000-01-01 07:00:10", ""}, {"", "type=info&body=day"}},
 			[]string{"failure: down", "info: backup", "info: day", "phone failure: down", "phone info: backup", "phone info: day"},
@@ -53,9 +70,29 @@ func TestRecipes(t *testing.T) {
 			},
 			[]string{"failure: network: 2 failures | 00:00 failure: down (3 messages)\n00:00 failure: down"},
 		},
+		"A job that has to run": {
+			[]step{{"2000-01-01 00:01:00", "?beat=sync"}, {"2000-01-01 01:12:00", "?beat=sync"}},
+			[]string{
+				"failure: sync is late | The last beat came at 2000-01-01 00:01 UTC. One is expected every 1h, with a grace of 10m.",
+				"success: sync is back | The beat has come. It was late since 2000-01-01 01:11 UTC.",
+			},
+		},
 		"Deployments": {
 			[]step{{"", "body=1"}, {"", "body=2"}, {"", "body=3"}, {"", "type=failure&body=broken"}, {"2000-01-01 00:05:10", ""}},
 			[]string{"info: 1", "failure: broken", "info: deploy: 2 messages | 00:00 2\n00:00 3"},
+		},
+		"Noise of a deployment": {
+			[]step{
+				{"", alertForm("failure", "web is down", "web")},
+				{"", "silence for=10m&tag=all&reason=deployment"},
+				{"", alertForm("failure", "db is down", "db")},
+				{"", alertForm("failure", "api is down", "api")},
+				{"", alertForm("failure", "mail is down", "mail")},
+				{"2000-01-01 00:05:00", alertForm("success", "db is up", "db")},
+				{"", alertForm("success", "web is up", "web")},
+				{"2000-01-01 00:10:05", ""},
+			},
+			[]string{"failure: web is down", "success: web is up", "failure: deploys: 2 failures | 00:00 failure: api is down\n00:00 failure: mail is down"},
 		},
 		"A report each week": {
 			[]step{{"", "body=1"}, {"2000-01-02 12:00:00", "type=failure&body=2"}, {"2000-01-03 06:59:00", ""}, {"2000-01-03 07:00:10", ""}},
@@ -71,13 +108,14 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("no test for %q", recipe[1])
 			continue
 		}
-		chat, phone := newPager(t, http.StatusOK), newPager(t, http.StatusOK)
+		chat, phone, second := newPager(t, http.StatusOK), newPager(t, http.StatusOK), newPager(t, http.StatusOK)
 		dir := t.TempDir()
 		t.Setenv("DISCORD_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("MAIL_URL", chat.NotifyURL()+"?tz=UTC")
 		t.Setenv("PHONE_URL", phone.NotifyURL()+"?tz=UTC")
+		t.Setenv("SECOND_PHONE_URL", second.NotifyURL()+"?tz=UTC")
 		inBubble(t, func(t *testing.T) {
-			h := newQueueGateway(t, dir, "", recipe[2])
+			h := newQueueGateway(t, dir, managed, "public_url "+publicURL+"\n"+recipe[2])
 			for _, s := range tt.steps {
 				if s.at != "" {
 					until(t, s.at)
@@ -85,7 +123,19 @@ func TestRecipes(t *testing.T) {
 				if s.form == "" {
 					continue
 				}
-				if resp := postWith(t, h, "/notify/"+recipe[3], s.form); resp.status != http.StatusOK {
+				target, form := "/notify/"+recipe[3], s.form
+				if strings.HasPrefix(form, "?") { // a beat
+					target, form = target+form, ""
+				}
+				status := http.StatusOK
+				if silence, ok := strings.CutPrefix(form, "silence "); ok {
+					target, form, status = target+"/silences", silence, http.StatusCreated
+				}
+				if form == "acknowledge" { // with the link in the last message to the phone
+					links := phone.links()
+					target, form = strings.TrimPrefix(links[len(links)-1], publicURL), "do=acknowledge&by=Eve"
+				}
+				if resp := postWith(t, h, target, form); resp.status != status {
 					t.Errorf("%s: %s: status %d %s", recipe[1], s.form, resp.status, resp.body)
 				}
 			}
@@ -93,6 +143,9 @@ func TestRecipes(t *testing.T) {
 			got := chat.toldTitles()
 			for _, text := range phone.toldTitles() {
 				got = append(got, "phone "+text)
+			}
+			for _, text := range second.toldTitles() {
+				got = append(got, "second "+text)
 			}
 			if recipe[1] == "A home lab" || recipe[1] == "A report each week" { // two messages at the same time
 				slices.Sort(got)

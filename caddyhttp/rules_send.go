@@ -49,14 +49,19 @@ func laneRecord(l *rules.Lane, now time.Time) queue.Record {
 	if l.Empty(now) {
 		return queue.Record{}
 	}
-	return queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+	r := queue.Record{Data: encodeRecord(kindLane, l.Encode()), Due: l.Due(now)}
+	if l.Silenced() {
+		r.Group = l.Group
+	}
+	return r
 }
 
 func subjectRecord(s *rules.Subject) queue.Record {
 	return queue.Record{Data: encodeRecord(kindSubject, s.Encode()), Due: s.Forget}
 }
 
-// laneName returns the name of the record of a lane. place is that of the key.
+// laneName returns the name of the record of a lane. place is that of the key, with the
+// egress policy of its destinations if they have one.
 func (q *openQueue) laneName(place, destination string) queue.Hash {
 	return q.Hash("lane\x00" + place + "\x00" + destination)
 }
@@ -68,7 +73,7 @@ func (d *delivery) place() string { return d.home + "\x00" + d.key }
 func (d *delivery) subject() string {
 	m := d.message
 	if state := itemState(m); state != "" {
-		return "incident " + m.Incident.ID
+		return incidentSubject(m.Incident.ID)
 	}
 	sum := sha256.New()
 	for _, text := range []string{m.Incident.ID, string(stateOf(m)), string(m.Type), m.Title, m.Body} {
@@ -76,6 +81,9 @@ func (d *delivery) subject() string {
 	}
 	return "text " + string(sum.Sum(nil))
 }
+
+// incidentSubject returns the subject of the states of an incident.
+func incidentSubject(id string) string { return "incident " + id }
 
 // itemState returns the state of the incident that a message tells, or "".
 func itemState(m *notifier.Message) notifier.IncidentState {
@@ -95,6 +103,11 @@ type ruledJob struct {
 	// the first of them came in.
 	Repeats int
 	Since   time.Time
+
+	// Incident is the name of the record of the incident of a message that escalates, and
+	// Step is the number of the destination; 0 for one that is told at once.
+	Incident queue.Hash
+	Step     int
 }
 
 // ruledSubject is a subject that a job tells.
@@ -111,6 +124,9 @@ const (
 	ruledRepeats wire.Field = 4
 	ruledSince   wire.Field = 5
 
+	ruledIncident wire.Field = 6
+	ruledStep     wire.Field = 7
+
 	ruledName wire.Field = 1
 	ruledMark wire.Field = 2
 )
@@ -123,6 +139,9 @@ func (r *ruledJob) encode() (b []byte) {
 		b = wire.AppendItem(b, ruledItem, rules.AppendMark(wire.AppendText(nil, ruledName, s.name[:]), ruledMark, &s.mark))
 	}
 	b = wire.AppendTrue(b, ruledDigest, r.Digest)
+	if r.Incident != (queue.Hash{}) {
+		b = wire.AppendNumber(wire.AppendText(b, ruledIncident, r.Incident[:]), ruledStep, r.Step)
+	}
 	return wire.AppendTime(wire.AppendNumber(b, ruledRepeats, r.Repeats), ruledSince, r.Since)
 }
 
@@ -152,6 +171,10 @@ func decodeRuled(b []byte) (out ruledJob, err error) {
 			out.Repeats = r.Int()
 		case ruledSince:
 			out.Since = r.Time()
+		case ruledIncident:
+			copy(out.Incident[:], r.Bytes())
+		case ruledStep:
+			out.Step = r.Int()
 		}
 	}
 	return out, r.Err()
@@ -161,53 +184,110 @@ func decodeRuled(b []byte) (out ruledJob, err error) {
 type entryRules struct {
 	q       *openQueue
 	entry   *queue.Entry
+	message *notifier.Message
 	names   []queue.Hash
 	targets []entryTarget
+
+	incident *entryIncident  // nil if the message names none
+	silences int             // the index of the name of the key's silences; -1 if none matters
+	group    queue.Hash      // of the lanes in which silences hold something
+	decided  []rules.Verdict // of the targets, when decide has returned
+
+	escalate  *rules.Escalate // of the key; nil for none
+	escalates bool            // the message does
 }
 
 // entryTarget is a job that rules decide about.
 type entryTarget struct {
-	job           int // its index
-	rules         *rules.Rules
-	item          rules.Item
-	lane, subject int // indexes of names; -1 for none
+	job                  int          // its index
+	rules                *rules.Rules // without silences; nil for none
+	tags                 []string
+	origin               []byte
+	item                 rules.Item
+	lane, subject, about int // indexes of names; -1 for none
+
+	step   int    // its number; 0 for none
+	hash   string // of the destination
+	rounds []int  // the jobs for the rounds after the first
+	told   int    // the index of the name of what it knows of the incident; -1 for none
 }
 
 // applyRules lets the rules of the key decide about the jobs of the entry when it is
 // stored.
 func (s *queuedSend) applyRules() {
-	if s.rules.Empty() || s.bypasses || s.source == sourceTest {
+	silenced := len(s.silences) > 0
+	if s.rules.Empty() && !silenced || s.bypasses || s.source == sourceTest {
 		return
 	}
-	u := &entryRules{q: s.q, entry: s.entry}
+	u := &entryRules{q: s.q, entry: s.entry, message: s.message, silences: -1, escalates: s.escalates}
+	if silenced {
+		u.silences, u.group = u.name(s.q.silencesName(s.place())), s.q.silencedLanes(s.place())
+	}
+	if !s.rules.Empty() {
+		u.escalate = s.rules.Escalate
+		s.recordIncident(u)
+	}
+	s.incident = u.incident
 	for i, at := range s.to.Positions() {
 		t := s.to.Targets[i]
 		r := s.rules.For(t.Tags)
-		if r == nil || numbered(t.Tags) || !s.entry.Jobs[at].Status.Waits() {
+		if numbered(t.Tags) && !r.IsStep() {
+			r = nil
+		}
+		if r == nil && !silenced || !s.entry.Jobs[at].Status.Waits() {
 			continue
+		}
+		holds := r != nil && r.Holds()
+		if r.IsStep() && s.escalates {
+			r = r.Passing() // but it replaces what the others hold
+		}
+		if s.source == sourceEscalation && r != nil { // it repeats what was told
+			r = &rules.Rules{Escalate: r.Escalate, Silences: r.Silences}
 		}
 		destination := s.entry.Jobs[at].Destination
 		x := entryTarget{
-			job: at, rules: r, lane: -1, subject: -1,
+			job: at, rules: r, tags: t.Tags, lane: -1, subject: -1, about: -1, told: -1,
 			item: rules.Item{
 				Job: queue.JobID{Message: s.id, Index: at}, Type: s.message.Type, State: itemState(s.message), Time: s.message.Time,
-				Alerts: s.message.Incident.Alerts,
+				Alerts: s.message.Incident.Alerts, Incident: s.message.Incident, Title: s.message.Title,
 			},
 		}
-		if r.Holds() {
-			x.lane = u.name(s.q.laneName(s.place(), destination))
+		if silenced {
+			x.origin = s.states[i].encode()
 		}
-		if r.Dedupe != nil || x.item.State != "" {
-			x.subject = u.name(s.q.Hash("subject\x00" + s.place() + "\x00" + s.subject() + "\x00" + destination))
+		// What one policy forbids must neither hold up nor suppress what another one lets
+		// pass.
+		place := s.place() + t.Policy().Key()
+		if silenced || holds {
+			x.lane = u.name(s.q.laneName(place, destination))
+		}
+		if r != nil && r.Dedupe != nil || x.item.State != "" {
+			x.subject = u.name(s.q.subjectName(place, s.subject(), destination))
 			x.item.Subject = string(u.names[x.subject][:])
 		}
-		if x.lane >= 0 || x.subject >= 0 {
+		if x.lane >= 0 && x.item.State == "" && s.message.Incident.ID != "" {
+			x.about = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
+			x.item.About = string(u.names[x.about][:])
+		}
+		if r.IsStep() {
+			x.hash, x.step, x.rounds = t.Hash(), s.steps[i], s.rounds[at]
+			if x.step != 0 && s.message.Incident.ID != "" {
+				x.told = u.name(s.q.subjectName(place, incidentSubject(s.message.Incident.ID), destination))
+			}
+		}
+		if x.lane >= 0 || x.subject >= 0 || x.step != 0 || r.IsStep() && s.escalates {
 			u.targets = append(u.targets, x)
 		}
 	}
-	if len(u.targets) > 0 {
-		s.entry.Rules = &queue.Ruled{Names: u.names, Decide: u.decide}
+	if len(u.names)+len(u.targets) > 0 {
+		s.ruled, s.entry.Rules = u, &queue.Ruled{Names: u.names, Decide: u.decide}
 	}
+}
+
+// subjectName returns the name of the record of a subject at a destination. place is as
+// in laneName.
+func (q *openQueue) subjectName(place, subject, destination string) queue.Hash {
+	return q.Hash("subject\x00" + place + "\x00" + subject + "\x00" + destination)
 }
 
 // name returns the index of a name, which it adds if it is new.
@@ -241,6 +321,15 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 				}
 			}
 		}
+		if t.about >= 0 && subjects[t.about] == nil {
+			subjects[t.about] = decodeSubject(old[t.about])
+			if way := subjects[t.about].Way.Job; way != (queue.JobID{}) {
+				ids = append(ids, way)
+			}
+		}
+	}
+	if u.incident != nil {
+		ids = appendWaiting(ids, decodeIncident(old[u.incident.name]))
 	}
 	statuses := map[queue.JobID]queue.Status{}
 	if len(ids) > 0 {
@@ -254,6 +343,24 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 	}
 	waits := func(id queue.JobID) bool { return id.Message == u.entry.Message.ID || statuses[id].Waits() }
 	c := &queue.RuledChange{Records: make([]queue.Record, len(u.names))}
+	if u.incident != nil {
+		if err := u.incident.update(u, now, old, statuses, c); err != nil {
+			return nil, err
+		}
+	}
+	u.decided = u.decided[:0]
+	var silences *keySilences
+	var kept []uuid.UUID // the silences that keep the message from a destination
+	if u.silences >= 0 {
+		silences = decodeSilences(old[u.silences])
+	}
+	for _, t := range u.targets {
+		if t.told >= 0 { // what is only read stays
+			c.Records[t.told] = keepSubject(old[t.told])
+		}
+	}
+	var steps []steppedTarget // that the escalation decides about
+	stopped := u.stepsSilenced(now, silences)
 	for _, t := range u.targets {
 		j := &u.entry.Jobs[t.job]
 		lane, subject := new(rules.Lane), new(rules.Subject)
@@ -265,17 +372,54 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			subject = subjects[t.subject]
 			job.Subjects = []ruledSubject{{u.names[t.subject], t.item.Mark()}}
 		}
-		v := t.rules.Arrive(now, lane, subject, t.item, waits, queue.NewID)
-		job.Repeats, job.Since = v.Repeats, v.Since
-		j.Ruled = job.encode()
-		applyVerdict(j, v, now)
-		for _, x := range v.Replaced {
-			if statuses[x.Job] == queue.Held {
-				c.Release = append(c.Release, queue.Job{
-					JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
-				})
+		if t.about >= 0 {
+			t.item.After = subjects[t.about].Before(waits)
+			if len(old[t.about]) > 0 {
+				c.Records[t.about] = subjectRecord(subjects[t.about]) // as it was
 			}
 		}
+		r := t.rules
+		if silences != nil {
+			r = r.WithSilences(silences.All.For(now, t.tags))
+			lane.Group, lane.Origin = u.group, t.origin
+		}
+		if r == nil { // the silence has ended
+			r = new(rules.Rules)
+		}
+		var v rules.Verdict
+		switch {
+		case t.step != 0 && u.escalates && stopped != nil:
+			steps = append(steps, steppedTarget{t, subject, lane})
+		case t.step != 0 && u.escalates:
+			var done bool
+			if v, done = r.Repeats(now, lane, subject, t.item, waits, queue.NewID); done {
+				u.dropRounds(&t, v.By, notifier.RuleSuppressed, now)
+			} else {
+				steps = append(steps, steppedTarget{t, subject, lane})
+			}
+		case t.step != 0 && !u.reaches(&t, old):
+			dropStep(j, queue.JobID{}, notifier.RuleEscalating, now)
+			if t.subject >= 0 {
+				c.Records[t.subject] = keepSubject(old[t.subject])
+			}
+			continue
+		default:
+			if u.incident != nil && u.incident.escalated {
+				r = r.Passing() // what the alert has passed, its resolution passes, too
+			}
+			v = r.Arrive(now, lane, subject, t.item, waits, queue.NewID)
+		}
+		job.Repeats, job.Since = v.Repeats, v.Since
+		if u.escalates && t.rules.IsStep() {
+			job.Incident, job.Step = u.names[u.incident.name], t.step
+		}
+		j.Ruled = job.encode()
+		applyVerdict(j, v, now)
+		u.decided = append(u.decided, v)
+		if v.Silence != (uuid.UUID{}) && !slices.Contains(kept, v.Silence) {
+			kept = append(kept, v.Silence)
+		}
+		replaceHeld(c, j, v.Replaced, statuses)
 		if err := evict(c, v.Evicted, status, now); err != nil {
 			return nil, err
 		}
@@ -286,7 +430,30 @@ func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.St
 			c.Records[t.subject] = subjectRecord(subject)
 		}
 	}
+	if stopped != nil && !slices.Contains(kept, stopped.ID) {
+		kept = append(kept, stopped.ID)
+	}
+	if silences != nil && len(old[u.silences]) > 0 {
+		for i := range silences.All {
+			if slices.Contains(kept, silences.All[i].ID) {
+				silences.All[i].Count++
+			}
+		}
+		c.Records[u.silences] = u.q.silencesRecord(silences, now)
+	}
+	u.planSteps(now, steps, stopped, statuses, c)
 	return c, nil
+}
+
+// replaceHeld releases held jobs that tell an older state than j, which replaces them.
+func replaceHeld(c *queue.RuledChange, j *queue.Job, replaced []rules.Item, statuses map[queue.JobID]queue.Status) {
+	for _, x := range replaced {
+		if statuses[x.Job] == queue.Held {
+			c.Release = append(c.Release, queue.Job{
+				JobID: x.Job, Incident: j.Incident, Destination: j.Destination, NewState: true, Note: noteOf(x.State, x.Time, false),
+			})
+		}
+	}
 }
 
 // evict ends the jobs that are held no more because there is no room.
@@ -299,12 +466,15 @@ func evict(c *queue.RuledChange, evicted []rules.Evicted, status func([]queue.Jo
 		if statuses[0] != queue.Held {
 			continue
 		}
-		rule := string(notifier.RuleDigested)
-		if x.Newer {
+		rule, by := string(notifier.RuleDigested), x.By
+		switch {
+		case x.Newer:
 			rule = ""
+		case by == queue.JobID{}: // its problem was over before the silence
+			rule, by.Message = string(notifier.RuleSilenced), x.Silence
 		}
 		c.Jobs = append(c.Jobs, queue.JobChange{ID: x.Job, Apply: func(j *queue.Job) {
-			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, x.By, now
+			j.Status, j.Rule, j.By, j.Updated = queue.Superseded, rule, by, now
 		}})
 	}
 	return nil
@@ -316,6 +486,8 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 	case rules.Send:
 	case rules.Held:
 		j.Status, j.Rule, j.Due = queue.Held, string(holdRule(v.Hold)), v.Until
+	case rules.Silenced:
+		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSilenced), queue.JobID{Message: v.Silence}, now
 	case rules.Suppress:
 		j.Status, j.Rule, j.By, j.Updated = queue.Superseded, string(notifier.RuleSuppressed), v.By, now
 	case rules.Counted:
@@ -325,8 +497,11 @@ func applyVerdict(j *queue.Job, v rules.Verdict, now time.Time) {
 
 // holdRule returns how results name why a message is held.
 func holdRule(h rules.Hold) notifier.Rule {
-	if h == rules.ByDigest {
+	switch h {
+	case rules.ByDigest:
 		return notifier.RuleDigested
+	case rules.BySilence:
+		return notifier.RuleSilenced
 	}
 	return notifier.RuleHeld
 }
@@ -340,6 +515,9 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 	switch j.Status {
 	case queue.Held:
 		r.Status, r.Rule, r.Until = api.StatusQueued, notifier.Rule(j.Rule), j.Due
+		if r.Rule == notifier.RuleEscalating {
+			r.Step = stepOfJob(j)
+		}
 	case queue.Superseded:
 		r.Status, r.Rule, r.Err = notifier.Skipped, notifier.Rule(j.Rule), nil
 		if j.By.Message != (uuid.UUID{}) {
@@ -353,17 +531,18 @@ func ruled(r *notifier.Result, j *queue.Job) bool {
 
 // countRuled counts what the rules have decided about the message.
 func (s *queuedSend) countRuled() {
-	if s.entry.Rules == nil {
+	if s.ruled == nil {
 		return
 	}
-	for i := range s.entry.Jobs {
-		switch j := &s.entry.Jobs[i]; {
-		case j.Status == queue.Held && j.Rule != "":
-			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
-		case j.Rule == string(notifier.RuleSuppressed):
-			s.shared.metrics.ruled(ruleOutcomeSuppressed, 1)
-		case j.Rule == string(notifier.RuleDigested):
-			s.shared.metrics.ruled(ruleOutcomeHeld, 1)
+	for _, v := range s.ruled.decided {
+		switch v.Outcome {
+		case rules.Held, rules.Counted:
+			s.shared.metrics.ruled(v.Hold.Rule(), ruleOutcomeHeld, 1)
+		case rules.Suppress:
+			s.shared.metrics.ruled(ruleDedupe, ruleOutcomeSuppressed, 1)
+		case rules.Silenced:
+			s.shared.metrics.ruled(rules.BySilence.Rule(), ruleOutcomeSilenced, 1)
+		case rules.Send:
 		}
 	}
 }
@@ -374,7 +553,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 		return nil
 	}
 	r, err := decodeRuled(j.Ruled)
-	if err != nil || len(r.Subjects) == 0 && !r.Digest {
+	if err != nil || len(r.Subjects) == 0 && !r.Digest && r.Step == 0 {
 		return nil
 	}
 	u := new(queue.Ruled)
@@ -383,6 +562,8 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 	}
 	if r.Digest {
 		u.Names = append(u.Names, r.Lane)
+	} else if r.Step != 0 {
+		u.Names = append(u.Names, r.Incident)
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := time.Now()
@@ -400,6 +581,12 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 			lane := decodeLane(old[i])
 			lane.Ended(j.JobID, now)
 			c.Records[i] = laneRecord(lane, now)
+		} else if r.Step != 0 {
+			i := len(old) - 1
+			if x := decodeIncident(old[i]); x != nil {
+				x.Ended(now, j.JobID, j.Status == queue.Delivered)
+				c.Records[i] = q.incidentRecord(x)
+			}
 		}
 		return c, nil
 	}

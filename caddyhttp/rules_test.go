@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -343,6 +344,78 @@ func TestDigestUndelivered(t *testing.T) {
 		want := []string{"failure: k: 2 failures | 00:00 failure: down\n00:00 failure: down", "success: up"}
 		if n := len(got); n < 3 || !slices.Equal(got[n-2:], want) {
 			t.Errorf("told %q, want at the end %q", got, want)
+		}
+	})
+}
+
+// TestDigestBeforeInfo checks that what adds something to an incident in a digest is sent
+// after the digest, whether it came in before the digest was sent or while it is tried.
+func TestDigestBeforeInfo(t *testing.T) {
+	digest := "failure: k: 2 failures | 00:00 failure: down\n00:00 failure: down"
+	for name, rule := range map[string]string{"meanwhile": "digest 10s {\ntypes failure\n}", "before": "digest 10s"} {
+		t.Run(name, func(t *testing.T) {
+			p := newPager(t, http.StatusServiceUnavailable)
+			dir := t.TempDir()
+			inBubble(t, func(t *testing.T) {
+				h := newQueueGateway(t, dir, "", ruledKey(p, rule))
+				wantResult(t, h, alertForm("failure", "down", "db1"), "queued", notifier.RuleDigested)
+				wantResult(t, h, alertForm("failure", "down", "db2"), "queued", notifier.RuleDigested)
+				if name == "before" {
+					wantResult(t, h, alertForm("info", "looking", "db1"), "queued", notifier.RuleDigested)
+				}
+				time.Sleep(12 * time.Second)
+				if name == "meanwhile" {
+					wantResult(t, h, alertForm("info", "looking", "db1"), "queued", notifier.RuleHeld)
+				}
+				time.Sleep(time.Minute)
+				for _, told := range p.toldTitles() {
+					if strings.Contains(told, "looking") {
+						t.Errorf("told %q before the digest", told)
+					}
+				}
+				p.answer(http.StatusOK)
+				time.Sleep(10 * time.Minute)
+				got := p.toldTitles()
+				first := slices.Index(got, digest)
+				for first >= 0 && slices.Contains(got[first+1:], digest) { // attempts
+					first += 1 + slices.Index(got[first+1:], digest)
+				}
+				if at := slices.Index(got, "info: looking"); first < 0 || at < first {
+					t.Errorf("told %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestRuleMetrics checks that each decision is counted under the rule that made it.
+func TestRuleMetrics(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", ruledKey(p, "dedupe 1h", "quiet 00:00-01:00 UTC {\ntypes info\n}", "digest 10s {\ntypes warning\n}", "rate 1/1m {\ntypes success\n}"))
+		for _, form := range []string{
+			"body=a", "body=b", "body=b", // held by quiet, then one message
+			"body=w&type=warning", // held by digest, then sent itself
+		} {
+			postWith(t, h, "/notify/k", form)
+		}
+		time.Sleep(time.Minute)
+		for _, form := range []string{"body=s&type=success", "body=t&type=success"} { // sent, and held by rate
+			postWith(t, h, "/notify/k", form)
+		}
+		until(t, "2000-01-01 01:00:10")
+		got := map[string]float64{}
+		for name, n := range values(t, h.shared.shared) {
+			if name, ok := strings.CutPrefix(name, "rules_total "); ok && n != 0 {
+				got[name] = n
+			}
+		}
+		want := map[string]float64{
+			"outcome=suppressed rule=dedupe": 1, "outcome=held rule=quiet": 2, "outcome=digested rule=quiet": 2, "outcome=held rule=digest": 1, "outcome=released rule=digest": 1, "outcome=held rule=rate": 1, "outcome=released rule=rate": 1,
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("counted %v, want %v", got, want)
 		}
 	})
 }

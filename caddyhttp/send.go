@@ -27,24 +27,35 @@ const (
 	sourceFallback = "fallback"  // a delivery that the queue has given up
 	sourceDigest   = "digest"    // several messages that a rule has held
 	sourceSMTP     = "smtp"      // a mail
+	sourceExpect   = "expect"    // a beat that is late, has failed, or is back
+
+	sourceEscalation = "escalation" // an incident that is still open, or that somebody has resolved on its page
 )
 
 // delivery is a message with all that sending it needs.
 type delivery struct {
-	message  *notifier.Message
-	to       *api.Selection
-	settings *resolved
-	logger   *zap.Logger          // gets a line for each destination; nil for none
-	source   string               // one of the sources above
-	key      string               // "" for a message without a key
-	site     string               // the ID of the site that the message came to
-	home     string               // where the key is defined; see incidentOf
-	rules    *rules.Rules         // of the key; nil for none
-	memory   *notifier.Allocation // of the request; nil for no limit
+	message    *notifier.Message
+	to         *api.Selection
+	settings   *resolved
+	logger     *zap.Logger          // gets a line for each destination; nil for none
+	source     string               // one of the sources above
+	format     string               // the name of the source whose format the message has; "" for the gateway's own
+	key        string               // "" for a message without a key
+	site       string               // the ID of the site that the message came to
+	home       string               // where the key is defined; see incidentOf
+	rules      *rules.Rules         // of the key; nil for none
+	incidentID string               // the public ID of the incident; "" for none, and of further attempts
+	by         string               // who resolves the incident on its page; "" for a program
+	steps      []int                // of an escalation, by the targets; nil for none
+	memory     *notifier.Allocation // of the request; nil for no limit
 
 	// release, if set, releases what the message holds. It is called when no
 	// delivery is under way.
 	release func()
+
+	// with, if set, is a change of records in the transaction that stores the message,
+	// which is stored before it is sent.
+	with *queue.Ruled
 
 	id          uuid.UUID   // in the queue; zero without a queue
 	idempotency idempotency // of the request
@@ -61,12 +72,9 @@ type delivery struct {
 	// counted before.
 	attempt bool
 
-	// chained means that the attempt is for a destination of a chain.
-	chained bool
-
 	// repeated, if set, means that the queue repeats what fails temporarily (see
 	// [notifier.Options]).
-	repeated func(i int, r *notifier.Result) zapcore.Level
+	repeated func(i int, r *notifier.Result) (zapcore.Level, []zap.Field)
 
 	// done, if set, is called with each result as soon as it is known, by
 	// several goroutines at once.
@@ -86,6 +94,9 @@ func newDelivery(settings *resolved, source, site string, m *notifier.Message, t
 // toKey returns d as a delivery for a key, with its rules.
 func (d delivery) toKey(k *key) delivery {
 	d.key, d.logger, d.home, d.rules = k.name, k.log, k.home(d.site), k.rules
+	if k.rules.IsStep() && d.source != sourceTest {
+		d.setSteps()
+	}
 	if k.limits != nil {
 		d.to.Limits = k.limits
 	}
@@ -219,7 +230,7 @@ func (s *shared) start(ctx context.Context, d delivery) (notifier.Sending, *mess
 		observers = append(observers, trace.observer())
 	}
 	// This is before d.done, after which the client may send the next message.
-	if incident := d.incidentOf(); incident != "" && (d.chained || notifier.Chained(d.to.Targets)) {
+	if incident := d.incidentOf(); incident != "" {
 		observers = append(observers, s.incidents.observer(incident, d.message, d.to.Targets))
 	}
 	if done := d.done; done != nil { // d.done would move all of d to the heap

@@ -26,6 +26,10 @@ var environment = map[string]string{
 	"CAMERA_PASSWORD_HASH": "$2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG",
 	"CONFIG_PASSWORD":      "secret",
 	"DATABASE_URL":         "postgres://notify@127.0.0.1/notify",
+	"CHAT_URL":             "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+	"ANN_URL":              "ntfys://ntfy.sh/ann-1f0c",
+	"BOB_URL":              "ntfys://ntfy.sh/bob-77ad",
+	"BOSS_URL":             "ntfys://ntfy.sh/boss-90be",
 	"DISCORD_URL":          "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
 	"GRAFANA_SECRET":       "secret",
 	"MAIL_PASSWORD":        "secret",
@@ -34,12 +38,14 @@ var environment = map[string]string{
 	"NTFY_TOPIC":           "topic",
 	"OPS_TELEGRAM":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
 	"PHONE_URL":            "ntfys://ntfy.sh/topic",
+	"SECOND_PHONE_URL":     "ntfys://ntfy.sh/topic2",
 	"SLACK_TOKEN":          "secret",
 	"OPS_TOKEN":            "1f0c5a0b7d5e4c1f9c5be1a2d4a90b11",
 	"OPS_READER":           "7f0c5a0b7d5e4c1f9c5be1a2d4a90b22",
 	"TELEGRAM_CHAT":        "12315544",
 	"TELEGRAM_TOKEN":       "123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh",
 	"TELEGRAM_URL":         "tgram://123456789:AAaaBBbbCCccDDddEEeeFFffGGgghhhhhhh/12315544",
+	"WATCHDOG_URL":         "https://watchdog.example.com/5d8c7ba2",
 }
 
 // secretFiles has the content of each {file./run/secrets/name} of the pages.
@@ -209,7 +215,7 @@ func TestExamplesAreSafe(t *testing.T) {
 var directive = regexp.MustCompile(`^(?:\s*#.*\n|\s)*(\S+)`)
 
 // rule matches a line of a key with a rule.
-var rule = regexp.MustCompile(`(?m)^\t(dedupe|quiet|digest|rate) `)
+var rule = regexp.MustCompile(`(?m)^\t(dedupe|escalate|quiet|digest|rate|expect) `)
 
 // complete completes a fragment of a Caddyfile, by its first word.
 func complete(text string) string {
@@ -224,7 +230,7 @@ func complete(text string) string {
 		text = "{\n" + keys + text + "}\n"
 	case "key":
 		if rule.MatchString(text) { // it needs the queue
-			return "{\nnotify {\nqueue\n" + text + "}\n}\n" + complete("notify\n")
+			return "{\nnotify {\nqueue\npublic_url https://alerts.example.com\n" + text + "}\n}\n" + complete("notify\n")
 		}
 		return complete("notify {\n" + text + "}\n")
 	case "egress", "services", "attachments", "identity":
@@ -268,7 +274,7 @@ func TestExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := regexp.MustCompile(`(?m)^(\s*)# (url |queue$)`)
+	comments := regexp.MustCompile(`(?m)^(\s*)# (url |queue$|dedupe )`)
 	if !comments.Match(content) {
 		t.Error("no destination is commented out")
 	}

@@ -292,8 +292,8 @@ func TestFlags(t *testing.T) {
 	long := regexp.MustCompile(`--[a-z][a-z-]+`)
 	p := readPage(t, "docs/command-line.md")
 	known := map[string]bool{"--help": true}
-	for _, name := range []string{"send", "check", "preview", "migrate", "services"} {
-		help, err := g.caddy(t.Context(), "", "notify", name, "--help")
+	for _, name := range []string{"send", "check", "preview", "migrate", "services", "incidents", "incidents acknowledge", "silence"} {
+		help, err := g.caddy(t.Context(), "", slices.Concat([]string{"notify"}, strings.Fields(name), []string{"--help"})...)
 		if err != nil {
 			t.Fatalf("%v: %s", err, help)
 		}

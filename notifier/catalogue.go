@@ -29,6 +29,10 @@ type ServiceInfo struct {
 
 	// Incidents are the states of an incident that the service tells in its own way.
 	Incidents []IncidentState `json:"incidents,omitempty"`
+
+	// Acknowledge is where the service shows the link on which an incident can be
+	// acknowledged.
+	Acknowledge AcknowledgePlace `json:"acknowledge"`
 }
 
 // ParamInfo describes a parameter for lists and documents.
@@ -68,7 +72,7 @@ func (e *entry) info() ServiceInfo {
 	info := ServiceInfo{
 		Name: s.Name, Site: s.Site, Setup: s.Setup, Schemes: e.schemes, Format: s.Format,
 		MaxTitle: s.Limits.Title, MaxBody: s.Limits.Body, Unit: cmp.Or(s.Limits.Unit, markup.Characters), Attachments: s.Attachments,
-		Incidents: s.incidents, Groups: s.groups, Words: s.words,
+		Incidents: s.incidents, Acknowledge: cmp.Or(s.Acknowledge, AcknowledgeInText), Groups: s.groups, Words: s.words,
 	}
 	for _, t := range s.templates {
 		if t.way != "" {

@@ -41,17 +41,22 @@ type delivery struct {
 	oneRecord  [1]Record
 }
 
-// record adds a record after masking the destination's secrets in its text.
+// record adds a record after masking the secrets in its text.
 func (d *delivery) record(level Level, text string) { d.add(level, d.masked(text)) }
 
 // text returns the text of err for clients: without details of this machine,
 // and with the destination's secrets masked.
 func (d *delivery) text(err error) string { return d.masked(errs.PublicText(err)) }
 
-// masked returns text with the destination's secrets masked, cut to
-// maxErrorText.
+// masked returns text with the secrets masked, cut to maxErrorText.
 func (d *delivery) masked(text string) string {
-	return markup.TruncateBytes(d.target.redact(text), maxErrorText)
+	return markup.TruncateBytes(d.redact(text), maxErrorText)
+}
+
+// redact masks the secrets of the destination, and the link of the message: who has
+// that can acknowledge the incident, and some services repeat it in their errors.
+func (d *delivery) redact(text string) string {
+	return maskLink(d.target.redact(text), d.message.AcknowledgeURL)
 }
 
 // add is like record for a text that cannot contain a secret.
@@ -145,11 +150,13 @@ func (d *delivery) finish(attempts int, err error) {
 
 func (d *delivery) log(r *Result) {
 	level, text := zapcore.DebugLevel, "delivered"
+	var more []zap.Field
 	switch {
 	case r.Status == Skipped:
 		level, text = zapcore.WarnLevel, "nothing was sent"
 	case r.Err != nil && r.Temporary && d.options.Repeated != nil:
-		level, text = d.options.Repeated(d.index, r), "delivery failed; it is tried again"
+		text = "delivery failed; it is tried again"
+		level, more = d.options.Repeated(d.index, r)
 	case r.Err != nil:
 		level, text = zapcore.ErrorLevel, "delivery failed"
 	}
@@ -170,8 +177,8 @@ func (d *delivery) log(r *Result) {
 			fields = append(fields, zap.String("cause", d.masked(cause)))
 		}
 		if p, ok := errors.AsType[*PanicError](r.Err); ok {
-			fields = append(fields, zap.String("panic", d.target.redact(p.Value)), zap.String("stack", d.target.redact(p.Stack)))
+			fields = append(fields, zap.String("panic", d.redact(p.Value)), zap.String("stack", d.redact(p.Stack)))
 		}
 	}
-	c.Write(fields...)
+	c.Write(append(fields, more...)...)
 }

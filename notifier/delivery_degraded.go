@@ -12,17 +12,27 @@ import (
 const maxDegradedParts = 10
 
 // sendDegraded sends as much as it can to a destination that refused the rest
-// of a message, because an alert must not be lost over its length or a picture.
-// A text beyond the limits goes in several parts, or only the beginning of it
+// of a message, because an alert must not be lost over its length, a picture or a
+// button. The link of a button goes into the text. A text beyond the limits goes in several parts, or only the beginning of it
 // if it would take too many. Then the text goes without the files. err is the
 // refusal, and n the number of attempts before. The error is nil only if all of
 // the message has arrived.
 func (d *delivery) sendDegraded(ctx context.Context, t *Destination, n int, err error) (int, error) {
 	f, parts := d.form, d.parts
-	if overflow, messages := t.divideRefused(f, parts); messages != nil && refused(err) {
+	if refused(err) && d.movesLink(t.schema, f, parts) {
 		n++
 		first := err
-		f = form{Overflow: overflow, Refusal: d.text(first)}
+		f.LinkInText = true
+		parts = d.progress.divide(f, t.divide(nil, &d.rendered, f), nil)
+		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
+			d.record(LevelWarning, fmt.Sprintf("%s refused the button to acknowledge the incident; the text has the link: %s", t.Service(), d.text(first)))
+			return n, f.loss(first)
+		}
+	}
+	if overflow, messages := t.divideRefused(f, &d.rendered, parts); messages != nil && refused(err) {
+		n++
+		first := err
+		f = form{Overflow: overflow, Refusal: d.text(first), LinkInText: f.LinkInText}
 		parts = d.progress.divide(f, messages, nil)
 		if err = sendParts(ctx, t.service, &d.client, parts); err == nil {
 			if overflow == markup.OverflowSplit {
@@ -62,19 +72,19 @@ func (f form) loss(refusal error) error {
 	return nil
 }
 
-// divideRefused divides a message that was refused in one piece into messages
+// divideRefused divides the rendered message m that was refused in one piece into messages
 // within the limits, or returns its beginning. It returns nil if that changes
 // nothing, or if something of the message may have arrived.
-func (d *Destination) divideRefused(f form, parts []part) (markup.Overflow, []*Message) {
+func (d *Destination) divideRefused(f form, m *Message, parts []part) (markup.Overflow, []*Message) {
 	if f.Overflow != "" || len(parts) != 1 || parts[0].steps.anySent() || markup.Overflow(d.options.overflow) != markup.OverflowUpstream {
 		return "", nil
 	}
-	messages := d.schema.fit(nil, parts[0].message, markup.OverflowSplit)
+	messages := d.schema.fit(nil, m, markup.OverflowSplit, f)
 	switch n := len(messages); {
 	case n == 1:
 		return "", nil
 	case n > maxDegradedParts:
-		return markup.OverflowTruncate, d.schema.fit(nil, parts[0].message, markup.OverflowTruncate)
+		return markup.OverflowTruncate, d.schema.fit(nil, m, markup.OverflowTruncate, f)
 	}
 	return markup.OverflowSplit, messages
 }

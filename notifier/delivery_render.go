@@ -108,6 +108,10 @@ func (d *delivery) render(t *Destination) (*Message, error) {
 	}
 	texts.render(c, t)
 	c.Time = m.Time.In(t.location)
+	if !s.hasRoomForLink(c, form{}) {
+		d.record(LevelWarning, fmt.Sprintf("%s has no room for the link to acknowledge the incident; the message goes without it", s.Name))
+		c.AcknowledgeURL = ""
+	}
 	if !s.Attachments {
 		c.Attachments = nil
 	}
@@ -122,9 +126,9 @@ func (d *Destination) format() Format {
 // divide returns the parts of a rendered message in the form f. They are in buf if
 // they fit.
 func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
-	parts := d.schema.fit(buf[:0], m, markup.Overflow(d.options.overflow))
+	parts := d.schema.fit(buf[:0], m, markup.Overflow(d.options.overflow), f)
 	if f.Overflow != "" && len(parts) == 1 {
-		parts = d.schema.fit(nil, parts[0], f.Overflow)
+		parts = d.schema.fit(nil, m, f.Overflow, f)
 	}
 	if f.FilesLeft {
 		for i, p := range parts {
@@ -135,10 +139,11 @@ func (d *Destination) divide(buf []*Message, m *Message, f form) []*Message {
 }
 
 // fit divides a message into messages within the limits and appends them to
-// parts. The last one has the files.
-func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Message {
+// parts. The last one has the files and the link to acknowledge the incident.
+func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow, f form) []*Message {
 	var one [1]markup.Part // most messages have one part
-	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode)
+	link := s.acknowledgeLine(m, f)
+	texts := s.Limits.AppendFit(one[:0], m.Title, m.Body, m.Format, m.Source, mode, link)
 	if len(texts) == 1 && texts[0].Title == m.Title && texts[0].Body == m.Body {
 		return append(parts, m)
 	}
@@ -146,7 +151,10 @@ func (s *Schema) fit(parts []*Message, m *Message, mode markup.Overflow) []*Mess
 		c := *m
 		c.Title, c.Body, c.Part = text.Title, text.Body, i
 		if i < len(texts)-1 {
-			c.Attachments = nil
+			c.Attachments, c.AcknowledgeURL = nil, ""
+		}
+		if f.LinkInText {
+			c.AcknowledgeURL = "" // the service refuses it elsewhere
 		}
 		parts = append(parts, &c)
 	}

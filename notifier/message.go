@@ -68,6 +68,13 @@ type Message struct {
 	// incidents (see [Schema.Incidents]).
 	Incident Incident
 
+	// AcknowledgeURL is the address of the page on which the incident of the message
+	// can be acknowledged; "" for none. A service shows it with a button if it has one
+	// (see [Schema.Acknowledge]), else the text ends with it already when the service
+	// gets the message. Only a failure or a warning has it, and of a message that is
+	// divided, only the last part.
+	AcknowledgeURL string
+
 	// Hops is the number of gateways that the message has passed through, for
 	// destinations that are gateways themselves.
 	Hops int
@@ -83,6 +90,9 @@ func (m *Message) withDefaults() Message {
 		c.Incident = Incident{}
 	} else {
 		c.Incident.State = cmp.Or(c.Incident.State, StateOf(c.Type))
+	}
+	if !c.canAcknowledge() {
+		c.AcknowledgeURL = ""
 	}
 	if c.Identity == nil {
 		id := DefaultIdentity()

@@ -57,6 +57,10 @@ type form struct {
 	Overflow  markup.Overflow `json:"overflow,omitempty"` // in place of that of the URL
 	FilesLeft bool            `json:"files_left_out,omitempty"`
 	Refusal   string          `json:"refusal,omitempty"` // why, with secrets masked
+
+	// LinkInText means that the text ends with the link to acknowledge the incident,
+	// also if the service has a button.
+	LinkInText bool `json:"link_in_text,omitempty"`
 }
 
 // begin prepares p for a delivery of m to d and reports in which form it goes.

@@ -35,6 +35,10 @@ type Result struct {
 	// Until is when a rule sends a message that it holds, if that is known.
 	Until time.Time
 
+	// Step is the number of the step that the message waits for, if Rule is
+	// [RuleEscalating].
+	Step int
+
 	// The other fields are for a caller that tries again later. They are zero
 	// unless Status is Failed.
 
@@ -69,6 +73,10 @@ const (
 	RuleHeld       Rule = "held"       // it waits until a time
 	RuleDigested   Rule = "digested"   // it is, or will be, part of a message about several
 	RuleSuppressed Rule = "suppressed" // the destination has it, or will get it
+	RuleSilenced   Rule = "silenced"   // a silence matches it; it waits if it tells a problem
+
+	RuleEscalating   Rule = "escalating"   // it waits for its step; skipped if the step does not begin
+	RuleAcknowledged Rule = "acknowledged" // somebody takes care of the incident
 )
 
 // OK reports whether the destination has the message, there was nothing to send

@@ -85,6 +85,10 @@ type Schema struct {
 	// does not, a message without text fails.
 	Attachments bool
 
+	// Acknowledge is where the service shows [Message].AcknowledgeURL. By default, the
+	// text ends with it. Finish may change it to that of the mode.
+	Acknowledge AcknowledgePlace
+
 	// Recipients is the number of recipients of a message to the URL, for
 	// [Limits].Deliveries. 0, the default, means the number of items in the
 	// URL's lists, except paths, and at least 1. A service whose lists are

@@ -122,7 +122,7 @@ func (d *Destination) parts(texts *renderings) int64 {
 	}
 	m := *texts.m
 	texts.render(&m, d)
-	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit)))
+	return int64(len(d.schema.fit(nil, &m, markup.OverflowSplit, form{})))
 }
 
 // Warnings returns what l changes in the parameters of d, one sentence each.

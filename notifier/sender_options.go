@@ -47,8 +47,8 @@ type Options struct {
 	Logger *zap.Logger
 	// Repeated, if set, means that the caller repeats what fails temporarily. It is
 	// called with the result of each such failure of targets[i], and returns the
-	// level of its entry. Several goroutines call it at once.
-	Repeated func(i int, r *Result) zapcore.Level
+	// level and further fields of its entry. Several goroutines call it at once.
+	Repeated func(i int, r *Result) (zapcore.Level, []zap.Field)
 	// Observers watch the deliveries.
 	Observers []Observer
 	// Memory counts the memory that the request holds. If the text is longer

@@ -137,8 +137,8 @@ func TestRecordsAndLog(t *testing.T) {
 	}
 }
 
-// TestLogOfRepeatedDeliveries checks that the caller decides the level of a
-// failure that it repeats, and that any other failure is an error.
+// TestLogOfRepeatedDeliveries checks that the caller decides the level and adds to
+// the entry of a failure that it repeats, and that any other failure is an error.
 func TestLogOfRepeatedDeliveries(t *testing.T) {
 	for _, tt := range []struct {
 		status   int
@@ -153,15 +153,15 @@ func TestLogOfRepeatedDeliveries(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
 		o := Options{Logger: zap.New(core)}
 		if tt.repeated {
-			o.Repeated = func(i int, r *Result) zapcore.Level {
+			o.Repeated = func(i int, r *Result) (zapcore.Level, []zap.Field) {
 				if i != 0 || r.Err == nil {
 					t.Errorf("target %d: %+v", i, r)
 				}
-				return zapcore.InfoLevel
+				return zapcore.InfoLevel, []zap.Field{zap.String("id", "1")}
 			}
 		}
 		send(t, newTestSender(t), hello, o, base+"/tok")
-		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want {
+		if got := logs.All(); len(got) != 1 || got[0].Level != tt.want || (got[0].ContextMap()["id"] == "1") != (tt.want == zapcore.InfoLevel) {
 			t.Errorf("status %d, repeated %t: %v", tt.status, tt.repeated, got)
 		}
 	}

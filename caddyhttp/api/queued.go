@@ -50,6 +50,14 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	switch {
 	case rule == notifier.RuleSuppressed:
 		text = "the destination has this message already, or will get it"
+	case rule == notifier.RuleSilenced:
+		text = "a silence matches it"
+	case rule == notifier.RuleEscalating && until.IsZero():
+		text = "its step of the escalation has not begun, so that the destination knows nothing of the incident"
+	case rule == notifier.RuleEscalating:
+		text = "it waits for its step of the escalation, unless somebody acknowledges the incident"
+	case rule == notifier.RuleAcknowledged:
+		text = "somebody has acknowledged the incident"
 	case rule == notifier.RuleDigested && until.IsZero():
 		text = "it is part of a message about several"
 	case rule == notifier.RuleDigested:
@@ -62,7 +70,7 @@ func ruleText(rule notifier.Rule, by string, until time.Time) (text string) {
 	}
 	switch {
 	case until.IsZero():
-	case rule == notifier.RuleHeld:
+	case rule == notifier.RuleHeld, rule == notifier.RuleSilenced:
 		text += " until " + formatTime(until)
 	default:
 		text += ", at " + formatTime(until)
@@ -97,7 +105,7 @@ const (
 	StateQueued    MessageState = "queued"    // a delivery is not final
 	StateDelivered MessageState = "delivered" // every required destination has it
 	StateFailed    MessageState = "failed"    // a required destination does not have it
-	StateCancelled MessageState = "cancelled" // deliveries were cancelled or replaced by other messages, and none has failed
+	StateCancelled MessageState = "cancelled" // deliveries were cancelled, silenced or replaced by other messages, and none has failed
 )
 
 // StatusCancelled is the status of a delivery that was cancelled.
@@ -112,6 +120,9 @@ type QueuedMessage struct {
 
 	// Incident is the name of what the message is about.
 	Incident string `json:"incident,omitempty"`
+
+	// IncidentID is the ID of the incident, if the gateway keeps it: for keys with rules.
+	IncidentID string `json:"incident_id,omitempty"`
 }
 
 // QueuedResult is the state of one delivery.
@@ -128,7 +139,7 @@ func (m *QueuedMessage) SetState() {
 	has := map[notifier.Status]bool{}
 	for _, r := range m.Results {
 		switch {
-		case r.Rule == notifier.RuleSuperseded, r.Rule == notifier.RuleDigested && r.Status == notifier.Skipped:
+		case r.Rule == notifier.RuleSuperseded, r.Status == notifier.Skipped && (r.Rule == notifier.RuleDigested || r.Rule == notifier.RuleSilenced || r.Rule == notifier.RuleEscalating || r.Rule == notifier.RuleAcknowledged):
 			has[StatusCancelled] = true
 		case r.Status != notifier.Failed || !r.Optional:
 			has[r.Status] = true
@@ -177,6 +188,8 @@ func (r *QueuedResult) record(created time.Time) notifier.Record {
 		until := time.Time{}
 		if r.Until != nil {
 			until = *r.Until
+		} else if r.Next != nil {
+			until = *r.Next
 		}
 		text = string(r.Status) + ", " + ruleText(r.Rule, r.By, until)
 	case r.Rule == notifier.RuleSuperseded:

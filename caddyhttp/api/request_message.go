@@ -11,6 +11,16 @@ import (
 // Message returns the message without its attachments, which [Request.Attachments]
 // returns. A message has a body or an attachment.
 func (q *Request) Message() (*notifier.Message, error) {
+	m, err := q.Beat()
+	if err == nil && strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
+		return nil, q.missingBody()
+	}
+	return m, err
+}
+
+// Beat returns the message of a request that need not have one, without its
+// attachments.
+func (q *Request) Beat() (*notifier.Message, error) {
 	m, err := q.Draft()
 	if err != nil {
 		return nil, err
@@ -28,9 +38,6 @@ func (q *Request) Message() (*notifier.Message, error) {
 	}
 	if q.fileRefs, err = q.readFileRefs(); err != nil {
 		return nil, err
-	}
-	if strings.TrimSpace(m.Body) == "" && len(q.fileRefs)+len(q.files) == 0 {
-		return nil, q.missingBody()
 	}
 	return m, nil
 }

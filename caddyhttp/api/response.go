@@ -235,6 +235,11 @@ type Result struct {
 	Rule  notifier.Rule `json:"rule,omitempty"`
 	By    string        `json:"by,omitempty"`
 	Until *time.Time    `json:"until,omitempty"`
+
+	// Step is the number of the step that it waits for, and Next is when that begins if
+	// nobody acknowledges the incident before.
+	Step int        `json:"step,omitempty"`
+	Next *time.Time `json:"next,omitempty"`
 }
 
 // NewResult returns the JSON form of a result.
@@ -243,7 +248,9 @@ func NewResult(r notifier.Result) Result {
 		Service: r.Service, Destination: r.Destination, Tags: notNil(r.Tags), Status: r.Status,
 		Attempts: r.Attempts, ElapsedMS: r.Elapsed.Milliseconds(), Optional: r.Optional, Rule: r.Rule, By: r.By,
 	}
-	if !r.Until.IsZero() {
+	if !r.Until.IsZero() && r.Rule == notifier.RuleEscalating {
+		out.Step, out.Next = r.Step, &r.Until
+	} else if !r.Until.IsZero() {
 		out.Until = &r.Until
 	}
 	if r.Err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/internal/golden"
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/appriseconfig"
 )
 
@@ -127,9 +128,18 @@ func asksFor(t *testing.T, out, password string) bool {
 	return bcrypt.CompareHashAndPassword([]byte(bcryptHash.FindString(string(text))), []byte(password)) == nil
 }
 
+// skipHashes skips a test that makes hashes of passwords if the race detector is on.
+func skipHashes(t *testing.T) {
+	t.Helper()
+	if racetest.Enabled {
+		t.Skip("hashes take half a minute with the race detector")
+	}
+}
+
 // TestMigrateProtected checks that an Apprise API with a login becomes a site with
 // one.
 func TestMigrateProtected(t *testing.T) {
+	skipHashes(t)
 	out := filepath.Join(t.TempDir(), "out")
 	const folder = "testdata/migrate/protected/config"
 	report, code := migrate(t, out, "--env-file", "testdata/migrate/protected/env", folder)
@@ -287,6 +297,7 @@ func fakeAppriseAPI(t *testing.T, lists bool) string {
 }
 
 func TestMigrateServer(t *testing.T) {
+	skipHashes(t)
 	host := fakeAppriseAPI(t, true)
 	out := filepath.Join(t.TempDir(), "out")
 	report, code := migrate(t, out, "http://bob:secretsecret@"+host+"/sub/")

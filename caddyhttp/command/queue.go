@@ -96,12 +96,17 @@ API of the server.
 	}
 	drop.Flags().BoolVar(&f.all, "all", false, "Drop all messages with a delivery that was given up")
 	for _, c := range []*cobra.Command{list, destinations, retry, drop, f.backupCommand()} {
-		c.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
-		c.Flags().StringVarP(&f.config, "config", "c", "", "The configuration of the server, for the address of its admin API")
-		c.Flags().StringVarP(&f.adapter, "adapter", "a", "", "The config adapter for --config")
+		f.connect(c)
 		cmd.AddCommand(c)
 	}
 	return cmd
+}
+
+// connect adds the flags that say where the admin API is.
+func (f *queueFlags) connect(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.address, "address", "", "The address of the admin API (default: that of the configuration, or localhost:2019)")
+	cmd.Flags().StringVarP(&f.config, "config", "c", "", "The configuration of the server, for the address of its admin API")
+	cmd.Flags().StringVarP(&f.adapter, "adapter", "a", "", "The config adapter for --config")
 }
 
 // list prints the deliveries.

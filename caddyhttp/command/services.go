@@ -176,7 +176,7 @@ func printService(w io.Writer, s *notifier.ServiceInfo, others []string) error {
 	if s.MaxTitle <= 0 {
 		title = "none; it becomes the beginning of the text"
 	}
-	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n  incidents\t%s\n", title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments), incidents(s))
+	fmt.Fprintf(table, "\nTakes\n  title\t%s\n  text\t%s, in %s\n  files\t%s\n  incidents\t%s\n  acknowledge\t%s\n", title, upTo(s, s.MaxBody), s.Format, yesNo(s.Attachments), incidents(s), acknowledge(s))
 	for _, section := range []struct {
 		heading string
 		common  bool
@@ -209,6 +209,21 @@ func incidents(s *notifier.ServiceInfo) string {
 		states[i] = string(state)
 	}
 	return strings.Join(states, ", ")
+}
+
+// acknowledge says where a service shows the link to acknowledge an incident.
+func acknowledge(s *notifier.ServiceInfo) string {
+	switch s.Acknowledge {
+	case notifier.AcknowledgeByButton:
+		return "with a button"
+	case notifier.AcknowledgeByLink:
+		return "with a link beside the text"
+	case notifier.AcknowledgeInField:
+		return "with a field for programs"
+	case notifier.AcknowledgeNowhere:
+		return "no; nobody could open a link there"
+	}
+	return "with a link at the end of the text"
 }
 
 func yesNo(b bool) string {

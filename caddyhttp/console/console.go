@@ -150,7 +150,9 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(html)))
 	h.Set("Content-Security-Policy", policy)
-	h.Set("Referrer-Policy", "same-origin") // the address contains the key
+	if h.Get("Referrer-Policy") == "" {
+		h.Set("Referrer-Policy", "same-origin") // the address contains the key
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept")
 	w.WriteHeader(status)
@@ -162,9 +164,10 @@ func Write(w http.ResponseWriter, r *http.Request, status int, f Frame, p Page) 
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"count":     count,
-	"word":      func(o Outcome) string { return outcomeWords[o] },
-	"stateWord": func(s State) string { return stateWords[s] },
+	"count":        count,
+	"word":         func(o Outcome) string { return outcomeWords[o] },
+	"stateWord":    func(s State) string { return stateWords[s] },
+	"incidentWord": func(s IncidentState) string { return incidentWords[s] },
 }
 
 // count returns "1 URL" or "2 URLs", for one and several.

@@ -75,7 +75,12 @@ var examples = map[string]Page{
 	"key": KeyPage{
 		Root: "../", Added: "JSON", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Saved: true, Text: "json://example.com/\n", Format: "text",
 		Destinations: []Destination{exampleDestination, exampleDestination}, Waiting: 112, Health: &Health{State: Down},
-		Rules:  []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+		Rules: []string{"Repetitions within 10m are left out.", "22:00–07:00 (the server's time): held, then sent as one message (info, success, warning)."},
+		Beats: []Beat{
+			{Name: "nightly", Every: "1d", Grace: "2h", Outcome: Delivered, Last: noon.Add(-time.Hour), Due: noon.Add(23 * time.Hour)},
+			{Name: "hourly", Every: "1h", Grace: "6m", Outcome: Failed, Since: noon},
+			{Name: "sync", Every: "1h", Grace: "6m", Outcome: Failed, Failed: true, Since: noon, Last: noon, Due: noon.Add(time.Hour)},
+		},
 		Lines:  []CopiedLine{{Name: "curl", Text: "curl -d x https://alerts.example.com/notify/ops"}, {Name: "Alertmanager", Note: "Into alertmanager.yml.", Text: "receivers:\n  - name: ops\n"}},
 		Tokens: 2,
 		Recent: Group([]ListedMessage{
@@ -108,7 +113,7 @@ var examples = map[string]Page{
 	"messages_nothing": MessagesPage{Root: "../", Filter: MessageFilter{Key: "x"}},
 	"messages_problem": MessagesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
 	"message": MessagePage{
-		Root: "../", Retry: true, Drop: true,
+		Root: "../", Retry: true, Drop: true, Incident: "../notify/incidents/abc",
 		Message: ListedMessage{ID: "0195-1", Time: noon, Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", Source: "alertmanager", Incident: "disk db1", Outcome: Queued},
 		Deliveries: []Delivery{
 			{Service: "JSON", URL: "json://example.com/", Tags: "a, b", Outcome: Queued, Attempts: 4, Elapsed: "1.2 s", Next: noon, Error: "the service answered 503", Tries: []Try{{Time: noon, First: noon.Add(-time.Hour), Error: "the service answered 503", Count: 3}, {Time: noon, First: noon, Count: 1}}},
@@ -125,7 +130,37 @@ var examples = map[string]Page{
 			{Service: "XML", URL: "xml://example.com/", Health: Health{State: Failing, Cause: "the service answered 401"}},
 		},
 	},
-	"queue_empty": QueuePage{Root: "../", Size: "0 B"},
+	"incidents": IncidentsPage{
+		Root: "../", Filter: IncidentFilter{Key: "ops", State: IncidentOpen}, Keys: []string{"home", "ops"}, Rules: true, First: "../notify/console/incidents", More: "../notify/console/incidents?after=x",
+		Incidents: []ListedIncident{
+			{Address: "../notify/incidents/abc", Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 2, Next: noon.Add(time.Minute)},
+			{Address: "../notify/incidents/abe", Name: "db2", Key: "ops", Type: "failure", State: IncidentOpen, Since: noon, Steps: 3, Round: 1, Silenced: noon.Add(time.Hour)},
+			{Title: "db3 is down", State: IncidentAcknowledged, Since: noon, Changed: noon.Add(time.Minute), By: "ann", Until: noon.Add(4 * time.Hour), Step: 1, Steps: 3, Round: 1},
+			{State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
+		},
+	},
+	"incidents_none":    IncidentsPage{Root: "../"},
+	"incidents_empty":   IncidentsPage{Root: "../", Rules: true},
+	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
+	"incidents_problem": IncidentsPage{Root: "../", Problem: "The queue cannot be read at the moment."},
+	"incident": IncidentPage{
+		Root: "../", Console: true, Done: "Acknowledged.", Problem: "It cannot be silenced.", Action: "../notify/incidents/abc", Acknowledge: true, Resolve: true,
+		Incident: ListedIncident{Title: "db1 is down", Name: "disk <db1>", Key: "ops", KeyAddress: "../notify/console/keys/ops", Type: "failure", State: IncidentOpen, Since: noon, Step: 2, Steps: 3, Round: 1, Next: noon.Add(time.Minute)},
+		Events:   []IncidentEvent{{Time: noon.Add(time.Minute), Text: "step 1 was told"}, {Time: noon, Text: "opened", Worse: true}},
+		Silence:  []Choice{{"30m", "30 minutes", false}, {"2h", "2 hours", true}},
+	},
+	"incident_done": IncidentPage{Root: "../", User: "ann", Action: "../notify/incidents/abc", Resolve: true, Incident: ListedIncident{Key: "ops", State: IncidentAcknowledged, Since: noon, Changed: noon, By: "bob"}},
+	"silences": SilencesPage{
+		Root: "../", Action: "../notify/console/silences", Done: "The silence is made.", Keys: []string{"home", "ops"}, New: SilenceForm{Key: "ops", Title: "disk", Incident: "db1", Tag: "phone"},
+		Lengths: []Choice{{"2h", "2 hours", true}, {"8h", "8 hours", false}},
+		Silences: []ListedSilence{
+			{ID: "1", Key: "ops", KeyAddress: "../notify/console/keys/ops", Until: noon, Title: "disk <full>", Tag: "phone", Reason: "new disks", Who: "ann", Messages: 12},
+			{ID: "2", Key: "home", KeyAddress: "../notify/console/keys/home", Until: noon.Add(time.Hour), Incident: "db1", Messages: 1},
+		},
+	},
+	"silences_none":    SilencesPage{Root: "../", Action: "../notify/console/silences", User: "ann"},
+	"silences_problem": SilencesPage{Root: "../", Problem: "The queue cannot be read at the moment."},
+	"queue_empty":      QueuePage{Root: "../", Size: "0 B"},
 	"key_draft": KeyPage{
 		Root: "../", Key: "ops", Address: "../notify/console/keys/ops", Editable: true, Text: "json://example.com/\nnope\nmsteams://x\n",
 		Draft: &Draft{Mistakes: []Mistake{{Line: 2, Text: "unknown line"}}, Warnings: []Mistake{{Line: 3, Text: "use workflows://"}, {Text: "few URLs"}}},

@@ -20,7 +20,9 @@ type KeyPage struct {
 	Health       *Health
 	Waiting      int // deliveries
 	Destinations []Destination
+	Silence      string       // the address at which a silence of it is made; "" if none can be
 	Rules        []string     // the rules over time, a sentence each
+	Beats        []Beat       // that it expects
 	Lines        []CopiedLine // how programs send to the key
 
 	Tokens   int    // how many it has
@@ -33,6 +35,16 @@ type KeyPage struct {
 	Recent     []ListedMessage
 	RecentHint string
 	Queue      *Queue // nil without a queue
+}
+
+// Beat is a beat that the key expects.
+type Beat struct {
+	Name, Every, Grace string
+	Outcome            Outcome   // Delivered, or Failed if there is a problem
+	Failed             bool      // the last one has failed; otherwise the problem is that it is late
+	Since              time.Time // of the problem
+	Last               time.Time // when the last one came; zero for never
+	Due                time.Time // when the next one is due; zero if that is not known
 }
 
 // CopiedLine is a text to copy.
@@ -50,6 +62,7 @@ type Destination struct {
 	Health             *Health
 	Waits              *Waits // nil if nothing waits
 	Fields             []HiddenField
+	Silence            string // the address at which a silence of its tag is made; "" for none
 	Label              string // of the button, for screen readers
 	Status             string // of a test: delivered, failed or skipped; "" without one
 	Result             string // of the test, a sentence

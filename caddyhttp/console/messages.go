@@ -107,8 +107,9 @@ type MessagePage struct {
 	Root       string // as in KeysPage
 	Message    ListedMessage
 	Deliveries []Delivery
-	Retry      bool // it can be tried again, or sooner
-	Drop       bool // something waits, or was given up
+	Retry      bool   // it can be tried again, or sooner
+	Drop       bool   // something waits, or was given up
+	Incident   string // the address of the page of its incident; "" for none
 }
 
 // Delivery is a message on its way to one destination.

@@ -54,6 +54,19 @@ const (
 	Up   = "notify_up"
 )
 
+// The events of a beat that a key expects: it is late or has failed, and it has come
+// after that. Their data are
+//
+//	key    the name of the key
+//	beat   the name of the beat
+//	state  late or failed; "" if it is back
+//	last   when the last one came; "" for never
+//	every  how often it is expected
+const (
+	BeatLate = "notify_beat_late"
+	BeatBack = "notify_beat_back"
+)
+
 // ConfigChanged is the event for each change of a saved configuration. Its
 // data are
 //
@@ -63,6 +76,41 @@ const (
 //	destinations  how many it has now
 //	user          who made the change; "" if Caddy's authentication has found nobody
 const ConfigChanged = "notify_config_changed"
+
+// Silence is the event for each silence that is made or ends. Its data are
+//
+//	key       the name of the key
+//	silence   the ID of the silence
+//	change    made or ended
+//	until     when it ends, or would have ended
+//	tag       the tag of its destinations; "" for none
+//	reason    why it was made
+//	who       the user who made it, or ended it before its time; "" if nobody
+//	messages  how many messages it has kept from a destination
+const Silence = "notify_silence"
+
+// Incident is the event for each change of an incident of a key that has rules. Its data
+// are
+//
+//	change    opened, escalated, acknowledged, resolved or exhausted
+//	key       the name of the key
+//	source    the source of its messages
+//	incident  its name
+//	title     the title of its last message
+//	type      the type of its last message
+//	round     the round of the escalation, from 1; 0 without one
+//	step      the number of the step that was begun last
+//	by        who made the change on the incident's page; "" otherwise
+const Incident = "notify_incident"
+
+// The changes of an incident.
+const (
+	IncidentOpened       = "opened"
+	IncidentEscalated    = "escalated"    // a further step has begun
+	IncidentAcknowledged = "acknowledged" // somebody takes care of it
+	IncidentResolved     = "resolved"
+	IncidentExhausted    = "exhausted" // all rounds have ended, and nobody has acknowledged it
+)
 
 // known are the events of Caddy 2.11, of CertMagic 0.25 and of the gateway, each with
 // the names of all its data. Some data are not in every event of the name: remaining,
@@ -84,7 +132,11 @@ var known = map[string][]string{
 	Dead:                    {"attempts", "destination", "error", "id", "incident", "key", "service", "source"},
 	Down:                    {"destination", "error", "key", "service", "since", "waiting"},
 	Up:                      {"destination", "duration", "error", "key", "service", "since", "waiting"},
+	BeatLate:                {"beat", "every", "key", "last", "state"},
+	BeatBack:                {"beat", "every", "key", "last", "state"},
+	Incident:                {"by", "change", "incident", "key", "round", "source", "step", "type"},
 	ConfigChanged:           {"change", "destinations", "key", "space", "user"},
+	Silence:                 {"change", "key", "messages", "reason", "silence", "tag", "until", "who"},
 	Failed:                  {"delivered", "destinations", "error", "errors", "failed", "incident", "key", "services", "source"},
 }
 

@@ -55,6 +55,12 @@ var texts = map[string]func(d data, reload bool) Text{
 	ConfigChanged: func(d data, _ bool) Text {
 		return Text{"Saved configuration " + d.name("change") + ": " + d.name("key"), markup.JoinLines(d.line("Destinations", "destinations"), d.line("User", "user")), notifier.Info}
 	},
+	Silence: func(d data, _ bool) Text {
+		return Text{
+			"Silence " + d.name("change") + ": " + d.name("key"),
+			markup.JoinLines(d.line("Until", "until"), d.line("Tag", "tag"), d.line("Reason", "reason"), d.line("By", "who"), d.line("Messages", "messages")), notifier.Info,
+		}
+	},
 	"stopping": func(data, bool) Text {
 		return Text{"Caddy is stopping", "Caddy" + onHost() + " is stopping.", notifier.Warning}
 	},
@@ -103,6 +109,16 @@ var texts = map[string]func(d data, reload bool) Text{
 	Dead: func(d data, _ bool) Text {
 		return Text{"Delivery given up" + d.keySuffix(), markup.JoinLines(d.line("Service", "service"), d.text("error"), d.line("ID", "id")), notifier.Failure}
 	},
+	Incident: func(d data, _ bool) Text {
+		typ := notifier.Info
+		switch d["change"] {
+		case IncidentResolved:
+			typ = notifier.Success
+		case IncidentExhausted:
+			typ = notifier.Failure
+		}
+		return Text{"Incident " + d.name("change") + d.keySuffix(), markup.JoinLines(d.line("Incident", "incident"), d.line("By", "by")), typ}
+	},
 	Down: func(d data, _ bool) Text {
 		return Text{
 			"Destination down" + d.keySuffix(),
@@ -114,6 +130,16 @@ var texts = map[string]func(d data, reload bool) Text{
 			"Destination is back" + d.keySuffix(),
 			markup.JoinLines(d.line("Service", "service"), d.line("Destination", "destination"), d.line("It was down for", "duration"), d.line("Waiting", "waiting")), notifier.Success,
 		}
+	},
+	BeatLate: func(d data, _ bool) Text {
+		what := " is late"
+		if d.text("state") == "failed" {
+			what = " has failed"
+		}
+		return Text{"Beat " + d.name("beat") + what + d.keySuffix(), markup.JoinLines(d.line("Last beat", "last"), d.line("Expected every", "every")), notifier.Failure}
+	},
+	BeatBack: func(d data, _ bool) Text {
+		return Text{"Beat " + d.name("beat") + " is back" + d.keySuffix(), d.line("Expected every", "every"), notifier.Success}
 	},
 	Delivered: func(d data, _ bool) Text {
 		return Text{"Message delivered" + d.keySuffix(), markup.JoinLines(d.deliveries(), d.line("Services", "services")), notifier.Success}

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -63,7 +64,7 @@ func echo(mail io.Reader, _ []Recipient) (*Outcome, error) {
 func TestAnswersStayWithTheirMails(t *testing.T) {
 	const later = "MAIL FROM:<a@x>\r\nRCPT TO:<k@x>\r\nBDAT 5 LAST\r\nlater"
 	firsts := []string{"BDAT 0\r\n", "BDAT 5\r\nfirst", "BDAT 5\r\nfirstBDAT 3\r\nxyz"}
-	if raceEnabled {
+	if racetest.Enabled {
 		firsts = firsts[1:] // package smtp has a data race there; see Data
 	}
 	for _, first := range firsts {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/golden"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // sample is a request of a program, from testdata.
@@ -228,7 +229,7 @@ func hostileVariants(v any, seen map[string]bool) []any {
 		}
 	}
 	walk(v, func(x any) any { return x })
-	return out
+	return racetest.Part(out, 8)
 }
 
 // TestHostilePayloads checks that a payload with missing fields, wrong types or long

@@ -56,8 +56,8 @@ func (u Unit) runeLength(c rune) int {
 	return 1
 }
 
-// length returns the length of s.
-func (u Unit) length(s string) (n int) {
+// Length returns the length of s.
+func (u Unit) Length(s string) (n int) {
 	switch u {
 	case UTF8Bytes:
 		return len(s)
@@ -112,35 +112,94 @@ type Part struct{ Title, Body string }
 // point. It divides an HTML tag, a character reference or a Markdown link only
 // if that is longer than a part.
 func (l Limits) Fit(title, body string, format, source Format, mode Overflow) []Part {
-	return l.AppendFit(nil, title, body, format, source, mode)
+	return l.AppendFit(nil, title, body, format, source, mode, "")
 }
 
-// AppendFit appends the parts that [Limits.Fit] returns to parts.
-func (l Limits) AppendFit(parts []Part, title, body string, format, source Format, mode Overflow) []Part {
+// AppendFit appends the parts that [Limits.Fit] returns to parts. end, which may be
+// empty, is put at the end of the last part, within the limits, with the line breaks
+// that it begins with. A body that is too long and sent as it is begins with it, so
+// that it remains if the destination cuts the body. The limits must leave room for a
+// text beside it.
+func (l Limits) AppendFit(parts []Part, title, body string, format, source Format, mode Overflow, end string) []Part {
+	return fitter{l, end}.appendTo(parts, title, body, format, source, mode)
+}
+
+// fitter divides a message with a text at its end.
+type fitter struct {
+	Limits
+	end string
+}
+
+func (l fitter) appendTo(parts []Part, title, body string, format, source Format, mode Overflow) []Part {
 	title = strings.TrimSpace(title)
-	body = trimEnd(body)
-	if l.Title <= 0 && title != "" {
-		title, body = "", merge(title, body, format, source)
-	}
-	body = firstLines(body, l.Lines)
+	text := trimEnd(body)
+	heading, body := l.heading(title, text, format, source)
+	body = firstLines(body, l.bodyLines())
+	titleRoom := l.titleRoom(heading)
 	if l.Body <= 0 || mode != OverflowTruncate && mode != OverflowSplit {
-		return append(parts, Part{title, body})
+		if l.end != "" && l.Body > 0 && !l.fits(body, l.bodyRoom(heading, titleRoom)) {
+			heading, body = l.heading(title, l.atStart(text), format, source)
+			return append(parts, Part{heading, firstLines(body, l.Lines)})
+		}
+		return append(parts, Part{heading, l.atEnd(body)})
 	}
 
-	titleRoom := l.titleRoom(title)
-	title = trimEnd(title[:l.Unit.index(title, titleRoom)])
+	title = trimEnd(heading[:l.Unit.index(heading, titleRoom)])
 	room := l.bodyRoom(title, titleRoom)
-	if body == "" || l.Unit.index(body, room) == len(body) {
-		return append(parts, Part{title, body})
+	if body == "" || l.fits(body, room) {
+		return append(parts, Part{title, l.atEnd(body)})
 	}
 	c := newCutter(format, source, l.Unit)
+	c.end = l.Unit.Length(l.end)
 	if mode == OverflowTruncate {
-		return append(parts, Part{title, trimPart(c.head(body, room))})
+		return append(parts, Part{title, l.atEnd(trimPart(c.head(body, room-c.end)))})
 	}
+	first := len(parts)
 	if l.titleOnce(room) {
-		return append(parts, l.splitAfterTitle(c, title, body, room)...)
+		parts = append(parts, l.splitAfterTitle(c, title, body, room)...)
+	} else {
+		parts = append(parts, l.splitWithTitle(c, title, body, titleRoom, room)...)
 	}
-	return append(parts, l.splitWithTitle(c, title, body, titleRoom, room)...)
+	if last := len(parts) - 1; last >= first {
+		parts[last].Body = l.atEnd(parts[last].Body)
+	}
+	return parts
+}
+
+// heading returns the title and the body as a destination with these limits gets them:
+// the title becomes a part of the body if the destination has none.
+func (l fitter) heading(title, body string, format, source Format) (string, string) {
+	if l.Title <= 0 && title != "" {
+		return "", merge(title, body, format, source)
+	}
+	return title, body
+}
+
+// fits reports whether the body and the end fit into room.
+func (l fitter) fits(body string, room int) bool {
+	return l.Unit.index(body, room-l.Unit.Length(l.end)) == len(body)
+}
+
+// bodyLines returns the maximum number of lines beside the end, or 0 for any number.
+func (l fitter) bodyLines() int {
+	if l.Lines > 1 && l.end != "" {
+		return l.Lines - 1
+	}
+	return l.Lines
+}
+
+// atEnd returns the body with the end after it.
+func (l fitter) atEnd(body string) string {
+	if body == "" {
+		return strings.TrimLeft(l.end, "\n")
+	}
+	return body + l.end
+}
+
+// atStart returns the body with the end before it.
+func (l fitter) atStart(body string) string {
+	end := strings.TrimLeft(l.end, "\n")
+	return end + l.end[:len(l.end)-len(end)] + body
 }
 
 // merge returns the body with the title as its first line.
@@ -165,16 +224,20 @@ func merge(title, body string, format, source Format) string {
 }
 
 // titleRoom returns the maximum length of the title with its counter.
-func (l Limits) titleRoom(title string) int {
+func (l fitter) titleRoom(title string) int {
 	if !l.InBody {
 		return l.Title
 	}
-	return min(l.Unit.length(title)+counterWidth, l.Title, l.Body)
+	room := l.Body
+	if l.end != "" {
+		room -= l.Reserve + l.Unit.Length(l.end)
+	}
+	return min(l.Unit.Length(title)+counterWidth, l.Title, room)
 }
 
 // bodyRoom returns the maximum length of the body in addition to the title. It
 // may be 0.
-func (l Limits) bodyRoom(title string, titleRoom int) int {
+func (l fitter) bodyRoom(title string, titleRoom int) int {
 	room := l.Body - l.Reserve
 	if l.InBody && title != "" && room >= titleRoom {
 		room -= titleRoom
@@ -184,12 +247,12 @@ func (l Limits) bodyRoom(title string, titleRoom int) int {
 
 // titleOnce reports whether only the first part has the title, because it leaves
 // little space for the body.
-func (l Limits) titleOnce(room int) bool {
-	return room == 0 || l.InBody && room < counterThreshold
+func (l fitter) titleOnce(room int) bool {
+	return room == 0 || l.InBody && room-l.Unit.Length(l.end) < counterThreshold
 }
 
 // counted reports whether the parts have a counter after the title.
-func (l Limits) counted(title string, titleRoom, room int) bool {
+func (l fitter) counted(title string, titleRoom, room int) bool {
 	if title == "" || l.Title < counterThreshold || titleRoom <= counterWidth {
 		return false
 	}
@@ -200,7 +263,7 @@ func (l Limits) counted(title string, titleRoom, room int) bool {
 }
 
 // splitWithTitle returns parts that all have the title.
-func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int) []Part {
+func (l fitter) splitWithTitle(c cutter, title, body string, titleRoom, room int) []Part {
 	counted := l.counted(title, titleRoom, room)
 	bodies := c.split(body, room, MaxParts)
 	parts := make([]Part, len(bodies))
@@ -220,10 +283,10 @@ func (l Limits) splitWithTitle(c cutter, title, body string, titleRoom, room int
 
 // splitAfterTitle returns parts of which only the first has the title. It has
 // as much of the body as fits together with the title, possibly nothing.
-func (l Limits) splitAfterTitle(c cutter, title, body string, room int) []Part {
+func (l fitter) splitAfterTitle(c cutter, title, body string, room int) []Part {
 	first := Part{Title: title}
-	if room > 0 {
-		end := c.cut(body, room)
+	if room > c.end {
+		end := c.cutPart(body, room)
 		first.Body, body = trimPart(body[:end]), body[end:]
 	}
 	parts := []Part{first}

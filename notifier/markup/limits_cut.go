@@ -15,6 +15,7 @@ const maxAtom = 2 << 10
 type cutter struct {
 	atoms string // first characters of atoms; "" if the text has no atoms
 	unit  Unit
+	end   int // the length that the last part leaves free
 }
 
 // newCutter returns the cutter for a text in format that was converted from
@@ -39,15 +40,25 @@ func (c cutter) split(s string, room, max int) []string {
 		if s == "" {
 			return parts
 		}
-		if len(parts) == max-1 && c.unit.index(s, room) < len(s) {
-			return append(parts, c.head(s, room-c.unit.length(ellipsis))+ellipsis)
+		if len(parts) == max-1 && c.unit.index(s, room-c.end) < len(s) {
+			return append(parts, c.head(s, room-c.end-c.unit.Length(ellipsis))+ellipsis)
 		}
-		end := c.cut(s, room)
+		end := c.cutPart(s, room)
 		if part := trimPart(s[:end]); part != "" {
 			parts = append(parts, part)
 		}
 		s = s[end:]
 	}
+}
+
+// cutPart is like cut, but leaves something for another part if s would be the last
+// and has no room for the end.
+func (c cutter) cutPart(s string, room int) int {
+	end := c.cut(s, room)
+	if end < len(s) || c.unit.index(s, room-c.end) == len(s) {
+		return end
+	}
+	return c.cut(s, max(room-c.end, c.unit.Length(s)/2))
 }
 
 // cut returns the length of the first part of s in bytes. It is never 0.

@@ -20,7 +20,8 @@ const downAfter = 3
 //
 // A destination is known if its last attempt succeeded, and down after three
 // failures in a row of the kind that may get better. A failure that cannot get
-// better, for example a wrong token, changes neither: the destination answers.
+// better, for example a wrong token, changes neither, because the destination
+// answers; but the destination is failing until the next success.
 type Health struct {
 	Destination Hash   // of [Job.Destination]
 	Host        string // of [Job.Host]
@@ -45,6 +46,9 @@ type Health struct {
 
 // Down reports whether the destination is down.
 func (h *Health) Down() bool { return !h.DownSince.IsZero() }
+
+// Failing reports whether the last attempt failed, also if it cannot get better.
+func (h *Health) Failing() bool { return h.Failures > 0 || h.LastError != "" }
 
 // Attempt is the outcome of one attempt, as far as it tells about the
 // destination.
@@ -179,6 +183,9 @@ func (h *health) observe(id Hash, a Attempt, now time.Time) (state *Health, wake
 			}
 		}
 	default:
+		if d.failing == 0 {
+			d.failing = t
+		}
 		d.lastError = a.Error
 	}
 	if d.down == down && (d.known == known || !d.known) && d.stored == stored {
@@ -387,7 +394,7 @@ func (h *health) count() (n Counts) {
 		case d.client:
 		case d.down:
 			n.Down++
-		case d.failures > 0:
+		case d.failures > 0 || d.lastError != "": // as Health.Failing
 			n.Failing++
 		case d.known:
 			n.Known++

@@ -272,7 +272,7 @@ func (q *Queue) records(lines []*line, now time.Time) []Record {
 	records := make([]Record, len(lines))
 	for i, l := range lines {
 		if !l.empty() {
-			records[i] = Record{l.encode(), now.Add(q.options.Load().Keep)}
+			records[i] = Record{Data: l.encode(), Due: now.Add(q.options.Load().Keep)}
 		}
 	}
 	return records
@@ -521,7 +521,7 @@ func (q *Queue) orderJobs(ctx context.Context, jobs []Job, now time.Time, f func
 
 // The bounds of what tidyOrder does at once.
 const (
-	maxLines = 100_000 // records that are kept although no job waits
+	maxLines = 500_000 // records that are kept although no job waits: for 100,000 open incidents, and more
 	tidyJobs = 1000
 	heldTime = 5 * time.Minute // until a held job is looked at
 )

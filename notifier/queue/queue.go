@@ -43,13 +43,20 @@ type Options struct {
 	// means that there are too many records, and that this one is due before others.
 	Due func(ctx context.Context, name Hash, data []byte, crowded bool) error
 
-	// Punctual means that Due is called within about a second of the time at which a
-	// record is due, and not within half a minute.
-	Punctual bool
+	// Punctual, if set, reports whether Due is called within about a second of the time at
+	// which a record is due, and not within half a minute.
+	Punctual func() bool
+
+	// Refresh, if set, is called at the start and then about each second. It reads records
+	// that the caller remembers and that others may have changed.
+	Refresh func(ctx context.Context)
 
 	// Recheck is called with the jobs that rules hold when they have to be looked at:
 	// after the start, a new configuration, and a jump of the clock.
 	Recheck func(ctx context.Context, held []Job)
+
+	// Arm is called before Recheck, at the same times. After an error it is called again.
+	Arm func(ctx context.Context) error
 
 	MaxAge  time.Duration // age at which a job that is not delivered becomes dead; default 24 h
 	Keep    time.Duration // how long results and dead jobs can be read; default 7 days
@@ -71,8 +78,10 @@ const SharedSlots = 256
 // Outcome is the result of one attempt.
 type Outcome struct {
 	// Status is Delivered, Failed or Dead, which are final, or Queued for another
-	// attempt. It is Superseded if the caller has sent a newer message instead.
+	// attempt. It is Superseded if the caller has sent a newer message instead, or if Rule
+	// names a rule for which it is not sent.
 	Status Status
+	Rule   string
 	// State and Result replace those of the job.
 	State, Result []byte
 	// Reason is why the attempt failed, without secrets. A job that is dead keeps
@@ -157,6 +166,7 @@ func (q *Queue) Start() {
 	q.loops.Go(q.renew)
 	q.loops.Go(q.record)
 	q.loops.Go(q.workDue)
+	q.loops.Go(q.refresh)
 	q.loops.Go(q.tell)
 }
 
@@ -178,6 +188,9 @@ func (q *Queue) Configure(o Options) {
 	q.recheck.Store(true)
 	q.signal()
 }
+
+// Now returns the time by which records and jobs are due.
+func (q *Queue) Now() time.Time { return q.clock.now() }
 
 // signal wakes the scheduler.
 func (q *Queue) signal() {
@@ -452,8 +465,8 @@ func (q *Queue) RetryDestination(ctx context.Context, destination Hash) (n int, 
 // DropDestination cancels jobs that wait for a destination, and with dead also those
 // that were given up, but not those that are being sent. It returns how many there
 // were, and reports whether there may be more: it looks at no more than maxDropScan
-// jobs.
-func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool) (n int, more bool, err error) {
+// jobs. Jobs that may does not accept stay.
+func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool, may func(*Job) bool) (n int, more bool, err error) {
 	defer q.signal()
 	statuses := []Status{Queued, Held}
 	if dead {
@@ -469,7 +482,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 		if !end {
 			after = jobs[len(jobs)-1].JobID
 		}
-		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination })
+		jobs = slices.DeleteFunc(jobs, func(j Job) bool { return q.store.Hash(j.Destination) != destination || !may(&j) })
 		dropped, err := q.dropJobs(ctx, jobs, now, statuses)
 		if n += dropped; err != nil || end {
 			return n, false, err
@@ -551,8 +564,8 @@ func (q *Queue) Destinations(ctx context.Context) ([]Health, error) {
 // Counts are numbers of destinations.
 type Counts struct{ Known, Failing, Down int }
 
-// Count returns the numbers of the operator's destinations that are known, that
-// have failed and are not down, and that are down.
+// Count returns the numbers of the operator's destinations that are known and do
+// not fail, that have failed and are not down, and that are down.
 func (q *Queue) Count() Counts { return q.health.count() }
 
 // Health returns the states of the given destinations, as

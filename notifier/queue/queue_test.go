@@ -461,7 +461,8 @@ func TestRecord(t *testing.T) {
 }
 
 // TestDropDestination checks that dropping what waits for a destination leaves the
-// other destinations of the same messages, and what was given up unless asked for.
+// other destinations of the same messages, what was given up unless asked for, and what
+// the caller may not drop.
 func TestDropDestination(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(open(t, t.TempDir()), queue.Options{Deliver: delivered})
@@ -474,6 +475,7 @@ func TestDropDestination(t *testing.T) {
 			return accept(t, q, e).Message.ID
 		}
 		plain, ordered, dead := add("", queue.Queued, queue.Queued), add("disk", queue.Queued, queue.Queued), add("", queue.Dead, queue.Queued)
+		kept := add("", queue.Queued, queue.Queued)
 		want := func(id uuid.UUID, statuses ...queue.Status) {
 			t.Helper()
 			for i, j := range get(t, q, id) {
@@ -487,12 +489,13 @@ func TestDropDestination(t *testing.T) {
 			n    int
 			last queue.Status
 		}{{false, 2, queue.Dead}, {false, 0, queue.Dead}, {true, 1, queue.Cancelled}} {
-			if n, more, err := q.DropDestination(t.Context(), q.Hash("a"), step.dead); n != step.n || more || err != nil {
+			if n, more, err := q.DropDestination(t.Context(), q.Hash("a"), step.dead, func(j *queue.Job) bool { return j.Message != kept }); n != step.n || more || err != nil {
 				t.Errorf("dropped %d, more %t, %v, want %d", n, more, err, step.n)
 			}
 			want(plain, queue.Cancelled, queue.Queued)
 			want(ordered, queue.Cancelled, queue.Queued)
 			want(dead, step.last, queue.Queued)
+			want(kept, queue.Queued, queue.Queued)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (u *Ruled) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*R
 	out.Records = make([]Record, len(c.Records))
 	for i, r := range c.Records {
 		if len(r.Data) > 0 {
-			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due}
+			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due, r.Group}
 		}
 	}
 	return &out, nil
@@ -174,6 +174,21 @@ func (q *Queue) CallersRecord(ctx context.Context, name Hash) ([]byte, error) {
 	return callers(b), err
 }
 
+// CallersGroup returns at most n of the caller's records of a group, in the order of
+// their names, after the one with the name after. If they are fewer, no more follow.
+func (q *Queue) CallersGroup(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error) {
+	records, err := q.store.Group(ctx, group, after, n)
+	for i := range records {
+		records[i].Data = callers(records[i].Data)
+	}
+	return records, err
+}
+
+// CallersGroupSizes returns how many records each of the caller's groups has.
+func (q *Queue) CallersGroupSizes(ctx context.Context) (map[Hash]int, error) {
+	return q.store.GroupSizes(ctx)
+}
+
 // Load returns a message with its text and files, as [Store.Load] does.
 func (q *Queue) Load(ctx context.Context, id uuid.UUID) (m *Message, release func(), err error) {
 	return q.store.Load(ctx, id)
@@ -203,8 +218,9 @@ func (q *Queue) workDue() {
 			return
 		}
 		if q.recheck.Swap(false) {
+			q.arm(o)
 			q.recheckHeld(o)
-		} else if !o.Punctual && n%dueRarely != 0 {
+		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
 			return
 		}
 		now := q.clock.now()
@@ -235,8 +251,30 @@ func (q *Queue) workDue() {
 	})
 }
 
+// refresh calls Refresh.
+func (q *Queue) refresh() {
+	refresh := func(int) {
+		if o := q.options.Load(); o.Refresh != nil {
+			o.Refresh(q.ctx)
+		}
+	}
+	refresh(0)
+	q.every(dueEvery, refresh)
+}
+
 // maxRecords is more records than a store has.
 const maxRecords = math.MaxInt
+
+// arm calls Arm, and once more later if it fails.
+func (q *Queue) arm(o *Options) {
+	if o.Arm == nil {
+		return
+	}
+	if err := o.Arm(q.ctx); err != nil {
+		q.check(err)
+		q.recheck.Store(true)
+	}
+}
 
 // recheckHeld calls Recheck with the jobs that rules hold.
 func (q *Queue) recheckHeld(o *Options) {

@@ -235,7 +235,9 @@ func (q *Queue) settle(a attempt) {
 			}
 		}
 		switch r.Status {
-		case Delivered, Failed, Superseded:
+		case Delivered, Failed:
+		case Superseded:
+			r.Rule = out.Rule
 		case Dead:
 			r.Reason = out.Reason
 		default:

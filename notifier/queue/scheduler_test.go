@@ -112,6 +112,14 @@ func TestKnownDestination(t *testing.T) {
 	})
 }
 
+// elsewhere returns n messages to destinations at different hosts.
+func elsewhere(n int, client bool) (all []*queue.Entry) {
+	for i := range n {
+		all = append(all, hosts(1, fmt.Sprint("elsewhere ", i), fmt.Sprint("host ", i), client))
+	}
+	return all
+}
+
 // TestSharedSlots checks the limits of deliveries that run at once.
 func TestSharedSlots(t *testing.T) {
 	for _, tt := range []struct {
@@ -121,6 +129,8 @@ func TestSharedSlots(t *testing.T) {
 	}{
 		{"all", []*queue.Entry{hosts(300, "a", "", false)}, 16}, // no host is a host, too
 		{"one host", []*queue.Entry{hosts(300, "a", "h:443", false), hosts(3, "b", "i:443", false)}, 16 + 3},
+		{"many hosts", elsewhere(300, false), 256},
+		{"many hosts of clients", elsewhere(300, true), 128},
 		{"a destination", []*queue.Entry{hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false), hosts(1, "a", "h", false)}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -251,17 +261,30 @@ func TestWake(t *testing.T) {
 }
 
 // TestPermanentFailure checks that an answer which cannot get better does
-// not make a destination unknown or down.
+// not make a destination unknown or down, and that people see that it fails. A
+// destination whose token was revoked was once counted as one that works.
 func TestPermanentFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := start(t, open(t, t.TempDir()), queue.Options{Deliver: delivered})
 		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		began := time.Now()
 		for range 5 {
 			q.Observe(queue.Attempt{Destination: "a", Status: queue.Failed, Error: "400 Bad Request"})
+			time.Sleep(time.Second)
 		}
 		all, err := q.Destinations(t.Context())
-		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" {
+		if err != nil || len(all) != 1 || !all[0].Known || all[0].Down() || all[0].LastError != "400 Bad Request" || !all[0].Failing() || !all[0].FailingSince.Equal(began) {
 			t.Errorf("%+v, %v", all, err)
+		}
+		if n := q.Count(); n != (queue.Counts{Failing: 1}) {
+			t.Errorf("%+v", n)
+		}
+		q.Observe(queue.Attempt{Destination: "a", Status: queue.Delivered})
+		if all, err := q.Destinations(t.Context()); err != nil || len(all) != 1 || all[0].Failing() || !all[0].FailingSince.IsZero() {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if n := q.Count(); n != (queue.Counts{Known: 1}) {
+			t.Errorf("%+v", n)
 		}
 	})
 }
@@ -406,6 +429,7 @@ func TestClockForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, d := newClock(), &destination{down: true}
 		q := c.startWith(t, open(t, t.TempDir()), queue.Options{Deliver: d.deliver})
+		time.Sleep(time.Second) // so that the job gets no further attempt because of the start
 		e := accept(t, q, entry("text", "a"))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -457,6 +481,29 @@ func TestPause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLastAttempt checks that an attempt which began before the time of its job and
+// failed after that is not the last one.
+func TestLastAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int32
+		q := start(t, open(t, t.TempDir()), queue.Options{
+			MaxAge: time.Minute,
+			Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+				attempts.Add(1)
+				time.Sleep(40 * time.Second)
+				return queue.Outcome{Status: queue.Queued, Reason: "timeout"}
+			},
+		})
+		time.Sleep(time.Second) // so that the job gets no further attempt because of the start
+		e := accept(t, q, entry("text", "a"))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if j := get(t, q, e.Message.ID)[0]; j.Status != queue.Dead || attempts.Load() != 3 {
+			t.Errorf("%d attempts: %+v", attempts.Load(), j)
+		}
+	})
 }
 
 // TestUnknownDestination checks that a destination that the configuration does

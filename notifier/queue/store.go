@@ -94,6 +94,15 @@ type Store interface {
 	// [*DamagedError] if it cannot be read.
 	Record(ctx context.Context, name Hash) ([]byte, error)
 
+	// Group returns at most n records of a group, in the order of their names, after
+	// the one with the name after. It leaves out those that are damaged. They may be
+	// fewer than n only if no more follow.
+	Group(ctx context.Context, group, after Hash, n int) ([]NamedRecord, error)
+
+	// GroupSizes returns how many records each group has. Groups without records are
+	// left out. It does not read the records.
+	GroupSizes(ctx context.Context) (map[Hash]int, error)
+
 	// DueRecords returns the names of at most n records: those that are due, and of
 	// the others those that are due first, as far as there are more than keep records.
 	DueRecords(ctx context.Context, now time.Time, keep, n int) ([]Hash, error)
@@ -145,8 +154,8 @@ type Store interface {
 	Stats(ctx context.Context) (Stats, error)
 
 	// Changed returns a channel that receives a value when Claim can return more
-	// jobs than before, because another process has added jobs or because Settle
-	// has begun.
+	// jobs than before, because another process has added jobs, because Settle has
+	// begun, or because an update leaves jobs as they were that it has kept from it.
 	Changed() <-chan struct{}
 
 	// Close gives up all claims and closes the handle.
@@ -253,10 +262,18 @@ type Change struct {
 	Jobs    []JobChange
 }
 
-// Record is the new content of a record. Without Data, it is removed.
+// Record is the new content of a record. Without Data, it is removed. With the same
+// Data as before, nothing changes.
 type Record struct {
+	Data  []byte
+	Due   time.Time // when [Store.DueRecords] returns it
+	Group Hash      // that [Store.Group] lists; the zero value for none
+}
+
+// NamedRecord is the content of a record with its name.
+type NamedRecord struct {
+	Name Hash
 	Data []byte
-	Due  time.Time // when [Store.DueRecords] returns it
 }
 
 // JobChange is a change of a job whose status was asked for and is Queued, Held or

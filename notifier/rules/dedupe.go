@@ -27,5 +27,8 @@ func (d *Dedupe) suppresses(now time.Time, s *Subject, x *Item) bool {
 	if !s.Next.none() {
 		return s.Next.same(x)
 	}
+	if !s.Way.none() { // what was to come after it was cancelled
+		return s.Way.same(x)
+	}
 	return s.Told.same(x) && within(s.Told.Time, now, d.Window)
 }

@@ -21,6 +21,17 @@ func (r *Rules) Describe() (out []string) {
 	if r.Dedupe != nil {
 		add(r.Dedupe.Scope, nil, "Repetitions within %s are left out", describeTime(r.Dedupe.Window))
 	}
+	if e := r.Escalate; e != nil {
+		var after []string
+		for _, d := range e.After {
+			after = append(after, describeTime(d))
+		}
+		rounds := "rounds"
+		if e.Repeat == 1 {
+			rounds = "round"
+		}
+		add(e.Scope, escalated, "The numbers of tags are told one after the other, after %s, in %d %s, until somebody acknowledges", strings.Join(after, " and "), e.Repeat, rounds)
+	}
 	for _, q := range r.Quiet {
 		add(q.Scope, notFailures, "%s–%s%s: held, then sent as one message", q.Start, q.End, describeWhen(q.Days, q.Zone))
 	}
@@ -78,6 +89,9 @@ func describeWhen(days Days, zone Zone) (out string) {
 	}
 	return out + " " + zone.location.String()
 }
+
+// FormatTime returns a duration as people read it, without parts that are zero.
+func FormatTime(d time.Duration) string { return describeTime(d) }
 
 // describeTime returns a duration without parts that are zero.
 func describeTime(d time.Duration) string {

@@ -19,14 +19,17 @@ const (
 	Held             // it waits
 	Suppress         // the destination has it, or will have it
 	Counted          // a later digest tells its number, because too many wait
+	Silenced         // a silence keeps it from the destination
 )
 
 // Verdict is what the rules decide about a message to one destination.
 type Verdict struct {
 	Outcome
 
-	Hold  Hold      // of Held; NotHeld if it waits for a digest to end
+	Hold  Hold      // of Held and Counted; NotHeld if it waits for a digest to end
 	Until time.Time // of Held; zero if it is not known
+
+	Silence uuid.UUID // of Silenced, and of what a silence holds
 
 	// By is the job that tells it, of Suppress, and of Counted, where it does not exist
 	// yet.
@@ -36,7 +39,7 @@ type Verdict struct {
 	// held no more.
 	Replaced []Item
 
-	// Evicted are items that are held no more because there is no room.
+	// Evicted are items that are held no more, and are not told by this message.
 	Evicted []Evicted
 
 	// Repeats is the number of messages that were suppressed before this one, which it
@@ -45,44 +48,32 @@ type Verdict struct {
 	Since   time.Time
 }
 
-// Evicted is an item that had to make room for another one.
+// Evicted is an item that is held no more, because another one needs the room or tells
+// a newer state.
 type Evicted struct {
 	Item
-	Newer bool        // the other one tells a newer state of its incident
-	By    queue.JobID // which tells it, or its number; in the second case, it does not exist yet
+	Newer bool // the other one tells a newer state of its incident
+
+	// By tells it, or its number; in the second case, it does not exist yet. It is zero for
+	// a problem that was over before its silence has ended.
+	By queue.JobID
 }
 
 // Arrive decides about a message, and changes the state of its destination. waits
-// reports whether a job is not final. id makes the ID of a message.
-func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict) {
-	if !s.Next.none() && !waits(s.Next.Job) {
-		s.Next = Mark{}
-	}
-	if !s.Way.none() && !waits(s.Way.Job) {
-		s.Way = Mark{}
-	}
-	s.Forget = now.Add(forgetAfter)
-	if r.Dedupe.suppresses(now, s, &x) {
-		if s.Repeats == 0 {
-			s.Since = x.Time
-		}
-		s.Repeats++
-		v.Outcome, v.By = Suppress, s.Told.Job
-		if !s.Next.none() {
-			v.By = s.Next.Job
-		}
+// reports whether a job is not final. id makes the ID of a message. Of a message that adds
+// something to an incident, x.After is what [Subject.Before] of the incident returns.
+func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) Verdict {
+	v, done := r.Repeats(now, l, s, x, waits, id)
+	if done {
 		return v
 	}
-	if x.State == "" && r.Dedupe != nil { // it matters only while others are suppressed
-		s.Forget = x.Time.Add(r.Dedupe.Window)
-	}
-	v.Repeats, v.Since = s.Repeats, s.Since
-	s.Repeats, s.Since = 0, time.Time{}
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
 	if s.Way.Digest && x.tellsState() { // which tells an older state
 		x.After = s.Way.Job
+	}
+	if x.After != (queue.JobID{}) {
 		return r.hold(l, s, x, v, id)
 	}
 	x.Until = r.quietUntil(now, &x)
@@ -99,22 +90,75 @@ func (r *Rules) Arrive(now time.Time, l *Lane, s *Subject, x Item, waits func(qu
 	if !x.Until.IsZero() {
 		return r.hold(l, s, x, v, id)
 	}
-	if x.tellsState() && x.Subject != "" {
-		l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
-			older := o.Subject == x.Subject
-			if older {
-				v.Replaced = append(v.Replaced, o)
-			}
-			return older
-		})
+	v.Replaced = l.Replace(x)
+	if x.tellsState() {
+		l.uncount(s)
 	}
 	s.Sent(x.Mark())
 	return v
 }
 
+// Replace removes the items that tell an older state of the incident of an item that is
+// sent, and returns them.
+func (l *Lane) Replace(x Item) (older []Item) {
+	if !x.tellsState() || x.Subject == "" {
+		return nil
+	}
+	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+		replaced := o.Subject == x.Subject
+		if replaced {
+			older = append(older, o)
+		}
+		return replaced
+	})
+	return older
+}
+
+// Repeats decides whether silences keep a message from its destination, or whether it
+// repeats what that has or will get; then done is true. It is a part of Arrive, for
+// messages that no other rule holds.
+func (r *Rules) Repeats(now time.Time, l *Lane, s *Subject, x Item, waits func(queue.JobID) bool, id func() uuid.UUID) (v Verdict, done bool) {
+	if !s.Next.none() && !waits(s.Next.Job) {
+		s.Next = Mark{}
+		for _, o := range l.Items { // it was cancelled, and an older one is held
+			if o.Subject == x.Subject && waits(o.Job) {
+				s.Next = o.Mark()
+			}
+		}
+	}
+	if !s.Way.none() && !waits(s.Way.Job) {
+		s.Way = Mark{}
+	}
+	s.Forget = now.Add(forgetAfter)
+	if r.silence(now, l, s, &x, &v, id) {
+		return v, true
+	}
+	if r.Dedupe.suppresses(now, s, &x) {
+		if s.Repeats == 0 {
+			s.Since = x.Time
+		}
+		s.Repeats++
+		v.Outcome, v.By = Suppress, s.Told.Job
+		switch {
+		case !s.Next.none():
+			v.By = s.Next.Job
+		case !s.Way.none():
+			v.By = s.Way.Job
+		}
+		return v, true
+	}
+	if x.State == "" && r.Dedupe != nil { // it matters only while others are suppressed
+		s.Forget = x.Time.Add(r.Dedupe.Window)
+	}
+	v.Repeats, v.Since = s.Repeats, s.Since
+	s.Repeats, s.Since = 0, time.Time{}
+	return v, false
+}
+
 // hold adds an item to the lane. If there is no room, it takes the place of an older
 // state of its incident or, if it matters more, of another item.
 func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID) Verdict {
+	l.endSilencedOlder(s, &x, &v)
 	if len(l.Items) >= MaxItems {
 		older := -1
 		if x.tellsState() {
@@ -128,7 +172,7 @@ func (r *Rules) hold(l *Lane, s *Subject, x Item, v Verdict, id func() uuid.UUID
 			v.Evicted = append(v.Evicted, Evicted{l.Items[least], false, l.count(l.Items[least].Type, id)})
 			l.Items = slices.Delete(l.Items, least, least+1)
 		default:
-			v.Outcome, v.By = Counted, l.count(x.Type, id)
+			v.Outcome, v.Hold, v.By = Counted, x.Hold, l.count(x.Type, id)
 			return v
 		}
 	}
@@ -212,10 +256,11 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	if r == nil {
 		r = new(Rules)
 	}
+	r.tellCounts(now, l)
+	l.Items = slices.DeleteFunc(l.Items, func(x Item) bool { return !held(x.Job) })
 	var kept, free []Item
 	for _, x := range l.Items {
 		switch {
-		case !held(x.Job):
 		case x.After != (queue.JobID{}) && waits(x.After):
 			kept = append(kept, x)
 		case r.keeps(now, l, &x):
@@ -242,10 +287,12 @@ func (r *Rules) Release(now time.Time, l *Lane, held, waits func(queue.JobID) bo
 	}
 	for _, kind := range []int{1, 0} {
 		g := Group{Items: items[kind]}
-		if i := slices.IndexFunc(g.Items, func(x Item) bool { return x.tellsState() && way(x.Subject) }); i >= 0 && released == nil {
-			subject := g.Items[i].Subject
-			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return x.Subject != subject })
-			l.Items = append(l.Items, slices.DeleteFunc(items[kind], func(x Item) bool { return x.Subject == subject })...)
+		follows := func(x Item) bool { return x.tellsState() && way(x.Subject) || x.About != "" && way(x.About) }
+		if i := slices.IndexFunc(g.Items, follows); i >= 0 && released == nil {
+			first := g.Items[i]
+			joins := func(x Item) bool { return x.Job == first.Job || first.About == "" && x.Subject == first.Subject }
+			g.Items = slices.DeleteFunc(slices.Clone(g.Items), func(x Item) bool { return !joins(x) })
+			l.Items = append(l.Items, slices.DeleteFunc(items[kind], joins)...)
 		} else if len(kept) == 0 || len(g.Items) > 0 {
 			g.More = l.More[kind]
 		}
@@ -297,16 +344,19 @@ func withOlder(kept, free []Item) (left, all []Item) {
 func (l *Lane) Follow(g *Group, digest queue.JobID) {
 	for i := range l.Items {
 		x := &l.Items[i]
-		if x.tellsState() && slices.ContainsFunc(g.Items, func(o Item) bool { return o.Subject == x.Subject }) {
+		if slices.ContainsFunc(g.Items, func(o Item) bool { return o.tellsState() && x.concerns(o.Subject) }) {
 			x.After, x.Until = digest, time.Time{}
 		}
 	}
 }
 
-// keeps reports whether quiet or the digest still hold an item, and sets why and until
+// keeps reports whether silences, quiet or the digest still hold an item, and sets why and until
 // when. Quiet also holds what the digest or a rate releases.
 func (r *Rules) keeps(now time.Time, l *Lane, x *Item) bool {
 	x.After = queue.JobID{}
+	if r.keepsSilent(now, x) {
+		return true
+	}
 	if x.Hold == ByDigest {
 		if x.Past = !r.Digest.applies(x); !x.Past {
 			if latest := r.Digest.until(now); x.Until.After(latest) { // the rule or the clock has changed

@@ -27,6 +27,7 @@ type modelJob struct {
 	digest  []queue.JobID // the messages that it tells, if it is a digest
 	more    int
 	began   time.Time // when its delivery began
+	silent  bool      // a silence has kept it from the destination, and nobody tells it
 }
 
 type model struct {
@@ -34,6 +35,7 @@ type model struct {
 	rand     *rand.Rand
 	now      time.Time
 	rules    *Rules
+	silences Silences
 	lane     []byte
 	subjects map[string][]byte
 	jobs     map[queue.JobID]*modelJob
@@ -94,12 +96,22 @@ func (m *model) arrive() {
 		}
 		if x.State != "" {
 			x.Subject = fmt.Sprint("incident ", n)
+		} else {
+			x.About = fmt.Sprint("incident ", n)
+			x.After = m.loadSubject(x.About).Before(m.waits)
 		}
 	}
 	if x.Subject == "" && m.rules.Dedupe != nil {
 		x.Subject = fmt.Sprint("text ", m.rand.IntN(4), x.Type)
 	}
+	x.Title = modelTitles[m.rand.IntN(len(modelTitles))]
+	if x.State != "" {
+		x.Incident.Name = x.Subject
+	} else {
+		x.Incident.Name = x.About
+	}
 	want, certain := m.repeats(&x)
+	silent := m.mustBeSilent(&x)
 	l, s := m.loadLane(), new(Subject)
 	if x.Subject != "" {
 		s = m.loadSubject(x.Subject)
@@ -107,7 +119,7 @@ func (m *model) arrive() {
 	if x.State == notifier.Resolved {
 		x.Passed = s.Passed
 	}
-	v := m.rules.Arrive(m.now, l, s, x, m.waits, m.id)
+	v := m.rules.WithSilences(m.silences.For(m.now, nil)).Arrive(m.now, l, s, x, m.waits, m.id)
 	if x.Subject != "" {
 		m.subjects[x.Subject] = s.Encode()
 	}
@@ -115,13 +127,25 @@ func (m *model) arrive() {
 	j := &modelJob{item: x, outcome: v.Outcome, by: v.By}
 	m.jobs[x.Job] = j
 	m.order = append(m.order, x.Job)
-	m.logf("%s %s %s %q: %v until %s", x.Job.Message.String()[30:], x.Type, x.State, x.Subject, v.Outcome, v.Until.Format("15:04:05"))
-	if (v.Outcome == Suppress) != want && (want == false || certain) {
+	m.logf("%s %s %s %q: %v until %s silence %s title %q passed %q", x.Job.Message.String()[30:], x.Type, x.State, x.Subject, v.Outcome, v.Until.Format("15:04:05"), v.Silence.String()[30:], x.Title, s.Passed)
+	bySilence := v.Silence != uuid.UUID{}
+	if (v.Outcome == Suppress) != want && (want == false || certain) && !bySilence {
 		m.fail("suppressed %v, want %v", v.Outcome == Suppress, want)
+	}
+	if silent && v.Outcome != Silenced {
+		m.fail("%s is not silent, although all of it was silenced", x.Subject)
+	}
+	for _, o := range v.Evicted {
+		if o.By == (queue.JobID{}) {
+			m.jobs[o.Job].status, m.jobs[o.Job].silent = queue.Superseded, true
+		} else {
+			m.replace(o.Job, o.By)
+		}
 	}
 	switch v.Outcome {
 	case Send:
 		m.checkQuiet(&x)
+		m.checkSilent(&x)
 		for _, o := range v.Replaced {
 			m.replace(o.Job, x.Job)
 		}
@@ -133,7 +157,69 @@ func (m *model) arrive() {
 		}
 	case Suppress, Counted:
 		j.status = queue.Superseded
+	case Silenced:
+		j.status, j.silent = queue.Superseded, true
+		if x.State == notifier.Open {
+			m.fail("an open incident is not held")
+		}
 	}
+}
+
+// modelTitles are those of messages, some of which a silence matches.
+var modelTitles = []string{"disk is full", "OK: disk", "DISK", "", "backup"}
+
+// mustBeSilent reports whether an item resolves a problem that silences have kept from
+// the destination from its beginning.
+func (m *model) mustBeSilent(x *Item) bool {
+	if x.State != notifier.Resolved {
+		return false
+	}
+	held := false
+	for _, id := range slices.Backward(m.order) {
+		j := m.jobs[id]
+		if len(j.digest) > 0 || j.item.Subject != x.Subject || !j.item.tellsState() {
+			continue
+		}
+		if j.item.State == notifier.Resolved {
+			return held && (j.silent || j.status == queue.Delivered)
+		}
+		by := m.final(j)
+		i := slices.IndexFunc(m.loadLane().Items, func(o Item) bool { return o.Job == by.item.Job })
+		if by.status != queue.Held || i < 0 || m.silences.Find(m.now, m.loadLane().Items[i].Silence) == nil || j.outcome != Held || !j.began.IsZero() {
+			return false
+		}
+		held = true
+	}
+	return held
+}
+
+// checkSilent checks that no silence matches an item that is sent.
+func (m *model) checkSilent(x *Item) {
+	if by := m.silences.Match(m.now, x.Incident, x.Title, nil); by != nil && x.State != notifier.Resolved {
+		m.fail("%s %s is sent during the silence %+v", x.Type, x.Job.Message, by)
+	}
+}
+
+// changeSilences makes a silence, or ends one.
+func (m *model) changeSilences() {
+	if n := len(m.silences); n > 0 && m.rand.IntN(3) == 0 {
+		i := m.rand.IntN(n)
+		m.logf("the silence %s ends", m.silences[i].ID.String()[30:])
+		m.silences = slices.Delete(m.silences, i, i+1)
+		m.release(true)
+		return
+	}
+	s := Silence{ID: m.id(), Made: m.now, Until: m.now.Add(time.Duration(1+m.rand.IntN(300)) * time.Minute)}
+	switch m.rand.IntN(3) {
+	case 0:
+		s.Incident = fmt.Sprint("incident ", m.rand.IntN(3))
+	case 1:
+		s.Title = "disk"
+	default:
+		s.Tag = AllTags
+	}
+	m.silences = append(m.silences, s)
+	m.logf("the silence %s begins, until %s: %q %q %q", s.ID.String()[30:], s.Until.Format("15:04:05"), s.Incident, s.Title, s.Tag)
 }
 
 // repeats reports whether the destination has what a message tells, or will get it. It
@@ -145,7 +231,7 @@ func (m *model) repeats(x *Item) (same, certain bool) {
 	}
 	for _, id := range slices.Backward(m.order) {
 		j := m.jobs[id]
-		if j.item.Subject != x.Subject || j.outcome == Suppress || j.outcome == Counted {
+		if j.item.Subject != x.Subject || j.outcome == Suppress || j.outcome == Counted || j.silent && j.outcome == Silenced {
 			continue
 		}
 		same = j.item.Type == x.Type && j.item.State == x.State
@@ -187,6 +273,7 @@ func (m *model) replace(id, by queue.JobID) {
 
 // send begins the delivery of a message, when it is its turn.
 func (m *model) send(j *modelJob) {
+	m.checkAdds(j)
 	j.status, j.began = queue.Queued, m.now
 	if len(m.rules.Rate) > 0 {
 		m.starts = append(m.starts, m.now)
@@ -211,6 +298,22 @@ func (m *model) send(j *modelJob) {
 	}
 }
 
+// checkAdds checks that what adds something to an incident does not overtake its states.
+// The queue keeps the order of messages that are not digests.
+func (m *model) checkAdds(j *modelJob) {
+	for _, x := range m.tells(j) {
+		for _, id := range m.order {
+			o := m.jobs[id]
+			if o == j || o.status != queue.Queued || len(o.digest)+len(j.digest) == 0 {
+				continue
+			}
+			if slices.ContainsFunc(m.tells(o), func(state Item) bool { return state.tellsState() && state.Subject == x.About }) {
+				m.fail("%s is sent while %s is tried", x.Job.Message, id.Message)
+			}
+		}
+	}
+}
+
 // release does what is due.
 func (m *model) release(all bool) {
 	for {
@@ -218,7 +321,11 @@ func (m *model) release(all bool) {
 		if m.lane == nil || !all && l.Due(m.now).After(m.now) {
 			return
 		}
-		g := m.rules.Release(m.now, l, func(id queue.JobID) bool { return m.jobs[id].status == queue.Held }, m.waits,
+		for i := range l.Items { // which are not stored with them
+			x := m.jobs[l.Items[i].Job].item
+			l.Items[i].Incident, l.Items[i].Title = x.Incident, x.Title
+		}
+		g := m.rules.WithSilences(m.silences.For(m.now, nil)).Release(m.now, l, func(id queue.JobID) bool { return m.jobs[id].status == queue.Held }, m.waits,
 			func(subject string) bool { return m.waits(m.loadSubject(subject).Way.Job) })
 		if g == nil {
 			m.saveLane(l)
@@ -227,6 +334,7 @@ func (m *model) release(all bool) {
 		for i, x := range g.Items {
 			if !slices.ContainsFunc(g.Items[i+1:], func(o Item) bool { return o.Subject == x.Subject && o.tellsState() }) {
 				m.checkQuiet(&x)
+				m.checkSilent(&x)
 			}
 		}
 		newest := map[string]Mark{}
@@ -354,6 +462,15 @@ func (m *model) check() {
 		if j.status.Waits() {
 			m.fail("%s is %s at the end", id.Message, j.status)
 		}
+		if j.silent {
+			if j.item.State == notifier.Open && m.openAfter(j) {
+				m.fail("%s is told by nobody, although its incident is open", id.Message)
+			}
+			if j.item.tellsState() {
+				latest[j.item.Subject] = j
+			}
+			continue
+		}
 		if len(j.digest) == 0 && j.item.tellsState() && j.outcome != Suppress && j.outcome != Counted && j.status != queue.Cancelled {
 			latest[j.item.Subject] = j
 		}
@@ -380,6 +497,12 @@ func (m *model) check() {
 		}
 	}
 	for name, j := range latest {
+		if j.silent {
+			if last[name].State == notifier.Open && !m.anyDead(name) {
+				m.fail("%s was told as open, and its resolution is silent", name)
+			}
+			continue
+		}
 		f := m.final(j)
 		if f.status != queue.Delivered {
 			continue // it is reported dead
@@ -388,6 +511,32 @@ func (m *model) check() {
 			m.fail("%s: told last %s %s, but it is %s %s", name, got.Type, got.State, j.item.Type, j.item.State)
 		}
 	}
+}
+
+// openAfter reports whether no later message resolves the incident of a message.
+func (m *model) openAfter(j *modelJob) bool {
+	after := false
+	for _, id := range m.order {
+		o := m.jobs[id]
+		if after && len(o.digest) == 0 && o.item.Subject == j.item.Subject && o.item.State == notifier.Resolved {
+			return false
+		}
+		after = after || o == j
+	}
+	return true
+}
+
+// anyDead reports whether a resolution of an incident was not delivered, which is
+// reported.
+func (m *model) anyDead(subject string) bool {
+	for _, id := range m.order {
+		j := m.jobs[id]
+		tells := slices.ContainsFunc(m.tells(j), func(x Item) bool { return x.Subject == subject && x.State == notifier.Resolved })
+		if tells && (j.status == queue.Dead || j.status == queue.Cancelled || m.final(j).status == queue.Dead || m.final(j).status == queue.Cancelled) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) randomRules() *Rules {
@@ -418,7 +567,7 @@ func (m *model) randomRules() *Rules {
 }
 
 // TestModel holds the rules to their invariants: random messages, outages, cancelled
-// deliveries, and reloads with other rules.
+// deliveries, silences, and reloads with other rules.
 func TestModel(t *testing.T) {
 	steps := 0
 	for seed := range uint64(2000) {
@@ -436,6 +585,8 @@ func TestModel(t *testing.T) {
 				m.arrive()
 			case n < 14:
 				m.deliver()
+			case n < 15 && seed%2 == 0:
+				m.changeSilences()
 			case n < 18:
 				m.now = m.now.Add(time.Duration(m.rand.IntN(90)) * time.Minute)
 			case n == 18:

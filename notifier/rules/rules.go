@@ -4,8 +4,9 @@
 // a [Lane] for each destination of a key, and a [Subject] for each incident at a
 // destination. So every rule runs in tests through weeks in milliseconds.
 //
-// The order of the rules is dedupe, quiet, digest, rate. A message that a rule
-// releases passes the later rules.
+// The order of the rules is silences, dedupe, escalate, quiet, digest, rate. A message that
+// a rule releases passes the silences and the later rules. One that escalates passes those
+// after escalate.
 package rules
 
 import (
@@ -20,19 +21,26 @@ import (
 
 // Rules are the rules of a key, or those of them that concern a destination.
 type Rules struct {
-	Dedupe *Dedupe
-	Quiet  []Quiet
-	Digest *Digest
-	Rate   []Rate
+	Dedupe   *Dedupe
+	Escalate *Escalate
+	Quiet    []Quiet
+	Digest   *Digest
+	Rate     []Rate
+
+	// Silences are those that hold for the destination. They come and go, so that they
+	// are set for each message (see [Rules.WithSilences]).
+	Silences Silences
 }
 
 // Empty reports whether there is no rule.
 func (r *Rules) Empty() bool {
-	return r == nil || r.Dedupe == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0
+	return r == nil || r.Dedupe == nil && r.Escalate == nil && len(r.Quiet) == 0 && r.Digest == nil && len(r.Rate) == 0 && len(r.Silences) == 0
 }
 
 // Holds reports whether a rule can hold messages.
-func (r *Rules) Holds() bool { return len(r.Quiet)+len(r.Rate) > 0 || r.Digest != nil }
+func (r *Rules) Holds() bool {
+	return len(r.Quiet)+len(r.Rate)+len(r.Silences) > 0 || r.Digest != nil
+}
 
 // For returns the rules that concern a destination with tags, or nil.
 func (r *Rules) For(tags []string) *Rules {
@@ -42,6 +50,9 @@ func (r *Rules) For(tags []string) *Rules {
 	out := new(Rules)
 	if r.Dedupe != nil && r.Dedupe.concerns(tags) {
 		out.Dedupe = r.Dedupe
+	}
+	if r.Escalate != nil && r.Escalate.concerns(tags) {
+		out.Escalate = r.Escalate
 	}
 	for _, q := range r.Quiet {
 		if q.concerns(tags) {
@@ -60,6 +71,11 @@ func (r *Rules) For(tags []string) *Rules {
 		return nil
 	}
 	return out
+}
+
+// Passing returns the rules for a message that escalates: nothing holds it.
+func (r *Rules) Passing() *Rules {
+	return &Rules{Dedupe: r.Dedupe, Escalate: r.Escalate, Silences: r.Silences}
 }
 
 // Scope limits a rule to some messages and destinations.
@@ -114,6 +130,11 @@ func (r *Rules) Check() error {
 	if r.Dedupe != nil {
 		if err := r.Dedupe.Check(); err != nil {
 			return fmt.Errorf("dedupe: %w", err)
+		}
+	}
+	if r.Escalate != nil {
+		if err := r.Escalate.Check(); err != nil {
+			return fmt.Errorf("escalate: %w", err)
 		}
 	}
 	for i := range r.Quiet {

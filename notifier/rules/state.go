@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,15 +21,25 @@ type Item struct {
 	// Alerts are what is open in the incident (see [notifier.Incident]).
 	Alerts string
 
+	// Incident and Title are what silences match. They are not stored: the caller sets
+	// them where there are silences.
+	Incident notifier.Incident
+	Title    string
+
 	// Subject names the [Subject]: all items with the same one tell states of the same
 	// incident or, without a state, are the same message. It is empty if the rules need
 	// no Subject for the item.
 	Subject string
 
+	// About names the Subject of the incident that the item adds something to, without
+	// telling a state; empty for none. It is told after the states before it.
+	About string
+
 	// Set by the rules for an item that is held.
-	Hold  Hold
-	Until time.Time   // when it is looked at again; zero if After is set
-	After queue.JobID // the digest that has to end before it
+	Hold    Hold
+	Until   time.Time   // when it is looked at again; zero if After is set
+	After   queue.JobID // the digest that has to end before it
+	Silence uuid.UUID   // that holds it; zero for none
 
 	// Passed is the type of the problem that the item resolves, if the destination was told
 	// of it. What the problem has passed, its resolution passes, too.
@@ -42,15 +53,36 @@ type Hold uint8
 // The reasons. An item that is held by none of them is looked at from the first rule
 // on.
 const (
-	NotHeld  Hold = iota
-	ByQuiet       // a window of quiet
-	ByDigest      // it will be part of a digest
-	ByRate        // a rate is used up
+	NotHeld   Hold = iota
+	ByQuiet        // a window of quiet
+	ByDigest       // it will be part of a digest
+	ByRate         // a rate is used up
+	BySilence      // a silence matches
 )
+
+// Rule returns the name of the rule. What waits for a digest that is being sent is held
+// by digest, too.
+func (h Hold) Rule() string {
+	switch h {
+	case ByQuiet:
+		return "quiet"
+	case ByRate:
+		return "rate"
+	case BySilence:
+		return "silence"
+	}
+	return "digest"
+}
 
 // tellsState reports whether the item tells a new state of its incident.
 func (x *Item) tellsState() bool {
 	return x.State == notifier.Open || x.State == notifier.Resolved
+}
+
+// concerns reports whether the item tells a state of the incident with a subject, or adds
+// something to it.
+func (x *Item) concerns(subject string) bool {
+	return subject != "" && (x.tellsState() && x.Subject == subject || x.About == subject)
 }
 
 // Mark returns what a [Subject] remembers of the item.
@@ -88,6 +120,11 @@ type Subject struct {
 	// and is not held; empty for none.
 	Passed notifier.Type
 
+	// Silenced is the silence that keeps the present state from the destination, and
+	// Counted is its type if the lane has no room for it.
+	Silenced uuid.UUID
+	Counted  notifier.Type
+
 	Repeats int       // that were suppressed since the last message
 	Since   time.Time // the first of them
 
@@ -103,12 +140,24 @@ func (s *Subject) Sent(m Mark) {
 		s.Next = m
 	}
 	s.Way = m
+	if m.State != "" {
+		s.Silenced = uuid.UUID{}
+	}
 	switch m.State {
 	case notifier.Open:
 		s.Passed = m.Type
 	case notifier.Resolved:
 		s.Passed = ""
 	}
+}
+
+// Before returns the digest that has to end before a message that adds something to the
+// incident; zero for none. waits is that of [Rules.Arrive].
+func (s *Subject) Before(waits func(queue.JobID) bool) queue.JobID {
+	if s.Way.Digest && waits(s.Way.Job) {
+		return s.Way.Job
+	}
+	return queue.JobID{}
 }
 
 // Ended notes the outcome of a message about the subject.
@@ -133,6 +182,8 @@ const (
 	subjectSince
 	subjectForget
 	subjectWay
+	subjectSilenced
+	subjectCounted
 
 	markMessage wire.Field = 1
 	markIndex   wire.Field = 2
@@ -184,6 +235,9 @@ func (s *Subject) Encode() (b []byte) {
 	b = AppendMark(b, subjectNext, &s.Next)
 	b = AppendMark(b, subjectWay, &s.Way)
 	b = wire.AppendText(b, subjectPassed, s.Passed)
+	if s.Silenced != (uuid.UUID{}) {
+		b = wire.AppendText(wire.AppendText(b, subjectSilenced, s.Silenced[:]), subjectCounted, s.Counted)
+	}
 	b = wire.AppendNumber(b, subjectRepeats, s.Repeats)
 	b = wire.AppendTime(b, subjectSince, s.Since)
 	return wire.AppendTime(b, subjectForget, s.Forget)
@@ -204,6 +258,10 @@ func DecodeSubject(b []byte) (*Subject, error) {
 			s.Way, err = DecodeMark(r.Bytes())
 		case subjectPassed:
 			s.Passed = notifier.Type(r.Text())
+		case subjectSilenced:
+			copy(s.Silenced[:], r.Bytes())
+		case subjectCounted:
+			s.Counted = notifier.Type(r.Text())
 		case subjectRepeats:
 			s.Repeats = r.Int()
 		case subjectSince:
@@ -228,6 +286,17 @@ type Lane struct {
 	Items []Item // held, in the order in which they came in
 	Spent []*Spent
 	More  [2]More // by the kind of the digest: others, and failures
+	Over  []SilencedCounts
+
+	// Group and Origin are the caller's: the group of the record while a silence holds
+	// something in it, and where its messages go.
+	Group  queue.Hash
+	Origin []byte
+}
+
+// Silenced reports whether a silence holds something.
+func (l *Lane) Silenced() bool {
+	return len(l.Over) > 0 || slices.ContainsFunc(l.Items, func(x Item) bool { return x.Silence != uuid.UUID{} })
 }
 
 // More counts the items for which a lane had no room.
@@ -254,7 +323,7 @@ func (l *Lane) Empty(now time.Time) bool {
 			return false
 		}
 	}
-	return len(l.Items) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
+	return len(l.Items)+len(l.Over) == 0 && l.More[0].Counts.Total()+l.More[1].Counts.Total() == 0
 }
 
 // afterCheck is when a lane is looked at again whose items wait for a digest.
@@ -268,8 +337,13 @@ func (l *Lane) Due(now time.Time) time.Time {
 			due = x.Until
 		}
 	}
+	for _, o := range l.Over {
+		if o.Until.Before(due) {
+			due = o.Until
+		}
+	}
 	for _, s := range l.Spent {
-		if end := s.Since.Add(s.per()); len(l.Items) == 0 && end.After(now) {
+		if end := s.Since.Add(s.per()); len(l.Items)+len(l.Over) == 0 && end.After(now) {
 			due = end
 		}
 	}
@@ -282,6 +356,9 @@ const (
 	laneSpent wire.Field = 2 // one for each
 	laneMore  wire.Field = 3 // of others
 	laneFails wire.Field = 4 // of failures
+	laneOver  wire.Field = 5 // one for each
+	laneGroup wire.Field = 6
+	laneFrom  wire.Field = 7
 
 	itemMark         wire.Field = 1
 	itemSubject      wire.Field = 2
@@ -291,6 +368,8 @@ const (
 	itemAfterMessage wire.Field = 6
 	itemPassed       wire.Field = 7
 	itemPast         wire.Field = 8
+	itemAbout        wire.Field = 9
+	itemSilence      wire.Field = 10
 
 	spentID    wire.Field = 1
 	spentCount wire.Field = 2
@@ -298,6 +377,10 @@ const (
 
 	moreID    wire.Field = 1
 	moreCount wire.Field = 2 // one for each type
+
+	overSilence wire.Field = 1
+	overUntil   wire.Field = 2
+	overMore    wire.Field = 3
 )
 
 // maxSpent is the maximum number of rates that a lane remembers, some of which the
@@ -312,8 +395,12 @@ func (l *Lane) Encode() (b []byte) {
 		item := wire.AppendText(AppendMark(nil, itemMark, &m), itemSubject, x.Subject)
 		item = wire.AppendTime(wire.AppendNumber(item, itemHold, x.Hold), itemUntil, x.Until)
 		item = wire.AppendTrue(wire.AppendText(item, itemPassed, x.Passed), itemPast, x.Past)
+		item = wire.AppendText(item, itemAbout, x.About)
 		if x.After != (queue.JobID{}) {
 			item = wire.AppendNumber(wire.AppendText(item, itemAfterMessage, x.After.Message[:]), itemAfter, x.After.Index)
+		}
+		if x.Silence != (uuid.UUID{}) {
+			item = wire.AppendText(item, itemSilence, x.Silence[:])
 		}
 		b = wire.AppendItem(b, laneItem, item)
 	}
@@ -321,15 +408,25 @@ func (l *Lane) Encode() (b []byte) {
 		b = wire.AppendItem(b, laneSpent, wire.AppendTime(wire.AppendNumber(wire.AppendText(nil, spentID, s.id), spentCount, s.Count), spentSince, s.Since))
 	}
 	for i, f := range []wire.Field{laneMore, laneFails} {
-		more := &l.More[i]
-		if more.Counts.Total() == 0 {
-			continue
+		if more := &l.More[i]; more.Counts.Total() > 0 {
+			b = wire.AppendItem(b, f, more.encode())
 		}
-		x := wire.AppendText(nil, moreID, more.ID[:])
-		for _, n := range more.Counts {
-			x = wire.AppendNumberItem(x, moreCount, n)
-		}
-		b = wire.AppendItem(b, f, x)
+	}
+	for _, o := range l.Over {
+		more := More{o.ID, o.Counts}
+		x := wire.AppendTime(wire.AppendText(nil, overSilence, o.Silence[:]), overUntil, o.Until)
+		b = wire.AppendItem(b, laneOver, wire.AppendItem(x, overMore, more.encode()))
+	}
+	if l.Silenced() {
+		b = wire.AppendText(wire.AppendText(b, laneGroup, l.Group[:]), laneFrom, l.Origin)
+	}
+	return b
+}
+
+func (m *More) encode() []byte {
+	b := wire.AppendText(nil, moreID, m.ID[:])
+	for _, n := range m.Counts {
+		b = wire.AppendNumberItem(b, moreCount, n)
 	}
 	return b
 }
@@ -363,6 +460,14 @@ func DecodeLane(b []byte) (*Lane, error) {
 			l.More[0], err = decodeMore(r.Bytes())
 		case laneFails:
 			l.More[1], err = decodeMore(r.Bytes())
+		case laneGroup:
+			copy(l.Group[:], r.Bytes())
+		case laneFrom:
+			l.Origin = slices.Clone(r.Bytes())
+		case laneOver:
+			var o SilencedCounts
+			o, err = decodeOver(r.Bytes())
+			l.Over = append(l.Over, o)
 		}
 		if err != nil {
 			return nil, err
@@ -391,13 +496,36 @@ func decodeItem(b []byte) (out Item, err error) {
 			out.After.Index = r.Int()
 		case itemPassed:
 			out.Passed = notifier.Type(r.Text())
+		case itemSilence:
+			copy(out.Silence[:], r.Bytes())
 		case itemPast:
 			out.Past = r.Bool()
+		case itemAbout:
+			out.About = r.Text()
 		case itemAfterMessage:
 			copy(out.After.Message[:], r.Bytes())
 		}
 	}
 	return out, r.Err()
+}
+
+func decodeOver(b []byte) (o SilencedCounts, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case overSilence:
+			copy(o.Silence[:], r.Bytes())
+		case overUntil:
+			o.Until = r.Time()
+		case overMore:
+			more, err := decodeMore(r.Bytes())
+			if err != nil {
+				return o, err
+			}
+			o.ID, o.Counts = more.ID, more.Counts
+		}
+	}
+	return o, r.Err()
 }
 
 func decodeMore(b []byte) (m More, err error) {

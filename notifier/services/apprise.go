@@ -68,6 +68,10 @@ func (a *apprise) body(m *notifier.Message) *notifier.Body {
 	if m.Incident.ID != "" {
 		fields = append(fields, [2]string{"incident", m.Incident.ID})
 	}
+	if m.AcknowledgeURL != "" {
+		// The text has it, too, for gateways that do not know the field.
+		fields = append(fields, [2]string{"acknowledge_url", m.AcknowledgeURL})
+	}
 	if a.method == "json" {
 		payload := map[string]any{}
 		for _, f := range fields {

@@ -31,6 +31,7 @@ func (a *aprs) Describe(s *notifier.Schema) {
 	s.Words("ham radio", "amateur radio", "aprs-is")
 	s.URL("aprs://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, aprsMaxLength
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.String(&a.user, "user", "", "call sign to send from").Match(aprsStation).Normalize(aprsUpper).Example("DF1ABC-10")
 	s.Secret(&a.password, "password", "passcode of the call sign").Alias("pass").Normalize(aprsPasscode).Example("12345")
 	s.List(&a.targets, "targets", "call signs to send to").Alias("to").Match(aprsCallSign).Normalize(aprsUpper).Example("DF2DEF")

@@ -28,6 +28,7 @@ func (d *dapnet) Describe(s *notifier.Schema) {
 	s.Words("pager", "pocsag", "ham radio", "amateur radio")
 	s.URL("dapnet://{user}:{password}@{targets...}")
 	s.Limits.Title, s.Limits.Body = 0, 80
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.List(&d.targets, "targets", "call signs to send to").Alias("to").Normalize(dapnetCallSign).Example("DF1ABC")
 	d.describeBatch(s)
 	s.String(&d.user, "user", "", "user name").Example("DF1ABC")

@@ -32,6 +32,7 @@ func (d *discord) Describe(s *notifier.Schema) {
 	s.Dialect(markup.DialectDiscord)
 	d.describeBatch(s)
 	d.describeTemplate(s)
+	s.Acknowledge = notifier.AcknowledgeByButton
 	s.Bool(&d.update, "update", false, "change the first message about an incident instead of adding one")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // with update
 }

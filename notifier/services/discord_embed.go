@@ -23,6 +23,7 @@ func (d *discordHook) textPayloads(m *notifier.Message) []map[string]any {
 			text = chattext.BreakMentions(text) // the field allows @everyone for the whole content
 		}
 		first["content"] = text + discordPing(first, d.ping...)
+		d.addButton(first, m)
 		return []map[string]any{first}
 	}
 	// Discord does not notify about mentions within an embed, so they are repeated
@@ -54,6 +55,7 @@ func (d *discordHook) textPayloads(m *notifier.Message) []map[string]any {
 		first["embeds"] = []any{embed}
 		out = append(out, first)
 	}
+	d.addButton(out[len(out)-1], m)
 	return out
 }
 

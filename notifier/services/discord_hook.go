@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"unicode/utf8"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
@@ -33,6 +34,7 @@ type discordHook struct {
 	batch      bool
 	template   jsontemplate.Template // of Discord and Guilded
 	update     bool                  // of Discord
+	buttons    bool                  // of Discord, set by Finish
 
 	shown shown.Messages // with update
 }
@@ -81,6 +83,10 @@ func (d *discordHook) Finish(s *notifier.Schema) error {
 	if d.update {
 		s.Limits.Reserve = shown.Reserve
 	}
+	if d.template.Given() {
+		s.Acknowledge = notifier.AcknowledgeInText
+	}
+	d.buttons = s.Acknowledge == notifier.AcknowledgeByButton
 	if d.link != "" || d.thread != "" {
 		s.Format = notifier.Markdown
 		return nil
@@ -107,12 +113,16 @@ func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.
 		payloads = payloads[1:]
 	}
 	for i, payload := range payloads {
-		if err := d.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
+		if err := d.post(ctx, c, fmt.Sprint("text ", i), address, d.query(payload), notifier.JSON(payload)); err != nil {
 			return err
 		}
 	}
 	for i, files := range d.fileBatches(m.Attachments) {
-		if err := d.post(ctx, c, fmt.Sprint("files ", i), address, discordFilesBody(d.payload(m, false), files)); err != nil {
+		payload := d.payload(m, false)
+		if i == 0 && len(payloads) == 0 {
+			d.addButton(payload, m)
+		}
+		if err := d.post(ctx, c, fmt.Sprint("files ", i), address, d.query(payload), discordFilesBody(payload, files)); err != nil {
 			return err
 		}
 	}
@@ -120,15 +130,38 @@ func (d *discordHook) send(ctx context.Context, c *notifier.Client, m *notifier.
 }
 
 // post sends body to address, once for each key.
-func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address string, body *notifier.Body) error {
-	q := &notifier.Request{URL: address, Body: body}
-	if d.thread != "" {
-		q.Query = notifier.Fields("thread_id", d.thread)
-	}
+func (d *discordHook) post(ctx context.Context, c *notifier.Client, key, address string, query url.Values, body *notifier.Body) error {
+	q := &notifier.Request{URL: address, Query: query, Body: body}
 	return c.Steps.Once(key, func() error {
 		_, err := c.Do(ctx, q)
 		return err
 	})
+}
+
+// query returns the parameters of a request with a payload.
+func (d *discordHook) query(payload map[string]any) url.Values {
+	query := url.Values{}
+	if d.thread != "" {
+		query.Set("thread_id", d.thread)
+	}
+	if payload["components"] != nil {
+		query.Set("with_components", "true")
+	}
+	return query
+}
+
+// addButton adds the button to acknowledge the incident of m. Every webhook may send a
+// button with a link if its request has the parameter with_components.
+// See https://docs.discord.com/developers/resources/webhook#execute-webhook.
+func (d *discordHook) addButton(payload map[string]any, m *notifier.Message) {
+	if !d.buttons || m.AcknowledgeURL == "" {
+		return
+	}
+	type object = map[string]any
+	const row, button, link = 1, 2, 5
+	payload["components"] = []any{object{"type": row, "components": []any{
+		object{"type": button, "style": link, "label": "Acknowledge", "url": m.AcknowledgeURL},
+	}}}
 }
 
 // fromTemplate returns the filled template, with the fields of every message.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/services/internal/shown"
@@ -14,15 +13,10 @@ import (
 // webhook cannot answer another one, so that a short message follows instead of a
 // reply. See https://docs.discord.com/developers/resources/webhook#edit-webhook-message.
 func (d *discordHook) show(ctx context.Context, c *notifier.Client, m *notifier.Message, address string) error {
-	query := url.Values{}
-	if d.thread != "" {
-		query.Set("thread_id", d.thread)
-	}
 	post := func(ctx context.Context, m *notifier.Message) (r shown.Ref, err error) {
-		q := &notifier.Request{URL: address, Body: notifier.JSON(d.textPayloads(m)[0]), Query: url.Values{"wait": {"true"}}}
-		if d.thread != "" {
-			q.Query.Set("thread_id", d.thread)
-		}
+		first := d.textPayloads(m)[0]
+		q := &notifier.Request{URL: address, Body: notifier.JSON(first), Query: d.query(first)}
+		q.Query.Set("wait", "true")
 		var answer struct {
 			ID string `json:"id"`
 		}
@@ -34,13 +28,16 @@ func (d *discordHook) show(ctx context.Context, c *notifier.Client, m *notifier.
 		Edit: func(ctx context.Context, r shown.Ref, m *notifier.Message) error {
 			first := d.textPayloads(m)[0]
 			change := map[string]any{}
-			for _, name := range []string{"content", "embeds", "allowed_mentions"} {
+			for _, name := range []string{"content", "embeds", "allowed_mentions", "components"} {
 				if v, ok := first[name]; ok {
 					change[name] = v
 				}
 			}
+			if r.Button && change["components"] == nil {
+				change["components"] = []any{}
+			}
 			_, err := c.Do(ctx, &notifier.Request{
-				Method: http.MethodPatch, URL: address + "/messages" + notifier.Path(r.ID), Query: query, Body: notifier.JSON(change),
+				Method: http.MethodPatch, URL: address + "/messages" + notifier.Path(r.ID), Query: d.query(change), Body: notifier.JSON(change),
 			})
 			if status, ok := errors.AsType[*notifier.StatusError](err); ok && status.Code == http.StatusNotFound {
 				return shown.ErrGone // if the webhook is gone, too, a new message fails

@@ -127,3 +127,33 @@ func TestDiscordUpdateLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestDiscordUpdateButton checks that the button to acknowledge an incident stays when
+// something is added to it, and goes away when somebody has acknowledged it. Discord
+// keeps the components that a change does not name.
+func TestDiscordUpdateButton(t *testing.T) {
+	var got []string
+	send := servicetest.API(func(q *http.Request, body string) (int, string) {
+		text := q.Method
+		switch {
+		case strings.Contains(body, servicetest.AcknowledgeURL):
+			text += " with a button"
+		case strings.Contains(body, `"components":[]`):
+			text += " without components"
+		}
+		if q.URL.Query().Get("with_components") == "true" {
+			text += ", respected"
+		}
+		got = append(got, text)
+		return 200, `{"id": "77"}`
+	}).Destination(t, "discord://123/token?update=yes")
+	for _, name := range []string{"button", "updated", "acknowledged", "updated"} {
+		if err := send(servicetest.Message(t, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"POST with a button, respected", "PATCH with a button, respected", "PATCH without components, respected", "PATCH"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

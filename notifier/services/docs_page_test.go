@@ -57,7 +57,10 @@ without sending anything.
 	writeParams(&b, all[0].Params, func(p notifier.ParamInfo) bool { return p.Common })
 
 	writeGroups(&b, all)
-	b.WriteString("## Index\n\n| service | schemes | files | incidents | longest text |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("## Index\n\n" +
+		"The link to acknowledge an incident (see [routing](routing.md#what-each-service-shows)) is a `button`, a `link` that opens with a tap or stands beside the text, a `field` for programs,\n" +
+		"the last line of the `text`, or, where nobody could open it, `none`. Some URLs of a service with a button have it in the text, for example those with a template.\n" +
+		"\n| service | schemes | files | incidents | link to acknowledge | longest text |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, s := range all {
 		files := ""
 		if s.Attachments {
@@ -67,7 +70,7 @@ without sending anything.
 		if len(s.Incidents) > 0 {
 			incidents = "yes"
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, incidents, limit(s, s.MaxBody))
+		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | %s | %s | %s | %s |\n", s.Name, anchor(s.Name), strings.Join(s.Schemes, "` `"), files, incidents, s.Acknowledge, limit(s, s.MaxBody))
 	}
 	b.WriteString("\n")
 	for _, s := range all {
@@ -141,6 +144,7 @@ func writeService(b *strings.Builder, s notifier.ServiceInfo) {
 		files = "yes"
 	}
 	fmt.Fprintf(b, "Title: %s. Text: %s, as %s. Files: %s.", title, text, s.Format, files)
+	fmt.Fprintf(b, " Link to acknowledge: %s.", s.Acknowledge)
 	if len(s.Incidents) > 0 {
 		states := make([]string, len(s.Incidents))
 		for i, state := range s.Incidents {

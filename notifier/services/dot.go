@@ -24,6 +24,7 @@ func (d *dot) Describe(s *notifier.Schema) {
 	s.Setup = "Create the API key (dot_app_…) in Dot's app, which also shows the serial number of the device, and add the Text API or the Image API to the contents of the device."
 	s.Groups(notifier.GroupHome)
 	s.Words("quote/0", "e-ink", "mindreset")
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.URL("dot://{apikey}@{device_id}[/{mode}]")
 	s.Hints(
 		notifier.Hint{Text: `(?<apikey>dot_app_\w+)`, Is: "an API key"},

@@ -54,6 +54,7 @@ type embySession struct{ token, userID string }
 
 func (e *embyServer) describe(s *notifier.Schema, schemes string) {
 	s.URL(schemes + "://{user}[:{password}]@{host}[:{port}]")
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.Server(&e.Server)
 	s.Param("user").Example("alerts")
 	s.Param("password").Example("pa55word")

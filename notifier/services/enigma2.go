@@ -27,6 +27,7 @@ func (e *enigma2) Describe(s *notifier.Schema) {
 	s.Words("dreambox", "vu+", "openwebif", "satellite receiver", "tv")
 	s.URL("enigma2[s]://[{user}[:{password}]@]{host}[:{port}][/{path...}]")
 	s.Limits = markup.Limits{Body: 1000}
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.Server(&e.Server)
 	s.Path(&e.path, "path", "path of OpenWebif on the receiver")
 	s.Int(&e.timeout, "timeout", 13, "seconds to show the message; -1 for no limit").Normalize(enigma2Timeout).Range(-1, 86400).Lenient()

@@ -69,7 +69,7 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 	address += notifier.Path("webhooks", f.id, f.token)
 	for i, payload := range f.textPayloads(m) {
 		f.adapt(payload)
-		if err := f.post(ctx, c, fmt.Sprint("text ", i), address, notifier.JSON(payload)); err != nil {
+		if err := f.post(ctx, c, fmt.Sprint("text ", i), address, f.query(payload), notifier.JSON(payload)); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (f *fluxer) Send(ctx context.Context, c *notifier.Client, m *notifier.Messa
 		}
 		payload["attachments"] = json.RawMessage(`[{"id": 0, "filename": ` + string(name) + `}]`)
 		f.adapt(payload)
-		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
+		if err := f.post(ctx, c, fmt.Sprint("file ", i), address, f.query(payload), discordFilesBody(payload, []*notifier.Attachment{file})); err != nil {
 			return err
 		}
 	}

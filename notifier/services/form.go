@@ -25,7 +25,8 @@ func (f *formHook) Describe(s *notifier.Schema) {
 	s.Setup = "A web server at the host must accept a form with the fields version, title, message and type."
 	s.Groups(notifier.GroupServer)
 	s.Words("webhook", "http post", "form data", "php")
-	f.describe(s, "form[s]", "version", "title", "message", "type", "incident")
+	f.describe(s, "form[s]", "version", "title", "message", "type", "incident", "acknowledge_url")
+	s.Acknowledge = notifier.AcknowledgeInField
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	describeParams(s, &f.params)
 	s.String(&f.attachAs, "attach-as", "file*", "field name of files; the * becomes 01, 02 and so on").Normalize(fileField)
@@ -35,6 +36,9 @@ func (f *formHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	standard := []field{{"version", "1.0"}, {"title", m.Title}, {"message", m.Body}, {"type", string(m.Type)}}
 	if m.Incident.ID != "" {
 		standard = append(standard, field{"incident", m.Incident.ID})
+	}
+	if m.AcknowledgeURL != "" {
+		standard = append(standard, field{"acknowledge_url", m.AcknowledgeURL})
 	}
 	fields := f.fields(standard...)
 	form := map[string]string{}

@@ -28,6 +28,7 @@ func (g *googleChat) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `https://(?:chat|mail)\.google\.com/\S+`, Is: "a link into Google Chat", Note: "Google Chat needs the address of a webhook, which the menu of the space shows under Apps & integrations"},
 	)
 	s.Format = notifier.Markdown
+	s.Acknowledge = notifier.AcknowledgeByButton
 	s.Limits.Title, s.Limits.Body = 0, 4000
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	// A mention is <users/all>. Whether a text is Markdown or the markup of Google
@@ -46,6 +47,9 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		text = googleChatText(text)
 	}
 	payload, query := map[string]any{"text": text}, notifier.Fields("key", g.key, "token", g.token)
+	if m.AcknowledgeURL != "" {
+		payload["cardsV2"] = googleChatCard(m)
+	}
 	thread := g.thread
 	if thread == "" && g.threads {
 		thread = m.Incident.ID
@@ -60,6 +64,15 @@ func (g *googleChat) Send(ctx context.Context, c *notifier.Client, m *notifier.M
 		Body:  notifier.JSON(payload),
 	})
 	return err
+}
+
+// googleChatCard returns a card with the button to acknowledge the incident of m.
+// See https://developers.google.com/workspace/chat/api/reference/rest/v1/cards#ButtonList.
+func googleChatCard(m *notifier.Message) any {
+	type object = map[string]any
+	button := object{"text": "Acknowledge", "onClick": object{"openLink": object{"url": m.AcknowledgeURL}}}
+	widget := object{"buttonList": object{"buttons": []any{button}}}
+	return []any{object{"cardId": "acknowledge", "card": object{"sections": []any{object{"widgets": []any{widget}}}}}}
 }
 
 var (

@@ -42,8 +42,17 @@ func (g *gotify) Describe(s *notifier.Schema) {
 
 func (g *gotify) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	payload := map[string]any{"title": m.Title, "message": m.Body, "priority": g.priority}
+	extras := map[string]any{}
 	if m.Format == notifier.Markdown {
-		payload["extras"] = map[string]any{"client::display": map[string]string{"contentType": "text/markdown"}}
+		extras["client::display"] = map[string]string{"contentType": "text/markdown"}
+	}
+	if m.AcknowledgeURL != "" {
+		// The app for Android opens it with a tap; the text has it for others.
+		// See https://gotify.net/docs/msgextras#clientnotification.
+		extras["client::notification"] = map[string]any{"click": map[string]string{"url": m.AcknowledgeURL}}
+	}
+	if len(extras) > 0 {
+		payload["extras"] = extras
 	}
 	return c.PostJSON(ctx, g.URL(append(append([]string{}, g.path...), "message")...), payload, "X-Gotify-Key", g.token)
 }

@@ -56,12 +56,13 @@ func (h *homeAssistant) Describe(s *notifier.Schema) {
 }
 
 // Finish finds the token among the targets, for URLs with services before the token.
-func (h *homeAssistant) Finish(*notifier.Schema) error {
+func (h *homeAssistant) Finish(s *notifier.Schema) error {
 	if !hassToken.MatchString(h.token) {
 		if i := slices.IndexFunc(h.targets, hassToken.MatchString); i >= 0 {
 			h.token, h.targets[i] = h.targets[i], h.token
 		}
 	}
+	phones := len(h.targets) > 0
 	for _, text := range h.targets {
 		services := hassServices(text)
 		if services == nil {
@@ -69,10 +70,32 @@ func (h *homeAssistant) Finish(*notifier.Schema) error {
 		}
 		h.services = append(h.services, services...)
 	}
+	for _, x := range h.services {
+		phones = phones && strings.HasPrefix(x.domain+"/"+x.name, hassApp)
+	}
+	if phones {
+		s.Acknowledge = notifier.AcknowledgeByButton
+	}
 	if h.Port == 0 && !h.Secure {
 		h.Port = 8123
 	}
 	return nil
+}
+
+// hassApp is the beginning of the names of the services for phones.
+const hassApp = "notify/mobile_app_"
+
+// hassData returns the data for the app of a phone.
+func hassData(m *notifier.Message) map[string]any {
+	data := map[string]any{}
+	if id := m.NotificationID(); id != "" {
+		data["tag"] = id // the app replaces the notification with this tag
+	}
+	if m.AcknowledgeURL != "" {
+		// See https://companion.home-assistant.io/docs/notifications/actionable-notifications.
+		data["actions"] = []map[string]string{{"action": "URI", "title": "Acknowledge", "uri": m.AcknowledgeURL}}
+	}
+	return data
 }
 
 func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
@@ -102,8 +125,10 @@ func (h *homeAssistant) Send(ctx context.Context, c *notifier.Client, m *notifie
 	return c.Steps.Each(ctx, calls, func(ctx context.Context, call string) error {
 		p := maps.Clone(payload)
 		path, targets, found := strings.Cut(call, ":")
-		if id := m.NotificationID(); id != "" && strings.HasPrefix(path, "notify/mobile_app_") {
-			p["data"] = map[string]string{"tag": id} // the app replaces the notification with this tag
+		if strings.HasPrefix(path, hassApp) {
+			if data := hassData(m); len(data) > 0 {
+				p["data"] = data
+			}
 		}
 		if found {
 			p["target"] = strings.Split(targets, ",")

@@ -41,6 +41,7 @@ var jsmActions = []string{"map", "new", "close", "delete", "acknowledge", "note"
 func (j *jsm) describe(s *notifier.Schema, scheme string) {
 	s.URL(scheme + "://[{user}@]{apikey}[/{targets...}]")
 	s.Limits.Body = 15000
+	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&j.apikey, "apikey", "API key of the integration").Match(`\S`).Example("01234567-89ab-cdef-0123-456789abcdef")
 	s.String(&j.user, "user", "", "name shown as the sender")

@@ -68,6 +68,9 @@ func (j *jsm) post(ctx context.Context, c *notifier.Client, m *notifier.Message,
 
 func (j *jsm) alert(m *notifier.Message, alias string) map[string]any {
 	details := map[string]string{"type": string(m.Type)}
+	if m.AcknowledgeURL != "" {
+		details["acknowledge"] = m.AcknowledgeURL
+	}
 	maps.Copy(details, j.details)
 	message := m.Title
 	if message == "" {

@@ -45,6 +45,7 @@ func (l *lametric) Describe(s *notifier.Schema) {
 	s.Way(2, "with a user name and the API key of a device")
 	s.Native("https://developer.lametric.com/api/v1/dev/widget/update/com.lametric.{app_id}[/{app_ver}]?mode=cloud")
 	s.Limits.Title = 0
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.Server(&l.Server)
 	s.Secret(&l.apiKey, "apikey", "key of the device").Example("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 	s.Secret(&l.app, "app_id", "ID of the app").Alias("app").

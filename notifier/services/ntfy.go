@@ -66,6 +66,7 @@ func (n *ntfy) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Limits = markup.Limits{Unit: markup.UTF8Bytes, Title: 600, Body: 4096}
+	s.Acknowledge = notifier.AcknowledgeByButton
 	s.Server(&n.Server)
 	s.String(&n.topic, "topic", "", "topic of ntfy.sh, or several, separated by commas").Match(ntfyTopics).Example("my-alerts-x7f3")
 	s.List(&n.targets, "targets", "topics").Alias("to").Match(ntfyTopic).DropInvalid().Example("alerts")
@@ -99,6 +100,9 @@ const (
 func ntfyBase(s string) (string, error) { return s[strings.LastIndexByte(s, '/')+1:], nil }
 
 func (n *ntfy) Finish(s *notifier.Schema) error {
+	if ntfyFreeActions(n.actions) == 0 {
+		s.Acknowledge = notifier.AcknowledgeInText
+	}
 	n.topics = n.targets
 	if n.mode == "" && n.topic != "" {
 		n.mode = "cloud"

@@ -87,7 +87,7 @@ func (n *ntfy) request(m *notifier.Message, body *notifier.Body, sequence string
 		"X-Click":   ntfyAddress(n.click),
 		"X-Email":   n.email,
 		"X-Tags":    strings.Join(n.tags, ","),
-		"X-Actions": n.actions,
+		"X-Actions": ntfyActions(n.actions, m.AcknowledgeURL),
 	}}
 	if sequence != "" {
 		q.Header["X-Sequence-ID"] = sequence

@@ -39,6 +39,7 @@ func (p *pagerduty) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `https://events\.(?:eu\.)?pagerduty\.com/(?:integration/)?(?<integrationkey>[0-9a-f]{32}|R[0-9A-Z]{31})(?:/enqueue)?`, Is: "the address of an integration"},
 	)
 	s.Limits.Title = 0
+	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
 	s.Secret(&p.key, "integrationkey", "integration key of the service").Match(`\S`).Example("0123456789abcdef0123456789abcdef")
 	s.Secret(&p.apikey, "apikey", "API key").Match(`\S`).Example("u-AbCdEf0123456789xY")
@@ -70,8 +71,15 @@ func (p *pagerduty) Send(ctx context.Context, c *notifier.Client, m *notifier.Me
 		event["event_action"], event["dedup_key"] = pagerdutyActions[i.State], i.ID
 		payload["timestamp"] = m.Time.Format(time.RFC3339)
 	}
+	var links []map[string]string
 	if p.link != "" {
-		event["links"] = []map[string]string{{"href": p.link}}
+		links = append(links, map[string]string{"href": p.link})
+	}
+	if m.AcknowledgeURL != "" {
+		links = append(links, map[string]string{"href": m.AcknowledgeURL, "text": "Acknowledge"})
+	}
+	if links != nil {
+		event["links"] = links
 	}
 	if icon := m.Icon(128); p.image && icon != "" {
 		event["images"] = []map[string]string{{"src": icon, "alt": string(m.Type)}}

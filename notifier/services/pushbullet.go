@@ -31,6 +31,7 @@ func (p *pushbullet) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `(?<accesstoken>o\.[A-Za-z0-9]{32})`, Is: "an access token"},
 	)
 	s.Attachments = true
+	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Secret(&p.token, "accesstoken", "access token").Match(`\S`).Example("o.AbCdEf0123456789GhIjKlMnOpQrStUv")
 	s.List(&p.targets, "targets", "devices, #channels and e-mail addresses; default: all devices").Alias("to")
 }
@@ -38,7 +39,11 @@ func (p *pushbullet) Describe(s *notifier.Schema) {
 func (p *pushbullet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var pushes []map[string]string
 	if m.Title+m.Body != "" || len(m.Attachments) == 0 {
-		pushes = append(pushes, map[string]string{"type": "note", "title": m.Title, "body": m.Body})
+		push := map[string]string{"type": "note", "title": m.Title, "body": m.Body}
+		if m.AcknowledgeURL != "" {
+			push["type"], push["url"] = "link", m.AcknowledgeURL
+		}
+		pushes = append(pushes, push)
 	}
 	note := len(pushes)
 	for _, a := range m.Attachments {

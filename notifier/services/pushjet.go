@@ -17,6 +17,7 @@ type pushjet struct {
 func (p *pushjet) Describe(s *notifier.Schema) {
 	s.Name, s.Site = "Pushjet", "https://github.com/Pushjet/Pushjet-Server-Api"
 	s.Setup = "Create a service through the API of your Pushjet server and copy its secret."
+	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Groups(notifier.GroupPhone)
 	s.Words("self-hosted push", "android")
 	s.URL("pjet[s]://[{user}[:{password}]@]{host}[:{port}]/{secret_key}")
@@ -26,7 +27,11 @@ func (p *pushjet) Describe(s *notifier.Schema) {
 }
 
 func (p *pushjet) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
-	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": nil, "level": nil})
+	var link any // null for none
+	if m.AcknowledgeURL != "" {
+		link = m.AcknowledgeURL
+	}
+	body := notifier.JSON(map[string]any{"message": m.Body, "title": m.Title, "link": link, "level": nil})
 	// Existing clients send the JSON with the content type of a form.
 	body.ContentType = "application/x-www-form-urlencoded; charset=utf-8"
 	_, err := c.Do(ctx, &notifier.Request{

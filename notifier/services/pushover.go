@@ -48,6 +48,7 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.Attachments = true
 	s.Limits.Body = pushoverText
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
+	s.Acknowledge = notifier.AcknowledgeByLink
 	s.Secret(&p.user, "user_key", "user key").Example("uQiRzpo4DXghDmr9QzzfQu27cmVRsG")
 	s.Secret(&p.token, "token", "API token of the application").Example("azGDORePK8gMaC0QOYAMyEEuzJnyUi")
 	s.List(&p.devices, "targets", "devices and #keys of groups; default: all devices",
@@ -63,7 +64,10 @@ func (p *pushover) Describe(s *notifier.Schema) {
 	s.Bool(&p.e2ee, "e2ee", true, "encrypt if there is a key")
 }
 
-func (p *pushover) Finish(*notifier.Schema) error {
+func (p *pushover) Finish(s *notifier.Schema) error {
+	if p.link != "" || p.linkTitle != "" {
+		s.Acknowledge = notifier.AcknowledgeInText // a message has one address
+	}
 	switch {
 	case p.priority == pushoverEmergency && p.interval < 30:
 		return errors.New("interval must be at least 30 seconds")

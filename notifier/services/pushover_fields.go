@@ -48,8 +48,13 @@ func (p *pushover) fields(m *notifier.Message, group string, further bool, f *no
 	form.text("title", title)
 	form.text("message", body)
 	form.add("sound", sound)
-	if p.link != "" {
+	switch {
+	case p.link != "":
 		form.text("url", p.link)
+	case m.AcknowledgeURL != "" && p.linkTitle == "":
+		// See https://pushover.net/api#urls.
+		form.text("url", m.AcknowledgeURL)
+		form.text("url_title", "Acknowledge")
 	}
 	if p.linkTitle != "" {
 		form.text("url_title", p.linkTitle)

@@ -26,6 +26,7 @@ func (l *streamlabs) Describe(s *notifier.Schema) {
 	s.Words("twitch", "obs", "youtube live", "live stream")
 	s.URL("strmlabs://{access_token}")
 	s.Limits.Body = 255
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.Secret(&l.token, "access_token", "access token").Match(`^[a-z0-9]{40}$`).Example("IcIcArukDQtuC1is1X1UdKZjTg118Lag2vScOmso")
 	s.Choice(&l.call, "call", "ALERTS", []string{"ALERTS", "DONATIONS"}, "show the message as an alert or as a donation")
 	s.Choice(&l.alert, "alert_type", "donation", []string{"follow", "subscription", "donation", "host"}, "alert box that an alert goes to")

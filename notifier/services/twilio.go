@@ -65,6 +65,7 @@ func (t *twilio) Finish(s *notifier.Schema) error {
 		if whatsapp(t.from) {
 			return errors.New("there are no calls over WhatsApp; leave out the w: before the number")
 		}
+		s.Acknowledge = notifier.AcknowledgeNowhere // nobody can open what is read aloud
 		s.Limits.Body, s.Limits.Reserve = 4000, len(twilioSayStart+twilioSayEnd)
 	} else if !short {
 		t.toSelf = true

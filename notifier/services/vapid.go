@@ -62,7 +62,7 @@ func (v *vapid) Describe(s *notifier.Schema) {
 		Example(vapidExample)
 	s.List(&v.targets, "targets", "names of subscriptions; default: all").Alias("to").Example("jo")
 	s.Int(&v.ttl, "ttl", vapidTTL, "seconds to keep a message for a browser that is offline").Range(0, 28*24*3600)
-	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type and the tag of an incident")
+	s.Choice(&v.payload, "payload", "text", []string{"text", "json"}, "the text, or JSON with title, body, type, and an incident's tag and link")
 	s.Ignore("mode", "each subscription has the address of its push service")
 }
 
@@ -75,6 +75,7 @@ func (v *vapid) Finish(s *notifier.Schema) error {
 	if v.payload == "json" {
 		// Quotation marks and line breaks take two bytes in JSON.
 		s.Limits.Title, s.Limits.Body = 150, 1700
+		s.Acknowledge = notifier.AcknowledgeByButton
 	}
 	file, subscriptions := v.keyFile.Content(), v.subFile.Content()
 	if file == nil || subscriptions == nil {
@@ -155,13 +156,26 @@ func (v *vapid) text(m *notifier.Message) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+	var actions []vapidAction
+	if m.AcknowledgeURL != "" {
+		actions = []vapidAction{{"acknowledge", "Acknowledge"}}
+	}
 	err := e.Encode(struct {
-		Title string        `json:"title"`
-		Body  string        `json:"body"`
-		Type  notifier.Type `json:"type"`
-		Tag   string        `json:"tag,omitempty"`
-	}{m.Title, m.Body, m.Type, m.NotificationID()})
+		Title          string        `json:"title"`
+		Body           string        `json:"body"`
+		Type           notifier.Type `json:"type"`
+		Tag            string        `json:"tag,omitempty"`
+		AcknowledgeURL string        `json:"acknowledge_url,omitempty"`
+		Actions        []vapidAction `json:"actions,omitempty"`
+	}{m.Title, m.Body, m.Type, m.NotificationID(), m.AcknowledgeURL, actions})
 	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// vapidAction is an action of the notification, as the service worker gives it to
+// showNotification. See https://developer.mozilla.org/docs/Web/API/Notification/actions.
+type vapidAction struct {
+	Action string `json:"action"`
+	Title  string `json:"title"`
 }
 
 // vapidExample is a subscription named jo, with the key and the secret of the example

@@ -303,3 +303,40 @@ func TestVapidJSON(t *testing.T) {
 		t.Errorf("%d pushes", len(got))
 	}
 }
+
+// TestVapidAcknowledge checks that a service worker gets the address and the action to
+// acknowledge an incident, and that they fit into a push with the longest text.
+func TestVapidAcknowledge(t *testing.T) {
+	_, number := newVAPIDKey(t)
+	browser := newTestBrowser(t)
+	file, err := json.Marshal(browser.subscription("https://push.example.net/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	service := servicetest.API(func(q *http.Request, body string) (int, string) {
+		got = append(got, browser.read(t, body))
+		return 201, ""
+	})
+	encode := base64.URLEncoding.EncodeToString
+	send := service.Destination(t, "vapid://ops@example.com?payload=json&overflow=split&keyfile="+encode(number)+"&subfile="+encode(file))
+	m := servicetest.Message(t, "button")
+	if err := send(m); err != nil {
+		t.Fatal(err)
+	}
+	const address = `"acknowledge_url":"` + servicetest.AcknowledgeURL + `","actions":[{"action":"acknowledge","title":"Acknowledge"}]}`
+	if !strings.HasSuffix(got[0], address) {
+		t.Errorf("the service worker gets %s", got[0])
+	}
+	m.Title, m.Body = strings.Repeat(`"`, 150), strings.Repeat("\"<\n", 2000)
+	m.AcknowledgeURL = "https://" + strings.Repeat("a", 60) + ".example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"
+	got = nil
+	if err := send(m); err != nil {
+		t.Error(err)
+	}
+	for i, text := range got {
+		if last := i == len(got)-1; strings.Contains(text, "acknowledge_url") != last {
+			t.Errorf("push %d of %d has the address: %t", i+1, len(got), !last)
+		}
+	}
+}

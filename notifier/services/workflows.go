@@ -46,6 +46,7 @@ func (w *workflows) Describe(s *notifier.Schema) {
 		notifier.Hint{Text: `https://teams\.(?:microsoft|live)\.com/\S+`, Is: "a link into Teams", Note: "Teams needs the address of a workflow, which you create in the menu of the channel"},
 	)
 	s.Format = notifier.Markdown
+	s.Acknowledge = notifier.AcknowledgeByButton
 	s.Limits.Body = 1000
 	// The mentions of a card are entities, which card leaves out.
 	s.Foreign = &notifier.ForeignText{Markdown: true, Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakMarkup}
@@ -63,7 +64,12 @@ func (w *workflows) Describe(s *notifier.Schema) {
 	s.Param("host").Example("prod-00.westeurope.logic.azure.com")
 }
 
-func (w *workflows) Finish(*notifier.Schema) error { return w.template.Check(checkWorkflowsTemplate) }
+func (w *workflows) Finish(s *notifier.Schema) error {
+	if w.template.Given() {
+		s.Acknowledge = notifier.AcknowledgeInText
+	}
+	return w.template.Check(checkWorkflowsTemplate)
+}
 
 func (w *workflows) Send(ctx context.Context, c *notifier.Client, m *notifier.Message) error {
 	var path []string
@@ -125,18 +131,22 @@ func (w *workflows) card(m *notifier.Message) any {
 	if mentions := workflowsMentions(text); len(mentions) > 0 && !m.Foreign {
 		teams["entities"] = mentions
 	}
+	card := object{
+		"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+		"type":    "AdaptiveCard",
+		"version": "1.4",
+		"msteams": teams,
+		"body":    body,
+	}
+	if m.AcknowledgeURL != "" {
+		card["actions"] = []any{object{"type": "Action.OpenUrl", "title": "Acknowledge", "url": m.AcknowledgeURL}}
+	}
 	return object{
 		"type": "message",
 		"attachments": []any{object{
 			"contentType": "application/vnd.microsoft.card.adaptive",
 			"contentUrl":  nil,
-			"content": object{
-				"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
-				"type":    "AdaptiveCard",
-				"version": "1.4",
-				"msteams": teams,
-				"body":    body,
-			},
+			"content":     card,
 		}},
 	}
 }

@@ -25,6 +25,7 @@ func (k *kodi) Describe(s *notifier.Schema) {
 	s.Words("tv", "htpc", "libreelec", "raspberry pi")
 	s.URL("kodi[s]|xbmc[s]://[{user}[:{password}]@]{host}[:{port}]")
 	s.Limits.Lines = 2
+	s.Acknowledge = notifier.AcknowledgeNowhere
 	s.Server(&k.Server)
 	s.Int(&k.duration, "duration", 12, "seconds to show the notification for").Range(1, 86400).Normalize(kodiDuration).Lenient()
 	s.Bool(&k.image, "image", true, "show the icon of the message's type")

@@ -11,9 +11,9 @@ import (
 
 var _ = notifier.Register[xmlHook]()
 
-// xmlHook posts the message in a SOAP envelope to a URL. The incident is a header
-// field, because the schema of the message, which receivers check, has no element
-// for it.
+// xmlHook posts the message in a SOAP envelope to a URL. The incident and the address
+// to acknowledge it are header fields, because the schema of the message, which
+// receivers check, has no elements for them.
 type xmlHook struct{ webhook }
 
 func (x *xmlHook) Describe(s *notifier.Schema) {
@@ -23,6 +23,7 @@ func (x *xmlHook) Describe(s *notifier.Schema) {
 	s.Words("webhook", "http post", "soap")
 	x.describe(s, "xml[s]", "Version", "Subject", "Message", "MessageType")
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved)
+	s.Acknowledge = notifier.AcknowledgeInField
 	s.Ignore("-*", "XML webhooks have no query parameters")
 }
 
@@ -51,8 +52,13 @@ func (x *xmlHook) Send(ctx context.Context, c *notifier.Client, m *notifier.Mess
 	}
 	b.WriteString(envelopeEnd)
 	q := x.request(notifier.Splice("application/xml", []byte(b.String()), m.Attachments...))
-	if m.Incident.ID != "" {
-		q.Header = map[string]string{"Incident": m.Incident.ID}
+	if m.Incident.ID != "" || m.AcknowledgeURL != "" {
+		q.Header = map[string]string{}
+		for name, value := range map[string]string{"Incident": m.Incident.ID, "Acknowledge-Url": m.AcknowledgeURL} {
+			if value != "" {
+				q.Header[name] = value
+			}
+		}
 		for name, value := range x.header {
 			q.Header[http.CanonicalHeaderKey(name)] = value
 		}

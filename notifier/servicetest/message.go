@@ -12,11 +12,15 @@ import (
 // Picture is a PNG file of one pixel.
 var Picture, _ = base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
+// AcknowledgeURL is the address on which the incidents of messages can be acknowledged.
+const AcknowledgeURL = "https://alerts.example.com/notify/incidents/k4fzmoyq2xr6vnw7tdbhj3ce5a"
+
 // Message returns a new message by its name: plain, notitle (with special
 // characters), markdown, html, long (some 16 kB), mention (of people, as chats
 // write it), foreign (of another program, with mentions and links), attach (a text file
 // and [Picture]), or one about an incident: open, worse (open, with another severity),
-// updated, acknowledged or resolved.
+// updated, acknowledged, resolved, button (open, with [AcknowledgeURL]) or longbutton
+// (the same with the text of long).
 func Message(t testing.TB, name string) *notifier.Message {
 	t.Helper()
 	m := &notifier.Message{
@@ -58,6 +62,11 @@ func Message(t testing.TB, name string) *notifier.Message {
 		m.Type, m.Incident = notifier.Warning, incident("")
 	case "worse":
 		m.Body, m.Type, m.Incident = "Volume /data is at 99% on host-7", notifier.Failure, incident("")
+	case "button":
+		m.Type, m.Incident, m.AcknowledgeURL = notifier.Failure, incident(""), AcknowledgeURL
+	case "longbutton":
+		m = Message(t, "long")
+		m.Type, m.Incident, m.AcknowledgeURL = notifier.Failure, incident(""), AcknowledgeURL
 	case "updated":
 		m.Title, m.Body, m.Incident = "Disk", "a larger one is ordered", incident("")
 	case "acknowledged":

@@ -3,7 +3,7 @@
 // machine and in one run. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures everything
-//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, backlog, full, postgres, sizes, config, saved, binary
+//	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, backlog, full, postgres, rules, sizes, config, saved, binary
 //	go run ./test/bench -caddy ./caddy   measures an existing binary
 //
 // All traffic stays on the loopback interface. CPU time and allocations are
@@ -26,14 +26,15 @@ import (
 
 // bench is one run.
 type bench struct {
-	dir      string // folder for files, removed at the end
-	binary   string // Caddy with the module
-	requests int    // in each round of a row
-	clients  int    // concurrent requests
-	rounds   int    // per row; a value is their median
-	queued   int    // messages in the queue when it is full
-	backlog  int    // maximum number of messages that wait for a destination that is down
-	dest     *destination
+	dir       string // folder for files, removed at the end
+	binary    string // Caddy with the module
+	requests  int    // in each round of a row
+	clients   int    // concurrent requests
+	rounds    int    // per row; a value is their median
+	queued    int    // messages in the queue when it is full
+	incidents int    // open incidents in the last rows about rules
+	backlog   int    // maximum number of messages that wait for a destination that is down
+	dest      *destination
 
 	temporary []string // other folders, removed at the end
 }
@@ -51,6 +52,7 @@ var groups = []struct {
 	{"backlog", (*bench).queueBacklog},
 	{"full", (*bench).queueFull},
 	{"postgres", (*bench).queuePostgres},
+	{"rules", (*bench).rules},
 	{"sizes", (*bench).sizes},
 	{"config", (*bench).configurations},
 	{"saved", (*bench).savedKeys},
@@ -65,6 +67,7 @@ func main() {
 	flag.IntVar(&b.clients, "clients", 32, "requests under way at once")
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
 	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
+	flag.IntVar(&b.incidents, "incidents", 100000, "incidents that are open in the last rows about rules")
 	flag.IntVar(&b.backlog, "backlog", 200000, "the maximum number of messages that wait for a destination that is down, for rows with 0, 200000 and 800000")
 	destination := flag.String("bare", "", "serve as the server that sends with net/http alone, to this URL; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")

@@ -24,6 +24,7 @@ type queueRow struct {
 	async     bool
 	perSecond int  // requests that begin in a second; 0 for as many as possible
 	drained   bool // the round ends when the destination has all messages
+	incidents bool // each message is about an incident of its own
 	rounds    []measure
 }
 
@@ -108,14 +109,9 @@ func (r *queueRow) client(i int, next *atomic.Int64, start time.Time, requests i
 		return nil, err
 	}
 	defer conn.Close()
-	prefer := ""
-	if r.async {
-		prefer = "Prefer: respond-async\r\n"
-	}
-	body := message + "}"
 	texts := make([][]byte, len(r.paths))
 	for k, path := range r.paths {
-		texts[k] = fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", path, address, prefer, len(body), body)
+		texts[k] = r.request(path, address, message+"}")
 	}
 	reader := bufio.NewReader(conn)
 	for {
@@ -126,8 +122,12 @@ func (r *queueRow) client(i int, next *atomic.Int64, start time.Time, requests i
 		if r.perSecond > 0 {
 			time.Sleep(time.Until(start.Add(time.Duration(k) * time.Second / time.Duration(r.perSecond))))
 		}
+		text := texts[k%int64(len(texts))]
+		if r.incidents {
+			text = r.request(r.paths[k%int64(len(r.paths))], address, message+fmt.Sprintf(`,"incident":"host %d"}`, k))
+		}
 		begin := time.Now()
-		if _, err := conn.Write(texts[k%int64(len(texts))]); err != nil {
+		if _, err := conn.Write(text); err != nil {
 			return nil, err
 		}
 		if err := readResponse(reader); err != nil {
@@ -135,6 +135,15 @@ func (r *queueRow) client(i int, next *atomic.Int64, start time.Time, requests i
 		}
 		times = append(times, time.Since(begin))
 	}
+}
+
+// request returns a request with a body.
+func (r *queueRow) request(path, host, body string) []byte {
+	prefer := ""
+	if r.async {
+		prefer = "Prefer: respond-async\r\n"
+	}
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", path, host, prefer, len(body), body)
 }
 
 // readResponse reads a response with a Content-Length.

@@ -82,6 +82,10 @@ http://localhost:%d {
 			key printer {
 				url %s/printer
 			}
+			key network {
+				url %s/network
+				rate 100/1h
+			}
 			egress {
 				allow 127.0.0.1
 			}
@@ -91,7 +95,7 @@ http://localhost:%d {
 		}
 	}
 }
-`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to("")))
+`, t.TempDir(), t.TempDir(), port, down.to(""), fine.to(""), fine.to(""), refusing.to(""), fine.to(""), fine.to("")))
 	start(t, port, caddy, "run", "--config", config, "--adapter", "caddyfile")
 	address = fmt.Sprintf("http://localhost:%d/alerts", port)
 	for range 4 {
@@ -99,6 +103,10 @@ http://localhost:%d {
 	}
 	postForm(t, address+"/notify/ops?type=warning", http.StatusOK, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups?type=success", http.StatusOK, url.Values{"body": {"confidential"}})
+	for _, form := range []string{"failure router The router does not answer", "warning nas The backup is late", "failure switch Port 7 is down", "success switch Port 7 is up"} {
+		f := strings.SplitN(form, " ", 3)
+		postForm(t, address+"/notify/network", http.StatusOK, url.Values{"type": {f[0]}, "incident": {f[1]}, "title": {f[2]}, "body": {"confidential"}})
+	}
 	postForm(t, address+"/notify/billing?token=a-token-of-billing", http.StatusFailedDependency, url.Values{"body": {"confidential"}})
 	postForm(t, address+"/notify/backups", http.StatusBadRequest, url.Values{"title": {"x"}})
 	return address, down
@@ -213,6 +221,59 @@ func TestConsoleMessages(t *testing.T) {
 	}
 }
 
+// TestConsoleIncidents filters the incidents, with a script and without it.
+func TestConsoleIncidents(t *testing.T) {
+	address, _ := newConsole(t)
+	for _, script := range []bool{true, false} {
+		ctx, complaints := newBrowser(t)
+		if !script {
+			run(t, ctx, withoutScript)
+		}
+		run(t, ctx, open(address+"/notify/console"))
+		shows(t, ctx, ".top nav", "2 open")
+		run(t, ctx, chromedp.Click(".top nav a[href$='console/incidents']", chromedp.ByQuery))
+		shows(t, ctx, "#live-incidents li:first-child", "The router does not answer")
+		if got := text(t, ctx, "#live-incidents"); !strings.Contains(got, "The backup is late") || !strings.Contains(got, "Resolved") || strings.Contains(got, "confidential") {
+			t.Errorf("the page lists %q", got)
+		}
+		run(t, ctx, chromedp.SetAttributeValue("#state option[value=resolved]", "selected", "selected", chromedp.ByQuery), chromedp.Click(".filters button", chromedp.ByQuery))
+		shows(t, ctx, "#live-incidents li:first-child", "Port 7 is up")
+		run(t, ctx, open(address+"/notify/console/incidents?key=ops"))
+		shows(t, ctx, "#live-incidents", "No incident fits")
+		if got := complaints(); len(got) > 0 {
+			t.Errorf("errors on the browser console: %q", got)
+		}
+	}
+}
+
+// TestConsoleSilences makes a silence for a night from the page of a key, and ends it,
+// with a script and without it.
+func TestConsoleSilences(t *testing.T) {
+	address, _ := newConsole(t)
+	for _, script := range []bool{true, false} {
+		ctx, complaints := newBrowser(t)
+		if !script {
+			run(t, ctx, withoutScript)
+		}
+		run(t, ctx, open(address+"/notify/console/keys/ops"), chromedp.Click("a[href$='silences?key=ops#silence']", chromedp.ByQuery))
+		shows(t, ctx, "#silence", "Make one")
+		run(t, ctx,
+			chromedp.SetAttributeValue("#for option[value='8h']", "selected", "selected", chromedp.ByQuery),
+			chromedp.SendKeys("#title", "disk", chromedp.ByQuery), chromedp.SendKeys("#reason", "the night", chromedp.ByQuery),
+			chromedp.Click("#silence button", chromedp.ByQuery))
+		shows(t, ctx, ".done", "The silence is made.")
+		shows(t, ctx, "#live-silences", "the night")
+		if got := text(t, ctx, "#live-silences"); !strings.Contains(got, "disk…") || !strings.Contains(got, "0 messages") {
+			t.Errorf("the page lists %q", got)
+		}
+		run(t, ctx, chromedp.Click("#live-silences button", chromedp.ByQuery))
+		shows(t, ctx, "#live-silences", "Nothing is silent")
+		if got := complaints(); len(got) > 0 {
+			t.Errorf("errors on the browser console: %q", got)
+		}
+	}
+}
+
 // consolePages returns the addresses of all pages, with a message that waits.
 func consolePages(t *testing.T, ctx context.Context, address string) map[string]string {
 	t.Helper()
@@ -221,7 +282,7 @@ func consolePages(t *testing.T, ctx context.Context, address string) map[string]
 	return map[string]string{
 		"keys": address + "/notify/console", "key": address + "/notify/console/keys/ops", "new": address + "/notify/console/keys/new",
 		"messages": address + "/notify/console/messages", "nothing": address + "/notify/console/messages?key=none", "message": message,
-		"queue": address + "/notify/console/queue", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
+		"queue": address + "/notify/console/queue", "incidents": address + "/notify/console/incidents", "silences": address + "/notify/console/silences?key=ops", "send": address + "/notify/ops", "services": address + "/cfg/new?build",
 	}
 }
 
@@ -288,7 +349,7 @@ func TestConsoleForEveryone(t *testing.T) {
 // set, and otherwise checks that they are there. They are not compared.
 func TestConsoleScreenshots(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "console")
-	shots := []string{"keys", "key", "messages", "message", "queue"}
+	shots := []string{"keys", "key", "messages", "message", "queue", "incidents"}
 	sizes := []struct{ width, height int64 }{{390, 844}, {768, 900}, {1280, 800}}
 	name := func(shot string, width int64, scheme string) string {
 		return filepath.Join(folder, fmt.Sprintf("%s-%d-%s.webp", shot, width, scheme))

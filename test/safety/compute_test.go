@@ -24,6 +24,7 @@ import (
 	openpgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"github.com/caddy-notify/caddy-notify/internal/pgptest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // randomOdd returns an odd number with the given number of bits. It is almost
@@ -154,7 +155,7 @@ func (g *gateway) cpuOf(f func()) time.Duration {
 func TestExpensiveKeys(t *testing.T) {
 	t.Parallel()
 	timeout := 2 * time.Second
-	if raceEnabled {
+	if racetest.Enabled {
 		timeout = 5 * time.Second
 	}
 	fine := newRecorder(t)
@@ -213,7 +214,7 @@ func TestExpensiveKeys(t *testing.T) {
 			}
 			wg.Wait()
 		})
-		if raceEnabled {
+		if racetest.Enabled {
 			a.limit *= 10
 		}
 		t.Logf("%s: %d requests took %s of CPU time", a.what, n, used)

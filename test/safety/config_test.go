@@ -3,7 +3,9 @@ package safety
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -288,6 +290,53 @@ func (g *gateway) siteWarnings() (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// TestUnreachable checks that a configuration does not load with a notify that no request
+// reaches, that the error says where it is and what to write, and that the one before goes
+// on. Such a site answered every alert with 200 or 404.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	k := newRecorder(t)
+	const key = "key k {\nurl json://127.0.0.1:1\n}\n"
+	g := start(t, "", "key k {\nurl "+k.url+"\n}\n")
+	site := func(block string) string {
+		return key + "}\n}\nhttp://127.0.0.1:" + porttest.Free() + " {\n" + block + "\n}\nhttp://127.0.0.1:" + porttest.Free() + " {\nnotify {\n" + key
+	}
+	for name, tt := range map[string]struct{ block, want string }{
+		"in handle":               {site("handle /alerts/* {\nnotify {\n" + key + "}\n}"), "write handle_path /alerts/*"},
+		"beside a handle":         {site("handle {\nrespond hi\n}\nnotify {\n" + key + "}"), "respond comes before it"},
+		"after respond":           {site("route {\nrespond hi\nnotify {\n" + key + "}\n}"), "respond comes before it"},
+		"without a matcher":       {site("notify {\n" + key + "}\nnotify {\n" + key + "}"), "another notify of the site"},
+		"one that can be reached": {site("handle_path /alerts/* {\nnotify {\n" + key + "}\n}"), ""},
+	} {
+		var resp *http.Response
+		eventually(t, "the admin API answers", func() (ok bool) {
+			g.client.CloseIdleConnections() // a reload closes them
+			var err error
+			resp, err = g.client.Post(g.adminURL+"/load", "text/caddyfile", strings.NewReader(g.caddyfile("", tt.block)))
+			return err == nil
+		})
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.want == "" {
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: %d %s", name, resp.StatusCode, text)
+			}
+			g.reload("", "key k {\nurl "+k.url+"\n}\n")
+			continue
+		}
+		if resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "no request reaches this notify") || !strings.Contains(string(text), tt.want) {
+			t.Errorf("%s: %d %s", name, resp.StatusCode, text)
+		}
+	}
+	eventually(t, "the configuration before goes on", func() bool {
+		status, _, _, err := g.tryPost("/notify/k", message{"body": "x"})
+		return err == nil && status == http.StatusOK
+	})
 }
 
 // TestOpenSiteWarning checks the warning about a site that has keys and

@@ -26,6 +26,7 @@ import (
 	// cached test result after a change.
 	_ "github.com/caddy-notify/caddy-notify"
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // program is the path of the gateway, built once for all tests.
@@ -39,7 +40,7 @@ const programVariable = "SAFETY_PROGRAM"
 // comments name it make fewer repetitions, or use a sample of their cases that
 // has each kind of case. They do so too with the race detector, which finds the
 // same races in the sample and takes five times as long.
-var full = os.Getenv("CI") != "" && !raceEnabled
+var full = os.Getenv("CI") != "" && !racetest.Enabled
 
 // soak reports whether SAFETY_SOAK is set, as .ci/run does. The tests of the
 // queue whose comments name it then do more of the same.
@@ -71,7 +72,7 @@ func TestMain(m *testing.M) {
 	// Unlike go build, go run keeps what it links in the build cache. Like
 	// xcaddy.sh, without debugging information, which makes linking slower. Stack
 	// traces do not need it.
-	build := exec.Command("go", "run", "-exec=cp", "-ldflags=-s -w", "-race="+strconv.FormatBool(raceEnabled), "../../cmd/caddy", program)
+	build := exec.Command("go", "run", "-exec=cp", "-ldflags=-s -w", "-race="+strconv.FormatBool(racetest.Enabled), "../../cmd/caddy", program)
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "building the gateway:", err)
@@ -140,7 +141,7 @@ func prepare(t *testing.T, options, block string, env ...string) *gateway {
 	g.configure(options, block)
 	t.Cleanup(func() {
 		g.kill()
-		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); raceEnabled && found {
+		if _, race, found := strings.Cut(g.log(), "WARNING: DATA RACE"); racetest.Enabled && found {
 			t.Errorf("a data race in the gateway:%.5000s", race)
 		}
 	})
@@ -497,7 +498,7 @@ var memoryLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 // peak returns the maximum of the gateway's memory so far, in bytes.
 func (g *gateway) peak() int64 {
 	g.t.Helper()
-	if raceEnabled {
+	if racetest.Enabled {
 		return g.memory().Sys // without the memory of the race detector
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.command.Process.Pid))

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // stalled is a destination that does not answer before release.
@@ -41,7 +43,7 @@ func TestOverload(t *testing.T) {
 	t.Parallel()
 	const bound, burst = 50, 300
 	more := amount(full, 2000, 1000)
-	if raceEnabled {
+	if racetest.Enabled {
 		more = 500
 	}
 	h := newStalled(t)

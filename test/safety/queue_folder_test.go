@@ -12,8 +12,8 @@ import (
 
 // TestQueueFullDisk fills the disk of the queue. Messages that cannot be stored
 // are answered with 503 and Retry-After; messages that are delivered at once
-// are still sent. When there is room again, the gateway accepts messages
-// without a restart. All accepted messages arrive.
+// are still sent, and load balancers are told. When there is room again, the gateway
+// accepts messages without a restart. All accepted messages arrive.
 func TestQueueFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, inside := smallDisk(t, 16)
@@ -68,6 +68,15 @@ func TestQueueFullDisk(t *testing.T) {
 	if got := g.post("/notify/fine", message{"title": "fine", "body": "x"}); got.Status != http.StatusOK {
 		t.Errorf("a message that is delivered at once: %d %s", got.Status, got.text())
 	}
+	// So far, those with attachments may have been refused only.
+	for status := http.StatusAccepted; status == http.StatusAccepted; {
+		if n++; n%3 != 0 {
+			status, _, _ = post(n)
+		}
+	}
+	if status, text := g.get(g.url+"/notify/status", "*/*"); status != http.StatusServiceUnavailable || !strings.Contains(text, "cannot be written") || strings.Contains(text, disk) {
+		t.Errorf("/notify/status: %d %s", status, text)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +91,10 @@ func TestQueueFullDisk(t *testing.T) {
 			t.Errorf("with room again: %d %s", status, answer)
 		}
 	}
+	eventually(t, "/notify/status is 200 again", func() bool {
+		status, _ := g.get(g.url+"/notify/status", "*/*")
+		return status == http.StatusOK
+	})
 	slow.release()
 	waitArrived(t, func() []string { return slow.missing(accepted) })
 	t.Logf("%d messages accepted until the disk was full, %d afterwards", full, len(accepted)-full)

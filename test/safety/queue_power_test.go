@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // noSyncVariable is set in a process that runs the gateway without fsync.
@@ -47,7 +49,7 @@ func runWithoutSync() error {
 // So messages must be lost in a control run in which fsync does nothing.
 func TestQueuePowerCut(t *testing.T) {
 	t.Parallel()
-	if testing.Short() || raceEnabled {
+	if testing.Short() || racetest.Enabled {
 		t.Skip("takes a while")
 	}
 	if os.Getuid() != 0 {

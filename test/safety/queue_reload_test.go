@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // TestQueueReload reloads the configuration 10 times, or 100 times if soak is
@@ -18,7 +20,7 @@ func TestQueueReload(t *testing.T) {
 		t.Skip("takes a while")
 	}
 	reloads, rate := amount(soak, 100, 10), 200
-	if raceEnabled {
+	if racetest.Enabled {
 		rate = 40
 	}
 	c := &counter{step: 10 * time.Millisecond, got: map[string]int{}}

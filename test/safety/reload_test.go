@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // counter is a destination that counts the arrivals of each message. It
@@ -144,8 +146,8 @@ func TestReloadAndStopUnderLoad(t *testing.T) {
 		u := "json://" + authority(s) + "/"
 		return fmt.Sprintf("timeout %ds\ndefault_urls %s\nkey k {\nurl %s a\n}", 60+n, u, u)
 	}
-	rate, reloads := 200, amount(full || raceEnabled, 50, 15)
-	if raceEnabled {
+	rate, reloads := 200, amount(full || racetest.Enabled, 50, 15)
+	if racetest.Enabled {
 		rate = 40
 	}
 	g := start(t, "", block(0))

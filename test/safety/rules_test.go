@@ -2,11 +2,17 @@ package safety
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -148,5 +154,114 @@ func TestRulesOverKills(t *testing.T) {
 			}
 			t.Logf("%d messages, %d delivered", accepted.Load(), b.got)
 		})
+	}
+}
+
+// TestTextsOfRules checks that what rules hold, suppress and collect is readable nowhere:
+// neither in logs, metrics, pages and the admin API nor in the files of the queue. Titles
+// are shown of incidents alone.
+func TestTextsOfRules(t *testing.T) {
+	t.Parallel()
+	k := newRecorder(t)
+	refuses := serveHTTP(t, "127.0.0.1", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
+	folder, now := newFolder(t), time.Now().UTC()
+	g := start(t, tracing+"\n"+queueOption(folder, "wait 100ms"), fmt.Sprintf(`console {
+manage open
+}
+key ops {
+url %s/
+url json://%s/
+dedupe 10m
+digest 1s
+}
+key night {
+url %[1]s/
+quiet %02[3]d:00-%02[4]d:00 UTC
+}`, k.url, authority(refuses), now.Add(-11*time.Hour).Hour(), now.Add(12*time.Hour).Hour()))
+	const title, body, name, content = "Qz-title-of-a-message", "Qz-body-of-a-message", "Qz-file-of-a-message", "Qz-content-of-a-message"
+	post := func(key string, m message) (id, rule string) {
+		t.Helper()
+		r := g.post("/notify/"+key, m)
+		var answer struct {
+			ID      string
+			Results []struct{ Rule string }
+		}
+		if err := json.Unmarshal([]byte(r.Body), &answer); err != nil || r.Status != http.StatusOK || len(answer.Results) == 0 {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		return answer.ID, answer.Results[0].Rule
+	}
+	file := map[string]any{"base64": []byte(content), "filename": name}
+	var ids []string
+	for i, want := range []string{"digested", "digested", "suppressed"} {
+		m := message{"title": title, "body": body, "type": "failure", "incident": "db1", "attach": file}
+		if i == 1 {
+			m = message{"title": title + " 2", "body": body}
+		}
+		id, rule := post("ops", m)
+		if ids = append(ids, id); rule != want {
+			t.Errorf("message %d is %s, want %s", i, rule, want)
+		}
+	}
+	held, rule := post("night", message{"title": title, "body": body, "attach": file})
+	if ids = append(ids, held); rule != "held" {
+		t.Errorf("the message at night is %s, want held", rule)
+	}
+	var told []string
+	eventually(t, "all that can be told is told, and the rest is given up", func() bool {
+		told = append(told, k.take()...)
+		_, dead := g.get(g.adminURL+"/notify/queue/dead", "application/json")
+		_, recent := g.get(g.adminURL+"/notify/recent", "application/json")
+		all := strings.Join(told, "\n")
+		return strings.Contains(all, title) && strings.Contains(all, title+" 2") && strings.Contains(dead, "400") && strings.Contains(recent, `"outcome":"failed"`)
+	})
+
+	readable := map[string]string{"logs, metrics, pages and the admin API": g.exposed("ops")}
+	read := func(address string) {
+		t.Helper()
+		code, text := g.get(address, "text/html")
+		if code != http.StatusOK {
+			t.Errorf("GET %s: status %d: %.300s", address, code, text)
+		}
+		readable[strings.TrimPrefix(address, g.url)] = text
+	}
+	for _, path := range []string{"", "/keys/ops", "/keys/night", "/messages", "/queue"} {
+		read(g.url + "/notify/console" + path)
+	}
+	for _, id := range ids {
+		read(g.url + "/notify/console/messages/" + id)
+		read(g.url + "/notify/messages/" + id)
+	}
+	for _, path := range []string{"/notify/queue", "/notify/queue/dead", "/notify/destinations"} {
+		read(g.adminURL + path)
+	}
+	files := 0
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if !errors.Is(err, fs.ErrNotExist) && err != nil {
+			return err
+		}
+		readable["the file "+filepath.Base(path)], files = string(data), files+1
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Errorf("%d files of the queue were read: %v", files, err)
+	}
+	incidents := []string{g.url + "/notify/console/incidents", g.adminURL + "/notify/incidents"}
+	for _, address := range incidents {
+		if read(address); !strings.Contains(readable[strings.TrimPrefix(address, g.url)], title) {
+			t.Errorf("%s does not have the title of the incident", address)
+		}
+	}
+	for where, all := range readable {
+		for _, text := range []string{title, body, name, content} {
+			isIncident := slices.ContainsFunc(incidents, func(address string) bool { return strings.HasSuffix(address, where) })
+			if i := strings.Index(all, text); i >= 0 && !(isIncident && text == title) {
+				t.Errorf("%s: %s", where, excerpt(text, all, i, i+len(text)))
+			}
+		}
 	}
 }

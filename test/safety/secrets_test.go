@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -236,7 +237,7 @@ func TestSecretsOfEveryService(t *testing.T) {
 // secret of it, for one URL of each service, or all if full is set.
 func TestSecretsOfBrokenURLs(t *testing.T) {
 	t.Parallel()
-	if raceEnabled {
+	if racetest.Enabled {
 		t.Skip("has one goroutine, so the race detector finds nothing and takes ten times as long")
 	}
 	for _, m := range oneOfEach(catalogue(t), 0) {

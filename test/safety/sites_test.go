@@ -10,10 +10,14 @@ import (
 	"net/smtp"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/caddy-notify/caddy-notify/internal/porttest"
 )
@@ -404,6 +408,51 @@ func TestSiteMessages(t *testing.T) {
 	g.adminPost("/notify/queue/" + waits + "/retry")
 }
 
+// TestSiteDrops checks that the buttons of the console that drop what waits for a
+// destination leave what waits there for a key of another site. They once dropped that,
+// too.
+func TestSiteDrops(t *testing.T) {
+	t.Parallel()
+	v := newInternal(t)
+	v.status.Store(http.StatusServiceUnavailable)
+	port, folder := porttest.Free(), newFolder(t)
+	key := func(name string) string { return "key " + name + " {\nurl " + v.url("/") + "\n}\n" }
+	options := strings.TrimSuffix(queueOption(folder), "}") + key("shared") + "}"
+	block := key("own") + "console {\nmanage open\n}\n"
+	g := start(t, options, block+otherSite(port, block))
+	other := g.at(port)
+	waits := func(g *gateway, name string) string {
+		t.Helper()
+		id := g.accept("/notify/"+name, message{"body": "x"})
+		eventually(t, "it has failed once", func() bool { return strings.Contains(g.message(id).text, "503") })
+		return id
+	}
+	for _, page := range []string{"/notify/console/queue?drop", "/notify/console/keys/own?drop"} {
+		ours, theirs, shared := waits(g, "own"), waits(other, "own"), waits(other, "shared")
+		_, text := g.get(g.url+"/notify/console/keys/own", "text/html")
+		m := regexp.MustCompile(`name="?destination"? value="?([A-Za-z0-9_-]{10,})`).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("no destination on the page of the key: %s", text)
+		}
+		r := g.do(page, "application/x-www-form-urlencoded", strings.NewReader(url.Values{"destination": {m[1]}}.Encode()))
+		if r.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", page, r.Status, r.Body)
+		}
+		for what, tt := range map[string]struct {
+			m    storedMessage
+			want string
+		}{
+			"a message of the site":                                 {g.message(ours), "cancelled"},
+			"a message of the other site":                           {other.message(theirs), "queued"},
+			"a message to a global key, which the sites also share": {other.message(shared), "cancelled"},
+		} {
+			if tt.m.State != tt.want {
+				t.Errorf("%s: %s is %s, want %s", page, what, tt.m.State, tt.want)
+			}
+		}
+	}
+}
+
 // TestSavedURLForbidden checks that a saved URL that the site forbids by now fails
 // with the reason, and that the other URLs of its key are sent to. Messages for
 // such a key once got a 503 for ever.
@@ -450,5 +499,69 @@ func TestSavedURLForbidden(t *testing.T) {
 	// What is stored is not changed.
 	if r := g.post("/get/k", message{}); !strings.Contains(r.Body, "127.9.9.9") {
 		t.Errorf("%d %s", r.Status, r.Body)
+	}
+}
+
+// TestHeldEgress checks that what a rule holds goes no further than the rules of the
+// site that accepted it allow, then and now, also as part of a digest. A digest once
+// went under the rules of the site of its first message, as they were when it was sent.
+func TestHeldEgress(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var arrived []string
+	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		arrived = append(arrived, string(body))
+	})
+	now := time.Now().UTC()
+	always := fmt.Sprintf("quiet %02d:00-%02d:00 UTC\n", now.Add(-11*time.Hour).Hour(), now.Add(12*time.Hour).Hour())
+	options, port := queueOption(newFolder(t)), porttest.Free()
+	open := allow("127.0.0.1") + "configs team {\nmanage open\n%s}\n"
+	shut, opened := closed+"configs team {\n%s}\n", allow("127.0.0.1")+"configs team {\n%s}\n"
+	with := func(block, rules string) string { return fmt.Sprintf(block, rules) }
+	g := start(t, options, with(shut, always)+otherSite(port, with(open, always)))
+	other := g.at(port)
+	other.save("k", "json://"+authority(s)+"/")
+
+	// digest returns the message that tells the messages with these IDs.
+	digest := func(g *gateway, ids ...string) (m storedMessage) {
+		t.Helper()
+		eventually(t, "the messages are part of a digest", func() bool {
+			var by []string
+			for _, id := range ids {
+				var stored struct{ Results []struct{ Rule, By string } }
+				if err := json.Unmarshal([]byte(g.message(id).text), &stored); err != nil || len(stored.Results) != 1 || stored.Results[0].Rule != "digested" {
+					return false
+				}
+				by = append(by, stored.Results[0].By)
+			}
+			m = g.message(by[0])
+			return len(slices.Compact(by)) == 1 && m.status == http.StatusOK && m.State != "queued"
+		})
+		return m
+	}
+	ofShut := []string{g.accept("/notify/k", message{"body": "shut 1"}), g.accept("/notify/k", message{"body": "shut 2"})}
+	ofOpen := []string{other.accept("/notify/k", message{"body": "open 1"}), other.accept("/notify/k", message{"body": "open 2"})}
+	g.reload(options, with(shut, "")+otherSite(port, with(open, "")))
+	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
+		t.Errorf("the digest of the site that may not reach the address is %s: %s", m.State, m.text)
+	}
+	if m := digest(other, ofOpen...); m.State != "delivered" {
+		t.Errorf("the digest of the site that may is %s: %s", m.State, m.text)
+	}
+
+	// The rules become looser while messages are held.
+	g.reload(options, with(shut, always)+otherSite(port, with(open, always)))
+	ofShut = []string{g.accept("/notify/k", message{"body": "shut 3"}), g.accept("/notify/k", message{"body": "shut 4"})}
+	g.reload(options, with(opened, "")+otherSite(port, with(open, "")))
+	if m := digest(g, ofShut...); m.State != "failed" || !strings.Contains(m.text, "may not reach it") {
+		t.Errorf("after a reload with looser rules, the digest is %s: %s", m.State, m.text)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(arrived) != 1 || !strings.Contains(arrived[0], "open 1") || strings.Contains(arrived[0], "shut") {
+		t.Errorf("these messages arrived: %q", arrived)
 	}
 }

@@ -159,15 +159,7 @@ func TestMailTLS(t *testing.T) {
 		}
 		s.expect("MAIL FROM:<a@x>\r\n", "502")
 	}
-	eventually(t, "the certificate is there", func() bool {
-		c, _ = dialMail(t, address)
-		c.expect("EHLO x\r\n", "250")
-		c.expect("STARTTLS\r\n", "220")
-		secure = tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}) //nolint:gosec // the authority is Caddy's own
-		return secure.Handshake() == nil
-	})
-	s := &mailClient{t, secure, bufio.NewReader(secure)}
-	s.expect("EHLO x\r\n", "250")
+	s := secureMail(t, address)
 	s.expect("AUTH PLAIN "+login+"\r\n", "535")
 	s.expect("MAIL FROM:<a@x>\r\n", "530")
 	s.expect("AUTH PLAIN "+login+"\r\n", "535")
@@ -180,6 +172,67 @@ func TestMailTLS(t *testing.T) {
 	}
 	if strings.Contains(g.log(), "p4ssw0rd") || strings.Contains(g.log(), login) || strings.Contains(g.log(), hash) {
 		t.Error("the log has a password")
+	}
+}
+
+// secureMail connects to a mail server with TLS.
+func secureMail(t *testing.T, address string) *mailClient {
+	t.Helper()
+	var secure *tls.Conn
+	eventually(t, "the certificate is there", func() bool {
+		c, _ := dialMail(t, address)
+		c.expect("EHLO x\r\n", "250")
+		c.expect("STARTTLS\r\n", "220")
+		secure = tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true, ServerName: "localhost"}) //nolint:gosec // the authority is Caddy's own
+		return secure.Handshake() == nil
+	})
+	c := &mailClient{t, secure, bufio.NewReader(secure)}
+	c.expect("EHLO x\r\n", "250")
+	return c
+}
+
+// TestMailGuesses checks that of the passwords of one address two are checked or wait at a
+// time, and that a login that was correct needs no check, also after a reload. 45 guesses
+// once delayed logins by a minute or two.
+func TestMailGuesses(t *testing.T) {
+	t.Parallel()
+	k := newRecorder(t)
+	const account, slow = " $2a$10$m2.UDsDZjxwNn2SM2qz4ourxotp2P3PeThkOw.X6HW72RDYFdxWUu\n", "slow $2a$12$MZVTYY4n1Wqzs.3j3AkvUesFOdLpM8DGM47qBVVuxjFGYuwJAC4M6\n"
+	keys, block := "key k {\nurl "+k.url+"/\n}", "trusted_clients none\ntls localhost\nauth {\nnas"+account+slow
+	login := func(user, password string) string {
+		return "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+user+"\x00"+password)) + "\r\n"
+	}
+	g, address := mailGateway(t, keys, block+"}")
+	secureMail(t, address).expect(login("nas", "correct horse"), "235")
+	g.reload(mailOptions(keys, address, block+"later"+account+"}"), "")
+	eventually(t, "the new configuration answers", func() bool {
+		return strings.HasPrefix(secureMail(t, address).send(login("later", "correct horse")), "235")
+	})
+	nas := secureMail(t, address)
+	guessers := make([]*mailClient, 12)
+	for i := range guessers {
+		guessers[i] = secureMail(t, address)
+	}
+	for _, c := range guessers {
+		_, _ = c.Write([]byte(login("slow", "guess")))
+	}
+	answers := make(chan string, len(guessers))
+	for _, c := range guessers {
+		go func() { answers <- c.read() }()
+	}
+	refused := 0
+	for n := range guessers {
+		switch got := <-answers; {
+		case strings.HasPrefix(got, "454 4.7.0"):
+			if refused++; refused == 1 {
+				nas.expect(login("nas", "correct horse"), "235") // while two guesses are checked
+			}
+		case !strings.HasPrefix(got, "535"):
+			t.Errorf("guess %d: %q", n, got)
+		}
+	}
+	if refused == 0 {
+		t.Error("all guesses of one address are checked")
 	}
 }
 

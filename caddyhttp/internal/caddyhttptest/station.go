@@ -17,11 +17,14 @@ import (
 
 // Arrived is a message as a destination received it.
 type Arrived struct {
-	Path        string `json:"-"`
-	Title       string `json:"title"`
-	Message     string `json:"message"`
-	Type        string `json:"type"`
-	Incident    string `json:"incident"`
+	Path     string `json:"-"`
+	Title    string `json:"title"`
+	Message  string `json:"message"`
+	Type     string `json:"type"`
+	Incident string `json:"incident"`
+
+	AcknowledgeURL string `json:"acknowledge_url"`
+
 	Attachments []struct {
 		Filename string `json:"filename"`
 		Base64   []byte `json:"base64"`

@@ -166,7 +166,16 @@ func TestFullDiskDrains(t *testing.T) {
 			}
 			d.open()
 			d.drain()
-			t.Logf("%d pages are free", d.store.room(d.store.database()))
+			kept := 0
+			for id := range d.accepted {
+				if _, err := d.store.Get(t.Context(), id); err == nil {
+					kept++
+				}
+			}
+			if kept == len(d.accepted) {
+				t.Error("the results are kept although the disk is full")
+			}
+			t.Logf("%d pages are free, and %d results are kept", d.store.room(d.store.database()), kept)
 			free()
 			for !d.accept(newEntry([]byte("text"), "a")) {
 				time.Sleep(coolDown)

@@ -31,7 +31,8 @@ type index struct {
 	waiting               int64 // bytes of the messages that wait
 	oldest                messageHeap
 
-	records map[seal.Hash]int64 // when each record is due
+	records map[seal.Hash]recordIndex
+	groups  map[seal.Hash]map[seal.Hash]bool // the records of each group
 
 	// nextRecord is a time before which no record is due.
 	nextRecord int64
@@ -147,7 +148,7 @@ const (
 )
 
 func newIndex() *index {
-	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: map[seal.Hash]int64{}}
+	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: map[seal.Hash]recordIndex{}, groups: map[seal.Hash]map[seal.Hash]bool{}}
 }
 
 // replace replaces the content of x with that of an index read from the
@@ -166,7 +167,7 @@ func (x *index) replace(other *index) {
 		}
 	}
 	x.messages, x.destinations, x.timed, x.ready, x.parked = other.messages, other.destinations, other.timed, other.ready, other.parked
-	x.latest, x.records, x.nextRecord = other.latest, other.records, 0
+	x.latest, x.records, x.groups, x.nextRecord = other.latest, other.records, other.groups, 0
 	x.queued, x.sending, x.dead, x.waiting, x.oldest = other.queued, other.sending, other.dead, other.waiting, other.oldest
 }
 

@@ -309,10 +309,7 @@ func (s *Store) beginSettling(id queue.JobID) bool {
 		return false
 	}
 	if s.index.beginSettling(j) {
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+		s.signal()
 	}
 	return true
 }

@@ -436,5 +436,13 @@ func (s *Store) Close() (err error) {
 // Changed implements [queue.Store].
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
+// signal makes Changed receive a value.
+func (s *Store) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
 // Renew implements [queue.Store]: claims last as long as the process.
 func (s *Store) Renew(context.Context, time.Duration) error { return nil }

@@ -90,7 +90,7 @@ func (b *batch) lockJobs(ids []queue.JobID) ([]queue.Status, error) {
 }
 
 // unlockJobs lets the jobs be claimed that lockJobs has locked and nobody has
-// changed.
+// changed. If the scheduler has looked for jobs meanwhile, it has not seen them.
 func (b *batch) unlockJobs() {
 	if len(b.locked) == 0 {
 		return
@@ -101,6 +101,9 @@ func (b *batch) unlockJobs() {
 	for id, status := range b.locked {
 		if j := x.find(id); j != nil && j.writing == cancelling {
 			x.set(j, status)
+			if status == queue.Queued {
+				b.store.signal()
+			}
 		}
 	}
 	clear(b.locked)
@@ -151,9 +154,9 @@ func (b *batch) changeJob(c queue.JobChange) error {
 func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 	b.then = append(b.then, func(x *index) {
 		if len(r.Data) == 0 {
-			delete(x.records, name)
+			x.removeRecord(name)
 		} else {
-			x.records[name] = r.Due.UnixMicro()
+			x.addRecord(name, recordIndex{r.Due.UnixMicro(), r.Group})
 			x.nextRecord = min(x.nextRecord, r.Due.UnixMicro())
 		}
 	})
@@ -161,24 +164,64 @@ func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 	if len(r.Data) == 0 {
 		return b.delete(bucketRecords, b.key)
 	}
-	b.plain = append(binary.BigEndian.AppendUint64(b.plain[:0], uint64(r.Due.UnixMicro())), r.Data...)
+	b.plain = binary.BigEndian.AppendUint64(b.plain[:0], uint64(r.Due.UnixMicro()))
+	if r.Group == (queue.Hash{}) {
+		b.plain = append(b.plain, 0)
+	} else {
+		b.plain = append(append(b.plain, 1), r.Group[:]...)
+	}
+	b.plain = append(b.plain, r.Data...)
 	return b.put(bucketRecords, b.key, b.plain)
 }
 
-// openRecord returns the content of a record and when it is due. It is nil if
-// there is none.
-func (s *Store) openRecord(name queue.Hash, sealed []byte) (due int64, data []byte, err error) {
+// recordIndex is what the index knows of a record.
+type recordIndex struct {
+	due   int64
+	group seal.Hash // the zero value for none
+}
+
+// addRecord adds a record to the index, or replaces it.
+func (x *index) addRecord(name queue.Hash, r recordIndex) {
+	x.removeRecord(name)
+	x.records[name] = r
+	if r.group == (seal.Hash{}) {
+		return
+	}
+	if x.groups[r.group] == nil {
+		x.groups[r.group] = map[seal.Hash]bool{}
+	}
+	x.groups[r.group][name] = true
+}
+
+func (x *index) removeRecord(name queue.Hash) {
+	group := x.records[name].group
+	delete(x.records, name)
+	delete(x.groups[group], name)
+	if len(x.groups[group]) == 0 {
+		delete(x.groups, group)
+	}
+}
+
+// openRecord returns the content of a record and what the index knows of it. The
+// content is nil if there is none.
+func (s *Store) openRecord(name queue.Hash, sealed []byte) (i recordIndex, data []byte, err error) {
 	if sealed == nil {
-		return 0, nil, nil
+		return i, nil, nil
 	}
 	plain, err := s.sealer.Open(sealed, bucketRecords, name[:])
-	if err == nil && len(plain) < 8 {
-		err = seal.ErrOpen
-	}
 	if err != nil {
-		return 0, nil, err
+		return i, nil, err
 	}
-	return int64(binary.BigEndian.Uint64(plain)), plain[8:], nil
+	const fixed = 8 + 1 // when it is due, and whether it has a group
+	if len(plain) < fixed || plain[8] == 1 && len(plain) < fixed+seal.HashSize {
+		return i, nil, seal.ErrOpen
+	}
+	i.due = int64(binary.BigEndian.Uint64(plain))
+	data = plain[fixed:]
+	if plain[8] == 1 {
+		i.group, data = seal.Hash(data), data[seal.HashSize:]
+	}
+	return i, data, nil
 }
 
 // readRecords reads when the records are due.
@@ -186,7 +229,8 @@ func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
 	return tx.Bucket([]byte(bucketRecords)).ForEach(func(k, v []byte) error {
 		if len(k) == seal.HashSize {
 			// A damaged one is due, so that it is removed.
-			x.records[queue.Hash(k)], _, _ = s.openRecord(queue.Hash(k), v)
+			r, _, _ := s.openRecord(queue.Hash(k), v)
+			x.addRecord(queue.Hash(k), r)
 		}
 		return nil
 	})
@@ -224,6 +268,72 @@ func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err err
 	return data, err
 }
 
+// Group implements [queue.Store].
+func (s *Store) Group(_ context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
+	for len(records) < n {
+		names := s.namesOfGroup(group, after, min(n-len(records), namesAtOnce))
+		if len(names) == 0 {
+			break
+		}
+		more, err := s.openRecords(names)
+		if err != nil {
+			return nil, err
+		}
+		records, after = append(records, more...), names[len(names)-1]
+	}
+	return records, nil
+}
+
+// namesAtOnce is the maximum number of names that are looked for at once. They are kept
+// in order while they are.
+const namesAtOnce = 1000
+
+// namesOfGroup returns the first n names of a group after the name after. A group may
+// have very many, most of which are not wanted.
+func (s *Store) namesOfGroup(group, after queue.Hash, n int) []queue.Hash {
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	var names []queue.Hash
+	for name := range s.index.groups[group] {
+		if bytes.Compare(name[:], after[:]) <= 0 || len(names) >= n && bytes.Compare(name[:], names[n-1][:]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(names, name, func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
+		names = slices.Insert(names, at, name)
+		names = names[:min(n, len(names))]
+	}
+	return names
+}
+
+// GroupSizes implements [queue.Store].
+func (s *Store) GroupSizes(context.Context) (map[queue.Hash]int, error) {
+	if s.closed() {
+		return nil, queue.ErrClosed
+	}
+	s.index.mu.Lock()
+	defer s.index.mu.Unlock()
+	sizes := make(map[queue.Hash]int, len(s.index.groups))
+	for group, names := range s.index.groups {
+		sizes[group] = len(names)
+	}
+	return sizes, nil
+}
+
+// openRecords returns the records with the given names, except those that are gone or
+// damaged.
+func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		for _, name := range names {
+			_, data, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
+			if err == nil && data != nil {
+				records = append(records, queue.NamedRecord{Name: name, Data: bytes.Clone(data)})
+			}
+		}
+		return nil
+	})
+	return records, err
+}
+
 // DueRecords implements [queue.Store].
 func (s *Store) DueRecords(_ context.Context, now time.Time, keep, n int) ([]queue.Hash, error) {
 	if s.closed() {
@@ -238,18 +348,20 @@ func (s *Store) DueRecords(_ context.Context, now time.Time, keep, n int) ([]que
 	if s.index.nextRecord > now.UnixMicro() && len(s.index.records) <= keep {
 		return nil, nil
 	}
-	var rows []row
+	var rows []row // at most n, those that are due first; sorting all would hold up others
 	s.index.nextRecord = math.MaxInt64
-	for name, due := range s.index.records {
-		s.index.nextRecord = min(s.index.nextRecord, due)
-		if due <= now.UnixMicro() || len(s.index.records) > keep {
-			rows = append(rows, row{name, due})
+	for name, r := range s.index.records {
+		s.index.nextRecord = min(s.index.nextRecord, r.due)
+		if r.due > now.UnixMicro() && len(s.index.records) <= keep || len(rows) >= n && r.due >= rows[n-1].due {
+			continue
 		}
+		at, _ := slices.BinarySearchFunc(rows, r.due, func(a row, due int64) int { return cmp.Compare(a.due, due) })
+		rows = slices.Insert(rows, at, row{name, r.due})
+		rows = rows[:min(n, len(rows))]
 	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.due, b.due) })
 	more := len(s.index.records) - keep
 	var names []queue.Hash
-	for i, r := range rows[:min(n, len(rows))] {
+	for i, r := range rows {
 		if r.due <= now.UnixMicro() || i < more {
 			names = append(names, r.name)
 		}

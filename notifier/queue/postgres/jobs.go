@@ -738,6 +738,13 @@ const (
 
 // Forget implements [queue.Store].
 func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (total int, err error) {
+	lost := 0 // dead deliveries and idempotency keys that were forgotten early
+	defer func() {
+		if lost > 0 {
+			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
+				zap.Int("messages", lost))
+		}
+	}()
 	for {
 		n, early := 0, 0
 		err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
@@ -760,10 +767,7 @@ func (s *Store) Forget(ctx context.Context, before time.Time, maxSize int64) (to
 		if err != nil {
 			return total, err
 		}
-		if early > 0 {
-			s.log.Warn("messages with dead deliveries or idempotency keys were forgotten before their time, because they fill a quarter of max_size; raise max_size, or drop what is not needed",
-				zap.Int("messages", early))
-		}
+		lost += early
 		if total += n; n == 0 {
 			return total, nil
 		}

@@ -66,10 +66,14 @@ func TestConformance(t *testing.T) {
 	run := func(t *testing.T, variants []Options) {
 		server := sharedServer(t)
 		var tests atomic.Int32
-		queuetest.Run(t, queuetest.Engine{Shared: true, New: func(t *testing.T) func() (queue.Store, error) {
+		queuetest.Run(t, queuetest.Engine{Shared: true, New: func(t *testing.T) func(log *zap.Logger) (queue.Store, error) {
 			o := variants[int(tests.Add(1))%len(variants)]
 			o.DSN, o.Secret = server.schema(t), secret
-			return func() (queue.Store, error) { return Open(t.Context(), o) }
+			return func(log *zap.Logger) (queue.Store, error) {
+				o := o
+				o.Logger = log
+				return Open(t.Context(), o)
+			}
 		}})
 	}
 	if !queuetest.Full() {

@@ -86,8 +86,10 @@ var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS notify_queue_records (
 		name BYTEA PRIMARY KEY,
 		due BIGINT NOT NULL,
+		grp BYTEA,
 		data BYTEA NOT NULL
 	)`,
+	`CREATE INDEX IF NOT EXISTS notify_queue_records_group ON notify_queue_records (grp, name) WHERE grp IS NOT NULL`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_records_due ON notify_queue_records (due)`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_held ON notify_queue_jobs (message, idx) WHERE status = 8`,
 }}

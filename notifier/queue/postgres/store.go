@@ -3,8 +3,8 @@
 // gateway no longer renews it.
 //
 // The tables are notify_queue_messages, notify_queue_jobs, notify_queue_files,
-// notify_queue_destinations, notify_queue_counts and notify_queue_version. The
-// store creates and upgrades them in the first schema of the connection's search
+// notify_queue_destinations, notify_queue_counts, notify_queue_records and
+// notify_queue_version. The store creates and upgrades them in the first schema of the connection's search
 // path, also when it finds them gone. Texts, destinations, states and results are
 // sealed (package seal); IDs, times, sizes, counts and keyed hashes are not.
 //

@@ -86,7 +86,7 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 		case len(r.Data) == 0:
 			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
 		case !bytes.Equal(r.Data, old[i]):
-			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), s.sealer.Seal(r.Data, placeRecord, name[:])}})
+			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), s.sealer.Seal(r.Data, placeRecord, name[:])}})
 		}
 	}
 	return d, nil
@@ -95,7 +95,7 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 const (
 	addRecords   = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT (name) DO NOTHING`
 	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
-	changeRecord = `UPDATE notify_queue_records SET due = $2, data = $3 WHERE name = $1`
+	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
 )
 
@@ -279,6 +279,51 @@ func (s *Store) Record(ctx context.Context, name queue.Hash) (data []byte, err e
 		return nil
 	})
 	return data, err
+}
+
+// group returns the value of the column grp.
+func group(h queue.Hash) any {
+	if h == (queue.Hash{}) {
+		return nil
+	}
+	return h[:]
+}
+
+// Group implements [queue.Store].
+func (s *Store) Group(ctx context.Context, group, after queue.Hash, n int) (records []queue.NamedRecord, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		records = nil
+		for len(records) < n {
+			rows, err := c.query(ctx, "SELECT name, data FROM notify_queue_records WHERE grp = $1 AND name > $2 ORDER BY name LIMIT $3", group[:], after[:], n-len(records))
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				after = queue.Hash(row[0])
+				if data, err := s.sealer.Open(row[1], placeRecord, after[:]); err == nil { // a damaged one counts as missing
+					records = append(records, queue.NamedRecord{Name: after, Data: data})
+				}
+			}
+			if len(rows) == 0 {
+				break
+			}
+		}
+		return nil
+	})
+	return records, err
+}
+
+// GroupSizes implements [queue.Store].
+func (s *Store) GroupSizes(ctx context.Context) (sizes map[queue.Hash]int, err error) {
+	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		rows, err := c.query(ctx, "SELECT grp, count(*) FROM notify_queue_records WHERE grp IS NOT NULL GROUP BY grp")
+		sizes = make(map[queue.Hash]int, len(rows))
+		for _, row := range rows {
+			sizes[queue.Hash(row[0])] = int(number(row[1]))
+		}
+		return err
+	})
+	return sizes, err
 }
 
 // DueRecords implements [queue.Store].

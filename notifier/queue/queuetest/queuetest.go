@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
@@ -23,8 +25,8 @@ import (
 // Engine is an implementation to test.
 type Engine struct {
 	// New creates an empty store for one test. Each call of open opens a handle on
-	// that store.
-	New func(t *testing.T) (open func() (queue.Store, error))
+	// that store, which writes to log.
+	New func(t *testing.T) (open func(log *zap.Logger) (queue.Store, error))
 
 	// Shared reports whether several handles can be open at the same time.
 	Shared bool
@@ -71,6 +73,7 @@ func Run(t *testing.T, e Engine) {
 		{"ForgetBySize", (*suite).forgetBySize},
 		{"Records", (*suite).records},
 		{"DueRecords", (*suite).dueRecords},
+		{"Groups", (*suite).groups},
 		{"HeldJobs", (*suite).heldJobs},
 		{"UpdateJobs", (*suite).updateJobs},
 		{"UpdateRetries", (*suite).updateRetries},
@@ -130,7 +133,9 @@ func Amount(most, few int) int {
 type suite struct {
 	*testing.T
 	queue.Store
-	open func() (queue.Store, error)
+	open func(log *zap.Logger) (queue.Store, error)
+	log  *zap.Logger
+	logs *observer.ObservedLogs // from the level warning up
 	now  time.Time
 }
 
@@ -141,7 +146,8 @@ const (
 )
 
 func newSuite(t *testing.T, e Engine) *suite {
-	s := &suite{T: t, open: e.New(t), now: time.Now().Truncate(time.Microsecond)}
+	core, logs := observer.New(zap.WarnLevel)
+	s := &suite{T: t, open: e.New(t), log: zap.New(core), logs: logs, now: time.Now().Truncate(time.Microsecond)}
 	s.Store = s.handle()
 	return s
 }
@@ -149,7 +155,7 @@ func newSuite(t *testing.T, e Engine) *suite {
 // handle opens a handle that is closed when the test ends.
 func (s *suite) handle() queue.Store {
 	s.Helper()
-	store, err := s.open()
+	store, err := s.open(s.log)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -992,9 +998,9 @@ func (s *suite) forgetByTime() {
 }
 
 // forgetBySize checks that the results of delivered messages are forgotten
-// first, and dead jobs and idempotency keys only if they alone are too large.
-// Once the oldest was forgotten, so that a dead letter was gone and a message
-// with a known key was delivered again.
+// first, and dead jobs and idempotency keys only if they alone are too large,
+// with a line in the log. Once the oldest was forgotten without one, so that a dead
+// letter was gone and a message with a known key was delivered again.
 func (s *suite) forgetBySize() {
 	var ids []uuid.UUID
 	for i := range 12 {
@@ -1036,7 +1042,14 @@ func (s *suite) forgetBySize() {
 		s.Error("a key is forgotten")
 	}
 	s.reopenStore()
+	early := func() []observer.LoggedEntry { return s.logs.FilterMessageSnippet("forgotten before their time").All() }
+	if lines := early(); len(lines) > 0 {
+		s.Errorf("results are in the log: %v", lines)
+	}
 	forget(250_000, 3, func(i int) bool { return i%3 == 2 || i < 4 })
+	if lines := early(); len(lines) != 1 || lines[0].ContextMap()["messages"] != int64(3) {
+		s.Errorf("the log has %v", lines)
+	}
 	s.counts(0, 0, 2)
 	s.must(s.Accept(s.Context(), noLimit, again))
 }

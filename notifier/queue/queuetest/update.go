@@ -3,6 +3,7 @@ package queuetest
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -100,6 +101,59 @@ func (s *suite) sharedRemoval() {
 	s.put(other, map[string]string{"a": "second"})
 	wg.Wait()
 	s.wantRecord("a", "second")
+}
+
+// groups checks that the records of a group are listed in pages and counted, also after a restart,
+// and that one which is removed, or moved to another group, is not.
+func (s *suite) groups() {
+	group, other := s.Hash("group"), s.Hash("other group")
+	put := func(name string, data string, group queue.Hash) {
+		s.must(s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash(name)}, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: []byte(data), Due: s.now, Group: group}}}, nil
+		}}))
+	}
+	want := map[string]bool{}
+	for i := range 10 {
+		put(strconv.Itoa(i), "text "+strconv.Itoa(i), group)
+		want["text "+strconv.Itoa(i)] = true
+	}
+	put("alone", "x", queue.Hash{})
+	put("3", "", group)
+	put("4", "moved", other)
+	put("5", "changed", group)
+	delete(want, "text 3")
+	delete(want, "text 4")
+	delete(want, "text 5")
+	want["changed"] = true
+	for range 2 {
+		got := map[string]bool{}
+		var after queue.Hash
+		for {
+			page, err := s.Group(s.Context(), group, after, 3)
+			s.must(err)
+			for _, r := range page {
+				if bytes.Compare(r.Name[:], after[:]) <= 0 {
+					s.Errorf("%x follows %x", r.Name, after)
+				}
+				got[string(r.Data)], after = true, r.Name
+			}
+			if len(page) < 3 {
+				break
+			}
+		}
+		if !maps.Equal(got, want) {
+			s.Errorf("the group has %v, want %v", got, want)
+		}
+		if page, err := s.Group(s.Context(), other, queue.Hash{}, 10); err != nil || len(page) != 1 || string(page[0].Data) != "moved" {
+			s.Errorf("the other group has %v, %v", page, err)
+		}
+		sizes, err := s.GroupSizes(s.Context())
+		s.must(err)
+		if want := map[queue.Hash]int{group: len(want), other: 1}; !maps.Equal(sizes, want) {
+			s.Errorf("the groups have the sizes %v, want %v", sizes, want)
+		}
+		s.reopenStore()
+	}
 }
 
 func (s *suite) dueRecords() {

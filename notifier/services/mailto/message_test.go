@@ -244,6 +244,13 @@ func TestContent(t *testing.T) {
 			t.Errorf("%s: %q", p.kind, p.parts)
 		}
 	})
+	t.Run("link to acknowledge", func(t *testing.T) {
+		p := parseMail(t, mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "button")).data)
+		if p.kind != "alternative(plain, html)" || !strings.Contains(p.parts[0].text(), servicetest.AcknowledgeURL) ||
+			!strings.Contains(p.parts[1].text(), `<a href="`+servicetest.AcknowledgeURL+`">Acknowledge</a>`) {
+			t.Errorf("%s: %q", p.kind, p.parts)
+		}
+	})
 	t.Run("Markdown", func(t *testing.T) {
 		p := parseMail(t, mustSend(t, sender, s, s.url("mailto", "user", ""), servicetest.Message(t, "markdown")).data)
 		if p.kind != "alternative(plain, html)" || !strings.Contains(p.parts[1].body, "<strong>bold</strong>") {

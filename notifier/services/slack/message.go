@@ -28,6 +28,12 @@ func (k *service) payload(m *notifier.Message, body string) map[string]any {
 	}
 	p["mrkdwn"] = m.Format == notifier.Markdown
 	attachment["title"], attachment["text"] = escaper.Replace(m.Title), body
+	if m.AcknowledgeURL != "" {
+		// A link button of an attachment needs no answer of an app.
+		// See https://api.slack.com/legacy/interactive-message-field-guide#action_fields.
+		attachment["fallback"] = m.Text("\n") + "\n" + m.AcknowledgeURL
+		attachment["actions"] = []any{map[string]string{"type": "button", "text": "Acknowledge", "url": m.AcknowledgeURL}}
+	}
 	if icon != "" {
 		p["icon_url"] = icon
 	}
@@ -62,6 +68,11 @@ func (k *service) layout(m *notifier.Message, body, icon string) (blocks []any) 
 	}
 	if body != "" {
 		blocks = append(blocks, object{"type": "section", "text": object{"type": textType, "text": body}})
+	}
+	if m.AcknowledgeURL != "" {
+		blocks = append(blocks, object{"type": "actions", "elements": []any{object{
+			"type": "button", "text": object{"type": "plain_text", "text": "Acknowledge"}, "url": m.AcknowledgeURL, "action_id": "acknowledge",
+		}}})
 	}
 	if k.footer {
 		elements := []any{object{"type": textType, "text": m.Identity.Name}}

@@ -68,6 +68,7 @@ func (k *service) Describe(s *notifier.Schema) {
 	s.Dialect(markup.DialectSlack)
 	s.Limits.Body = 35000
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // with update
+	s.Acknowledge = notifier.AcknowledgeByButton
 	// Send escapes texts.
 	s.Foreign = &notifier.ForeignText{Escape: chattext.AsIs}
 	s.String(&k.botname, "botname", "", "name to post under").Alias("user")
@@ -97,6 +98,9 @@ func (k *service) Finish(s *notifier.Schema) error {
 	k.normalize()
 	if err := k.template.Check(checkTemplate); err != nil {
 		return err
+	}
+	if k.template.Given() || k.mode == modeWorkflow || k.mode == modeTrigger {
+		s.Acknowledge = notifier.AcknowledgeInText
 	}
 	if k.blocks && !k.template.Given() && k.mode != modeWorkflow && k.mode != modeTrigger {
 		s.Limits.Title, s.Limits.Body = maxHeader, maxSection

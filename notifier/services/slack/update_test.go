@@ -56,3 +56,25 @@ func TestUpdate(t *testing.T) {
 		"chat.update|C1|1.2||Disk|a larger one is ordered\n\n1 Mar 12:30 warning  \n1 Mar 12:30 updated",
 		"chat.postMessage|#ops|||Disk|a larger one is ordered")
 }
+
+// TestUpdateButton checks that the button to acknowledge an incident stays when
+// something is added to it, and goes away when somebody has acknowledged it.
+func TestUpdateButton(t *testing.T) {
+	var got []string
+	send := servicetest.API(func(q *http.Request, body string) (int, string) {
+		method := q.URL.Path[strings.LastIndexByte(q.URL.Path, '/')+1:]
+		if strings.Contains(body, servicetest.AcknowledgeURL) {
+			method += " with a button"
+		}
+		got = append(got, method)
+		return 200, `{"ok": true, "channel": "C1", "ts": "1.2"}`
+	}).Destination(t, "slack://xoxb-1234-1234-abc124/ops?update=yes")
+	for _, name := range []string{"button", "updated", "acknowledged"} {
+		if err := send(servicetest.Message(t, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"chat.postMessage with a button", "chat.update with a button", "chat.update"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +26,7 @@ func (t delivery) files(ctx context.Context, caption, mode string) error {
 		if err != nil {
 			return fmt.Errorf("sending file %d of %d: %w", i+1, len(t.m.Attachments), err)
 		}
-		caption = ""
+		caption, t.button = "", false
 	}
 	return nil
 }
@@ -52,6 +53,13 @@ func (t delivery) upload(ctx context.Context, kind string, f *notifier.Attachmen
 		if mode != "" {
 			add("parse_mode", mode)
 		}
+	}
+	if t.button && t.m.AcknowledgeURL != "" {
+		text, err := json.Marshal(keyboard(t.m))
+		if err != nil {
+			return err
+		}
+		add("reply_markup", string(text))
 	}
 	add("title", f.Name)
 	if t.silent {

@@ -20,6 +20,7 @@ type delivery struct {
 	m      *notifier.Message
 	id     any // a number, or a name with an @
 	thread int
+	button bool // the first file has the button
 }
 
 // deliver sends the message. If the group has become a supergroup, it sends to
@@ -60,8 +61,10 @@ func (t delivery) send(ctx context.Context) error {
 	length := len(utf16.Encode([]rune(text)))
 	switch {
 	case text == "":
+		t.button = true
 		return t.files(ctx, "", "")
 	case length < maxCaption && len(t.m.Attachments) > 0:
+		t.button = true
 		return t.files(ctx, text, mode)
 	case length <= maxText && t.content == "after":
 		return errors.Join(t.files(ctx, "", ""), t.message(ctx, text, mode))
@@ -131,6 +134,9 @@ func (t delivery) message(ctx context.Context, text, mode string) error {
 // Telegram cannot read that of m.
 func (t delivery) write(ctx context.Context, method string, m *notifier.Message, p map[string]any) (*notifier.Response, error) {
 	p["disable_web_page_preview"] = !t.preview
+	if m.AcknowledgeURL != "" {
+		p["reply_markup"] = keyboard(m)
+	}
 	resp, err := t.call(ctx, t.c, method, notifier.JSON(p))
 	if isMarkupError(err) {
 		t.c.Warn("Telegram cannot read the markup; the message is sent as plain text")
@@ -139,6 +145,13 @@ func (t delivery) write(ctx context.Context, method string, m *notifier.Message,
 		resp, err = t.call(ctx, t.c, method, notifier.JSON(p))
 	}
 	return resp, err
+}
+
+// keyboard returns the button to acknowledge the incident of m.
+// See https://core.telegram.org/bots/api#inlinekeyboardmarkup.
+func keyboard(m *notifier.Message) any {
+	button := map[string]string{"text": "Acknowledge", "url": m.AcknowledgeURL}
+	return map[string]any{"inline_keyboard": []any{[]any{button}}}
 }
 
 func (t delivery) post(ctx context.Context, method string, v any) error {

@@ -60,6 +60,7 @@ func (t *service) Describe(s *notifier.Schema) {
 	s.Format, s.Attachments = notifier.HTML, true
 	s.Limits = markup.Limits{Body: maxText, Unit: markup.UTF16Units}
 	s.Incidents(notifier.Open, notifier.Updated, notifier.Acknowledged, notifier.Resolved) // with update
+	s.Acknowledge = notifier.AcknowledgeByButton
 	// text escapes plain texts. The title has a place of its own in a template.
 	s.Foreign = &notifier.ForeignText{Title: true, Escape: chattext.AsIs, Mentions: chattext.BreakMentions}
 	s.Secret(&t.token, "bot_token", "token of the bot").Match(`^(bot)?[0-9]+:[a-z0-9_-]+$`).Example("123456789:AAabcdefghijklmnopqrstuvwxyz0123456")
@@ -103,6 +104,7 @@ func (t *service) Finish(s *notifier.Schema) error {
 	if t.template.Given() {
 		// The texts of the template are plain, and title and body have separate
 		// places in it.
+		s.Acknowledge = notifier.AcknowledgeInText
 		s.Format, s.Limits = notifier.Text, markup.Limits{Title: maxText, Body: maxRichText, Unit: markup.UTF16Units}
 	}
 	return t.template.Check(checkTemplate)

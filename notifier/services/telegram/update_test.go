@@ -92,3 +92,25 @@ func TestUpdateLimit(t *testing.T) {
 		t.Errorf("%d changes, want 14", edits)
 	}
 }
+
+// TestUpdateButton checks that the button to acknowledge an incident stays when
+// something is added to it, and goes away when somebody has acknowledged it.
+func TestUpdateButton(t *testing.T) {
+	var got []string
+	send := servicetest.API(func(q *http.Request, body string) (int, string) {
+		method := q.URL.Path[strings.LastIndexByte(q.URL.Path, '/')+1:]
+		if strings.Contains(body, servicetest.AcknowledgeURL) {
+			method += " with a button"
+		}
+		got = append(got, method)
+		return 200, `{"ok": true, "result": {"message_id": 55}}`
+	}).Destination(t, "tgram://123456789:AAabcdefghijklmnopqrstuvwxyz0123456/42?update=yes")
+	for _, name := range []string{"button", "updated", "acknowledged"} {
+		if err := send(servicetest.Message(t, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"sendMessage with a button", "editMessageText with a button", "editMessageText"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -28,6 +28,10 @@ var ErrGone = errors.New("the message no longer exists")
 type Ref struct {
 	Channel string `json:",omitempty"` // if the chat does not follow from the target
 	ID      string
+
+	// Button means that the message has a button to acknowledge the incident. Tell sets
+	// it.
+	Button bool `json:",omitempty"`
 }
 
 // Chat is one chat of a destination.
@@ -58,6 +62,9 @@ type message struct {
 	Type    notifier.Type // of the last state that was no addition
 	Over    bool
 	Alerts  string `json:",omitempty"`
+
+	// AcknowledgeURL is the address of the button, which an addition leaves as it is.
+	AcknowledgeURL string `json:",omitempty"`
 }
 
 // Use reports whether m is told by [Messages.Tell]: it has an incident, and is not
@@ -72,6 +79,12 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 	key := m.Incident.ID + " " + chat.Place
 	before, known := s.kept.Get(ctx, c, key)
 	now := before
+	if known && m.Incident.State == notifier.Updated && m.AcknowledgeURL == "" {
+		c := *m
+		c.AcknowledgeURL = before.AcknowledgeURL
+		m = &c
+	}
+	now.AcknowledgeURL = m.AcknowledgeURL
 	now.History = history(before.History, m)
 	if m.Incident.State == notifier.Open || m.Incident.State == notifier.Resolved {
 		now.Type, now.Over, now.Alerts = m.Type, m.Incident.State == notifier.Resolved, m.Incident.Alerts
@@ -82,6 +95,7 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 			err = c.Steps.Once("reply "+chat.Place, func() error { return chat.Reply(ctx, before.Ref, reply) })
 		}
 		if err == nil {
+			now.Button = m.AcknowledgeURL != ""
 			s.kept.Set(ctx, c, key, now)
 		}
 		if !errors.Is(err, ErrGone) {
@@ -100,6 +114,7 @@ func (s *Messages) Tell(ctx context.Context, c *notifier.Client, m *notifier.Mes
 		return Ref{}, err
 	}
 	now.History = history(nil, m)
+	now.Button = m.AcknowledgeURL != ""
 	if now.ID != "" {
 		s.kept.Set(ctx, c, key, now)
 	}

@@ -1,0 +1,117 @@
+package caddyhttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// serveIncidents lists the incidents of the keys of all sites, the worst first.
+func (adminAPI) serveIncidents(w http.ResponseWriter, r *http.Request) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	by, err := parseIncidentQuery(r.URL.Query())
+	if err != nil {
+		return adminFault(err)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	places, err := q.app.Load().incidentPlaces(ctx, by.key)
+	if err != nil {
+		return adminFault(err)
+	}
+	list, next, err := q.listIncidents(ctx, places, &by)
+	if err != nil {
+		return adminFault(err)
+	}
+	return writeAdminJSON(w, newIncidentsJSON(list, r.URL.Path, &by, next))
+}
+
+// adminFault returns err as the admin API answers it: with its own status, or with 503
+// for a fault of the store.
+func adminFault(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return adminError(e.Status, e)
+	}
+	return adminError(http.StatusServiceUnavailable, err)
+}
+
+// incidentRequest is the body of a request that changes an incident.
+type incidentRequest struct {
+	By string `json:"by"` // who does it
+}
+
+// maxIncidentRequest bounds the body of a request that changes an incident, in bytes.
+const maxIncidentRequest = 4 << 10
+
+// readIncidentRequest reads the body of r, which may be empty.
+func readIncidentRequest(w http.ResponseWriter, r *http.Request) (x incidentRequest, err error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxIncidentRequest))
+	if err != nil {
+		e := api.BodyError(err)
+		return x, adminError(e.Status, e)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return x, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil || d.More() {
+		return x, adminError(http.StatusBadRequest, errors.New(`the body must be empty or one JSON object with the field by, a string: {"by": "Eve"}`))
+	}
+	return x, nil
+}
+
+// serveAcknowledge acknowledges an incident.
+func (adminAPI) serveAcknowledge(w http.ResponseWriter, r *http.Request) error {
+	return changeIncidentOf(w, r, (*openQueue).acknowledge)
+}
+
+// serveResolve resolves an incident.
+func (adminAPI) serveResolve(w http.ResponseWriter, r *http.Request) error {
+	return changeIncidentOf(w, r, (*openQueue).resolve)
+}
+
+// adminIncident is the JSON response to a change.
+type adminIncident struct {
+	Changed bool `json:"changed_now"` // false if it was so before
+	incidentJSON
+}
+
+// changeIncidentOf calls change for the incident in the path of r, and responds with the
+// incident.
+func changeIncidentOf(w http.ResponseWriter, r *http.Request, change func(*openQueue, context.Context, *storedIncident, string) (*rules.Incident, bool, error)) error {
+	q, err := runningQueue()
+	if err != nil {
+		return err
+	}
+	body, err := readIncidentRequest(w, r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+	defer cancel()
+	at, err := q.incidentByID(ctx, r.PathValue("id"))
+	if err != nil {
+		return adminFault(err)
+	}
+	if at == nil {
+		return adminFault(errNoIncident)
+	}
+	x, changed, err := change(q, ctx, at, personOf(body.By))
+	if err != nil {
+		return adminFault(err)
+	}
+	if x == nil {
+		return adminFault(errNoIncident)
+	}
+	return writeAdminJSON(w, adminIncident{changed, newIncidentJSON(x)})
+}

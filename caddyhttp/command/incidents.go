@@ -1,0 +1,176 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/user"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// incidentsPage is what the commands use of a page of the incidents in the admin API.
+type incidentsPage struct {
+	Incidents []incident `json:"incidents"`
+	Next      string     `json:"next"` // address of the next page
+}
+
+// incident is what the commands use of an incident.
+type incident struct {
+	ID           string    `json:"id"`
+	Key          string    `json:"key"`
+	State        string    `json:"state"`
+	Type         string    `json:"type"`
+	Title        string    `json:"title"`
+	Opened       time.Time `json:"opened"`
+	Acknowledged *struct {
+		By string `json:"by"`
+	} `json:"acknowledged"`
+	Escalation *struct {
+		Step int        `json:"step"`
+		Next *time.Time `json:"next"`
+	} `json:"escalation"`
+}
+
+// incidentFlags are the flags of the commands of incidents.
+type incidentFlags struct {
+	queueFlags
+	key, state, by string
+}
+
+func incidentsCommand() *cobra.Command {
+	f := new(incidentFlags)
+	cmd := &cobra.Command{
+		Use:   "incidents [--key <key>] [--state open|acknowledged|resolved] [--json]",
+		Short: "Lists, acknowledges and resolves the incidents of a running server",
+		Long: `
+Lists the incidents of keys with rules, the worst first: what is open, what
+somebody has acknowledged, and what is resolved and not forgotten yet. The
+subcommands change one of them. They use the admin API of the server.
+`,
+		Args: cobra.NoArgs,
+		RunE: withExitCode(f.list),
+	}
+	cmd.Flags().StringVar(&f.key, "key", "", "List those of a key")
+	cmd.Flags().StringVar(&f.state, "state", "", "List those in a state: open, acknowledged or resolved")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "Print the answers of the admin API")
+	f.connect(cmd)
+	for _, c := range []struct{ name, short, done string }{
+		{"acknowledge", "Says that somebody takes care of incidents, so that nobody else is told", "acknowledged"},
+		{"resolve", "Says that incidents are over, and tells those who were told of them", "resolved"},
+	} {
+		change := &cobra.Command{
+			Use:   c.name + " <id>... [--by <name>]",
+			Short: c.short,
+			Args:  cobra.MinimumNArgs(1),
+			RunE:  withExitCode(func(cmd *cobra.Command, ids []string) error { return f.change(cmd, ids, c.name, c.done) }),
+		}
+		change.Flags().StringVar(&f.by, "by", userName(), "Who does it")
+		f.connect(change)
+		cmd.AddCommand(change)
+	}
+	return cmd
+}
+
+// userName returns the name of the user who runs the command, or "".
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// change acknowledges or resolves incidents.
+func (f *incidentFlags) change(cmd *cobra.Command, ids []string, what, done string) error {
+	body, err := json.Marshal(map[string]string{"by": f.by})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		answer, err := f.askWith(http.MethodPost, "/notify/incidents/"+url.PathEscape(id)+"/"+what, body)
+		if err != nil {
+			return fmt.Errorf("incident %s: %w", id, err)
+		}
+		var x struct {
+			Changed bool `json:"changed_now"`
+			incident
+		}
+		if err := json.Unmarshal(answer, &x); err != nil {
+			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		}
+		text := done
+		if !x.Changed {
+			text = "was " + x.State + " before"
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s: %s.\n", markup.Printable(x.Key), markup.Printable(x.Title), text)
+	}
+	return nil
+}
+
+// list prints the incidents.
+func (f *incidentFlags) list(cmd *cobra.Command, _ []string) error {
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if f.key != "" {
+		query.Set("key", f.key)
+	}
+	if f.state != "" {
+		query.Set("state", f.state)
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	n := 0
+	for next := "/notify/incidents?" + query.Encode(); next != ""; {
+		body, err := f.ask(http.MethodGet, next)
+		if err != nil {
+			return err
+		}
+		var page incidentsPage
+		if err := json.Unmarshal(body, &page); err != nil {
+			return fmt.Errorf("reading the answer of the admin API: %w", err)
+		}
+		next, n = page.Next, n+len(page.Incidents)
+		if f.asJSON {
+			if _, err := cmd.OutOrStdout().Write(body); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range page.Incidents {
+			fmt.Fprintln(w, strings.Join(page.Incidents[i].columns(), "\t"))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if n == 0 && !f.asJSON {
+		cmd.PrintErrln("There are none.")
+	}
+	return nil
+}
+
+// columns returns what a line of the list has about an incident.
+func (x *incident) columns() []string {
+	what := ""
+	switch {
+	case x.State == "acknowledged" && x.Acknowledged != nil && x.Acknowledged.By != "":
+		what = "by " + x.Acknowledged.By
+	case x.State == "open" && x.Escalation != nil && x.Escalation.Step == 0:
+		what = "silenced" // since it was opened
+	case x.State == "open" && x.Escalation != nil:
+		what = fmt.Sprintf("step %d", x.Escalation.Step)
+		if x.Escalation.Next != nil {
+			what += ", next " + x.Escalation.Next.Local().Format(time.DateTime)
+		}
+	}
+	line := []string{x.ID, x.Key, x.State, x.Type, "since " + x.Opened.Local().Format(time.DateTime), what, x.Title}
+	for i, text := range line {
+		line[i] = markup.Printable(strings.Join(strings.Fields(text), " "))
+	}
+	return line
+}

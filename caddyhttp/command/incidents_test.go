@@ -1,0 +1,100 @@
+package command
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// TestIncidents checks that the command lists the incidents of a running server, the
+// worst first, and that the filters and mistakes in them reach the admin API.
+func TestIncidents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	destination := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer destination.Close()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir) // where Caddy keeps an ID of its own
+	to := "json://" + strings.TrimPrefix(destination.URL, "http://") + "/"
+	caddyhttptest.Serve(t, `
+	storage file_system "`+dir+`"
+	notify {
+		queue {
+			path "`+filepath.Join(dir, "queue")+`"
+		}
+		key ops {
+			url `+to+`
+			dedupe 1h
+		}
+		key net {
+			url `+to+`
+			dedupe 1h
+		}
+	}`, "stateless off")
+	run := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		return command(t, "", append(append([]string{"incidents"}, args...), "--address="+caddyhttptest.Admin)...)
+	}
+	if out, errs, code := run(); code != 0 || out != "" || !strings.Contains(errs, "There are none.") {
+		t.Errorf("without incidents: exit %d\n%s%s", code, out, errs)
+	}
+	for _, x := range []struct{ key, kind, incident string }{{"net", "warning", "slow"}, {"ops", "failure", "disk"}, {"ops", "failure", "cpu"}, {"ops", "success", "cpu"}} {
+		resp, err := caddyhttptest.Client.PostForm(caddyhttptest.Server+"/notify/"+x.key, url.Values{"title": {"Title\tof " + x.incident}, "body": {"confidential"}, "type": {x.kind}, "incident": {x.incident}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	for args, want := range map[string][]string{
+		"":                       {"ops open failure Title of disk", "net open warning Title of slow", "ops resolved success Title of cpu"},
+		"--key=ops":              {"ops open failure Title of disk", "ops resolved success Title of cpu"},
+		"--key=ops --state=open": {"ops open failure Title of disk"},
+	} {
+		out, errs, code := run(strings.Fields(args)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if code != 0 || len(lines) != len(want) || strings.Contains(out, "confidential") {
+			t.Errorf("%s: exit %d\n%s%s", args, code, out, errs)
+			continue
+		}
+		for i, line := range lines {
+			f := strings.Fields(line) // ID, key, state, type, since, date, time, title
+			if got := strings.Join(append(f[1:4], f[7:]...), " "); got != want[i] || len(f[0]) != 26 {
+				t.Errorf("%s: line %d is %q, want %q", args, i, line, want[i])
+			}
+		}
+	}
+	if out, _, code := run("--json"); code != 0 || strings.Count(out, `"id":`) != 3 {
+		t.Errorf("--json: exit %d\n%s", code, out)
+	}
+	list, _, _ := run("--key=ops", "--state=open")
+	id := strings.Fields(list)[0]
+	if out, errs, code := run("acknowledge", id, "--by", "Eve"); code != 0 || out != "ops Title of disk: acknowledged.\n" {
+		t.Errorf("acknowledge: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, code := run("acknowledge", id); code != 0 || out != "ops Title of disk: was acknowledged before.\n" {
+		t.Errorf("acknowledge again: exit %d\n%s", code, out)
+	}
+	if out, _, _ := run("--state=acknowledged"); !strings.Contains(out, "by Eve") {
+		t.Errorf("acknowledged: %s", out)
+	}
+	if out, errs, code := run("resolve", id); code != 0 || !strings.HasSuffix(out, ": resolved.\n") {
+		t.Errorf("resolve: exit %d\n%s%s", code, out, errs)
+	}
+	if out, _, _ := run("--key=ops", "--state=resolved"); !strings.Contains(out, id) {
+		t.Errorf("resolved: %s", out)
+	}
+	for _, what := range []string{"acknowledge", "resolve"} {
+		if _, errs, code := run(what, "aaaaaaaaaaaaaaaaaaaaaaaaaa"); code != 1 || !strings.Contains(errs, "there is no such incident") {
+			t.Errorf("%s an unknown one: exit %d\n%s", what, code, errs)
+		}
+	}
+	if _, errs, code := run("--state=shut"); code != 1 || !strings.Contains(errs, "state must be open, acknowledged or resolved") {
+		t.Errorf("a wrong state: exit %d\n%s", code, errs)
+	}
+}

@@ -1,0 +1,99 @@
+package console
+
+import "time"
+
+// IncidentState is the state of an incident.
+type IncidentState string
+
+// The states of incidents, the worst first.
+const (
+	IncidentOpen         IncidentState = "open"         // nobody has acknowledged it
+	IncidentAcknowledged IncidentState = "acknowledged" // somebody works on it
+	IncidentResolved     IncidentState = "resolved"     // it has ended
+)
+
+// IncidentStates are all states, the worst first.
+var IncidentStates = []IncidentState{IncidentOpen, IncidentAcknowledged, IncidentResolved}
+
+// incidentWords have the word for each state on a page.
+var incidentWords = map[IncidentState]string{IncidentOpen: "Open", IncidentAcknowledged: "Acknowledged", IncidentResolved: "Resolved"}
+
+// IncidentsPage lists incidents, the worst first.
+type IncidentsPage struct {
+	Root      string // as in KeysPage
+	Filter    IncidentFilter
+	Keys      []string // to choose from
+	Incidents []ListedIncident
+	Problem   string // why incidents are not shown; "" if they are
+	Rules     bool   // a key has rules, so that its incidents are kept
+	First     string // the address of the first page; "" if this is the first
+	More      string // the address of the page with further ones; "" for none
+}
+
+// IncidentFilter selects incidents. An empty field selects all.
+type IncidentFilter struct {
+	Key   string
+	State IncidentState
+}
+
+// ListedIncident is an incident without the texts of its messages.
+type ListedIncident struct {
+	Address    string // of its page; "" for none
+	Title      string // of the message that opened it; "" if it had none
+	Name       string // the field incident of its messages; "" for none
+	Key        string
+	KeyAddress string // of the page of the key; "" for none
+	Type       string // failure or warning
+	State      IncidentState
+	Since      time.Time // when it was opened
+	Changed    time.Time // when it was acknowledged or resolved; zero before
+	By         string    // who has done that; "" if unknown
+	Until      time.Time // when an acknowledgement ends; zero for never
+
+	Step     int       // the number of the last step, from 1 on; 0 before the first
+	Steps    int       // how many there are; 0 without escalation
+	Round    int       // from 1 on
+	Next     time.Time // of the next step; zero for none
+	Silenced time.Time // until when it is silenced; zero if it is not
+}
+
+// Choices for the filter.
+var filterIncidents = []Choice{{Value: "", Label: "any"}, {Value: string(IncidentOpen), Label: "open"}, {Value: string(IncidentAcknowledged), Label: "acknowledged"}, {Value: string(IncidentResolved), Label: "resolved"}}
+
+var incidentsParts = newParts(source{templates: []string{"incidents.html"}, styles: []string{mainStyle}, policy: policyForms})
+
+func (p IncidentsPage) view() view {
+	return view{title: "Incidents", parts: incidentsParts, wide: true, data: struct {
+		IncidentsPage
+		States   []Choice
+		Filtered bool
+	}{p, choose(filterIncidents, string(p.Filter.State)), p.Filter != IncidentFilter{}}}
+}
+
+// IncidentPage shows an incident, without the texts of its messages. Whoever has its
+// address may see it.
+type IncidentPage struct {
+	Root     string // as in KeysPage
+	Console  bool   // the reader may manage, so that there is a list of incidents
+	Incident ListedIncident
+	Done     string // what a button has done; "" for nothing
+	Problem  string // why it did nothing
+	Events   []IncidentEvent
+
+	Action      string // the address that the forms are sent to
+	User        string // who is logged in; "" for a field with the name
+	Acknowledge bool   // it can be acknowledged
+	Resolve     bool   // it can be resolved
+	Silence     []Choice
+}
+
+// IncidentEvent is something that happened to an incident, the latest first.
+type IncidentEvent struct {
+	Time  time.Time
+	Text  string
+	Worse bool // it was opened, became worse, or nobody was reached
+}
+
+var incidentParts = newParts(source{templates: []string{"incident.html"}, styles: []string{mainStyle}, policy: policyForms})
+
+func (p IncidentPage) view() view { return view{title: "Incident", parts: incidentParts, wide: true} }

@@ -1,0 +1,198 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// Expect says that a beat has to come again and again: a request to the key with
+// `?beat=` and the name, for example at the end of a back-up. If it does not come in
+// time, or comes with the type `failure`, the key gets a failure, and with the next
+// beat the success.
+type Expect struct {
+	// The name of the beat: 1 to 64 letters, digits, `_`, `-` and `.`. Example:
+	// `nightly`. Required.
+	Name string `json:"name,omitempty"`
+
+	// The longest time from one beat to the next. A duration such as `"24h"`, or a number of
+	// nanoseconds, from 1s to 400d. One of 6 hours and more is an hour longer where the
+	// clock on the wall is put back. Required.
+	Every caddy.Duration `json:"every,omitempty"`
+
+	// How much later a beat may come. A duration such as `"2h"`, or a number of
+	// nanoseconds, from 1s to 400d. Default: a tenth of `every`, at least 1s.
+	Grace caddy.Duration `json:"grace,omitempty"`
+
+	// A tag expression that chooses the URLs that are told, such as `phone`. At least one
+	// URL must match. Default: the key's `default_tag`.
+	Tag string `json:"tag,omitempty"`
+}
+
+// expect is an [Expect] ready for use.
+type expect struct {
+	rules.Expect
+	targets []notifier.Target // that are told
+}
+
+// maxExpects is the maximum number of beats that a key expects.
+const maxExpects = 100
+
+// resolve returns the expectation, whose targets are not set.
+func (c *Expect) resolve() (e expect, err error) {
+	e.Expect = rules.Expect{
+		Name: c.Name, Every: time.Duration(c.Every), Grace: cmp.Or(time.Duration(c.Grace), rules.DefaultGrace(time.Duration(c.Every))),
+	}
+	return e, e.Check()
+}
+
+// expression returns which URLs are told.
+func (c *Expect) expression() (notifier.TagExpr, error) {
+	e, err := notifier.ParseTags(c.Tag)
+	if err == nil && c.Tag != "" && e.Empty() {
+		err = errEmptyTag
+	}
+	if err != nil {
+		err = prefixError("tag", err)
+	}
+	return e, err
+}
+
+// expectName returns the name of an expectation in CaddyfileInfo.Lines.
+func expectName(key, name string) string { return keyPrefix + key + ", expect " + name }
+
+// loadExpects sets the expectations of k, whose targets are set. If there is an error,
+// name is that of the expectation.
+func (c *Key) loadExpects(k *key) (name string, err error) {
+	if len(c.Expect) > maxExpects {
+		return "", fmt.Errorf("expect: it may occur %d times", maxExpects)
+	}
+	for _, x := range c.Expect {
+		if x == nil {
+			return "", errors.New("expect: it is null; write a name and every, or remove it")
+		}
+		e, err := x.resolve()
+		if err == nil && k.expect(e.Name) != nil {
+			err = errors.New("the name occurs twice; choose another one, or remove one")
+		}
+		var tag notifier.TagExpr
+		if err == nil {
+			tag, err = x.expression()
+		}
+		if err == nil {
+			if e.targets = k.match(tag); len(e.targets) == 0 {
+				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.targets), x.Tag)
+			}
+		}
+		if err != nil {
+			return x.Name, fmt.Errorf("expect %s: %w", x.Name, err)
+		}
+		k.expects = append(k.expects, e)
+	}
+	return "", nil
+}
+
+// expect returns the expectation with a name, or nil.
+func (k *key) expect(name string) *expect {
+	for i := range k.expects {
+		if k.expects[i].Name == name {
+			return &k.expects[i]
+		}
+	}
+	return nil
+}
+
+var (
+	errExpectWithoutQueue = errors.New("beats are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
+	errExpectUnqueued     = errors.New("beats are kept in the queue, which the key does not use; remove queue off, or this line")
+)
+
+// checkExpects returns an error for expectations without a queue.
+func (s *Settings) checkExpects(durable bool) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Keys)) {
+		k := s.Keys[name]
+		if len(k.Expect) == 0 {
+			continue
+		}
+		err := errExpectWithoutQueue
+		if durable {
+			if k.Queue == nil || *k.Queue {
+				continue
+			}
+			err = errExpectUnqueued
+		}
+		beat := k.Expect[0].Name
+		return s.Caddyfile.locate(expectName(name, beat), fmt.Errorf("key %s: expect %s: %w", name, beat, err))
+	}
+	return nil
+}
+
+// readExpect reads the subdirective expect of a key.
+func (k *keyBlock) readExpect() block.Option {
+	const usage = "expect <name> every <duration> [grace <duration>] [{ tag <expression> }]"
+	return block.Option{Usage: usage, Min: 3, Max: 5, Repeat: true, Block: func(d *caddyfile.Dispenser, args []string) error {
+		at := *d
+		x := &Expect{Name: args[0]}
+		known := map[string]*caddy.Duration{"every": &x.Every, "grace": &x.Grace}
+		err := rules.CheckBeatName(x.Name)
+		for i := 1; i < len(args) && err == nil; i += 2 {
+			to := known[args[i]]
+			switch {
+			case to == nil || i+1 == len(args):
+				err = errors.New("wrong arguments; expected " + usage)
+			case *to != 0:
+				err = fmt.Errorf("%s occurs twice; remove one", args[i])
+			default:
+				if err = block.Duration(to)(args[i+1 : i+2]); err != nil {
+					err = prefixError(args[i], err)
+				}
+			}
+		}
+		if err == nil && x.Every == 0 {
+			err = errors.New("wrong arguments; expected " + usage)
+		}
+		if err == nil {
+			_, err = x.resolve()
+		}
+		if err == nil && slices.ContainsFunc(k.Key.Expect, func(o *Expect) bool { return o.Name == x.Name }) {
+			err = fmt.Errorf("the name %s occurs twice; choose another one, or remove one", x.Name)
+		}
+		if err != nil {
+			return at.WrapErr(prefixError("expect", err))
+		}
+		k.settings.Caddyfile.record(expectName(k.name, x.Name), d)
+		k.Key.Expect = append(k.Key.Expect, x)
+		return block.ReadOptional(d, "expect", block.Options{
+			"tag": {Usage: "tag <expression>", Min: 1, Max: 1, Line: func(args []string) error {
+				x.Tag = args[0]
+				if x.Tag == "" {
+					return errEmptyTag
+				}
+				_, err := notifier.ParseTags(x.Tag)
+				return err
+			}},
+		})
+	}}
+}
+
+// expectsBeats reports whether a key of the app or of a site expects beats.
+func (a *App) expectsBeats() bool {
+	return slices.ContainsFunc(append(slices.Clip(a.sites), a.resolved), func(r *resolved) bool {
+		for _, k := range r.keys {
+			if len(k.expects) > 0 {
+				return true
+			}
+		}
+		return false
+	})
+}

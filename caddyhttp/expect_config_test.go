@@ -1,0 +1,66 @@
+package caddyhttp
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// TestExpectMistakes checks that the Caddyfile is refused with the line and what to write.
+func TestExpectMistakes(t *testing.T) {
+	queue := "queue {\npath " + t.TempDir() + "\n}\n"
+	for line, want := range map[string]string{
+		"expect nightly":                                  "wrong number of arguments; expected expect <name> every <duration>",
+		"expect nightly 24h 2h":                           "expect: wrong arguments; expected expect <name> every <duration>",
+		"expect nightly grace 2h":                         "expect: wrong arguments",
+		"expect nightly every 24h 2h":                     "expect: wrong arguments",
+		"expect nightly every 24h each 2h":                "expect: wrong arguments",
+		"expect nightly every 24h every 2h":               "expect: every occurs twice",
+		"expect nightly every day":                        "expect: every: it must be a duration above 0",
+		"expect nightly every 500d":                       "expect: every: the time must be from 1s to 400d",
+		"expect nightly every 100ms":                      "expect: every: the time must be from 1s to 400d",
+		"expect nightly every 1d grace 1ms":               "expect: grace: the time must be from 1s to 400d",
+		"expect a/b every 1d":                             "expect: the name of a beat must be 1 to 64 letters, digits, _, - and .",
+		"expect a every 1d\nexpect a every 2d":            "expect: the name a occurs twice",
+		"expect a every 1d {\ntag nobody\n}":              "key ops: expect a: tag: none of the 1 destinations of the key has the tag nobody",
+		"expect a every 1d {\ntypes info\n}":              `unknown subdirective "types" in expect`,
+		"queue off\nexpect a every 1d":                    "key ops: expect a: beats are kept in the queue, which the key does not use; remove queue off",
+		"accept expect\nexpect a every 1d":                "expect cannot be the name of a source",
+		"expect a every 1d grace 1h\nexpect b every 1d z": "expect: wrong arguments",
+	} {
+		_, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", line), ""))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Caddyfile:") {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	if _, err := loadCaddyfile(t, withOptions(keyWith("ops", "expect a every 1d"), "")); err == nil || !strings.Contains(err.Error(), "Caddyfile:5: key ops: expect a: beats are kept in the queue, and there is none; add queue to the global option notify") {
+		t.Errorf("without a queue: %v", err)
+	}
+	if _, err := loadCaddyfile(t, withOptions(queue+opsKey+"configs {\nexpect a every 1d\n}", "")); err == nil || !strings.Contains(err.Error(), `unknown subdirective "expect" in configs`) {
+		t.Errorf("in configs: %v", err)
+	}
+	for _, line := range []string{"expect a every 1d", "expect a every 90s grace 1s", "expect a.b-c_1 grace 2h every 24h", "expect a every 1h\nexpect b every 1h"} {
+		if warnings, err := loadCaddyfile(t, withOptions(queue+keyWith("ops", line), "")); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %q", line, err, warnings)
+		}
+	}
+}
+
+// TestExpectJSON checks that JSON is held to the same.
+func TestExpectJSON(t *testing.T) {
+	for name, c := range map[string][]*Expect{
+		"it is null":           {nil},
+		"the name of a beat":   {{Every: 1e9}},
+		"every: the time":      {{Name: "a"}},
+		"grace: the time":      {{Name: "a", Every: 1e9, Grace: -1}},
+		"the name occurs":      {{Name: "a", Every: 1e9}, {Name: "a", Every: 1e9}},
+		"tag: it names no tag": {{Name: "a", Every: 1e9, Tag: ","}},
+		"it may occur":         make([]*Expect, maxExpects+1),
+	} {
+		k := &key{targets: make([]notifier.Target, 1), defaultTargets: make([]notifier.Target, 1)}
+		if _, err := (&Key{Expect: c}).loadExpects(k); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %q", err, name)
+		}
+	}
+}

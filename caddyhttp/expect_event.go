@@ -1,0 +1,20 @@
+package caddyhttp
+
+import (
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// emitBeat emits an event about a beat.
+func (a *App) emitBeat(name string, x *expectedBeat, b *rules.Beat) {
+	a.emitter.emit(name, func() map[string]any {
+		last := ""
+		if !b.Last.IsZero() {
+			last = b.Last.UTC().Format(time.RFC3339)
+		}
+		return map[string]any{
+			"key": x.key.name, "beat": x.Name, "last": last, "state": string(b.State), "every": rules.FormatTime(x.Every),
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package caddyhttp
+
+import (
+	"context"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// What is known of a beat is a record that is due when the beat is late, so that one of
+// the gateways that share a queue tells it. A further record tells when one of them last
+// ran; each change of a beat reads it.
+const (
+	kindBeat   = 'B'
+	kindUptime = 'U'
+)
+
+// expectedBeat is a beat that a key of the configuration expects.
+type expectedBeat struct {
+	site     string // the ID of the site that defines the key; "" for the app
+	settings *resolved
+	key      *key
+	*expect
+}
+
+// place names the key among those of all sites, as that of a delivery does.
+func (x *expectedBeat) place() string { return x.key.home(x.site) + "\x00" + x.key.name }
+
+// expectedBeats returns all beats that keys of the configuration expect.
+func (a *App) expectedBeats() (out []expectedBeat) {
+	add := func(site string, r *resolved, ofSite bool) {
+		for _, k := range r.keys {
+			for i := range k.expects {
+				if k.ofSite == ofSite {
+					out = append(out, expectedBeat{site, r, k, &k.expects[i]})
+				}
+			}
+		}
+	}
+	add("", a.resolved, false)
+	for _, r := range a.sites {
+		add(a.siteOf(r), r, true)
+	}
+	return out
+}
+
+// expectedBeat returns the beat that a record is about, or nil if the configuration does
+// not expect it.
+func (a *App) expectedBeat(b *rules.Beat) *expectedBeat {
+	for _, r := range a.settingsOf(b.Site) {
+		if k := r.keys[b.Key]; k != nil && k.ofSite == (b.Site != "") && k.expect(b.Name) != nil {
+			return &expectedBeat{b.Site, r, k, k.expect(b.Name)}
+		}
+	}
+	return nil
+}
+
+// expectedBeat returns the beat of an expectation of a key of the site.
+func (h *Handler) expectedBeat(k *key, e *expect) *expectedBeat {
+	if !k.ofSite {
+		return &expectedBeat{"", h.app.resolved, k, e}
+	}
+	return &expectedBeat{h.site(), h.resolved, k, e}
+}
+
+// beatName returns the name of the record of a beat.
+func (q *openQueue) beatName(x *expectedBeat) queue.Hash {
+	return q.Hash("beat\x00" + x.place() + "\x00" + x.Name)
+}
+
+// uptimeName returns the name of the record of the [rules.Uptime].
+func (q *openQueue) uptimeName() queue.Hash { return q.Hash("uptime") }
+
+// decodeBeat returns the beat in a record. A damaged one is one that is not armed.
+func decodeBeat(record []byte) *rules.Beat {
+	if len(record) > 0 && record[0] == kindBeat {
+		if b, err := rules.DecodeBeat(record[1:]); err == nil {
+			return b
+		}
+	}
+	return new(rules.Beat)
+}
+
+func decodeUptime(record []byte) *rules.Uptime {
+	if len(record) > 0 && record[0] == kindUptime {
+		if u, err := rules.DecodeUptime(record[1:]); err == nil {
+			return u
+		}
+	}
+	return new(rules.Uptime)
+}
+
+// lateCheck is when a beat is looked at again that was told to be late: the
+// configuration may not expect it any more.
+const lateCheck = 10 * time.Minute
+
+func beatRecord(b *rules.Beat, u *rules.Uptime, now time.Time) queue.Record {
+	due := b.Deadline(u)
+	if b.Missed || !b.Gone.IsZero() {
+		due = now.Add(lateCheck)
+	}
+	return queue.Record{Data: encodeRecord(kindBeat, b.Encode()), Due: due}
+}
+
+func uptimeRecord(u *rules.Uptime) queue.Record {
+	return queue.Record{Data: encodeRecord(kindUptime, u.Encode()), Due: u.Seen.Add(rules.SeeEvery)}
+}
+
+// beatChange is a change of a beat. It is also that of the [rules.Uptime].
+type beatChange struct {
+	q      *openQueue
+	name   queue.Hash
+	change func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool)
+
+	beat    rules.Beat // after the change
+	uptime  rules.Uptime
+	refused bool // change was not ok, and nothing has changed
+}
+
+// ruled returns the change for the queue.
+func (c *beatChange) ruled() *queue.Ruled {
+	return &queue.Ruled{Names: []queue.Hash{c.name, c.q.uptimeName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := c.q.Now()
+		b, u := decodeBeat(old[0]), decodeUptime(old[1])
+		c.q.see(u, now)
+		remove, ok := c.change(now, b, u)
+		c.beat, c.uptime, c.refused = *b, *u, !ok
+		if !ok {
+			return nil, errBeatUnchanged
+		}
+		records := []queue.Record{beatRecord(b, u, now), uptimeRecord(u)}
+		if remove {
+			records[0] = queue.Record{}
+		}
+		return &queue.RuledChange{Records: records}, nil
+	}}
+}
+
+// apply makes the change without a message.
+func (c *beatChange) apply(ctx context.Context) error {
+	err := c.q.Apply(ctx, c.ruled())
+	if err == nil {
+		c.q.seen.Store(true)
+	}
+	if c.refused {
+		return errBeatUnchanged
+	}
+	return err
+}
+
+// see notes that this gateway runs. If no other can, it was the only one before it
+// started, too.
+func (q *openQueue) see(u *rules.Uptime, now time.Time) {
+	u.See(now, !q.shared && !q.seen.Load())
+}
+
+// dueUptime notes that this gateway runs. Without beats, nobody has to know: the record
+// is removed when no other gateway has renewed it for a time.
+func (q *openQueue) dueUptime(ctx context.Context, name queue.Hash) error {
+	expects := q.app.Load().expectsBeats()
+	err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, u := q.Now(), decodeUptime(old[0])
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		switch {
+		case expects:
+			q.see(u, now)
+			c.Records[0] = uptimeRecord(u)
+		case now.Sub(u.Seen) < uptimeKept:
+			c.Records[0] = uptimeRecord(u)
+		}
+		return c, nil
+	}})
+	if err == nil && expects {
+		q.seen.Store(true)
+	}
+	return err
+}
+
+// uptimeKept is how long the record of the [rules.Uptime] is kept that no gateway renews.
+const uptimeKept = time.Hour
+
+// arm begins to wait for beats, and to call the watchdog.
+func (q *openQueue) arm(ctx context.Context) error {
+	if q.app.Load().queueSettings.watchdog != nil {
+		if err := q.dueWatchdog(ctx); err != nil {
+			return err
+		}
+	}
+	return q.armBeats(ctx)
+}
+
+// armBeats begins to wait for the beats of the configuration that nobody waits for, or
+// that have changed.
+func (q *openQueue) armBeats(ctx context.Context) error {
+	armed := map[queue.Hash]bool{}
+	for _, x := range q.app.Load().expectedBeats() {
+		name := q.beatName(&x)
+		if armed[name] {
+			continue // several handlers of a site define it
+		}
+		armed[name] = true
+		c := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+			b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+			b.Arm(now, u, &x.Expect)
+			return false, true
+		}}
+		if err := c.apply(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beatStatus is what is known of a beat, for people.
+type beatStatus struct {
+	expected expectedBeat
+	beat     rules.Beat
+	due      time.Time // when the next one is due; zero if that is not known
+	late     time.Time // when it is late; zero if that is not known
+}
+
+// beats returns what is known of beats.
+func (q *openQueue) beats(ctx context.Context, expected []expectedBeat) ([]beatStatus, error) {
+	record, err := q.CallersRecord(ctx, q.uptimeName())
+	if err != nil {
+		return nil, err
+	}
+	u := decodeUptime(record)
+	out := make([]beatStatus, 0, len(expected))
+	shown := map[queue.Hash]bool{}
+	for _, x := range expected {
+		name := q.beatName(&x)
+		if shown[name] {
+			continue // several handlers of a site define it
+		}
+		shown[name] = true
+		record, err := q.CallersRecord(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s := beatStatus{expected: x}
+		if record != nil {
+			b := decodeBeat(record)
+			s.beat, s.due, s.late = *b, b.Due(u), b.Deadline(u)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}

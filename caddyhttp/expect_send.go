@@ -1,0 +1,176 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// errBeatUnchanged is returned when a beat is not in the state any more for which it was
+// to be changed, because somebody else has changed it.
+var errBeatUnchanged = errors.New("the beat has changed meanwhile")
+
+// incidentOfBeat begins the name of the incident of a beat. No client can name it, because
+// the source is part of an incident.
+const incidentOfBeat = "beat:"
+
+// joinRuled returns a change that makes both changes, of different records. Either may
+// be nil.
+func joinRuled(a, b *queue.Ruled) *queue.Ruled {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	n := len(a.Names)
+	return &queue.Ruled{
+		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...),
+		Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			x, err := a.Decide(old[:n], status)
+			if err != nil {
+				return nil, err
+			}
+			y, err := b.Decide(old[n:], status)
+			if err != nil {
+				return nil, err
+			}
+			return &queue.RuledChange{
+				Records: append(slices.Clip(x.Records), y.Records...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
+			}, nil
+		},
+	}
+}
+
+// beatTime returns a time as messages about beats have it.
+func beatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users
+
+// lateText returns the message that a beat is late.
+func (x *expectedBeat) lateText(last time.Time) *notifier.Message {
+	since := "No beat has come yet."
+	if !last.IsZero() {
+		since = "The last beat came at " + beatTime(last) + "."
+	}
+	return &notifier.Message{
+		Title: x.Name + " is late", Type: notifier.Failure,
+		Body: fmt.Sprintf("%s One is expected every %s, with a grace of %s.", since, rules.FormatTime(x.Every), rules.FormatTime(x.Grace)),
+	}
+}
+
+// backText returns the message that a beat came after a problem.
+func (x *expectedBeat) backText(state rules.BeatState, since time.Time) *notifier.Message {
+	what := "It was late since "
+	if state == rules.BeatFailed {
+		what = "It failed at "
+	}
+	return &notifier.Message{Title: x.Name + " is back", Body: "The beat has come. " + what + beatTime(since) + ".", Type: notifier.Success}
+}
+
+// goneText returns the message that a beat with a problem is expected no more.
+func goneText(name string) *notifier.Message {
+	return &notifier.Message{Title: name + " is no longer expected", Body: "The configuration does not expect this beat any more, so nobody waits for it.", Type: notifier.Success}
+}
+
+// failedText makes the message of a failing beat one about the beat.
+func failedText(name string, m *notifier.Message) {
+	m.Title = cmp.Or(m.Title, name+" has failed")
+	if m.Body == "" && len(m.Attachments) == 0 {
+		m.Body = "The beat came with the type failure."
+	}
+}
+
+// delivery returns the delivery of a message about the beat, which makes a change in the
+// transaction that stores it.
+func (x *expectedBeat) delivery(m *notifier.Message, c *beatChange) delivery {
+	m.Incident = notifier.Incident{Name: incidentOfBeat + x.Name}.For(x.key.name, sourceExpect)
+	d := newDelivery(x.settings, sourceExpect, x.site, m, &api.Selection{Targets: x.targets}).toKey(x.key)
+	d.with = c.ruled()
+	return d
+}
+
+// tellBeat stores a message about a beat, and makes the change of the beat. The queue
+// sends the message. The results are those before anything is sent. Unless there is an
+// error, tellBeat calls d.release when no delivery is in progress any more.
+func (q *openQueue) tellBeat(ctx context.Context, d delivery, c *beatChange) (report *notifier.Report, id string, err error) {
+	app := q.app.Load()
+	app.shared.incidents.note(&d)
+	s := newQueuedSend(d, q, app.shared.shared)
+	if err := s.begin(ctx, false); err != nil {
+		if c.refused {
+			err = errBeatUnchanged
+		}
+		return nil, "", err
+	}
+	q.seen.Store(true)
+	report, err = s.run(ctx, 0)
+	return report, s.id.String(), err
+}
+
+// dueBeat tells that a beat is late. It looks at the record first: a time in which no
+// gateway ran may have moved the deadline.
+func (q *openQueue) dueBeat(ctx context.Context, name queue.Hash, data []byte) error {
+	app, before := q.app.Load(), decodeBeat(data)
+	x := app.expectedBeat(before)
+	if x == nil {
+		return q.dueGoneBeat(ctx, name, before)
+	}
+	late := false
+	c := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+		b.Arm(now, u, &x.Expect)
+		late = b.Late(now, u)
+		return false, true
+	}}
+	if err := c.apply(ctx); err != nil || !late {
+		return err
+	}
+	c = &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		if !b.Late(now, u) {
+			return false, false
+		}
+		b.Miss(now)
+		return false, true
+	}}
+	_, _, err := q.tellBeat(ctx, x.delivery(x.lateText(before.Last), c), c)
+	if errors.Is(err, errBeatUnchanged) {
+		return nil // another gateway has told it, or the beat came
+	}
+	if err == nil {
+		app.emitBeat(events.BeatLate, x, &c.beat)
+	}
+	return err
+}
+
+// goneTime is how long a beat is kept that this configuration does not expect. Another
+// gateway may have a newer one, which does.
+const goneTime = 10 * time.Minute
+
+// dueGoneBeat removes a beat that nobody expects any more. If the key was told of a
+// problem, it is told that, too.
+func (q *openQueue) dueGoneBeat(ctx context.Context, name queue.Hash, before *rules.Beat) error {
+	remove := &beatChange{q: q, name: name, change: func(now time.Time, b *rules.Beat, _ *rules.Uptime) (remove, ok bool) {
+		if b.Gone.IsZero() || b.Gone.After(now) {
+			b.Gone = now
+		}
+		return now.Sub(b.Gone) >= goneTime, true
+	}}
+	app := q.app.Load()
+	if before.State != rules.BeatOK && !before.Gone.IsZero() && q.Now().Sub(before.Gone) >= goneTime {
+		for _, r := range app.settingsOf(before.Site) {
+			k := r.keys[before.Key]
+			if k == nil || k.unqueued {
+				continue
+			}
+			x := &expectedBeat{before.Site, r, k, &expect{Expect: rules.Expect{Name: before.Name}, targets: k.defaultTargets}}
+			_, _, err := q.tellBeat(ctx, x.delivery(goneText(x.Name), remove), remove)
+			return err
+		}
+	}
+	return remove.apply(ctx)
+}

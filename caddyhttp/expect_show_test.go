@@ -1,0 +1,75 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+)
+
+// TestBeatsShown checks that the admin API, the metrics and the page of the key show
+// which beats have come and which have not.
+func TestBeatsShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	shareNothing(t)
+	s := caddyhttptest.NewStation(t)
+	global := "notify {\nconsole {\nmanage open\n}\nqueue {\npath " + t.TempDir() + "\n}\nkey ops {\nurl " + s.NotifyURL("/ops") + "\nexpect nightly every 24h grace 2h\nexpect quick every 1s\nexpect sync every 1h\n}\n}"
+	caddyhttptest.Serve(t, global, "key own {\nurl "+s.NotifyURL("/own")+"\nexpect local every 1h\n}")
+	for path, want := range map[string]int{"/notify/ops?beat=nightly": http.StatusOK, "/notify/ops?beat=sync&type=failure": http.StatusOK, "/notify/own?beat=local": http.StatusOK, "/prefix/notify/own?beat=local": http.StatusOK, "/notify/own?beat=nightly": http.StatusNotFound} {
+		if status, text := caddyhttptest.Send(t.Context(), t, path, ""); status != want {
+			t.Errorf("%s: status %d: %s", path, status, text)
+		}
+	}
+	var beats []adminBeat
+	caddyhttptest.Eventually(t, func() bool {
+		beats = nil
+		status, text := ask(t, http.MethodGet, "/notify/beats", "")
+		if err := json.Unmarshal([]byte(text), &beats); err != nil || status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, text)
+		}
+		return len(beats) == 5 && beats[1].State == "late"
+	})
+	var got []string
+	for _, b := range beats {
+		line := b.Key + " " + b.Scope + " " + b.Name + " " + b.Every + " " + b.Grace + " " + b.State
+		if b.Due == nil || b.Late == nil || !b.Late.After(*b.Due) || (b.Since != nil) != (b.State != "on_time") || (b.Last == nil) != (b.Name == "quick") {
+			t.Errorf("%+v", b)
+		}
+		got = append(got, line)
+	}
+	const want = "ops global nightly 1d 2h on_time\nops global quick 1s 1s late\nops global sync 1h 6m failed\nown site local 1h 6m on_time\nown site local 1h 6m on_time" // the site and its prefix
+	if text := strings.Join(got, "\n"); text != want {
+		t.Errorf("beats\n%s\nwant\n%s", text, want)
+	}
+	r, err := http.NewRequest(http.MethodGet, caddyhttptest.Server+"/notify/console/keys/ops", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html")
+	resp, err := caddyhttptest.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"<h2 id=\"beats\">", "<strong>nightly</strong>, every 1d, grace 2h. The last one came", "Late</strong> since", "<strong>quick</strong>, every 1s, grace 1s. None has come yet.", "Failed</strong> since"} {
+		if !strings.Contains(string(page), text) {
+			t.Errorf("status %d: the page has no %s", resp.StatusCode, text)
+		}
+	}
+	_, metrics := ask(t, http.MethodGet, "/metrics", "")
+	for _, line := range []string{`caddy_notify_beats{state="on_time"} 3`, `caddy_notify_beats{state="late"} 1`, `caddy_notify_beats{state="failed"} 1`} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no %s: %q", line, regexp.MustCompile(`caddy_notify_beats.*`).FindAllString(metrics, -1))
+		}
+	}
+}

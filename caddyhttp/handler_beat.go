@@ -1,0 +1,207 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// beatParameter is the query parameter with the name of a beat.
+const beatParameter = "beat"
+
+// beatQuery returns the name of the beat that a request is, and reports whether it is
+// one.
+func beatQuery(r *http.Request) (name string, ok bool) {
+	if !strings.Contains(r.URL.RawQuery, beatParameter) {
+		return "", false
+	}
+	query := r.URL.Query()
+	return query.Get(beatParameter), query.Has(beatParameter)
+}
+
+var (
+	errBeatWithoutKey = api.Errorf(http.StatusBadRequest, "a beat belongs to a key; send it to /notify/{KEY}?beat=NAME")
+	errBeatMethod     = api.Errorf(http.StatusMethodNotAllowed, "a beat is sent with GET or POST")
+)
+
+// serveBeat answers a beat to a key.
+func (h *Handler) serveBeat(w http.ResponseWriter, r *http.Request, key, beat string) *api.Response {
+	resp, err := h.acceptBeat(w, r, key, beat)
+	if err != nil {
+		resp = h.errorResponse(err)
+		h.shared.metrics.notSent(h.resolved.configuredKey(key), resp.Status)
+		h.refuse(r, key, resp.Status, resp.Error, err)
+	}
+	return resp
+}
+
+// acceptBeat reads a beat in the gateway's own format. Who may send to the key may send a
+// beat. As a GET changes something here, one from a page of another origin is refused,
+// too.
+func (h *Handler) acceptBeat(w http.ResponseWriter, r *http.Request, key, beat string) (*api.Response, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		w.Header().Set("Allow", "GET, POST")
+		return nil, errBeatMethod
+	}
+	if key == "" {
+		return nil, errBeatWithoutKey
+	}
+	if err := h.checkRoute(r, key); err != nil {
+		return nil, err
+	}
+	e, err := h.enter(r, key)
+	if err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	k, err := h.resolved.key(r.Context(), key)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.checkSource(sourceDirect); err != nil {
+		return nil, err
+	}
+	if err := h.resolved.checkOrigin(asPost(r)); err != nil {
+		return nil, err
+	}
+	hops, err := api.Hops(r, agentComment)
+	if err != nil {
+		return nil, err
+	}
+	q, err := api.Read(w, r, h.limits(false))
+	if err != nil {
+		return nil, err
+	}
+	return h.takeBeat(r, q, key, beat, hops)
+}
+
+// beatTries is how often a beat is taken that others change meanwhile.
+const beatTries = 10
+
+// takeBeat takes a beat that has been read and may be sent to the key. It closes q.
+func (h *Handler) takeBeat(r *http.Request, q *api.Request, key, beat string, hops int) (*api.Response, error) {
+	k, err := h.resolved.key(r.Context(), key)
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	e := k.expect(beat)
+	if e == nil {
+		q.Close()
+		return nil, api.Errorf(http.StatusNotFound, "the key %s expects no beat of this name; add expect <name> every <duration> to the key, or correct the name", key)
+	}
+	m, err := q.Beat()
+	if err == nil && m.Type == notifier.Failure {
+		m.Hops = hops
+		m.Attachments, err = h.attachments(r, q, key)
+	}
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	store, err := h.app.durable(k)
+	if err != nil {
+		q.Close()
+		return nil, err
+	}
+	ctx := context.WithoutCancel(r.Context())
+	x := h.expectedBeat(k, e)
+	if m.Type == notifier.Failure {
+		return h.failBeat(ctx, store, x, q, m)
+	}
+	q.Close()
+	for range beatTries {
+		resp, err := h.beatCame(ctx, store, x)
+		if !errors.Is(err, errBeatUnchanged) {
+			return resp, err
+		}
+	}
+	return nil, errQueueUnavailable(errBeatUnchanged)
+}
+
+// came returns the change for a beat that has come. If told is false, it refuses a beat
+// about which a message has to be sent, and otherwise one without a message.
+func (q *openQueue) came(x *expectedBeat, failed, told bool, before *rules.Beat) *beatChange {
+	return &beatChange{q: q, name: q.beatName(x), change: func(now time.Time, b *rules.Beat, u *rules.Uptime) (remove, ok bool) {
+		*before = *b
+		b.Site, b.Key, b.Name = x.site, x.key.name, x.Name
+		return false, b.Came(now, u, &x.Expect, failed) == told
+	}}
+}
+
+// beatCame notes a beat that has not failed. The first one after a problem is told.
+func (h *Handler) beatCame(ctx context.Context, q *openQueue, x *expectedBeat) (*api.Response, error) {
+	var before rules.Beat
+	quiet := q.came(x, false, false, &before)
+	err := quiet.apply(ctx)
+	if err == nil {
+		return beatResponse(x, quiet, nil), nil
+	}
+	if !errors.Is(err, errBeatUnchanged) {
+		return nil, queueError(err)
+	}
+	m := x.backText(before.State, before.Since)
+	told := q.came(x, false, true, &before)
+	report, id, err := q.tellBeat(ctx, x.delivery(m, told), told)
+	if err != nil {
+		if errors.Is(err, errBeatUnchanged) {
+			return nil, err
+		}
+		return nil, queueError(err)
+	}
+	h.app.emitBeat(events.BeatBack, x, &told.beat)
+	resp := beatResponse(x, told, report)
+	resp.ID = id
+	return resp, nil
+}
+
+// failBeat tells that a beat has failed. If the store is not available, the message is
+// sent at once, like any other.
+func (h *Handler) failBeat(ctx context.Context, q *openQueue, x *expectedBeat, request *api.Request, m *notifier.Message) (*api.Response, error) {
+	failedText(x.Name, m)
+	var before rules.Beat
+	c := q.came(x, true, true, &before)
+	d := x.delivery(m, c)
+	d.memory, d.release = request.Memory(), request.Close
+	if err := d.to.Check(m); err != nil {
+		request.Close()
+		return nil, err
+	}
+	report, id, err := q.tellBeat(ctx, d, c)
+	if err != nil {
+		defer request.Close()
+	}
+	if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable {
+		q.log.Error("a beat that has failed cannot be stored; the message about it is sent once", zap.String("key", d.key), zap.String("beat", x.Name), zap.Error(err))
+		return api.NewResponse(h.shared.send(ctx, d)), nil
+	}
+	if err != nil {
+		return nil, queueError(err)
+	}
+	h.app.emitBeat(events.BeatLate, x, &c.beat)
+	resp := beatResponse(x, c, report)
+	resp.ID = id
+	return resp, nil
+}
+
+// beatResponse returns the response to a beat that has been noted. report is that of the
+// message about it, or nil for none.
+func beatResponse(x *expectedBeat, c *beatChange, report *notifier.Report) *api.Response {
+	resp := &api.Response{Status: http.StatusOK, Title: "Beat " + x.Name}
+	text := "Beat " + x.Name + " has come. The next one is due by " + beatTime(c.beat.Due(&c.uptime)) + "."
+	resp.Records = []notifier.Record{{Time: time.Now(), Level: notifier.LevelInfo, Text: text}}
+	if report != nil {
+		resp.Results, resp.Records = report.Results, append(resp.Records, report.Records...)
+	}
+	return resp
+}

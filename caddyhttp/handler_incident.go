@@ -1,0 +1,242 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// The page of an incident is for whoever got a message with its address, which nobody can
+// guess. GET and HEAD change nothing, because scanners of mails follow links.
+
+// The bounds of what its form sends.
+const (
+	maxIncidentForm = 4 << 10 // bytes
+	maxPerson       = 64      // bytes of a name
+)
+
+// What can be done with an incident.
+const (
+	doAcknowledge = "acknowledge"
+	doResolve     = "resolve"
+	doSilence     = "silence" // only for who may manage
+)
+
+// errNoIncident is returned for every public ID that is none.
+var errNoIncident = api.Errorf(http.StatusNotFound, "there is no such incident; it is forgotten some days after its last message, and when it opens again, the newest message about it has another link")
+
+// serveIncident answers a request for the page of an incident.
+func (h *Handler) serveIncident(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer")
+	if !slices.Contains(at.methods, r.Method) {
+		header.Set("Allow", strings.Join(at.methods, ", "))
+		return h.errorResponse(api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0]))
+	}
+	done, problem, x, err := h.doIncident(w, r, at.id)
+	if err != nil {
+		return h.errorResponse(err)
+	}
+	if api.PrefersHTML(r) {
+		if err := h.writePage(w, r, http.StatusOK, routeIncident, h.incidentPage(r, x, done, problem)); err != nil {
+			return h.errorResponse(err)
+		}
+		return nil
+	}
+	header.Add("Vary", "Accept")
+	if err := writeJSON(w, http.StatusOK, newIncidentJSON(x)); err != nil {
+		return h.errorResponse(err)
+	}
+	return nil
+}
+
+// doIncident does what a request to the page of an incident asks for, and returns the
+// incident, what was done, and why something was not.
+func (h *Handler) doIncident(w http.ResponseWriter, r *http.Request, id string) (done, problem string, x *rules.Incident, err error) {
+	q, err := h.app.durable(nil)
+	if err != nil {
+		return "", "", nil, err
+	}
+	var form incidentForm
+	if r.Method == http.MethodPost {
+		if err := checkOwnOrigin(r); err != nil {
+			return "", "", nil, err
+		}
+		if form, err = readIncidentForm(w, r); err != nil {
+			return "", "", nil, err
+		}
+	}
+	at, err := q.incidentByID(r.Context(), id)
+	if err != nil {
+		return "", "", nil, queueError(err)
+	}
+	if at == nil {
+		return "", "", nil, errNoIncident
+	}
+	switch form.do {
+	case "":
+		return "", "", at.Incident, nil
+	case doSilence:
+		done, err = h.silenceIncident(r, at.Incident, &form)
+		return done, "", at.Incident, err
+	}
+	by := cmp.Or(userOf(r), form.by)
+	change := q.acknowledge
+	if form.do == doResolve {
+		change = q.resolve
+	}
+	x, ok, err := change(r.Context(), at, by)
+	switch {
+	case err != nil:
+		return "", "", nil, queueError(err)
+	case x == nil:
+		return "", "", nil, errNoIncident
+	case !ok && x.IsOpen():
+		return "", "It was acknowledged before; the first one counts.", x, nil
+	case !ok:
+		return "", "It is over already.", x, nil
+	case form.do == doResolve:
+		return "It is resolved. Those who were told of it are told that.", "", x, nil
+	case x.Own:
+		return "You take care of it. Nobody else is told.", "", x, nil
+	case x.Acknowledged.Until.IsZero():
+		return "You take care of it. Nobody else is told until it is resolved.", "", x, nil
+	}
+	return "You take care of it. If it is still open then, the first step begins again at " + formatDay(x.Acknowledged.Until) + ".", "", x, nil
+}
+
+// incidentForm is what the form on the page of an incident sends.
+type incidentForm struct {
+	do     string // acknowledge, resolve or silence
+	by     string // the name of who does it
+	length string // how long it is silenced
+}
+
+// readIncidentForm reads the form. If the request does not say what is to be done, it is
+// to acknowledge.
+func readIncidentForm(w http.ResponseWriter, r *http.Request) (f incidentForm, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxIncidentForm)
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media == "multipart/form-data" {
+		err = r.ParseMultipartForm(maxIncidentForm) //nolint:gosec // the body is limited
+	} else {
+		err = r.ParseForm()
+	}
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return f, api.Errorf(http.StatusRequestEntityTooLarge, "the form is larger than %d bytes", maxIncidentForm)
+		}
+		return f, api.Errorf(http.StatusBadRequest, "the form cannot be read; send do and by as a form: do=acknowledge&by=Eve")
+	}
+	f = incidentForm{cmp.Or(r.Form.Get("do"), doAcknowledge), personOf(r.Form.Get("by")), r.Form.Get("for")}
+	if f.do != doAcknowledge && f.do != doResolve && f.do != doSilence {
+		return f, api.Errorf(http.StatusBadRequest, "do must be %s, %s or %s", doAcknowledge, doResolve, doSilence)
+	}
+	return f, nil
+}
+
+// errNotSilenced is returned where an incident cannot be silenced.
+var errNotSilenced = api.Errorf(http.StatusBadRequest, "this cannot be silenced here: it is over, its messages name no incident, or its key belongs to another site; make a silence of the key by the title instead")
+
+// silenceIncident makes a silence of an incident for the client of r, who must be one who
+// may manage.
+func (h *Handler) silenceIncident(r *http.Request, x *rules.Incident, f *incidentForm) (done string, err error) {
+	if err := h.mayManage(r); err != nil {
+		return "", err
+	}
+	k, q, err := h.silencedKey(r.Context(), x.Key)
+	if err != nil {
+		return "", err
+	}
+	if !x.IsOpen() || x.Own || k.home(h.site()) != x.Home {
+		return "", errNotSilenced
+	}
+	made, err := h.makeSilence(r, q, k, silenceRequest{For: f.length, Incident: cmp.Or(x.Name, x.Derived), Who: f.by})
+	if err != nil {
+		return "", err
+	}
+	return "It is silenced until " + formatDay(made.Until) + ". If it is still open then, that is told.", nil
+}
+
+// silencedUntil returns until when a silence matches an incident; the zero time for none.
+func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until time.Time) {
+	q, err := h.app.durable(nil)
+	if err != nil || !x.IsOpen() || !q.silences.has(placeOfIncident(x)) {
+		return until
+	}
+	all, err := q.silencesAt(ctx, placeOfIncident(x))
+	if err != nil {
+		return until
+	}
+	if s := all.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags); s != nil {
+		until = s.Until
+	}
+	return until
+}
+
+// personOf returns a name that was typed in, in one line.
+func personOf(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(name, ""))
+	return markup.TruncateBytes(strings.Join(strings.Fields(name), " "), maxPerson)
+}
+
+// userOf returns who Caddy's authentication has found, or "".
+func userOf(r *http.Request) string {
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		user, _ := repl.GetString("http.auth.user.id")
+		return personOf(user)
+	}
+	return ""
+}
+
+// incidentPage returns the page of an incident.
+func (h *Handler) incidentPage(r *http.Request, x *rules.Incident, done, problem string) console.IncidentPage {
+	p := console.IncidentPage{
+		Root: rootOf(r.URL.Path), Incident: listedIncident(r, x), Done: done, Problem: problem, Action: relativeAddress(r), User: userOf(r),
+		Acknowledge: x.IsOpen() && !x.IsAcknowledged(), Resolve: x.IsOpen() && !x.Own,
+	}
+	p.Console = h.has.console && h.mayManage(r) == nil
+	p.Incident.Silenced = h.silencedUntil(r.Context(), x)
+	switch {
+	case !p.Console:
+		p.Incident.KeyAddress = ""
+	case x.IsOpen() && !x.Own && p.Incident.Silenced.IsZero():
+		p.Silence = silenceLengths()
+	}
+	add := func(at time.Time, worse bool, format string, args ...any) {
+		if !at.IsZero() {
+			p.Events = append(p.Events, console.IncidentEvent{Time: at, Text: fmt.Sprintf(format, args...), Worse: worse})
+		}
+	}
+	by := "It was resolved."
+	if x.ResolvedBy != "" {
+		by = x.ResolvedBy + " resolved it."
+	}
+	add(x.Resolved, false, "%s", by)
+	add(x.Acknowledged.At, false, "%s acknowledged it.", person(x.Acknowledged.By))
+	if e := x.Escalation; e.Exhausted {
+		add(x.Changed, true, "All rounds have ended, and nobody has acknowledged it.")
+	}
+	add(x.Opened, true, "It was opened.")
+	return p
+}

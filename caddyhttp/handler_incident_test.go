@@ -1,0 +1,166 @@
+package caddyhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// askIncident makes a request to the page of an incident.
+func askIncident(t *testing.T, h *Handler, method, id, form string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, routeIncidents+"/"+id, strings.NewReader(form))
+	if form != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	if err := h.ServeHTTP(w, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestIncidentPage checks what the page of an incident shows and does, for people and for
+// programs, and that a scanner changes nothing.
+func TestIncidentPage(t *testing.T) {
+	x := newTeam(t, 2)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 5m {\nack 4h\n}"))
+		postWith(t, h, "/notify/k", "title=Disk+full&body=confidential&type=failure&incident=db1")
+		id := incidentsOf(t, h)[0].ID
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			w := askIncident(t, h, method, id, "", "Accept", "text/html")
+			if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Referrer-Policy") != "no-referrer" {
+				t.Errorf("%s: %d %v", method, w.Code, w.Header())
+			}
+			if body := w.Body.String(); method == http.MethodGet && (!strings.Contains(body, "Disk full") || !strings.Contains(body, `value="acknowledge"`) || strings.Contains(body, "confidential")) {
+				t.Errorf("the page:\n%s", body)
+			}
+			// The form is sent to the page, also below a prefix that handle_path removes.
+			if body := w.Body.String(); method == http.MethodGet && !strings.Contains(body, `action="./`+id+`"`) {
+				t.Errorf("the form is sent elsewhere:\n%s", body)
+			}
+		}
+		if x := incidentsOf(t, h)[0]; x.IsAcknowledged() {
+			t.Error("a GET acknowledges")
+		}
+		for _, tt := range []struct {
+			id, form string
+			header   []string
+			want     int
+		}{
+			{rules.NewIncidentID(), "do=acknowledge", nil, http.StatusNotFound},
+			{"x", "do=acknowledge", nil, http.StatusNotFound},
+			{id, "do=acknowledge", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+			{id, "do=acknowledge", []string{"Origin", "https://evil.example"}, http.StatusForbidden},
+			{id, "do=delete", nil, http.StatusBadRequest},
+			{id, "by=" + strings.Repeat("x", 5000), nil, http.StatusRequestEntityTooLarge},
+		} {
+			if w := askIncident(t, h, http.MethodPost, tt.id, tt.form, tt.header...); w.Code != tt.want {
+				t.Errorf("%s %s %v: %d %s, want %d", tt.id, tt.form, tt.header, w.Code, w.Body, tt.want)
+			}
+		}
+		if w := askIncident(t, h, http.MethodPut, id, ""); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") == "" {
+			t.Errorf("PUT: %d", w.Code)
+		}
+		if x := incidentsOf(t, h)[0]; x.IsAcknowledged() {
+			t.Error("a refused request acknowledges")
+		}
+		w := askIncident(t, h, http.MethodPost, id, "do=acknowledge&by="+url.QueryEscape(" <b>Adam\n\u202eEve</b> "), "Accept", "text/html")
+		if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "You take care of it") || !strings.Contains(body, "&lt;b&gt;Adam Eve&lt;/b&gt;") {
+			t.Errorf("%d\n%s", w.Code, body)
+		}
+		w = askIncident(t, h, http.MethodPost, id, "by=Eve", "Accept", "text/html")
+		if body := w.Body.String(); !strings.Contains(body, "the first one counts") || strings.Contains(body, ">Eve") {
+			t.Errorf("the second acknowledgement:\n%s", body)
+		}
+		var answer incidentJSON
+		w = askIncident(t, h, http.MethodGet, id, "", "Accept", "application/json")
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.State != "acknowledged" || answer.Acknowledged == nil || answer.Acknowledged.By != "<b>Adam Eve</b>" || answer.Acknowledged.Until == nil || answer.Title != "Disk full" {
+			t.Errorf("%s, %v", w.Body, err)
+		}
+		time.Sleep(time.Hour)
+		if w = askIncident(t, h, http.MethodPost, id, "do=resolve&by=Eve"); w.Code != http.StatusOK {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		time.Sleep(time.Minute)
+		x.wantCounts(t, 2, 2, 0)
+		if got := x.phones[0].toldTitles(); got[1] != "success: Resolved: Disk full | Eve says that this is over." {
+			t.Errorf("told %q", got)
+		}
+		if w = askIncident(t, h, http.MethodPost, id, "do=resolve&by=Adam", "Accept", "text/html"); !strings.Contains(w.Body.String(), "It is over already") {
+			t.Errorf("%s", w.Body)
+		}
+	})
+}
+
+// TestIncidentPageOfProgram checks that a button without a form acknowledges, and that the
+// user of the site's authentication counts.
+func TestIncidentPageOfProgram(t *testing.T) {
+	x := newTeam(t, 1)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", x.block("escalate after 5m"))
+		postWith(t, h, "/notify/k", "title=Down&body=b&type=failure")
+		id := incidentsOf(t, h)[0].ID
+		if w := askIncident(t, h, http.MethodPost, id, ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"state":"resolved"`) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		time.Sleep(time.Hour)
+		x.wantCounts(t, 1, 1)
+	})
+}
+
+// TestIncidentPageSilence checks that who may manage can silence an incident on its page,
+// and nobody else.
+func TestIncidentPageSilence(t *testing.T) {
+	x := newTeam(t, 2)
+	for _, manage := range []bool{false, true} {
+		dir := t.TempDir()
+		inBubble(t, func(t *testing.T) {
+			settings := x.block("escalate after 10m")
+			if manage {
+				settings = "console {\nmanage open\n}\n" + settings
+			}
+			h := newQueueGateway(t, dir, "", settings)
+			before := x.phones[1].count()
+			postWith(t, h, "/notify/k", "title=Disk+full&body=b&type=failure&incident=db1")
+			id := incidentsOf(t, h)[0].ID
+			page := askIncident(t, h, http.MethodGet, id, "", "Accept", "text/html").Body.String()
+			if offers := strings.Contains(page, `value="silence"`); offers != manage {
+				t.Errorf("manage %t: the page offers a silence: %t", manage, offers)
+			}
+			w := askIncident(t, h, http.MethodPost, id, "do=silence&for=2h&by=Eve", "Accept", "text/html")
+			if !manage {
+				if w.Code != http.StatusForbidden {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+				return
+			}
+			if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, "It is silenced until 1 January 02:00 UTC") || !strings.Contains(body, "silenced until") || strings.Contains(body, `value="silence"`) {
+				t.Errorf("%d %s", w.Code, body)
+			}
+			if w := askIncident(t, h, http.MethodPost, id, "do=silence&for=never"); w.Code != http.StatusBadRequest {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			until(t, "2000-01-01 01:59:50")
+			if n := x.phones[1].count() - before; n != 0 {
+				t.Errorf("the second step began during the silence: %d messages", n)
+			}
+			until(t, "2000-01-01 02:12:00")
+			if n := x.phones[1].count() - before; n != 1 {
+				t.Errorf("the second step got %d messages after the silence", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+)
+
+// serveIncidents answers a request for the incidents of the site: with JSON, or for a
+// browser with the page of the console.
+func (h *Handler) serveIncidents(w http.ResponseWriter, r *http.Request, at *route) *api.Response {
+	if err := h.doIncidents(w, r, at); err != nil {
+		return h.errorResponse(err)
+	}
+	return nil
+}
+
+func (h *Handler) doIncidents(w http.ResponseWriter, r *http.Request, at *route) error {
+	if !slices.Contains(at.methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(at.methods, ", "))
+		return api.Errorf(http.StatusMethodNotAllowed, "the method %s is not allowed here; use %s", r.Method, at.methods[0])
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if err := h.mayManage(r); err != nil {
+		return err
+	}
+	w.Header().Add("Vary", "Accept")
+	if h.has.console && api.PrefersHTML(r) {
+		address := rootOf(r.URL.Path) + routeConsoleIncidents[1:]
+		if r.URL.RawQuery != "" {
+			address += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Location", address)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	by, err := parseIncidentQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	list, next, err := h.siteIncidents(r.Context(), &by)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, newIncidentsJSON(list, rootOf(r.URL.Path)+routeIncidents[1:], &by, next))
+}

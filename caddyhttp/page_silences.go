@@ -1,0 +1,158 @@
+package caddyhttp
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/console"
+	"github.com/caddy-notify/caddy-notify/notifier"
+)
+
+// The query parameters of the forms of the page of silences.
+const (
+	makeQuery = "make"
+	endQuery  = "end"
+)
+
+// serveSilencesPage lists the silences of the keys of the site.
+func (h *Handler) serveSilencesPage(w http.ResponseWriter, r *http.Request, _ *route) error {
+	query := r.URL.Query()
+	p := console.SilencesPage{Root: rootOf(r.URL.Path), User: requestUser(r)}
+	switch query.Get("done") {
+	case makeQuery:
+		p.Done = "The silence is made."
+	case endQuery:
+		p.Done = "The silence has ended. What is still open is told."
+	}
+	q, err := h.app.durable(nil)
+	switch {
+	case err != nil:
+		p.Problem = errQueueUnread
+	case q == nil:
+		p.Problem = "There is no queue, which keeps what a silence holds. The operator can add queue to the global option notify."
+	default:
+		p.Action = silencesPage(r)
+		p.New = console.SilenceForm{Key: query.Get("key"), Title: query.Get("title"), Incident: query.Get("incident"), Tag: query.Get("tag")}
+		p.Lengths = silenceLengths()
+		h.setSilences(r, &p, q)
+	}
+	return h.writePage(w, r, http.StatusOK, routeConsoleSilences, p)
+}
+
+// silenceLengths returns how long a silence can last, to choose from.
+func silenceLengths() []console.Choice {
+	return []console.Choice{
+		{Value: "30m", Label: "30 minutes"},
+		{Value: "2h", Label: "2 hours", Chosen: true},
+		{Value: "8h", Label: "8 hours, for a night"},
+		{Value: "1d", Label: "1 day"},
+		{Value: "3d", Label: "3 days"},
+		{Value: "7d", Label: "1 week"},
+		{Value: "30d", Label: "30 days"},
+	}
+}
+
+// silencesPage returns the address of the page of silences, relative to a request.
+func silencesPage(r *http.Request) string { return rootOf(r.URL.Path) + routeConsoleSilences[1:] }
+
+// silenceAddress returns the address of the page on which a silence of a key can be made,
+// at URLs with a tag if that is not "".
+func silenceAddress(r *http.Request, key, tag string) string {
+	query := url.Values{"key": {key}}
+	if tag != "" {
+		query.Set("tag", tag)
+	}
+	return silencesPage(r) + "?" + query.Encode() + "#silence"
+}
+
+// setSilences sets the silences that the page shows, the one that ends first first.
+func (h *Handler) setSilences(r *http.Request, p *console.SilencesPage, q *openQueue) {
+	names, err := h.keyNames(r.Context())
+	if err != nil {
+		p.Problem = "The saved keys cannot be read at the moment."
+		return
+	}
+	if len(names) <= maxListedKeys {
+		p.Keys = names
+	}
+	for _, name := range names {
+		place := h.placeOf(name)
+		if !q.silences.has(place) {
+			continue
+		}
+		all, err := q.silencesAt(r.Context(), place)
+		if err != nil {
+			p.Problem = errQueueUnread
+			return
+		}
+		for _, s := range all {
+			p.Silences = append(p.Silences, console.ListedSilence{
+				ID: s.ID.String(), Key: name, KeyAddress: consoleKey(r, name), Until: s.Until, Incident: s.Incident, Tag: s.Tag, Title: s.Title, Reason: s.Reason, Who: s.Who, Messages: s.Count,
+			})
+		}
+	}
+	slices.SortStableFunc(p.Silences, func(a, b console.ListedSilence) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.ID, b.ID)) })
+}
+
+// placeOf returns the place of a key of the site, which may not exist (see
+// [delivery.place]).
+func (h *Handler) placeOf(name string) string {
+	k := h.resolved.keys[name]
+	if k == nil {
+		k = &key{saved: true}
+		if h.resolved.saved != nil {
+			k.space = h.resolved.saved.space.name
+		}
+	}
+	return k.home(h.site()) + "\x00" + name
+}
+
+// postSilence makes a silence that the form of the page asks for.
+func (h *Handler) postSilence(w http.ResponseWriter, r *http.Request, _ *route) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, q, err := h.silencedKey(r.Context(), r.PostForm.Get("key"))
+	if err == nil {
+		_, err = h.makeSilence(r, q, k, silenceOfForm(r.PostForm.Get))
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", silencesPage(r)+"?done="+makeQuery)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// postSilenceEnd ends a silence of the page.
+func (h *Handler) postSilenceEnd(w http.ResponseWriter, r *http.Request, _ *route) error {
+	if err := h.readPageForm(w, r); err != nil {
+		return err
+	}
+	k, q, err := h.silencedKey(r.Context(), r.PostForm.Get("key"))
+	if err == nil {
+		_, err = h.endSilence(r, q, k, r.PostForm.Get("id"))
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", silencesPage(r)+"?done="+endQuery)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// setSilence sets where silences of a key are made, and of its destinations with a tag.
+func (h *Handler) setSilence(r *http.Request, p *console.KeyPage, k *key) {
+	if !h.has.queue || k.unqueued || h.mayManage(r) != nil || !h.has.console {
+		return
+	}
+	p.Silence = silenceAddress(r, k.name, "")
+	for i := range p.Destinations {
+		if tags := k.targets[i].Tags; len(tags) > 0 {
+			_, tag := notifier.SplitTag(tags[0])
+			p.Destinations[i].Silence = silenceAddress(r, k.name, tag)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/egress"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// QueueBeat calls a watchdog outside, which raises an alarm when the calls end: the
+// gateway calls it while it can store messages and none has waited too long. Of several
+// gateways that share a queue, one makes each call.
+type QueueBeat struct {
+	// The address, which begins with `http://` or `https://`. Placeholders are replaced. A
+	// status from 200 to 299 is a success. Example: `{env.WATCHDOG_URL}`. Required.
+	URL string `json:"url,omitempty"`
+
+	// How often it is called. A duration such as `"1m"`, or a number of nanoseconds, from
+	// 1s to 24h. Required.
+	Interval caddy.Duration `json:"interval,omitempty"`
+}
+
+// watchdog is a [QueueBeat] ready for use.
+type watchdog struct {
+	url      *url.URL
+	interval time.Duration
+}
+
+// maxWatchdog is the longest interval of a watchdog.
+const maxWatchdog = 24 * time.Hour
+
+var (
+	errWatchdogInterval = errors.New("beat: the interval must be from 1s to 24h")
+	errWatchdogURL      = errors.New("beat: the address must begin with http:// or https:// and have a host")
+)
+
+// check makes the checks that are possible before placeholders are replaced.
+func (c *QueueBeat) check() error {
+	if c == nil {
+		return nil
+	}
+	if i := time.Duration(c.Interval); i < time.Second || i > maxWatchdog {
+		return errWatchdogInterval
+	}
+	if c.URL == "" {
+		return errWatchdogURL
+	}
+	return placeholder.Check(c.URL)
+}
+
+// resolve returns the watchdog, or nil for none.
+func (c *QueueBeat) resolve() (*watchdog, error) {
+	if c == nil {
+		return nil, nil
+	}
+	text, err := placeholder.Resolve(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("beat: %w", err)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errWatchdogURL // without the address, which is a secret
+	}
+	return &watchdog{u, time.Duration(c.Interval)}, nil
+}
+
+// kindWatchdog begins the record that is due when a gateway calls the watchdog.
+const kindWatchdog = 'W'
+
+// watchdogNext is the field of the record with the time of the next call.
+const watchdogNext wire.Field = 1
+
+func (q *openQueue) watchdogName() queue.Hash { return q.Hash("watchdog") }
+
+func watchdogRecord(next time.Time) queue.Record {
+	return queue.Record{Data: encodeRecord(kindWatchdog, wire.AppendTime(nil, watchdogNext, next)), Due: next}
+}
+
+// decodeWatchdog returns when the next call is due, or the zero time.
+func decodeWatchdog(record []byte) (next time.Time) {
+	if len(record) == 0 || record[0] != kindWatchdog {
+		return next
+	}
+	for r := wire.NewReader(record[1:]); r.Next(); {
+		if r.Field == watchdogNext {
+			next = r.Time()
+		}
+	}
+	return next
+}
+
+// watchdogKept is how long the record is kept that no gateway changes, because the
+// configuration has no watchdog any more.
+const watchdogKept = time.Hour
+
+// takeWatchdog changes when the next call is due. It reports whether this gateway makes a
+// call now.
+func (q *openQueue) takeWatchdog(ctx context.Context) (take bool, err error) {
+	w := q.app.Load().queueSettings.watchdog
+	err = q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{q.watchdogName()}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now, next := q.Now(), decodeWatchdog(old[0])
+		take = w != nil && (!next.After(now) || next.Sub(now) > w.interval)
+		c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+		switch {
+		case take:
+			c.Records[0] = watchdogRecord(now.Add(w.interval))
+		case w != nil || now.Sub(next) < watchdogKept:
+			c.Records[0] = watchdogRecord(next)
+		}
+		return c, nil
+	}})
+	return take && err == nil, err
+}
+
+// dueWatchdog calls the watchdog, if it is this gateway's turn. That the turn was stored
+// shows that the store can be written.
+func (q *openQueue) dueWatchdog(ctx context.Context) error {
+	take, err := q.takeWatchdog(ctx)
+	if !take || err != nil {
+		return err
+	}
+	if !q.app.Load().shared.background.add(func() { q.callWatchdog(q.app.Load()) }) {
+		q.watched(errQueueFull)
+	}
+	return nil
+}
+
+// watchdogTimeout bounds a call.
+const watchdogTimeout = 10 * time.Second
+
+// errWaitsTooLong is returned when a delivery has waited for more than half of max_age.
+var errWaitsTooLong = errors.New("a delivery has waited for more than half of max_age, so the watchdog is not called")
+
+// callWatchdog calls the watchdog of an app, unless something waits for too long.
+func (q *openQueue) callWatchdog(app *App) {
+	ctx, cancel := context.WithTimeout(context.Background(), watchdogTimeout)
+	defer cancel()
+	late, err := q.waitsTooLong(ctx, app.queueSettings.maxAge)
+	if err == nil && late {
+		err = errWaitsTooLong
+	}
+	w := app.queueSettings.watchdog
+	if w == nil {
+		return // a reload has removed it
+	}
+	if err == nil {
+		err = w.call(ctx, app.shared.sender.Pool())
+	}
+	q.watched(err)
+}
+
+// call makes a GET. Errors do not show the address, which is a secret.
+func (w *watchdog) call(ctx context.Context, pool *egress.Pool) error {
+	resp, err := pool.Get(ctx, w.url, egress.Options{FollowRedirects: true})
+	if err != nil {
+		return fmt.Errorf("the watchdog cannot be called: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("the watchdog answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// watched counts a call, and logs the first failure of several and the success after
+// them.
+func (q *openQueue) watched(err error) {
+	outcome := "ok"
+	switch {
+	case errors.Is(err, errWaitsTooLong):
+		outcome = "withheld"
+	case err != nil:
+		outcome = "failed"
+	}
+	q.app.Load().shared.metrics.queue.watchdog.WithLabelValues(outcome).Inc()
+	failing := err != nil
+	if q.watchdogFails.Swap(failing) == failing {
+		return
+	}
+	if failing {
+		q.log.Error("the watchdog of queue beat is not told that the gateway works", zap.Error(err))
+	} else {
+		q.log.Info("the watchdog of queue beat is told again that the gateway works")
+	}
+}
+
+// watchdogPage is the number of deliveries that are looked at, at once.
+const watchdogPage = 500
+
+// waitsTooLong reports whether a delivery has waited for more than half of max_age since
+// it came in or a rule has released it. Those to URLs of clients do not count, because a
+// client must not be able to raise the alarm.
+func (q *openQueue) waitsTooLong(ctx context.Context, maxAge time.Duration) (bool, error) {
+	now := q.Now()
+	var after queue.JobID
+	for {
+		jobs, err := q.List(ctx, after, watchdogPage, queue.Queued, queue.Sending)
+		if err != nil {
+			return false, err
+		}
+		for _, j := range jobs {
+			if !j.Client && j.Expires.Sub(now) < maxAge/2 {
+				return true, nil
+			}
+		}
+		if len(jobs) < watchdogPage {
+			return false, nil
+		}
+		after = jobs[len(jobs)-1].JobID
+		if seconds, nanoseconds := after.Message.Time().UnixTime(); now.Sub(time.Unix(seconds, nanoseconds)) < maxAge/2 {
+			return false, nil // the others came in later
+		}
+	}
+}

@@ -1,0 +1,435 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// errIncidentChanged is returned when an incident has changed since it was read.
+var errIncidentChanged = errors.New("the incident has changed meanwhile")
+
+// keyOf returns the key of an incident, and the settings that have it; nil if it is gone.
+// The error is one of saved keys that cannot be read.
+func (a *App) keyOf(ctx context.Context, x *rules.Incident) (*key, *resolved, error) {
+	for _, s := range a.candidates(x.Site) {
+		k, err := s.key(ctx, x.Key)
+		if err == nil && k.home(x.Site) == x.Home {
+			return k, s, nil
+		}
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Status == http.StatusServiceUnavailable {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, nil
+}
+
+// incidentChange is a change of the record of an incident and of the jobs of its steps.
+type incidentChange struct {
+	q    *openQueue
+	name queue.Hash
+	jobs map[queue.JobID]*queue.Job // that wait for a step, as they were before
+
+	x *rules.Incident // after the change; nil for none
+}
+
+// changeIncident changes the record of an incident, and jobs of its steps, in one
+// transaction. change gets nil if there is no incident, and reports whether the record
+// stays. It may be called several times.
+func (q *openQueue) changeIncident(ctx context.Context, name queue.Hash, change func(c *incidentChange, r *queue.RuledChange, status func(queue.JobID) queue.Status) bool) (*rules.Incident, error) {
+	for range maxReleases {
+		b, err := q.CallersRecord(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		p := &incidentChange{q: q, name: name}
+		if p.jobs, err = q.stepJobs(ctx, decodeIncident(b)); err != nil {
+			return nil, err
+		}
+		names := []queue.Hash{name}
+		var held []queue.Job
+		for _, j := range p.jobs {
+			held = append(held, *j)
+			if r, err := decodeRuled(j.Ruled); err == nil {
+				for _, s := range r.Subjects {
+					if !slices.Contains(names, s.name) {
+						names = append(names, s.name)
+					}
+				}
+			}
+		}
+		err = q.Apply(ctx, &queue.Ruled{Names: names, Held: held, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			return p.decide(names, old, status, change)
+		}})
+		if !errors.Is(err, errIncidentChanged) {
+			return p.x, err
+		}
+	}
+	return nil, errIncidentChanged
+}
+
+// stepJobs returns the jobs that wait for steps of an incident, which may be nil.
+func (q *openQueue) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.JobID]*queue.Job, error) {
+	jobs := map[queue.JobID]*queue.Job{}
+	if x == nil {
+		return jobs, nil
+	}
+	entries := map[uuid.UUID]*queue.Entry{}
+	for _, s := range x.Escalation.Waiting {
+		e, ok := entries[s.Job.Message]
+		if !ok {
+			var err error
+			if e, err = q.Get(ctx, s.Job.Message); err != nil && !errors.Is(err, queue.ErrNotFound) {
+				return nil, err
+			}
+			entries[s.Job.Message] = e
+		}
+		if e != nil && s.Job.Index < len(e.Jobs) {
+			jobs[s.Job] = &e.Jobs[s.Job.Index]
+		}
+	}
+	return jobs, nil
+}
+
+// decide is that of [queue.Ruled].
+func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
+	now := time.Now()
+	p.x = decodeIncident(old[0])
+	var ids []queue.JobID
+	if p.x != nil {
+		for _, s := range slices.Concat(p.x.Escalation.Waiting, p.x.Escalation.Sent) {
+			ids = append(ids, s.Job)
+		}
+	}
+	statuses := map[queue.JobID]queue.Status{}
+	if len(ids) > 0 {
+		all, err := status(ids)
+		if err != nil {
+			return nil, err
+		}
+		for i, id := range ids {
+			statuses[id] = all[i]
+		}
+		for _, s := range p.x.Escalation.Waiting {
+			if statuses[s.Job] == queue.Held && p.jobs[s.Job] == nil {
+				return nil, errIncidentChanged
+			}
+		}
+	}
+	c := &queue.RuledChange{Records: make([]queue.Record, len(names))}
+	for i := range names[1:] {
+		c.Records[i+1] = keepSubject(old[i+1])
+	}
+	if change(p, c, func(id queue.JobID) queue.Status { return statuses[id] }) && p.x != nil {
+		c.Records[0] = p.q.incidentRecord(p.x)
+	}
+	for _, j := range c.Release { // which its destination knows from now on
+		r, err := decodeRuled(j.Ruled)
+		if err != nil {
+			continue
+		}
+		for _, s := range r.Subjects {
+			subject := decodeSubject(old[slices.Index(names, s.name)])
+			mark := s.mark
+			mark.Job = j.JobID
+			subject.Sent(mark)
+			if forget := now.Add(time.Hour); subject.Forget.Before(forget) {
+				subject.Forget = forget
+			}
+			c.Records[slices.Index(names, s.name)] = subjectRecord(subject)
+		}
+	}
+	return c, nil
+}
+
+// release makes jobs of steps due.
+func (p *incidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, status func(queue.JobID) queue.Status) {
+	for _, s := range jobs {
+		if j := p.jobs[s.Job]; j != nil && status(s.Job) == queue.Held {
+			c.Release = append(c.Release, *j)
+		}
+	}
+}
+
+// drop ends jobs of steps. Those that wait for another attempt are due now: it finds that
+// it is not needed.
+func (p *incidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule notifier.Rule, status func(queue.JobID) queue.Status) {
+	now := time.Now()
+	for _, s := range jobs {
+		switch status(s.Job) {
+		case queue.Held:
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: s.Job, Apply: func(j *queue.Job) { dropStep(j, queue.JobID{}, rule, now) }})
+		case queue.Queued:
+			c.Jobs = append(c.Jobs, queue.JobChange{ID: s.Job, Apply: func(j *queue.Job) { j.Due, j.NotBefore, j.Updated = now, time.Time{}, now }})
+		}
+	}
+}
+
+// dueIncident does what is due about an incident: the next step, the end of an
+// acknowledgement, and the end of the record.
+func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bool) error {
+	b, err := q.CallersRecord(ctx, name)
+	if err != nil {
+		return err
+	}
+	app := q.app.Load()
+	var rule *rules.Escalate
+	var k *key
+	var settings *resolved
+	if x := decodeIncident(b); x != nil {
+		if k, settings, err = app.keyOf(ctx, x); err != nil {
+			return err
+		}
+		if k != nil && k.rules != nil {
+			rule = k.rules.Escalate
+		}
+	}
+	silenced := false
+	if x := decodeIncident(b); x != nil && x.Escalating() {
+		silences, err := q.silencesAt(ctx, placeOfIncident(x))
+		if err != nil {
+			return err
+		}
+		silenced = silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil
+	}
+	keep := app.queueSettings.keep
+	var step rules.StepChange
+	var forgotten *rules.Incident
+	x, err := q.changeIncident(ctx, name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
+		now := time.Now()
+		step, forgotten = rules.StepChange{}, nil
+		x := p.x
+		if x == nil {
+			return false
+		}
+		// What is open stays, and so does what people may still look at.
+		surplus := crowded && !x.IsOpen() && now.Sub(x.Changed) > time.Hour
+		switch {
+		case rule == nil && len(x.Escalation.Waiting) > 0:
+			release, drop := x.Abandon()
+			p.release(c, release, status)
+			p.drop(c, drop, notifier.RuleEscalating, status)
+		case rule == nil:
+			x.Escalation.Next, x.Acknowledged.Until = time.Time{}, time.Time{}
+		default:
+			var stopped []rules.StepJob
+			if stopped, step.Again = x.Silence(now, silenced); len(stopped) > 0 {
+				p.drop(c, stopped, notifier.RuleSilenced, status)
+			}
+			if step.Again {
+				break
+			}
+			step = rule.Advance(now, x, status)
+			p.release(c, step.Release, status)
+			p.drop(c, step.Drop, notifier.RuleEscalating, status)
+		}
+		if x.Lasts() {
+			x.Forget = now.Add(keep)
+		}
+		if surplus || !x.Forget.After(now) {
+			if !x.Lasts() && len(x.Escalation.Sent) == 0 {
+				forgotten = x
+				return false
+			}
+			x.Forget = now.Add(keep)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	if forgotten != nil && forgotten.IsOpen() {
+		q.log.Info("an incident that is still open is forgotten, because nothing was heard of it", zap.String("key", forgotten.Key), zap.String("incident", forgotten.Name))
+	}
+	if n := len(step.Release); n > 0 {
+		app.shared.metrics.ruled(ruleEscalate, ruleOutcomeEscalated, n)
+	}
+	if step.Round > 0 {
+		q.tellIncident(events.IncidentEscalated, x, "")
+	}
+	if step.Exhausted {
+		q.tellIncident(events.IncidentExhausted, x, "")
+	}
+	if step.Again {
+		return q.escalateAgain(ctx, x, k, settings)
+	}
+	return nil
+}
+
+// again reports whether a message that the gateway makes about an incident is still
+// needed: the incident is open and, if the message begins its steps again, the
+// acknowledgement has ended.
+func (d *delivery) again(now time.Time, x *rules.Incident) bool {
+	if stateOf(d.message) == notifier.Resolved {
+		return x.IsOpen()
+	}
+	until := x.Acknowledged.Until
+	if x.Escalation.Silenced {
+		return x.Escalating()
+	}
+	return x.IsOpen() && x.IsAcknowledged() && !until.IsZero() && !until.After(now)
+}
+
+// escalateAgain sends a message about an incident that is still open when its
+// acknowledgement ends. Its steps begin again.
+func (q *openQueue) escalateAgain(ctx context.Context, x *rules.Incident, k *key, settings *resolved) error {
+	body := fmt.Sprintf("This is open since %s. A silence has ended.", formatDay(x.Opened))
+	if x.IsAcknowledged() {
+		body = fmt.Sprintf("This is open since %s. %s acknowledged it at %s.", formatDay(x.Opened), person(x.Acknowledged.By), formatDay(x.Acknowledged.At))
+	}
+	m := &notifier.Message{Title: "Still open: " + strings.TrimPrefix(x.Title, "Still open: "), Body: body, Type: x.Type}
+	to := x.Escalation.Targets
+	if x.Escalation.Silenced && x.Escalation.Step == 0 { // those without a number are told what the silence has held
+		to = slices.DeleteFunc(slices.Clone(to), func(t rules.StepTarget) bool { return t.Step == 0 })
+	}
+	err := q.acceptAbout(ctx, x, to, k, settings, m, "")
+	if errors.Is(err, errIncidentChanged) {
+		return nil // another gateway has sent it, or it is resolved
+	}
+	return err
+}
+
+// acceptAbout stores a message of the gateway about an incident, for some of the
+// destinations that messages about it have escalated to. by is who has made it, or "".
+func (q *openQueue) acceptAbout(ctx context.Context, x *rules.Incident, to []rules.StepTarget, k *key, settings *resolved, m *notifier.Message, by string) error {
+	m.Format, m.Time = markup.Text, time.Now()
+	m.Foreign = true // the title is that of another message, and may be a stranger's
+	m.Incident = notifier.Incident{Name: x.Name, ID: x.Derived}
+	targets := slices.Clone(k.targets)
+	targets = slices.DeleteFunc(targets, func(t notifier.Target) bool {
+		return !slices.ContainsFunc(to, func(o rules.StepTarget) bool { return o.Hash == t.Hash() })
+	})
+	if len(targets) == 0 {
+		targets = slices.Clone(k.defaultTargets)
+	}
+	app := q.app.Load()
+	d := newDelivery(settings, sourceEscalation, x.Site, m, &api.Selection{Targets: targets}).toKey(k)
+	d.format, d.by = x.Source, by
+	s := newQueuedSend(d, q, app.shared.shared)
+	s.makeEntry(s.resultsSoFar())
+	s.entry.Unlimited = true
+	if err := q.Accept(ctx, s.entry); err != nil {
+		return err
+	}
+	s.countRuled()
+	for _, what := range s.incident.events {
+		q.tellIncident(what, s.incident.known, by)
+	}
+	return nil
+}
+
+// recheckSteps looks at the incidents of jobs that wait for a step. Jobs that no incident
+// knows are released, because a damaged record must not lose an alert.
+func (q *openQueue) recheckSteps(ctx context.Context, steps map[queue.Hash][]queue.Job) {
+	for name, jobs := range steps {
+		b, err := q.CallersRecord(ctx, name)
+		if err != nil {
+			return
+		}
+		x := decodeIncident(b)
+		lost := slices.DeleteFunc(jobs, func(j queue.Job) bool {
+			return x != nil && slices.ContainsFunc(x.Escalation.Waiting, func(s rules.StepJob) bool { return s.Job == j.JobID })
+		})
+		if len(lost) > 0 {
+			q.releaseLost(ctx, lost)
+		}
+		if err := q.dueIncident(ctx, name, false); err != nil {
+			q.log.Error("the steps of an incident cannot be looked at", zap.Error(err))
+		}
+	}
+}
+
+// person returns how messages name who did something on the page of an incident.
+func person(name string) string {
+	if name == "" {
+		return "Somebody"
+	}
+	return name
+}
+
+// formatDay returns a time for people far away from the server.
+func formatDay(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC") }
+
+// acknowledge notes that somebody takes care of an incident, whose steps end. by is who.
+// ok is false if it is resolved or acknowledged already. x is nil if it is gone.
+func (q *openQueue) acknowledge(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+	k, _, err := q.app.Load().keyOf(ctx, at.Incident)
+	if err != nil {
+		return nil, false, err
+	}
+	ack := time.Duration(0)
+	if k != nil && k.rules.IsStep() {
+		ack = k.rules.Escalate.Ack
+	}
+	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
+		var cancelled []rules.StepJob
+		if cancelled, ok = p.x.Acknowledge(time.Now(), by, ack); ok {
+			p.drop(c, cancelled, notifier.RuleAcknowledged, status)
+		}
+	})
+	if ok = ok && err == nil && x != nil; ok {
+		q.app.Load().shared.metrics.ruled(ruleEscalate, ruleOutcomeAcknowledged, 1)
+		q.tellIncident(events.IncidentAcknowledged, x, by)
+	}
+	return x, ok, err
+}
+
+// changeOpening changes an incident with its public ID, unless it is gone or was opened
+// anew; then it returns nil.
+func (q *openQueue) changeOpening(ctx context.Context, at *storedIncident, change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status)) (*rules.Incident, error) {
+	same := false
+	x, err := q.changeIncident(ctx, at.name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
+		if same = p.x != nil && p.x.ID == at.ID; same {
+			change(p, c, status)
+		}
+		return p.x != nil
+	})
+	if !same {
+		return nil, err
+	}
+	return x, err
+}
+
+// resolve notes on behalf of a person that an incident is over, and tells those who were
+// told of it. ok is false if it is resolved already. x is nil if it is gone.
+func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) (x *rules.Incident, ok bool, err error) {
+	k, settings, err := q.app.Load().keyOf(ctx, at.Incident)
+	if err != nil {
+		return nil, false, err
+	}
+	if k != nil && !at.Own && at.IsOpen() {
+		m := &notifier.Message{Title: "Resolved: " + at.Title, Body: person(by) + " says that this is over.", Type: notifier.Success}
+		err := q.acceptAbout(ctx, at.Incident, at.Escalation.Targets, k, settings, m, by)
+		if err != nil && !errors.Is(err, errIncidentChanged) {
+			return nil, false, err
+		}
+		found, lookup := q.incidentByID(ctx, at.ID)
+		if lookup != nil || found == nil {
+			return nil, false, lookup
+		}
+		return found.Incident, err == nil, nil
+	}
+	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
+		if ok = p.x.IsOpen(); ok {
+			p.drop(c, p.x.Close(time.Now(), by), "", status)
+		}
+	})
+	if ok = ok && err == nil && x != nil; ok {
+		q.tellIncident(events.IncidentResolved, x, by)
+	}
+	return x, ok, err
+}

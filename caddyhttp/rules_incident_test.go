@@ -1,0 +1,91 @@
+package caddyhttp
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// incidentsOf returns the incidents of the key k of a gateway.
+func incidentsOf(t *testing.T, h *Handler) (out []storedIncident) {
+	t.Helper()
+	for _, stage := range rules.Stages {
+		var after queue.Hash
+		for more := true; more; {
+			var list []storedIncident
+			var err error
+			if list, after, more, err = h.app.queue.incidents(t.Context(), "\x00k", stage, after, 2); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range list {
+				if x.Stage() != stage {
+					t.Errorf("%s is among those that are %s", x.Name, stage)
+				}
+			}
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
+// TestIncidentRecords checks what is known of the incidents of a key with rules: each
+// opening has an ID of its own, and the end of a record.
+func TestIncidentRecords(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newQueueGateway(t, dir, "", ruledKey(p, "dedupe 1h"))
+		postWith(t, h, "/notify/k", alertForm("success", "up", "never told"))
+		postWith(t, h, "/notify/k", "body=x&type=failure")
+		for _, name := range []string{"db1", "db2", "db3", "db4", "db5"} {
+			postWith(t, h, "/notify/k", "title=Secret+free&body=secret&type=warning&incident="+name)
+		}
+		list := incidentsOf(t, h)
+		if len(list) != 5 {
+			t.Fatalf("%d incidents", len(list))
+		}
+		for _, x := range list {
+			if x.State != notifier.Open || x.Title != "Secret free" || x.Type != notifier.Warning || x.Key != "k" || x.Source != "http" || !x.Opened.Equal(time.Now()) {
+				t.Errorf("%+v", x.Incident)
+			}
+			if found, err := h.app.queue.incidentByID(t.Context(), x.ID); err != nil || found == nil || found.Name != x.Name {
+				t.Errorf("%v, %v", found, err)
+			}
+		}
+		for _, id := range []string{"", "x", rules.NewIncidentID()} {
+			if found, err := h.app.queue.incidentByID(t.Context(), id); err != nil || found != nil {
+				t.Errorf("%q: %v, %v", id, found, err)
+			}
+		}
+		byName := func(name string) storedIncident {
+			for _, x := range incidentsOf(t, h) {
+				if x.Name == name {
+					return x
+				}
+			}
+			t.Fatalf("no incident %s", name)
+			return storedIncident{}
+		}
+		first := byName("db1")
+		time.Sleep(time.Minute)
+		postWith(t, h, "/notify/k", alertForm("success", "up", "db1"))
+		if x := byName("db1"); x.State != notifier.Resolved || x.ID != first.ID || !x.Resolved.Equal(time.Now()) || !x.Opened.Equal(first.Opened) {
+			t.Errorf("%+v", x.Incident)
+		}
+		postWith(t, h, "/notify/k", alertForm("failure", "down", "db1"))
+		if x := byName("db1"); x.State != notifier.Open || x.ID == first.ID || !x.Resolved.IsZero() {
+			t.Errorf("%+v", x.Incident)
+		}
+		if found, err := h.app.queue.incidentByID(t.Context(), first.ID); err != nil || found != nil {
+			t.Errorf("the ID of the first opening: %v, %v", found, err)
+		}
+		time.Sleep(8 * 24 * time.Hour)
+		if list := incidentsOf(t, h); len(list) != 0 {
+			t.Errorf("%d incidents are not forgotten", len(list))
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// silenceQueue returns the definitions of the key in the path of r, and the queue.
+func silenceQueue(r *http.Request) (*App, []definition, *openQueue, error) {
+	app, definitions, err := findDefinitions(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	q, err := runningQueue()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, d := range definitions {
+		if d.key.unqueued {
+			return nil, nil, nil, adminError(http.StatusForbidden, errSilencesUnqueued.Err)
+		}
+	}
+	return app, definitions, q, nil
+}
+
+// serveSilences lists the silences of a key of the configuration.
+func (adminAPI) serveSilences(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	var all rules.Silences
+	for _, d := range definitions {
+		some, err := q.silencesAt(ctx, d.key.home(app.siteOf(d.settings))+"\x00"+d.key.name)
+		if err != nil {
+			return adminError(http.StatusServiceUnavailable, err)
+		}
+		all = append(all, some...)
+	}
+	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), all))
+}
+
+// serveMakeSilence makes a silence of a key of the configuration. A key that several
+// sites define differently gets one at each.
+func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	s, err := readSilenceRequest(w, r)
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return adminError(e.Status, e)
+	}
+	var made rules.Silences
+	for _, d := range definitions {
+		x, err := s.silence("", time.Now())
+		if err != nil {
+			return adminError(http.StatusBadRequest, err)
+		}
+		if err := q.makeSilence(context.WithoutCancel(r.Context()), d.key, app.siteOf(d.settings), x); err != nil {
+			return adminSilenceError(err)
+		}
+		made = append(made, x)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	return writeAdminJSON(w, newSilencesJSON(r.PathValue("key"), made))
+}
+
+// serveEndSilence ends a silence of a key of the configuration.
+func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
+	app, definitions, q, err := silenceQueue(r)
+	if err != nil {
+		return err
+	}
+	var ended rules.Silence
+	for _, d := range definitions {
+		ended, err = q.endSilence(context.WithoutCancel(r.Context()), d.key.home(app.siteOf(d.settings)), d.key.name, parseSilenceID(r.PathValue("id")), "")
+		if !errors.Is(err, errNoSilence) {
+			break
+		}
+	}
+	if err != nil {
+		return adminSilenceError(err)
+	}
+	return writeAdminJSON(w, newSilenceJSON(r.PathValue("key"), &ended))
+}
+
+func adminSilenceError(err error) error {
+	if e, ok := errors.AsType[*api.Error](silenceError(err)); ok {
+		return adminError(e.Status, e)
+	}
+	return adminError(http.StatusServiceUnavailable, err)
+}

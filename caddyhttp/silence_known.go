@@ -1,0 +1,71 @@
+package caddyhttp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// A key without rules has no records of what its destinations know of incidents. When a
+// silence of it begins, each gateway stores what it remembers, so that a destination that
+// was told of a problem is told that it is over.
+
+// with returns the times of the incidents whose names begin with a prefix.
+func (x *incidentTimes) with(prefix string) map[string]time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := map[string]time.Time{}
+	for name, at := range x.at {
+		if strings.HasPrefix(name, prefix) {
+			out[name] = at
+		}
+	}
+	return out
+}
+
+// knownBatch is the number of records that are written at once.
+const knownBatch = 100
+
+// storeKnown stores which incidents of the key with a place its destinations know to be
+// open.
+func (q *openQueue) storeKnown(ctx context.Context, place string) {
+	app := q.app.Load()
+	home, key, _ := strings.Cut(place, "\x00")
+	site, _ := strings.CutPrefix(home, "site ")
+	opened := map[queue.Hash]time.Time{}
+	for name, at := range app.shared.incidents.opened.with(place + "\x00") {
+		id, target, _ := strings.Cut(strings.TrimPrefix(name, place+"\x00"), "\x00")
+		if home != "site "+site {
+			site = ""
+		}
+		t, err := app.findQueued(ctx, site, key, target)
+		if err != nil {
+			continue // it is gone
+		}
+		opened[q.subjectName(place+t.Policy().Key(), incidentSubject(id), destinationOf(t.Target, t.limits))] = at
+	}
+	for names := range slices.Chunk(slices.Collect(maps.Keys(opened)), knownBatch) {
+		err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			c := new(queue.RuledChange)
+			for i, name := range names {
+				s := decodeSubject(old[i])
+				if at := opened[name]; at.After(s.Told.Time) && s.Passed == "" {
+					s.Passed, s.Forget = notifier.Failure, at.Add(openedTime)
+				}
+				c.Records = append(c.Records, subjectRecord(s))
+			}
+			return c, nil
+		}})
+		if err != nil {
+			q.log.Warn("what destinations know of incidents cannot be stored for a silence; they may not be told that some of them are over", zap.String("key", key), zap.Error(err))
+			return
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package caddyhttp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/events"
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+	"github.com/caddy-notify/caddy-notify/notifier/rules"
+)
+
+// The silences of a key are one record. Another record changes with each of them, so that
+// gateways that share a store see in one read that there is something new.
+const (
+	kindSilences        = 'q'
+	kindSilencesVersion = 'v'
+)
+
+// keySilences are the silences of a key.
+type keySilences struct {
+	Home, Key string // see [delivery.place]
+	All       rules.Silences
+	Ended     time.Time // of the last one; zero if what it has held was looked at
+}
+
+// The fields of keySilences.
+const (
+	silencesHome wire.Field = iota + 1
+	silencesKey
+	silencesEnded
+	silencesItem // one for each
+)
+
+func (s *keySilences) place() string { return s.Home + "\x00" + s.Key }
+
+func (s *keySilences) encode() []byte {
+	b := wire.AppendText(wire.AppendText(nil, silencesHome, s.Home), silencesKey, s.Key)
+	return s.All.Append(wire.AppendTime(b, silencesEnded, s.Ended), silencesItem)
+}
+
+// decodeSilences returns the silences in a record. A damaged one has none: then what they
+// have held is told.
+func decodeSilences(record []byte) *keySilences {
+	out := new(keySilences)
+	if len(record) == 0 || record[0] != kindSilences {
+		return out
+	}
+	r := wire.NewReader(record[1:])
+	for r.Next() {
+		switch r.Field {
+		case silencesHome:
+			out.Home = r.Text()
+		case silencesKey:
+			out.Key = r.Text()
+		case silencesEnded:
+			out.Ended = r.Time()
+		case silencesItem:
+			s, err := rules.DecodeSilence(r.Bytes())
+			if err != nil {
+				return new(keySilences)
+			}
+			out.All = append(out.All, s)
+		}
+	}
+	if r.Err() != nil {
+		return new(keySilences)
+	}
+	return out
+}
+
+// silencesName returns the name of the record of the silences of the key with a place.
+func (q *openQueue) silencesName(place string) queue.Hash { return q.Hash("silences\x00" + place) }
+
+// silencesGroup returns the group of all records of silences.
+func (q *openQueue) silencesGroup() queue.Hash { return q.Hash("all silences") }
+
+func (q *openQueue) silencesVersion() queue.Hash { return q.Hash("the version of all silences") }
+
+// silencedLanes returns the group of the lanes of a key in which silences hold something.
+func (q *openQueue) silencedLanes(place string) queue.Hash { return q.Hash("silenced\x00" + place) }
+
+// silencesRecord returns the record of the silences of a key.
+func (q *openQueue) silencesRecord(s *keySilences, now time.Time) queue.Record {
+	if len(s.All) == 0 && s.Ended.IsZero() {
+		return queue.Record{}
+	}
+	due := s.All.Next()
+	if !s.Ended.IsZero() {
+		due = now
+	}
+	return queue.Record{Data: encodeRecord(kindSilences, s.encode()), Due: due, Group: q.silencesGroup()}
+}
+
+// silenceCache has the silences of all keys, so that a message to a key without one costs
+// no more than a look at it. Where the store is shared, it is read anew each second.
+type silenceCache struct {
+	places atomic.Pointer[map[string]rules.Silences] // nil before it was read
+
+	mu      sync.Mutex // held while it is read
+	version []byte
+}
+
+// of returns the silences of the key of a delivery.
+func (c *silenceCache) of(d *delivery) rules.Silences {
+	all := c.places.Load()
+	if all == nil || len(*all) == 0 {
+		return nil
+	}
+	return (*all)[d.place()]
+}
+
+// has reports whether the key with a place has silences, or may have some.
+func (c *silenceCache) has(place string) bool {
+	all := c.places.Load()
+	return all == nil || len((*all)[place]) > 0
+}
+
+// any reports whether a key has a silence.
+func (c *silenceCache) any() bool {
+	all := c.places.Load()
+	return all != nil && len(*all) > 0
+}
+
+// silencePage is the number of records that are read at once.
+const silencePage = 500
+
+// refreshSilences reads the silences that other gateways may have changed.
+func (q *openQueue) refreshSilences(ctx context.Context) {
+	if !q.shared && q.silences.places.Load() != nil {
+		return
+	}
+	if err := q.readSilences(ctx); err != nil && q.silences.places.Load() == nil && ctx.Err() == nil {
+		q.log.Debug("silences cannot be read yet", zap.Error(err))
+	}
+}
+
+// readSilences reads the silences if they have changed.
+func (q *openQueue) readSilences(ctx context.Context) error {
+	begun, err := q.silences.read(ctx, q)
+	for _, place := range begun {
+		q.storeKnown(ctx, place)
+	}
+	return err
+}
+
+// read reads the silences if they have changed, and returns the places of the keys that
+// have new ones.
+func (c *silenceCache) read(ctx context.Context, q *openQueue) (begun []string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version, err := q.CallersRecord(ctx, q.silencesVersion())
+	if err != nil || c.places.Load() != nil && slices.Equal(version, c.version) {
+		return nil, err
+	}
+	all, before := map[string]rules.Silences{}, c.places.Load()
+	for after, more := (queue.Hash{}), true; more; {
+		records, err := q.CallersGroup(ctx, q.silencesGroup(), after, silencePage)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			after = r.Name
+			s := decodeSilences(r.Data)
+			if len(s.All) == 0 {
+				continue
+			}
+			all[s.place()] = s.All
+			if before == nil || len((*before)[s.place()]) == 0 {
+				begun = append(begun, s.place())
+			}
+		}
+		more = len(records) == silencePage
+	}
+	c.version = version
+	c.places.Store(&all)
+	return begun, nil
+}
+
+// Errors of changes of silences.
+var (
+	errTooManySilences = errors.New("the key has 200 silences, as many as are allowed; end some of them, or make one that matches more")
+	errNoSilence       = errors.New("there is no such silence; it has ended, or the ID belongs to another key")
+)
+
+// changeSilences changes the silences of the key with a place. f may be called several
+// times.
+func (q *openQueue) changeSilences(ctx context.Context, home, key string, f func(now time.Time, s *keySilences) error) error {
+	place := home + "\x00" + key
+	names := []queue.Hash{q.silencesName(place), q.silencesVersion()}
+	err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+		now := time.Now()
+		s := decodeSilences(old[0])
+		s.Home, s.Key = home, key
+		if err := f(now, s); err != nil {
+			return nil, err
+		}
+		version := uuid.New()
+		return &queue.RuledChange{Records: []queue.Record{
+			q.silencesRecord(s, now),
+			{Data: encodeRecord(kindSilencesVersion, version[:]), Due: now.AddDate(1, 0, 0)},
+		}}, nil
+	}})
+	if err != nil {
+		return err
+	}
+	if err := q.readSilences(ctx); err != nil {
+		q.silences.places.Store(nil) // they are read when the store answers
+	}
+	return nil
+}
+
+// makeSilence adds a silence to those of a key.
+func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
+	err := q.changeSilences(ctx, k.home(site), k.name, func(now time.Time, s *keySilences) error {
+		if active, _ := s.All.Active(now); len(active) >= rules.MaxSilences {
+			return errTooManySilences
+		}
+		s.All = append(s.All, x)
+		return nil
+	})
+	if err == nil {
+		q.silenceChanged(silenceMade, k.name, x)
+	}
+	return err
+}
+
+// endSilence ends a silence of a key before its time. What it has held and is still open
+// is told. If that takes too long, or the process ends, the rest is told later.
+func (q *openQueue) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
+	err = q.changeSilences(ctx, home, key, func(now time.Time, s *keySilences) error {
+		found := s.All.Find(now, id)
+		if found == nil {
+			return errNoSilence
+		}
+		ended = *found
+		s.All = slices.DeleteFunc(s.All, func(x rules.Silence) bool { return x.ID == id })
+		s.Ended = now
+		return nil
+	})
+	if err != nil {
+		return ended, err
+	}
+	by := ended
+	by.Who = who
+	q.silenceChanged(silenceEnded, key, by)
+	if err := q.releaseSilenced(ctx, home, key); err != nil {
+		q.log.Warn("what a silence has held cannot be told now; it is tried again", zap.String("key", key), zap.Error(err))
+	}
+	return ended, nil
+}
+
+// silencesAt returns the silences of a key that hold now.
+func (q *openQueue) silencesAt(ctx context.Context, place string) (rules.Silences, error) {
+	b, err := q.CallersRecord(ctx, q.silencesName(place))
+	if err != nil {
+		return nil, err
+	}
+	active, _ := decodeSilences(b).All.Active(time.Now())
+	return active, nil
+}
+
+// dueSilences removes the silences of a key that have ended.
+func (q *openQueue) dueSilences(ctx context.Context, data []byte) error {
+	before := decodeSilences(data)
+	if before.Key == "" {
+		return nil
+	}
+	var ended rules.Silences
+	err := q.changeSilences(ctx, before.Home, before.Key, func(now time.Time, s *keySilences) error {
+		s.All, ended = s.All.Active(now)
+		if len(ended) > 0 {
+			s.Ended = now
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range ended {
+		x.Who = ""
+		q.silenceChanged(silenceEnded, before.Key, x)
+	}
+	return q.releaseSilenced(ctx, before.Home, before.Key)
+}
+
+// releaseSilenced looks at all that silences of a key have held.
+func (q *openQueue) releaseSilenced(ctx context.Context, home, key string) error {
+	place := home + "\x00" + key
+	b, err := q.CallersRecord(ctx, q.silencesName(place))
+	if err != nil {
+		return err
+	}
+	before := decodeSilences(b).Ended
+	group := q.silencedLanes(place)
+	for after, more := (queue.Hash{}), true; more; {
+		lanes, err := q.CallersGroup(ctx, group, after, silencePage)
+		if err != nil {
+			return err
+		}
+		for _, lane := range lanes {
+			after = lane.Name
+			if err := q.releaseLane(ctx, lane.Name); err != nil {
+				return err
+			}
+		}
+		more = len(lanes) == silencePage
+	}
+	return q.changeSilences(ctx, home, key, func(_ time.Time, s *keySilences) error {
+		if s.Ended.Equal(before) { // otherwise another one has ended since
+			s.Ended = time.Time{}
+		}
+		return nil
+	})
+}
+
+// setSilences returns the rules of a destination with its silences, and sets what they
+// match in the items of its lane.
+func (q *openQueue) setSilences(ctx context.Context, r *rules.Rules, lane *rules.Lane, t queueTarget, site string) (*rules.Rules, error) {
+	place := t.key.home(site) + "\x00" + t.key.name
+	all, err := q.silencesAt(ctx, place)
+	if err != nil || len(all) == 0 {
+		return r, err
+	}
+	lane.Group = q.silencedLanes(place)
+	for i := range lane.Items {
+		m, release, err := q.Load(ctx, lane.Items[i].Job.Message)
+		if _, damaged := errors.AsType[*queue.DamagedError](err); damaged || errors.Is(err, queue.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return r, err
+		}
+		var text queuedText
+		if text.decode(m.Body) == nil {
+			lane.Items[i].Incident, lane.Items[i].Title = text.Incident, text.Title
+		}
+		release()
+	}
+	return r.WithSilences(all.For(time.Now(), t.Tags)), nil
+}
+
+// What happens to a silence.
+const (
+	silenceMade  = "made"
+	silenceEnded = "ended"
+)
+
+// silenceChanged writes a line and emits an event about a silence.
+func (q *openQueue) silenceChanged(change, key string, s rules.Silence) {
+	app := q.app.Load()
+	app.log.Info("silence "+change, zap.String("key", key), zap.String("silence", s.ID.String()), zap.Time("until", s.Until),
+		zap.Bool("by_incident", s.Incident != ""), zap.String("tag", s.Tag), zap.Bool("by_title", s.Title != ""),
+		zap.String("who", s.Who), zap.Int("messages", s.Count))
+	app.emitter.emit(events.Silence, func() map[string]any {
+		return map[string]any{
+			"key": key, "silence": s.ID.String(), "change": change, "until": s.Until.UTC().Format(time.RFC3339), "tag": s.Tag,
+			"reason": s.Reason, "who": s.Who, "messages": s.Count,
+		}
+	})
+}
+
+// silencesOf returns the silences of the key that may keep the message of a delivery from
+// one of its destinations. Those of a message about an incident are all of them, because
+// the silence of an incident also holds for its later messages.
+func (q *openQueue) silencesOf(d *delivery) rules.Silences {
+	all := q.silences.of(d)
+	if len(all) == 0 || d.key == "" || d.source == sourceTest || d.source == sourceFallback {
+		return nil
+	}
+	now, m := time.Now(), d.message
+	active, _ := all.Active(now)
+	if m.Incident.ID != "" {
+		return active
+	}
+	for _, t := range d.to.Targets {
+		if active.Match(now, m.Incident, m.Title, t.Tags) != nil {
+			return active
+		}
+	}
+	return nil
+}

@@ -1,0 +1,397 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// Escalate tells one person after the other about an incident, until somebody acknowledges
+// it. The numbers of the tags of URLs are its steps: the lowest begins at once. URLs
+// without a number are told at once, too.
+type Escalate struct {
+	// After are the times from each step to the next. The last one also is the time from
+	// the last step to the first one of the next round.
+	After []time.Duration
+
+	Repeat int           // how many rounds there are
+	Ack    time.Duration // how long an acknowledgement of an incident lasts that stays open
+
+	Scope
+}
+
+// The bounds of an escalation.
+const (
+	maxSteps  = 20
+	maxRounds = 20
+)
+
+// escalated are the types of messages that escalate by default.
+var escalated = []notifier.Type{notifier.Failure}
+
+// Check returns an error if the rule is malformed.
+func (e *Escalate) Check() error {
+	if len(e.After) == 0 || len(e.After) > maxSteps {
+		return fmt.Errorf("it needs from 1 to %d durations, such as after 5m 15m: from each step to the next, and from the last one to the first one", maxSteps)
+	}
+	for _, d := range e.After {
+		if err := checkTime(d); err != nil {
+			return fmt.Errorf("after: %w", err)
+		}
+	}
+	if e.Repeat < 1 || e.Repeat > maxRounds {
+		return fmt.Errorf("repeat: the number of rounds must be from 1 to %d", maxRounds)
+	}
+	if err := checkTime(e.Ack); err != nil {
+		return fmt.Errorf("ack: %w", err)
+	}
+	for _, t := range e.Types {
+		if t != notifier.Failure && t != notifier.Warning {
+			return fmt.Errorf("types: %s does not open an incident; write failure, or failure warning", t)
+		}
+	}
+	return e.Scope.Check()
+}
+
+// CheckSteps returns an error if the numbers of the URLs of a key do not fit the durations.
+func (e *Escalate) CheckSteps(numbers []int) error {
+	n := len(numbers)
+	want := max(n-1, 1)
+	switch {
+	case n == 0:
+		return errors.New("no URL of the key has a number in a tag, so that there are no steps; give the URLs of whom to wake first the tag 1:oncall, and of whom next 2:oncall")
+	case len(e.After) != want && n == 1:
+		return fmt.Errorf("there is one step, so that one duration follows after; there are %d: remove %d, or give further URLs the next numbers", len(e.After), len(e.After)-1)
+	case len(e.After) != want:
+		return fmt.Errorf("there are %d steps, the numbers %v, and so %d durations follow after; there are %d: write the time from each step to the next", n, numbers, want, len(e.After))
+	}
+	return nil
+}
+
+// Covers reports whether a message that opens an incident, or tells that it is worse,
+// escalates.
+func (e *Escalate) Covers(t notifier.Type, state notifier.IncidentState) bool {
+	return e != nil && state == notifier.Open && e.covers(t, escalated)
+}
+
+// StepOf returns the number of the step that a destination with tags belongs to: the
+// lowest of its numbers, or 0 for none.
+func StepOf(tags []string) (step int) {
+	for _, tag := range tags {
+		if n, _ := notifier.SplitTag(tag); n != 0 && (step == 0 || n < step) {
+			step = n
+		}
+	}
+	return step
+}
+
+// IsStep reports whether a destination with these rules can be one of a step. r may be nil.
+func (r *Rules) IsStep() bool { return r != nil && r.Escalate != nil }
+
+// wait returns how long a step lasts.
+func (e *Escalate) wait(x *Escalation) time.Duration {
+	at := slices.Index(x.Steps(), x.Step)
+	return e.After[min(max(at, 0), len(e.After)-1)]
+}
+
+// longest returns the longest time that a step lasts.
+func (e *Escalate) longest() time.Duration { return slices.Max(e.After) }
+
+// Steps returns the numbers of the steps, the lowest first.
+func (x *Escalation) Steps() (steps []int) {
+	for _, t := range x.Targets {
+		if t.Step != 0 {
+			steps = append(steps, t.Step)
+		}
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
+}
+
+// AddTarget adds a destination, unless it is known.
+func (x *Escalation) AddTarget(t StepTarget) {
+	if i := slices.IndexFunc(x.Targets, func(o StepTarget) bool { return o.Hash == t.Hash }); i >= 0 {
+		x.Targets[i] = t
+		return
+	}
+	x.Targets = append(x.Targets, t)
+}
+
+// StepPlan is what an escalation does with the jobs of a message.
+type StepPlan struct {
+	Send []StepJob // now
+	Hold []StepJob // until their step
+
+	// Drop are jobs of the message that no step needs, and Replaced are those of older
+	// messages, which those of this one replace.
+	Drop, Replaced []StepJob
+
+	// Acknowledged means that nobody is told, because somebody takes care of it, and
+	// Silenced that a silence keeps the steps from beginning.
+	Acknowledged, Silenced bool
+}
+
+// Arrive decides about a message that escalates. jobs are those to destinations with a
+// number, one for each of the rounds. silenced reports whether a silence keeps it from all
+// of them. Then the steps begin when the silence ends (see Silence), but those of a failure
+// without an incident as if there were none.
+func (e *Escalate) Arrive(now time.Time, x *Incident, jobs []StepJob, silenced bool) (p StepPlan) {
+	if a := &x.Acknowledged; x.IsAcknowledged() {
+		if x.Own || a.Until.IsZero() || a.Until.After(now) {
+			p.Acknowledged, p.Drop = true, jobs
+			return p
+		}
+		x.Acknowledged = Acknowledgement{}
+		x.Escalation = Escalation{}
+	}
+	s := &x.Escalation
+	if s.Exhausted {
+		*s = Escalation{Sent: s.Sent}
+	}
+	for _, j := range jobs {
+		s.AddTarget(StepTarget{j.Step, j.Target})
+	}
+	if len(s.Steps()) == 0 {
+		return p
+	}
+	if s.Round == 0 && (!silenced || x.Own) {
+		s.begin(now, 1, s.Steps()[0], e)
+	}
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(old StepJob) bool {
+		replaced := slices.ContainsFunc(jobs, func(j StepJob) bool { return j.Target == old.Target })
+		if replaced {
+			p.Replaced = append(p.Replaced, old)
+		}
+		return replaced
+	})
+	if silenced && !x.Own {
+		s.Round, s.Silenced, s.Next = max(s.Round, 1), true, now.Add(silenceCheck)
+		p.Replaced, s.Waiting = slices.Concat(p.Replaced, s.Waiting), nil
+		p.Silenced, p.Drop = true, jobs
+		return p
+	}
+	for _, j := range jobs {
+		told := s.Round > 1 || j.Step <= s.Step
+		later := j.Round > s.Round || j.Round == s.Round && j.Step > s.Step
+		switch {
+		case told && j.Round == 1:
+			p.Send = append(p.Send, j)
+			s.Sent = slices.DeleteFunc(s.Sent, func(old StepJob) bool { return old.Target == j.Target }) // which it replaces
+			s.Sent = append(s.Sent, j)
+		case later:
+			p.Hold = append(p.Hold, j)
+			s.Waiting = append(s.Waiting, j)
+		default:
+			p.Drop = append(p.Drop, j)
+		}
+	}
+	return p
+}
+
+// begin begins a step.
+func (x *Escalation) begin(now time.Time, round, step int, e *Escalate) {
+	x.Round, x.Step, x.Reached = round, step, false
+	x.Next = now.Add(e.wait(x))
+}
+
+// StepChange is what the time does to an escalation.
+type StepChange struct {
+	Release   []StepJob // are sent now
+	Drop      []StepJob // are not sent, because the destination still waits for an earlier round, or no round follows
+	Round     int       // that has begun with Step; 0 for none
+	Step      int
+	Exhausted bool // all rounds have ended
+	Again     bool // the acknowledgement has ended, and the caller sends a message that escalates anew
+}
+
+// Advance does what is due in an escalation. status returns that of a job. A clock that was
+// set back, or a shorter time in the rule, makes due what would take longer than a step
+// lasts.
+func (e *Escalate) Advance(now time.Time, x *Incident, status func(queue.JobID) queue.Status) (c StepChange) {
+	if a := &x.Acknowledged; x.IsAcknowledged() {
+		if latest := now.Add(e.Ack); !a.Until.IsZero() && a.Until.After(latest) { // the rule or the clock has changed
+			a.Until = latest
+		}
+		c.Again = x.IsOpen() && !a.Until.IsZero() && !a.Until.After(now)
+		return c
+	}
+	s := &x.Escalation
+	if !x.Escalating() || s.Silenced {
+		return c
+	}
+	s.Waiting = slices.DeleteFunc(s.Waiting, func(j StepJob) bool { return status(j.Job) != queue.Held })
+	s.Sent = slices.DeleteFunc(s.Sent, func(j StepJob) bool { return !status(j.Job).Waits() })
+	if s.Next.After(now) && !s.Next.After(now.Add(e.longest())) {
+		return c
+	}
+	for {
+		round, step := s.following()
+		if round > e.Repeat || len(s.Waiting) == 0 {
+			c.Exhausted, c.Drop = true, s.Waiting
+			s.Exhausted, s.Next, s.Waiting = true, time.Time{}, nil
+			return c
+		}
+		s.begin(now, round, step, e)
+		s.Waiting = slices.DeleteFunc(s.Waiting, func(j StepJob) bool {
+			begins := j.Round < round || j.Round == round && j.Step <= step
+			waits := slices.ContainsFunc(s.Sent, func(o StepJob) bool { return o.Target == j.Target })
+			switch {
+			case begins && waits:
+				c.Drop = append(c.Drop, j)
+			case begins:
+				c.Release = append(c.Release, j)
+			}
+			return begins
+		})
+		if len(c.Release)+len(c.Drop) > 0 {
+			s.Sent = append(s.Sent, c.Release...)
+			c.Round, c.Step = round, step
+			return c
+		}
+	}
+}
+
+// following returns the step after the present one.
+func (x *Escalation) following() (round, step int) {
+	steps := x.Steps()
+	for _, n := range steps {
+		if n > x.Step {
+			return x.Round, n
+		}
+	}
+	if len(steps) == 0 {
+		return x.Round + 1, 0
+	}
+	return x.Round + 1, steps[0]
+}
+
+// Ended notes the outcome of a job of a step. If no destination of the present step gets
+// the message, the next one begins at once.
+func (x *Incident) Ended(now time.Time, job queue.JobID, delivered bool) {
+	s := &x.Escalation
+	i := slices.IndexFunc(s.Sent, func(j StepJob) bool { return j.Job == job })
+	if i < 0 {
+		return
+	}
+	j := s.Sent[i]
+	s.Sent = slices.Delete(s.Sent, i, i+1)
+	if j.Step != s.Step {
+		return
+	}
+	if delivered {
+		s.Reached = true
+	}
+	pending := slices.ContainsFunc(s.Sent, func(o StepJob) bool { return o.Step == s.Step })
+	if round, _ := s.following(); x.Escalating() && !s.Reached && !pending && round == s.Round {
+		s.Next = now
+	}
+}
+
+// Acknowledge notes that somebody takes care of the incident. ack is how long that lasts;
+// 0 for until it is resolved. It returns the jobs of the steps, none of which is sent any
+// more. ok is false if the incident is resolved, or acknowledged already.
+func (x *Incident) Acknowledge(now time.Time, by string, ack time.Duration) (cancelled []StepJob, ok bool) {
+	if !x.IsOpen() || x.IsAcknowledged() {
+		return nil, false
+	}
+	cancelled = x.stop()
+	x.Acknowledged = Acknowledgement{By: by, At: now}
+	if x.Own {
+		x.Resolve(now, by)
+	} else if ack > 0 {
+		x.Acknowledged.Until = now.Add(ack)
+	}
+	return cancelled, true
+}
+
+// Again ends the steps and an acknowledgement of the incident, because a message of the
+// gateway begins them again.
+func (x *Incident) Again() {
+	unnumbered := slices.DeleteFunc(x.Escalation.Targets, func(t StepTarget) bool { return t.Step != 0 })
+	x.Acknowledged, x.Escalation = Acknowledgement{}, Escalation{Targets: unnumbered}
+}
+
+// stop ends the steps, and returns the jobs of those that have not ended.
+func (x *Incident) stop() []StepJob {
+	s := &x.Escalation
+	jobs := slices.Concat(s.Sent, s.Waiting)
+	s.Sent, s.Waiting, s.Next = nil, nil, time.Time{}
+	return jobs
+}
+
+// silenceCheck is how long after one look at a silence it is looked at again, which may have
+// been ended.
+const silenceCheck = time.Minute
+
+// Silence stops the steps while a silence matches the incident, when one of them is due. It
+// returns the jobs that are not sent any more. again reports whether the silence has ended,
+// so that the steps begin again. Those of a failure without an incident wait, and go on.
+func (x *Incident) Silence(now time.Time, silenced bool) (stopped []StepJob, again bool) {
+	s := &x.Escalation
+	if !x.Escalating() || s.Next.After(now) || !silenced && !s.Silenced {
+		return nil, false
+	}
+	if !silenced {
+		return nil, true
+	}
+	if s.Next = now.Add(silenceCheck); x.Own { // only its own message can tell it
+		return nil, false
+	}
+	stopped = s.Waiting
+	s.Waiting, s.Silenced = nil, true
+	return stopped, false
+}
+
+// Calm ends the steps of an incident whose newest state does not escalate. It returns the
+// jobs that are not sent any more.
+func (x *Incident) Calm() []StepJob {
+	jobs := x.Escalation.Waiting
+	x.Escalation = Escalation{Sent: x.Escalation.Sent}
+	return jobs
+}
+
+// Close notes that the problem is over, and returns the jobs of the steps, none of which
+// is sent any more. by is who said so; empty for a message.
+func (x *Incident) Close(now time.Time, by string) []StepJob {
+	jobs := x.stop()
+	x.Resolve(now, by)
+	return jobs
+}
+
+// Sends reports whether jobs of steps may be sent: the incident is open, and nobody has
+// acknowledged it.
+func (x *Incident) Sends() bool { return x.IsOpen() && !x.IsAcknowledged() }
+
+// At returns when a step begins if each one before it lasts as long as it may.
+func (e *Escalate) At(x *Incident, round, step int) time.Time {
+	at := x.Escalation
+	when := at.Next
+	for range maxSteps * maxRounds {
+		at.Round, at.Step = at.following()
+		if at.Round > round || at.Round == round && at.Step >= step {
+			return when
+		}
+		when = when.Add(e.wait(&at))
+	}
+	return when
+}
+
+// Abandon ends the steps of an incident whose key has no rule for them any more. It returns
+// a job for each destination that was not told yet, and the others.
+func (x *Incident) Abandon() (release, drop []StepJob) {
+	s := &x.Escalation
+	for _, j := range s.Waiting {
+		told := s.Round > 1 || j.Step <= s.Step || slices.ContainsFunc(release, func(o StepJob) bool { return o.Target == j.Target })
+		if told || x.IsAcknowledged() || !x.IsOpen() {
+			drop = append(drop, j)
+		} else {
+			release = append(release, j)
+		}
+	}
+	*s = Escalation{Sent: slices.Concat(s.Sent, release)}
+	return release, drop
+}

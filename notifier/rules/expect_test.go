@@ -1,0 +1,262 @@
+package rules
+
+import (
+	"testing"
+	"time"
+)
+
+// watchedBeat is a beat that gateways look at, and what they told.
+type watchedBeat struct {
+	Beat
+	Uptime
+	e    Expect
+	told []string // what was told, with the time since the beginning
+}
+
+// run lets the gateways run from one time to another. beats has when beats come, and
+// gone when no gateway runs. It looks at the beat each step.
+func (w *watchedBeat) run(from, to time.Time, step time.Duration, comes, gone func(time.Time) bool) {
+	for now := from; now.Before(to); now = now.Add(step) {
+		if gone != nil && gone(now) {
+			continue
+		}
+		w.See(now, false)
+		w.Arm(now, &w.Uptime, &w.e)
+		if comes(now) && w.Came(now, &w.Uptime, &w.e, false) {
+			w.told = append(w.told, "back "+now.Format("Mon 15:04"))
+		}
+		if w.Late(now, &w.Uptime) {
+			w.Miss(now)
+			w.told = append(w.told, "late "+now.Format("Mon 15:04"))
+		}
+	}
+}
+
+func (w *watchedBeat) expectTold(t *testing.T, want ...string) {
+	t.Helper()
+	if len(w.told) != len(want) {
+		t.Fatalf("told %q, want %q", w.told, want)
+	}
+	for i := range want {
+		if w.told[i] != want[i] {
+			t.Errorf("told %q, want %q", w.told, want)
+		}
+	}
+}
+
+func berlin(t *testing.T, day string) time.Time {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.ParseInLocation(time.DateOnly, day, zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// daily reports whether the clock on the wall shows a time.
+func daily(clock string) func(time.Time) bool {
+	return func(t time.Time) bool { return t.Format("15:04") == clock }
+}
+
+const step = 10 * time.Second // between two looks, no more than SeeEvery
+
+// once makes a beat come once in each minute in which f is true.
+func once(f func(time.Time) bool) func(time.Time) bool {
+	return func(t time.Time) bool { return t.Second() == 0 && f(t) }
+}
+
+// TestBeatsOfWeeks checks that nothing is told of a daily job over both changes of the
+// clock, also one that waits 24 hours from run to run.
+func TestBeatsOfWeeks(t *testing.T) {
+	for _, day := range []string{"2026-03-24", "2026-10-20"} {
+		from := berlin(t, day)
+		to := from.AddDate(0, 0, 10)
+		w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 10 * time.Minute}}
+		w.run(from, to, step, once(daily("04:30")), nil)
+		w.expectTold(t)
+
+		var next time.Time
+		every24h := func(now time.Time) bool {
+			if now.Before(next) {
+				return false
+			}
+			next = now.Add(24 * time.Hour)
+			return true
+		}
+		w = watchedBeat{e: Expect{"timer", 24 * time.Hour, 10 * time.Minute}}
+		w.run(from, to, step, every24h, nil)
+		w.expectTold(t)
+	}
+}
+
+// TestMissedBeat checks that a miss is told once, and again after the next beat.
+func TestMissedBeat(t *testing.T) {
+	from := berlin(t, "2026-05-04")
+	w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 2 * time.Hour}}
+	missing := func(now time.Time) bool {
+		return now.Day() != 6 && now.Day() != 7 && now.Day() != 10 && daily("02:00")(now)
+	}
+	w.run(from, from.AddDate(0, 0, 10), step, once(missing), nil)
+	w.expectTold(t, "late Wed 04:00", "back Fri 02:00", "late Sun 04:00", "back Mon 02:00")
+}
+
+// TestBeatNeverCame checks that a beat is expected from the moment in which it is armed.
+func TestBeatNeverCame(t *testing.T) {
+	from := berlin(t, "2026-05-04")
+	w := watchedBeat{e: Expect{"nightly", 24 * time.Hour, 2 * time.Hour}}
+	w.run(from, from.AddDate(0, 0, 9), step, func(time.Time) bool { return false }, nil)
+	w.expectTold(t, "late Tue 02:00")
+	if !w.Last.IsZero() || w.State != BeatLate {
+		t.Errorf("%+v", w.Beat)
+	}
+}
+
+// TestGatewayDown checks that nothing is told of beats that could not come because no
+// gateway ran, that a job which does not run afterwards is told, and that many short
+// times without a gateway move the deadline by no more than themselves and one grace.
+func TestGatewayDown(t *testing.T) {
+	from := berlin(t, "2026-05-04")
+	down := func(now time.Time) bool { // from Wed 01:00 to Thu 12:00
+		return now.After(from.AddDate(0, 0, 2).Add(time.Hour)) && now.Before(from.AddDate(0, 0, 3).Add(12*time.Hour))
+	}
+	hourly := func(now time.Time) bool { return now.Minute() == 0 }
+	w := watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w.run(from, from.AddDate(0, 0, 7), step, once(hourly), down)
+	w.expectTold(t)
+
+	gone := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2)) && hourly(now) }
+	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w.run(from, from.AddDate(0, 0, 7), step, once(gone), down)
+	// The last beat is that of Tue 23:00, so it was told at 00:10, before.
+	w.expectTold(t, "late Wed 00:10")
+
+	last := func(now time.Time) bool { return now.Before(from.AddDate(0, 0, 2).Add(time.Hour)) && hourly(now) }
+	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w.run(from, from.AddDate(0, 0, 7), step, once(last), down)
+	if len(w.told) != 1 || w.told[0] < "late Thu 12:20" || w.told[0] > "late Thu 13:20" {
+		t.Errorf("told %q", w.told)
+	}
+
+	restarts := func(now time.Time) bool { return now.Minute()%10 == 5 } // a minute of ten
+	w = watchedBeat{e: Expect{"hourly", time.Hour, 10 * time.Minute}}
+	w.run(from, from.AddDate(0, 0, 1), step, func(time.Time) bool { return false }, restarts)
+	if len(w.told) != 1 || w.told[0] > "late Mon 01:40" {
+		t.Errorf("told %q", w.told)
+	}
+}
+
+// TestFailingBeat checks that each failure is told, and the first success after it.
+func TestFailingBeat(t *testing.T) {
+	now := berlin(t, "2026-05-04")
+	var b Beat
+	var u Uptime
+	e := Expect{"nightly", time.Hour, time.Minute}
+	b.Arm(now, &u, &e)
+	for i, x := range []struct {
+		failed, told bool
+		state        BeatState
+	}{{false, false, BeatOK}, {true, true, BeatFailed}, {true, true, BeatFailed}, {false, true, BeatOK}, {false, false, BeatOK}} {
+		now = now.Add(time.Hour)
+		if told := b.Came(now, &u, &e, x.failed); told != x.told || b.State != x.state || b.Last != now {
+			t.Errorf("beat %d: told %v, %+v", i, told, b)
+		}
+		if b.Late(now.Add(time.Hour), &u) || !b.Late(now.Add(61*time.Minute), &u) {
+			t.Errorf("beat %d: late at the wrong time", i)
+		}
+	}
+}
+
+// TestArmAgain checks that an expectation that has not changed keeps its deadline, that
+// a changed one begins anew, and that a clock that was wrong does not put it off.
+func TestArmAgain(t *testing.T) {
+	now := berlin(t, "2026-05-04")
+	var b Beat
+	var u Uptime
+	e := Expect{"nightly", 24 * time.Hour, time.Hour}
+	b.Arm(now, &u, &e)
+	first := b.Deadline(&u)
+	b.Arm(now.Add(20*time.Hour), &u, &e)
+	if b.Deadline(&u) != first {
+		t.Error("an unchanged one has another deadline")
+	}
+	e.Every = 12 * time.Hour
+	b.Arm(now.Add(20*time.Hour), &u, &e)
+	if want := now.Add(33 * time.Hour); !b.Deadline(&u).Equal(want) {
+		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
+	}
+	b.Came(now.AddDate(10, 0, 0), &u, &e, false) // the clock is wrong
+	b.Arm(now, &u, &e)
+	if want := now.Add(13 * time.Hour); !b.Deadline(&u).Equal(want) {
+		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
+	}
+	u.Seen = now.AddDate(-50, 0, 0) // a board without a battery has just got the time
+	u.See(now, false)
+	b.Arm(now, &u, &e)
+	if want := now.Add(13 * time.Hour); b.Deadline(&u).After(want) {
+		t.Errorf("deadline %v, want %v", b.Deadline(&u), want)
+	}
+}
+
+// TestUptime checks what counts as a time without a gateway.
+func TestUptime(t *testing.T) {
+	now := berlin(t, "2026-05-04")
+	for _, x := range []struct {
+		gap     time.Duration
+		started bool
+		down    time.Duration
+	}{{SeeEvery, false, 0}, {14 * time.Second, false, 0}, {16 * time.Second, false, 16 * time.Second}, {5 * time.Second, true, 5 * time.Second}, {-time.Hour, true, 0}, {time.Hour, false, time.Hour}} {
+		u := Uptime{Seen: now}
+		if u.See(now.Add(x.gap), x.started); u.Down != x.down || u.Seen != now.Add(x.gap) {
+			t.Errorf("%v, %v: %+v", x.gap, x.started, u)
+		}
+	}
+	var u Uptime
+	if u.See(now, true); u.Down != 0 {
+		t.Error("the first gateway was not missed")
+	}
+}
+
+// TestBeatRecord checks that a record keeps a beat.
+func TestBeatRecord(t *testing.T) {
+	now := berlin(t, "2026-05-04").Local()
+	u := Uptime{Seen: now, Down: time.Hour}
+	b := Beat{Site: "s", Key: "ops", Name: "nightly"}
+	b.Came(now, &u, &Expect{"nightly", 24 * time.Hour, time.Hour}, true)
+	b.Miss(now.Add(time.Hour))
+	b.Gone = now
+	got, err := DecodeBeat(b.Encode())
+	if err != nil || *got != b {
+		t.Errorf("%+v, %v, want %+v", got, err, b)
+	}
+	if got, err := DecodeUptime(u.Encode()); err != nil || *got != u {
+		t.Errorf("%+v, %v, want %+v", got, err, u)
+	}
+}
+
+// TestCheckExpect checks the bounds.
+func TestCheckExpect(t *testing.T) {
+	for _, x := range []struct {
+		e  Expect
+		ok bool
+	}{
+		{Expect{"nightly.db-1_x", time.Hour, time.Minute}, true},
+		{Expect{"", time.Hour, time.Minute}, false},
+		{Expect{"a b", time.Hour, time.Minute}, false},
+		{Expect{"ä", time.Hour, time.Minute}, false},
+		{Expect{"n", time.Millisecond, time.Minute}, false},
+		{Expect{"n", 401 * 24 * time.Hour, time.Minute}, false},
+		{Expect{"n", time.Hour, 0}, false},
+		{Expect{"n", time.Hour, 401 * 24 * time.Hour}, false},
+	} {
+		if err := x.e.Check(); (err == nil) != x.ok {
+			t.Errorf("%+v: %v", x.e, err)
+		}
+	}
+	if DefaultGrace(24*time.Hour) != 144*time.Minute || DefaultGrace(2*time.Second) != time.Second {
+		t.Error("default grace")
+	}
+}

@@ -1,0 +1,399 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// Silence keeps messages of a key from its destinations until a time. A problem that
+// begins or gets worse meanwhile is held: if it is over before the silence ends, its
+// resolution is silent, too; otherwise it is told then. Other messages are not sent.
+//
+// A silence has at least one of Incident, Tag and Title. If it has several, all must
+// match.
+type Silence struct {
+	ID    uuid.UUID
+	Made  time.Time
+	Until time.Time
+
+	Incident string // the name of an incident, or the ID that destinations know it by
+	Tag      string // of destinations; AllTags for every one
+	Title    string // what the title begins with, in any case
+
+	Reason string
+	Who    string // who has made it
+
+	Count int // messages that it has kept from a destination
+}
+
+// AllTags is the tag that every destination has.
+const AllTags = "all"
+
+// The bounds of silences.
+const (
+	MaxSilences    = 200 // active ones of a key
+	MaxSilenceTime = 30 * 24 * time.Hour
+	maxSilenceText = 200 // bytes of Title, Reason and Who
+)
+
+// Normalize removes the white space around the texts of s, and returns an error if s is
+// no silence that can be made now.
+func (s *Silence) Normalize(now time.Time) (err error) {
+	for _, text := range []*string{&s.Tag, &s.Title, &s.Reason, &s.Who} {
+		*text = strings.TrimSpace(*text)
+	}
+	if s.Incident, _, err = notifier.IncidentName(s.Incident); err != nil {
+		return errors.New("incident: " + err.Error())
+	}
+	switch {
+	case s.Incident == "" && s.Tag == "" && s.Title == "":
+		return errors.New("it would match nothing; write an incident, a tag of URLs (all stands for every URL), or a title, which is the beginning of the title of messages")
+	case s.Tag != "" && !strings.EqualFold(s.Tag, AllTags) && !notifier.ValidTag(s.Tag):
+		return errors.New("tag: it must be one tag of URLs, such as phone, or all")
+	case len(s.Title) > maxSilenceText:
+		return errors.New("title: it is longer than 200 bytes; write only its beginning")
+	case len(s.Reason) > maxSilenceText:
+		return errors.New("reason: it is longer than 200 bytes; write it shorter")
+	case strings.ContainsFunc(s.Title+s.Reason, unicode.IsControl):
+		return errors.New("title and reason are one line each; remove line breaks and other control characters")
+	case !s.Until.After(now):
+		return errors.New("it would end in the past; write a later until, or for with a duration, such as 2h")
+	case s.Until.Sub(now) > MaxSilenceTime:
+		return errors.New("it would last longer than 30 days; write an earlier end, and make another silence then")
+	}
+	s.Who = markup.TruncateBytes(markup.OneLine(s.Who), maxSilenceText-len("…"))
+	return nil
+}
+
+// active reports whether the silence holds. If the clock was set back by far, it does
+// not.
+func (s *Silence) active(now time.Time) bool {
+	return now.Before(s.Until) && s.Until.Sub(now) <= MaxSilenceTime+time.Hour
+}
+
+// concerns reports whether the silence holds for a destination with tags.
+func (s *Silence) concerns(tags []string) bool {
+	scope := Scope{Tag: s.Tag}
+	return strings.EqualFold(s.Tag, AllTags) || scope.concerns(tags)
+}
+
+// matches reports whether the silence holds for messages with a title about an
+// incident.
+func (s *Silence) matches(incident notifier.Incident, title string) bool {
+	if s.Incident != "" && s.Incident != incident.Name && s.Incident != incident.ID {
+		return false
+	}
+	return len(title) >= len(s.Title) && strings.EqualFold(title[:len(s.Title)], s.Title)
+}
+
+// Silences are the silences of a key.
+type Silences []Silence
+
+// Match returns the silence that keeps a message from a destination with tags, or nil.
+// Of several it is the one that ends last.
+func (s Silences) Match(now time.Time, incident notifier.Incident, title string, tags []string) *Silence {
+	return s.last(func(x *Silence) bool { return x.active(now) && x.concerns(tags) && x.matches(incident, title) })
+}
+
+// match is Match for silences that hold for the destination.
+func (s Silences) match(now time.Time, x *Item) *Silence {
+	return s.last(func(o *Silence) bool { return o.active(now) && o.matches(x.Incident, x.Title) })
+}
+
+// last returns the silence that ends last of those for which f reports true, or nil.
+func (s Silences) last(f func(*Silence) bool) (found *Silence) {
+	for i := range s {
+		if x := &s[i]; f(x) && (found == nil || x.Until.After(found.Until)) {
+			found = x
+		}
+	}
+	return found
+}
+
+// For returns the active silences that hold for a destination with tags.
+func (s Silences) For(now time.Time, tags []string) (out Silences) {
+	for i := range s {
+		if s[i].active(now) && s[i].concerns(tags) {
+			out = append(out, s[i])
+		}
+	}
+	return out
+}
+
+// Find returns the silence with an ID if it is active, or nil.
+func (s Silences) Find(now time.Time, id uuid.UUID) *Silence {
+	i := slices.IndexFunc(s, func(x Silence) bool { return x.ID == id })
+	if id == (uuid.UUID{}) || i < 0 || !s[i].active(now) {
+		return nil
+	}
+	return &s[i]
+}
+
+// Active returns the silences that hold at a time, and those that do not.
+func (s Silences) Active(now time.Time) (active, ended Silences) {
+	for _, x := range s {
+		if x.active(now) {
+			active = append(active, x)
+		} else {
+			ended = append(ended, x)
+		}
+	}
+	return active, ended
+}
+
+// Next returns when the first of the silences ends.
+func (s Silences) Next() (next time.Time) {
+	for _, x := range s {
+		if next.IsZero() || x.Until.Before(next) {
+			next = x.Until
+		}
+	}
+	return next
+}
+
+// WithSilences returns the rules of a destination with the silences that hold for it.
+// r may be nil. The result is nil if there are neither rules nor silences.
+func (r *Rules) WithSilences(s Silences) *Rules {
+	if len(s) == 0 {
+		return r
+	}
+	var out Rules
+	if r != nil {
+		out = *r
+	}
+	out.Silences = s
+	return &out
+}
+
+// silence decides about a message that comes in during silences. done reports whether
+// they keep it from the destination; otherwise the other rules decide.
+func (r *Rules) silence(now time.Time, l *Lane, s *Subject, x *Item, v *Verdict, id func() uuid.UUID) (done bool) {
+	if len(r.Silences) == 0 {
+		return false
+	}
+	following := r.Silences.Find(now, l.silencedBy(cmp.Or(x.About, x.Subject)))
+	if following == nil {
+		following = r.Silences.Find(now, s.Silenced)
+	}
+	if x.State == notifier.Resolved {
+		if following == nil || s.Passed != "" {
+			return false // the destination knows the problem, or the silence does not
+		}
+		l.endSilenced(s, x.Subject, v)
+		return v.silenced(following)
+	}
+	by := r.Silences.match(now, x)
+	if by == nil {
+		by = following
+	}
+	if by == nil {
+		return false
+	}
+	if x.State != notifier.Open {
+		return v.silenced(by)
+	}
+	l.endOlder(s, x, v)
+	s.Silenced = by.ID
+	if len(l.Items) >= MaxItems {
+		s.Counted = x.Type
+		l.countSilenced(by, x.Type, id)
+		return v.silenced(by)
+	}
+	x.Silence, x.Hold, x.Until = by.ID, BySilence, by.Until
+	if s.Way.Digest { // which tells an older state
+		x.After, x.Until = s.Way.Job, time.Time{}
+	}
+	l.Items = append(l.Items, *x)
+	s.Next = x.Mark()
+	v.Outcome, v.Hold, v.Until, v.Silence = Held, BySilence, by.Until, by.ID
+	return true
+}
+
+// silenced makes v say that a silence keeps the message from the destination.
+func (v *Verdict) silenced(by *Silence) bool {
+	v.Outcome, v.Silence = Silenced, by.ID
+	return true
+}
+
+// endSilenced removes what a silence holds of an incident that is over. Nobody tells it.
+func (l *Lane) endSilenced(s *Subject, subject string, v *Verdict) {
+	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+		ends := o.Subject == subject && o.Silence != uuid.UUID{}
+		if ends {
+			v.Evicted = append(v.Evicted, Evicted{Item: o})
+		}
+		return ends
+	})
+	l.uncount(s)
+	s.Silenced, s.Next = uuid.UUID{}, Mark{}
+}
+
+// endOlder removes what is held of older states of an incident, so that of a silenced
+// one nothing but the present state is held.
+func (l *Lane) endOlder(s *Subject, x *Item, v *Verdict) {
+	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+		older := o.Subject == x.Subject && o.tellsState()
+		if older {
+			v.Evicted = append(v.Evicted, Evicted{Item: o, Newer: true, By: x.Job})
+		}
+		return older
+	})
+	l.uncount(s)
+}
+
+// endSilencedOlder removes what silences hold of older states of the incident of an item
+// that other rules hold.
+func (l *Lane) endSilencedOlder(s *Subject, x *Item, v *Verdict) {
+	if !x.tellsState() || x.Subject == "" {
+		return
+	}
+	l.Items = slices.DeleteFunc(l.Items, func(o Item) bool {
+		older := o.Subject == x.Subject && o.Silence != uuid.UUID{}
+		if older {
+			v.Evicted = append(v.Evicted, Evicted{Item: o, Newer: true, By: x.Job})
+		}
+		return older
+	})
+	l.uncount(s)
+	s.Silenced = uuid.UUID{}
+}
+
+// silencedBy returns the silence that holds the newest state of an incident.
+func (l *Lane) silencedBy(subject string) (id uuid.UUID) {
+	for _, o := range l.Items {
+		if subject != "" && o.Subject == subject {
+			id = o.Silence
+		}
+	}
+	return id
+}
+
+// SilencedCounts counts the problems that a silence keeps from a destination, and for
+// which the lane had no room.
+type SilencedCounts struct {
+	Silence uuid.UUID
+	Until   time.Time // when it ends
+	ID      uuid.UUID // of the message that will tell the numbers
+	Counts  Counts
+}
+
+// countSilenced counts a problem of a type.
+func (l *Lane) countSilenced(by *Silence, t notifier.Type, id func() uuid.UUID) {
+	i := slices.IndexFunc(l.Over, func(o SilencedCounts) bool { return o.Silence == by.ID })
+	if i < 0 {
+		i = len(l.Over)
+		l.Over = append(l.Over, SilencedCounts{Silence: by.ID, Until: by.Until, ID: id()})
+	}
+	l.Over[i].Counts[max(slices.Index(Types, t), 0)]++
+}
+
+// uncount takes the problem of a subject out of the numbers, because it is over or has
+// changed.
+func (l *Lane) uncount(s *Subject) {
+	i := slices.IndexFunc(l.Over, func(o SilencedCounts) bool { return o.Silence == s.Silenced })
+	if s.Counted != "" && i >= 0 { // otherwise the number was told
+		n := &l.Over[i].Counts[max(slices.Index(Types, s.Counted), 0)]
+		if *n = max(*n-1, 0); l.Over[i].Counts.Total() == 0 {
+			l.Over = slices.Delete(l.Over, i, i+1)
+		}
+	}
+	s.Counted = ""
+}
+
+// tellCounts makes the numbers of silences that have ended part of what is told next.
+func (r *Rules) tellCounts(now time.Time, l *Lane) {
+	l.Over = slices.DeleteFunc(l.Over, func(o SilencedCounts) bool {
+		if r.Silences.Find(now, o.Silence) != nil {
+			return false
+		}
+		for i, n := range o.Counts {
+			more := &l.More[kindOf(Types[i])]
+			if n > 0 && more.Counts.Total() == 0 {
+				more.ID = o.ID
+				o.ID[15] ^= 1 // the other kind is another message
+			}
+			more.Counts[i] += n
+		}
+		return true
+	})
+}
+
+// keepsSilent reports whether a silence holds an item that is looked at again, and sets
+// why and until when.
+func (r *Rules) keepsSilent(now time.Time, x *Item) bool {
+	by := r.Silences.Find(now, x.Silence)
+	if by == nil && x.State != notifier.Resolved {
+		by = r.Silences.match(now, x)
+	}
+	if by == nil {
+		x.Silence = uuid.UUID{}
+		return false
+	}
+	x.Silence, x.Hold, x.Until = by.ID, BySilence, by.Until
+	return true
+}
+
+// The fields of a silence.
+const (
+	silenceID wire.Field = iota + 1
+	silenceMade
+	silenceUntil
+	silenceIncident
+	silenceTag
+	silenceTitle
+	silenceReason
+	silenceWho
+	silenceCount
+)
+
+// Append appends the silences as items of a field.
+func (s Silences) Append(b []byte, f wire.Field) []byte {
+	for i := range s {
+		x := &s[i]
+		item := wire.AppendText(nil, silenceID, x.ID[:])
+		item = wire.AppendTime(wire.AppendTime(item, silenceMade, x.Made), silenceUntil, x.Until)
+		item = wire.AppendText(wire.AppendText(item, silenceIncident, x.Incident), silenceTag, x.Tag)
+		item = wire.AppendText(wire.AppendText(item, silenceTitle, x.Title), silenceReason, x.Reason)
+		item = wire.AppendNumber(wire.AppendText(item, silenceWho, x.Who), silenceCount, x.Count)
+		b = wire.AppendItem(b, f, item)
+	}
+	return b
+}
+
+// DecodeSilence decodes one of the items that Append has appended.
+func DecodeSilence(b []byte) (s Silence, err error) {
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case silenceID:
+			copy(s.ID[:], r.Bytes())
+		case silenceMade:
+			s.Made = r.Time()
+		case silenceUntil:
+			s.Until = r.Time()
+		case silenceIncident:
+			s.Incident = r.Text()
+		case silenceTag:
+			s.Tag = r.Text()
+		case silenceTitle:
+			s.Title = r.Text()
+		case silenceReason:
+			s.Reason = r.Text()
+		case silenceWho:
+			s.Who = r.Text()
+		case silenceCount:
+			s.Count = r.Int()
+		}
+	}
+	return s, r.Err()
+}

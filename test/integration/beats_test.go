@@ -1,0 +1,65 @@
+package integration
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// count returns how many messages with the title have arrived.
+func (a *arrivals) count(title string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.got[title]
+}
+
+// TestBeatsPostgres checks that of two gateways that share a database one tells that a
+// beat is late, that the beat may come to either, and that the other goes on alone when
+// one is killed. While no gateway can write, nobody is told.
+func TestBeatsPostgres(t *testing.T) {
+	p, a := newPostgres(t), newArrivals(t)
+	key := "key ops {\nurl " + a.url + "\nexpect sync every 2s grace 1s\nexpect slow every 8s grace 4s\n}"
+	var gateways []*queueGateway
+	for range 2 {
+		gateways = append(gateways, newQueueGatewayWith(t, p, key, ""))
+	}
+	beat := func(g *queueGateway, name string) {
+		t.Helper()
+		eventually(t, "the gateway takes the beat "+name, func() bool {
+			resp, err := http.Get(g.url + "/notify/ops?beat=" + name)
+			if err != nil {
+				return false
+			}
+			defer resp.Body.Close()
+			return resp.StatusCode == http.StatusOK
+		})
+	}
+	for n := range 4 {
+		eventually(t, "the missed beat is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is late") > n })
+		for range 3 { // each gateway looks at it again
+			beat(gateways[0], "slow")
+			time.Sleep(time.Second)
+		}
+		if told := a.count("sync is late"); told != n+1 {
+			t.Fatalf("told %d times, want %d", told, n+1)
+		}
+		if n == 3 {
+			break
+		}
+		beat(gateways[n%len(gateways)], "sync")
+		eventually(t, "the success is told", func() bool { beat(gateways[0], "slow"); return a.count("sync is back") == n+1 })
+		if n == 1 {
+			gateways[1].stop()
+			gateways = gateways[:1]
+		}
+	}
+	p.stop(syscall.SIGQUIT)
+	time.Sleep(13 * time.Second) // longer than slow has, which nothing but time can show
+	p.start(t)
+	beat(gateways[0], "slow")
+	time.Sleep(2 * time.Second)
+	if late := a.count("slow is late"); late != 0 {
+		t.Errorf("told %d times of a beat that nobody could take", late)
+	}
+}

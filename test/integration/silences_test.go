@@ -1,0 +1,94 @@
+package integration
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestSilencePostgres makes a silence at one of two gateways that share a database. It
+// holds at the other one after a second, and what is open when it ends is told once.
+func TestSilencePostgres(t *testing.T) {
+	p := newPostgres(t)
+	var mu sync.Mutex
+	var told []string
+	destination := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title, Message string }
+		if json.NewDecoder(r.Body).Decode(&m) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, m.Title+"\n"+m.Message)
+		}
+	}))
+	defer destination.Close()
+	all := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(told)
+	}
+	key := "key ops {\nurl json" + strings.TrimPrefix(destination.URL, "http") + "/\n}"
+	site := "console {\nmanage open\n}"
+	a, b := newQueueGatewayWith(t, p, key, site), newQueueGatewayWith(t, p, key, site)
+	post := func(g *queueGateway, path string, fields url.Values) (status int, text string) {
+		t.Helper()
+		resp, err := http.PostForm(g.url+path, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body)
+	}
+	alert := func(g *queueGateway, typ, incident string) string {
+		t.Helper()
+		_, text := post(g, "/notify/ops", url.Values{"title": {incident + " is " + typ}, "body": {"x"}, "type": {typ}, "incident": {incident}})
+		return text
+	}
+	alert(b, "failure", "known")
+	status, text := post(a, "/notify/ops/silences", url.Values{"for": {"1h"}, "tag": {"all"}})
+	var silence struct{ ID string }
+	if err := json.Unmarshal([]byte(text), &silence); err != nil || status != http.StatusCreated {
+		t.Fatalf("status %d %s", status, text)
+	}
+	eventually(t, "the other gateway knows the silence", func() bool {
+		_, text := post(b, "/notify/ops", url.Values{"body": {"probe"}})
+		return strings.Contains(text, "a silence matches it")
+	})
+	before := len(all())
+	alert(a, "failure", "over")
+	alert(b, "success", "over")
+	alert(b, "failure", "open-1")
+	alert(a, "failure", "open-2")
+	if got := all(); len(got) != before {
+		t.Fatalf("told during the silence: %q", got[before:])
+	}
+	alert(a, "success", "known")
+	if got := all(); len(got) != before+1 || !strings.HasPrefix(got[before], "known is success") {
+		t.Fatalf("the end of what was known is not told: %q", got[before:])
+	}
+	request, err := http.NewRequest(http.MethodDelete, b.url+"/notify/ops/silences/"+silence.ID, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("ending the silence: %v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	eventually(t, "what is open is told", func() bool { return len(all()) > before+1 })
+	eventually(t, "both gateways send again", func() bool {
+		_, x := post(a, "/notify/ops", url.Values{"body": {"again"}})
+		_, y := post(b, "/notify/ops", url.Values{"body": {"again"}})
+		return !strings.Contains(x+y, "a silence matches it")
+	})
+	digests := slices.DeleteFunc(all()[before+1:], func(x string) bool { return strings.Contains(x, "again") })
+	if len(digests) != 1 || !strings.Contains(digests[0], "2 failures") || !strings.Contains(digests[0], "open-1") || !strings.Contains(digests[0], "open-2") {
+		t.Errorf("told %q", digests)
+	}
+}

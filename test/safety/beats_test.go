@@ -1,0 +1,88 @@
+package safety
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// titleBoard is a destination that counts messages by their titles.
+type titleBoard struct {
+	url string
+	mu  sync.Mutex
+	got map[string]int
+}
+
+func newTitleBoard(t *testing.T) *titleBoard {
+	t.Helper()
+	b := &titleBoard{got: map[string]int{}}
+	s := serveHTTP(t, "127.0.0.1", func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Title string }
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			return // the gateway was killed while it sent
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.got[m.Title]++
+	})
+	b.url = "json://" + authority(s)
+	return b
+}
+
+func (b *titleBoard) count(title string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.got[title]
+}
+
+// TestBeatsOverKills checks that a beat that does not come is told once, also when the
+// gateway is killed and started again, that it is told again after the next beat, and
+// that nothing is told of jobs whose beats could not come because the gateway was off for
+// longer than they have.
+func TestBeatsOverKills(t *testing.T) {
+	t.Parallel()
+	const jobs = 8
+	b := newTitleBoard(t)
+	var expects strings.Builder
+	for i := range jobs {
+		fmt.Fprintf(&expects, "expect job%d every 8s grace 4s\n", i)
+	}
+	g := start(t, queueOption(newFolder(t)), "key ops {\nurl "+b.url+"\nexpect fast every 2s grace 1s\n"+expects.String()+"}\n")
+	beat := func(name string) {
+		t.Helper()
+		eventually(t, "the gateway takes the beat "+name, func() bool {
+			status, _, _, err := g.tryPost("/notify/ops?beat="+name, message{})
+			return err == nil && status == http.StatusOK
+		})
+	}
+	beatAll := func() {
+		t.Helper()
+		for i := range jobs {
+			beat(fmt.Sprint("job", i))
+		}
+	}
+	eventually(t, "the missed beat is told", func() bool { beatAll(); return b.count("fast is late") == 1 })
+	beat("fast")
+	eventually(t, "its success is told", func() bool { beatAll(); return b.count("fast is back") == 1 })
+	eventually(t, "it is told again", func() bool { beatAll(); return b.count("fast is late") == 2 })
+	for range 2 {
+		beatAll()
+		g.kill()
+		time.Sleep(13 * time.Second) // longer than the jobs have, which nothing but time can show
+		g.run()
+		beatAll()
+	}
+	beat("fast")
+	eventually(t, "its success is told", func() bool { beatAll(); return b.count("fast is back") == 2 })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for title, n := range b.got {
+		if strings.HasPrefix(title, "job") || title == "fast is late" && n != 2 && n != 3 {
+			t.Errorf("%s: %d times", title, n)
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package safety
-
-const raceEnabled = false
