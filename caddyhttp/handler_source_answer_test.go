@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
 
-// TestSourceAnswers checks that the answer to a program says whether sending the message
-// again helps: not if one destination has it, and otherwise if a failure may pass.
+// TestSourceAnswers checks that a source answers 200 if one destination has the message,
+// and otherwise 503 if a failure may pass, and 424 if none does.
 func TestSourceAnswers(t *testing.T) {
 	shareNothing(t)
 	s := caddyhttptest.NewStation(t)

@@ -58,7 +58,7 @@ func TestSendersAreDocumented(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, f := range source.Formats() {
 		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
-			t.Errorf("the table in \"What the answer means to a program\" has no row that says whether %s sends a message again, and after which status", f.Program)
+			t.Errorf("the table in \"What the answer means to a program\" has no row for %s, with the statuses after which it sends a message again", f.Program)
 		}
 	}
 }
