@@ -83,7 +83,7 @@ type batch struct {
 	then   []func(x *index)
 	files  []string // to be removed after the commit
 
-	statuses map[queue.JobID]queue.Status // of jobs of incidents that this transaction has added or changed
+	statuses map[queue.JobID]queue.Status // of jobs that updates ask about and that this transaction has added or changed
 	locked   map[queue.JobID]queue.Status // of jobs that must not be claimed until it ends
 }
 
@@ -788,7 +788,7 @@ func (b *batch) accept(e *queue.Entry) error {
 		if err := b.putJob(bucketJobs, &j, r.Size); err != nil {
 			return err
 		}
-		if j.Incident != "" {
+		if asked(&j) {
 			b.statuses[j.JobID] = status
 		}
 		b.jobs = append(b.jobs, acceptedJob{i, place{b.hash(j.Destination), b.hash(j.Host), j.Client}, status, timesOf(&j)})
@@ -807,6 +807,10 @@ func (b *batch) accept(e *queue.Entry) error {
 	}
 	return b.finish(m.ID, r.Size, len(e.Jobs), c.dead, m.Key != "", m.Created)
 }
+
+// asked reports whether updates ask for the status of a job: those of its incident, and
+// those of the rules that know it.
+func asked(j *queue.Job) bool { return j.Incident != "" || len(j.Ruled) > 0 }
 
 // finish adds a message to the finished ones. It is called when none of its
 // jobs waits any more.
@@ -874,7 +878,7 @@ func (b *batch) settle(j *job, r *queue.Job) error {
 	m := j.message
 	c := b.count(m)
 	before := j.status
-	if r.Incident != "" {
+	if asked(r) {
 		if status, ok := b.statuses[r.JobID]; ok {
 			before = status
 		}

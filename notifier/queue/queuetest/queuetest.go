@@ -80,6 +80,7 @@ func Run(t *testing.T, e Engine) {
 		{"UpdateOfEntry", (*suite).updateOfEntry},
 		{"UpdateOfSettlement", (*suite).updateOfSettlement},
 		{"UpdatesAtOnce", (*suite).updatesAtOnce},
+		{"UpdatesAfterEntries", (*suite).updatesAfterEntries},
 		{"Rules", (*suite).rules},
 		{"RuledJobs", (*suite).ruledJobs},
 		{"Order", (*suite).order},

@@ -471,6 +471,57 @@ func (s *suite) concurrentUpdates(handles ...queue.Store) {
 	}
 }
 
+// updatesAfterEntries checks that an update that reads the record of an entry or of a
+// settlement finds the status that its job has since then, also of a job that only rules
+// know. A store that makes several changes in one transaction did not: a message passed a
+// digest of older ones that was stored at the same moment.
+func (s *suite) updatesAfterEntries() {
+	const waits, ended = "waits ", "ended "
+	change := func(content string, id queue.JobID) *queue.Change {
+		return &queue.Change{Records: []queue.Record{{Data: append([]byte(content), id.Message[:]...), Due: s.now}}}
+	}
+	names := []queue.Hash{s.Hash("newest")}
+	stop := make(chan struct{})
+	var reading sync.WaitGroup
+	for range 4 {
+		reading.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				s.must(s.Update(s.Context(), &queue.Update{Names: names, Decide: func(old [][]byte, status statusesOf) (*queue.Change, error) {
+					c := &queue.Change{Records: []queue.Record{{Data: old[0], Due: s.now}}}
+					if len(old[0]) == 0 {
+						return c, nil
+					}
+					content, id := string(old[0][:len(waits)]), queue.JobID{Message: uuid.UUID(old[0][len(waits):])}
+					statuses, err := status([]queue.JobID{id})
+					if err == nil && statuses[0].Waits() != (content == waits) {
+						s.Errorf("the record has %q, and the status of the job is %q", content, statuses[0])
+					}
+					return c, err
+				}}))
+			}
+		})
+	}
+	for range Amount(200, 50) {
+		e := s.entry("a")
+		id := e.Jobs[0].JobID
+		e.Jobs[0].Ruled, e.Jobs[0].Status = []byte("digest"), queue.Sending
+		e.Update = &queue.Update{Names: names, Decide: func([][]byte, statusesOf) (*queue.Change, error) { return change(waits, id), nil }}
+		s.must(s.Accept(s.Context(), noLimit, e))
+		j := e.Jobs[0]
+		j.Status, j.Updated = queue.Delivered, s.now
+		s.must(s.Settle(s.Context(), &queue.Settlement{Job: &j, Update: &queue.Update{Names: names, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+			return change(ended, id), nil
+		}}}))
+	}
+	close(stop)
+	reading.Wait()
+}
+
 // sharedUpdates is updatesAtOnce with several handles.
 func (s *suite) sharedUpdates() { s.concurrentUpdates(s.Store, s.handle(), s.handle()) }
 
