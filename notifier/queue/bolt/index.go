@@ -31,11 +31,7 @@ type index struct {
 	waiting               int64 // bytes of the messages that wait
 	oldest                messageHeap
 
-	records map[seal.Hash]recordIndex
-	groups  map[seal.Hash]map[seal.Hash]bool // the records of each group
-
-	// nextRecord is a time before which no record is due.
-	nextRecord int64
+	records *records
 }
 
 // message is a message with a job that waits or is dead.
@@ -148,7 +144,7 @@ const (
 )
 
 func newIndex() *index {
-	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: map[seal.Hash]recordIndex{}, groups: map[seal.Hash]map[seal.Hash]bool{}}
+	return &index{messages: map[uuid.UUID]*message{}, destinations: map[seal.Hash]*destination{}, parked: map[queue.Full]*list.List{}, records: newRecords()}
 }
 
 // replace replaces the content of x with that of an index read from the
@@ -167,7 +163,7 @@ func (x *index) replace(other *index) {
 		}
 	}
 	x.messages, x.destinations, x.timed, x.ready, x.parked = other.messages, other.destinations, other.timed, other.ready, other.parked
-	x.latest, x.records, x.groups, x.nextRecord = other.latest, other.records, other.groups, 0
+	x.latest, x.records = other.latest, other.records
 	x.queued, x.sending, x.dead, x.waiting, x.oldest = other.queued, other.sending, other.dead, other.waiting, other.oldest
 }
 

@@ -2,13 +2,10 @@ package bolt
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -37,7 +34,8 @@ func (b *batch) decide(u *queue.Update) (*decision, error) {
 	}
 	d := &decision{names: u.Names, old: make([][]byte, len(u.Names))}
 	for i, name := range u.Names {
-		_, d.old[i], _ = b.store.openRecord(name, b.get(bucketRecords, name[:])) // a damaged one counts as missing
+		r, _ := b.store.openRecord(name, b.get(bucketRecords, name[:])) // a damaged one counts as missing
+		d.old[i] = r.data
 	}
 	var err error
 	if d.Change, err = u.Decide(d.old, b.lockJobs); err != nil {
@@ -154,10 +152,9 @@ func (b *batch) changeJob(c queue.JobChange) error {
 func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 	b.then = append(b.then, func(x *index) {
 		if len(r.Data) == 0 {
-			x.removeRecord(name)
+			x.records.remove(name)
 		} else {
-			x.addRecord(name, recordIndex{r.Due.UnixMicro(), r.Group})
-			x.nextRecord = min(x.nextRecord, r.Due.UnixMicro())
+			x.records.put(name, r.Due.UnixMicro(), r.Group)
 		}
 	})
 	b.key = append(b.key[:0], name[:]...)
@@ -174,54 +171,31 @@ func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 	return b.put(bucketRecords, b.key, b.plain)
 }
 
-// recordIndex is what the index knows of a record.
-type recordIndex struct {
+// openedRecord is a record of the database.
+type openedRecord struct {
 	due   int64
 	group seal.Hash // the zero value for none
+	data  []byte    // nil if there is none
 }
 
-// addRecord adds a record to the index, or replaces it.
-func (x *index) addRecord(name queue.Hash, r recordIndex) {
-	x.removeRecord(name)
-	x.records[name] = r
-	if r.group == (seal.Hash{}) {
-		return
-	}
-	if x.groups[r.group] == nil {
-		x.groups[r.group] = map[seal.Hash]bool{}
-	}
-	x.groups[r.group][name] = true
-}
-
-func (x *index) removeRecord(name queue.Hash) {
-	group := x.records[name].group
-	delete(x.records, name)
-	delete(x.groups[group], name)
-	if len(x.groups[group]) == 0 {
-		delete(x.groups, group)
-	}
-}
-
-// openRecord returns the content of a record and what the index knows of it. The
-// content is nil if there is none.
-func (s *Store) openRecord(name queue.Hash, sealed []byte) (i recordIndex, data []byte, err error) {
+// openRecord opens a record, which may be missing.
+func (s *Store) openRecord(name queue.Hash, sealed []byte) (r openedRecord, err error) {
 	if sealed == nil {
-		return i, nil, nil
+		return r, nil
 	}
 	plain, err := s.sealer.Open(sealed, bucketRecords, name[:])
 	if err != nil {
-		return i, nil, err
+		return r, err
 	}
 	const fixed = 8 + 1 // when it is due, and whether it has a group
 	if len(plain) < fixed || plain[8] == 1 && len(plain) < fixed+seal.HashSize {
-		return i, nil, seal.ErrOpen
+		return r, seal.ErrOpen
 	}
-	i.due = int64(binary.BigEndian.Uint64(plain))
-	data = plain[fixed:]
+	r.due, r.data = int64(binary.BigEndian.Uint64(plain)), plain[fixed:]
 	if plain[8] == 1 {
-		i.group, data = seal.Hash(data), data[seal.HashSize:]
+		r.group, r.data = seal.Hash(r.data), r.data[seal.HashSize:]
 	}
-	return i, data, nil
+	return r, nil
 }
 
 // readRecords reads when the records are due.
@@ -229,8 +203,8 @@ func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
 	return tx.Bucket([]byte(bucketRecords)).ForEach(func(k, v []byte) error {
 		if len(k) == seal.HashSize {
 			// A damaged one is due, so that it is removed.
-			r, _, _ := s.openRecord(queue.Hash(k), v)
-			x.addRecord(queue.Hash(k), r)
+			r, _ := s.openRecord(queue.Hash(k), v)
+			x.records.put(queue.Hash(k), r.due, r.group)
 		}
 		return nil
 	})
@@ -259,10 +233,11 @@ func pagesOfUpdate(u *queue.Update) int {
 // Record implements [queue.Store].
 func (s *Store) Record(_ context.Context, name queue.Hash) (data []byte, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		var err error
-		if _, data, err = s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:])); err != nil {
+		r, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
+		if err != nil {
 			return s.damaged("a record of an incident")
 		}
+		data = r.data
 		return nil
 	})
 	return data, err
@@ -284,25 +259,14 @@ func (s *Store) Group(_ context.Context, group, after queue.Hash, n int) (record
 	return records, nil
 }
 
-// namesAtOnce is the maximum number of names that are looked for at once. They are kept
-// in order while they are.
+// namesAtOnce is the maximum number of names that are looked for while the index is locked.
 const namesAtOnce = 1000
 
-// namesOfGroup returns the first n names of a group after the name after. A group may
-// have very many, most of which are not wanted.
+// namesOfGroup returns the first n names of a group after the name after.
 func (s *Store) namesOfGroup(group, after queue.Hash, n int) []queue.Hash {
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	var names []queue.Hash
-	for name := range s.index.groups[group] {
-		if bytes.Compare(name[:], after[:]) <= 0 || len(names) >= n && bytes.Compare(name[:], names[n-1][:]) >= 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(names, name, func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
-		names = slices.Insert(names, at, name)
-		names = names[:min(n, len(names))]
-	}
-	return names
+	return s.index.records.ofGroup(group, after, n)
 }
 
 // GroupSizes implements [queue.Store].
@@ -312,11 +276,7 @@ func (s *Store) GroupSizes(context.Context) (map[queue.Hash]int, error) {
 	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	sizes := make(map[queue.Hash]int, len(s.index.groups))
-	for group, names := range s.index.groups {
-		sizes[group] = len(names)
-	}
-	return sizes, nil
+	return s.index.records.groupSizes(), nil
 }
 
 // openRecords returns the records with the given names, except those that are gone or
@@ -324,9 +284,9 @@ func (s *Store) GroupSizes(context.Context) (map[queue.Hash]int, error) {
 func (s *Store) openRecords(names []queue.Hash) (records []queue.NamedRecord, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		for _, name := range names {
-			_, data, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
-			if err == nil && data != nil {
-				records = append(records, queue.NamedRecord{Name: name, Data: bytes.Clone(data)})
+			r, err := s.openRecord(name, tx.Bucket([]byte(bucketRecords)).Get(name[:]))
+			if err == nil && r.data != nil {
+				records = append(records, queue.NamedRecord{Name: name, Data: bytes.Clone(r.data)})
 			}
 		}
 		return nil
@@ -339,32 +299,7 @@ func (s *Store) DueRecords(_ context.Context, now time.Time, keep, n int) ([]que
 	if s.closed() {
 		return nil, queue.ErrClosed
 	}
-	type row struct {
-		name queue.Hash
-		due  int64
-	}
 	s.index.mu.Lock()
 	defer s.index.mu.Unlock()
-	if s.index.nextRecord > now.UnixMicro() && len(s.index.records) <= keep {
-		return nil, nil
-	}
-	var rows []row // at most n, those that are due first; sorting all would hold up others
-	s.index.nextRecord = math.MaxInt64
-	for name, r := range s.index.records {
-		s.index.nextRecord = min(s.index.nextRecord, r.due)
-		if r.due > now.UnixMicro() && len(s.index.records) <= keep || len(rows) >= n && r.due >= rows[n-1].due {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(rows, r.due, func(a row, due int64) int { return cmp.Compare(a.due, due) })
-		rows = slices.Insert(rows, at, row{name, r.due})
-		rows = rows[:min(n, len(rows))]
-	}
-	more := len(s.index.records) - keep
-	var names []queue.Hash
-	for i, r := range rows {
-		if r.due <= now.UnixMicro() || i < more {
-			names = append(names, r.name)
-		}
-	}
-	return names, nil
+	return s.index.records.first(now.UnixMicro(), keep, n), nil
 }

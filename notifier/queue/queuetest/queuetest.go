@@ -74,6 +74,7 @@ func Run(t *testing.T, e Engine) {
 		{"Records", (*suite).records},
 		{"DueRecords", (*suite).dueRecords},
 		{"Groups", (*suite).groups},
+		{"ManyRecords", (*suite).manyRecords},
 		{"HeldJobs", (*suite).heldJobs},
 		{"UpdateJobs", (*suite).updateJobs},
 		{"UpdateRetries", (*suite).updateRetries},

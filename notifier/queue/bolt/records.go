@@ -1,0 +1,124 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+
+	"github.com/google/btree"
+
+	"github.com/caddy-notify/caddy-notify/internal/seal"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// records is what the index knows of the records of updates: when each is due, and its
+// group. It holds about 100 bytes for each, and no content. It is ordered, so that nobody
+// waits while somebody looks for a few of very many.
+type records struct {
+	places map[seal.Hash]recordPlace
+	due    *btree.BTreeG[dueRecord]
+	groups map[seal.Hash]*recordGroup
+
+	dueNodes  *btree.FreeListG[dueRecord] // of due
+	nameNodes *btree.FreeListG[seal.Hash] // of all groups
+}
+
+// recordPlace is where a record stands in the order of records.
+type recordPlace struct {
+	due   int64
+	group *recordGroup // nil for none
+}
+
+type dueRecord struct {
+	due  int64
+	name seal.Hash
+}
+
+// recordGroup has the names of the records of a group.
+type recordGroup struct {
+	hash  seal.Hash
+	names *btree.BTreeG[seal.Hash]
+}
+
+// recordDegree is half of the number of records in a node of a tree.
+const recordDegree = 32
+
+func compareHashes(a, b seal.Hash) int { return bytes.Compare(a[:], b[:]) }
+
+func newRecords() *records {
+	r := &records{
+		places: map[seal.Hash]recordPlace{}, groups: map[seal.Hash]*recordGroup{},
+		dueNodes: btree.NewFreeListG[dueRecord](btree.DefaultFreeListSize), nameNodes: btree.NewFreeListG[seal.Hash](btree.DefaultFreeListSize),
+	}
+	r.due = btree.NewWithFreeListG(recordDegree, func(a, b dueRecord) bool {
+		return cmp.Or(cmp.Compare(a.due, b.due), compareHashes(a.name, b.name)) < 0
+	}, r.dueNodes)
+	return r
+}
+
+// put adds a record, or replaces it. group is the zero value for none.
+func (r *records) put(name seal.Hash, due int64, group seal.Hash) {
+	r.remove(name)
+	p := recordPlace{due: due}
+	if group != (seal.Hash{}) {
+		if p.group = r.groups[group]; p.group == nil {
+			p.group = &recordGroup{group, btree.NewWithFreeListG(recordDegree, func(a, b seal.Hash) bool { return compareHashes(a, b) < 0 }, r.nameNodes)}
+			r.groups[group] = p.group
+		}
+		p.group.names.ReplaceOrInsert(name)
+	}
+	r.places[name] = p
+	r.due.ReplaceOrInsert(dueRecord{due, name})
+}
+
+func (r *records) remove(name seal.Hash) {
+	p, ok := r.places[name]
+	if !ok {
+		return
+	}
+	delete(r.places, name)
+	r.due.Delete(dueRecord{p.due, name})
+	if p.group == nil {
+		return
+	}
+	if p.group.names.Delete(name); p.group.names.Len() == 0 {
+		delete(r.groups, p.group.hash)
+	}
+}
+
+// first returns at most n names: of the records that are due, and of the others those that
+// are due first, as far as there are more than keep records.
+func (r *records) first(now int64, keep, n int) (names []queue.Hash) {
+	surplus := len(r.places) - keep
+	r.due.Ascend(func(d dueRecord) bool {
+		if len(names) >= n || d.due > now && len(names) >= surplus {
+			return false
+		}
+		names = append(names, d.name)
+		return true
+	})
+	return names
+}
+
+// ofGroup returns the first n names of a group after the name after.
+func (r *records) ofGroup(group, after seal.Hash, n int) (names []queue.Hash) {
+	g := r.groups[group]
+	if g == nil {
+		return nil
+	}
+	g.names.AscendGreaterOrEqual(after, func(name seal.Hash) bool {
+		if name != after {
+			names = append(names, name)
+		}
+		return len(names) < n
+	})
+	return names
+}
+
+// groupSizes returns how many records each group has.
+func (r *records) groupSizes() map[queue.Hash]int {
+	sizes := make(map[queue.Hash]int, len(r.groups))
+	for hash, g := range r.groups {
+		sizes[hash] = g.names.Len()
+	}
+	return sizes
+}

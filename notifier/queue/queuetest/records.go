@@ -1,0 +1,99 @@
+package queuetest
+
+import (
+	"bytes"
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// manyRecords compares what is due, and the pages of groups, with a list, while hundreds of
+// records are added, changed, moved and removed.
+func (s *suite) manyRecords() {
+	type row struct {
+		name, group queue.Hash
+		due         time.Time
+	}
+	groups := []queue.Hash{{}, s.Hash("group"), s.Hash("other group")}
+	want := map[queue.Hash]row{}
+	order := func(all []row) []queue.Hash {
+		slices.SortFunc(all, func(a, b row) int { return cmp.Or(a.due.Compare(b.due), bytes.Compare(a.name[:], b.name[:])) })
+		names := make([]queue.Hash, len(all))
+		for i, r := range all {
+			names[i] = r.name
+		}
+		return names
+	}
+	check := func() {
+		s.Helper()
+		var all, due []row
+		ofGroup := map[queue.Hash][]queue.Hash{}
+		for _, r := range want {
+			if all = append(all, r); !r.due.After(s.now) {
+				due = append(due, r)
+			}
+			ofGroup[r.group] = append(ofGroup[r.group], r.name)
+		}
+		// No two are due at the same time, so that their order is known.
+		for _, tt := range []struct {
+			what    string
+			keep, n int
+			want    []queue.Hash
+		}{
+			{"what is due", len(all), len(all), order(due)},
+			{"the first that are due", len(all), 10, order(due)[:min(10, len(due))]},
+			{"what is too much", 0, len(all), order(all)},
+			{"the first that are too much", len(all) / 2, 10, order(all)[:min(10, max(len(due), len(all)-len(all)/2))]},
+		} {
+			if got, err := s.DueRecords(s.Context(), s.now, tt.keep, tt.n); err != nil || !slices.Equal(got, tt.want) {
+				s.Errorf("%s: %d records, want %d; %v", tt.what, len(got), len(tt.want), err)
+			}
+		}
+		for _, group := range groups[1:] {
+			var got []queue.Hash
+			for more := true; more; {
+				var after queue.Hash
+				if len(got) > 0 {
+					after = got[len(got)-1]
+				}
+				page, err := s.Group(s.Context(), group, after, 70)
+				s.must(err)
+				for _, r := range page {
+					got = append(got, r.Name)
+				}
+				more = len(page) == 70
+			}
+			slices.SortFunc(ofGroup[group], func(a, b queue.Hash) int { return bytes.Compare(a[:], b[:]) })
+			if !slices.Equal(got, ofGroup[group]) {
+				s.Errorf("a group has %d records, want %d", len(got), len(ofGroup[group]))
+			}
+		}
+	}
+	const records, atOnce = 600, 100
+	times := rand.Perm(10 * records)
+	for range 20 {
+		u, c := new(queue.Update), new(queue.Change)
+		for _, i := range rand.Perm(records)[:atOnce] {
+			name := s.Hash(strconv.Itoa(i))
+			u.Names = append(u.Names, name)
+			if rand.IntN(3) == 0 {
+				delete(want, name)
+				c.Records = append(c.Records, queue.Record{})
+				continue
+			}
+			r := row{name, groups[rand.IntN(len(groups))], s.now.Add(time.Duration(times[0]-5*records) * time.Second)}
+			times = times[1:]
+			want[name] = r
+			c.Records = append(c.Records, queue.Record{Data: []byte(strconv.Itoa(rand.Int())), Due: r.due, Group: r.group})
+		}
+		u.Decide = func([][]byte, statusesOf) (*queue.Change, error) { return c, nil }
+		s.must(s.Update(s.Context(), u))
+	}
+	check()
+	s.reopenStore()
+	check()
+}
