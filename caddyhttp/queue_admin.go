@@ -23,7 +23,8 @@ type adminQueue struct {
 	Queued  int        `json:"queued"`
 	Sending int        `json:"sending"`
 	Dead    int        `json:"dead"`
-	Bytes   int64      `json:"bytes"`            // size of the messages that wait
+	Bytes   int64      `json:"bytes"`            // size of the messages that wait, and of the records of rules
+	Records int64      `json:"record_bytes"`     // size of the records alone
 	Oldest  *time.Time `json:"oldest,omitempty"` // when the oldest message that waits came in
 
 	Deliveries []adminDelivery `json:"deliveries"`
@@ -74,7 +75,7 @@ func serveDeliveries(w http.ResponseWriter, r *http.Request, statuses ...queue.S
 	if err != nil {
 		return adminError(http.StatusServiceUnavailable, err)
 	}
-	out := adminQueue{Queued: s.Queued, Sending: s.Sending, Dead: s.Dead, Bytes: s.Bytes, Deliveries: []adminDelivery{}}
+	out := adminQueue{Queued: s.Queued, Sending: s.Sending, Dead: s.Dead, Bytes: s.Bytes, Records: s.Records, Deliveries: []adminDelivery{}}
 	if !s.Oldest.IsZero() {
 		out.Oldest = &s.Oldest
 	}

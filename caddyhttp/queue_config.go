@@ -42,10 +42,10 @@ type Queue struct {
 	// 24h.
 	MaxAge caddy.Duration `json:"max_age,omitempty"`
 
-	// The maximum size of all waiting messages, in bytes. Messages with
-	// notification URLs of clients may take half of it. If the queue is full,
-	// messages that would have to wait are answered with 503. Default: 1073741824
-	// (1 GiB).
+	// The maximum size of all waiting messages and of what rules remember (incidents,
+	// silences, beats), in bytes. Messages with notification URLs of clients may take half
+	// of it. If the queue is full, messages that would have to wait and new silences are
+	// answered with 503. Default: 1073741824 (1 GiB).
 	MaxSize int64 `json:"max_size,omitempty"`
 
 	// How long a request waits for its results before it is answered with

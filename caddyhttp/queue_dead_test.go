@@ -89,9 +89,16 @@ func TestQueueDead(t *testing.T) {
 	if status, text := ask(t, "GET", next, ""); status != 200 || !strings.Contains(text, `"deliveries":[]`) || strings.Contains(text, `"next"`) {
 		t.Errorf("the last page: status %d %s", status, text)
 	}
-	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", "caddy_notify_queue_bytes 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
+	for _, line := range []string{`caddy_notify_queue_jobs{state="dead"} 2`, "caddy_notify_queue_oldest_seconds 0", `caddy_notify_queue_dead_total{service="JSON"} `, "caddy_notify_queue_retries_total "} {
 		// The messages about these deliveries may not be settled yet.
 		caddyhttptest.Eventually(t, func() bool { _, text := ask(t, "GET", "/metrics", ""); return strings.Contains(text, "\n"+line) })
+	}
+	// What is known of the incident remains.
+	_, text := ask(t, "GET", "/metrics", "")
+	_, all, _ := strings.Cut(text, "\ncaddy_notify_queue_bytes ")
+	_, records, _ := strings.Cut(text, "\ncaddy_notify_queue_record_bytes ")
+	if all, _, _ = strings.Cut(all, "\n"); all == "0" || !strings.HasPrefix(records, all+"\n") {
+		t.Errorf("all that is kept takes %s bytes, and the records %.10q", all, records)
 	}
 
 	p.answer(http.StatusOK)

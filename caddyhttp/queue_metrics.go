@@ -14,13 +14,14 @@ import (
 type queueMetrics struct {
 	queue func() *openQueue // nil if none is open
 
-	jobs, oldest, bytes *prometheus.Desc
-	destinations        *prometheus.Desc
-	incidents           *prometheus.Desc
-	beats               *prometheus.Desc
-	retries             prometheus.Counter
-	dead                *prometheus.CounterVec
-	watchdog            *prometheus.CounterVec
+	jobs, oldest       *prometheus.Desc
+	bytes, recordBytes *prometheus.Desc
+	destinations       *prometheus.Desc
+	incidents          *prometheus.Desc
+	beats              *prometheus.Desc
+	retries            prometheus.Counter
+	dead               *prometheus.CounterVec
+	watchdog           *prometheus.CounterVec
 }
 
 func newQueueMetrics(queue func() *openQueue) *queueMetrics {
@@ -32,7 +33,8 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 		destinations: prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "destinations"), "Destinations of the operator by state: known (the last attempt succeeded), failing (it failed), down (at least three in a row failed).", []string{"state"}, nil),
 		incidents:    prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "incidents"), "Incidents of keys with rules by state: open, acknowledged, resolved (and not forgotten yet).", []string{"state"}, nil),
 		beats:        prometheus.NewDesc(prometheus.BuildFQName("caddy", "notify", "beats"), "Beats that keys expect, by state: on_time, late, failed.", []string{"state"}, nil),
-		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue, which max_size bounds.", nil, nil),
+		bytes:        prometheus.NewDesc(name("bytes"), "Size of the messages that wait in the queue and of what rules remember, which max_size bounds.", nil, nil),
+		recordBytes:  prometheus.NewDesc(name("record_bytes"), "Size of what rules remember alone: incidents, silences, beats.", nil, nil),
 		retries:      prometheus.NewCounter(prometheus.CounterOpts{Name: name("retries_total"), Help: "Attempts of the queue after a failure."}),
 		watchdog:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("beats_total"), Help: "Calls of the watchdog of queue beat, by outcome: ok, failed, withheld (a delivery has waited for more than half of max_age)."}, []string{"outcome"}),
 		dead:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: name("dead_total"), Help: "Deliveries that the queue has given up, by service."}, []string{"service"}),
@@ -41,7 +43,7 @@ func newQueueMetrics(queue func() *openQueue) *queueMetrics {
 
 // Describe implements prometheus.Collector.
 func (m *queueMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.destinations, m.incidents, m.beats} {
+	for _, d := range []*prometheus.Desc{m.jobs, m.oldest, m.bytes, m.recordBytes, m.destinations, m.incidents, m.beats} {
 		c <- d
 	}
 	m.retries.Describe(c)
@@ -87,6 +89,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))
+	gauge(m.recordBytes, float64(s.Records))
 	app := q.app.Load()
 	if !app.expectsBeats() {
 		return

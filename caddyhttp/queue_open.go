@@ -168,14 +168,17 @@ func (a *App) durable(k *key) (*openQueue, error) {
 // queue.
 const queueRetryAfter = 10 * time.Second
 
-// errQueueUnavailable returns the error for a client whose message cannot be
+// errQueueUnavailable returns the error for a client whose message or silence cannot be
 // stored because of err.
 func errQueueUnavailable(err error) *api.Error {
 	e := api.Errorf(http.StatusServiceUnavailable, "the gateway cannot store messages at the moment; try again in %s", queueRetryAfter)
 	e.RetryAfter = queueRetryAfter
 	if errors.Is(err, queue.ErrFull) {
-		e.Err = fmt.Errorf("too many messages wait to be delivered (queue max_size); try again in %s", queueRetryAfter)
+		e.Err = fmt.Errorf("the queue is full: the messages that wait to be delivered, and the alerts and silences that it knows, take as much as max_size allows; try again in %s", queueRetryAfter)
 		return e
+	}
+	if errors.Is(err, queue.ErrDiskFull) {
+		e.Err = fmt.Errorf("the gateway cannot store anything new, because its disk is full; try again in %s", queueRetryAfter)
 	}
 	e.Fault = err
 	return e

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -65,7 +66,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 			return adminError(http.StatusBadRequest, err)
 		}
 		if err := q.makeSilence(context.WithoutCancel(r.Context()), d.key, app.siteOf(d.settings), x); err != nil {
-			return adminSilenceError(err)
+			return adminSilenceError(w, err)
 		}
 		made = append(made, x)
 	}
@@ -88,13 +89,16 @@ func (adminAPI) serveEndSilence(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if err != nil {
-		return adminSilenceError(err)
+		return adminSilenceError(w, err)
 	}
 	return writeAdminJSON(w, newSilenceJSON(r.PathValue("key"), &ended))
 }
 
-func adminSilenceError(err error) error {
+func adminSilenceError(w http.ResponseWriter, err error) error {
 	if e, ok := errors.AsType[*api.Error](silenceError(err)); ok {
+		if e.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+		}
 		return adminError(e.Status, e)
 	}
 	return adminError(http.StatusServiceUnavailable, err)

@@ -190,12 +190,12 @@ var (
 	errNoSilence       = errors.New("there is no such silence; it has ended, or the ID belongs to another key")
 )
 
-// changeSilences changes the silences of the key with a place. f may be called several
-// times.
-func (q *openQueue) changeSilences(ctx context.Context, home, key string, f func(now time.Time, s *keySilences) error) error {
+// changeSilences changes the silences of the key with a place. adds reports whether it
+// adds one, which needs room in the queue. f may be called several times.
+func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds bool, f func(now time.Time, s *keySilences) error) error {
 	place := home + "\x00" + key
 	names := []queue.Hash{q.silencesName(place), q.silencesVersion()}
-	err := q.Apply(ctx, &queue.Ruled{Names: names, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 		now := time.Now()
 		s := decodeSilences(old[0])
 		s.Home, s.Key = home, key
@@ -219,7 +219,7 @@ func (q *openQueue) changeSilences(ctx context.Context, home, key string, f func
 
 // makeSilence adds a silence to those of a key.
 func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rules.Silence) error {
-	err := q.changeSilences(ctx, k.home(site), k.name, func(now time.Time, s *keySilences) error {
+	err := q.changeSilences(ctx, k.home(site), k.name, true, func(now time.Time, s *keySilences) error {
 		if active, _ := s.All.Active(now); len(active) >= rules.MaxSilences {
 			return errTooManySilences
 		}
@@ -235,7 +235,7 @@ func (q *openQueue) makeSilence(ctx context.Context, k *key, site string, x rule
 // endSilence ends a silence of a key before its time. What it has held and is still open
 // is told. If that takes too long, or the process ends, the rest is told later.
 func (q *openQueue) endSilence(ctx context.Context, home, key string, id uuid.UUID, who string) (ended rules.Silence, err error) {
-	err = q.changeSilences(ctx, home, key, func(now time.Time, s *keySilences) error {
+	err = q.changeSilences(ctx, home, key, false, func(now time.Time, s *keySilences) error {
 		found := s.All.Find(now, id)
 		if found == nil {
 			return errNoSilence
@@ -274,7 +274,7 @@ func (q *openQueue) dueSilences(ctx context.Context, data []byte) error {
 		return nil
 	}
 	var ended rules.Silences
-	err := q.changeSilences(ctx, before.Home, before.Key, func(now time.Time, s *keySilences) error {
+	err := q.changeSilences(ctx, before.Home, before.Key, false, func(now time.Time, s *keySilences) error {
 		s.All, ended = s.All.Active(now)
 		if len(ended) > 0 {
 			s.Ended = now
@@ -313,7 +313,7 @@ func (q *openQueue) releaseSilenced(ctx context.Context, home, key string) error
 		}
 		more = len(lanes) == silencePage
 	}
-	return q.changeSilences(ctx, home, key, func(_ time.Time, s *keySilences) error {
+	return q.changeSilences(ctx, home, key, false, func(_ time.Time, s *keySilences) error {
 		if s.Ended.Equal(before) { // otherwise another one has ended since
 			s.Ended = time.Time{}
 		}

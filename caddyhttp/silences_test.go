@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -274,6 +275,46 @@ func TestSilencesPage(t *testing.T) {
 		resp = postWith(t, h, "/notify/console/silences?end", "key=k&id="+silences(t, h)[0].ID, html...)
 		if resp.status != http.StatusSeeOther || len(silences(t, h)) != 0 {
 			t.Errorf("status %d: %s", resp.status, resp.body)
+		}
+	})
+}
+
+// TestRecordsFillQueue checks that what rules remember of delivered messages counts for
+// max_size: then new messages and silences are refused with the reason, and what ends
+// something is not.
+func TestRecordsFillQueue(t *testing.T) {
+	p := newPager(t, http.StatusOK)
+	dir := t.TempDir()
+	inBubble(t, func(t *testing.T) {
+		h := newGateway(t, managed+ruledKey(p, "dedupe 1m"), "queue {\npath "+dir+"\nwait 5s\nmax_size 8KiB\n}\n")
+		startApp(t, h)
+		id := silence(t, h, "title=other&for=2h")
+		var refused reply
+		n := 0
+		for ; n < 1000; n++ {
+			name := "disk" + strconv.Itoa(n)
+			if refused = postWith(t, h, "/notify/k", alertForm("failure", name, name)); refused.status != 200 {
+				break
+			}
+		}
+		const reason = "the queue is full"
+		if n == 0 || refused.status != 503 || refused.header.Get("Retry-After") == "" || !strings.Contains(refused.body, reason) {
+			t.Fatalf("after %d: status %d, %s", n, refused.status, refused.body)
+		}
+		if st, err := h.app.queue.Stats(t.Context()); err != nil || st.Queued+st.Sending > 0 || st.Bytes != st.Records || st.Records < 6<<10 || st.Records > 8<<10 {
+			t.Errorf("%+v, %v", st, err)
+		}
+		for n < 2000 { // a silence is smaller than a message
+			if refused = postWith(t, h, "/notify/k/silences", "for=2h&title=disk&reason="+strings.Repeat("x", 200)); refused.status != 201 {
+				break
+			}
+			n++
+		}
+		if refused.status != 503 || refused.header.Get("Retry-After") == "" || !strings.Contains(refused.body, reason) {
+			t.Errorf("a silence: status %d, %s", refused.status, refused.body)
+		}
+		if status := endSilence(t, h, id); status != 200 {
+			t.Errorf("ending a silence: status %d", status)
 		}
 	})
 }

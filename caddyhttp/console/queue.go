@@ -11,7 +11,7 @@ type QueuePage struct {
 	Sending      int
 	GivenUp      int
 	Oldest       time.Time // of the messages that wait; zero if none waits
-	Size         string    // of what waits
+	Size         string    // of what waits, and of what rules remember
 	All          *Waits    // what waits for the destinations of the site; nil for nothing
 	Destinations []QueuedDestination
 	More         int // destinations that are not shown

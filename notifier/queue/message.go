@@ -245,8 +245,9 @@ type Entry struct {
 	// Rules, if not nil, decide about the jobs.
 	Rules *Ruled
 
-	// Unlimited means that the entry replaces jobs that wait, so that [Queue.Accept] takes
-	// it also when the queue is full.
+	// Unlimited means that the entry replaces jobs that wait, or tells of a missing beat, so
+	// that [Queue.Accept] takes it also when the queue is full and, as long as half of the
+	// reserve is left, when the disk is.
 	Unlimited bool
 }
 
@@ -265,7 +266,7 @@ func (e *Entry) Size() int64 {
 	}
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
-		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result) + len(j.Ruled) + 3*len(j.Incident)) // it has a record of its own, too
+		n += int64(jobOverhead + len(j.Destination) + len(j.State) + len(j.Result) + len(j.Ruled) + len(j.Incident))
 	}
 	return n
 }

@@ -22,6 +22,11 @@ type Ruled struct {
 	// Held are jobs that Decide may release.
 	Held []Job
 
+	// Adds means that the change adds what is to be kept, so that [Queue.Apply] refuses it
+	// when the queue or its disk is full, as [Queue.Accept] refuses a message. It has no
+	// meaning as part of an entry.
+	Adds bool
+
 	// Decide is that of an [Update]. As part of an entry, it may change the jobs of the
 	// entry that are Queued or Sending: they can be Held for a rule, or Superseded.
 	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error)
@@ -116,7 +121,11 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 		}
 	}
 	n := len(u.Names)
-	err := q.store.Update(ctx, &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	var maxSize int64
+	if u.Adds {
+		maxSize = q.options.Load().MaxSize
+	}
+	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		d, err := u.decide(old[:n], status)
 		if err != nil {
 			return nil, err

@@ -26,8 +26,9 @@ import (
 type Store interface {
 	// Accept stores entries in one transaction. Jobs are Queued, Sending or final;
 	// those that are Sending count as claimed by this handle. Accept returns
-	// [ErrFull] if the waiting messages would take more than maxSize bytes;
-	// entries without a waiting job are not limited. Jobs can also be Held. If an
+	// [ErrFull] if the waiting messages and the records would take more than maxSize
+	// bytes; entries without a waiting job are not limited. While the disk has room only
+	// for what ends jobs, it returns [ErrDiskFull]. Jobs can also be Held. If an
 	// entry has an Update, its Decide is called before the statuses of the entry's
 	// jobs are read. Accept returns a
 	// [*DuplicateError] if a message with the same Key is stored already, and
@@ -87,7 +88,8 @@ type Store interface {
 	// the other fields are read.
 	Settle(ctx context.Context, s *Settlement) error
 
-	// Update changes records, and jobs that nobody has claimed, in one transaction.
+	// Update changes records, and jobs that nobody has claimed, in one transaction. It
+	// returns [ErrFull] or [ErrDiskFull] only if u.MaxSize is not 0.
 	Update(ctx context.Context, u *Update) error
 
 	// Record returns the record with a name, or nil if there is none. It returns a
@@ -248,6 +250,12 @@ type Update struct {
 	// Names are those of the records, each once.
 	Names []Hash
 
+	// MaxSize is not 0 if the update adds what is to be kept, as a message does. Then
+	// [Store.Update] refuses it if the records grow and they and the waiting messages
+	// would take more than MaxSize bytes, or if [Store.Accept] refuses messages because
+	// the disk is full. Other updates end something, so they are never refused.
+	MaxSize int64
+
 	// Decide returns what to change. old has the records; nil stands for one that
 	// does not exist or is damaged. status returns the statuses of jobs, which stay
 	// as they are until the transaction ends, except that a job which is Sending can
@@ -287,13 +295,17 @@ type JobChange struct {
 type Stats struct {
 	Queued, Sending, Dead int
 	Oldest                time.Time // when the oldest message that waits came in; zero if none waits
-	Bytes                 int64     // size of the messages that wait
+	Bytes                 int64     // size of the messages that wait, and of the records
+	Records               int64     // size of the records alone
 }
 
 // Errors of stores.
 var (
-	// ErrFull is returned when the messages that wait take too much space.
+	// ErrFull is returned when the messages that wait and the records take too much space.
 	ErrFull = errors.New("the queue is full")
+	// ErrDiskFull is returned, in an [*UnavailableError], when the disk has room only for
+	// what ends jobs.
+	ErrDiskFull = errors.New("the disk is full: what is left is needed to deliver the messages that wait; make room on it")
 	// ErrNotFound is returned when the message is unknown.
 	ErrNotFound = errors.New("the queue has no such message")
 	// ErrNotClaimed is returned when a job is settled that the handle has not

@@ -53,7 +53,8 @@ type change struct {
 	size       int // roughly, in bytes
 	pages      int // how many pages the commit needs at most, roughly
 	deferrable bool
-	messages   bool // it adds messages, so it is refused when the disk has no room for more
+	adds       bool // it adds what is to be kept, so it is refused when the disk is full
+	replaces   bool // it adds a message in place of others, so it may use half of the reserve
 	// check returns an error to refuse the change. It must not write. Like write,
 	// it is called again if the transaction is repeated.
 	check func(b *batch) error
@@ -78,7 +79,7 @@ type batch struct {
 	tight  bool            // the results of delivered messages are not kept, because the disk is full
 	open   map[string]*bbolt.Bucket
 	counts map[uuid.UUID]*counts
-	bytes  int64 // added to the size of the waiting messages
+	bytes  int64 // added to the size of the waiting messages and of the records
 	kept   int64 // added to the size of the finished messages
 	then   []func(x *index)
 	files  []string // to be removed after the commit
@@ -735,12 +736,17 @@ func (b *batch) checkEntry(e *queue.Entry, maxSize int64) error {
 		}
 	}
 	if e.Waits() {
-		b.store.index.mu.Lock()
-		waiting := b.store.index.waiting
-		b.store.index.mu.Unlock()
-		if waiting+b.bytes+e.Size() > maxSize {
-			return queue.ErrFull
-		}
+		return b.checkSize(e.Size(), maxSize)
+	}
+	return nil
+}
+
+// checkSize returns [queue.ErrFull] if size more bytes would exceed maxSize.
+func (b *batch) checkSize(size, maxSize int64) error {
+	b.store.index.mu.Lock()
+	defer b.store.index.mu.Unlock()
+	if b.store.index.kept()+b.bytes+size > maxSize {
+		return queue.ErrFull
 	}
 	return nil
 }

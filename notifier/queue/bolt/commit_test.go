@@ -207,7 +207,7 @@ func TestSeveralInOneCommit(t *testing.T) {
 		}
 		for _, e := range entries {
 			all = append(all, &change{
-				messages: true, done: make(chan error, 1),
+				adds: true, done: make(chan error, 1),
 				check: func(b *batch) error { return b.checkEntry(e, 1<<40) },
 				write: func(b *batch) error { return b.accept(e) },
 			})

@@ -289,9 +289,64 @@ func TestRoomBesideReaders(t *testing.T) {
 		if err := s.Accept(t.Context(), 1<<40, newEntry([]byte("text"), "json://host")); err != nil {
 			t.Fatal(err)
 		}
-		large := &change{pages: s.room(s.database()) + growStep, messages: true, check: func(*batch) error { return nil }, write: func(*batch) error { return nil }}
+		large := &change{pages: s.room(s.database()) + growStep, adds: true, check: func(*batch) error { return nil }, write: func(*batch) error { return nil }}
 		if err := s.do(t.Context(), large); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestFullDiskUpdates checks that updates that add records are refused when the disk is
+// full, like messages, so that those that end something can be stored, and all that waits
+// is delivered.
+func TestFullDiskUpdates(t *testing.T) {
+	d := newFullDisk(t)
+	update := func(name string, maxSize int64, size int) error {
+		return d.store.Update(t.Context(), &queue.Update{Names: []queue.Hash{d.store.Hash(name)}, MaxSize: maxSize, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: randomText(size), Due: d.now}}}, nil
+		}})
+	}
+	n := 0
+	for ; update(fmt.Sprint("silence", n), 1<<40, 2000) == nil; n++ {
+		if n%10 == 0 && !d.accept(newEntry(randomText(100), "a")) {
+			break
+		}
+	}
+	free := d.fill()
+	if n < 500 {
+		t.Errorf("only %d records were stored", n)
+	}
+	for i := range 100 {
+		if err := update(fmt.Sprint("another silence", i), 1<<40, 100); !errors.Is(err, queue.ErrDiskFull) {
+			t.Fatalf("a record is added to a full disk: %v", err)
+		}
+	}
+	for i := range n { // acknowledgements, for example
+		if err := update(fmt.Sprint("silence", i), 0, 2000); err != nil {
+			t.Fatalf("after %d: %v; %d pages are free", i, err, d.store.room(d.store.database()))
+		}
+	}
+	replaced := 0
+	for ; replaced < 10_000; replaced++ {
+		e := newEntry(randomText(2000), "digest")
+		e.Unlimited = true
+		if !d.accept(e) {
+			break
+		}
+	}
+	if replaced == 0 || replaced == 10_000 {
+		t.Errorf("%d messages are accepted in place of others", replaced)
+	}
+	d.open()
+	d.drain()
+	free()
+	for i := range n {
+		if err := update(fmt.Sprint("silence", i), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for update("another silence", 1<<40, 100) != nil {
+		time.Sleep(coolDown)
+	}
+	t.Logf("%d records; %d messages in place of others", n, replaced)
 }

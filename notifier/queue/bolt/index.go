@@ -512,8 +512,11 @@ func (x *index) find(id queue.JobID) *job {
 	return nil
 }
 
+// kept returns the size of the messages that wait and of the records.
+func (x *index) kept() int64 { return x.waiting + x.records.bytes }
+
 func (x *index) stats() queue.Stats {
-	s := queue.Stats{Queued: x.queued, Sending: x.sending, Dead: x.dead, Bytes: x.waiting}
+	s := queue.Stats{Queued: x.queued, Sending: x.sending, Dead: x.dead, Bytes: x.kept(), Records: x.records.bytes}
 	if len(x.oldest) > 0 {
 		s.Oldest = time.UnixMicro(x.oldest[0].created)
 	}

@@ -55,7 +55,8 @@ func (s *Store) Accept(ctx context.Context, maxSize int64, entries ...*queue.Ent
 	stored := func(tx *bbolt.Tx) bool {
 		return len(entries) == 0 || tx.Bucket([]byte(bucketMessages)).Get(entries[0].Message.ID[:]) != nil
 	}
-	c := &change{size: size, pages: pagesOf(size, entries...), messages: true, check: check, write: write, stored: stored}
+	replaces := len(entries) > 0 && !slices.ContainsFunc(entries, func(e *queue.Entry) bool { return !e.Unlimited })
+	c := &change{size: size, pages: pagesOf(size, entries...), adds: true, replaces: replaces, check: check, write: write, stored: stored}
 	if err := s.do(ctx, c); err != nil {
 		if !errors.Is(err, errUnclear) {
 			s.removeFiles(files)

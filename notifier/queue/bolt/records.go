@@ -17,6 +17,7 @@ type records struct {
 	places map[seal.Hash]recordPlace
 	due    *btree.BTreeG[dueRecord]
 	groups map[seal.Hash]*recordGroup
+	bytes  int64 // size of all
 
 	dueNodes  *btree.FreeListG[dueRecord] // of due
 	nameNodes *btree.FreeListG[seal.Hash] // of all groups

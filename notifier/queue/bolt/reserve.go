@@ -34,10 +34,6 @@ const (
 	pagesPerForget  = 10
 )
 
-// errDiskFull is returned for messages when the disk has room only to deliver
-// what waits.
-var errDiskFull = errors.New("the disk is full: what is left is needed to deliver the messages that wait; make room on it")
-
 // reserve counts the pages that can be written even if the disk is full. Only
 // the writer uses it.
 type reserve struct {
@@ -86,12 +82,12 @@ func end(db *bbolt.DB) (n int64) {
 }
 
 // fit refuses the changes that would use up the reserve. It returns the others,
-// and how many of them the next transaction should make.
+// and how many of them the next transaction should make. What replaces jobs that wait frees
+// pages only after it is stored, so it may use half of the reserve.
 func (s *Store) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
-	need, messages := pagesPerCommit, false
+	need := pagesPerCommit
 	for _, c := range changes {
 		need += c.pages
-		messages = messages || c.messages
 	}
 	if size := end(db) + int64(need)*pageSize; size >= s.reserve.mapped {
 		s.endBackups(errBackupGrows)
@@ -100,7 +96,8 @@ func (s *Store) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	s.index.mu.Lock()
 	waiting := s.index.queued + s.index.sending
 	s.index.mu.Unlock()
-	want := need + minReserve + waiting*reservePerJob/pageSize
+	ofJobs := waiting * reservePerJob / pageSize
+	want := need + minReserve + ofJobs
 	if s.reserve.tight {
 		want += minReserve / 4 // so that it does not change with every delivery
 	}
@@ -119,16 +116,17 @@ func (s *Store) fit(db *bbolt.DB, changes []*change) (rest []*change, n int) {
 	s.endBackups(errBackupSpace)
 	rest = changes[:0]
 	need = pagesPerCommit
+	room := s.room(db)
 	for _, c := range changes {
-		if c.messages {
-			answer([]*change{c}, errDiskFull)
+		if c.adds && !(c.replaces && room >= need+c.pages+minReserve/2+ofJobs) {
+			answer([]*change{c}, queue.ErrDiskFull)
 			continue
 		}
 		rest = append(rest, c)
 		need += c.pages
 	}
 	n = len(rest)
-	for room := s.room(db); n > 1 && need > room; n-- {
+	for ; n > 1 && need > room; n-- {
 		need -= rest[n-1].pages
 	}
 	return rest, n

@@ -26,6 +26,14 @@ type decision struct {
 	*queue.Change
 }
 
+// growth returns by how much the records grow, roughly.
+func (d *decision) growth() (n int64) {
+	for i, r := range d.Records {
+		n += record.UpdateSize(r.Data) - record.UpdateSize(d.old[i])
+	}
+	return n
+}
+
 // decide calls Decide of an update. The jobs whose statuses it asks for are not
 // claimed until the transaction ends.
 func (b *batch) decide(u *queue.Update) (*decision, error) {
@@ -150,17 +158,14 @@ func (b *batch) changeJob(c queue.JobChange) error {
 }
 
 func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
-	b.then = append(b.then, func(x *index) {
-		if len(r.Data) == 0 {
-			x.records.remove(name)
-		} else {
-			x.records.put(name, r.Due.UnixMicro(), r.Group)
-		}
-	})
 	b.key = append(b.key[:0], name[:]...)
+	before := record.UpdateSize(b.get(bucketRecords, b.key))
 	if len(r.Data) == 0 {
+		b.addRecordBytes(-before)
+		b.then = append(b.then, func(x *index) { x.records.remove(name) })
 		return b.delete(bucketRecords, b.key)
 	}
+	b.then = append(b.then, func(x *index) { x.records.put(name, r.Due.UnixMicro(), r.Group) })
 	b.plain = binary.BigEndian.AppendUint64(b.plain[:0], uint64(r.Due.UnixMicro()))
 	if r.Group == (queue.Hash{}) {
 		b.plain = append(b.plain, 0)
@@ -168,7 +173,17 @@ func (b *batch) putRecord(name queue.Hash, r queue.Record) error {
 		b.plain = append(append(b.plain, 1), r.Group[:]...)
 	}
 	b.plain = append(b.plain, r.Data...)
-	return b.put(bucketRecords, b.key, b.plain)
+	if err := b.put(bucketRecords, b.key, b.plain); err != nil {
+		return err
+	}
+	b.addRecordBytes(record.UpdateSize(b.get(bucketRecords, b.key)) - before)
+	return nil
+}
+
+// addRecordBytes adds to the size of the records.
+func (b *batch) addRecordBytes(n int64) {
+	b.bytes += n
+	b.then = append(b.then, func(x *index) { x.records.bytes += n })
 }
 
 // openedRecord is a record of the database.
@@ -205,6 +220,7 @@ func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
 			// A damaged one is due, so that it is removed.
 			r, _ := s.openRecord(queue.Hash(k), v)
 			x.records.put(queue.Hash(k), r.due, r.group)
+			x.records.bytes += record.UpdateSize(v)
 		}
 		return nil
 	})
@@ -214,11 +230,13 @@ func (s *Store) readRecords(tx *bbolt.Tx, x *index) error {
 func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 	var d *decision
 	check := func(b *batch) (err error) {
-		d, err = b.decide(u)
+		if d, err = b.decide(u); err == nil && u.MaxSize > 0 && d.growth() > 0 {
+			err = b.checkSize(d.growth(), u.MaxSize)
+		}
 		return err
 	}
 	write := func(b *batch) error { return b.update(d) }
-	return s.do(ctx, &change{size: 1 << 10, pages: pagesOfUpdate(u), check: check, write: write})
+	return s.do(ctx, &change{size: 1 << 10, pages: pagesOfUpdate(u), adds: u.MaxSize > 0, check: check, write: write})
 }
 
 // pagesOfUpdate returns the maximum number of pages that an update needs,

@@ -184,6 +184,24 @@ func (s *Store) unclaim(id queue.JobID, c *claim) {
 
 // checkSize returns [queue.ErrFull] if size more bytes would exceed maxSize.
 func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
+	if err := s.refreshSize(ctx); err != nil {
+		return err
+	}
+	if !s.fits(size, maxSize) {
+		return queue.ErrFull
+	}
+	return nil
+}
+
+// fits reports whether size more bytes do not exceed maxSize, as far as this handle knows.
+func (s *Store) fits(size, maxSize int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting+size <= maxSize
+}
+
+// refreshSize reads the counts if they are old.
+func (s *Store) refreshSize(ctx context.Context) error {
 	s.mu.Lock()
 	never, old := s.counted.IsZero(), time.Since(s.counted) > countEvery
 	s.mu.Unlock()
@@ -192,16 +210,8 @@ func (s *Store) checkSize(ctx context.Context, size, maxSize int64) error {
 		s.counting.Lock()
 	}
 	if never || old && s.counting.TryLock() {
-		err := s.count(ctx, never)
-		s.counting.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting+size > maxSize {
-		return queue.ErrFull
+		defer s.counting.Unlock()
+		return s.count(ctx, never)
 	}
 	return nil
 }
@@ -217,7 +227,7 @@ func (s *Store) count(ctx context.Context, first bool) error {
 	}
 	var bytes int64
 	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, "SELECT coalesce(sum(bytes), 0)::BIGINT FROM notify_queue_counts")
+		rows, err := c.query(ctx, "SELECT coalesce(sum(bytes + records), 0)::BIGINT FROM notify_queue_counts")
 		if err == nil {
 			bytes = number(rows[0][0])
 		}
@@ -229,7 +239,7 @@ func (s *Store) count(ctx context.Context, first bool) error {
 	return err
 }
 
-// setWaiting sets the size of the messages that wait.
+// setWaiting sets the size of the messages that wait and of the records.
 func (s *Store) setWaiting(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -824,14 +834,15 @@ const (
 // they are counted.
 func (s *Store) Stats(ctx context.Context) (st queue.Stats, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes), 0)::BIGINT,
+		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes + records), 0)::BIGINT,
 			(SELECT count(*) FROM notify_queue_jobs WHERE status = 2),
-			coalesce((SELECT min(created) FROM notify_queue_messages WHERE finished IS NULL), 0) FROM notify_queue_counts`)
+			coalesce((SELECT min(created) FROM notify_queue_messages WHERE finished IS NULL), 0),
+			coalesce(sum(records), 0)::BIGINT FROM notify_queue_counts`)
 		if err != nil {
 			return err
 		}
 		row := rows[0]
-		st = queue.Stats{Dead: int(number(row[1])), Bytes: number(row[2]), Sending: int(number(row[3]))}
+		st = queue.Stats{Dead: int(number(row[1])), Bytes: number(row[2]), Sending: int(number(row[3])), Records: number(row[5])}
 		st.Queued = int(number(row[0])) - st.Sending
 		if t := number(row[4]); t != 0 {
 			st.Oldest = time.UnixMicro(t)

@@ -517,3 +517,41 @@ func BenchmarkGateways(b *testing.B) {
 		})
 	}
 }
+
+// TestOlderTables checks that records which were stored before records were counted are
+// counted when the tables are brought up to date.
+func TestOlderTables(t *testing.T) {
+	t.Parallel()
+	dsn := sharedServer(t).schema(t)
+	s := open(t, dsn)
+	put := func(data []byte) {
+		t.Helper()
+		err := s.Update(t.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: data}, {Data: data}}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	records := func() int64 {
+		t.Helper()
+		st, err := s.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Records
+	}
+	put(make([]byte, 1000))
+	want := records()
+	s.Close()
+	execute(t, dsn, "ALTER TABLE notify_queue_counts DROP COLUMN records")
+	execute(t, dsn, "UPDATE notify_queue_version SET version = 2")
+	s = open(t, dsn)
+	if got := records(); got != want || got < 2000 {
+		t.Errorf("the records take %d bytes, want %d", got, want)
+	}
+	put(nil)
+	if got := records(); got != 0 {
+		t.Errorf("no records take %d bytes", got)
+	}
+}

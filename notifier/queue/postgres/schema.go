@@ -92,7 +92,14 @@ var migrations = [][]string{{
 	`CREATE INDEX IF NOT EXISTS notify_queue_records_group ON notify_queue_records (grp, name) WHERE grp IS NOT NULL`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_records_due ON notify_queue_records (due)`,
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_held ON notify_queue_jobs (message, idx) WHERE status = 8`,
+}, {
+	`ALTER TABLE notify_queue_counts ADD COLUMN IF NOT EXISTS records BIGINT NOT NULL DEFAULT 0`,
+	`UPDATE notify_queue_counts SET records = CASE WHEN shard = 0 THEN
+		(SELECT coalesce(sum(` + updateSize + `), 0)::BIGINT FROM notify_queue_records WHERE length(data) > 0) ELSE 0 END`,
 }}
+
+// updateSize is the size of a record as record.UpdateSize returns it.
+const updateSize = `128 + length(data)`
 
 // The kinds of finished messages: those that have only results, and those that
 // are forgotten last.

@@ -106,7 +106,7 @@ type Store struct {
 	mu       sync.Mutex
 	claimed  map[queue.JobID]*claim
 	messages map[uuid.UUID]*loaded
-	waiting  int64 // size of the waiting messages: the last count, plus the changes of this handle
+	waiting  int64 // size of the waiting messages and the records: the last count, plus the changes of this handle
 	counted  time.Time
 }
 

@@ -19,6 +19,7 @@ const placeRecord = "records"
 type decision struct {
 	calls []call // that make the changes
 	ended []ended
+	bytes int64 // by which the records grow
 }
 
 // ended is a message that waits no more, or waits again, because a decision has
@@ -57,12 +58,14 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 			break
 		}
 	}
-	old := make([][]byte, len(u.Names))
+	old, sizes := make([][]byte, len(u.Names)), make([]int64, len(u.Names))
 	for _, row := range rows {
 		name := queue.Hash(row[0])
 		if len(row[1]) > 0 {
 			// A damaged one counts as missing.
-			old[slices.Index(u.Names, name)], _ = s.sealer.Open(row[1], placeRecord, name[:])
+			i := slices.Index(u.Names, name)
+			old[i], _ = s.sealer.Open(row[1], placeRecord, name[:])
+			sizes[i] = record.UpdateSize(row[1])
 		}
 	}
 	var failed error // of the server
@@ -85,9 +88,18 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 		switch {
 		case len(r.Data) == 0:
 			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
+			d.bytes -= sizes[i]
 		case !bytes.Equal(r.Data, old[i]):
-			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), s.sealer.Seal(r.Data, placeRecord, name[:])}})
+			sealed := s.sealer.Seal(r.Data, placeRecord, name[:])
+			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
+			d.bytes += record.UpdateSize(sealed) - sizes[i]
 		}
+	}
+	if u.MaxSize > 0 && d.bytes > 0 && !s.fits(d.bytes, u.MaxSize) {
+		return nil, queue.ErrFull
+	}
+	if d.bytes != 0 {
+		d.calls = append(d.calls, call{addRecordBytes, []any{c.counter, d.bytes}})
 	}
 	return d, nil
 }
@@ -97,6 +109,8 @@ const (
 	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
 	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
+
+	addRecordBytes = `UPDATE notify_queue_counts SET records = records + $2::BIGINT WHERE shard = $1`
 )
 
 // lockJobs returns the statuses of jobs, which nobody else can change until the
@@ -234,6 +248,7 @@ func (s *Store) done(ctx context.Context, d *decision) {
 		return
 	}
 	s.mu.Lock()
+	s.waiting += d.bytes
 	for _, e := range d.ended {
 		s.waiting -= e.size
 	}
@@ -251,6 +266,11 @@ func (s *Store) done(ctx context.Context, d *decision) {
 
 // Update implements [queue.Store].
 func (s *Store) Update(ctx context.Context, u *queue.Update) error {
+	if u.MaxSize > 0 {
+		if err := s.refreshSize(ctx); err != nil {
+			return err
+		}
+	}
 	var d *decision
 	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) (err error) {
 		if d, err = s.decide(ctx, c, u); err != nil {

@@ -75,6 +75,7 @@ func Run(t *testing.T, e Engine) {
 		{"DueRecords", (*suite).dueRecords},
 		{"Groups", (*suite).groups},
 		{"ManyRecords", (*suite).manyRecords},
+		{"RecordSizes", (*suite).recordSizes},
 		{"HeldJobs", (*suite).heldJobs},
 		{"UpdateJobs", (*suite).updateJobs},
 		{"UpdateRetries", (*suite).updateRetries},

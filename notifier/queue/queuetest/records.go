@@ -97,3 +97,50 @@ func (s *suite) manyRecords() {
 	s.reopenStore()
 	check()
 }
+
+// recordSizes checks that records count for the size of what is kept, and that only what
+// adds something is refused when that is reached.
+func (s *suite) recordSizes() {
+	sizes := func() (all, records int64) {
+		s.Helper()
+		st, err := s.Stats(s.Context())
+		s.must(err)
+		return st.Bytes, st.Records
+	}
+	update := func(maxSize int64, text string) error {
+		return s.Update(s.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a")}, MaxSize: maxSize, Decide: func([][]byte, statusesOf) (*queue.Change, error) {
+			return &queue.Change{Records: []queue.Record{{Data: []byte(text), Due: s.now}}}, nil
+		}})
+	}
+	large := string(data(10_000))
+	s.put(s.Store, map[string]string{"a": large, "b": "small"})
+	all, records := sizes()
+	if all != records || records < 10_000 || records > 11_000 {
+		s.Errorf("the records take %d bytes, and all %d", records, all)
+	}
+	s.put(s.Store, map[string]string{"a": large}) // nothing changes
+	e := s.entry("a")
+	s.wantErr(s.Accept(s.Context(), records+e.Size()-1, e), queue.ErrFull)
+	s.must(s.Accept(s.Context(), records+e.Size(), e))
+	for range 2 {
+		if got, of := sizes(); of != records || got != records+e.Size() {
+			s.Errorf("all take %d bytes, and the records %d; want %d and %d", got, of, records+e.Size(), records)
+		}
+		s.reopenStore()
+	}
+	s.wantErr(update(records, large+"more"), queue.ErrFull)
+	s.wantRecord("a", large)
+	s.must(update(noLimit, large+"more"))
+	s.must(update(0, large+"even more")) // it ends something
+	s.must(update(records, "less"))
+	s.wantRecord("a", "less")
+	s.wantErr(update(100, "no less"), queue.ErrFull)
+	s.settle(s.claim(s.now)[0], queue.Delivered)
+	s.put(s.Store, map[string]string{"a": "", "b": "", "none": ""})
+	for range 2 {
+		if got, of := sizes(); of != 0 || got != 0 {
+			s.Errorf("an empty store has %d bytes, and records of %d", got, of)
+		}
+		s.reopenStore()
+	}
+}

@@ -126,6 +126,18 @@ func KeptSize(size int64, jobs, dead int) int64 {
 	return min(size, int64(512+512*jobs))
 }
 
+// updateOverhead is the approximate overhead of a record of an update.
+const updateOverhead = 128
+
+// UpdateSize returns the counted size of a record of an update, sealed as it is stored. It is
+// 0 if there is none.
+func UpdateSize(sealed []byte) int64 {
+	if len(sealed) == 0 {
+		return 0
+	}
+	return int64(updateOverhead + len(sealed))
+}
+
 // Encode returns the record as bytes.
 func (m *Message) Encode() []byte {
 	return m.Append(make([]byte, 0, 64+len(m.Summary)+len(m.Request)+128*len(m.Done)))
