@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/source"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // disguised is a link whose text hides its address, in Markdown. A destination that
@@ -76,6 +77,7 @@ func TestForeignText(t *testing.T) {
 // TestForeignPayloads checks that no text of a payload becomes a link that hides its
 // address, for every text in the samples of every source with templates.
 func TestForeignPayloads(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	s := caddyhttptest.NewStation(t)
 	h := newGateway(t, "key ops {\nurl "+s.NotifyURL("/ops")+"?format=markdown\n}", "")
 	for _, f := range source.Formats() {

@@ -23,7 +23,7 @@ func TestHostileRequests(t *testing.T) {
 	many := "[" + strings.Repeat(`{"status":"firing","labels":{"a":"b"},"text":"x"},`, 99_999) + "{}]"
 	replacements := []string{"null", `""`, `"text"`, "0", "-1", "true", "[]", `[null,1,"x",[],{}]`, "{}", `"` + strings.Repeat("x", 64<<10) + `"`}
 	garbage := []string{"", " ", "null", "true", "0", `"x"`, "[]", "[1]", "{}", `{"a":`, "\x00", "\xff\xfe", "a=b&c", "%", strings.Repeat("[", 20_000), many}
-	for _, f := range racetest.Part(source.Formats(), 6) {
+	for _, f := range racetest.Part(source.Formats(), 15) {
 		address := "/notify/ops/" + f.Name
 		if f.Name == "gotify" {
 			address += "/message"

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
@@ -95,6 +96,7 @@ func urlLine(t *testing.T, h *Handler, scheme string, form url.Values) string {
 // TestBuilderOfAllServices fills in the form of each service from a URL, submits it
 // and checks that the same URL comes out.
 func TestBuilderOfAllServices(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	t.Parallel()
 	h, _ := newConfigGateway(t, t.TempDir(), "manage open", "")
 	for _, s := range notifier.Services() {

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // TestDryRunCatalogue checks that no dry run of a service contains a secret.
 func TestDryRunCatalogue(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	all := examples(t)
 	for _, s := range catalogue() {
 		shown := 0

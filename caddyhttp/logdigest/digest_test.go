@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/markup"
 )
@@ -64,6 +65,7 @@ func entriesOf(body string) (n int) {
 
 // TestDigestIsBounded checks that a digest and its message take bounded memory.
 func TestDigestIsBounded(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const shown = 100
 	d := NewDigest(shown)
 	const n = 10_000

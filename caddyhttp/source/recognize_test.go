@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // compatible are the payloads of a program that the source of another one takes, by the
@@ -30,6 +32,7 @@ var compatible = map[[2]string]string{
 // TestForeignPayloads posts every sample to every other source. It must be refused with
 // an error that names its own source.
 func TestForeignPayloads(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	used := map[[2]string]bool{}
 	for _, sample := range samples(t) {
 		for _, f := range Formats() {

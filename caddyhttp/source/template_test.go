@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // runTemplate parses a template and executes it on a JSON payload.
@@ -90,6 +92,7 @@ func TestTemplateErrors(t *testing.T) {
 // TestTemplateCost checks that a template with a large payload ends at a limit and
 // returns a TemplateError.
 func TestTemplateCost(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	long := strings.Repeat("%[1]s%5000d", 10_000)
 	for _, text := range []string{
 		`{{printf .s .s .s}}`, `{{replace "" .s .s}}`, `{{replace "s" .s .s}}`, `{{join .s (split "" .s)}}`, `{{range split "" .s}}{{$x := json $}}{{end}}`,
@@ -128,6 +131,7 @@ func (r *run) call(name string, args ...any) (any, error) {
 // value. Once default, type, len, more, comparisons and others read 7 MB for nothing,
 // 20,000 times.
 func TestFunctionsCharge(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const large = 1 << 20
 	blank, digits, object, list := strings.Repeat(" ", large), strings.Repeat("1", large), map[string]any{}, []any{}
 	for i := range large / 64 {
@@ -275,6 +279,7 @@ func TestTemplateStops(t *testing.T) {
 // TestTemplateRounds checks how many rounds a template has for a large value: the
 // attack's templates ran 20,000.
 func TestTemplateRounds(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	blank := strings.Repeat(" ", 7<<20)
 	for _, expression := range []string{`default "x" .`, `len .`, `more 1 .`, `type .`, `eq . .`, `lt . .`, `trim .`, `. | upper | lower | len`, `and (eq . .) (ne . .)`} {
 		tmpl, err := ParseTemplate("body", `{{$s := .}}{{range 100}}{{with $s}}{{$x := `+expression+`}}{{end}}{{end}}`)

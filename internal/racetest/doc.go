@@ -3,6 +3,16 @@
 // cases with it, and .ci/run runs all cases without it.
 package racetest
 
+import "testing"
+
+// SkipIfSlow skips a test that only computes if the race detector is on.
+func SkipIfSlow(t testing.TB) {
+	if Enabled {
+		t.Helper()
+		t.Skip("it only computes, and takes long with the race detector")
+	}
+}
+
 // Part returns all cases, or with the race detector every nth.
 func Part[T any](cases []T, n int) []T {
 	if !Enabled {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 // allocated returns how many bytes f allocates.
@@ -19,6 +21,7 @@ func allocated(f func()) int {
 // TestConvertCost checks that the memory and the result of a conversion are
 // proportional to the length of the text.
 func TestConvertCost(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const size = 64 << 10
 	// repeatAfter returns start followed by as many units as fit into size.
 	repeatAfter := func(start, unit string) string { return start + strings.Repeat(unit, (size-len(start))/len(unit)) }

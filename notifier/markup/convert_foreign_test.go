@@ -3,6 +3,8 @@ package markup
 import (
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 func TestEscapeMarkdown(t *testing.T) {
@@ -66,6 +68,7 @@ func TestConvertForeign(t *testing.T) {
 // TestConvertForeignCost checks that the memory and the result are proportional to
 // the length of the text.
 func TestConvertForeignCost(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const size = 64 << 10
 	for _, unit := range []string{"&", "&a;", "_", "*", "\\", "[", "](", "http://", "http", "https://a\\_", "\n", "# ", "1. ", "<a href=x>", "<a href=https://x>", "<", "@", "\t", "<img>", "<script>"} {
 		in := strings.Repeat(unit, size/len(unit))

@@ -3,6 +3,8 @@ package markup
 import (
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 func TestConvert(t *testing.T) {
@@ -131,6 +133,7 @@ func TestConvertRemovesUnsafeLinks(t *testing.T) {
 // TestConvertIsBounded checks that texts that would take too much time, depth
 // or space use the simple conversion.
 func TestConvertIsBounded(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const mega = 1 << 20
 	fill := func(s string) string { return strings.Repeat(s, mega/len(s)) }
 	for name, in := range map[string]string{

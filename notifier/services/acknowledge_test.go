@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -12,6 +13,7 @@ import (
 // except those that declare that they show it nowhere, and that only a message of an
 // open incident has it.
 func TestAcknowledge(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	// Their requests encode or encrypt the address.
 	encoded := map[string]bool{"AWS SES": true, "Pushjet": true, "Session Open Group Server": true, "Web Push": true}
 	tried, sends := map[string]bool{}, map[string]bool{}

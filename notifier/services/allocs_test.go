@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/egress"
 )
@@ -24,6 +25,7 @@ func (t okTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // a message, without those of [http.Transport]. It makes 11; the race detector adds
 // some.
 func TestDeliveryAllocations(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	const n = 101
 	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}
 	s := notifier.NewSender(egress.NewPoolWithTransport("test", okTransport{answer}), 0)

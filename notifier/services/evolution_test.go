@@ -3,9 +3,12 @@ package services
 import (
 	"strings"
 	"testing"
+
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 )
 
 func TestWhatsAppText(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	for in, want := range map[string]string{
 		"plain":                               "plain",
 		"a **bold** and *slanted* b":          "a *bold* and _slanted_ b",

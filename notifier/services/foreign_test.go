@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -102,6 +103,7 @@ var harmless = map[string][]string{
 // ways in which chats mention people and name links. What arrives must not be active,
 // and what a client sends must be as before.
 func TestForeignServices(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	seen, others := map[string]bool{}, map[string]bool{}
 	for _, file := range servicetest.Files(t, ".") {
 		for _, c := range servicetest.ReadCases(t, file) {

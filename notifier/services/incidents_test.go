@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -12,6 +13,7 @@ import (
 // TestIncidents checks that services send something of their own for the states of
 // an incident that they declare, and what they send for any message for others.
 func TestIncidents(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	messages := map[notifier.IncidentState]string{
 		notifier.Open: "open", notifier.Updated: "updated", notifier.Acknowledged: "acknowledged", notifier.Resolved: "resolved",
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier"
 	"github.com/caddy-notify/caddy-notify/notifier/servicetest"
 )
@@ -60,6 +61,7 @@ func (x *interrupter) requests(saved []byte) []string {
 // saved as JSON exactly as from the Progress itself, for each service and each
 // of its requests: nothing that services keep between steps is lost.
 func TestResume(t *testing.T) {
+	racetest.SkipIfSlow(t)
 	resumed := 0
 	for _, file := range servicetest.Files(t, ".") {
 		for _, c := range servicetest.ReadCases(t, file) {

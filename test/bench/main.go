@@ -1,6 +1,8 @@
+//go:build linux
+
 // Command bench compares the cost of the gateway with that of Caddy's
 // reverse_proxy for the same requests to the same destination, on the same
-// machine and in one run. docs/speed.md explains the tables.
+// machine and in one run. It needs Linux. docs/speed.md explains the tables.
 //
 //	go run ./test/bench                  builds Caddy with and without this module, and measures everything
 //	go run ./test/bench -only message    measures some groups: message, fanout, sources, queue, hang, backlog, full, postgres, rules, sizes, config, saved, binary

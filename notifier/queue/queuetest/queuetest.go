@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/caddy-notify/caddy-notify/internal/racetest"
 	"github.com/caddy-notify/caddy-notify/notifier/queue"
 )
 
@@ -120,9 +121,9 @@ func Run(t *testing.T, e Engine) {
 	}
 }
 
-// Full reports whether the environment variable CI is set. Without it, tests do
-// less.
-func Full() bool { return os.Getenv("CI") != "" }
+// Full reports whether the environment variable CI is set, and the race detector is off.
+// Otherwise tests do less.
+func Full() bool { return os.Getenv("CI") != "" && !racetest.Enabled }
 
 // Amount returns most if [Full] returns true, and else few.
 func Amount(most, few int) int {
