@@ -183,7 +183,7 @@ func (h *Handler) silencedUntil(ctx context.Context, x *rules.Incident) (until t
 	if err != nil {
 		return until
 	}
-	if s := all.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags); s != nil {
+	if s := all.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags); s != nil {
 		until = s.Until
 	}
 	return until

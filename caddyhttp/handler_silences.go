@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -82,7 +81,7 @@ func (h *Handler) doSilences(w http.ResponseWriter, r *http.Request, at *route) 
 	if at.id == "" {
 		return writeJSON(w, http.StatusOK, newSilencesJSON(k.name, all))
 	}
-	found := all.Find(time.Now(), parseSilenceID(at.id))
+	found := all.Find(q.Now(), parseSilenceID(at.id))
 	if found == nil {
 		return silenceError(errNoSilence)
 	}
@@ -109,7 +108,7 @@ func (h *Handler) silencedKey(ctx context.Context, name string) (*key, *openQueu
 
 // makeSilence makes a silence of a key for the client of r.
 func (h *Handler) makeSilence(r *http.Request, q *openQueue, k *key, s silenceRequest) (*rules.Silence, error) {
-	x, err := s.silence(requestUser(r), time.Now())
+	x, err := s.silence(requestUser(r), q.Now())
 	if err != nil {
 		return nil, &api.Error{Status: http.StatusBadRequest, Err: err}
 	}

@@ -261,7 +261,7 @@ func (q *openQueue) turn(ctx context.Context, m *queue.Message, j *queue.Job) (t
 		turn.outcome = notNeeded(j)
 		return turn
 	}
-	now := time.Now()
+	now := q.Now()
 	for _, i := range slices.Concat(chain[:number]...) {
 		if lower := &e.Jobs[i]; goesBefore(lower, j, now) {
 			turn.outcome = &queue.Outcome{Postponed: true, RetryAfter: postponeChain}

@@ -85,7 +85,7 @@ func (m *queueMetrics) Collect(c chan<- prometheus.Metric) {
 	gauge(m.jobs, float64(s.Dead), "dead")
 	oldest := 0.0
 	if !s.Oldest.IsZero() {
-		oldest = max(time.Since(s.Oldest).Seconds(), 0)
+		oldest = max(q.Now().Sub(s.Oldest).Seconds(), 0)
 	}
 	gauge(m.oldest, oldest)
 	gauge(m.bytes, float64(s.Bytes))

@@ -112,6 +112,10 @@ func newQueuedSend(d delivery, q *openQueue, shared *shared) *queuedSend {
 		d.release = func() {}
 	}
 	d.id = queue.NewID()
+	if at := q.At(d.message.Time); at != d.message.Time { // so that messages of several gateways are in order
+		m := *d.message
+		m.Time, d.message = at, &m
+	}
 	s := &queuedSend{delivery: d, q: q, shared: shared}
 	s.decided.Add(1)
 	if s.direct, s.targets = s.one.direct[:0], s.one.targets[:]; len(d.to.Targets) != 1 {
@@ -541,7 +545,7 @@ func (s *queuedSend) setJob(j *queue.Job, i int) {
 	case r != nil:
 		j.State = s.states[i].with(r.Progress)
 		j.Result = appendTry(j.Result, nil, *r)
-		j.TryAgain(time.Now(), r.RetryAfter)
+		j.TryAgain(s.q.Now(), r.RetryAfter)
 	case s.targets[i].direct:
 		j.Status = queue.Sending
 	default:
@@ -561,7 +565,7 @@ func (s *queuedSend) observe(i int) {
 	}
 	a := queue.Attempt{Destination: s.destination(i), Host: s.to.Targets[i].Host(), Client: s.to.Limits != nil, Status: queue.Delivered}
 	if r.Err != nil {
-		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), time.Now().Add(-r.Elapsed)
+		a.Status, a.Error, a.Began = queue.Failed, r.Err.Error(), s.q.Now().Add(-r.Elapsed)
 		a.About = destinationName{s.key, r.Service, r.Destination}.encode()
 		if r.Temporary {
 			a.Status = queue.Queued

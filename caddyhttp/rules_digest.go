@@ -48,7 +48,7 @@ func (p *release) digest(ctx context.Context, t *queueTarget, state *queuedState
 			done()
 		}
 	}()
-	m = &notifier.Message{Type: notifier.Info, Format: markup.Text, Time: p.now}
+	m = &notifier.Message{Type: notifier.Info, Format: markup.Text}
 	zone := digestZone(t.rules)
 	policy := t.Policy()
 	var lines []digestLine

@@ -53,7 +53,7 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 // forgetSubject removes a subject that matters no more.
 func (q *openQueue) forgetSubject(ctx context.Context, name queue.Hash, crowded bool) error {
 	return q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := time.Now()
+		now := q.Now()
 		s := decodeSubject(old[0])
 		if next := s.Next.Job; next != (queue.JobID{}) {
 			statuses, err := status([]queue.JobID{next})
@@ -104,7 +104,7 @@ func (q *openQueue) releaseOnce(ctx context.Context, name queue.Hash) (more bool
 	if err != nil || record == nil {
 		return false, err
 	}
-	now := time.Now()
+	now := q.Now()
 	lane := decodeLane(record)
 	jobs, err := q.jobsOf(ctx, lane)
 	if err != nil {

@@ -107,7 +107,7 @@ func (q *openQueue) stepJobs(ctx context.Context, x *rules.Incident) (map[queue.
 
 // decide is that of [queue.Ruled].
 func (p *incidentChange) decide(names []queue.Hash, old [][]byte, status func([]queue.JobID) ([]queue.Status, error), change func(*incidentChange, *queue.RuledChange, func(queue.JobID) queue.Status) bool) (*queue.RuledChange, error) {
-	now := time.Now()
+	now := p.q.Now()
 	p.x = decodeIncident(old[0])
 	var ids []queue.JobID
 	if p.x != nil {
@@ -168,7 +168,7 @@ func (p *incidentChange) release(c *queue.RuledChange, jobs []rules.StepJob, sta
 // drop ends jobs of steps. Those that wait for another attempt are due now: it finds that
 // it is not needed.
 func (p *incidentChange) drop(c *queue.RuledChange, jobs []rules.StepJob, rule notifier.Rule, status func(queue.JobID) queue.Status) {
-	now := time.Now()
+	now := p.q.Now()
 	for _, s := range jobs {
 		switch status(s.Job) {
 		case queue.Held:
@@ -204,13 +204,13 @@ func (q *openQueue) dueIncident(ctx context.Context, name queue.Hash, crowded bo
 		if err != nil {
 			return err
 		}
-		silenced = silences.Match(time.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil
+		silenced = silences.Match(q.Now(), notifier.Incident{Name: x.Name, ID: x.Derived}, x.Title, x.Tags) != nil
 	}
 	keep := app.queueSettings.keep
 	var step rules.StepChange
 	var forgotten *rules.Incident
 	x, err := q.changeIncident(ctx, name, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) bool {
-		now := time.Now()
+		now := q.Now()
 		step, forgotten = rules.StepChange{}, nil
 		x := p.x
 		if x == nil {
@@ -377,7 +377,7 @@ func (q *openQueue) acknowledge(ctx context.Context, at *storedIncident, by stri
 	}
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		var cancelled []rules.StepJob
-		if cancelled, ok = p.x.Acknowledge(time.Now(), by, ack); ok {
+		if cancelled, ok = p.x.Acknowledge(q.Now(), by, ack); ok {
 			p.drop(c, cancelled, notifier.RuleAcknowledged, status)
 		}
 	})
@@ -425,7 +425,7 @@ func (q *openQueue) resolve(ctx context.Context, at *storedIncident, by string) 
 	}
 	x, err = q.changeOpening(ctx, at, func(p *incidentChange, c *queue.RuledChange, status func(queue.JobID) queue.Status) {
 		if ok = p.x.IsOpen(); ok {
-			p.drop(c, p.x.Close(time.Now(), by), "", status)
+			p.drop(c, p.x.Close(q.Now(), by), "", status)
 		}
 	})
 	if ok = ok && err == nil && x != nil; ok {

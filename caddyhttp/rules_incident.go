@@ -243,7 +243,7 @@ func (q *openQueue) forgetIncidentID(ctx context.Context, name queue.Hash, data 
 		if x := decodeIncident(old[1]); x != nil {
 			c.Records[1] = q.incidentRecord(x)
 			if q.incidentIDName(x.ID) == name {
-				c.Records[0] = incidentIDRecord(incident, time.Now().Add(q.app.Load().queueSettings.keep))
+				c.Records[0] = incidentIDRecord(incident, q.Now().Add(q.app.Load().queueSettings.keep))
 			}
 		}
 		return c, nil

@@ -301,7 +301,7 @@ func (u *entryRules) name(name queue.Hash) int {
 
 // decide is that of a [queue.Ruled].
 func (u *entryRules) decide(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-	now := time.Now()
+	now := u.q.Now()
 	lanes, subjects := make([]*rules.Lane, len(old)), make([]*rules.Subject, len(old))
 	var ids []queue.JobID // that the rules ask about
 	for _, t := range u.targets {
@@ -566,7 +566,7 @@ func (q *openQueue) ended(j *queue.Job) *queue.Ruled {
 		u.Names = append(u.Names, r.Incident)
 	}
 	u.Decide = func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := time.Now()
+		now := q.Now()
 		c := &queue.RuledChange{Records: make([]queue.Record, len(old))}
 		for i, s := range r.Subjects {
 			subject := decodeSubject(old[i])

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
@@ -61,7 +60,7 @@ func (adminAPI) serveMakeSilence(w http.ResponseWriter, r *http.Request) error {
 	}
 	var made rules.Silences
 	for _, d := range definitions {
-		x, err := s.silence("", time.Now())
+		x, err := s.silence("", q.Now())
 		if err != nil {
 			return adminError(http.StatusBadRequest, err)
 		}

@@ -196,7 +196,7 @@ func (q *openQueue) changeSilences(ctx context.Context, home, key string, adds b
 	place := home + "\x00" + key
 	names := []queue.Hash{q.silencesName(place), q.silencesVersion()}
 	err := q.Apply(ctx, &queue.Ruled{Names: names, Adds: adds, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-		now := time.Now()
+		now := q.Now()
 		s := decodeSilences(old[0])
 		s.Home, s.Key = home, key
 		if err := f(now, s); err != nil {
@@ -263,7 +263,7 @@ func (q *openQueue) silencesAt(ctx context.Context, place string) (rules.Silence
 	if err != nil {
 		return nil, err
 	}
-	active, _ := decodeSilences(b).All.Active(time.Now())
+	active, _ := decodeSilences(b).All.Active(q.Now())
 	return active, nil
 }
 
@@ -344,7 +344,7 @@ func (q *openQueue) setSilences(ctx context.Context, r *rules.Rules, lane *rules
 		}
 		release()
 	}
-	return r.WithSilences(all.For(time.Now(), t.Tags)), nil
+	return r.WithSilences(all.For(q.Now(), t.Tags)), nil
 }
 
 // What happens to a silence.
@@ -375,7 +375,7 @@ func (q *openQueue) silencesOf(d *delivery) rules.Silences {
 	if len(all) == 0 || d.key == "" || d.source == sourceTest || d.source == sourceFallback {
 		return nil
 	}
-	now, m := time.Now(), d.message
+	now, m := q.Now(), d.message
 	active, _ := all.Active(now)
 	if m.Incident.ID != "" {
 		return active

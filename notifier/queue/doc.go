@@ -52,7 +52,8 @@
 //
 // # Clocks
 //
-// The clock of the machine may be set. A job that was written when the clock was
+// Gateways that share a store go by its clock ([Queue.Now]). Otherwise the clock is that of
+// the machine, which may be set. A job that was written when the clock was
 // ahead is due at once. A job whose last attempt is the first one after a start, a
 // jump of the clock or a pause of the process gets one more.
 //

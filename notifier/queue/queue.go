@@ -135,7 +135,7 @@ type Queue struct {
 	results results
 }
 
-// clock tells the time.
+// clock tells the time of the machine.
 type clock struct {
 	now  func() time.Time     // the time of day, which can be set
 	runs func() time.Duration // since some moment; it is never set
@@ -160,7 +160,7 @@ func New(store Store, o Options) *Queue {
 // Start begins the deliveries. The functions of [Options] are not called before,
 // so they may use the queue.
 func (q *Queue) Start() {
-	q.disturbed.Store(q.clock.now().UnixMicro())
+	q.disturbed.Store(q.Now().UnixMicro())
 	q.loops.Go(q.schedule)
 	q.loops.Go(q.maintain)
 	q.loops.Go(q.renew)
@@ -189,8 +189,23 @@ func (q *Queue) Configure(o Options) {
 	q.signal()
 }
 
-// Now returns the time by which records and jobs are due.
-func (q *Queue) Now() time.Time { return q.clock.now() }
+// Now returns the time by which records and jobs are due: that of the store, so that several
+// gateways agree although their clocks differ, or else that of the machine. Whoever decides
+// what is due uses it.
+func (q *Queue) Now() time.Time {
+	if now := q.store.Now(); !now.IsZero() {
+		return now
+	}
+	return q.clock.now()
+}
+
+// At returns what [Queue.Now] returned at a time by the clock of the machine.
+func (q *Queue) At(t time.Time) time.Time {
+	if now := q.store.Now(); !now.IsZero() {
+		return now.Add(t.Sub(q.clock.now()))
+	}
+	return t
+}
 
 // signal wakes the scheduler.
 func (q *Queue) signal() {
@@ -212,7 +227,7 @@ func (q *Queue) signal() {
 // message with the same Key is stored already, or [ErrClosed].
 func (q *Queue) Accept(ctx context.Context, e *Entry) error {
 	o := q.options.Load()
-	now, runs := q.clock.now(), q.clock.runs()
+	now, runs := q.Now(), q.clock.runs()
 	q.complete(e, o, now)
 	q.orderEntry(e, now)
 	maxSize := o.MaxSize
@@ -343,7 +358,7 @@ func (q *Queue) Cancel(ctx context.Context, id uuid.UUID) (int, error) {
 // cancelJobs cancels the jobs of a message that have one of the statuses, or are
 // Held.
 func (q *Queue) cancelJobs(ctx context.Context, id uuid.UUID, statuses ...Status) (int, error) {
-	now := q.clock.now()
+	now := q.Now()
 	e, err := q.store.Get(ctx, id)
 	if err != nil {
 		return 0, q.known(ctx, id, err)
@@ -387,7 +402,7 @@ func (q *Queue) Retry(ctx context.Context, id uuid.UUID) (n Retried, err error) 
 	if err != nil {
 		return n, q.known(ctx, id, err)
 	}
-	now := q.clock.now()
+	now := q.Now()
 	expires := now.Add(q.options.Load().MaxAge)
 	for i := range e.Jobs {
 		j, err := q.replacement(ctx, &e.Jobs[i])
@@ -457,7 +472,7 @@ func (q *Queue) RetryDestination(ctx context.Context, destination Hash) (n int, 
 		n += w.Jobs
 	}
 	// The number may be old, so that some can wait although it is 0.
-	_, err = q.store.Wake(ctx, Wake{Now: q.clock.now(), Destinations: []Hash{destination}, Force: true})
+	_, err = q.store.Wake(ctx, Wake{Now: q.Now(), Destinations: []Hash{destination}, Force: true})
 	q.signal()
 	return n, err
 }
@@ -472,7 +487,7 @@ func (q *Queue) DropDestination(ctx context.Context, destination Hash, dead bool
 	if dead {
 		statuses = append(statuses, Dead)
 	}
-	now, after := q.clock.now(), JobID{}
+	now, after := q.Now(), JobID{}
 	for range maxDropScan / dropAtOnce {
 		jobs, err := q.store.List(ctx, after, dropAtOnce, statuses...)
 		if err != nil {
@@ -547,7 +562,7 @@ func (q *Queue) Hash(destination string) Hash { return q.store.Hash(destination)
 // Observe tells the queue about an attempt that the caller has made without a
 // job. Attempts that end with [Queue.Settle] or that the queue makes are known.
 func (q *Queue) Observe(a Attempt) {
-	q.observe(a, q.clock.now())
+	q.observe(a, q.Now())
 }
 
 // Destinations returns the states of all destinations that have been attempted
@@ -633,7 +648,7 @@ func (q *Queue) check(err error) {
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
 		return
 	}
-	now, last := q.clock.now().Unix(), q.logged.Load()
+	now, last := q.Now().Unix(), q.logged.Load()
 	if now-last >= 60 && q.logged.CompareAndSwap(last, now) {
 		q.options.Load().Logger.Error("the queue's store fails; what waits is delivered when it works again", zap.Error(err))
 	}

@@ -111,7 +111,7 @@ func (q *Queue) unhold(id JobID, l *line, a arranged, now time.Time) JobChange {
 
 // Apply makes a change by rules.
 func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
-	now := q.clock.now()
+	now := q.Now()
 	names := slices.Clone(u.Names)
 	lineOf := map[JobID]int{}
 	for i := range u.Held {
@@ -232,7 +232,7 @@ func (q *Queue) workDue() {
 		} else if (o.Punctual == nil || !o.Punctual()) && n%dueRarely != 0 {
 			return
 		}
-		now := q.clock.now()
+		now := q.Now()
 		names, err := q.store.DueRecords(q.ctx, now, maxRecords, dueAtOnce)
 		q.check(err)
 		for _, name := range names {

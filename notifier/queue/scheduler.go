@@ -84,7 +84,7 @@ func (q *Queue) dispatch() time.Duration {
 		if err := q.wakeDestinations(); err != nil {
 			return pause
 		}
-		now, runs := q.clock.now(), q.clock.runs()
+		now, runs := q.Now(), q.clock.runs()
 		jobs, next, err := q.store.Claim(q.ctx, Claim{Now: now, Max: claimAtOnce, Slots: q.slots, Lease: lease})
 		q.slots.claimed(jobs)
 		for i := range jobs {
@@ -113,7 +113,7 @@ func (q *Queue) wakeDestinations() error {
 	if len(ids) == 0 {
 		return nil
 	}
-	more, err := q.store.Wake(q.ctx, Wake{Now: q.clock.now(), Destinations: ids, Max: wakeAtOnce})
+	more, err := q.store.Wake(q.ctx, Wake{Now: q.Now(), Destinations: ids, Max: wakeAtOnce})
 	if err != nil {
 		q.health.wakeAgain(ids)
 		q.check(err)
@@ -131,7 +131,7 @@ func (q *Queue) deliver(j *Job, claimed time.Duration) {
 	defer q.signal()
 	defer q.end(&q.running, 1)
 	defer q.slots.Release(j.JobID)
-	began := q.clock.now()
+	began := q.Now()
 	if f, ok := q.failedSince(j, began); ok {
 		q.slots.Release(j.JobID)
 		q.settle(attempt{job: j, began: f.began, shared: f, out: Outcome{Status: Queued, State: j.State, Result: j.Result, Reason: f.reason}, deferrable: true})
@@ -208,7 +208,7 @@ type attempt struct {
 // is closed.
 func (q *Queue) settle(a attempt) {
 	o := q.options.Load()
-	now := q.clock.now()
+	now := q.Now()
 	out := a.out
 	r := *a.job
 	r.Updated = now
@@ -372,9 +372,9 @@ func (q *Queue) observe(a Attempt, now time.Time) *Health {
 
 // maintain does what is done now and then.
 func (q *Queue) maintain() {
-	last, ran := q.clock.now().Round(0), q.clock.runs()
+	last, ran := q.Now().Round(0), q.clock.runs()
 	q.every(tickEvery, func(n int) {
-		now, runs := q.clock.now().Round(0), q.clock.runs()
+		now, runs := q.Now().Round(0), q.clock.runs()
 		if jump := now.Sub(last) - (runs - ran); jump > maxJump || jump < -maxJump || runs-ran > maxPause {
 			q.disturbed.Store(now.UnixMicro())
 			q.recheck.Store(true)

@@ -37,6 +37,12 @@ type Store interface {
 	// now.
 	Accept(ctx context.Context, maxSize int64, entries ...*Entry) error
 
+	// Now returns the time by the clock that all handles of the store share, or the zero
+	// time if there is none: then one process uses the store, or the clock could not be
+	// read yet. It asks nobody, so it can be some milliseconds wrong. The clock of the
+	// machine has no influence on it.
+	Now() time.Time
+
 	// Hash returns the keyed hash of a destination or host. All handles of a store
 	// return the same.
 	Hash(text string) Hash

@@ -444,5 +444,8 @@ func (s *Store) signal() {
 	}
 }
 
+// Now implements [queue.Store]: the only process that uses the store has a clock.
+func (s *Store) Now() time.Time { return time.Time{} }
+
 // Renew implements [queue.Store]: claims last as long as the process.
 func (s *Store) Renew(context.Context, time.Duration) error { return nil }

@@ -24,9 +24,6 @@ const (
 	placeJob  = "jobs"
 )
 
-// serverTime is the clock of the server.
-const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT`
-
 // maxBody is the maximum length of a message's body.
 const maxBody = 32 << 20
 
@@ -398,7 +395,7 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		calls = append(calls, call{sql, args})
 		return len(calls) - 1
 	}
-	claim, refill, due, next, lanes := -1, -1, -1, -1, -1
+	claim, refill, due, next, lanes, clock := -1, -1, -1, -1, -1, -1
 	if len(chosen) > 0 {
 		var message, index array
 		for _, o := range chosen {
@@ -411,6 +408,7 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 		s.recover(c.Now, func(sql string, args ...any) { add(sql, args...) })
 		due = add(dueJobs, allShards(r.shard), now, perShard, dueAtOnce)
 		next = add(nextDue, allShards(0), now)
+		clock = add(readTime.sql)
 	}
 	if r.destinations {
 		lanes = add(dueDestinations, append([]byte{}, r.cursor...), now, maxLanes)
@@ -424,9 +422,13 @@ func (s *Store) claimAndRead(ctx context.Context, c queue.Claim, chosen []candid
 	}
 	began := time.Now()
 	err = s.do(ctx, func(ctx context.Context, conn *conn, _ bool) error {
+		asked := s.clock.elapsed()
 		results, err := conn.exec(ctx, calls...)
 		if err != nil {
 			return err
+		}
+		if clock >= 0 {
+			s.clock.set(time.UnixMicro(number(results[clock].Rows[0][0])), asked, s.clock.elapsed())
 		}
 		if claim >= 0 {
 			jobs = s.take(results[claim].Rows)

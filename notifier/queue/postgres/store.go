@@ -8,8 +8,9 @@
 // path, also when it finds them gone. Texts, destinations, states and results are
 // sealed (package seal); IDs, times, sizes, counts and keyed hashes are not.
 //
-// Leases use the clock of the server. The times when jobs are due use the clocks
-// of the gateways, which should agree to within about a second.
+// Leases and the times when jobs and records are due use the clock of the server. Gateways
+// read it in exchanges that they make anyway, and count on from there, so that their own
+// clocks may be wrong.
 //
 // The SQL uses only features that PostgreSQL, CockroachDB and YugabyteDB all
 // document. Transactions that fail with SQLSTATE 40001 are repeated. If LISTEN
@@ -92,6 +93,8 @@ type Store struct {
 	loops   sync.WaitGroup
 	once    sync.Once
 
+	clock serverClock
+
 	claiming    sync.Mutex // Claim runs once at a time
 	due         due
 	recovered   time.Time     // when leases were last checked; for Claim
@@ -150,6 +153,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		changed: make(chan struct{}, 1), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
 		claimed: map[queue.JobID]*claim{}, messages: map[uuid.UUID]*loaded{},
 		waitingCounts: waitingCounts{turn: make(chan struct{}, 1)},
+		clock:         serverClock{start: time.Now()},
 	}
 	s.due.shard = rand.IntN(shards)
 	if s.log == nil {
@@ -210,7 +214,12 @@ func (s *Store) prepare(ctx context.Context) error {
 	if s.migrated.Load() {
 		return nil
 	}
-	err := s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error { return s.migrate(ctx, c) })
+	err := s.pool.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
+		if err := s.migrate(ctx, c); err != nil {
+			return err
+		}
+		return s.readClock(ctx, c)
+	})
 	if err == nil {
 		s.missing.Store(false)
 		s.migrated.Store(true)

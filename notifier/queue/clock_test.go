@@ -1,0 +1,118 @@
+package queue_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// clockedStore is a store that has a clock: that of the bubble.
+type clockedStore struct{ queue.Store }
+
+func (clockedStore) Now() time.Time { return time.Now() }
+
+// TestClockOfStore checks that two gateways whose clocks are wrong by minutes, one ahead
+// and one behind, do what is due at the time that the clock of their store says, and that
+// only one of them does it.
+func TestClockOfStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		store := clockedStore{open(t, t.TempDir())}
+		name := store.Hash("digest")
+		var mu sync.Mutex
+		var told, attempts []time.Duration
+		note := func(to *[]time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			*to = append(*to, time.Since(begin))
+		}
+		var gateways []*queue.Queue
+		for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+			c := newClock()
+			c.ahead.Store(int64(ahead))
+			var q *queue.Queue
+			ready := make(chan struct{})
+			q = c.startWith(t, store, queue.Options{
+				Punctual: func() bool { return true },
+				Recheck:  func(context.Context, []queue.Job) {},
+				Deliver: func(context.Context, *queue.Message, *queue.Job) queue.Outcome {
+					note(&attempts)
+					mu.Lock()
+					defer mu.Unlock()
+					if len(attempts) < 3 {
+						return queue.Outcome{Status: queue.Queued, Reason: "it is down"}
+					}
+					return queue.Outcome{Status: queue.Delivered}
+				},
+				Due: func(ctx context.Context, name queue.Hash, _ []byte, _ bool) error {
+					<-ready
+					release := false
+					err := q.Apply(ctx, &queue.Ruled{Names: []queue.Hash{name}, Decide: func(old [][]byte, _ func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+						c := &queue.RuledChange{Records: make([]queue.Record, 1)}
+						var due time.Time
+						if release = len(old[0]) > 0; !release {
+							return c, nil
+						}
+						if err := due.UnmarshalBinary(old[0]); err != nil {
+							return nil, err
+						}
+						if release = !q.Now().Before(due); !release {
+							c.Records[0] = queue.Record{Data: old[0], Due: due}
+						}
+						return c, nil
+					}})
+					if release && err == nil {
+						note(&told)
+					}
+					return err
+				},
+			})
+			close(ready)
+			gateways = append(gateways, q)
+		}
+		for i, q := range gateways {
+			if d := time.Until(q.Now()); d != 0 {
+				t.Errorf("gateway %d is %v ahead", i, d)
+			}
+			const took = 3 * time.Second
+			// Its own clock is right about durations.
+			at := time.Now().Add([]time.Duration{10 * time.Minute, -10 * time.Minute}[i] - took)
+			if got := q.At(at); !got.Equal(time.Now().Add(-took)) {
+				t.Errorf("gateway %d: %v ago is %v", i, took, time.Since(got))
+			}
+		}
+		due := begin.Add(time.Minute)
+		err := gateways[0].Apply(t.Context(), &queue.Ruled{Names: []queue.Hash{name}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
+			data, err := due.MarshalBinary()
+			return &queue.RuledChange{Records: []queue.Record{{Data: data, Due: due}}}, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range gateways {
+			e := entry(string(rune('a'+i)), string(rune('a'+i)))
+			if err := q.Accept(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			if got := e.Jobs[0].Expires.Sub(begin).Round(time.Minute); got != queue.DefaultMaxAge {
+				t.Errorf("a message expires after %v", got)
+			}
+		}
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(told) != 1 || told[0] < time.Minute || told[0] > time.Minute+3*time.Second {
+			t.Errorf("the digest is told after %v", told)
+		}
+		// Two at once, and again after about 5 seconds.
+		if len(attempts) != 4 || slices.Max(attempts[:2]) > time.Second || slices.Min(attempts[2:]) < 4*time.Second || slices.Max(attempts) > 8*time.Second {
+			t.Errorf("attempts after %v", attempts)
+		}
+	})
+}

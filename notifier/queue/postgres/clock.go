@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// serverTime is the clock of the server.
+const serverTime = `(extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT`
+
+// readTime reads the clock of the server. It is part of exchanges that are made anyway.
+var readTime = call{sql: "SELECT " + serverTime}
+
+// serverClock tells the time of the server without asking it. It adds what has passed since
+// the clock was last read, which a change of the clock of this machine does not affect.
+type serverClock struct {
+	mu    sync.Mutex
+	known bool
+	start time.Time // of this machine; durations are since then
+	base  time.Time // of the server, at start
+}
+
+// elapsed returns the time since start.
+func (c *serverClock) elapsed() time.Duration { return time.Since(c.start) }
+
+// set notes that the clock of the server showed a time at some moment of an exchange. It
+// changes what is known no more than the exchange proves, so that a slow one does no harm.
+func (c *serverClock) set(server time.Time, began, ended time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	earliest, latest := server.Add(-ended), server.Add(-began)
+	switch {
+	case !c.known:
+		c.known, c.base = true, earliest.Add((ended-began)/2)
+	case c.base.Before(earliest):
+		c.base = earliest
+	case c.base.After(latest):
+		c.base = latest
+	}
+}
+
+func (c *serverClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known {
+		return time.Time{}
+	}
+	return c.base.Add(c.elapsed())
+}
+
+// readClock reads the clock of the server.
+func (s *Store) readClock(ctx context.Context, c *conn) error {
+	began := s.clock.elapsed()
+	results, err := c.exec(ctx, readTime)
+	if err == nil {
+		s.clock.set(time.UnixMicro(number(results[0].Rows[0][0])), began, s.clock.elapsed())
+	}
+	return err
+}
+
+// Now implements [queue.Store].
+func (s *Store) Now() time.Time { return s.clock.now() }
