@@ -2,6 +2,7 @@ package caddyhttp
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/caddyhttptest"
 	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
 	"github.com/caddy-notify/caddy-notify/notifier/rules"
 )
 
@@ -317,4 +320,17 @@ func TestRecordsFillQueue(t *testing.T) {
 			t.Errorf("ending a silence: status %d", status)
 		}
 	})
+}
+
+// TestSilenceOnFullDisk checks the answer to a request for a silence when the disk of the
+// queue is full.
+func TestSilenceOnFullDisk(t *testing.T) {
+	e, ok := errors.AsType[*api.Error](silenceError(&queue.UnavailableError{Err: queue.ErrDiskFull}))
+	if !ok || e.Status != http.StatusServiceUnavailable || e.RetryAfter <= 0 || !strings.Contains(e.Error(), "disk is full") || e.Fault == nil {
+		t.Errorf("%+v", e)
+	}
+	w := httptest.NewRecorder()
+	if err := adminSilenceError(w, e); w.Header().Get("Retry-After") == "" || !strings.Contains(err.Error(), "disk is full") {
+		t.Errorf("admin API: %v, %v", err, w.Header())
+	}
 }

@@ -35,6 +35,7 @@ type bench struct {
 	rounds    int    // per row; a value is their median
 	queued    int    // messages in the queue when it is full
 	incidents int    // open incidents in the last rows about rules
+	silences  int    // silences in the last rows about rules
 	backlog   int    // maximum number of messages that wait for a destination that is down
 	dest      *destination
 
@@ -70,6 +71,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "how often the rows of a table are measured in turn; the median counts")
 	flag.IntVar(&b.queued, "queued", 100000, "messages that wait in the queue in the last rows about it")
 	flag.IntVar(&b.incidents, "incidents", 100000, "incidents that are open in the last rows about rules")
+	flag.IntVar(&b.silences, "silences", 10000, "silences in the last rows about rules")
 	flag.IntVar(&b.backlog, "backlog", 200000, "the maximum number of messages that wait for a destination that is down, for rows with 0, 200000 and 800000")
 	destination := flag.String("bare", "", "serve as the server that sends with net/http alone, to this URL; bench starts it itself")
 	only := flag.String("only", "", "the groups to measure, separated by commas; empty for all")

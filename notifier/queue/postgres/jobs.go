@@ -224,7 +224,7 @@ func (s *Store) count(ctx context.Context, first bool) error {
 	}
 	var bytes int64
 	err := s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, "SELECT coalesce(sum(bytes + records), 0)::BIGINT FROM notify_queue_counts")
+		rows, err := c.query(ctx, "SELECT coalesce(sum(bytes + record_bytes), 0)::BIGINT FROM notify_queue_counts")
 		if err == nil {
 			bytes = number(rows[0][0])
 		}
@@ -836,10 +836,10 @@ const (
 // they are counted.
 func (s *Store) Stats(ctx context.Context) (st queue.Stats, err error) {
 	err = s.do(ctx, func(ctx context.Context, c *conn, _ bool) error {
-		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes + records), 0)::BIGINT,
+		rows, err := c.query(ctx, `SELECT coalesce(sum(waiting), 0)::BIGINT, coalesce(sum(dead), 0)::BIGINT, coalesce(sum(bytes + record_bytes), 0)::BIGINT,
 			(SELECT count(*) FROM notify_queue_jobs WHERE status = 2),
 			coalesce((SELECT min(created) FROM notify_queue_messages WHERE finished IS NULL), 0),
-			coalesce(sum(records), 0)::BIGINT FROM notify_queue_counts`)
+			coalesce(sum(record_bytes), 0)::BIGINT FROM notify_queue_counts`)
 		if err != nil {
 			return err
 		}

@@ -527,7 +527,7 @@ func TestOlderTables(t *testing.T) {
 	put := func(data []byte) {
 		t.Helper()
 		err := s.Update(t.Context(), &queue.Update{Names: []queue.Hash{s.Hash("a"), s.Hash("b")}, Decide: func([][]byte, func([]queue.JobID) ([]queue.Status, error)) (*queue.Change, error) {
-			return &queue.Change{Records: []queue.Record{{Data: data}, {Data: data}}}, nil
+			return &queue.Change{Records: []queue.Record{{Data: data, Due: time.Now()}, {Data: data, Due: time.Now()}}}, nil
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -544,11 +544,14 @@ func TestOlderTables(t *testing.T) {
 	put(make([]byte, 1000))
 	want := records()
 	s.Close()
-	execute(t, dsn, "ALTER TABLE notify_queue_counts DROP COLUMN records")
+	execute(t, dsn, "ALTER TABLE notify_queue_counts DROP COLUMN records, DROP COLUMN record_bytes")
 	execute(t, dsn, "UPDATE notify_queue_version SET version = 2")
 	s = open(t, dsn)
 	if got := records(); got != want || got < 2000 {
 		t.Errorf("the records take %d bytes, want %d", got, want)
+	}
+	if names, err := s.DueRecords(t.Context(), time.UnixMicro(0), 1, 10); err != nil || len(names) != 1 {
+		t.Errorf("of two records, %d are too many; %v", len(names), err)
 	}
 	put(nil)
 	if got := records(); got != 0 {

@@ -94,8 +94,10 @@ var migrations = [][]string{{
 	`CREATE INDEX IF NOT EXISTS notify_queue_jobs_held ON notify_queue_jobs (message, idx) WHERE status = 8`,
 }, {
 	`ALTER TABLE notify_queue_counts ADD COLUMN IF NOT EXISTS records BIGINT NOT NULL DEFAULT 0`,
-	`UPDATE notify_queue_counts SET records = CASE WHEN shard = 0 THEN
-		(SELECT coalesce(sum(` + updateSize + `), 0)::BIGINT FROM notify_queue_records WHERE length(data) > 0) ELSE 0 END`,
+	`ALTER TABLE notify_queue_counts ADD COLUMN IF NOT EXISTS record_bytes BIGINT NOT NULL DEFAULT 0`,
+	`UPDATE notify_queue_counts SET records = 0, record_bytes = 0`,
+	`UPDATE notify_queue_counts SET records = n.records, record_bytes = n.bytes FROM (
+		SELECT count(*) AS records, coalesce(sum(` + updateSize + `), 0)::BIGINT AS bytes FROM notify_queue_records) n WHERE shard = 0`,
 }}
 
 // updateSize is the size of a record as record.UpdateSize returns it.

@@ -20,6 +20,7 @@ type decision struct {
 	calls []call // that make the changes
 	ended []ended
 	bytes int64 // by which the records grow
+	added int64 // records, less those that are removed
 }
 
 // ended is a message that waits no more, or waits again, because a decision has
@@ -89,17 +90,19 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 		case len(r.Data) == 0:
 			d.calls = append(d.calls, call{removeRecord, []any{name[:]}})
 			d.bytes -= sizes[i]
+			d.added -= min(sizes[i], 1)
 		case !bytes.Equal(r.Data, old[i]):
 			sealed := s.sealer.Seal(r.Data, placeRecord, name[:])
 			d.calls = append(d.calls, call{changeRecord, []any{name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
 			d.bytes += record.UpdateSize(sealed) - sizes[i]
+			d.added += 1 - min(sizes[i], 1)
 		}
 	}
 	if u.MaxSize > 0 && d.bytes > 0 && !s.fits(d.bytes, u.MaxSize) {
 		return nil, queue.ErrFull
 	}
-	if d.bytes != 0 {
-		d.calls = append(d.calls, call{addRecordBytes, []any{c.counter, d.bytes}})
+	if d.bytes != 0 || d.added != 0 {
+		d.calls = append(d.calls, call{countRecords, []any{c.counter, d.added, d.bytes}})
 	}
 	return d, nil
 }
@@ -110,7 +113,7 @@ const (
 	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
 
-	addRecordBytes = `UPDATE notify_queue_counts SET records = records + $2::BIGINT WHERE shard = $1`
+	countRecords = `UPDATE notify_queue_counts SET records = records + $2::BIGINT, record_bytes = record_bytes + $3::BIGINT WHERE shard = $1`
 )
 
 // lockJobs returns the statuses of jobs, which nobody else can change until the
@@ -354,9 +357,9 @@ func (s *Store) DueRecords(ctx context.Context, now time.Time, keep, n int) (nam
 			names = recordNames(rows)
 			return err
 		}
-		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records WHERE due <= $1 OR (SELECT count(*) FROM notify_queue_records) > $2
-			ORDER BY due LIMIT least($3::BIGINT, greatest((SELECT count(*) FROM notify_queue_records) - $2::BIGINT,
-				(SELECT count(*) FROM notify_queue_records WHERE due <= $1)))`, now.UnixMicro(), keep, n)
+		rows, err := c.query(ctx, `SELECT name FROM notify_queue_records ORDER BY due LIMIT least($3::BIGINT, greatest(
+				(SELECT sum(records) FROM notify_queue_counts)::BIGINT - $2::BIGINT,
+				(SELECT count(*) FROM (SELECT 1 FROM notify_queue_records WHERE due <= $1 LIMIT $3) d)))`, now.UnixMicro(), keep, n)
 		names = recordNames(rows)
 		return err
 	})
