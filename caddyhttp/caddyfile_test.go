@@ -104,7 +104,7 @@ func TestCaddyfileMistakes(t *testing.T) {
 		line  string
 		text  string
 	}{
-		"unknown subdirective":                          {"keys ops", "2", `unknown subdirective "keys" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, configs, console, default_urls, egress, from, identity, key, max_body, max_in_flight, page, propagate_trace, public_url, queue, services, smtp, stateless, timeout, trusted_origins`},
+		"unknown subdirective":                          {"bogus ops", "2", `unknown subdirective "bogus" in notify; is a } missing above? notify has the subdirectives attachments, client_limits, configs, console, default_urls, egress, from, identity, key, max_body, max_in_flight, page, propagate_trace, public_url, queue, services, smtp, stateless, timeout, trusted_origins`},
 		"a URL out of place":                            {"json://secretsecret", "2", "unknown subdirective in notify; is a } missing above?"},
 		"a URL out of place in key":                     {"key k {\njson://secretsecret\n}", "3", "unknown subdirective in key; is a } missing above? key has the subdirectives accept, dedupe, default_tag, digest, escalate, expect, fallback, import_apprise, queue, quiet, rate, reader, token, url"},
 		"a key without a name":                          {"key {\n" + url + "\n}", "2", "expected key <name> { … }"},
@@ -192,7 +192,7 @@ func TestCaddyfileMistakes(t *testing.T) {
 		"services without any":                          {"services {\nallow json\ndeny json xml\n}", "2", "no service is left"},
 		"default_urls without effect":                   {"stateless off\ndefault_urls json://h", "3", "default_urls has no effect with stateless off"},
 		"default_urls without effect, before stateless": {"default_urls json://h\nstateless off", "2", "default_urls has no effect with stateless off"},
-		"a suggestion":                                  {"key k {\nurl dicord://secretsecret\n}", "3", "did you mean discord://?"},
+		"a suggestion":                                  {"key k {\nurl dicord://secretsecret\n}", "3", "you may mean discord://"},
 		"identity's name twice":                         {"identity {\nname a\nname b\n}", "4", "occurs twice in"},
 	} {
 		for kind, to := range map[string]caddyfile.Unmarshaler{"directive": new(Handler), "global option": new(App)} {

@@ -14,7 +14,11 @@ import (
 func checkSchemes(schemes []string) error {
 	for _, scheme := range schemes {
 		if notifier.SchemesOf(scheme) == nil {
-			return fmt.Errorf("unknown scheme%s; write what precedes :// in the URLs of a service, such as discord", block.Quote(scheme))
+			instead := "write what precedes :// in the URLs of a service, such as discord"
+			if similar := notifier.SimilarServices(scheme); len(similar) > 0 && block.Quote(scheme) != "" {
+				instead = "you may mean " + strings.Join(similar, " or ")
+			}
+			return fmt.Errorf("unknown scheme%s; %s", block.Quote(scheme), instead)
 		}
 	}
 	return nil

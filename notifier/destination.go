@@ -199,29 +199,39 @@ func (d *Destination) Warnings() []string {
 	return d.warnings.texts
 }
 
-// Mistake returns the first of the warnings that is about a mistake in the URL,
-// or "" if there is none. A program that loads URLs of an operator may refuse a
+// Mistake returns the first mistake in the URL of which Warnings warns, without what is
+// used instead, or "" if there is none. A program that loads URLs of an operator may refuse a
 // URL for it. What Apprise itself writes into its URLs is not
 // a mistake.
 func (d *Destination) Mistake() string {
-	if d.warnings == nil || d.warnings.mistakes == 0 {
+	if d.warnings == nil {
 		return ""
 	}
-	return d.warnings.texts[0]
+	return d.warnings.mistake
 }
 
 // warnings are the warnings about a URL.
 type warnings struct {
 	texts    []string // those about mistakes first
 	mistakes int      // how many of them
+	mistake  string   // the first of them, without what is used instead
 }
 
 // warn adds a warning about a mistake in the URL.
 func (d *Destination) warn(format string, args ...any) {
+	d.warnOf(d.warning(format, args...), "")
+}
+
+// warnOf adds a warning about a mistake, and what happens instead, which matters only if
+// the URL is used.
+func (d *Destination) warnOf(mistake, instead string) {
 	if d.warnings == nil {
 		d.warnings = new(warnings)
 	}
-	d.warnings.texts = slices.Insert(d.warnings.texts, d.warnings.mistakes, d.warning(format, args...))
+	if d.warnings.mistakes == 0 {
+		d.warnings.mistake = mistake
+	}
+	d.warnings.texts = slices.Insert(d.warnings.texts, d.warnings.mistakes, mistake+instead)
 	d.warnings.mistakes++
 }
 

@@ -48,7 +48,7 @@ func WithSuggestion(url string, err error) error {
 		return err
 	}
 	if s := similarSchemes(scheme); len(s) > 0 {
-		return fmt.Errorf("%w; did you mean %s://?", err, strings.Join(s, ":// or "))
+		return fmt.Errorf("%w; you may mean %s://", err, strings.Join(s, ":// or "))
 	}
 	return err
 }

@@ -24,8 +24,8 @@ func TestSimilarServices(t *testing.T) {
 func TestWithSuggestion(t *testing.T) {
 	unknown := errors.New("unknown")
 	for url, want := range map[string]string{
-		"gotfys://h/secret": "unknown; did you mean gotifys://",
-		" Dicord://1/2":     "unknown; did you mean discord://",
+		"gotfys://h/secret": "unknown; you may mean gotifys://",
+		" Dicord://1/2":     "unknown; you may mean discord://",
 		"zzzzzzzz://h":      "unknown",
 		"discord://":        "unknown",
 		"https://h":         "unknown",

@@ -214,7 +214,11 @@ func (d *Destination) assign(places placeValues, query []queryParam, t *template
 			if ignored := s.ignoredParam(q.key); ignored != nil {
 				ignored.warn(d, q)
 			} else if q.key != "" {
-				d.warn("%s is unknown and has no effect", queryLabel(query, i, places))
+				text, named := unknownParam(query, i, places)
+				if named {
+					text += s.suggestParam(q.key)
+				}
+				d.warn("%s", text)
 			}
 			continue
 		}
@@ -301,10 +305,10 @@ func isParam(name string) bool {
 // err.
 func (d *Destination) setNearest(p *Param, text string, err error) {
 	if used := p.nearest(text); used != "" && used != d.schema.defaultOf(p) && d.set(p, used) == nil {
-		d.warn("%s %v; %s is used", p.name, err, used)
+		d.warnOf(d.warning("%s %v", p.name, err), "; "+used+" is used")
 		return
 	}
-	d.warn("%s %v; the default is used", p.name, err)
+	d.warnOf(d.warning("%s %v", p.name, err), "; the default is used")
 }
 
 // maxNamed is the maximum number of parameters of a query for which warnings
@@ -314,12 +318,12 @@ const maxNamed = 64
 // paramName matches what looks like the name of a parameter.
 var paramName = lazyregexp.New(`^[-+:]?[A-Za-z_]{1,24}$`)
 
-// queryLabel returns how a warning names the parameter i of the query, which the
-// service does not have: by its key, or by its number if the key could be a
+// unknownParam returns a warning about the parameter i of the query, which the service
+// does not have. It names it by its key, which named reports, or by its number if the key could be a
 // token in the wrong place. That is a key without a value, one that does not
 // look like a name, and one that is a part of another value of the URL and no
 // service's parameter.
-func queryLabel(query []queryParam, i int, places placeValues) string {
+func unknownParam(query []queryParam, i int, places placeValues) (text string, named bool) {
 	q := query[i]
 	hasKey := func(value string) bool { return len(q.key) >= 4 && strings.Contains(value, q.key) }
 	safe := len(query) <= maxNamed && q.value != "" && paramName.MatchString(q.key) &&
@@ -328,9 +332,23 @@ func queryLabel(query []queryParam, i int, places placeValues) string {
 		safe = safe && !slices.ContainsFunc(v.texts, hasKey)
 	}
 	if safe || q.value != "" && isParam(q.key) {
-		return "the parameter " + q.key
+		return "the parameter " + q.key + " is unknown and has no effect", true
 	}
-	return fmt.Sprintf("parameter %d of the query", i+1)
+	return fmt.Sprintf("parameter %d of the query is unknown and has no effect", i+1), false
+}
+
+// suggestParam returns the end of a warning with the names that the author of an unknown
+// parameter may have meant, or "".
+func (s *Schema) suggestParam(key string) string {
+	var names []string
+	for _, p := range s.params {
+		names = append(names, p.name)
+	}
+	similar := Similar(strings.ToLower(key), names)
+	if len(similar) == 0 {
+		return ""
+	}
+	return "; you may mean " + strings.Join(similar, " or ")
 }
 
 // finish completes a destination whose parameters are set.

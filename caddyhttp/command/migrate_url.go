@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/placeholder"
@@ -43,6 +44,7 @@ func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 		return u, false
 	}
 	if mistake := d.Mistake(); mistake != "" || placeholder.CheckURL(text) != nil {
+		corrected := slices.Clone(d.Warnings())
 		// The canonical form has the value that Apprise uses instead.
 		text = d.URL()
 		if d, err = notifier.Parse(text, nil); err == nil {
@@ -56,7 +58,7 @@ func (m *migration) url(at, text string) (u migratedURL, ok bool) {
 			return u, false
 		}
 		if mistake != "" {
-			m.note("%s: the URL is corrected: %s", at, mistake)
+			m.note("%s: the URL is corrected: %s", at, corrected[0])
 		}
 	}
 	for _, w := range d.Warnings() {

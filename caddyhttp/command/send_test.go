@@ -53,7 +53,7 @@ func TestCommandSend(t *testing.T) {
 		{a, " \n", "", 1, "", "the message is empty"},
 		{a, strings.Repeat("x", maxText+1), "", 1, "", "longer than 8.0 MiB"},
 		{"-b hello " + a + " nonsense://secretsecret", "", "", 1, "", "nothing was sent: URL 2 of 2: "},
-		{"-b hello jsn://secretsecret", "", "", 1, "", "did you mean json://?"},
+		{"-b hello jsn://secretsecret", "", "", 1, "", "you may mean json://"},
 		{"-b hello json://{env.NOTIFY_TEST_UNSET}", "", "", 1, "", "{env.NOTIFY_TEST_UNSET} has no value"},
 		{"-b hello {env.NOTIFY_TEST_TWO}", "", "", 1, "", "this holds several URLs"},
 		{"-b hello --type bad " + a, "", "", 1, "", "--type: unknown type"},

@@ -299,7 +299,11 @@ func newSource(c Config, roots *x509.CertPool) (*Source, error) {
 	if base == nil {
 		s.Format = &Format{Name: c.Name, Program: c.Name}
 		if c.Title == "" && c.Body == "" {
-			return nil, fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", c.Name, strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
+			names := slices.Sorted(maps.Keys(formats))
+			if similar := notifier.Similar(c.Name, names); len(similar) > 0 {
+				names = similar
+			}
+			return nil, fmt.Errorf("there is no built-in source %s; give it a title or a body, or use one of %s", c.Name, strings.Join(names, ", "))
 		}
 	}
 	if s.Format.api != nil && (c.Templates != Templates{} || len(c.Types) > 0) {

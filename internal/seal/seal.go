@@ -47,7 +47,7 @@ type Sealer struct {
 // characters.
 func New(secret string) (*Sealer, error) {
 	if n := utf8.RuneCountInString(secret); n < MinSecret {
-		return nil, fmt.Errorf("the secret of the queue has %d characters; write at least %d", n, MinSecret)
+		return nil, fmt.Errorf("the secret has %d characters; write at least %d", n, MinSecret)
 	}
 	derive := func(purpose string) ([]byte, error) {
 		return hkdf.Key(sha256.New, []byte(secret), nil, "caddy-notify queue 1 "+purpose, 32)

@@ -140,7 +140,7 @@ func TestRecognize(t *testing.T) {
 	for text, want := range map[string]string{
 		"hello":                         "no service gives out a text of this form, as far as the gateway knows; search for the name of the service, and paste the text into the field of its form",
 		"":                              "no service gives out",
-		"discrod://s3cret/x":            "did you mean discord://?",
+		"discrod://s3cret/x":            "you may mean discord://",
 		"msteams://s3cret":              "use workflows://",
 		"https://example.com/#s3cret":   "belongs to none of the services",
 		strings.Repeat("s3cret", 20000): "too long",

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-notify/caddy-notify/internal/lazyregexp"
+	"github.com/caddy-notify/caddy-notify/notifier"
 )
 
 // Options are the subdirectives of a block, by name.
@@ -67,7 +68,7 @@ func read(d *caddyfile.Dispenser, name string, known Options) (int, error) {
 		case !ok && isDirective(sub):
 			return 0, d.Errf("unknown subdirective %q in %s; it is a directive of Caddy, so a } for the %s in line %d may be missing", sub, name, name, start.Line())
 		case !ok:
-			return 0, d.Errf("unknown subdirective%s in %s; is a } missing above? %s has the subdirectives %s", Quote(sub), name, name, known.names())
+			return 0, d.Errf("unknown subdirective%s in %s; %s", Quote(sub), name, known.instead(sub, name))
 		case seen[sub] && !o.Repeat:
 			return 0, d.Errf("%s occurs twice in %s; remove one", sub, name)
 		}
@@ -92,6 +93,14 @@ var directives = strings.Fields(`
 	import local_certs log log_append log_name log_skip logging method order
 	pki php_fastcgi redir request_header respond root route servers skip_log
 	storage tls try_files uri`)
+
+// instead returns what to write instead of an unknown subdirective of the block name.
+func (o Options) instead(sub, name string) string {
+	if similar := notifier.Similar(sub, slices.Sorted(maps.Keys(o))); len(similar) > 0 && Quote(sub) != "" {
+		return "you may mean " + strings.Join(similar, " or ")
+	}
+	return "is a } missing above? " + name + " has the subdirectives " + o.names()
+}
 
 // isDirective reports whether a token is the name of a directive or global
 // option. Caddy has no function for that.
