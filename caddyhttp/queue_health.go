@@ -64,22 +64,21 @@ func (q *openQueue) down(h queue.Health) {
 	fields := append(name.fields(), zap.Time("since", h.DownSince), zap.String("error", h.LastError), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.down(h.Destination, name)...)
 	q.failures.write(zapcore.WarnLevel, "destination is down; it gets one attempt at a time until it is back", fields...)
-	q.app.Load().shared.emitHealth(events.Down, h)
+	q.app.Load().shared.emitHealth(events.Down, h, 0)
 }
 
 // up reports a destination that is back.
 func (q *openQueue) up(h queue.Health) {
-	fields := append(decodeName(h.About).fields(), zap.Duration("down", downTime(&h)), zap.Int("waiting", h.Waiting))
+	down := q.Now().Sub(h.DownSince).Round(time.Second)
+	fields := append(decodeName(h.About).fields(), zap.Duration("down", down), zap.Int("waiting", h.Waiting))
 	fields = append(fields, q.failures.up(h.Destination)...)
 	q.failures.write(zapcore.InfoLevel, "destination is back", fields...)
-	q.app.Load().shared.emitHealth(events.Up, h)
+	q.app.Load().shared.emitHealth(events.Up, h, down)
 }
 
-// downTime returns how long a destination has been down.
-func downTime(h *queue.Health) time.Duration { return time.Since(h.DownSince).Round(time.Second) }
-
-// emitHealth emits the event of a destination that is down or back.
-func (s *shared) emitHealth(event string, h queue.Health) {
+// emitHealth emits the event of a destination that is down or back. duration is how long one
+// was down that is back.
+func (s *shared) emitHealth(event string, h queue.Health, duration time.Duration) {
 	app := s.apps.newest()
 	if app == nil {
 		return
@@ -91,7 +90,7 @@ func (s *shared) emitHealth(event string, h queue.Health) {
 			"error": markup.TruncateBytes(h.LastError, maxEventError), "waiting": h.Waiting,
 		}
 		if event == events.Up {
-			data["duration"] = downTime(&h)
+			data["duration"] = duration
 		}
 		return data
 	})
