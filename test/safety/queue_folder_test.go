@@ -26,7 +26,7 @@ func TestQueueFullDisk(t *testing.T) {
 	}
 	slow, fine := newReceiver(t, nil), newReceiver(t, nil)
 	slow.silence()
-	g := start(t, queueOption(filepath.Join(disk, "queue")), "key slow {\nurl "+slow.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
+	g := start(t, queueOption(filepath.Join(disk, "queue")), "console {\nmanage open\n}\nkey slow {\nurl "+slow.url+"/\n}\nkey fine {\nurl "+fine.url+"/\n}")
 	text := strings.Repeat("word ", 2000)
 	attachment := message{"base64": bytes.Repeat([]byte("x"), 10<<10), "filename": "f"}
 	var accepted []string
@@ -77,6 +77,16 @@ func TestQueueFullDisk(t *testing.T) {
 	if status, text := g.get(g.url+"/notify/status", "*/*"); status != http.StatusServiceUnavailable || !strings.Contains(text, "cannot be written") || strings.Contains(text, disk) {
 		t.Errorf("/notify/status: %d %s", status, text)
 	}
+	silence := func() (int, http.Header, string) {
+		status, header, answer, err := g.tryPost("/notify/slow/silences", message{"for": "1h", "title": "another", "reason": strings.Repeat("x", 200)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status, header, answer
+	}
+	if status, header, answer := silence(); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(answer, "disk is full") || strings.Contains(answer, disk) {
+		t.Errorf("a silence on a full disk: %d, Retry-After %q, %s", status, header.Get("Retry-After"), answer)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +100,9 @@ func TestQueueFullDisk(t *testing.T) {
 		if status, _, answer := post(n); status != http.StatusAccepted {
 			t.Errorf("with room again: %d %s", status, answer)
 		}
+	}
+	if status, _, answer := silence(); status != http.StatusCreated {
+		t.Errorf("a silence with room again: %d, %s", status, answer)
 	}
 	eventually(t, "/notify/status is 200 again", func() bool {
 		status, _ := g.get(g.url+"/notify/status", "*/*")
