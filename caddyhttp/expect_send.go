@@ -31,7 +31,7 @@ func joinRuled(a, b *queue.Ruled) *queue.Ruled {
 	}
 	n := len(a.Names)
 	return &queue.Ruled{
-		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...),
+		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
 		Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
 			x, err := a.Decide(old[:n], status)
 			if err != nil {
@@ -42,7 +42,7 @@ func joinRuled(a, b *queue.Ruled) *queue.Ruled {
 				return nil, err
 			}
 			return &queue.RuledChange{
-				Records: append(slices.Clip(x.Records), y.Records...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
+				Records: append(slices.Clip(x.Records), y.Records...), Owned: append(slices.Clip(x.Owned), y.Owned...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
 			}, nil
 		},
 	}

@@ -322,7 +322,7 @@ func (q *Queue) orderEntry(e *Entry, now time.Time) {
 	if len(names) == 0 && e.Rules == nil {
 		return
 	}
-	e.Update = &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	e.Update = &Update{Names: names, Size: e.Rules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		for i := range e.Jobs {
 			j := &e.Jobs[i]
 			j.Status, j.Rule, j.By = wanted[i], "", JobID{}
@@ -335,7 +335,7 @@ func (q *Queue) orderEntry(e *Entry, now time.Time) {
 		if err != nil {
 			return nil, err
 		}
-		c := &Change{Jobs: d.Jobs}
+		c := &Change{Jobs: d.Jobs, Owned: d.Owned}
 		released := map[JobID]bool{}
 		for i := range d.Release {
 			j := &d.Release[i]
@@ -395,7 +395,7 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 	if r.Incident != "" {
 		names = append(names, q.lineName(r))
 	}
-	s.Update = &Update{Names: names, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	s.Update = &Update{Names: names, Size: rules.size(), Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		*r, s.Next = outcome, next
 		c := new(Change)
 		if r.Incident != "" {
@@ -408,7 +408,7 @@ func (q *Queue) orderOutcome(s *Settlement, rules *Ruled, now time.Time) {
 		if err != nil {
 			return nil, err
 		}
-		return &Change{append(d.Records, c.Records...), append(d.Jobs, c.Jobs...)}, nil
+		return &Change{append(d.Records, c.Records...), d.Owned, append(d.Jobs, c.Jobs...)}, nil
 	}}
 }
 
@@ -444,7 +444,7 @@ func (q *Queue) settleLine(s *Settlement, old [][]byte, status func([]JobID) ([]
 		l.jobs = slices.DeleteFunc(l.jobs, func(j linedJob) bool { return j.id == r.JobID })
 	}
 	own := func(id JobID) bool { return id == r.JobID }
-	return &Change{q.records(lines, now), a.changes(now, own)}, nil
+	return &Change{Records: q.records(lines, now), Jobs: a.changes(now, own)}, nil
 }
 
 // orderJobs changes jobs of one message, and keeps the order of its incident. f
@@ -546,7 +546,7 @@ func (q *Queue) tidyOrder(now time.Time) {
 			if len(l.jobs) == 0 {
 				lines[0] = new(line)
 			}
-			return &Change{q.records(lines, now), a.changes(now, func(JobID) bool { return false })}, nil
+			return &Change{Records: q.records(lines, now), Jobs: a.changes(now, func(JobID) bool { return false })}, nil
 		}}))
 	}
 	q.eachHeld(func(held []Job) {

@@ -30,12 +30,16 @@ type Ruled struct {
 	// Decide is that of an [Update]. As part of an entry, it may change the jobs of the
 	// entry that are Queued or Sending: they can be Held for a rule, or Superseded.
 	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error)
+
+	// Size is that of an [Update].
+	Size int
 }
 
 // RuledChange is the result of [Ruled.Decide].
 type RuledChange struct {
-	Records []Record    // one for each name
-	Jobs    []JobChange // of jobs that rules hold
+	Records []Record      // one for each name
+	Owned   []OwnedRecord // of the caller; one of Names owns each of them
+	Jobs    []JobChange   // of jobs that rules hold
 
 	// Release are jobs that are held no more, in the order in which they are sent, with
 	// their ID, Incident, Destination, NewState and Note. Of an incident, those before the
@@ -73,11 +77,29 @@ func (u *Ruled) decide(old [][]byte, status func([]JobID) ([]Status, error)) (*R
 	out := *c
 	out.Records = make([]Record, len(c.Records))
 	for i, r := range c.Records {
-		if len(r.Data) > 0 {
-			out.Records[i] = Record{append([]byte{callersRecord}, r.Data...), r.Due, r.Group}
-		}
+		out.Records[i] = r.asCallers()
+	}
+	out.Owned = make([]OwnedRecord, len(c.Owned))
+	for i, r := range c.Owned {
+		out.Owned[i] = OwnedRecord{r.Name, r.asCallers()}
 	}
 	return &out, nil
+}
+
+// asCallers returns a record of the caller as it is stored.
+func (r Record) asCallers() Record {
+	if len(r.Data) == 0 {
+		return Record{}
+	}
+	return Record{append([]byte{callersRecord}, r.Data...), r.Due, r.Group}
+}
+
+// size returns Size of u, which may be nil.
+func (u *Ruled) size() int {
+	if u == nil {
+		return 0
+	}
+	return u.Size
 }
 
 func (u *Ruled) names() []Hash {
@@ -125,7 +147,7 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 	if u.Adds {
 		maxSize = q.options.Load().MaxSize
 	}
-	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
+	err := q.store.Update(ctx, &Update{Names: names, MaxSize: maxSize, Size: u.Size, Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error) {
 		d, err := u.decide(old[:n], status)
 		if err != nil {
 			return nil, err
@@ -134,7 +156,7 @@ func (q *Queue) Apply(ctx context.Context, u *Ruled) error {
 		if err != nil {
 			return nil, err
 		}
-		c := &Change{Jobs: d.Jobs}
+		c := &Change{Jobs: d.Jobs, Owned: d.Owned}
 		released := map[JobID]bool{}
 		for i := range d.Release {
 			j := &d.Release[i]

@@ -268,12 +268,24 @@ type Update struct {
 	// be claimed by another handle later; it is 0 for an unknown job. Decide may be
 	// called several times, and only the last call counts.
 	Decide func(old [][]byte, status func([]JobID) ([]Status, error)) (*Change, error)
+
+	// Size is about how many bytes of large records Decide writes or removes.
+	Size int
 }
 
 // Change is the result of [Update.Decide].
 type Change struct {
 	Records []Record // one for each name
+	Owned   []OwnedRecord
 	Jobs    []JobChange
+}
+
+// OwnedRecord is a record whose name Decide has chosen. It is added or, without Data,
+// removed, but not changed. One of the records that the update names owns it: whoever adds
+// or removes it names that one, so that no two transactions do so at once.
+type OwnedRecord struct {
+	Name Hash
+	Record
 }
 
 // Record is the new content of a record. Without Data, it is removed. With the same

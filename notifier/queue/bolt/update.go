@@ -31,6 +31,9 @@ func (d *decision) growth() (n int64) {
 	for i, r := range d.Records {
 		n += record.UpdateSize(r.Data) - record.UpdateSize(d.old[i])
 	}
+	for _, r := range d.Owned {
+		n += record.UpdateSize(r.Data) // what is removed makes room later
+	}
 	return n
 }
 
@@ -125,6 +128,11 @@ func (b *batch) update(d *decision) error {
 			continue
 		}
 		if err := b.putRecord(d.names[i], r); err != nil {
+			return err
+		}
+	}
+	for _, r := range d.Owned {
+		if err := b.putRecord(r.Name, r.Record); err != nil {
 			return err
 		}
 	}
@@ -240,12 +248,13 @@ func (s *Store) Update(ctx context.Context, u *queue.Update) error {
 }
 
 // pagesOfUpdate returns the maximum number of pages that an update needs,
-// roughly: for each record, that of a job, and that of its message.
+// roughly: for each record, that of a job, and that of its message, and those of large
+// records.
 func pagesOfUpdate(u *queue.Update) int {
 	if u == nil {
 		return 0
 	}
-	return 2 * pagesPerResult * len(u.Names)
+	return 2*pagesPerResult*len(u.Names) + u.Size/(pageSize/2)
 }
 
 // Record implements [queue.Store].

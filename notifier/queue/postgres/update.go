@@ -98,6 +98,16 @@ func (s *Store) decide(ctx context.Context, c *conn, u *queue.Update) (*decision
 			d.added += 1 - min(sizes[i], 1)
 		}
 	}
+	for _, r := range change.Owned {
+		if len(r.Data) == 0 {
+			d.calls = append(d.calls, call{removeOwned, []any{c.counter, r.Name[:], record.UpdateOverhead}})
+			continue
+		}
+		sealed := s.sealer.Seal(r.Data, placeRecord, r.Name[:])
+		d.calls = append(d.calls, call{addOwned, []any{r.Name[:], r.Due.UnixMicro(), group(r.Group), sealed}})
+		d.bytes += record.UpdateSize(sealed)
+		d.added++
+	}
 	if u.MaxSize > 0 && d.bytes > 0 && !s.fits(d.bytes, u.MaxSize) {
 		return nil, queue.ErrFull
 	}
@@ -111,7 +121,12 @@ const (
 	addRecords   = `INSERT INTO notify_queue_records (name, due, data) SELECT n, 0, '' FROM unnest($1::BYTEA[]) AS u (n) ON CONFLICT (name) DO NOTHING`
 	lockRecords  = `SELECT name, data FROM notify_queue_records WHERE name = ANY ($1::BYTEA[]) ORDER BY name FOR UPDATE`
 	changeRecord = `UPDATE notify_queue_records SET due = $2, grp = $3, data = $4 WHERE name = $1`
+	addOwned     = `INSERT INTO notify_queue_records (name, due, grp, data) VALUES ($1, $2, $3, $4)`
 	removeRecord = `DELETE FROM notify_queue_records WHERE name = $1`
+
+	// removeOwned removes a record of which this transaction has read nothing, and counts it.
+	removeOwned = `WITH gone AS (DELETE FROM notify_queue_records WHERE name = $2 RETURNING length(data) AS size)
+		UPDATE notify_queue_counts SET records = records - 1, record_bytes = record_bytes - (SELECT size + $3::BIGINT FROM gone) WHERE shard = $1 AND EXISTS (SELECT 1 FROM gone)`
 
 	countRecords = `UPDATE notify_queue_counts SET records = records + $2::BIGINT, record_bytes = record_bytes + $3::BIGINT WHERE shard = $1`
 )

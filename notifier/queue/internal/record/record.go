@@ -126,8 +126,8 @@ func KeptSize(size int64, jobs, dead int) int64 {
 	return min(size, int64(512+512*jobs))
 }
 
-// updateOverhead is the approximate overhead of a record of an update.
-const updateOverhead = 128
+// UpdateOverhead is the approximate overhead of a record of an update.
+const UpdateOverhead = 128
 
 // UpdateSize returns the counted size of a record of an update, sealed as it is stored. It is
 // 0 if there is none.
@@ -135,7 +135,7 @@ func UpdateSize(sealed []byte) int64 {
 	if len(sealed) == 0 {
 		return 0
 	}
-	return int64(updateOverhead + len(sealed))
+	return int64(UpdateOverhead + len(sealed))
 }
 
 // Encode returns the record as bytes.
