@@ -119,7 +119,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 // logs a warning about sites that look open. Start calls it; a program that only
 // provisions a configuration can call it, too.
 func (a *App) Check() error {
-	if err := cmp.Or(a.checkReaders(), a.checkReach(), a.checkSources()); err != nil {
+	if err := cmp.Or(a.checkReaders(), a.checkInboxReaders(), a.checkReach(), a.checkSources()); err != nil {
 		return err
 	}
 	a.warnUnguarded()

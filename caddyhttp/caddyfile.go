@@ -440,7 +440,7 @@ func (b *settingsBlock) readKey(d *caddyfile.Dispenser, args []string) error {
 	if err := block.Read(d, "key", b.keyOptions); err != nil {
 		return err
 	}
-	if len(k.URLs)+len(k.ImportApprise) == 0 {
+	if len(k.URLs)+len(k.ImportApprise) == 0 && k.Inbox == 0 {
 		return start.Errf("the key %s has no URL; add url <url> [<tags...>]", name)
 	}
 	if err := k.checkQuotes(); err != nil {
@@ -536,6 +536,7 @@ func (k *keyBlock) options() block.Options {
 		}},
 	}
 	known["expect"] = k.readExpect()
+	known["inbox"] = readInbox(&k.Inbox, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
 	readRules(&k.Rules, known, func() string { return k.name }, func() *CaddyfileInfo { return k.settings.Caddyfile })
 	return known
 }

@@ -24,8 +24,8 @@ var (
 	errUnsendable     = errors.New("a secret has a space, a line break or a character that is not ASCII, so clients cannot send it; make one with openssl rand -hex 16")
 	errSecretTwice    = errors.New("a secret occurs twice; remove one")
 	errTokenAndReader = errors.New("a secret is both a token and a reader, so whoever may read could send; make another one with openssl rand -hex 16")
-	errReaderWithout  = errors.New("reader: it has no effect, because only /json/urls/{KEY} asks for it, and that needs configs; add configs, or remove reader")
-	errReaderNowhere  = errors.New("reader: it has no effect, because only /json/urls/{KEY} asks for it, and no site has configs; add configs, or remove reader")
+	errReaderWithout  = errors.New("reader: it has no effect, because only an inbox and /json/urls/{KEY} ask for it; add inbox 7d to the key or configs to the notify block, or remove reader")
+	errReaderNowhere  = errors.New("reader: it has no effect, because only an inbox and /json/urls/{KEY} ask for it, the key has no inbox, and no site has configs; add inbox 7d to the key or configs to a site, or remove reader")
 	errNoToken        = api.Errorf(http.StatusUnauthorized, "a token of the key is missing or wrong; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
 	errNoReader       = api.Errorf(http.StatusUnauthorized, "this needs a reader of the key; send it as Authorization: Bearer, as the password of Basic authentication, in X-Gotify-Key or in ?token=")
 	errMailUnnamed    = api.Errorf(http.StatusForbidden, "there is no such key, or it has a token and takes mails only from an account that names it in auth")
@@ -114,7 +114,7 @@ func (h *Handler) checkReaders() error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Keys)) {
-		if len(h.Keys[name].Readers) > 0 {
+		if k := h.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
 			return h.Caddyfile.locate(keyPrefix+name, prefixError(keyPrefix+name, errReaderWithout))
 		}
 	}
@@ -128,7 +128,7 @@ func (a *App) checkReaders() error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Keys)) {
-		if len(a.Keys[name].Readers) > 0 {
+		if k := a.Keys[name]; len(k.Readers) > 0 && k.Inbox == 0 {
 			return a.Caddyfile.locate(keyPrefix+name, prefixError(keyPrefix+name, errReaderNowhere))
 		}
 	}

@@ -1,6 +1,7 @@
 package caddyhttp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,6 +28,9 @@ func (a *App) checkEffects() error {
 		return err
 	}
 	if err := a.checkExpects(a.Queue != nil); err != nil {
+		return err
+	}
+	if err := a.checkInboxes(a.Queue != nil); err != nil {
 		return err
 	}
 	if a.SMTP != nil {
@@ -75,6 +79,9 @@ func (h *Handler) checkEffects() error {
 		return err
 	}
 	if err := h.checkExpects(h.app.Queue != nil); err != nil {
+		return err
+	}
+	if err := cmp.Or(h.checkInboxes(h.app.Queue != nil), h.checkInboxReaders()); err != nil {
 		return err
 	}
 	for key, name := range h.accepted() {

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -20,7 +22,8 @@ import (
 // Key is a named set of destinations. In JSON, a key that has only URLs may be
 // an array of them: `["gotifys://gotify.example.com/{env.GOTIFY}"]`.
 type Key struct {
-	// The destinations. A key needs at least one, here or in an imported file.
+	// The destinations. A key without `inbox` needs at least one, here or in an imported
+	// file.
 	URLs []KeyURL `json:"urls,omitempty"`
 
 	// Configuration files of Apprise, in text or YAML, whose destinations are
@@ -63,10 +66,10 @@ type Key struct {
 	// authentication decide.
 	Tokens []string `json:"tokens,omitempty"`
 
-	// The secrets of those who may read `/json/urls/{KEY}`, which shows the
-	// destinations, and send nothing. Clients send them like `tokens`. A key with
-	// `tokens` or `readers` shows its destinations only to them and to those who may
-	// manage saved keys. They need a site with `configs`. Example:
+	// The secrets of those who may read the `inbox` of the key and `/json/urls/{KEY}`,
+	// which shows the destinations, and send nothing. Clients send them like `tokens`. A
+	// key with `tokens` or `readers` shows its destinations only to them and to those who
+	// may manage saved keys. They need `inbox`, or a site with `configs`. Example:
 	// `["{env.OPS_READER}"]`. Default: none.
 	Readers []string `json:"readers,omitempty"`
 
@@ -75,6 +78,13 @@ type Key struct {
 	// the reason and the ID of the undelivered message, but not its text.
 	// Default: none.
 	Fallback string `json:"fallback,omitempty"`
+
+	// How long the messages of the key can be read at `/notify/{KEY}/messages`, in streams
+	// and with the clients of ntfy, by those who have one of the `readers` or may manage.
+	// They are kept encrypted in the queue, which this needs. Such a key needs no URL. A
+	// duration such as `"7d"`, or a number of nanoseconds, from 1m to 90d. Default: the
+	// text of a message cannot be read.
+	Inbox caddy.Duration `json:"inbox,omitempty"`
 
 	// Beats that have to come again and again. They need the queue. Default: none.
 	Expect []*Expect `json:"expect,omitempty"`
@@ -113,6 +123,7 @@ func (k *Key) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddInt("variables", len(k.Variables))
 	enc.AddInt("tokens", len(k.Tokens))
 	enc.AddInt("readers", len(k.Readers))
+	enc.AddDuration("inbox", time.Duration(k.Inbox))
 	return nil
 }
 
@@ -180,8 +191,9 @@ type key struct {
 	accept         []string          // of the configuration
 	tokens         secretHashes      // of those who may send; empty for everyone
 	readers        secretHashes
-	fallback       string       // the key for messages about dead deliveries; "" for none
-	rules          *rules.Rules // nil for none
+	inbox          time.Duration // how long messages can be read; 0 for not at all
+	fallback       string        // the key for messages about dead deliveries; "" for none
+	rules          *rules.Rules  // nil for none
 	expects        []expect
 	limits         *notifier.Limits // of a message to a saved key; nil for no limits
 	saved          bool             // it is a saved key, of the space
@@ -203,7 +215,7 @@ func (k *key) match(e notifier.TagExpr) []notifier.Target {
 func (k *key) choose(e notifier.TagExpr) ([]notifier.Target, error) {
 	targets := k.match(e)
 	switch {
-	case len(targets) > 0:
+	case len(targets) > 0 || len(k.targets) == 0: // it has only an inbox
 		return targets, nil
 	case e.Empty():
 		return nil, fmt.Errorf("the message has no tag, and default_tag matches none of the %d destinations of the key %s, so nothing was sent; send a tag", len(k.targets), k.name)
@@ -314,11 +326,14 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if err := CheckKeyName(name); err != nil {
 		return nil, err
 	}
-	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 {
+	if c == nil || len(c.URLs)+len(c.ImportApprise) == 0 && c.Inbox == 0 {
 		return nil, fmt.Errorf("key %s: it has no URL; add one", name)
 	}
+	if err := checkInbox(c.Inbox); err != nil {
+		return nil, l.file.locate(inboxName(name), prefixError(keyPrefix+name, err))
+	}
 	l.log = l.log.WithLazy(zap.String("key", name))
-	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, log: l.log}
+	k := &key{name: name, accept: c.Accept, unqueued: c.Queue != nil && !*c.Queue, fallback: c.Fallback, inbox: time.Duration(c.Inbox), log: l.log}
 	if err := c.loadAccess(k); err != nil {
 		return nil, l.locate(keyPrefix+name, err)
 	}
@@ -341,7 +356,7 @@ func (l *keyLoader) load(name string, c *Key) (*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.targets = append(k.targets, imported...); len(k.targets) == 0 {
+	if k.targets = append(k.targets, imported...); len(k.targets) == 0 && len(c.ImportApprise) > 0 {
 		return nil, l.locate("key "+name, errors.New("neither it nor the imported files have a URL; add one"))
 	}
 	if k.defaultTargets, err = chooseDefaults(k.targets, c.DefaultTag); err != nil {

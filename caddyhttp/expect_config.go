@@ -90,7 +90,7 @@ func (c *Key) loadExpects(k *key) (name string, err error) {
 			tag, err = x.expression()
 		}
 		if err == nil {
-			if e.targets = k.match(tag); len(e.targets) == 0 {
+			if e.targets = k.match(tag); len(e.targets) == 0 && len(k.targets)+len(x.Tag) > 0 {
 				err = fmt.Errorf("tag: none of the %d destinations of the key has the tag %s; give it to a URL, or correct it", len(k.targets), x.Tag)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/caddy-notify/caddy-notify/caddyhttp/api"
@@ -22,31 +21,6 @@ var errBeatUnchanged = errors.New("the beat has changed meanwhile")
 // incidentOfBeat begins the name of the incident of a beat. No client can name it, because
 // the source is part of an incident.
 const incidentOfBeat = "beat:"
-
-// joinRuled returns a change that makes both changes, of different records. Either may
-// be nil.
-func joinRuled(a, b *queue.Ruled) *queue.Ruled {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	n := len(a.Names)
-	return &queue.Ruled{
-		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
-		Decide: func(old [][]byte, status func([]queue.JobID) ([]queue.Status, error)) (*queue.RuledChange, error) {
-			x, err := a.Decide(old[:n], status)
-			if err != nil {
-				return nil, err
-			}
-			y, err := b.Decide(old[n:], status)
-			if err != nil {
-				return nil, err
-			}
-			return &queue.RuledChange{
-				Records: append(slices.Clip(x.Records), y.Records...), Owned: append(slices.Clip(x.Owned), y.Owned...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
-			}, nil
-		},
-	}
-}
 
 // beatTime returns a time as messages about beats have it.
 func beatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04 MST") } //nolint:gosmopolitan // the server's zone is that of its users

@@ -51,6 +51,8 @@ type Handler struct {
 
 	configActions []configAction
 
+	streams *streams
+
 	log      *zap.Logger
 	refusals *refusalLog
 }
@@ -95,7 +97,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return logRejected(h.log, err)
 	}
 	h.routes, h.configActions = newRouteTable(routeSpecs()), configActions()
-	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, console: h.resolved.managers != nil && h.resolved.page}
+	h.has = siteRoutes{queue: h.app.queueSettings != nil, configs: h.resolved.saved != nil, console: h.resolved.managers != nil && h.resolved.page, inbox: h.app.queueSettings != nil && h.resolved.hasInboxes()}
+	h.streams = &streams{ending: make(chan struct{})}
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && h.has.inbox {
+		server.RegisterOnShutdown(h.streams.stop)
+	}
 	h.Caddyfile.trim()
 	h.app.sites, h.app.handlers = append(h.app.sites, h.resolved), append(h.app.handlers, h)
 	return nil
@@ -103,6 +109,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 
 // Cleanup implements caddy.CleanerUpper. Requests under way finish.
 func (h *Handler) Cleanup() error {
+	h.streams.stop()
 	if h.resolved != nil {
 		h.resolved.saved.close()
 	}

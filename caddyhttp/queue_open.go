@@ -41,6 +41,7 @@ type openQueue struct {
 	groups   groupSizes
 	counts   incidentCounts
 	silences silenceCache
+	inboxes  inboxes
 
 	failures *failureLog // of deliveries that are tried again
 	dead     lineBudget  // of lines about deliveries that were given up
@@ -108,7 +109,7 @@ func (q *openQueue) options(s *queueSettings) queue.Options {
 	return queue.Options{
 		Deliver: q.attempt, Settled: q.settled, Dead: q.fallback, Down: q.down, Up: q.up,
 		Ended: q.ended, Due: q.due, Recheck: q.recheck, Arm: q.arm,
-		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refreshSilences,
+		Punctual: func() bool { return punctual || q.silences.any() }, Refresh: q.refresh,
 		MaxAge: s.maxAge, Keep: s.keep, MaxSize: s.maxSize, Logger: q.log,
 	}
 }

@@ -83,6 +83,7 @@ type queuedSend struct {
 	decided sync.WaitGroup
 	err     error
 	entry   *queue.Entry
+	kept    *keptMessage // in the inbox of the key; nil if it keeps none
 
 	mu       sync.Mutex
 	deciding bool // a goroutine decides, or has done so
@@ -150,13 +151,13 @@ func (s *queuedSend) begin(ctx context.Context, direct bool) error {
 		stored = true
 	}
 	s.silences = s.q.silencesOf(&s.delivery)
-	stored = stored || s.with != nil || !s.rules.Empty() || len(s.silences) > 0 // which decide in the transaction
+	stored = stored || s.with != nil || s.keeps() || !s.rules.Empty() || len(s.silences) > 0 // which decide in the transaction
 	if !stored {
 		return nil
 	}
 	if s.decideToStore() {
 		err := s.q.Accept(context.WithoutCancel(ctx), s.entry)
-		if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable && direct {
+		if _, unavailable := errors.AsType[*queue.UnavailableError](err); unavailable && direct && len(targets) > 0 {
 			// An alert goes out although its order is not known. So does a message that
 			// cannot be held for a rule.
 			s.mu.Lock()
@@ -241,6 +242,9 @@ func (s *queuedSend) run(ctx context.Context, wait time.Duration) (*notifier.Rep
 	if len(s.direct) == 0 {
 		defer s.release()
 		report := s.reportOn(s.begun, nil)
+		if len(s.targets) == 0 {
+			report.Records = append(report.Records, s.inboxRecord())
+		}
 		s.shared.conclude(s.delivery, nil, report)
 		return report, nil
 	}
@@ -301,6 +305,9 @@ func (s *queuedSend) isDecided() {
 	s.decided.Done()
 	if incident := s.incidentOf(); incident != "" {
 		s.q.undecided.remove(incident, s)
+	}
+	if s.err == nil && s.entry != nil && s.kept != nil {
+		s.q.inboxes.note(s.kept.head)
 	}
 }
 
@@ -529,8 +536,9 @@ func (s *queuedSend) makeEntry(results []notifier.Result) {
 	s.addRounds()
 	s.applyRules()
 	if s.with != nil {
-		s.entry.Rules = joinRuled(s.entry.Rules, s.with)
+		s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.with)
 	}
+	s.keepInInbox()
 	s.entry.Unlimited = s.source == sourceExpect // an alarm must not be lost because much waits
 }
 

@@ -35,6 +35,7 @@ const (
 	accessAnyone access = "anyone" // who can send the request; Caddy's matchers and authentication decide
 	accessSender access = "sender" // who may send to the key or, without a key, to URLs of the request
 	accessReader access = "reader" // who may read what the key's destinations are
+	accessInbox  access = "inbox"  // who may read the messages that the key keeps
 	accessHolder access = "holder" // who knows the ID of the message
 	accessManage access = "manage" // who may manage (see managers)
 )
@@ -44,11 +45,13 @@ type siteRoutes struct {
 	queue   bool // there is a queue
 	configs bool // there are saved keys
 	console bool // somebody may manage, and there are pages
+	inbox   bool // a key keeps its messages readable
 }
 
 func withQueue(s *siteRoutes) bool   { return s.queue }
 func withConfigs(s *siteRoutes) bool { return s.configs }
 func withConsole(s *siteRoutes) bool { return s.console }
+func withInbox(s *siteRoutes) bool   { return s.inbox }
 
 // routeSpecs returns the routes of the handler. If several match a path, the first
 // counts.
@@ -72,6 +75,9 @@ func routeSpecs() []routeSpec {
 		{routeNotifyKey, both, accessSender, nil, (*Handler).serveNotify},
 		{routeSilences, both, accessManage, nil, (*Handler).serveSilences},
 		{routeSilence, []string{http.MethodGet, http.MethodHead, http.MethodDelete}, accessManage, nil, (*Handler).serveSilences},
+		{routeInbox, get, accessInbox, withInbox, (*Handler).serveInbox},
+		{routeInboxStream, get[:1], accessInbox, withInbox, (*Handler).serveInbox},
+		{routeNtfyInbox, get[:1], accessInbox, withInbox, (*Handler).serveNtfyInbox},
 		{routeSource, []string{http.MethodPost, http.MethodPut}, accessSender, nil, (*Handler).serveSource},
 		{routeAdd, post, accessManage, withConfigs, (*Handler).serveConfig},
 		{routeGet, post, accessManage, withConfigs, (*Handler).serveConfig},
@@ -98,6 +104,10 @@ const (
 	routeConsole   = "/notify/console"
 
 	routeIncident = "/notify/incidents/{ID}"
+
+	routeInbox       = "/notify/{KEY}/messages"
+	routeInboxStream = "/notify/{KEY}/stream"
+	routeNtfyInbox   = "/notify/{KEY}/ntfy/{TOPICS}/{VERB}"
 
 	routeConsoleKey      = "/notify/console/keys/{KEY}"
 	routeConsoleMessages = "/notify/console/messages"
@@ -126,6 +136,9 @@ func pathOf(pattern, key string) string { return strings.Replace(pattern, "{KEY}
 // are addresses of the gateway, now or later.
 var reservedNames = []string{"console", "incidents", "messages", "status"}
 
+// ntfyVerbs are what ntfy's clients want of topics.
+var ntfyVerbs = []string{"json", "sse", "ws", "auth"}
+
 // route is what a path addresses.
 type route struct {
 	*routeSpec
@@ -133,6 +146,8 @@ type route struct {
 	key    string // may not exist; "" on a route without a key
 	source string // may not exist
 	rest   string // what the clients of an API add to the address of its source, without empty segments
+	topics string // of ntfy, with commas between them
+	verb   string // what ntfy's client wants of the topics
 }
 
 // routeTable is a table of routes, with its patterns split into segments.
@@ -201,6 +216,11 @@ func (at *route) set(segment, value string) bool {
 		at.id = value
 	case "{KEY}":
 		at.key = value
+	case "{TOPICS}":
+		at.topics = value
+	case "{VERB}":
+		at.verb = value
+		return slices.Contains(ntfyVerbs, value)
 	case "{SOURCE}":
 		at.source = value
 		return isKeyName(at.key) && !slices.Contains(reservedNames, at.key) && sourceName.MatchString(value)

@@ -14,7 +14,7 @@ import (
 // keys.
 func TestRouteTable(t *testing.T) {
 	table := newRouteTable(routeSpecs())
-	all := &siteRoutes{queue: true, configs: true, console: true}
+	all := &siteRoutes{queue: true, configs: true, console: true, inbox: true}
 	for path, want := range map[string]route{
 		"/notify":                     {routeSpec: &routeSpec{pattern: routeNotify}},
 		"/notify/":                    {routeSpec: &routeSpec{pattern: routeNotify}},
@@ -36,6 +36,10 @@ func TestRouteTable(t *testing.T) {
 		"/notify/console/messages":    {routeSpec: &routeSpec{pattern: routeConsoleMessages}},
 		"/notify/console/messages/1":  {routeSpec: &routeSpec{pattern: routeConsoleMessage}, id: "1"},
 		"/notify/console/silences":    {routeSpec: &routeSpec{pattern: routeConsoleSilences}},
+		"/notify/ops/messages":        {routeSpec: &routeSpec{pattern: routeInbox}, key: "ops"},
+		"/notify/ops/stream":          {routeSpec: &routeSpec{pattern: routeInboxStream}, key: "ops"},
+		"/notify/ops/ntfy/a,b/json":   {routeSpec: &routeSpec{pattern: routeNtfyInbox}, key: "ops"},
+		"/notify/ops/ntfy/a/auth/":    {routeSpec: &routeSpec{pattern: routeNtfyInbox}, key: "ops"},
 		"/notify/ops/silences":        {routeSpec: &routeSpec{pattern: routeSilences}, key: "ops"},
 		"/notify/ops/silences/1":      {routeSpec: &routeSpec{pattern: routeSilence}, key: "ops", id: "1"},
 		"/notify/console/queue":       {routeSpec: &routeSpec{pattern: routeConsoleQueue}},

@@ -262,6 +262,9 @@ func (c *Rules) loadRules(k *key, public string) (err error) {
 	if k.rules, err = c.resolve(); err != nil || k.rules == nil {
 		return err
 	}
+	if len(k.targets) == 0 {
+		return fmt.Errorf("%s: it has no effect, because rules are for URLs and the key has none; add a URL, or remove the rule", c.names()[0])
+	}
 	tags := c.tags()
 	for _, tag := range slices.Sorted(maps.Keys(tags)) {
 		has := func(t notifier.Target) bool {

@@ -27,6 +27,12 @@ func (q *openQueue) due(ctx context.Context, name queue.Hash, data []byte, crowd
 		return q.releaseLane(ctx, name)
 	case len(data) > 0 && data[0] == kindSubject:
 		return q.forgetSubject(ctx, name, crowded)
+	case len(data) > 0 && data[0] == kindInboxMessage:
+		if _, _, ok := decodeInboxMessage(data); ok {
+			return q.dueInboxMessage(ctx, data)
+		}
+	case len(data) > 0 && data[0] == kindInboxHead:
+		return q.dueInboxHead(ctx, name, data)
 	case len(data) > 0 && data[0] == kindSilences:
 		if crowded {
 			return nil

@@ -79,6 +79,10 @@ type Configs struct {
 	// loads. Default: they are not encrypted.
 	Secret string `json:"secret,omitempty"`
 
+	// How long the messages of every saved key can be read, by those who may manage. See
+	// `inbox` of a key. Default: the text of a message cannot be read.
+	Inbox caddy.Duration `json:"inbox,omitempty"`
+
 	// Rules of every saved key, each for itself.
 	Rules
 }
@@ -123,6 +127,9 @@ func (c *Configs) resolve() (*Configs, error) {
 		}
 	}
 	if _, err := c.Rules.resolve(); err != nil {
+		return nil, err
+	}
+	if err := checkInbox(c.Inbox); err != nil {
 		return nil, err
 	}
 	if out.Refresh == 0 {
@@ -207,6 +214,7 @@ func (b *settingsBlock) readConfigs(d *caddyfile.Dispenser, args []string) error
 			return placeholder.Check(args[0])
 		}},
 	}
+	known["inbox"] = readInbox(&c.Inbox, func() string { return "" }, func() *CaddyfileInfo { return b.Caddyfile })
 	readRules(&c.Rules, known, func() string { return "" }, func() *CaddyfileInfo { return b.Caddyfile })
 	return block.ReadOptional(d, "configs", known)
 }

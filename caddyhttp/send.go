@@ -44,6 +44,7 @@ type delivery struct {
 	site       string               // the ID of the site that the message came to
 	home       string               // where the key is defined; see incidentOf
 	rules      *rules.Rules         // of the key; nil for none
+	inbox      time.Duration        // how long the key keeps its messages readable; 0 for not at all
 	incidentID string               // the public ID of the incident; "" for none, and of further attempts
 	by         string               // who resolves the incident on its page; "" for a program
 	steps      []int                // of an escalation, by the targets; nil for none
@@ -94,6 +95,7 @@ func newDelivery(settings *resolved, source, site string, m *notifier.Message, t
 // toKey returns d as a delivery for a key, with its rules.
 func (d delivery) toKey(k *key) delivery {
 	d.key, d.logger, d.home, d.rules = k.name, k.log, k.home(d.site), k.rules
+	d.inbox = k.inbox
 	if k.rules.IsStep() && d.source != sourceTest {
 		d.setSteps()
 	}

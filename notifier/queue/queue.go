@@ -23,8 +23,8 @@ type Options struct {
 	Deliver func(ctx context.Context, m *Message, j *Job) Outcome
 
 	// Dead, if set, returns a message to accept in the transaction that makes a
-	// job dead, or nil for none. It can be called more than once for a job, until
-	// that transaction succeeds.
+	// job dead, or nil for none. Its Rules decide about records only. It can be called
+	// more than once for a job, until that transaction succeeds.
 	Dead func(j *Job) *Entry
 
 	// Settled, if set, is called when the outcome of an attempt is stored.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -47,6 +48,31 @@ type RuledChange struct {
 	// destination of one of its jobs, which replaces them; otherwise they are some of
 	// Held.
 	Release []Job
+}
+
+// JoinRuled returns a change that makes both changes, of different records. Either may
+// be nil.
+func JoinRuled(a, b *Ruled) *Ruled {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	n := len(a.Names)
+	return &Ruled{
+		Names: append(slices.Clip(a.Names), b.Names...), Held: append(slices.Clip(a.Held), b.Held...), Size: a.Size + b.Size,
+		Decide: func(old [][]byte, status func([]JobID) ([]Status, error)) (*RuledChange, error) {
+			x, err := a.Decide(old[:n], status)
+			if err != nil {
+				return nil, err
+			}
+			y, err := b.Decide(old[n:], status)
+			if err != nil {
+				return nil, err
+			}
+			return &RuledChange{
+				Records: append(slices.Clip(x.Records), y.Records...), Owned: append(slices.Clip(x.Owned), y.Owned...), Jobs: append(slices.Clip(x.Jobs), y.Jobs...), Release: append(slices.Clip(x.Release), y.Release...),
+			}, nil
+		},
+	}
 }
 
 // callersRecord begins the content of a record of the caller. No record of the queue

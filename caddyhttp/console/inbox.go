@@ -1,0 +1,29 @@
+package console
+
+import "time"
+
+// InboxPage shows the messages that a key keeps, the newest first.
+type InboxPage struct {
+	Key      string
+	Keep     string // how long messages are kept, such as 7d
+	Since    string // from when on they are shown, as the client has written it
+	Messages []InboxMessage
+	More     bool   // there are older ones
+	Problem  string // why they are not shown; "" if they are
+}
+
+// InboxMessage is a message with its text.
+type InboxMessage struct {
+	ID    string
+	Time  time.Time
+	Type  string // info, success, warning or failure
+	Title string // "" for none
+	Text  string
+	Cut   bool // the text was longer
+}
+
+var inboxParts = newParts(source{templates: []string{"inbox.html"}, styles: []string{mainStyle}, policy: policyForms})
+
+func (p InboxPage) view() view {
+	return view{title: "Messages of " + p.Key, parts: inboxParts, wide: true}
+}

@@ -1,0 +1,83 @@
+package inbox
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cursor is the place of a message in the inbox of its key: later messages have larger
+// cursors. It is the number of microseconds from 1970 to when the message came in, or a
+// larger number if another message has that already.
+type Cursor uint64
+
+// At returns the cursor of a message that comes in at t, if it is the only one.
+func At(t time.Time) Cursor { return Cursor(max(t.UnixMicro(), 0)) }
+
+// Next returns the cursor of a message that comes in at t, after the one with c.
+func (c Cursor) Next(t time.Time) Cursor { return max(c+1, At(t)) }
+
+// The form of the text of a cursor. Those of ntfy have 12 letters and digits, too; a first
+// letter distinguishes it from times and durations.
+const (
+	cursorPrefix = "m"
+	cursorDigits = 11
+	cursorBase   = 36
+)
+
+// String returns the ID of the message for readers.
+func (c Cursor) String() string {
+	digits := strconv.FormatUint(uint64(c), cursorBase)
+	return cursorPrefix + strings.Repeat("0", max(cursorDigits-len(digits), 0)) + digits
+}
+
+// ParseCursor returns the cursor with a text. It reports whether there is one.
+func ParseCursor(text string) (Cursor, bool) {
+	digits, ok := strings.CutPrefix(text, cursorPrefix)
+	if !ok || len(digits) != cursorDigits || strings.ToLower(digits) != digits {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, cursorBase, 64)
+	return Cursor(n), err == nil
+}
+
+// Since says which of the messages that are there a reader wants.
+type Since struct {
+	None   bool   // only what comes in from now on
+	Latest bool   // the last one
+	After  Cursor // those after it
+}
+
+// errSince is returned for a text that is none of those that [ParseSince] takes.
+var errSince = errors.New("since must be the id of a message, a time such as 2026-07-01T08:00:00Z or 1782892800, a duration such as 10m or 7d, all, none or latest")
+
+// ParseSince returns what a client has written: the ID of a message, a time in seconds
+// since 1970 or as RFC 3339 has it, a duration back from now, all, none or latest.
+func ParseSince(text string, now time.Time, duration func(string) (time.Duration, error)) (Since, error) {
+	switch text {
+	case "all":
+		return Since{}, nil
+	case "none":
+		return Since{None: true}, nil
+	case "latest":
+		return Since{Latest: true}, nil
+	}
+	from := func(t time.Time) Since { return Since{After: max(At(t), 1) - 1} }
+	if c, ok := ParseCursor(text); ok {
+		return Since{After: c}, nil
+	}
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds >= 0 && seconds < maxSeconds {
+		return from(time.Unix(seconds, 0)), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return from(t), nil
+	}
+	if d, err := duration(text); err == nil && d >= 0 {
+		return from(now.Add(-d)), nil
+	}
+	return Since{}, errSince
+}
+
+// maxSeconds is the time of the year 5138, in seconds since 1970.
+const maxSeconds = 100_000_000_000

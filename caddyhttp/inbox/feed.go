@@ -1,0 +1,120 @@
+package inbox
+
+import (
+	"context"
+	"sync"
+)
+
+// Feed gives the listeners of an inbox its messages as they come in. It keeps the last
+// ones, so that a message is read from the store once for all listeners, and a listener
+// that is slow holds up none of the others: each asks for what follows its own place, and
+// one that has fallen behind what is kept reads from the store itself.
+type Feed struct {
+	// Read returns the first messages after a cursor, in their order. If there are none,
+	// no more follow.
+	Read func(ctx context.Context, after Cursor) ([]*Message, error)
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when there may be messages after last
+	newest  Cursor        // of the messages that are known to be there
+
+	reading sync.Mutex // held while the store is read for all listeners
+	from    Cursor     // kept has all messages after it
+	last    Cursor     // of kept, or from
+	kept    []*Message
+	size    int // of kept
+}
+
+// The bounds of what a feed keeps.
+const (
+	maxKept     = 100
+	maxKeptSize = 256 << 10
+)
+
+// NewFeed returns the feed of an inbox whose last message has a cursor.
+func NewFeed(last Cursor, read func(ctx context.Context, after Cursor) ([]*Message, error)) *Feed {
+	return &Feed{Read: read, changed: make(chan struct{}), newest: last, from: last, last: last}
+}
+
+// Tell says that there is a message with a cursor.
+func (f *Feed) Tell(c Cursor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c > f.newest {
+		f.newest = c
+		close(f.changed)
+		f.changed = make(chan struct{})
+	}
+}
+
+// Newest returns the cursor of the last message that is known to be there.
+func (f *Feed) Newest() Cursor {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.newest
+}
+
+// After returns the first messages after a cursor. If there are none, more is closed when
+// there may be some. Messages must not be changed.
+func (f *Feed) After(ctx context.Context, c Cursor) (messages []*Message, more <-chan struct{}, err error) {
+	f.mu.Lock()
+	newest, more := f.newest, f.changed
+	f.mu.Unlock()
+	if c >= newest {
+		return nil, more, nil
+	}
+	kept, ok, err := f.keep(ctx, c, newest)
+	if !ok && err == nil {
+		kept, err = f.Read(ctx, c)
+	}
+	return kept, more, err
+}
+
+// unknow takes back that there is a message with a cursor. It is gone already, or the store
+// does not list it yet; then the next call of Tell tells it again. The caller holds reading.
+func (f *Feed) unknow(c Cursor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.newest == c {
+		f.newest = f.last
+	}
+}
+
+// keep returns the messages after c that are kept, after reading those up to newest. It
+// reports false if some of them are not kept.
+func (f *Feed) keep(ctx context.Context, c, newest Cursor) ([]*Message, bool, error) {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	if c < f.from {
+		return nil, false, nil
+	}
+	for f.last < newest {
+		messages, err := f.Read(ctx, f.last)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(messages) == 0 {
+			f.unknow(newest)
+			break
+		}
+		for _, m := range messages {
+			f.last = m.Cursor
+			f.kept, f.size = append(f.kept, m), f.size+m.Size()
+		}
+		drop := 0
+		for len(f.kept)-drop > maxKept || f.size > maxKeptSize && len(f.kept)-drop > 1 {
+			f.from, f.size = f.kept[drop].Cursor, f.size-f.kept[drop].Size()
+			drop++
+		}
+		f.kept = append([]*Message(nil), f.kept[drop:]...)
+	}
+	if c < f.from {
+		return nil, false, nil
+	}
+	for i, m := range f.kept {
+		if m.Cursor > c {
+			return f.kept[i:len(f.kept):len(f.kept)], true, nil
+		}
+	}
+	return nil, true, nil
+}

@@ -1,0 +1,210 @@
+package inbox
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-notify/caddy-notify/internal/wire"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/markup"
+)
+
+// The bounds of what is kept of a message.
+const (
+	maxTitle    = 1 << 10  // bytes
+	maxBody     = 32 << 10 // bytes
+	maxFiles    = 100
+	maxFileName = 255 // bytes
+)
+
+// Message is a message in the inbox of its key.
+type Message struct {
+	Cursor Cursor
+
+	// ID is that of the message at the gateway, for the results of its deliveries.
+	ID      string
+	Time    time.Time // when it came in
+	Expires time.Time // until when it can be read
+
+	Type   notifier.Type
+	Title  string // one line
+	Body   string
+	Format notifier.Format // of Body
+	Cut    bool            // Body was longer
+
+	// Foreign means that another program's payload is the source of the texts, so that
+	// they are shown as they are.
+	Foreign bool
+
+	Incident string // what it is about; "" for nothing
+	Source   string // the name of the format in which it came in; "" for the gateway's own
+	Files    []File
+
+	plain sync.Once
+	text  string // see Text
+}
+
+// File is the name of an attachment, which is not kept.
+type File struct {
+	Name string
+	Type string
+	Size int64
+}
+
+// New returns the message that a key keeps until a time. Its Cursor is not set.
+func New(m *notifier.Message, id, source string, expires time.Time) *Message {
+	out := &Message{
+		ID: id, Time: m.Time, Expires: expires, Type: m.Type, Title: markup.TruncateBytes(markup.OneLine(m.Title), maxTitle),
+		Body: markup.TruncateBytes(m.Body, maxBody), Format: m.Format, Cut: len(m.Body) > maxBody, Foreign: m.Foreign, Incident: m.Incident.Name, Source: source,
+	}
+	if m.Format != notifier.Text {
+		out.Title = markup.TruncateBytes(markup.OneLine(plainText(m.Title, m.Format, m.Foreign)), maxTitle)
+	}
+	for _, a := range m.Attachments[:min(len(m.Attachments), maxFiles)] {
+		out.Files = append(out.Files, File{markup.TruncateBytes(a.Name, maxFileName), markup.TruncateBytes(a.ContentType, maxFileName), a.Size})
+	}
+	return out
+}
+
+// plainText returns a text of a format as plain text.
+func plainText(text string, from notifier.Format, foreign bool) string {
+	if foreign {
+		return markup.ConvertForeign(text, from, notifier.Text, false)
+	}
+	return markup.Convert(text, from, notifier.Text)
+}
+
+// Text returns the body as plain text, with the names of the attachments below it. Several
+// goroutines may call it.
+func (m *Message) Text() string {
+	m.plain.Do(func() {
+		m.text = m.withFiles(plainText(m.Body, m.Format, m.Foreign))
+	})
+	return m.text
+}
+
+// withFiles returns a text with the names of the attachments below it.
+func (m *Message) withFiles(text string) string {
+	lines := []string{text}
+	for _, f := range m.Files {
+		lines = append(lines, fmt.Sprintf("Attached: %s (%s)", markup.OneLine(f.Name), humanize.Bytes(uint64(max(f.Size, 0)))))
+	}
+	return strings.TrimPrefix(strings.Join(lines, "\n"), "\n")
+}
+
+// Until returns until when m can be read if messages are kept for a time, which may have
+// been longer when m came in.
+func (m *Message) Until(keep time.Duration) time.Time {
+	if until := m.Time.Add(keep); until.Before(m.Expires) {
+		return until
+	}
+	return m.Expires
+}
+
+// Size returns about how many bytes m takes in a store.
+func (m *Message) Size() int {
+	n := overhead + len(m.Title) + len(m.Body) + len(m.Incident)
+	for _, f := range m.Files {
+		n += len(f.Name) + len(f.Type)
+	}
+	return n
+}
+
+// overhead is about what a store needs for a message besides its texts.
+const overhead = 400
+
+// The fields of a stored message.
+const (
+	messageID wire.Field = iota + 1
+	messageTime
+	messageExpires
+	messageType
+	messageTitle
+	messageBody
+	messageFormat
+	messageCut
+	messageForeign
+	messageIncident
+	messageSource
+	messageFile // one for each
+	messageCursor
+)
+
+// The fields of a file.
+const (
+	fileName wire.Field = iota + 1
+	fileType
+	fileSize
+)
+
+// Append appends m as it is stored.
+func (m *Message) Append(b []byte) []byte {
+	b = wire.AppendText(b, messageID, m.ID)
+	b = wire.AppendTime(b, messageTime, m.Time)
+	b = wire.AppendTime(b, messageExpires, m.Expires)
+	b = wire.AppendText(b, messageType, m.Type)
+	b = wire.AppendText(b, messageTitle, m.Title)
+	b = wire.AppendText(b, messageBody, m.Body)
+	b = wire.AppendText(b, messageFormat, m.Format)
+	b = wire.AppendTrue(b, messageCut, m.Cut)
+	b = wire.AppendTrue(b, messageForeign, m.Foreign)
+	b = wire.AppendText(b, messageIncident, m.Incident)
+	b = wire.AppendText(b, messageSource, m.Source)
+	for _, f := range m.Files {
+		file := wire.AppendText(wire.AppendText(nil, fileName, f.Name), fileType, f.Type)
+		b = wire.AppendItem(b, messageFile, wire.AppendNumber(file, fileSize, f.Size))
+	}
+	return wire.AppendNumber(b, messageCursor, int64(m.Cursor)) //nolint:gosec // microseconds since 1970
+}
+
+// Decode returns a stored message.
+func Decode(b []byte) (*Message, error) {
+	m := new(Message)
+	r := wire.NewReader(b)
+	for r.Next() {
+		switch r.Field {
+		case messageID:
+			m.ID = r.Text()
+		case messageTime:
+			m.Time = r.Time()
+		case messageExpires:
+			m.Expires = r.Time()
+		case messageType:
+			m.Type = notifier.Type(r.Text())
+		case messageTitle:
+			m.Title = r.Text()
+		case messageBody:
+			m.Body = r.Text()
+		case messageFormat:
+			m.Format = notifier.Format(r.Text())
+		case messageCut:
+			m.Cut = r.Bool()
+		case messageForeign:
+			m.Foreign = r.Bool()
+		case messageIncident:
+			m.Incident = r.Text()
+		case messageSource:
+			m.Source = r.Text()
+		case messageFile:
+			var f File
+			for x := wire.NewReader(r.Bytes()); x.Next(); {
+				switch x.Field {
+				case fileName:
+					f.Name = x.Text()
+				case fileType:
+					f.Type = x.Text()
+				case fileSize:
+					f.Size = x.Int64()
+				}
+			}
+			m.Files = append(m.Files, f)
+		case messageCursor:
+			m.Cursor = Cursor(r.Int64()) //nolint:gosec // as it was appended
+		}
+	}
+	return m, r.Err()
+}

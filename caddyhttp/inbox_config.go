@@ -1,0 +1,147 @@
+package caddyhttp
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/internal/block"
+)
+
+// The bounds of inbox.
+const (
+	minInbox = time.Minute
+	maxInbox = 90 * 24 * time.Hour
+)
+
+var (
+	errInboxTime         = errors.New("it must be a duration from 1m to 90d, such as 7d")
+	errInboxWithoutQueue = errors.New("messages are kept in the queue, and there is none; add queue to the global option notify, or remove the line")
+	errInboxUnqueued     = errors.New("messages are kept in the queue, which the key does not use; remove queue off, or this line")
+	errInboxUnread       = errors.New("nobody can read it, because the key has no reader and nobody may manage; add reader <secret> to the key, or console to the notify block")
+	errInboxSavedUnread  = errors.New("nobody can read it, because nobody may manage; add manage to configs, or remove the line")
+	errInboxNoSite       = errors.New("nobody can read it, because no site has notify; add notify to a site, or remove the line")
+)
+
+// checkInbox returns an error if messages cannot be kept for a time.
+func checkInbox(d caddy.Duration) error {
+	if d != 0 && (time.Duration(d) < minInbox || time.Duration(d) > maxInbox) {
+		return prefixError("inbox", errInboxTime)
+	}
+	return nil
+}
+
+// inboxName returns the name of the setting inbox of a key, or for "" of configs, in
+// CaddyfileInfo.Lines.
+func inboxName(key string) string {
+	if key == "" {
+		return "configs, inbox"
+	}
+	return keyPrefix + key + ", inbox"
+}
+
+// inboxError returns an error about inbox of a key, or for "" of configs, with its
+// position.
+func (s *Settings) inboxError(key string, err error) error {
+	prefix := "configs"
+	if key != "" {
+		prefix = keyPrefix + key
+	}
+	return s.Caddyfile.locate(inboxName(key), prefixError(prefix, prefixError("inbox", err)))
+}
+
+// inboxes returns the names of the keys that have inbox.
+func (s *Settings) inboxes() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Keys)), func(name string) bool { return s.Keys[name].Inbox == 0 })
+}
+
+// checkInboxes returns an error for inboxes without a queue.
+func (s *Settings) checkInboxes(durable bool) error {
+	for _, name := range s.inboxes() {
+		switch k := s.Keys[name]; {
+		case !durable:
+			return s.inboxError(name, errInboxWithoutQueue)
+		case k.Queue != nil && !*k.Queue:
+			return s.inboxError(name, errInboxUnqueued)
+		}
+	}
+	if s.Configs != nil && s.Configs.Inbox != 0 && !durable {
+		return s.inboxError("", errInboxWithoutQueue)
+	}
+	return nil
+}
+
+// checkInboxReaders returns an error for an inbox of the site that nobody can read.
+func (h *Handler) checkInboxReaders() error {
+	if h.resolved.managers != nil {
+		return nil
+	}
+	for _, name := range h.inboxes() {
+		if len(h.Keys[name].Readers) == 0 {
+			return h.inboxError(name, errInboxUnread)
+		}
+	}
+	if h.Configs != nil && h.Configs.Inbox != 0 {
+		return h.inboxError("", errInboxSavedUnread)
+	}
+	return nil
+}
+
+// checkInboxReaders is like that of a handler for the keys of the app. All sites must be
+// known.
+func (a *App) checkInboxReaders() error {
+	names := a.inboxes()
+	saved := a.Configs != nil && a.Configs.Inbox != 0
+	managed := slices.ContainsFunc(a.sites, func(r *resolved) bool { return r.managers != nil })
+	switch {
+	case len(names) == 0 && !saved || managed:
+		return nil
+	case len(a.sites) == 0 && len(names) > 0:
+		return a.inboxError(names[0], errInboxNoSite)
+	case len(a.sites) == 0:
+		return a.inboxError("", errInboxNoSite)
+	}
+	for _, name := range names {
+		if len(a.Keys[name].Readers) == 0 {
+			return a.inboxError(name, errInboxUnread)
+		}
+	}
+	if saved {
+		return a.inboxError("", errInboxSavedUnread)
+	}
+	return nil
+}
+
+// hasInboxes reports whether a key of the site has an inbox, or saved keys do.
+func (r *resolved) hasInboxes() bool {
+	if r.configs != nil && r.configs.Inbox != 0 {
+		return true
+	}
+	for _, k := range r.keys {
+		if k.inbox != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readInbox returns the subdirective inbox of a block. key is "" for saved keys.
+func readInbox(to *caddy.Duration, key func() string, info func() *CaddyfileInfo) block.Option {
+	return block.Option{Usage: "inbox <duration>", Min: 1, Max: 1, At: func(d *caddyfile.Dispenser, args []string) error {
+		info().record(inboxName(key()), d)
+		if err := block.Duration(to)(args); err != nil || checkInbox(*to) != nil {
+			return errInboxTime
+		}
+		return nil
+	}}
+}
+
+// errNoInbox is returned for a key without inbox.
+func errNoInbox(name string) error {
+	return fmt.Errorf("the key %s has no inbox, so its messages cannot be read; the operator can add inbox 7d to the key", name)
+}

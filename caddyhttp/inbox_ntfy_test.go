@@ -1,0 +1,225 @@
+package caddyhttp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+)
+
+// ntfyEvents decodes lines of ntfy's JSON.
+func ntfyEvents(t *testing.T, body string) (out []inbox.NtfyEvent) {
+	t.Helper()
+	for line := range strings.Lines(body) {
+		var e inbox.NtfyEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// TestNtfyPoll checks what ntfy's clients get when they ask for the messages that are
+// there, with their parameters in the query and in headers.
+func TestNtfyPoll(t *testing.T) {
+	t.Parallel()
+	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
+	post(t, h, "/notify/ops", typeJSON, `{"body":"plain","title":"T"}`)
+	post(t, h, "/notify/ops", typeJSON, `{"body":"**bold**","format":"markdown","type":"failure"}`)
+	post(t, h, "/notify/ops", typeJSON, `{"body":"<b>html</b>","format":"html","type":"warning"}`)
+	post(t, h, "/notify/ops", typeJSON, `{"title":"file","type":"success","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
+	post(t, h, "/notify/ops/ntfy/disk", "text/plain", "from ntfy")
+	all := ntfyEvents(t, do(t, h, asReader(t, "/notify/ops/ntfy/disk/json?poll=1")).body)
+	if len(all) != 5 {
+		t.Fatalf("%+v", all)
+	}
+	for i, want := range []inbox.NtfyEvent{
+		{Title: "T", Message: "plain", Priority: 3},
+		{Message: "**bold**", Priority: 5, Tags: []string{"rotating_light"}, ContentType: "text/markdown"},
+		{Message: "html", Priority: 4, Tags: []string{"warning"}},
+		{Title: "file", Message: "Attached: a.txt (5 B)", Priority: 3, Tags: []string{"white_check_mark"}},
+		{Message: "from ntfy", Priority: 3},
+	} {
+		got := all[i]
+		if got.Title != want.Title || got.Message != want.Message || got.Priority != want.Priority || strings.Join(got.Tags, ",") != strings.Join(want.Tags, ",") || got.ContentType != want.ContentType {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if got.Event != "message" || got.Topic != "disk" || len(got.ID) != 12 || got.Expires-got.Time < 7*24*3600-60 {
+			t.Errorf("%+v", got)
+		}
+	}
+	poll := func(query string, header ...string) string {
+		r := asReader(t, "/notify/ops/ntfy/disk/json"+query)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		var out []string
+		for _, e := range ntfyEvents(t, do(t, h, r).body) {
+			out = append(out, e.Message)
+		}
+		return strings.Join(out, " ")
+	}
+	for _, tt := range []struct {
+		query  string
+		header []string
+		want   string
+	}{
+		{"?poll=1&since=" + all[3].ID, nil, "from ntfy"},
+		{"?poll=1&since=latest", nil, "from ntfy"},
+		{"?poll=true&since=hwQ2YpKdmgzz", nil, "plain **bold** html Attached: a.txt (5 B) from ntfy"},
+		{"?poll=1&since=10m&priority=high,max", nil, "**bold** html"},
+		{"?po=1&si=all&tags=warning", nil, "html"},
+		{"?POLL=1&Title=T", nil, "plain"},
+		{"?poll=1&message=from+ntfy", nil, "from ntfy"},
+		{"?poll=1&id=" + all[2].ID, nil, "html"},
+		{"", []string{"X-Poll", "1", "X-Since", all[3].ID}, "from ntfy"},
+		{"", []string{"Poll", "1", "Since", "latest"}, "from ntfy"},
+		{"?poll=1&since=none", nil, ""},
+	} {
+		if got := poll(tt.query, tt.header...); got != tt.want {
+			t.Errorf("%s %v: %q, want %q", tt.query, tt.header, got, tt.want)
+		}
+	}
+	for target, want := range map[string]string{
+		"/notify/ops/ntfy/disk/json?poll=1&since=never":   "since must be",
+		"/notify/ops/ntfy/disk/json?poll=1&priority=9":    "a priority is",
+		"/notify/ops/ntfy/a,b!,c/json?poll=1&since=all":   "a topic has",
+		"/notify/ops/ntfy/disk/ws?poll=1&since=all":       "for WebSockets",
+		"/notify/ops/ntfy/disk,/json?poll=1":              "a topic has",
+		"/notify/ops/ntfy/disk/json?poll=1&since=1h&p=no": "a priority is",
+	} {
+		resp := do(t, h, asReader(t, target))
+		var e struct {
+			Code, HTTP int
+			Error      string
+		}
+		if err := json.Unmarshal([]byte(resp.body), &e); err != nil || resp.status != http.StatusBadRequest || e.HTTP != 400 || !strings.Contains(e.Error, want) {
+			t.Errorf("%s: %d %s", target, resp.status, resp.body)
+		}
+	}
+	if got := do(t, h, asReader(t, "/notify/ops/ntfy/disk/sse?poll=1&since=latest")); !strings.HasPrefix(got.body, "data: {") || !strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream") {
+		t.Errorf("%v %s", got.header, got.body)
+	}
+}
+
+// TestNtfyAuth checks the ways in which ntfy's clients send a token or password, and what
+// they ask to check it.
+func TestNtfyAuth(t *testing.T) {
+	t.Parallel()
+	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
+	basic := func(user, password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	}
+	encoded := base64.RawURLEncoding.EncodeToString
+	for _, tt := range []struct {
+		header, query string
+		want          int
+	}{
+		{"", "", 401}, {"Bearer " + testReader, "", 200}, {basic("phil", testReader), "", 200}, {basic("", testReader), "", 200}, {basic(testReader, "x"), "", 401},
+		{"Bearer wrong", "", 401}, {"", "?auth=" + encoded([]byte("Bearer "+testReader)), 200}, {"", "?auth=" + encoded([]byte(basic("phil", testReader))), 200},
+		{"", "?auth=" + encoded([]byte(basic("phil", "wrong"))), 401}, {"", "?auth=!", 401},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/notify/ops/ntfy/alerts/auth"+tt.query, nil)
+		if tt.header != "" {
+			r.Header.Set("Authorization", tt.header)
+		}
+		resp := do(t, h, r)
+		if resp.status != tt.want || tt.want == 200 && strings.TrimSpace(resp.body) != `{"success":true}` {
+			t.Errorf("%q %q: %d %s", tt.header, tt.query, resp.status, resp.body)
+		}
+	}
+	// What a client sends with a topic is still a message.
+	if resp := post(t, h, "/notify/ops/ntfy/alerts/json", "text/plain", "sequence"); resp.status != http.StatusOK {
+		t.Errorf("%d %s", resp.status, resp.body)
+	}
+}
+
+// TestNtfyStreams checks that ntfy's streams begin with open, and that messages come with
+// each topic that the client has named.
+func TestNtfyStreams(t *testing.T) {
+	t.Parallel()
+	h := newQueueGateway(t, t.TempDir(), "key ops {\ninbox 7d\nreader "+testReader+"\n}", "")
+	s := inboxServer(t, h)
+	post(t, h, "/notify/ops", typeJSON, `{"body":"before"}`)
+	lines := listen(t, s, "/notify/ops/ntfy/a,b/json")
+	lines.wants(`"event":"open"`, `"topic":"a,b"`)
+	events := listen(t, s, "/notify/ops/ntfy/a/sse?since=all")
+	events.wants("event: open")
+	events.wants(`data: {"id"`)
+	events.wants(`"message":"before"`)
+	post(t, h, "/notify/ops", typeJSON, `{"body":"now"}`)
+	lines.wants(`"topic":"a"`, `"message":"now"`)
+	lines.wants(`"topic":"b"`, `"message":"now"`)
+	events.wants(`"message":"now"`)
+}
+
+// TestNtfyWebSocket checks the stream over a WebSocket: who may open one, that pages of
+// other sites may not, and how it ends.
+func TestNtfyWebSocket(t *testing.T) {
+	t.Parallel()
+	h := newQueueGateway(t, t.TempDir(), "trusted_origins https://app.example.com\nkey ops {\ninbox 7d\nreader "+testReader+"\n}", "")
+	s := inboxServer(t, h)
+	address := "ws" + strings.TrimPrefix(s.URL, "http") + "/notify/ops/ntfy/phone/ws"
+	dial := func(query, origin, secret string) (*websocket.Conn, *http.Response, error) {
+		header := http.Header{}
+		if origin != "" {
+			header.Set("Origin", origin)
+		}
+		if secret != "" {
+			header.Set("Authorization", "Bearer "+secret)
+		}
+		c, resp, err := websocket.DefaultDialer.DialContext(t.Context(), address+query, header)
+		if resp != nil {
+			t.Cleanup(func() { _ = resp.Body.Close() })
+		}
+		if err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+		}
+		return c, resp, err
+	}
+	for _, tt := range []struct {
+		origin, secret string
+		want           int
+	}{
+		{"", testReader, 101}, {s.URL, testReader, 101}, {"https://app.example.com", testReader, 101}, {"https://evil.example", testReader, 403}, {"", "wrong", 401},
+	} {
+		if _, resp, err := dial("", tt.origin, tt.secret); resp == nil || resp.StatusCode != tt.want {
+			t.Errorf("origin %q: %v, want %d", tt.origin, err, tt.want)
+		}
+	}
+	post(t, h, "/notify/ops", typeJSON, `{"body":"before"}`)
+	c, _, err := dial("?since=all", "", testReader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() (e inbox.NtfyEvent) {
+		t.Helper()
+		if err := c.ReadJSON(&e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if e := next(); e.Event != "open" || e.Topic != "phone" {
+		t.Errorf("%+v", e)
+	}
+	if e := next(); e.Message != "before" {
+		t.Errorf("%+v", e)
+	}
+	post(t, h, "/notify/ops", typeJSON, `{"body":"now"}`)
+	if e := next(); e.Message != "now" || e.Topic != "phone" || e.Event != "message" {
+		t.Errorf("%+v", e)
+	}
+	h.streams.stop()
+	_, _, err = c.ReadMessage()
+	if closed, ok := errors.AsType[*websocket.CloseError](err); !ok || closed.Code != websocket.CloseServiceRestart {
+		t.Errorf("at the end: %v", err)
+	}
+}

@@ -1,0 +1,46 @@
+package caddyhttp
+
+import (
+	"strings"
+	"time"
+
+	"github.com/caddy-notify/caddy-notify/caddyhttp/inbox"
+	"github.com/caddy-notify/caddy-notify/notifier"
+	"github.com/caddy-notify/caddy-notify/notifier/queue"
+)
+
+// keeps reports whether the key keeps the message readable. It does not keep what repeats
+// messages that it has: the digest of a rule and a further step of an escalation; and not
+// what tests a destination.
+func (d *delivery) keeps() bool {
+	switch d.source {
+	case sourceDigest, sourceTest:
+		return false
+	case sourceEscalation:
+		return d.inbox > 0 && d.by != ""
+	}
+	return d.inbox > 0
+}
+
+// keepInInbox adds the message to the inbox of its key when the entry is stored.
+func (s *queuedSend) keepInInbox() {
+	if !s.keeps() {
+		return
+	}
+	m := inbox.New(s.message, s.id.String(), s.format, time.Now().Add(s.inbox))
+	s.kept = s.q.keep(s.place(), m)
+	s.entry.Rules = queue.JoinRuled(s.entry.Rules, s.kept.Ruled)
+}
+
+// inboxRecord returns the record for a client whose message has no destination besides
+// the inbox.
+func (s *queuedSend) inboxRecord() notifier.Record {
+	text := "Kept in the inbox of the key " + s.key + " until " + time.Now().Add(s.inbox).UTC().Format(time.RFC3339) + "."
+	return notifier.Record{Time: time.Now(), Level: notifier.LevelInfo, Text: text}
+}
+
+// keyOfPlace returns the name of the key with a place (see delivery.place).
+func keyOfPlace(place string) string {
+	_, key, _ := strings.Cut(place, "\x00")
+	return key
+}
