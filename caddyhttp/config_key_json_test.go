@@ -81,6 +81,8 @@ func TestKeyJSON(t *testing.T) {
 			*v, value = map[string]string{"a": "b"}, `{"a":"b"}`
 		case **bool:
 			*v, value = new(bool), "false"
+		case *caddy.Duration:
+			*v, value = 1, "1"
 		case *[]*Expect:
 			*v, value = []*Expect{{Every: 1}}, `[{"every":1}]`
 		case *Rules: // its fields are those of the key

@@ -272,7 +272,7 @@ func configCalls(t *testing.T, s *caddyhttptest.Station) map[string][]describedC
 // every described response occurs.
 func TestDescriptionOfAnswers(t *testing.T) {
 	d := readDescription(t)
-	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "IncidentRecord": d.schema(t, "IncidentRecord")}
+	schemas := map[string]*jsonschema.Schema{"Answer": d.schema(t, "Answer"), "StreamLine": d.schema(t, "StreamLine"), "QueuedMessage": d.schema(t, "QueuedMessage"), "Incidents": d.schema(t, "Incidents"), "Silence": d.schema(t, "Silence"), "IncidentRecord": d.schema(t, "IncidentRecord"), "Inbox": d.schema(t, "Inbox"), "InboxMessage": d.schema(t, "InboxMessage"), "NtfyError": d.schema(t, "NtfyError")}
 	s := caddyhttptest.NewStation(t)
 	block := open + "max_in_flight 5\nmax_body 1KiB\ndefault_urls " + s.NotifyURL("/a") + "\nkey ops {\nurl " + s.NotifyURL("/a") + " a\nurl " + s.NotifyURL("/refuse") + " b\ndefault_tag a\n}\nfrom locked {\ntitle x\ntoken t\n}\n"
 	h := newGateway(t, block, "")
@@ -364,6 +364,7 @@ func TestDescriptionOfAnswers(t *testing.T) {
 		{h: managed, target: "/notify/incidents"}, {h: managed, target: "/notify/incidents?limit=x"}, {h: q, target: "/notify/incidents"}, {h: managedNotOpen, target: "/notify/incidents"},
 	}
 	maps.Copy(calls, silenceCalls(t, s))
+	maps.Copy(calls, inboxCalls(t))
 	incident := "/notify/incidents/" + incidentsOf(t, managed)[0].ID
 	form := func(body string) call { return call{h: managed, target: incident, contentType: typeForm, body: body} }
 	foreign := form("by=Eve")
@@ -443,6 +444,14 @@ func TestDescriptionOfAnswers(t *testing.T) {
 					schema, lines = "Silence", jsonItems(t, got.body)
 				case strings.HasPrefix(path, routeSilences) && got.status < 300:
 					schema = "Silence"
+				case path == routeNtfyInbox && got.status == 200:
+					continue // other tests cover what ntfy's clients get
+				case path == routeNtfyInbox:
+					schema = "NtfyError"
+				case path == routeInbox && got.status == 200:
+					schema = "Inbox"
+				case path == routeInboxStream && got.status == 200:
+					schema, lines = "InboxMessage", strings.Split(strings.TrimSuffix(got.body, "\n"), "\n")
 				case path == routeIncident && got.status == 200:
 					schema = "IncidentRecord"
 				case strings.Contains(path, "{ID}") && got.status == 200:

@@ -123,9 +123,16 @@ func TestNtfyAuth(t *testing.T) {
 		header, query string
 		want          int
 	}{
-		{"", "", 401}, {"Bearer " + testReader, "", 200}, {basic("phil", testReader), "", 200}, {basic("", testReader), "", 200}, {basic(testReader, "x"), "", 401},
-		{"Bearer wrong", "", 401}, {"", "?auth=" + encoded([]byte("Bearer "+testReader)), 200}, {"", "?auth=" + encoded([]byte(basic("phil", testReader))), 200},
-		{"", "?auth=" + encoded([]byte(basic("phil", "wrong"))), 401}, {"", "?auth=!", 401},
+		{"", "", 401},
+		{"Bearer " + testReader, "", 200},
+		{basic("phil", testReader), "", 200},
+		{basic("", testReader), "", 200},
+		{basic(testReader, "x"), "", 401},
+		{"Bearer wrong", "", 401},
+		{"", "?auth=" + encoded([]byte("Bearer "+testReader)), 200},
+		{"", "?auth=" + encoded([]byte(basic("phil", testReader))), 200},
+		{"", "?auth=" + encoded([]byte(basic("phil", "wrong"))), 401},
+		{"", "?auth=!", 401},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/notify/ops/ntfy/alerts/auth"+tt.query, nil)
 		if tt.header != "" {

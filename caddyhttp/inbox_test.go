@@ -231,7 +231,9 @@ func TestInboxAccess(t *testing.T) {
 			}
 		}
 	}
-	boss := func(target string) reply { return do(t, h, asUser(httptest.NewRequest(http.MethodGet, target, nil), "boss")) }
+	boss := func(target string) reply {
+		return do(t, h, asUser(httptest.NewRequest(http.MethodGet, target, nil), "boss"))
+	}
 	if resp := boss("/notify/ops/messages"); resp.status != http.StatusOK || !strings.Contains(resp.body, "secret text") {
 		t.Errorf("%d %s", resp.status, resp.body)
 	}
@@ -430,4 +432,86 @@ func TestInboxListeners(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("a listener that has left still counts")
+}
+
+// inboxCalls returns requests that get each answer about inboxes.
+func inboxCalls(t *testing.T) map[string][]describedCall {
+	t.Helper()
+	const key = "key k {\ninbox 7d\nreader " + testReader + "\n}"
+	h, full := newQueueGateway(t, t.TempDir(), managed+key, ""), newQueueGateway(t, t.TempDir(), managed+key, "")
+	guarded := newQueueGateway(t, t.TempDir(), key, "")
+	notOpen := newGateway(t, managed+key, "queue {\npath "+t.TempDir()+"\n}")
+	notOpen.app.ready()
+	post(t, h, "/notify/k", typeJSON, `{"body":"x","title":"t","incident":"i","attach":{"base64":"aGVsbG8=","filename":"a.txt"}}`)
+	h.streams.stop() // so that a stream ends
+	for range maxListeners {
+		if _, _, err := full.app.queue.listen(t.Context(), "site "+full.site()+"\x00k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := map[string][]describedCall{}
+	for op, target := range map[string]string{"GET " + routeInbox: "/notify/k/messages", "GET " + routeInboxStream: "/notify/k/stream", "GET " + routeNtfyInbox: "/notify/k/ntfy/x/json"} {
+		query := "?since=all"
+		calls[op] = []describedCall{
+			{h: h, target: target + query},
+			{h: guarded, target: target + query},
+			{h: h, target: strings.Replace(target, "/k/", "/none/", 1)},
+			{h: h, target: target + "?since=x"},
+			{h: notOpen, target: target},
+		}
+		if op != "GET "+routeInbox {
+			calls[op] = append(calls[op], describedCall{h: full, target: target})
+		}
+	}
+	op := "GET " + routeNtfyInbox
+	socket := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Origin": {"https://evil.example"}}
+	calls[op] = append(calls[op],
+		describedCall{h: h, target: "/notify/k/ntfy/x/auth"}, describedCall{h: h, target: "/notify/k/ntfy/x/sse?poll=1"}, describedCall{h: h, target: "/notify/k/ntfy/x/ws", header: socket})
+	return calls
+}
+
+// TestInboxRefused checks that an inbox that cannot work is refused when the
+// configuration loads, with what to do.
+func TestInboxRefused(t *testing.T) {
+	t.Parallel()
+	const inbox, reader = "inbox 7d\n", "reader " + testReader + "\n"
+	queue := "queue {\npath " + t.TempDir() + "\n}\n"
+	for _, tt := range []struct{ block, global, want string }{
+		{"key k {\n" + inbox + reader + "}", "", "Testfile:3: key k: inbox: messages are kept in the queue, and there is none; add queue"},
+		{"key k {\n" + inbox + reader + "queue off\n}", queue, "Testfile:3: key k: inbox: messages are kept in the queue, which the key does not use; remove queue off"},
+		{"key k {\n" + inbox + "}", queue, "Testfile:3: key k: inbox: nobody can read it, because the key has no reader and nobody may manage; add reader"},
+		{"configs {\nmanage\n" + inbox + "}", "", "Testfile:4: configs: inbox: messages are kept in the queue, and there is none"},
+		{"configs {\n" + inbox + "}", queue, "Testfile:3: configs: inbox: nobody can read it, because nobody may manage; add manage"},
+		{"key k {\n" + inbox + reader + "dedupe 1h\n}", queue, "dedupe: it has no effect, because rules are for URLs and the key has none"},
+		{"key k {\n" + inbox + reader + "default_tag a\n}", queue, "no URL of the key has this tag"},
+		{"", queue + "key k {\n" + inbox + "queue off\n}", "key k: inbox: messages are kept in the queue, which the key does not use"},
+	} {
+		if _, err := provision(t, tt.block, tt.global); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.block, err, tt.want)
+		}
+	}
+	for _, tt := range []struct{ block, global, want string }{
+		{"", queue + "key k {\n" + inbox + "}", "nobody can read it, because the key has no reader"},
+		{"console {\nmanage open\n}", queue + "key k {\n" + inbox + "}", ""},
+		{"", queue + "key k {\n" + inbox + reader + "}", ""},
+	} {
+		h, err := provision(t, tt.block, tt.global)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.app.checkInboxReaders(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.global, err, tt.want)
+		}
+	}
+	h, err := provision(t, "", queue+"key k {\n"+inbox+reader+"}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.app.sites = nil
+	if err := h.app.checkInboxReaders(); err == nil || !strings.Contains(err.Error(), "no site has notify") {
+		t.Error(err)
+	}
+	if _, err := provision(t, `key k {`+"\n"+inbox+reader+"expect nightly every 1h\n}", queue); err != nil {
+		t.Errorf("beats of a key with only an inbox: %v", err)
+	}
 }

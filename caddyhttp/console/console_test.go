@@ -139,6 +139,15 @@ var examples = map[string]Page{
 			{State: IncidentResolved, Since: noon, Changed: noon.Add(time.Minute), Step: 3, Steps: 3},
 		},
 	},
+	"inbox": InboxPage{
+		Key: "ops", Keep: "7d", Since: "24h", More: true,
+		Messages: []InboxMessage{
+			{ID: "m0hofnw3czzx", Time: noon, Type: "failure", Title: "Disk <full>", Text: "/var has 2 GB left\nAttached: df.txt (1 kB)", Cut: true},
+			{ID: "m0hofnw3czzw", Time: noon, Type: "success", Text: "fine"},
+		},
+	},
+	"inbox_empty":       InboxPage{Key: "ops", Keep: "7d", Since: "24h"},
+	"inbox_problem":     InboxPage{Key: "ops", Keep: "7d", Since: "all", Problem: "The queue cannot be read at the moment."},
 	"incidents_none":    IncidentsPage{Root: "../"},
 	"incidents_empty":   IncidentsPage{Root: "../", Rules: true},
 	"incidents_nothing": IncidentsPage{Root: "../", Filter: IncidentFilter{Key: "x"}, Rules: true},
