@@ -13,8 +13,9 @@ import (
 // The messages in the inbox of a key are records of the queue, whose names sort by their
 // cursors. A further record, the head of the inbox, owns them: it gives out the cursors in
 // the transactions that accept the messages, so that whoever has seen a message has seen
-// all with smaller cursors. What is in an inbox does not count for max_size, which is for
-// what waits: an inbox that is full must not keep alerts from being accepted.
+// all with smaller cursors. What is in the inboxes counts for max_size, as all records do,
+// but is at most a quarter of it: an inbox that is full must not keep alerts from being
+// accepted.
 const (
 	kindInboxHead    = 'I'
 	kindInboxMessage = 'm'
